@@ -1,0 +1,31 @@
+"""Readable components of labelled documents: variational Bayesian NMF with label-dependent sparsity.
+
+The names below are imported when they are first used, so that ``import vbnmf`` and
+``vbnmf --help`` stay fast.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "VBNMF": "vbnmf.estimators",
+    "SupervisedVBNMF": "vbnmf.estimators",
+    "hoyer_sparsity": "vbnmf.core.sparsity",
+    "inter_label_sparsity": "vbnmf.core.sparsity",
+    "load": "vbnmf.estimators",
+    "show_versions": "vbnmf.estimators",
+}
+
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'vbnmf' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
