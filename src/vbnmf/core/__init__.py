@@ -1,0 +1,1 @@
+"""The paper's maths: arrays in, arrays out; numpy and scipy only."""

@@ -1,0 +1,81 @@
+"""The lower bound of ln p(X), with q(S) at its optimum; it never falls.
+
+      Σ_{x>0} [ x ln Σ_k L_t L_v − ln Γ(x+1) ]  −  Σ_k (Σ_w E_t)(Σ_d E_v)
+    + Σ_wk [ (a_t−1)⟨ln t⟩ − E_t/b_t − a_t ln b_t − ln Γ(a_t) + H(q(t)) ]
+    + Σ_dk [ (a_v−1)⟨ln v⟩ + a_v ⟨ln λ_{z_d k}⟩ − E_λ E_v − ln Γ(a_v) + H(q(v)) ]
+    + Σ_lk [ (a_λ−1)⟨ln λ⟩ − E_λ/b_λ − a_λ ln b_λ − ln Γ(a_λ) + H(q(λ)) ]
+
+Without labels λ is the constant 1/b_v and the last line is absent. Every sum over documents or
+terms comes ready-made from a sweep or from the update of T; what is added here is small.
+"""
+
+import numpy as np
+from scipy.special import gammaln
+
+from vbnmf.core import gamma
+from vbnmf.core.model import Array, Prior, Rates, State, Statistics, Terms, Totals
+
+
+def bound(state: State, stats: Statistics, totals: Totals) -> float:
+    """Lower bound of a state whose q(v) is the one that the sweep has just finished."""
+    return (
+        data_term(state.terms, stats, totals)
+        + terms_term(state.prior, state.terms)
+        + coefs_term(state.prior, state.rates, stats, totals.n_docs)
+        + (0.0 if state.rates is None else rates_term(state.prior, state.rates))
+    )
+
+
+def data_term(terms: Terms, stats: Statistics, totals: Totals) -> float:
+    """⟨ln p(X, S | T, V)⟩ + H(q(S)), with q(S) at its optimum."""
+    log_mean = stats.log_mean + _dot(terms.offset, totals.term_sums)
+    return log_mean - totals.log_factorials - _dot(terms.E_sums, stats.E_sums.sum(axis=0))
+
+
+def terms_term(prior: Prior, terms: Terms) -> float:
+    """⟨ln p(T)⟩ + H(q(T))."""
+    n_terms, K = len(terms.offset), len(terms.scale)
+    log_scales = n_terms * float(np.log(terms.scale).sum())
+    return (
+        (prior.a_t - 1) * (terms.psi + log_scales)
+        - float(terms.E_sums.sum()) / prior.b_t
+        - n_terms * K * (prior.a_t * np.log(prior.b_t) + gammaln(prior.a_t))
+        + (terms.entropy + log_scales)
+    )
+
+
+def coefs_term(prior: Prior, rates: Rates | None, stats: Statistics, n_docs: Array) -> float:
+    """⟨ln p(V | Λ)⟩ + H(q(V))."""
+    n, K = n_docs.sum(), stats.scale.shape[1]
+    log_scales = _dot(n_docs, np.log(stats.scale).sum(axis=1))
+    if rates is None:
+        mean_log_rates = -n * K * np.log(prior.b_v)
+        expected = float(stats.E_sums.sum()) / prior.b_v
+    else:
+        mean_log_rates = _dot(n_docs, gamma.mean_log(rates.shape[:, None], rates.scale).sum(axis=1))
+        expected = float((rates.E * stats.E_sums).sum())
+    return float(
+        (prior.a_v - 1) * (stats.psi + log_scales)
+        + prior.a_v * mean_log_rates
+        - expected
+        - n * K * gammaln(prior.a_v)
+        + (stats.entropy + log_scales)
+    )
+
+
+def rates_term(prior: Prior, rates: Rates) -> float:
+    """⟨ln p(Λ)⟩ + H(q(Λ))."""
+    assert prior.a_lam is not None
+    assert prior.b_lam is not None
+    shape = rates.shape[:, None]
+    return float(
+        (prior.a_lam - 1) * gamma.mean_log(shape, rates.scale).sum()
+        - rates.E.sum() / prior.b_lam
+        - rates.scale.size * (prior.a_lam * np.log(prior.b_lam) + gammaln(prior.a_lam))
+        + gamma.entropy(shape, rates.scale).sum()
+    )
+
+
+def _dot(a: Array, b: Array) -> float:
+    """Sum of products, rounded the same way however many threads BLAS has."""
+    return float((a * b).sum())

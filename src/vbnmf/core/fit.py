@@ -1,0 +1,155 @@
+"""The loop: sweep over the documents → bound → global step; no formulas, no validation.
+
+A sweep first finishes q(V) with the newest T and Λ, then forms q(S) and its sums; the global step
+then updates T, Λ and the hyperparameters. Each update sees the newest value of everything else,
+which is what makes the bound monotone.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from vbnmf.core import hyper, updates
+from vbnmf.core.bound import bound as lower_bound
+from vbnmf.core.model import Engine, Prior, State, Statistics, Terms
+from vbnmf.core.starts import Knobs
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When to learn what, and when to stop."""
+
+    max_iter: int
+    tol: float  # relative rise of the bound an iteration, below which the loop ends
+    burn_in: int  # iterations with the prior of the coefficients held: equal label rates, or b_v
+    bound_every: int  # iterations between evaluations of the bound
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback is told after each iteration."""
+
+    iteration: int  # finished so far
+    max_iter: int
+    bound: float  # at the last evaluation
+    rise: float  # relative rise an iteration at the last evaluation; nan before there are two
+    restart: int  # from 0
+    n_restarts: int
+
+    def __str__(self) -> str:
+        restart = f"start {self.restart + 1} of {self.n_restarts}, " if self.n_restarts > 1 else ""
+        return (
+            f"{restart}iteration {self.iteration} of {self.max_iter}: bound {self.bound:.6g}, "
+            f"rising by {self.rise:.1e} an iteration"
+        )
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted state; ``stats`` belongs to exactly this state."""
+
+    state: State
+    stats: Statistics
+    bound: float
+    bound_history: list[float]
+    n_iter: int
+    rise: float
+    converged: bool
+
+
+def fit(
+    engine: Engine,
+    state: State,
+    knobs: Knobs,
+    schedule: Schedule,
+    watch: Callable[[int, float, float], None] = lambda iteration, bound, rise: None,
+) -> Fit:
+    """Iterate from a starting state until the bound hardly rises.
+
+    ``watch(iteration, bound, rise)`` is called after each iteration.
+    """
+    history: list[float] = []
+    rise, iteration, converged = float("nan"), 0, False
+    while iteration < schedule.max_iter:
+        stats = _sweep(engine, state, bound=_due(iteration, schedule))
+        if _due(iteration, schedule):
+            history.append(lower_bound(state, stats, engine.totals))
+            rise = _relative_rise(history, schedule.bound_every)
+            # before the prior of the coefficients is let go, standing still means nothing
+            if rise < schedule.tol and iteration > schedule.burn_in + schedule.bound_every:
+                converged = True
+                break
+        iteration += 1
+        tally = _due(iteration, schedule) or iteration == schedule.max_iter or knobs.a_t is None
+        burning_in = iteration <= schedule.burn_in
+        state = global_step(engine, state, stats, knobs, burning_in=burning_in, tally=tally)
+        watch(iteration, history[-1], rise)
+    stats = _sweep(engine, state, bound=True, update=False)
+    bound = lower_bound(state, stats, engine.totals)
+    return Fit(state, stats, bound, [*history, bound], iteration, rise, converged)
+
+
+def global_step(
+    engine: Engine,
+    state: State,
+    stats: Statistics,
+    knobs: Knobs,
+    *,
+    burning_in: bool,
+    tally: bool,
+) -> State:
+    """T, Λ and hyperparameters from the sums of a sweep."""
+    terms = updates.terms(engine.kernel, state, stats, tally=tally)
+    state = replace(state, terms=terms)
+    prior = _learn_terms_prior(state.prior, terms, knobs)
+    if burning_in:
+        return replace(state, prior=prior)
+    if state.rates is not None:
+        rates = updates.rates(prior, engine.totals.n_docs, stats.E_sums)
+        state = replace(state, rates=rates)
+    return replace(state, prior=_learn_coefs_prior(prior, state, stats, engine, knobs))
+
+
+def _learn_terms_prior(prior: Prior, terms: Terms, knobs: Knobs) -> Prior:
+    n_terms, K = len(terms.offset), len(terms.scale)
+    mean_t = float(terms.E_sums.mean()) / n_terms
+    if knobs.a_t is None:
+        mean_log_t = terms.psi / (n_terms * K) + float(np.log(terms.scale).mean())
+        least = hyper.LEAST_TERM_SHAPE
+        if knobs.b_t is None:
+            a_t = hyper.shape(mean_t, mean_log_t, least=least)
+        else:
+            a_t = hyper.shape_at_scale(mean_log_t, knobs.b_t, least=least)
+        prior = replace(prior, a_t=a_t)
+    if knobs.b_t is None:
+        prior = replace(prior, b_t=hyper.scale(mean_t, prior.a_t))
+    return prior
+
+
+def _learn_coefs_prior(
+    prior: Prior, state: State, stats: Statistics, engine: Engine, knobs: Knobs
+) -> Prior:
+    if knobs.b_v is None:  # with labels, b_v is what the labels-off projection will use
+        n_docs, K = float(engine.totals.n_docs.sum()), stats.scale.shape[1]
+        mean_v = float(stats.E_sums.sum()) / (n_docs * K)
+        prior = replace(prior, b_v=hyper.scale(mean_v, prior.a_v))
+    if state.rates is not None and knobs.b_lam is None:
+        assert prior.a_lam is not None
+        prior = replace(prior, b_lam=hyper.scale(float(state.rates.E.mean()), prior.a_lam))
+    return prior
+
+
+def _sweep(engine: Engine, state: State, *, bound: bool, update: bool = True) -> Statistics:
+    scale = updates.coefs_scale(state.prior, state.rates, state.terms.E_sums)
+    return engine.sweep(state.terms.L, scale, state.prior.a_v, bound=bound, update=update)
+
+
+def _due(iteration: int, schedule: Schedule) -> bool:
+    return iteration % schedule.bound_every == 0
+
+
+def _relative_rise(history: list[float], iterations: int) -> float:
+    if len(history) < 2:
+        return float("nan")
+    return (history[-1] - history[-2]) / (iterations * max(abs(history[-1]), 1.0))

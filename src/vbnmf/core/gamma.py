@@ -1,0 +1,23 @@
+"""Gamma(shape, scale): mean, mean logarithm and entropy (the paper's appendix A.2)."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import gammaln, psi
+
+from vbnmf.core.model import Array
+
+
+def mean(shape: ArrayLike, scale: ArrayLike) -> Array:
+    """⟨x⟩ = shape · scale."""
+    return np.multiply(shape, scale)
+
+
+def mean_log(shape: ArrayLike, scale: ArrayLike) -> Array:
+    """⟨ln x⟩ = ψ(shape) + ln scale."""
+    return np.asarray(psi(shape) + np.log(scale))
+
+
+def entropy(shape: ArrayLike, scale: ArrayLike) -> Array:
+    """H = shape + ln scale + ln Γ(shape) + (1 − shape) ψ(shape)."""
+    shape = np.asarray(shape)
+    return np.asarray(shape + np.log(scale) + gammaln(shape) + (1 - shape) * psi(shape))

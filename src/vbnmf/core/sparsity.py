@@ -1,0 +1,69 @@
+"""Hoyer's sparsity of an array and inter-label sparsity of coefficients (equations 12 and 13)."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+
+def hoyer_sparsity(x: Any) -> float:
+    """Sparsity of an array taken as one long vector, equation (12).
+
+    Parameters
+    ----------
+    x : array_like or sparse matrix
+        Any shape.
+
+    Returns
+    -------
+    float
+        1 if a single element is not zero, 0 if all have the same magnitude. A single element
+        counts as 0, and so does an array of zeros.
+
+    Examples
+    --------
+    >>> hoyer_sparsity([0.0, 0.0, 3.0, 0.0])
+    1.0
+    >>> hoyer_sparsity([2.0, 2.0, 2.0, 2.0])
+    0.0
+    """
+    n = int(np.prod(np.shape(x)))
+    values = np.abs(np.asarray(x.data if sparse.issparse(x) else x, dtype=np.float64)).ravel()
+    largest = values.max(initial=0.0)
+    if n < 2 or largest == 0:
+        return 0.0
+    values /= largest  # the measure does not depend on scale, and squares stay in range
+    ratio = values.sum() / np.sqrt(np.square(values).sum())
+    return float(np.clip((np.sqrt(n) - ratio) / (np.sqrt(n) - 1), 0.0, 1.0))
+
+
+def inter_label_sparsity(V: ArrayLike, y: Any) -> float:
+    """Hoyer's sparsity of the coefficients summed by label, equation (13).
+
+    Parameters
+    ----------
+    V : array_like of shape (n_docs, K)
+        Coefficients, as ``transform`` or ``fit_transform`` return them.
+    y : array_like of shape (n_docs,)
+        One label a document.
+
+    Returns
+    -------
+    float
+        Near 1 if each label uses few components and each component serves few labels.
+
+    Examples
+    --------
+    >>> inter_label_sparsity([[1.0, 0.0], [3.0, 0.0]], ["a", "a"])
+    1.0
+    """
+    V = np.asarray(V)
+    if V.ndim != 2 or len(V) != len(y):
+        raise ValueError(
+            f"V must have one row a label in y; got V of shape {V.shape} and {len(y)} labels."
+        )
+    labels, codes = np.unique(np.asarray(y), return_inverse=True)
+    sums = np.zeros((len(labels), V.shape[1]))
+    np.add.at(sums, codes.ravel(), V)
+    return hoyer_sparsity(sums)

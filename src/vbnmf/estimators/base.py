@@ -1,0 +1,181 @@
+"""What both models share: fitting on the local engine, projecting, the scikit-learn contract."""
+
+import sys
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from vbnmf.core import starts
+from vbnmf.core.fit import Fit, Progress, Schedule, fit
+from vbnmf.core.model import Array
+from vbnmf.core.starts import Knobs
+from vbnmf.engines.local import LocalEngine
+from vbnmf.estimators.validation import (
+    check_count,
+    check_fraction,
+    check_init,
+    check_matrix,
+    count_threads,
+)
+from vbnmf.kernels import open_kernel
+
+_REPORT_EVERY = 10  # iterations between the lines of verbose=1
+
+
+class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Everything but the labels; the parameters are described in the subclasses."""
+
+    def transform(self, X: Any) -> Array:
+        """Find coefficients of documents, with the components held fixed and labels off.
+
+        This is the paper's projection: labels are not used, so that documents of training and
+        new ones are treated alike. ``fit_transform`` instead returns the coefficients found in
+        training, which in the supervised model knew the labels.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_docs, n_terms)
+            Weights of terms, made in the same way as those of training.
+
+        Returns
+        -------
+        ndarray of shape (n_docs, n_components)
+            Expected coefficients. A document without any known term gets the prior mean.
+        """
+        check_is_fitted(self, "components_")
+        X = check_matrix(self, X, reset=False)
+        max_iter = check_count("transform_max_iter", self.transform_max_iter)
+        tol = check_fraction("transform_tol", self.transform_tol)
+        a_v, b_v = (self.hyperparameters_[name] for name in ("coef_shape", "coef_scale"))
+        scale = 1.0 / (1.0 / b_v + self.component_sums_)
+        X, used = _without_unused_terms(X)
+        with open_kernel(count_threads(self.n_jobs)) as kernel:
+            shapes = self.component_shapes_.T[used]
+            terms = starts.terms_of(kernel, shapes, self.component_scales_, X.dtype, tally=False)
+            E_v, _n_iter = kernel.project(X, terms.L, scale, a_v, max_iter=max_iter, tol=tol)
+        return E_v
+
+    def save(self, path: Any) -> None:
+        """Write the fitted model to a file that ``vbnmf.load`` reads.
+
+        The file holds numbers and text only, no code, and is written whole or not at all. What is
+        not kept: ``callback``, an ``init`` that is an array, a ``random_state`` that is no number.
+        """
+        from vbnmf.estimators.saving import save
+
+        save(self, path)
+
+    @abstractmethod
+    def _knobs(self) -> Knobs:
+        """Hyperparameters, checked."""
+
+    def _fit(self, X: sparse.csr_array, group: Array, n_groups: int) -> tuple[Fit, Array]:
+        """Fit to checked documents; returns the best fit and its coefficients (n_docs, K)."""
+        K = check_count("n_components", self.n_components)
+        init = check_init(self.init, K, X.shape[1])
+        knobs, schedule = self._knobs(), self._schedule()
+        n_init = check_count("n_init", self.n_init)
+        random_state = check_random_state(self.random_state)
+        best: Fit | None = None
+        with open_kernel(count_threads(self.n_jobs)) as kernel:
+            engine = LocalEngine(kernel, X, group, n_groups, K)
+            for restart in range(n_init):
+                a_t = knobs.a_t or starts.FIRST_TERM_SHAPE
+                if init is None:
+                    rng = np.random.default_rng(random_state.randint(0, 2**32, 4, np.uint32))
+                    shapes = starts.random_shapes(rng, engine.totals, K, a_t)
+                else:
+                    shapes = starts.given_shapes(init, engine.totals, a_t)
+                state = starts.state(kernel, shapes, engine.totals, knobs, X.dtype)
+                engine.spread_evenly()
+                result = fit(engine, state, knobs, schedule, self._watcher(restart, n_init))
+                if best is None or result.bound > best.bound:
+                    # the next restart works in the same memory: keep copies
+                    shapes = result.state.terms.shape[:, :K].copy()
+                    coefficients = engine.coefficients(result.stats.scale, knobs.a_v)
+                    best = result
+                    self._set_terms(result, shapes)
+        assert best is not None
+        if not best.converged and schedule.tol > 0:
+            warnings.warn(
+                f"after max_iter={schedule.max_iter} iterations the bound still rose by "
+                f"{best.rise:.2g} of its value an iteration, more than tol={schedule.tol:g}. Raise "
+                "max_iter, or raise tol if the components are good enough.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return best, coefficients
+
+    def _schedule(self) -> Schedule:
+        return Schedule(
+            max_iter=check_count("max_iter", self.max_iter),
+            tol=check_fraction("tol", self.tol),
+            burn_in=check_count("burn_in", self.burn_in, least=0),
+            bound_every=check_count("bound_every", self.bound_every),
+        )
+
+    def _set_terms(self, result: Fit, shapes: Array) -> None:
+        """Set the fitted attributes that both models have."""
+        prior = result.state.prior
+        self.component_shapes_ = shapes.T
+        self.component_scales_ = result.state.terms.scale
+        self.component_sums_ = result.state.terms.E_sums
+        self.components_ = component_means(self.component_shapes_, self.component_scales_)
+        self.hyperparameters_ = {
+            "term_shape": prior.a_t,
+            "term_scale": prior.b_t,
+            "coef_shape": prior.a_v,
+            "coef_scale": prior.b_v,
+        }
+        self.bound_ = result.bound
+        self.bound_history_ = np.array(result.bound_history)
+        self.n_iter_ = result.n_iter
+
+    def _watcher(self, restart: int, n_restarts: int) -> Callable[[int, float, float], None]:
+        """Tell the callback, and whoever reads standard error, about each iteration."""
+
+        def watch(iteration: int, bound: float, rise: float) -> None:
+            progress = Progress(iteration, self.max_iter, bound, rise, restart, n_restarts)
+            if self.callback is not None:
+                self.callback(progress)
+            if self.verbose and (self.verbose > 1 or iteration % _REPORT_EVERY == 0):
+                sys.stderr.write(f"[{type(self).__name__}] {progress}\n")
+
+        return watch
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def component_means(shapes: Array, scales: Array) -> Array:
+    """Posterior means of the components, (K, n_terms), in the precision of the shapes."""
+    return np.asarray(shapes * scales.astype(shapes.dtype)[:, None])
+
+
+def _without_unused_terms(X: sparse.csr_array) -> tuple[sparse.csr_array, Array | slice]:
+    """X over the terms that occur in it, and which these are: few, for a single document."""
+    n_terms = X.shape[1]
+    if X.nnz >= n_terms:
+        return X, slice(None)
+    occurs = np.zeros(n_terms, dtype=bool)
+    occurs[X.indices] = True
+    used = np.flatnonzero(occurs)
+    position = np.cumsum(occurs) - 1
+    columns = position[X.indices].astype(np.int32)
+    return sparse.csr_array((X.data, columns, X.indptr), shape=(X.shape[0], len(used))), used

@@ -1,0 +1,50 @@
+"""What is installed, for bug reports."""
+
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+import vbnmf
+from vbnmf.estimators.validation import count_threads
+from vbnmf.kernels import describe
+
+_PACKAGES = (
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "safetensors",
+    "click",
+    "narwhals",
+    "snowballstemmer",
+)
+
+
+def versions() -> dict[str, str]:
+    """Versions of vbnmf and what it stands on, the kernel in use and the number of threads."""
+    facts = {
+        "vbnmf": vbnmf.__version__,
+        "kernel": describe(),
+        "threads": str(count_threads(None)),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+    }
+    for package in _PACKAGES:
+        try:
+            facts[package] = version(package)
+        except PackageNotFoundError:
+            facts[package] = "not installed"
+    return facts
+
+
+def show_versions() -> None:
+    """Print versions and the kernel in use.
+
+    Examples
+    --------
+    >>> import vbnmf
+    >>> vbnmf.show_versions()  # doctest: +SKIP
+    vbnmf           0.1.0
+    kernel          native, avx512
+    ...
+    """
+    sys.stdout.writelines(f"{name:<16}{value}\n" for name, value in versions().items())

@@ -1,0 +1,160 @@
+"""VBNMF: Poisson-gamma variational Bayesian NMF without labels (Cemgil, 2009)."""
+
+from collections.abc import Callable
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from vbnmf.core.fit import Progress
+from vbnmf.core.model import Array
+from vbnmf.core.starts import Knobs
+from vbnmf.estimators.base import BaseVBNMF
+from vbnmf.estimators.validation import check_matrix, check_shape_or_scale
+
+
+class VBNMF(BaseVBNMF):
+    """Variational Bayesian non-negative matrix factorisation of documents.
+
+    Each document is a sum of few components, each component a pattern of terms:
+    ``x_dw ~ Poisson(Σ_k t_wk v_dk)`` with gamma priors on both factors.
+
+    Parameters
+    ----------
+    n_components : int, default=20
+        Number of components K.
+    coef_shape : float, default=0.5
+        Shape of the coefficients' prior; 1 or less gives sparse coefficients, the smaller the
+        sparser.
+    coef_scale : float or "auto", default="auto"
+        Scale of the coefficients' prior: a number is held fixed, "auto" is learned.
+    term_shape : float or "auto", default=0.5
+        Shape of the components' prior. "auto" is learned but kept from falling below 0.2, because
+        sparse components spoil sparse coefficients (docs/deviations.md).
+    term_scale : float or "auto", default="auto"
+        Scale of the components' prior.
+    init : "random" or array of shape (n_components, n_terms), default="random"
+        Where the components begin.
+    n_init : int, default=1
+        Number of random starts, of which the one with the best bound is kept.
+    max_iter : int, default=200
+        Most iterations of one start.
+    tol : float, default=2e-5
+        Stop when an iteration raises the bound by less than this part of its value.
+    burn_in : int, default=10
+        Iterations in which the scale of the coefficients is held at its starting value.
+    bound_every : int, default=5
+        Evaluate the bound, and with it ``tol``, every so many iterations.
+    transform_max_iter : int, default=100
+        Most iterations for a document in ``transform``.
+    transform_tol : float, default=1e-4
+        A document in ``transform`` is done when an iteration moves less than this part of its
+        weight from one component to another.
+    random_state : int, RandomState or None, default=None
+        Seed of the random starts.
+    n_jobs : int or None, default=None
+        Number of threads; None uses all cores. Results do not depend on it, to the last bit.
+    verbose : int, default=0
+        1 writes a line to standard error every ten iterations, 2 every iteration.
+    callback : callable or None, default=None
+        Called as ``callback(progress)`` after each iteration; see ``vbnmf.core.fit.Progress``.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_terms)
+        Expected weights of the terms in each component.
+    component_shapes_ : ndarray of shape (n_components, n_terms)
+        Shapes of the gamma posteriors of ``components_``.
+    component_scales_ : ndarray of shape (n_components,)
+        Scales of these posteriors.
+    component_sums_ : ndarray of shape (n_components,)
+        Sums of ``components_`` over the terms.
+    bound_ : float
+        Lower bound of the log evidence of the fitted model.
+    bound_history_ : ndarray
+        The bound at each evaluation.
+    n_iter_ : int
+        Iterations of the best start.
+    hyperparameters_ : dict
+        Shapes and scales of the priors, given or learned.
+    n_features_in_, feature_names_in_
+        Number of terms, and their names if X was a data frame.
+
+    See Also
+    --------
+    SupervisedVBNMF : components that follow the labels of documents.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vbnmf import VBNMF
+    >>> X = np.array([[5, 4, 0, 0], [3, 4, 0, 0], [0, 0, 6, 5], [0, 0, 3, 3]])
+    >>> model = VBNMF(n_components=2, random_state=0).fit(X)
+    >>> model.transform(X).argmax(axis=1).tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int = 20,
+        *,
+        coef_shape: float = 0.5,
+        coef_scale: float | Literal["auto"] = "auto",
+        term_shape: float | Literal["auto"] = 0.5,
+        term_scale: float | Literal["auto"] = "auto",
+        init: Any = "random",
+        n_init: int = 1,
+        max_iter: int = 200,
+        tol: float = 2e-5,
+        burn_in: int = 10,
+        bound_every: int = 5,
+        transform_max_iter: int = 100,
+        transform_tol: float = 1e-4,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callback: Callable[[Progress], None] | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.coef_shape = coef_shape
+        self.coef_scale = coef_scale
+        self.term_shape = term_shape
+        self.term_scale = term_scale
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.burn_in = burn_in
+        self.bound_every = bound_every
+        self.transform_max_iter = transform_max_iter
+        self.transform_tol = transform_tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn components from documents.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_docs, n_terms)
+            Non-negative weights of terms: counts or TF-IDF.
+        y : ignored
+            For pipelines.
+        """
+        self.fit_transform(X, y)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """Learn components and return the coefficients (n_docs, n_components) found on the way."""
+        X = check_matrix(self, X, reset=True)
+        _result, coefficients = self._fit(X, np.zeros(X.shape[0], dtype=np.int32), 1)
+        return coefficients
+
+    def _knobs(self) -> Knobs:
+        return Knobs(
+            a_t=check_shape_or_scale("term_shape", self.term_shape),
+            b_t=check_shape_or_scale("term_scale", self.term_scale),
+            a_v=check_shape_or_scale("coef_shape", self.coef_shape, auto=False) or 0.0,
+            b_v=check_shape_or_scale("coef_scale", self.coef_scale),
+        )

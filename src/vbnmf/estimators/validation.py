@@ -1,0 +1,179 @@
+"""Checks of what users pass in; every message says what is wrong, expected, found and to do."""
+
+import math
+import os
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import validate_data
+
+from vbnmf.core.model import Array
+
+_LARGEST_SUM = 1e30  # float32 holds products of two factors up to here
+
+
+def check_matrix(estimator: Any, X: Any, *, reset: bool) -> sparse.csr_array:
+    """Documents as a canonical CSR array of float32 or float64, never the caller's to change."""
+    X = validate_data(
+        estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset
+    )
+    if not sparse.issparse(X):
+        _check_signs(estimator, X)
+    X = sparse.csr_array(X)
+    _check_structure(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    _check_signs(estimator, X)
+    total = X.data.sum(dtype=np.float64)
+    if total > _LARGEST_SUM:
+        raise ValueError(
+            f"X is too large to work with: its values add up to {total:.3g}, more than "
+            f"{_LARGEST_SUM:.0e}. Divide X by a constant."
+        )
+    if reset and total == 0:
+        raise ValueError(
+            "X has no value other than zero, so there is nothing to learn from. Check the "
+            "vocabulary: no document has any of its terms."
+        )
+    return X
+
+
+def _check_structure(X: sparse.csr_array) -> None:
+    """Refuse index arrays that point outside the matrix, before compiled code follows them."""
+    try:
+        X.check_format(full_check=True)
+    except (ValueError, IndexError) as error:
+        raise ValueError(f"X is not a valid sparse matrix: {error}. Build it anew.") from None
+
+
+def _check_signs(estimator: Any, X: Any) -> None:
+    values = X.data if sparse.issparse(X) else X
+    if values.size == 0 or values.min() >= 0:
+        return
+    if sparse.issparse(X):
+        at = int(np.argmin(X.data))
+        row, column = int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
+    else:
+        row, column = (int(i) for i in np.unravel_index(np.argmin(X), X.shape))
+    raise ValueError(
+        f"Negative values in data passed to {type(estimator).__name__}: found {values.min():g} at "
+        f"row {row}, column {column}. X must be non-negative; use counts or TF-IDF, not centred "
+        "data."
+    )
+
+
+def check_labels(estimator: Any, y: Any, n_docs: int) -> tuple[Array, Array]:
+    """Distinct labels, sorted, and the code of each document's label."""
+    name = type(estimator).__name__
+    if y is None:
+        raise ValueError(
+            f"{name} requires y to be passed, but the target y is None. Pass one label a document, "
+            "or use VBNMF, which needs none."
+        )
+    labels = _as_vector(y)
+    if len(labels) != n_docs:
+        raise ValueError(
+            "X and y must have the same length: found input variables with inconsistent numbers "
+            f"of samples, {n_docs} documents in X and {len(labels)} labels in y."
+        )
+    missing = [i for i, label in enumerate(labels) if label is None or label != label]
+    if missing:
+        raise ValueError(
+            f"y has no label (None or NaN) for {len(missing)} of {n_docs} documents, the first at "
+            f"row {missing[0]}. Input y contains NaN. Leave these documents out."
+        )
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError("y has infinite values: Input y contains infinity. Labels must be finite.")
+    try:
+        classes, codes = np.unique(labels, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in labels})
+        raise ValueError(
+            f"labels of different types cannot be sorted: y has {', '.join(kinds)}. "
+            "Use one type, for example strings."
+        ) from None
+    return classes, codes.astype(np.int32).ravel()
+
+
+def _as_vector(y: Any) -> Array:
+    """One label a document as a one-dimensional array."""
+    try:
+        labels = np.asarray(y)
+    except ValueError:  # lists of different lengths
+        labels = np.empty(0).reshape(0, 0)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels.ravel()
+    if labels.ndim != 1:
+        raise ValueError(
+            "y must be one-dimensional, one label a document; got an array of shape "
+            f"{labels.shape}."
+        )
+    return labels
+
+
+def check_count(name: str, value: Any, *, least: int = 1) -> int:
+    """An integer parameter."""
+    if not _is_number(value, Integral) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}; got {value!r}.")
+    return int(value)
+
+
+def check_fraction(name: str, value: Any) -> float:
+    """A tolerance: a finite number that is not negative."""
+    if not _is_number(value, Real) or not 0 <= value < math.inf:
+        raise ValueError(f"{name} must be a number of at least 0; got {value!r}.")
+    return float(value)
+
+
+def check_shape_or_scale(name: str, value: Any, *, auto: bool = True) -> float | None:
+    """A positive number, or None for "auto"."""
+    if auto and isinstance(value, str) and value == "auto":
+        return None
+    if _is_number(value, Real) and 0 < value < math.inf:
+        return float(value)
+    or_auto = ' or "auto", which learns it' if auto else ""
+    raise ValueError(f"{name} must be a positive number{or_auto}; got {value!r}.")
+
+
+def _is_number(value: Any, kind: Any) -> bool:
+    return isinstance(value, kind) and not isinstance(value, (bool, np.bool_))
+
+
+def check_init(init: Any, n_components: int, n_terms: int) -> Array | None:
+    """Starting components, (n_components, n_terms), or None for random ones."""
+    if isinstance(init, str) and init == "random":
+        return None
+    if isinstance(init, str) or init is None:
+        raise ValueError(f'init must be "random" or an array of components; got {init!r}.')
+    components = np.asarray(init, dtype=np.float64)
+    if components.shape != (n_components, n_terms):
+        raise ValueError(
+            f"init must have the shape of the components, (n_components, n_terms) = "
+            f"{(n_components, n_terms)}; got {components.shape}."
+        )
+    if not np.isfinite(components).all() or (components < 0).any():
+        raise ValueError("init must hold finite, non-negative weights of terms.")
+    return components
+
+
+def count_threads(n_jobs: Any) -> int:
+    """Number of threads for a scikit-learn style ``n_jobs``.
+
+    None means all that this process may use, or OMP_NUM_THREADS where it is set (joblib sets it in
+    its workers, so that nested parallel runs do not crowd each other out).
+    """
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # systems without affinity
+        cores = os.cpu_count() or 1
+    if n_jobs is None:
+        limit = os.environ.get("OMP_NUM_THREADS", "")
+        return min(cores, int(limit)) if limit.isdigit() and int(limit) > 0 else cores
+    if not _is_number(n_jobs, Integral) or n_jobs == 0:
+        raise ValueError(
+            f"n_jobs must be None, a positive number of threads, or -1 for all; got {n_jobs!r}."
+        )
+    return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))

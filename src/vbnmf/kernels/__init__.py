@@ -1,0 +1,66 @@
+"""The sweep, the only O(nnz · K) code: compiled where possible, SciPy otherwise.
+
+``VBNMF_KERNEL=scipy`` or ``native`` in the environment forces one; ``VBNMF_SIMD=baseline``,
+``avx2`` or ``avx512`` forces an instruction set of the compiled kernels.
+"""
+
+import os
+from types import ModuleType
+from typing import TYPE_CHECKING, Union
+
+if TYPE_CHECKING:
+    from vbnmf.kernels.native import NativeKernel
+    from vbnmf.kernels.reference import ReferenceKernel
+
+    AnyKernel = Union[NativeKernel, ReferenceKernel]  # noqa: UP007
+
+
+def open_kernel(n_threads: int = 1) -> "AnyKernel":
+    """Return the kernel in use; close it by ``with``."""
+    if kernel_name() == "native":
+        from vbnmf.kernels.native import NativeKernel
+
+        return NativeKernel(n_threads)
+    from vbnmf.kernels.reference import ReferenceKernel
+
+    return ReferenceKernel()
+
+
+def kernel_name() -> str:
+    """Name the kernel in use, "native" or "scipy"."""
+    wanted = os.environ.get("VBNMF_KERNEL", "")
+    if wanted not in ("", "native", "scipy"):
+        raise ValueError(
+            f"VBNMF_KERNEL must be 'native' or 'scipy'; got {wanted!r}. Unset it to choose freely."
+        )
+    if wanted == "scipy":
+        return "scipy"
+    if _native_module() is not None:
+        return "native"
+    if wanted == "native":
+        raise ImportError(
+            "VBNMF_KERNEL=native asks for the compiled kernels, but this installation has none: no "
+            "C++ compiler was found when vbnmf was installed. Install one (GCC or Clang) and "
+            "reinstall vbnmf, or unset VBNMF_KERNEL to run on the SciPy kernels."
+        )
+    return "scipy"
+
+
+def describe() -> str:
+    """Describe the kernel in use in a few words."""
+    if kernel_name() == "scipy":
+        return "scipy (no compiled kernels)" if _native_module() is None else "scipy (forced)"
+    native = _native_module()
+    assert native is not None
+    return f"native, {native.instruction_set()}"
+
+
+def _native_module() -> ModuleType | None:
+    try:
+        from vbnmf.kernels import _native  # type: ignore[attr-defined,unused-ignore]
+    except ImportError:
+        return None
+    wanted = os.environ.get("VBNMF_SIMD")
+    if wanted and wanted != _native.instruction_set():
+        _native.use_instruction_set(wanted)
+    return _native

@@ -1,0 +1,182 @@
+"""The compiled kernels: padding, blocks and threads around ``_native``.
+
+Rows are padded with zeros to whole cache lines. Every pass runs over fixed blocks of rows that the
+threads take from a queue; a block writes only its own rows and its own line of partial sums, and
+the lines are added up in order. So the number of threads changes nothing but the time.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from vbnmf.core.model import Array, Terms
+from vbnmf.kernels import _native  # type: ignore[attr-defined,unused-ignore]
+from vbnmf.kernels.layout import DocumentSums, cut_into_blocks
+
+
+class NativeKernel:
+    """Compiled kernels on a number of threads; use as a context manager."""
+
+    name = "native"
+
+    def __init__(self, n_threads: int = 1) -> None:
+        self.n_threads = n_threads
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __enter__(self) -> "NativeKernel":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+    def rows(self, values: Array, dtype: np.dtype) -> Array:
+        """Copy of a matrix in this kernel's layout: rows padded with zeros, aligned."""
+        n, K = values.shape
+        padded = _zeros(n, K, dtype)
+        padded[:, :K] = values
+        return padded
+
+    def exp_psi(self, x: Array) -> Array:
+        """Elementwise exp(ψ(x)) for x > 0; 0 where it is less than the smallest normal number."""
+        x = np.ascontiguousarray(x)
+        out = np.empty_like(x)
+        _native.exp_psi(x, out)
+        return out
+
+    def gamma_rows(
+        self, R: Array, L: Array, scale: Array, prior_shape: float, *, tally: bool
+    ) -> Terms:
+        """Set shape = prior_shape + L ∘ R in place of R, and L anew from it in place."""
+        n, K = len(R), len(scale)
+        blocks = cut_into_blocks(np.full(n, K))
+        sums = np.zeros((len(blocks) - 1, R.shape[1]))
+        tallies = np.zeros((len(blocks) - 1, 3))
+        offset = np.empty(n)
+        scales = self.rows(scale[None, :], R.dtype)
+        self.run(
+            lambda queue: _native.gamma_rows(
+                queue, blocks, R, L, scales, prior_shape, K, tally, offset, sums, tallies
+            )
+        )
+        _log_mean, psi, entropy = tallies.sum(axis=0) if tally else (np.nan,) * 3
+        return Terms(R, scale, L, offset, sums.sum(axis=0)[:K], float(psi), float(entropy))
+
+    def documents(
+        self, X: sparse.csr_array, group: Array, n_groups: int, K: int
+    ) -> "NativeDocuments":
+        """Hold the documents and their coefficients."""
+        return NativeDocuments(self, X, group, n_groups, K)
+
+    def project(
+        self,
+        X: sparse.csr_array,
+        L_t: Array,
+        scale: Array,
+        a_v: float,
+        *,
+        max_iter: int,
+        tol: float,
+    ) -> tuple[Array, Array]:
+        """Coefficients (n_docs, K) with the components fixed, and iterations of each document.
+
+        A document is done when an iteration moves less than ``tol`` of its weight.
+        """
+        n, K = X.shape[0], len(scale)
+        E_v, n_iter = _zeros(n, K, X.dtype), np.zeros(n, np.int32)
+        scales = self.rows(scale[None, :], X.dtype)
+        matrix = _matrix(X, cut_into_blocks(np.diff(X.indptr)))
+        self.run(
+            lambda queue: matrix.project(queue, L_t, scales, a_v, K, max_iter, tol, E_v, n_iter)
+        )
+        return np.ascontiguousarray(E_v[:, :K]), n_iter
+
+    def run(self, work: Callable[[Any], None]) -> None:
+        """Call ``work(queue)`` in all threads at once, this one among them."""
+        queue = _native.Queue()
+        if self.n_threads > 1 and self._pool is None:
+            self._pool = ThreadPoolExecutor(self.n_threads - 1, thread_name_prefix="vbnmf")
+        others = (
+            [self._pool.submit(work, queue) for _ in range(self.n_threads - 1)]
+            if self._pool
+            else []
+        )
+        work(queue)
+        for other in others:
+            other.result()
+
+
+class NativeDocuments:
+    """Documents and the one row of K numbers that each keeps from sweep to sweep."""
+
+    def __init__(
+        self, kernel: NativeKernel, X: sparse.csr_array, group: Array, n_groups: int, K: int
+    ) -> None:
+        self._kernel, self._K, self._n_groups = kernel, K, n_groups
+        n_docs, n_terms = X.shape
+        # Sorted by group, a block needs sums for few groups, however many there are in all.
+        self._order = np.argsort(group, kind="stable").astype(np.int64)
+        self._group = group.astype(np.int32)
+        blocks = cut_into_blocks(np.diff(X.indptr)[self._order])
+        self._matrix = _matrix(X, blocks)
+        by_term = X.tocsc()
+        self._transposed = _matrix(by_term, cut_into_blocks(np.diff(by_term.indptr)))
+        self._sums_at, self._sums_group = _lines_of_sums(self._group[self._order], blocks)
+        self._L_v = _zeros(n_docs, K, X.dtype)
+        self._R_t = _zeros(n_terms, K, X.dtype)
+        self._Sigma_v = _zeros(n_docs, K, X.dtype)
+
+    @property
+    def Sigma_v(self) -> Array:
+        """Σ_w ⟨s⟩ of each document, (n_docs, K)."""
+        return self._Sigma_v[:, : self._K]
+
+    def sweep(
+        self, L_t: Array, scale: Array, a_v: float, *, update: bool, bound: bool
+    ) -> DocumentSums:
+        """Finish q(v), then form the ratios and, with ``update``, the next Sigma_v."""
+        lines = np.zeros((len(self._sums_group), self._L_v.shape[1]))
+        tallies = np.zeros((len(self._sums_at), 3))
+        scales = self._kernel.rows(np.broadcast_to(scale, (self._n_groups, self._K)), L_t.dtype)
+        self._kernel.run(
+            lambda queue: self._matrix.sweep(
+                queue, self._order, self._group, L_t, scales, a_v, self._K, self._Sigma_v,
+                self._L_v, update, bound, self._sums_at, lines, tallies,
+            )
+        )  # fmt: skip
+        shape_sums = np.zeros((self._n_groups, self._K))
+        np.add.at(shape_sums, self._sums_group, lines[:, : self._K])
+        log_mean, psi, entropy = tallies.sum(axis=0) if bound else (np.nan,) * 3
+        return DocumentSums(shape_sums, float(log_mean), float(psi), float(entropy))
+
+    def gather(self, L_t: Array) -> Array:
+        """R_t of the last sweep, (n_terms, K); overwritten by the next call."""
+        self._kernel.run(lambda queue: self._transposed.gather(queue, L_t, self._L_v, self._R_t))
+        return self._R_t
+
+
+def _zeros(n: int, K: int, dtype: np.dtype) -> Array:
+    """Zeros of shape (n, K padded to whole cache lines), aligned to one."""
+    per_line = _native.ROW_BYTES // np.dtype(dtype).itemsize
+    stride = -(-K // per_line) * per_line
+    memory = np.zeros(n * stride + per_line, dtype)
+    skip = -(memory.ctypes.data // memory.itemsize) % per_line
+    return memory[skip : skip + n * stride].reshape(n, stride)
+
+
+def _matrix(X: Any, blocks: Array) -> Any:
+    """Compressed rows of X (columns of a CSC matrix) for the compiled passes."""
+    make = _native.Matrix32 if X.dtype == np.float32 else _native.Matrix64
+    return make(X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False), X.data, blocks)
+
+
+def _lines_of_sums(sorted_group: Array, blocks: Array) -> tuple[Array, Array]:
+    """First line of partial sums of each block, and the group of each line."""
+    groups = [np.unique(sorted_group[b:e]) for b, e in pairwise(blocks)]
+    first = np.cumsum([0, *map(len, groups)])[:-1].astype(np.int64)
+    return first, np.concatenate(groups)

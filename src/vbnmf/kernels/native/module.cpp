@@ -1,0 +1,145 @@
+// The Python face of the passes: arrays in, the GIL released, blocks taken from a queue.
+//
+// Several Python threads call the same function with the same queue; each takes the next block until
+// none is left. Shapes and types are the business of kernels/native.py, the only caller.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "passes.h"
+
+namespace nb = nanobind;
+using namespace vbnmf;
+
+namespace {
+
+template <class T> using Array = nb::ndarray<T, nb::device::cpu, nb::c_contig>;
+
+std::vector<const InstructionSet*> available() {
+  std::vector<const InstructionSet*> sets = {&baseline::instruction_set};
+#if defined(VBNMF_X86)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    sets.push_back(&avx2::instruction_set);
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+    sets.push_back(&avx512::instruction_set);
+#endif
+  return sets;
+}
+
+const InstructionSet* in_use = available().back();
+
+template <class T> const Passes<T>& passes() {
+  if constexpr (sizeof(T) == 4)
+    return in_use->f32;
+  else
+    return in_use->f64;
+}
+
+struct Queue {
+  std::atomic<int64_t> next{0};
+};
+
+template <class Work> void drain(Queue& queue, const Array<const int64_t>& blocks, Work work) {
+  const nb::gil_scoped_release free;
+  const int64_t n = (int64_t)blocks.size() - 1;
+  for (int64_t b; (b = queue.next.fetch_add(1)) < n;) work(b, blocks.data()[b], blocks.data()[b + 1]);
+}
+
+void put(const Tally& t, const Array<double>& tallies, int64_t block) {
+  double* out = tallies.data() + 3 * block;
+  out[0] = t.log_mean, out[1] = t.psi, out[2] = t.entropy;
+}
+
+template <class T> struct Matrix { // rows in compressed form, cut into blocks
+  Array<const int64_t> indptr;
+  Array<const int32_t> indices;
+  Array<const T> data;
+  Array<const int64_t> blocks;
+  Sparse<T> view() const { return {indptr.data(), indices.data(), data.data()}; }
+};
+
+template <class T> void bind(nb::module_& m, const char* name) {
+  using M = Matrix<T>;
+  nb::class_<M>(m, name)
+      .def(
+          "__init__",
+          [](M* self, Array<const int64_t> indptr, Array<const int32_t> indices, Array<const T> data,
+             Array<const int64_t> blocks) { new (self) M{indptr, indices, data, blocks}; })
+      .def("sweep",
+           [](const M& X, Queue& queue, Array<const int64_t> order, Array<const int32_t> group,
+              Array<const T> L_t, Array<const T> scale, T a_v, int64_t K, Array<T> Sigma_v,
+              Array<T> L_v, bool update, bool bound, Array<const int64_t> sums_at,
+              Array<double> shape_sums, Array<double> tallies) {
+             const int64_t stride = (int64_t)L_v.shape(1);
+             const DocumentPass<T> pass{X.view(),      order.data(),   group.data(), L_t.data(),
+                                        scale.data(),  a_v,            Sigma_v.data(), L_v.data(),
+                                        K,             stride,         update,       bound};
+             drain(queue, X.blocks, [&](int64_t b, int64_t begin, int64_t end) {
+               Tally tally;
+               passes<T>().documents(pass, begin, end,
+                                     shape_sums.data() + sums_at.data()[b] * stride, tally);
+               put(tally, tallies, b);
+             });
+           })
+      .def("gather",
+           [](const M& X, Queue& queue, Array<const T> L, Array<const T> other, Array<T> R) {
+             const GatherPass<T> pass{X.view(), L.data(), other.data(), R.data(),
+                                      (int64_t)R.shape(1)};
+             drain(queue, X.blocks,
+                   [&](int64_t, int64_t begin, int64_t end) { passes<T>().gather(pass, begin, end); });
+           })
+      .def("project", [](const M& X, Queue& queue, Array<const T> L_t, Array<const T> scale, T a_v,
+                         int64_t K, int64_t max_iter, double tol, Array<T> E_v,
+                         Array<int32_t> n_iter) {
+        const ProjectPass<T> pass{X.view(), L_t.data(), scale.data(), a_v, E_v.data(), n_iter.data(),
+                                  K,        (int64_t)E_v.shape(1), max_iter, tol};
+        drain(queue, X.blocks,
+              [&](int64_t, int64_t begin, int64_t end) { passes<T>().project(pass, begin, end); });
+      });
+  m.def("gamma_rows", [](Queue& queue, Array<const int64_t> blocks, Array<T> R, Array<T> L,
+                         Array<const T> scale, T prior, int64_t K, bool bound, Array<double> offset,
+                         Array<double> shape_sums, Array<double> tallies) {
+    const int64_t stride = (int64_t)R.shape(1);
+    const GammaPass<T> pass{R.data(), L.data(), scale.data(), prior, offset.data(), K, stride, bound};
+    drain(queue, blocks, [&](int64_t b, int64_t begin, int64_t end) {
+      Tally tally;
+      passes<T>().gamma(pass, begin, end, shape_sums.data() + b * stride, tally);
+      put(tally, tallies, b);
+    });
+  });
+  m.def("exp_psi", [](Array<const T> x, Array<T> out) {
+    passes<T>().exp_psi(x.data(), out.data(), (int64_t)x.size());
+  });
+}
+
+} // namespace
+
+NB_MODULE(_native, m) {
+  m.doc() = "Compiled kernels of vbnmf; use them through vbnmf.kernels.";
+  m.attr("ROW_BYTES") = ROW_BYTES;
+  nb::class_<Queue>(m, "Queue").def(nb::init<>());
+  bind<float>(m, "Matrix32");
+  bind<double>(m, "Matrix64");
+  m.def("instruction_set", [] { return std::string(in_use->name); });
+  m.def("instruction_sets", [] {
+    std::vector<std::string> names;
+    for (const InstructionSet* set : available()) names.emplace_back(set->name);
+    return names;
+  });
+  m.def("use_instruction_set", [](const std::string& name) {
+    for (const InstructionSet* set : available())
+      if (name == set->name) {
+        in_use = set;
+        return;
+      }
+    throw std::invalid_argument("instruction set '" + name + "' is not available on this machine");
+  });
+}

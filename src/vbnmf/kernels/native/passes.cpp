@@ -1,0 +1,300 @@
+// The O(nnz K) loops. Compiled once for each instruction set; see simd.h.
+//
+// No function template of the standard library is used here: the linker keeps one copy of those, and
+// it might be the one compiled for an instruction set that this machine does not have.
+#include "passes.h"
+
+#include <cstdlib>
+#include <new>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "simd.h"
+#include "special.h"
+
+namespace vbnmf::VBNMF_ISA {
+namespace {
+
+// Rows whose sums outgrow this many terms are added up in double precision from there on.
+constexpr int64_t FLUSH = 256;
+// exp(psi) is never less than this power of e below the largest of its row: less would count for
+// nothing beside it, and zeros or denormals would follow from products of two.
+template <class T> constexpr T DEPTH = sizeof(T) == 4 ? T(38) : T(320);
+// A sum of products below this is taken as this: nothing divides by zero.
+template <class T> constexpr T TINY = sizeof(T) == 4 ? T(1e-36) : T(1e-300);
+// Rows up to this many times ROW_BYTES are held in registers together with their sums.
+constexpr int MAX_LINES = VBNMF_VECTOR_BYTES == 64 ? 14 : VBNMF_VECTOR_BYTES == 32 ? 3 : 1;
+// How many non-zeros ahead rows are fetched into the cache.
+constexpr int AHEAD = 6;
+
+// Denormals count for nothing here and cost a hundred times as much as other numbers.
+class FlushDenormals {
+#if defined(__x86_64__)
+  unsigned saved_ = _mm_getcsr();
+
+public:
+  FlushDenormals() { _mm_setcsr(saved_ | 0x8040); }
+  ~FlushDenormals() { _mm_setcsr(saved_); }
+#else
+public:
+  FlushDenormals() {}
+#endif
+};
+
+template <class T> class Row { // an aligned row of zeros
+  T* data_;
+
+public:
+  explicit Row(int64_t stride) {
+    data_ = static_cast<T*>(std::aligned_alloc(ROW_BYTES, stride * sizeof(T)));
+    if (!data_) throw std::bad_alloc();
+    for (int64_t k = 0; k < stride; ++k) data_[k] = 0;
+  }
+  ~Row() { std::free(data_); }
+  Row(const Row&) = delete;
+  Row& operator=(const Row&) = delete;
+  operator T*() { return data_; }
+};
+
+template <class T> struct Scratch { // what a thread needs for one row at a time
+  explicit Scratch(int64_t stride) : drop(stride), wide(stride) {}
+  Row<T> drop;
+  Row<double> wide;
+};
+
+inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+template <class T> inline void prefetch_row(const T* row, int64_t stride) {
+  for (int64_t k = 0; k < stride; k += ROW_BYTES / sizeof(T)) __builtin_prefetch(row + k);
+}
+
+// sums = sum_j (x_j / row . M_j) M_j over the n <= FLUSH non-zeros at hand; with BOUND, returns the sum
+// of x_j ln(row . M_j). LINES is the stride in units of ROW_BYTES where row and sums fit into
+// registers, and 0 otherwise.
+template <class T, int LINES, bool BOUND>
+double gather_segment(const int32_t* indices, const T* x, int64_t n, const T* row, const T* M,
+                      int64_t stride, T* sums) {
+  constexpr int W = WIDTH<T>, FIXED = LINES * ROW_BYTES / VBNMF_VECTOR_BYTES;
+  const int vectors = LINES ? FIXED : (int)(stride / W);
+  Vec<T> held_row[LINES ? FIXED : 1], held_sums[LINES ? FIXED : 1];
+  if constexpr (LINES != 0) {
+    for (int i = 0; i < FIXED; ++i) {
+      held_row[i] = load<T>(row + i * W);
+      held_sums[i] = Vec<T>{};
+    }
+  } else {
+    for (int64_t k = 0; k < stride; ++k) sums[k] = 0;
+  }
+  T means[FLUSH];
+  for (int64_t j = 0; j < n; ++j) {
+    if (j + AHEAD < n) prefetch_row(M + indices[j + AHEAD] * stride, stride);
+    const T* other = M + indices[j] * stride;
+    Vec<T> even = {}, odd = {}; // two chains of additions hide each other's latency
+    for (int i = 0; i < vectors; ++i) {
+      Vec<T>& part = i % 2 ? odd : even;
+      part += (LINES ? held_row[LINES ? i : 0] : load<T>(row + i * W)) * load<T>(other + i * W);
+    }
+    const T total = sum<T>(even + odd), mean = total > TINY<T> ? total : TINY<T>;
+    if constexpr (BOUND) means[j] = mean;
+    const Vec<T> ratio = fill<T>(x[j] / mean);
+    for (int i = 0; i < vectors; ++i) {
+      const Vec<T> step = ratio * load<T>(other + i * W);
+      if constexpr (LINES != 0)
+        held_sums[i] += step;
+      else
+        store<T>(sums + i * W, load<T>(sums + i * W) + step);
+    }
+  }
+  if constexpr (LINES != 0)
+    for (int i = 0; i < FIXED; ++i) store<T>(sums + i * W, held_sums[i]);
+  double log_mean = 0;
+  if constexpr (BOUND) {
+    for (int64_t j = n; j % W; ++j) means[j] = 1;
+    for (int64_t j = 0; j < n; j += W) {
+      T logs[W];
+      store<T>(logs, log<T>(load<T>(means + j)));
+      for (int i = 0; i < W && j + i < n; ++i) log_mean += (double)x[j + i] * logs[i];
+    }
+  }
+  return log_mean;
+}
+
+template <class T>
+using Segment = double (*)(const int32_t*, const T*, int64_t, const T*, const T*, int64_t, T*);
+
+template <class T, bool BOUND, std::size_t... I>
+Segment<T> choose_segment(int64_t lines, std::index_sequence<I...>) {
+  static constexpr Segment<T> table[] = {gather_segment<T, (int)I, BOUND>...};
+  return table[lines < (int64_t)sizeof...(I) ? lines : 0];
+}
+
+template <class T> Segment<T> choose_segment(int64_t stride, bool bound) {
+  constexpr auto fitting = std::make_index_sequence<MAX_LINES + 1>();
+  const int64_t lines = stride * sizeof(T) / ROW_BYTES;
+  return bound ? choose_segment<T, true>(lines, fitting) : choose_segment<T, false>(lines, fitting);
+}
+
+// out = sum over the non-zeros of row i of X of (x / row . M_col) M_col, long rows in double precision.
+template <class T>
+inline double gather_row(Segment<T> segment, const Sparse<T>& X, int64_t i, const T* row, const T* M,
+                         int64_t stride, Scratch<T>& s, T* out) {
+  int64_t at = X.indptr[i];
+  const int64_t end = X.indptr[i + 1];
+  if (end - at <= FLUSH)
+    return segment(X.indices + at, X.data + at, end - at, row, M, stride, out);
+  double log_mean = 0;
+  for (int64_t k = 0; k < stride; ++k) s.wide[k] = 0;
+  for (; at < end; at += FLUSH) {
+    log_mean += segment(X.indices + at, X.data + at, smaller(FLUSH, end - at), row, M, stride, out);
+    for (int64_t k = 0; k < stride; ++k) s.wide[k] += out[k];
+  }
+  for (int64_t k = 0; k < stride; ++k) out[k] = T(s.wide[k]);
+  return log_mean;
+}
+
+// L = exp(psi(shape)) scale / exp(m); returns m, which keeps the row within range.
+template <class T>
+inline double exp_psi_row(const T* shape, const T* scale, int64_t stride, Scratch<T>& s, T* L) {
+  constexpr int W = WIDTH<T>;
+  Vec<T> least = fill<T>(LARGE<T>);
+  for (int64_t k = 0; k < stride; k += W) {
+    const ExpPsi<T> e = exp_psi_parts<T>(load<T>(shape + k));
+    store<T>(L + k, e.factor * load<T>(scale + k));
+    store<T>(&s.drop[k], e.drop);
+    least = min<T>(least, e.drop);
+  }
+  const T m = -smallest<T>(least);
+  for (int64_t k = 0; k < stride; k += W) {
+    const Vec<T> power = max<T>(-m - load<T>(&s.drop[k]), fill<T>(-DEPTH<T>));
+    store<T>(L + k, load<T>(L + k) * exp<T>(power));
+  }
+  return m;
+}
+
+template <class T> inline void tally_row(const T* shape, int64_t K, Tally& tally) {
+  constexpr int W = WIDTH<T>;
+  Vec<T> psi = {}, entropy = {};
+  for (int64_t k = 0; k < K; k += W) {
+    PsiEntropy<T> p = psi_entropy<T>(load<T>(shape + k));
+    for (int64_t j = K - k; j < W; ++j) p.psi[j] = p.entropy[j] = 0; // the padding
+    psi += p.psi;
+    entropy += p.entropy;
+  }
+  tally.psi += sum<T>(psi);
+  tally.entropy += sum<T>(entropy);
+}
+
+template <class T>
+void documents(const DocumentPass<T>& p, int64_t begin, int64_t end, double* shape_sums,
+               Tally& tally) {
+  const FlushDenormals guard;
+  Scratch<T> s(p.stride);
+  Row<T> shape(p.stride);
+  const Segment<T> segment = choose_segment<T>(p.stride, p.bound);
+  int32_t group = begin < end ? p.group[p.order[begin]] : 0;
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t d = p.order[i];
+    if (p.group[d] != group) { // the documents are sorted by group: its sums are complete
+      group = p.group[d];
+      shape_sums += p.stride;
+    }
+    T* Sigma = p.Sigma_v + d * p.stride;
+    T* L = p.L_v + d * p.stride;
+    for (int64_t k = 0; k < p.stride; ++k) {
+      shape[k] = p.a_v + Sigma[k];
+      shape_sums[k] += shape[k];
+    }
+    const double m = exp_psi_row<T>(shape, p.scale + group * p.stride, p.stride, s, L);
+    if (p.bound) {
+      tally_row<T>(shape, p.K, tally);
+      double mass = 0;
+      for (int64_t j = p.X.indptr[d]; j < p.X.indptr[d + 1]; ++j) mass += p.X.data[j];
+      tally.log_mean += m * mass;
+    } else if (!p.update) {
+      continue;
+    }
+    tally.log_mean += gather_row<T>(segment, p.X, d, L, p.L_t, p.stride, s, shape);
+    if (p.update)
+      for (int64_t k = 0; k < p.stride; ++k) Sigma[k] = L[k] * shape[k];
+  }
+}
+
+template <class T> void gather(const GatherPass<T>& p, int64_t begin, int64_t end) {
+  const FlushDenormals guard;
+  Scratch<T> s(p.stride);
+  const Segment<T> segment = choose_segment<T>(p.stride, false);
+  for (int64_t i = begin; i < end; ++i)
+    gather_row<T>(segment, p.X, i, p.L + i * p.stride, p.M, p.stride, s, p.R + i * p.stride);
+}
+
+template <class T>
+void gamma(const GammaPass<T>& p, int64_t begin, int64_t end, double* shape_sums, Tally& tally) {
+  const FlushDenormals guard;
+  Scratch<T> s(p.stride);
+  for (int64_t i = begin; i < end; ++i) {
+    T* shape = p.R + i * p.stride;
+    T* L = p.L + i * p.stride;
+    for (int64_t k = 0; k < p.stride; ++k) {
+      shape[k] = p.prior + L[k] * shape[k];
+      shape_sums[k] += shape[k];
+    }
+    p.offset[i] = exp_psi_row<T>(shape, p.scale, p.stride, s, L);
+    if (p.bound) tally_row<T>(shape, p.K, tally);
+  }
+}
+
+template <class T> void project(const ProjectPass<T>& p, int64_t begin, int64_t end) {
+  const FlushDenormals guard;
+  Scratch<T> s(p.stride);
+  Row<T> shape(p.stride), L(p.stride);
+  const Segment<T> segment = choose_segment<T>(p.stride, false);
+  for (int64_t d = begin; d < end; ++d) {
+    double mass = 0;
+    for (int64_t j = p.X.indptr[d]; j < p.X.indptr[d + 1]; ++j) mass += p.X.data[j];
+    for (int64_t k = 0; k < p.stride; ++k) shape[k] = p.a_v + (k < p.K ? T(mass / p.K) : T(0));
+    int64_t n = 0;
+    double change = mass > 0 ? 1.0 : 0.0; // an empty document is the prior, and done
+    for (; n < p.max_iter && change > p.tol; ++n) {
+      exp_psi_row<T>(shape, p.scale, p.stride, s, L);
+      T* R = p.E_v + d * p.stride;
+      gather_row<T>(segment, p.X, d, L, p.L_t, p.stride, s, R);
+      double moved = 0;
+      for (int64_t k = 0; k < p.stride; ++k) {
+        const T next = p.a_v + L[k] * R[k];
+        moved += next > shape[k] ? next - shape[k] : shape[k] - next;
+        shape[k] = next;
+      }
+      change = moved / mass;
+    }
+    p.n_iter[d] = (int32_t)n;
+    for (int64_t k = 0; k < p.stride; ++k) p.E_v[d * p.stride + k] = shape[k] * p.scale[k];
+  }
+}
+
+template <class T> void exp_psi(const T* x, T* out, int64_t n) {
+  constexpr int W = WIDTH<T>;
+  constexpr T least = sizeof(T) == 4 ? T(-87) : T(-708); // below, the result is not a normal number
+  for (int64_t i = 0; i < n; i += W) {
+    T in[W];
+    const int count = (int)smaller(W, n - i);
+    for (int j = 0; j < W; ++j) in[j] = j < count ? x[i + j] : T(1);
+    const ExpPsi<T> e = exp_psi_parts<T>(load<T>(in));
+    const Vec<T> value = e.factor * exp<T>(max<T>(-e.drop, fill<T>(least)));
+    store<T>(in, -e.drop < least ? fill<T>(0) : value);
+    for (int j = 0; j < count; ++j) out[i + j] = in[j];
+  }
+}
+
+template <class T> constexpr Passes<T> passes() {
+  return {documents<T>, gather<T>, gamma<T>, project<T>, exp_psi<T>};
+}
+
+} // namespace
+
+#define VBNMF_STRING(x) #x
+#define VBNMF_NAME(x) VBNMF_STRING(x)
+const InstructionSet instruction_set = {VBNMF_NAME(VBNMF_ISA), passes<float>(), passes<double>()};
+
+} // namespace vbnmf::VBNMF_ISA

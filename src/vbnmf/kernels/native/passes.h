@@ -1,0 +1,98 @@
+// The passes over rows that every instruction set provides: plain structs of pointers in, sums out.
+//
+// All matrices of K columns have rows padded with zeros to `stride` elements, a multiple of 64 bytes.
+// A pass works on the rows of one block and writes nothing outside it, so that results do not depend
+// on who works on which block.
+#pragma once
+
+#include <cstdint>
+
+namespace vbnmf {
+
+inline constexpr int ROW_BYTES = 64; // rows are padded to a multiple of this
+
+template <class T> struct Sparse { // rows in compressed form
+  const int64_t* indptr;
+  const int32_t* indices;
+  const T* data;
+};
+
+struct Tally { // what a block adds to the bound
+  double log_mean = 0; // sum of x ln(sum_k L_t L_v)
+  double psi = 0;      // sum of psi(shape)
+  double entropy = 0;  // sum of the entropies of Gamma(shape, 1)
+};
+
+// Documents order[begin..end): finish q(v), form the ratios, find the next Sigma_v.
+template <class T> struct DocumentPass {
+  Sparse<T> X;
+  const int64_t* order;  // documents sorted by group
+  const int32_t* group;  // of each document
+  const T* L_t;          // terms x stride
+  const T* scale;        // groups x stride: scale of q(v)
+  T a_v;
+  T* Sigma_v;            // documents x stride, in and out
+  T* L_v;                // documents x stride, out
+  int64_t K, stride;
+  bool update;           // write Sigma_v
+  bool bound;            // fill the tally
+};
+
+// Rows of R = sum over the row's non-zeros of (x / L_row . M_col) M_col.
+template <class T> struct GatherPass {
+  Sparse<T> X;
+  const T* L; // of the rows
+  const T* M; // of the columns
+  T* R;       // out
+  int64_t stride;
+};
+
+// q = Gamma(shape, scale) row by row: shape = prior + L o R, then L anew from it.
+template <class T> struct GammaPass {
+  T* R;           // in: gathered sums; out: shapes
+  T* L;           // in: what R was gathered with; out: exp<ln> of the new q, each row up to exp(offset)
+  const T* scale; // stride
+  T prior;
+  double* offset; // rows
+  int64_t K, stride;
+  bool bound;
+};
+
+// Labels-off projection of single documents with the components held fixed.
+template <class T> struct ProjectPass {
+  Sparse<T> X;
+  const T* L_t;
+  const T* scale; // stride
+  T a_v;
+  T* E_v;            // documents x stride, out
+  int32_t* n_iter;   // documents, out
+  int64_t K, stride, max_iter;
+  double tol;
+};
+
+template <class T> struct Passes {
+  // shape_sums: one row of `stride` for each group the block touches, in order
+  void (*documents)(const DocumentPass<T>&, int64_t begin, int64_t end, double* shape_sums, Tally&);
+  void (*gather)(const GatherPass<T>&, int64_t begin, int64_t end);
+  void (*gamma)(const GammaPass<T>&, int64_t begin, int64_t end, double* shape_sums, Tally&);
+  void (*project)(const ProjectPass<T>&, int64_t begin, int64_t end);
+  void (*exp_psi)(const T* x, T* out, int64_t n);
+};
+
+struct InstructionSet {
+  const char* name;
+  Passes<float> f32;
+  Passes<double> f64;
+};
+
+} // namespace vbnmf
+
+namespace vbnmf::baseline {
+extern const InstructionSet instruction_set;
+}
+namespace vbnmf::avx2 {
+extern const InstructionSet instruction_set;
+}
+namespace vbnmf::avx512 {
+extern const InstructionSet instruction_set;
+}

@@ -1,0 +1,81 @@
+// exp(psi(x)) and the entropy of a gamma distribution, a vector at a time.
+//
+// Both move the argument up by m with psi(x) = psi(x + m) - sum_{i<m} 1/(x + i), then use an
+// asymptotic series. With y = x - 1/2, exp(psi(x)) = y (1 + 1/(24 y^2) - 37/(5760 y^4) + ...), so
+// that neither a logarithm nor a branch is needed.
+#pragma once
+
+#include "simd.h"
+
+namespace vbnmf::VBNMF_ISA {
+
+template <class T> struct ExpPsi {
+  Vec<T> factor; // exp(psi(x + m)): between about m and the largest x
+  Vec<T> drop;   // sum_{i<m} 1/(x + i): exp(psi(x)) = factor * exp(-drop)
+};
+
+// How far the argument is moved up: the series are then good to the last digits.
+template <class T> inline constexpr int SHIFT = sizeof(T) == 4 ? 4 : 8;
+// Above this 1/x no longer counts, and the products below would overflow.
+template <class T> inline constexpr T LARGE = sizeof(T) == 4 ? T(1e8) : T(1e30);
+
+// p = x (x+1) ... (x+m-1), and its derivative, whose ratio is the sum of the 1/(x+i).
+template <class T, int m> inline void rising(Vec<T> x, Vec<T>& p, Vec<T>& dp) {
+  p = x;
+  dp = fill<T>(1);
+  for (int i = 1; i < m; ++i) {
+    const Vec<T> factor = x + T(i);
+    dp = dp * factor + p;
+    p = p * factor;
+  }
+}
+
+template <class T> inline ExpPsi<T> exp_psi_parts(Vec<T> x) {
+  constexpr int m = SHIFT<T>;
+  Vec<T> p, dp;
+  rising<T, m>(min<T>(x, fill<T>(LARGE<T>)), p, dp);
+  const Vec<T> y = x + T(m - 0.5), u = T(1) / y, u2 = u * u;
+  Vec<T> series;
+  if constexpr (sizeof(T) == 4)
+    series = horner<T>(u2, T(1. / 24), T(-37. / 5760), T(10313. / 2903040), T(-5509121. / 1393459200));
+  else
+    series = horner<T>(u2, T(1. / 24), T(-37. / 5760), T(10313. / 2903040), T(-5509121. / 1393459200),
+                       T(2709398569. / 367873228800), T(-0.020734675824368137),
+                       T(0.08238185223878776), T(-0.43960443686008127));
+  return {y + u * series, dp / p};
+}
+
+// psi(x), and the entropy x + lnGamma(x) + (1 - x) psi(x) of Gamma(x, 1).
+template <class T> struct PsiEntropy {
+  Vec<T> psi, entropy;
+};
+
+// With y = x + m, Stirling's series for lnGamma(y) and psi(y) put into the entropy leave
+//   (m + 1/2) ln y - ln p + ln(2 pi)/2 - m + ... + (x - 1) (1/(2y) + ... + p'/p):
+// the large terms y ln y have cancelled, so that single precision will do.
+template <class T> inline PsiEntropy<T> psi_entropy(Vec<T> x) {
+  constexpr int m = SHIFT<T>;
+  const Vec<T> clipped = min<T>(x, fill<T>(LARGE<T>));
+  Vec<T> p, dp;
+  rising<T, m>(clipped, p, dp);
+  const Vec<T> y = x + T(m), u = T(1) / y, u2 = u * u, inverse = T(1) / p, drop = dp * inverse;
+  Vec<T> power = clipped + T(m); // y^m
+  for (int i = 1; i < m; i *= 2) power *= power;
+  const Vec<T> log_y = log<T>(y), log_rest = log<T>(power * inverse);
+  Vec<T> psi_series, gamma_series;
+  if constexpr (sizeof(T) == 4) {
+    psi_series = horner<T>(u2, T(1. / 12), T(-1. / 120), T(1. / 252), T(-1. / 240));
+    gamma_series = horner<T>(u2, T(1. / 12), T(-1. / 360), T(1. / 1260), T(-1. / 1680));
+  } else {
+    psi_series = horner<T>(u2, T(1. / 12), T(-1. / 120), T(1. / 252), T(-1. / 240), T(1. / 132),
+                           T(-691. / 32760), T(1. / 12), T(-3617. / 8160));
+    gamma_series = horner<T>(u2, T(1. / 12), T(-1. / 360), T(1. / 1260), T(-1. / 1680),
+                             T(1. / 1188), T(-691. / 360360), T(1. / 156), T(-3617. / 122400));
+  }
+  const Vec<T> below_log = T(0.5) * u + u2 * psi_series; // ln y - psi(y)
+  const T constant = T(0.91893853320467274178) - T(m);
+  return {log_y - below_log - drop, constant + T(0.5) * log_y + log_rest + u * gamma_series +
+                                        (x - T(1)) * below_log + (clipped - T(1)) * drop};
+}
+
+} // namespace vbnmf::VBNMF_ISA

@@ -1,0 +1,171 @@
+"""The kernels in NumPy and SciPy: the specification of the compiled ones, and their stand-in.
+
+    ratio_dw = x_dw / Σ_k L_t[w,k] L_v[d,k]        only where x_dw > 0
+    Sigma_v  = L_v ∘ (ratio @ L_t)
+    R_t      = ratioᵀ @ L_v                        so that Sigma_t = L_t ∘ R_t
+
+A row of L may be divided by any number, for it cancels in ratio ∘ L: rows are kept relative to
+their largest exp(ψ), which is what lets single precision hold shapes near zero. The logarithm of
+that number is the row's offset, and only the bound needs it.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+from scipy import sparse
+from scipy.special import psi
+
+from vbnmf.core import gamma
+from vbnmf.core.model import Array, Terms
+from vbnmf.kernels.layout import DocumentSums
+
+NONZEROS_AT_ONCE = 1 << 14
+"""Scratch is this many rows of K numbers, never one for each non-zero."""
+
+_TINY = 1e-300  # nothing divides by zero, even where products of two L underflow
+
+
+class ReferenceKernel:
+    """Same methods as ``NativeKernel``; one thread."""
+
+    name = "scipy"
+
+    def __enter__(self) -> "ReferenceKernel":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+    def rows(self, values: Array, dtype: np.dtype) -> Array:
+        """Copy of a matrix in this kernel's layout: plain rows."""
+        return np.array(values, dtype=dtype, order="C")
+
+    def exp_psi(self, x: Array) -> Array:
+        """Elementwise exp(ψ(x)) for x > 0."""
+        return np.asarray(np.exp(psi(x)))
+
+    def gamma_rows(
+        self, R: Array, L: Array, scale: Array, prior_shape: float, *, tally: bool
+    ) -> Terms:
+        """Set shape = prior_shape + L ∘ R in place of R, and L anew from it in place."""
+        R *= L
+        R += prior_shape
+        L[:], offset = _exp_mean_log(R, scale)
+        totals = _tally(R) if tally else (np.nan, np.nan)
+        return Terms(R, scale, L, offset, R.sum(axis=0, dtype=np.float64), *totals)
+
+    def documents(
+        self, X: sparse.csr_array, group: Array, n_groups: int, K: int
+    ) -> "ReferenceDocuments":
+        """Hold the documents and their coefficients."""
+        return ReferenceDocuments(X, group, n_groups, K)
+
+    def project(
+        self,
+        X: sparse.csr_array,
+        L_t: Array,
+        scale: Array,
+        a_v: float,
+        *,
+        max_iter: int,
+        tol: float,
+    ) -> tuple[Array, Array]:
+        """Coefficients (n_docs, K) with the components fixed, and iterations of each document.
+
+        A document is done when an iteration moves less than ``tol`` of its weight.
+        """
+        K = len(scale)
+        E_v = np.empty((X.shape[0], K), X.dtype)
+        n_iter = np.zeros(X.shape[0], np.int32)
+        for begin, end in _blocks_of_rows(X):
+            block = X[begin:end]
+            mass = np.asarray(block.sum(axis=1), dtype=np.float64).ravel()
+            shape = a_v + np.repeat(mass[:, None] / K, K, axis=1)
+            active = np.flatnonzero(mass > 0)
+            for _ in range(max_iter):
+                if not len(active):
+                    break
+                L_v, _offset = _exp_mean_log(shape[active], scale)
+                ratio, _mean = _ratios(block[active], L_v, L_t)
+                new = a_v + L_v * (ratio @ L_t)
+                moved = np.abs(new - shape[active]).sum(axis=1) / mass[active]
+                shape[active] = new
+                n_iter[begin + active] += 1
+                active = active[moved > tol]
+            E_v[begin:end] = shape * scale
+        return E_v, n_iter
+
+
+class ReferenceDocuments:
+    """Documents and the one row of K numbers that each keeps from sweep to sweep."""
+
+    def __init__(self, X: sparse.csr_array, group: Array, n_groups: int, K: int) -> None:
+        self._X, self._group = X, group
+        one = np.ones(X.shape[0])
+        self._members = sparse.csr_array(
+            (one, (group, np.arange(X.shape[0]))), shape=(n_groups, X.shape[0])
+        )
+        self._L_v = np.empty((X.shape[0], K), X.dtype)
+        self._ratio = np.zeros_like(X.data)
+        self.Sigma_v = np.zeros((X.shape[0], K), X.dtype)
+
+    def sweep(
+        self, L_t: Array, scale: Array, a_v: float, *, update: bool, bound: bool
+    ) -> DocumentSums:
+        """Finish q(v), then form the ratios and, with ``update``, the next Sigma_v."""
+        shape_sums = self._members @ self.Sigma_v.astype(np.float64, copy=False)
+        shape_sums += a_v * self._members.sum(axis=1)[:, None]
+        log_mean = total_psi = total_entropy = 0.0 if bound else np.nan
+        for begin, end in _blocks_of_rows(self._X):
+            block = self._X[begin:end]
+            shape = a_v + self.Sigma_v[begin:end]
+            L_v, offset = _exp_mean_log(shape, scale[self._group[begin:end]])
+            self._L_v[begin:end] = L_v
+            ratio, mean = _ratios(block, L_v, L_t)
+            self._ratio[self._X.indptr[begin] : self._X.indptr[end]] = ratio.data
+            if update:
+                self.Sigma_v[begin:end] = L_v * (ratio @ L_t)
+            if bound:
+                log_mean += float(block.data @ np.log(mean)) + float(block.sum(axis=1) @ offset)
+                block_psi, block_entropy = _tally(shape)
+                total_psi += block_psi
+                total_entropy += block_entropy
+        return DocumentSums(shape_sums, log_mean, total_psi, total_entropy)
+
+    def gather(self, L_t: Array) -> Array:
+        """R_t of the last sweep, (n_terms, K)."""
+        X = self._X
+        ratio = sparse.csr_array((self._ratio, X.indices, X.indptr), shape=X.shape)
+        return np.asarray(ratio.T @ self._L_v)
+
+
+def _exp_mean_log(shape: Array, scale: Array) -> tuple[Array, Array]:
+    """exp⟨ln ·⟩ by rows, each divided by the exp of its offset; and the offsets."""
+    logs = psi(shape.astype(np.float64, copy=False))
+    offset = logs.max(axis=1)
+    return np.exp(logs - offset[:, None]) * scale, offset
+
+
+def _ratios(X: sparse.csr_array, L_v: Array, L_t: Array) -> tuple[sparse.csr_array, Array]:
+    """x / Σ_k L_v L_t as a matrix of the same pattern, and the sums Σ_k L_v L_t."""
+    row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    mean = np.empty(X.nnz)
+    for begin in range(0, X.nnz, NONZEROS_AT_ONCE):
+        at = slice(begin, begin + NONZEROS_AT_ONCE)
+        mean[at] = np.einsum("jk,jk->j", L_v[row[at]], L_t[X.indices[at]])
+    mean = np.maximum(mean, _TINY)
+    return sparse.csr_array((X.data / mean, X.indices, X.indptr), shape=X.shape), mean
+
+
+def _tally(shape: Array) -> tuple[float, float]:
+    """Σ ψ(shape) and Σ H(Gamma(shape, 1))."""
+    shape = shape.astype(np.float64, copy=False)
+    return float(psi(shape).sum()), float(gamma.entropy(shape, 1.0).sum())
+
+
+def _blocks_of_rows(X: sparse.csr_array) -> Iterator[tuple[int, int]]:
+    """Ranges of rows with about ``NONZEROS_AT_ONCE`` rows and non-zeros together."""
+    work = X.indptr.astype(np.int64) + np.arange(len(X.indptr))
+    cuts = np.searchsorted(work, np.arange(0, work[-1], NONZEROS_AT_ONCE))
+    yield from pairwise(np.unique(np.append(cuts, X.shape[0])).tolist())

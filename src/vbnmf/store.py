@@ -1,0 +1,144 @@
+"""Model files: named arrays and a JSON header in one safetensors file; no pickle, no code.
+
+Writing is atomic: a reader sees the old file or the new one, never half of one. Reading checks that
+the file is ours and of a version we know; what the arrays mean is checked by who asked for them.
+"""
+
+import json
+import math
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from vbnmf.core.model import Array
+
+FORMAT = "vbnmf"
+VERSION = 1
+
+
+class ModelFileError(ValueError):
+    """A file that is not a usable vbnmf model."""
+
+
+def write(
+    path: str | os.PathLike[str], header: Mapping[str, Any], arrays: dict[str, Array]
+) -> None:
+    """Write a model file, replacing an existing one only when all of it is on disk."""
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"cannot save to {path}: there is no folder {path.parent}. Create it first."
+        )
+    metadata = {
+        "format": FORMAT,
+        "version": str(VERSION),
+        "header": json.dumps(header, ensure_ascii=False, allow_nan=False),
+    }
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    os.close(handle)
+    try:
+        contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        save_file(contiguous, temporary, metadata=metadata)
+        with open(temporary, "rb+") as written:
+            os.fsync(written.fileno())
+        os.chmod(temporary, _ordinary_mode(path))
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Header and arrays of a model file.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a vbnmf model, is damaged, or was written by a newer version.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no model file {path}.")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            header = _header(path, metadata)
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except ModelFileError:
+        raise
+    except (SafetensorError, OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ModelFileError(
+            f"{path} is damaged or is not a vbnmf model ({error}). Save the model again."
+        ) from None
+    return header, arrays
+
+
+def check_array(
+    arrays: Mapping[str, Array],
+    name: str,
+    shape: tuple[int | None, ...],
+    *,
+    least: float = -math.inf,
+    positive: bool = False,
+) -> Array:
+    """Return a float array from a file, if it has this shape and sound values."""
+    if name not in arrays:
+        raise ModelFileError(f"the model file lacks the array {name!r}: it is damaged.")
+    array = arrays[name]
+    if array.dtype not in (np.float32, np.float64):
+        raise ModelFileError(f"array {name!r} must hold floats; the file has {array.dtype}.")
+    fits = len(shape) == array.ndim and all(
+        want is None or want == got for want, got in zip(shape, array.shape, strict=True)
+    )
+    if not fits:
+        raise ModelFileError(f"array {name!r} must have shape {shape}; the file has {array.shape}.")
+    if not np.isfinite(array).all():
+        raise ModelFileError(f"array {name!r} has values that are not finite: it is damaged.")
+    if (array < least).any() or (positive and (array <= 0).any()):
+        raise ModelFileError(f"array {name!r} has values out of range: it is damaged.")
+    return array
+
+
+def _header(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
+    if metadata.get("format") != FORMAT:
+        raise ModelFileError(f"{path} is a safetensors file, but not a vbnmf model.")
+    if metadata.get("version") != str(VERSION):
+        raise ModelFileError(
+            f"{path} has format version {metadata.get('version')!r}; this vbnmf reads version "
+            f"{VERSION}. Update vbnmf, or save the model again with this one."
+        )
+    header = json.loads(metadata["header"], parse_constant=_refuse_constant)
+    if not isinstance(header, dict):
+        raise ModelFileError(f"the header of {path} is not an object: the file is damaged.")
+    return header
+
+
+def _refuse_constant(name: str) -> float:
+    raise ModelFileError(f"the header has the value {name}, which no model has: it is damaged.")
+
+
+def _ordinary_mode(path: Path) -> int:
+    """Permissions of the file that is replaced, or those a new file would get."""
+    if path.exists():
+        return path.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the renaming itself last, where the system lets folders be synced."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
