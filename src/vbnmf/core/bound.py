@@ -18,7 +18,7 @@ from vbnmf.core.model import Array, Prior, Rates, State, Statistics, Terms, Tota
 
 def bound(state: State, stats: Statistics, totals: Totals) -> float:
     """Lower bound of a state whose q(v) is the one that the sweep has just finished."""
-    return (
+    return float(
         data_term(state.terms, stats, totals)
         + terms_term(state.prior, state.terms)
         + coefs_term(state.prior, state.rates, stats, totals.n_docs)
@@ -36,7 +36,7 @@ def terms_term(prior: Prior, terms: Terms) -> float:
     """⟨ln p(T)⟩ + H(q(T))."""
     n_terms, K = len(terms.offset), len(terms.scale)
     log_scales = n_terms * float(np.log(terms.scale).sum())
-    return (
+    return float(
         (prior.a_t - 1) * (terms.psi + log_scales)
         - float(terms.E_sums.sum()) / prior.b_t
         - n_terms * K * (prior.a_t * np.log(prior.b_t) + gammaln(prior.a_t))

@@ -21,7 +21,7 @@ class Schedule:
     """When to learn what, and when to stop."""
 
     max_iter: int
-    tol: float  # relative rise of the bound an iteration, below which the loop ends
+    tol: float  # relative rise of the bound an iteration, below which the loop ends; 0: never
     burn_in: int  # iterations with the prior of the coefficients held: equal label rates, or b_v
     bound_every: int  # iterations between evaluations of the bound
 
@@ -71,20 +71,26 @@ def fit(
     """
     history: list[float] = []
     rise, iteration, converged = float("nan"), 0, False
-    while iteration < schedule.max_iter:
+    while iteration < schedule.max_iter and not converged:
         stats = _sweep(engine, state, bound=_due(iteration, schedule))
         if _due(iteration, schedule):
             history.append(lower_bound(state, stats, engine.totals))
             rise = _relative_rise(history, schedule.bound_every)
             # before the prior of the coefficients is let go, standing still means nothing
-            if rise < schedule.tol and iteration > schedule.burn_in + schedule.bound_every:
-                converged = True
-                break
+            settled = iteration > schedule.burn_in + schedule.bound_every
+            converged = settled and rise < schedule.tol and schedule.tol > 0
         iteration += 1
-        tally = _due(iteration, schedule) or iteration == schedule.max_iter or knobs.a_t is None
-        burning_in = iteration <= schedule.burn_in
-        state = global_step(engine, state, stats, knobs, burning_in=burning_in, tally=tally)
+        last = converged or iteration == schedule.max_iter
+        state = global_step(
+            engine,
+            state,
+            stats,
+            knobs,
+            burning_in=iteration <= schedule.burn_in,
+            tally=last or _due(iteration, schedule) or knobs.a_t is None,
+        )
         watch(iteration, history[-1], rise)
+    # The bound of exactly the state that is returned; the documents keep what they have.
     stats = _sweep(engine, state, bound=True, update=False)
     bound = lower_bound(state, stats, engine.totals)
     return Fit(state, stats, bound, [*history, bound], iteration, rise, converged)

@@ -1,0 +1,75 @@
+"""Small corpora and the kernels under test."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from vbnmf.kernels.reference import ReferenceKernel
+
+try:
+    from vbnmf.kernels import _native
+    from vbnmf.kernels.native import NativeKernel
+
+    INSTRUCTION_SETS = _native.instruction_sets()
+except ImportError:  # the pure wheel; .ci/run checks that this is not why tests are missing
+    INSTRUCTION_SETS = []
+
+
+def pytest_report_header(config):
+    return f"vbnmf: native instruction sets {INSTRUCTION_SETS or 'none (pure wheel)'}"
+
+
+@pytest.fixture(params=["scipy", *INSTRUCTION_SETS])
+def kernel(request):
+    """Each kernel: SciPy, and the compiled one on each instruction set of this machine."""
+    if request.param == "scipy":
+        yield ReferenceKernel()
+        return
+    best = _native.instruction_set()
+    _native.use_instruction_set(request.param)
+    with NativeKernel(2) as native:
+        yield native
+    _native.use_instruction_set(best)
+
+
+@pytest.fixture(params=INSTRUCTION_SETS)
+def native(request):
+    """The compiled kernel on each instruction set of this machine."""
+    best = _native.instruction_set()
+    _native.use_instruction_set(request.param)
+    with NativeKernel(2) as kernel:
+        yield kernel
+    _native.use_instruction_set(best)
+
+
+CASES = {
+    "usual": {"n_docs": 23, "n_terms": 31, "K": 5, "n_labels": 3},
+    "one component": {"n_docs": 9, "n_terms": 7, "K": 1, "n_labels": 2},
+    "one label": {"n_docs": 9, "n_terms": 7, "K": 3, "n_labels": 1},
+    "one document": {"n_docs": 1, "n_terms": 6, "K": 2, "n_labels": 1},
+    "one term": {"n_docs": 6, "n_terms": 1, "K": 2, "n_labels": 2},
+    "more components than anything": {"n_docs": 5, "n_terms": 4, "K": 37, "n_labels": 2},
+    "components fill a line of cache": {"n_docs": 12, "n_terms": 9, "K": 16, "n_labels": 2},
+    "too many components for registers": {"n_docs": 6, "n_terms": 5, "K": 250, "n_labels": 2},
+    "long rows": {"n_docs": 3, "n_terms": 900, "K": 4, "n_labels": 2},
+}
+
+
+def make_corpus(n_docs, n_terms, n_labels, seed=0, **_):
+    """Weights with an empty document and an unused term where there is room, and label codes."""
+    rng = np.random.default_rng(seed)
+    X = rng.gamma(0.5, 2.0, (n_docs, n_terms)) * (rng.random((n_docs, n_terms)) < 0.6)
+    X[0, 0] = 1.5
+    if n_docs > 2:
+        X[n_docs // 2] = 0
+    if n_terms > 2:
+        X[:, n_terms // 2] = 0
+    y = np.arange(n_docs) % n_labels
+    return sparse.csr_array(X), rng.permutation(y).astype(np.int32)
+
+
+@pytest.fixture(params=CASES.values(), ids=CASES.keys())
+def case(request):
+    """Corpus, label codes, number of components."""
+    X, y = make_corpus(**request.param)
+    return X, y, request.param["K"]
