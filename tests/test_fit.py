@@ -60,7 +60,7 @@ def oracle_iterations(o, knobs, n, burn_in):
     bounds = [oracle.bound(o)]
     for i in range(1, n + 1):
         o = oracle.update_t(oracle.update_s(o))
-        if knobs.a_t is None:
+        if knobs.a_t is None and i > burn_in:
             o = oracle.update_a_t(o, scale_free=knobs.b_t is None)
         elif knobs.b_t is None:
             o = oracle.update_b_t(o)

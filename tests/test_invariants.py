@@ -1,4 +1,4 @@
-"""What must hold for any data: the bound never falls, order does not matter, labels can be absent."""
+"""What holds for any data: the bound never falls, order does not matter, labels may be absent."""
 
 import numpy as np
 import pytest
@@ -120,9 +120,7 @@ def test_one_label_with_a_firm_rate_is_the_unsupervised_model():
     rate, firm = 0.7, 1e9
     shared = {"coef_shape": 1.0, "term_shape": 0.5, "max_iter": 50, "tol": 0, "random_state": 0}
     start = np.random.default_rng(1).gamma(1, 1, (3, X.shape[1]))
-    supervised = SupervisedVBNMF(
-        3, label_shape=firm, label_scale=rate / firm, init=start, **shared
-    )
+    supervised = SupervisedVBNMF(3, label_shape=firm, label_scale=rate / firm, init=start, **shared)
     unsupervised = VBNMF(3, coef_scale=1 / rate, init=start, **shared)
     V = supervised.fit_transform(X, np.zeros(len(X)))
     assert_allclose(V, unsupervised.fit_transform(X), rtol=1e-4)

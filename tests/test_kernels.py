@@ -81,9 +81,7 @@ def test_gamma_rows_update_the_terms(kernel, case):
     o = start(X, y, K, a_t=0.3)
     terms, documents, _ = sweep(kernel, X, y, o)
     new = oracle.update_t(oracle.update_s(o))
-    got = kernel.gamma_rows(
-        documents.gather(terms.L), terms.L, new.beta_t[0], o.a_t, tally=True
-    )
+    got = kernel.gamma_rows(documents.gather(terms.L), terms.L, new.beta_t[0], o.a_t, tally=True)
     assert_allclose(got.shape[:, :K], new.alpha_t, rtol=RTOL)
     assert_allclose(got.E_sums, new.E_t.sum(axis=0), rtol=RTOL)
     assert_allclose(np.log(got.L[:, :K]) + got.offset[:, None], new.logL_t, rtol=RTOL, atol=1e-9)

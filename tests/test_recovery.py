@@ -55,7 +55,9 @@ def test_unsupervised_recovery():
 def test_the_bound_prefers_the_true_number_of_components():
     X, y, *_ = draw()
     bounds = {
-        K: SupervisedVBNMF(K, label_shape=1, n_init=2, random_state=0, max_iter=300).fit(X, y).bound_
+        K: SupervisedVBNMF(K, label_shape=1, n_init=2, random_state=0, max_iter=300)
+        .fit(X, y)
+        .bound_
         for K in (2, 3, 4, 8)
     }
     assert max(bounds, key=bounds.get) == 4

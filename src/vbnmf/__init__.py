@@ -1,4 +1,4 @@
-"""Readable components of labelled documents: variational Bayesian NMF with label-dependent sparsity.
+"""Readable components of labelled documents: variational Bayesian NMF, sparse by label.
 
 The names below are imported when they are first used, so that ``import vbnmf`` and
 ``vbnmf --help`` stay fast.

@@ -22,7 +22,7 @@ class Schedule:
 
     max_iter: int
     tol: float  # relative rise of the bound an iteration, below which the loop ends; 0: never
-    burn_in: int  # iterations with the prior of the coefficients held: equal label rates, or b_v
+    burn_in: int  # iterations that hold the label rates equal (without labels: b_v), and hold a_t
     bound_every: int  # iterations between evaluations of the bound
 
 
@@ -108,7 +108,7 @@ def global_step(
     """T, Λ and hyperparameters from the sums of a sweep."""
     terms = updates.terms(engine.kernel, state, stats, tally=tally)
     state = replace(state, terms=terms)
-    prior = _learn_terms_prior(state.prior, terms, knobs)
+    prior = _learn_terms_prior(state.prior, terms, knobs, burning_in=burning_in)
     if burning_in:
         return replace(state, prior=prior)
     if state.rates is not None:
@@ -117,10 +117,10 @@ def global_step(
     return replace(state, prior=_learn_coefs_prior(prior, state, stats, engine, knobs))
 
 
-def _learn_terms_prior(prior: Prior, terms: Terms, knobs: Knobs) -> Prior:
+def _learn_terms_prior(prior: Prior, terms: Terms, knobs: Knobs, *, burning_in: bool) -> Prior:
     n_terms, K = len(terms.offset), len(terms.scale)
     mean_t = float(terms.E_sums.mean()) / n_terms
-    if knobs.a_t is None:
+    if knobs.a_t is None and not burning_in:
         mean_log_t = terms.psi / (n_terms * K) + float(np.log(terms.scale).mean())
         least = hyper.LEAST_TERM_SHAPE
         if knobs.b_t is None:

@@ -6,15 +6,16 @@
 
 Left to itself a_t falls far below one, T becomes sparse, and sparse components compete with the
 sparse coefficients that the model is after (the paper's closing remark; docs/deviations.md has
-our measurement). It therefore stops at ``LEAST_TERM_SHAPE``: the bound has a single peak in a_t,
-so moving towards it as far as the guard still raises the bound.
+our measurement). It is therefore held during burn-in, when all components are still alike and call
+for a large a_t, and never falls below ``LEAST_TERM_SHAPE``. The bound has a single peak in a_t, so
+moving towards it as far as the guard still raises the bound.
 """
 
 import math
 
 from scipy.special import polygamma, psi
 
-LEAST_TERM_SHAPE = 0.2
+LEAST_TERM_SHAPE = 0.35
 """a_t is not learned to be smaller than this."""
 
 _LARGEST_SHAPE = 1e8  # of variables that are all equal and certain

@@ -31,7 +31,7 @@ class Knobs:
     b_lam: float | None = None
 
 
-FIRST_TERM_SHAPE = 1.0
+FIRST_TERM_SHAPE = 0.5
 """Where a learned a_t begins."""
 
 

@@ -1,1 +1,20 @@
+"""Readers for users' files, and corpora; turning texts into counts is in :mod:`vbnmf.text`."""
 
+from vbnmf.data.corpora import CorpusInfo, fetch_corpus, list_corpora, load_corpus
+from vbnmf.data.corpus import Corpus, CorpusError
+from vbnmf.data.documents import Documents, ReaderError
+from vbnmf.data.readers import FORMATS, iter_documents, read_documents
+
+__all__ = [
+    "FORMATS",
+    "Corpus",
+    "CorpusError",
+    "CorpusInfo",
+    "Documents",
+    "ReaderError",
+    "fetch_corpus",
+    "iter_documents",
+    "list_corpora",
+    "load_corpus",
+    "read_documents",
+]

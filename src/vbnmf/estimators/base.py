@@ -105,13 +105,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                     self._set_terms(result, shapes)
         assert best is not None
         if not best.converged and schedule.tol > 0:
-            warnings.warn(
-                f"after max_iter={schedule.max_iter} iterations the bound still rose by "
-                f"{best.rise:.2g} of its value an iteration, more than tol={schedule.tol:g}. Raise "
-                "max_iter, or raise tol if the components are good enough.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+            warnings.warn(_not_converged(best, schedule), ConvergenceWarning, stacklevel=4)
         return best, coefficients
 
     def _schedule(self) -> Schedule:
@@ -161,6 +155,18 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _not_converged(best: Fit, schedule: Schedule) -> str:
+    rising = (
+        "it is too early to tell how much the bound still rises"
+        if np.isnan(best.rise)
+        else f"the bound still rose by {best.rise:.2g} of its value an iteration"
+    )
+    return (
+        f"after max_iter={schedule.max_iter} iterations {rising}; tol={schedule.tol:g} was not "
+        "reached. Raise max_iter, or raise tol if the components are good enough."
+    )
 
 
 def component_means(shapes: Array, scales: Array) -> Array:

@@ -31,7 +31,7 @@ class SupervisedVBNMF(BaseVBNMF):
     coef_shape : float, default=1
         Shape of the coefficients' prior; the paper has 1.
     term_shape : float or "auto", default=0.5
-        Shape of the components' prior. "auto" is learned but kept from falling below 0.2, because
+        Shape of the components' prior. "auto" is learned after burn-in, but not below 0.35, because
         sparse components spoil sparse coefficients (docs/deviations.md).
     term_scale : float or "auto", default="auto"
         Scale of the components' prior.
@@ -41,10 +41,10 @@ class SupervisedVBNMF(BaseVBNMF):
         Number of random starts, of which the one with the best bound is kept.
     max_iter : int, default=200
         Most iterations of one start.
-    tol : float, default=2e-5
+    tol : float, default=5e-5
         Stop when an iteration raises the bound by less than this part of its value.
     burn_in : int, default=10
-        Iterations in which all label rates are held equal.
+        Iterations in which all label rates are held equal, and ``term_shape`` is not learned.
     bound_every : int, default=5
         Evaluate the bound, and with it ``tol``, every so many iterations.
     transform_max_iter : int, default=100
@@ -124,7 +124,7 @@ class SupervisedVBNMF(BaseVBNMF):
         init: Any = "random",
         n_init: int = 1,
         max_iter: int = 200,
-        tol: float = 2e-5,
+        tol: float = 5e-5,
         burn_in: int = 10,
         bound_every: int = 5,
         transform_max_iter: int = 100,

@@ -28,7 +28,7 @@ class VBNMF(BaseVBNMF):
     coef_scale : float or "auto", default="auto"
         Scale of the coefficients' prior: a number is held fixed, "auto" is learned.
     term_shape : float or "auto", default=0.5
-        Shape of the components' prior. "auto" is learned but kept from falling below 0.2, because
+        Shape of the components' prior. "auto" is learned after burn-in, but not below 0.35, because
         sparse components spoil sparse coefficients (docs/deviations.md).
     term_scale : float or "auto", default="auto"
         Scale of the components' prior.
@@ -38,10 +38,11 @@ class VBNMF(BaseVBNMF):
         Number of random starts, of which the one with the best bound is kept.
     max_iter : int, default=200
         Most iterations of one start.
-    tol : float, default=2e-5
+    tol : float, default=5e-5
         Stop when an iteration raises the bound by less than this part of its value.
     burn_in : int, default=10
-        Iterations in which the scale of the coefficients is held at its starting value.
+        Iterations in which the scale of the coefficients is held at its starting value, and
+        ``term_shape`` is not learned.
     bound_every : int, default=5
         Evaluate the bound, and with it ``tol``, every so many iterations.
     transform_max_iter : int, default=100
@@ -104,7 +105,7 @@ class VBNMF(BaseVBNMF):
         init: Any = "random",
         n_init: int = 1,
         max_iter: int = 200,
-        tol: float = 2e-5,
+        tol: float = 5e-5,
         burn_in: int = 10,
         bound_every: int = 5,
         transform_max_iter: int = 100,

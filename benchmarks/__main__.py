@@ -1,0 +1,41 @@
+"""Run one benchmark: ``python -m benchmarks NAME [options]``.
+
+A benchmark is any module of this package with ``main(argv)``; adding one needs no change here.
+"""
+
+import ast
+import importlib
+import pkgutil
+import sys
+from pathlib import Path
+
+import benchmarks
+
+
+def main(argv: list[str]) -> None:
+    """Hand the options over to the named benchmark, or say which names there are."""
+    known = _benchmarks()
+    if argv and argv[0] in known:
+        importlib.import_module(f"benchmarks.{argv[0]}").main(argv[1:])
+        return
+    print("usage: python -m benchmarks NAME [options]    (NAME --help lists the options)\n")
+    for name, summary in known.items():
+        print(f"  {name:<12} {summary}")
+    if argv and argv[0] not in ("-h", "--help"):
+        sys.exit(f"\nThere is no benchmark {argv[0]!r}. Use one of: {', '.join(known)}.")
+
+
+def _benchmarks() -> dict[str, str]:
+    """Names and first docstring lines, read without importing so that the list needs no peer."""
+    found = {}
+    for path in map(Path, benchmarks.__path__):
+        for module in pkgutil.iter_modules([str(path)]):
+            tree = ast.parse((path / f"{module.name}.py").read_text(encoding="utf-8"))
+            if any(isinstance(node, ast.FunctionDef) and node.name == "main" for node in tree.body):
+                found[module.name] = (ast.get_docstring(tree) or "").partition("\n")[0]
+    found.pop("__main__", None)
+    return found
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,103 @@
+"""Time one iteration of both models beside scikit-learn, hpfrec and tomotopy, in one run.
+
+Every time is a difference of two fits of different length, so that set-up is not in it. The share
+of the machine's limit is the time that copying would need to move X in both orders (read) and both
+factors (read and written) once, at the bandwidth measured in the same run, over the time taken.
+How the cost grows is in ``scaling``, memory in ``memory``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import warnings
+
+import scipy.sparse as sp
+
+from benchmarks import corpus, measure, peers
+
+_median = statistics.median
+OURS = {"SupervisedVBNMF": "vbnmf, supervised", "VBNMF": "vbnmf, unsupervised"}
+
+
+def main(argv: list[str]) -> None:
+    """Print and write the table of milliseconds an iteration and of ratios."""
+    parser = argparse.ArgumentParser(prog="benchmarks iteration", description=__doc__)
+    measure.add_output_options(parser)
+    corpus.add_options(parser)
+    keys = [peer.key for peer in peers.PEERS]
+    parser.add_argument("--components", type=int, nargs="+", metavar="K", help="20 100 200")
+    parser.add_argument("--peers", nargs="*", choices=keys, default=keys, help="default: all")
+    parser.add_argument("--peers-only", action="store_true", help="leave vbnmf itself out")
+    options = parser.parse_args(argv)
+    data = corpus.load(options)
+    sizes = options.components or ([100] if options.quick else [20, 100, 200])
+    machine = measure.machine(options.threads)
+    bandwidth = measure.copy_bandwidth(options.threads)
+    rows: list[dict[str, object]] = []
+    for K in sizes:
+        rows += _rows(data, K, bandwidth, options)
+    missing = sorted({p.package for p in _chosen(options) if not p.installed})
+    text = (
+        f"{data.name}; {machine}; copy bandwidth {bandwidth / 1e9:.1f} GB/s\n\n"
+        + measure.markdown(rows)
+        + (f"\n\nNot installed, so not timed: {', '.join(missing)}." if missing else "")
+    )
+    results = {"corpus": data.name, "machine": machine, "bandwidth": bandwidth}
+    measure.report(options, text, results | {"missing": missing, "rows": rows})
+
+
+def our_seconds(
+    model: str, data: corpus.Corpus, K: int, threads: int, quick: bool
+) -> measure.Samples:
+    """Sample the seconds of an iteration of the estimator `model`."""
+    import vbnmf
+
+    def run(n: int) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "did not converge" is what is asked for here
+            getattr(vbnmf, model)(
+                n_components=K, max_iter=n, tol=0, random_state=0, n_jobs=threads
+            ).fit(data.X, data.y)
+
+    # Long enough that the difference is many times the jitter of one fit's set-up.
+    return measure.seconds_per_iteration(run, 10, 30 if quick else 60, 3 if quick else 5)
+
+
+def _rows(
+    data: corpus.Corpus, K: int, bandwidth: float, options: argparse.Namespace
+) -> list[dict[str, object]]:
+    """One row a method at this K; ratios are the method's time over each of ours."""
+    ours: dict[str, measure.Samples] = {}
+    for model, name in () if options.peers_only else OURS.items():
+        ours[name] = our_seconds(model, data, K, options.threads, options.quick)
+        _tell(K, name, ours[name])
+    times: dict[str, measure.Samples | None] = dict(ours)
+    for peer in _chosen(options):
+        times[peer.name] = peer.time(data, K, options.threads, options.quick)
+        _tell(K, peer.name, times[peer.name])
+    limit = _bytes_moved(data.X, K) / bandwidth
+    rows: list[dict[str, object]] = []
+    for name, samples in times.items():
+        row = {"K": K, "method": name, **measure.milliseconds(samples)}
+        for our_name, our_samples in ours.items():
+            row[f"× {our_name}"] = samples and _median(samples) / _median(our_samples)
+        row["share of the limit"] = limit / _median(ours[name]) if name in ours else None
+        rows.append(row)
+    return rows
+
+
+def _tell(K: int, name: str, samples: measure.Samples | None) -> None:
+    """Show each result when it is there: slow peers take minutes, and a run may be broken off."""
+    print(f"K = {K}, {name}: {measure.milliseconds(samples)}", file=sys.stderr, flush=True)
+
+
+def _chosen(options: argparse.Namespace) -> list[peers.Peer]:
+    return [peer for peer in peers.PEERS if peer.key in options.peers]
+
+
+def _bytes_moved(X: sp.csr_matrix, K: int) -> int:
+    """X in both orders read once, both factors read and written once."""
+    factors = int(sum(X.shape) * K * X.dtype.itemsize)
+    return measure.both_orders(X) + 2 * factors

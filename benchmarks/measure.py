@@ -1,0 +1,110 @@
+"""What benchmarks share: seconds an iteration, copy bandwidth, sizes, tables, result files."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+Row = Mapping[str, object]
+
+
+Samples = list[float]
+
+
+def seconds_per_iteration(
+    run: Callable[[int], object], few: int, many: int, repeats: int
+) -> Samples:
+    """Sample (time of run(many) − time of run(few)) / (many − few), `repeats` times.
+
+    The difference takes set-up, transposes and process pools out; one untimed run comes first, so
+    that imports and caches are not counted.
+    """
+    run(few)
+    return [(_seconds(run, many) - _seconds(run, few)) / (many - few) for _ in range(repeats)]
+
+
+def milliseconds(samples: Samples | None) -> dict[str, object]:
+    """Two cells of a table: the median, and the range that says how quiet the machine was."""
+    name = "lowest–highest (runs)"
+    if samples is None:
+        return {"ms an iteration": None, name: "not installed"}
+    lowest, highest = f"{1e3 * min(samples):.3g}", f"{1e3 * max(samples):.3g}"
+    middle = 1e3 * statistics.median(samples)
+    return {"ms an iteration": middle, name: f"{lowest}–{highest} ({len(samples)})"}
+
+
+def machine(threads: int) -> str:
+    """Say what a reader must know of the machine: threads used and how busy it was before."""
+    load = (
+        f", load average {os.getloadavg()[0]:.1f} at the start" if hasattr(os, "getloadavg") else ""
+    )
+    return f"{threads} threads of {os.cpu_count()} cores{load}"
+
+
+def copy_bandwidth(threads: int, megabytes: int = 256, repeats: int = 5) -> float:
+    """Bytes a second, read plus written, of copying `megabytes` a thread: far more than caches."""
+    arrays = [np.ones(megabytes << 17) for _ in range(2 * threads)]
+    pairs = [(arrays[2 * i], arrays[2 * i + 1]) for i in range(threads)]
+    with ThreadPoolExecutor(threads) as pool:
+
+        def copy_all(_: int) -> None:
+            list(pool.map(lambda pair: np.copyto(pair[1], pair[0]), pairs))
+
+        copy_all(0)  # touches every page first
+        best = min(_seconds(copy_all, 0) for _ in range(repeats))
+    return sum(a.nbytes + b.nbytes for a, b in pairs) / best
+
+
+def both_orders(X: sp.csr_matrix) -> int:
+    """Bytes of X by rows and by columns."""
+    cells = X.nnz * (X.data.itemsize + X.indices.itemsize)
+    return int(2 * cells + (sum(X.shape) + 2) * X.indptr.itemsize)
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """Lay rows with the same keys out as a Markdown table; numbers to the right."""
+    names = list(rows[0])
+    right = [all(not isinstance(row[name], str) for row in rows) for name in names]
+    lines = [names, ["---:" if r else "---" for r in right]]
+    lines += [[_cell(row[name]) for name in names] for row in rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def add_output_options(parser: argparse.ArgumentParser) -> None:
+    """Add --quick, --threads, --json and --out."""
+    parser.add_argument("--quick", action="store_true", help="fewer sizes and repetitions")
+    parser.add_argument("--threads", type=int, default=2, help="threads for everyone (default 2)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers here")
+    parser.add_argument("--out", type=Path, metavar="TABLE.md", help="also write the table here")
+
+
+def report(options: argparse.Namespace, text: str, results: Row) -> None:
+    """Print the Markdown and write the files that the options name."""
+    print(text)
+    if options.out:
+        options.out.write_text(text + "\n", encoding="utf-8")
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+def _seconds(run: Callable[[int], object], argument: int) -> float:
+    begin = time.perf_counter()
+    run(argument)
+    return time.perf_counter() - begin
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return str(value)

@@ -1,0 +1,123 @@
+"""Seconds an iteration of each peer: one small function a peer, all with the same signature.
+
+Iterations of different methods do different work: an LDA iteration runs an inner loop in every
+document, a Gibbs sweep draws one topic a token. The table says which is which; how many iterations
+a method needs is not measured here.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import pairwise
+
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks.corpus import Corpus
+from benchmarks.measure import Samples, seconds_per_iteration
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A peer: its option, what a table calls it, the package it needs, its input and its timer."""
+
+    key: str
+    name: str
+    package: str
+    wants_counts: bool
+    seconds: Callable[[sp.csr_matrix, int, int, bool], Samples]
+
+    @property
+    def installed(self) -> bool:
+        """Whether the package can be imported."""
+        return find_spec(self.package) is not None
+
+    def time(self, corpus: Corpus, K: int, threads: int, quick: bool = False) -> Samples | None:
+        """Sample the seconds of an iteration; None where the package is not installed."""
+        if not self.installed:
+            return None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "did not converge" is what is asked for here
+            return self.seconds(corpus.counts if self.wants_counts else corpus.X, K, threads, quick)
+
+
+def sklearn_nmf(X: sp.csr_matrix, K: int, threads: int, quick: bool = False) -> Samples:
+    """NMF of scikit-learn with KL loss, one multiplicative update of both factors.
+
+    It works in the precision of X, so it is timed in both: float32 as ours, and float64, which is
+    what it gets from anyone who does not ask for less.
+    """
+    from sklearn.decomposition import NMF
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    def run(n: int) -> None:
+        NMF(
+            K, init="random", solver="mu", beta_loss="kullback-leibler", max_iter=n, tol=0,
+            random_state=0,
+        ).fit(X)  # fmt: skip
+
+    with threadpool_limits(threads):
+        return seconds_per_iteration(run, 1, 6, 3 if quick else 5)
+
+
+def sklearn_nmf64(X: sp.csr_matrix, K: int, threads: int, quick: bool = False) -> Samples:
+    """The same in float64."""
+    return sklearn_nmf(X.astype(np.float64), K, threads, quick)
+
+
+def sklearn_lda(X: sp.csr_matrix, K: int, threads: int, quick: bool = False) -> Samples:
+    """LDA of scikit-learn, batch: one pass over the documents with its inner loop."""
+    from sklearn.decomposition import LatentDirichletAllocation
+
+    def run(n: int) -> None:
+        LatentDirichletAllocation(
+            K, learning_method="batch", max_iter=n, n_jobs=threads, random_state=0
+        ).fit(X)
+
+    # The first pass starts from noise and its inner loops run longest: it is left to set-up.
+    return seconds_per_iteration(run, 2, 4, 1 if quick else 3)
+
+
+def hpfrec_hpf(X: sp.csr_matrix, K: int, threads: int, quick: bool = False) -> Samples:
+    """HPF of hpfrec: one coordinate-ascent pass of hierarchical Poisson factorisation."""
+    HPF = import_module("hpfrec").HPF
+    triplets = sp.coo_array(X)
+
+    def run(n: int) -> None:
+        HPF(
+            K, ncores=threads, maxiter=n, stop_crit="maxiter", check_every=n, reindex=False,
+            random_seed=1, verbose=False, keep_data=False, produce_dicts=False,
+        ).fit(triplets.copy())  # fmt: skip
+
+    return seconds_per_iteration(run, 1, 3, 1 if quick else 3)
+
+
+def tomotopy_lda(X: sp.csr_matrix, K: int, threads: int, quick: bool = False) -> Samples:
+    """LDA of tomotopy: one Gibbs sweep over every token."""
+    model = import_module("tomotopy").LDAModel(k=K, seed=1)
+    tokens = np.repeat(X.indices, X.data).astype(str)
+    ends = np.concatenate([[0], np.cumsum(X.data)])[X.indptr]
+    for begin, end in pairwise(ends):
+        if end > begin:
+            model.add_doc(tokens[begin:end].tolist())
+    model.train(5, workers=threads)  # builds the tables of the model, once
+    samples = []
+    for _ in range(3):
+        begin_time = time.perf_counter()
+        model.train(10, workers=threads)
+        samples.append((time.perf_counter() - begin_time) / 10)
+    return samples
+
+
+PEERS = (
+    Peer("nmf", "scikit-learn NMF, KL, float32", "sklearn", False, sklearn_nmf),
+    Peer("nmf64", "scikit-learn NMF, KL, float64", "sklearn", False, sklearn_nmf64),
+    Peer("lda", "scikit-learn LDA, batch", "sklearn", True, sklearn_lda),
+    Peer("hpfrec", "hpfrec, one pass", "hpfrec", False, hpfrec_hpf),
+    Peer("tomotopy", "tomotopy LDA, one Gibbs sweep", "tomotopy", True, tomotopy_lda),
+)

@@ -1,0 +1,109 @@
+"""Folders of text files: one sub-folder a label, or any files with a file of labels beside them.
+
+Tables are in :mod:`vbnmf.data.tables`; what makes a row acceptable is in
+:mod:`vbnmf.data.readers`.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from vbnmf.data.documents import ReaderError, listed
+from vbnmf.data.labels import Labels, check_length, read_labels
+from vbnmf.data.streams import read_text
+from vbnmf.data.tables import Row
+
+
+def open_folder(
+    folder: Path, encoding: str, label: str | None, labels: Labels | None, notes: list[str]
+) -> Iterator[Row]:
+    """Read the files of a folder in the order of their names.
+
+    Parameters
+    ----------
+    folder : Path
+        Its files at any depth are the documents, hidden ones left out.
+    encoding : str
+        The encoding of the files.
+    label : str or None
+        With no labels file: anything but None takes the names of the sub-folders for labels.
+        With one: the column of the labels.
+    labels : path, iterable or None
+        A labels file, or one label a file in the order of the names.
+    notes : list of str
+        Receives what was decided.
+
+    Returns
+    -------
+    iterator of Row
+    """
+    names = sorted(_visible_files(folder))
+    if isinstance(labels, str | os.PathLike):
+        # The labels file may lie in the folder and is no document.
+        names = [name for name in names if not _same(folder / name, Path(labels))]
+    tags: Sequence[object]
+    if labels is not None:
+        tags = _labels_of_files(names, labels, label, encoding, notes)
+    elif label is not None:
+        loose = [name for name in names if "/" not in name]
+        if len(loose) == len(names):
+            raise ReaderError(
+                f"{folder}: labels are asked for, but there is no sub-folder with files to name "
+                "them. Make one sub-folder a label, or give a labels file."
+            )
+        if loose:
+            notes.append(f"Files beside the sub-folders were left out: {listed(loose, 5)}.")
+        names = [name for name in names if "/" in name]
+        tags = [name.split("/")[0] for name in names]
+        notes.append(f"The {len(set(tags))} sub-folders were taken for labels.")
+    else:
+        tags = [None] * len(names)
+        if any("/" in name for name in names):
+            notes.append("Sub-folders were not taken for labels; label='auto' would.")
+    return (
+        (name, read_text(folder / name, encoding), tag)
+        for name, tag in zip(names, tags, strict=True)
+    )
+
+
+def _labels_of_files(
+    names: list[str], labels: Labels, label: str | None, encoding: str, notes: list[str]
+) -> list[object]:
+    """Line labels up with files, by name when the labels file has names, else by order."""
+    named, tags = read_labels(labels, label, encoding, notes)
+    if named is None:
+        check_length(tags, len(names), labels)
+        return tags
+    twice = [name for name, times in Counter(named).items() if times > 1]
+    strange = sorted(set(named) - set(names))
+    if twice or strange:
+        problem = (
+            f"names {listed(twice, 3)} more than once"
+            if twice
+            else (f"names {listed(strange, 3)}, which the folder does not have")
+        )
+        raise ReaderError(
+            f"{labels}: {problem}; expected each file's name at most once, such as "
+            f"{listed(names, 2)}."
+        )
+    by_name = dict(zip(named, tags, strict=True))
+    return [by_name.get(name) for name in names]
+
+
+def _visible_files(folder: Path) -> Iterator[str]:
+    """Yield the names of the files below a folder that are not hidden; no link is followed down."""
+
+    def refuse(error: OSError) -> None:
+        raise ReaderError(f"{error.filename}: cannot be read: {error.strerror}.") from error
+
+    for parent, folders, files in os.walk(folder, onerror=refuse):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in files:
+            path = Path(parent, name)
+            if not name.startswith(".") and path.is_file():  # no pipes: they would block
+                yield path.relative_to(folder).as_posix()
+
+
+def _same(path: Path, other: Path) -> bool:
+    return path.name == other.name and path.resolve() == other.resolve()

@@ -1,0 +1,276 @@
+"""Document-term matrices: svmlight, Matrix Market, SciPy ``.npz`` and AnnData objects.
+
+Parsing is left to scikit-learn and SciPy; here are the checks that keep a damaged or made-up file
+from doing harm, and the labels and terms that belong to the rows and columns. Texts are read in
+:mod:`vbnmf.data.readers`.
+"""
+
+import io
+import os
+import re
+import zipfile
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.io import mminfo, mmread
+
+from vbnmf.data.documents import Documents, ReaderError, choose_label, listed
+from vbnmf.data.labels import Labels, check_length, label_array, label_value, read_labels
+from vbnmf.data.streams import BOMB_BYTES, BOMB_RATIO, STDIN, open_bytes, origin_of, read_lines
+
+Terms = str | os.PathLike[str] | Iterable[str]
+# Rows without an entry cost memory but no bytes in the file: at most this many more than bytes.
+_FREE_ROWS = 1_000_000
+
+_NUMBER = rb"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|inf(?:inity)?)"
+# In Matrix Market, the first line that is neither empty nor a comment.
+_SIZE_LINE = re.compile(rb"^[ \t]*[^%\s].*$", re.MULTILINE)
+
+
+def read_matrix(
+    source: str | Path,
+    kind: str,
+    *,
+    label: str | None = None,
+    labels: Labels | None = None,
+    terms: Terms | None = None,
+    encoding: str = "utf-8",
+) -> Documents:
+    """Read a matrix file, one document a row.
+
+    Parameters
+    ----------
+    source : path or "-"
+        The file.
+    kind : {"svmlight", "mtx", "npz"}
+        Its format.
+    label : str or None
+        svmlight: anything but None takes the labels in the file. With a labels file that is a
+        table: the label column.
+    labels : path, iterable or None
+        One label a row.
+    terms : path, iterable or None
+        One term a column.
+    encoding : str
+        The encoding of the labels and terms files.
+
+    Returns
+    -------
+    Documents
+        With ``matrix`` of shape (n_docs, n_terms).
+    """
+    origin = origin_of(source)
+    notes: list[str] = []
+    names = _read_terms(terms, encoding)
+    readers: dict[str, Callable[[str | Path], tuple[Any, Any]]] = {
+        "svmlight": lambda s: _read_svmlight(s, None if names is None else len(names), notes),
+        "mtx": _read_mtx,
+        "npz": _read_npz,
+    }
+    try:
+        matrix, inline = readers[kind](source)
+    except MemoryError as error:
+        raise ReaderError(f"{origin}: does not fit into memory.") from error
+    tags: list[object] | None = None
+    if labels is not None:
+        _, tags = read_labels(labels, label, encoding, notes)
+    elif label is not None:
+        if inline is None:
+            raise ReaderError(
+                f"{origin}: labels are asked for, but a matrix has none. Give a file of one label "
+                "a line with labels='...' (--labels on the command line)."
+            )
+        tags = inline
+    where = labels if isinstance(labels, str | os.PathLike) else None
+    return _documents(origin, matrix, tags, names, notes, labels_from=where)
+
+
+def read_anndata(data: Any, label: str | None, labels: Labels | None) -> Documents:
+    """Read an AnnData object: ``X``, the label in ``obs``, the terms in ``var_names``."""
+    origin = origin_of(data)
+    notes: list[str] = []
+    tags: list[object] | None = None
+    label_column = None
+    if labels is not None:
+        _, tags = read_labels(labels, label, "utf-8", notes)
+    elif label is not None:
+        columns = [str(name) for name in data.obs.columns]
+        at = choose_label(columns, label, origin, notes)
+        label_column = columns[at]
+        column = data.obs[data.obs.columns[at]]
+        tags = [None if gap else tag for tag, gap in zip(column, column.isna(), strict=True)]
+    if data.X is None:
+        raise ReaderError(f"{origin}: X is None, expected a matrix of cells by genes.")
+    names = [str(name) for name in data.var_names]
+    ids = [str(name) for name in data.obs_names]
+    documents = _documents(origin, data.X, tags, names, notes)
+    return replace(documents, ids=ids, label_column=label_column)
+
+
+def _read_terms(terms: Terms | None, encoding: str) -> list[str] | None:
+    if terms is None:
+        return None
+    if isinstance(terms, str | os.PathLike):
+        path = terms if terms == STDIN else Path(terms)
+        return [line.rstrip("\r\n") for line in read_lines(path, encoding)]
+    return list(terms)
+
+
+def _read_svmlight(
+    source: str | Path, n_terms: int | None, notes: list[str]
+) -> tuple[Any, list[object]]:
+    from sklearn.datasets import load_svmlight_file  # a second to import, needed by no other
+
+    origin = origin_of(source)
+    with open_bytes(source) as stream:
+        data = stream.read()
+    try:
+        matrix, values = load_svmlight_file(io.BytesIO(data), n_features=n_terms)
+    except (ValueError, OverflowError, IndexError) as error:
+        place, reason = _svmlight_fault(load_svmlight_file, data, error)
+        raise ReaderError(
+            f"{origin}{place}: {reason}. Expected 'label index:value index:value', the indices "
+            f"rising{'' if n_terms is None else f' and at most {n_terms}, the number of terms'}."
+        ) from error
+    # scikit-learn's own rule, said aloud: two files read apart could fall on either side of it.
+    notes.append("svmlight: indices count from one unless a 0 is among them.")
+    whole = bool((np.abs(values) < 2**53).all() and (values == np.round(values)).all())
+    return matrix, (values.astype(np.int64) if whole else values).tolist()
+
+
+def _svmlight_fault(
+    load: Callable[[io.BytesIO], object], data: bytes, error: Exception
+) -> tuple[str, str]:
+    """Find the first line that scikit-learn refuses by itself, and why; else the whole file's."""
+    lines = iter(io.BytesIO(data))
+    number = 0
+    while block := list(islice(lines, 1000)):
+        try:
+            load(io.BytesIO(b"".join(block)))
+        except Exception:
+            for line in block:
+                number += 1
+                try:
+                    load(io.BytesIO(line))
+                except Exception as reason:  # any: the file is known to be broken
+                    return f", line {number}", str(reason)
+        else:
+            number += len(block)
+    return "", str(error)
+
+
+def _read_mtx(source: str | Path) -> tuple[Any, None]:
+    origin = origin_of(source)
+    with open_bytes(source) as stream:
+        data = stream.read()
+    try:
+        rows, _, entries, layout, kind, _ = mminfo(io.BytesIO(data))
+        if kind == "complex":
+            raise ReaderError(f"{origin}: complex numbers, expected counts or weights.")
+        _check_rows(rows, len(data), origin)
+        # "1 1" and an end of line, or a digit and one, is the least an entry takes.
+        if entries * (4 if layout == "coordinate" else 2) > len(data) + 1:
+            raise ReaderError(
+                f"{origin}: the header promises {entries:,} entries, more than its {len(data):,} "
+                "bytes can hold. The file was cut short, or the header is wrong."
+            )
+        fields = {"pattern": 0}.get(kind, 1) + (2 if layout == "coordinate" else 0)
+        _check_lines(data, fields, origin)
+        matrix = mmread(io.BytesIO(data + b"\n"))
+    except ReaderError:
+        raise
+    except (ValueError, OverflowError, TypeError, IndexError) as error:
+        raise ReaderError(f"{origin}: not a whole Matrix Market file: {error}") from error
+    return matrix, None
+
+
+def _check_lines(data: bytes, fields: int, origin: str) -> None:
+    """Raise unless every line after the header holds so many numbers.
+
+    SciPy's fast reader passes over what follows the numbers, and reads past the end of a file that
+    ends in the middle of a broken one.
+    """
+    header = _SIZE_LINE.search(data)
+    line = rb"[ \t]+".join([_NUMBER] * fields)
+    ragged = re.compile(rb"^(?![ \t]*(?:%s)?[ \t]*\r?$).*" % line, re.MULTILINE | re.IGNORECASE)
+    if header and (bad := ragged.search(data, header.end() + 1)):
+        number = data.count(b"\n", 0, bad.start()) + 1
+        shown = bad.group()[:40].decode("latin-1")
+        raise ReaderError(f"{origin}, line {number}: {shown!r}, expected {fields} numbers a line.")
+
+
+def _read_npz(source: str | Path) -> tuple[Any, None]:
+    origin = origin_of(source)
+    with open_bytes(source) as stream:
+        data = stream.read()
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            inflated = sum(entry.file_size for entry in archive.infolist())
+        if inflated > max(BOMB_BYTES, BOMB_RATIO * len(data)):
+            raise ReaderError(
+                f"{origin}: {len(data):,} bytes that unpack to {inflated:,}. If it is meant, save "
+                "it with compressed=False."
+            )
+        matrix = sparse.load_npz(io.BytesIO(data))  # does not unpickle
+        if len(matrix.shape) != 2:
+            raise ReaderError(f"{origin}: an array of shape {matrix.shape}, expected a matrix.")
+        if matrix.format not in ("csr", "csc", "coo"):
+            matrix = matrix.tocoo()
+        _check_rows(matrix.shape[0], len(data), origin)
+        if matrix.format != "coo":
+            # load_npz trusts the indices; a wrong one would be read outside of the arrays.
+            matrix.check_format(full_check=True)
+    except ReaderError:
+        raise
+    except Exception as error:  # numpy, zipfile and scipy raise a dozen kinds for a damaged file
+        raise ReaderError(
+            f"{origin}: not a sparse matrix saved by scipy.sparse.save_npz: {error}"
+        ) from error
+    return matrix, None
+
+
+def _check_rows(rows: int, size: int, origin: str) -> None:
+    if rows > size + _FREE_ROWS:
+        raise ReaderError(
+            f"{origin}: {rows:,} rows in a file of {size:,} bytes; the header is wrong."
+        )
+
+
+def _documents(
+    origin: str,
+    matrix: Any,
+    tags: list[object] | None,
+    terms: list[str] | None,
+    notes: list[str],
+    *,
+    labels_from: object = None,
+) -> Documents:
+    """Check a matrix against its labels and terms, and make it CSR with sorted indices."""
+    try:
+        matrix = sparse.csr_matrix(matrix)
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()  # it may share its arrays with the user's object
+            matrix.sum_duplicates()
+    except (TypeError, ValueError) as error:
+        raise ReaderError(f"{origin}: not a matrix of numbers: {error}") from error
+    rows, columns = matrix.shape
+    if matrix.dtype.kind not in "biuf":
+        raise ReaderError(f"{origin}: values of type {matrix.dtype}, expected real numbers.")
+    if rows == 0 or columns == 0:
+        raise ReaderError(f"{origin}: empty: a matrix of {rows} documents by {columns} terms.")
+    turned = " The matrix has as many columns: is it the wrong way round, terms by documents?"
+    if tags is not None:
+        check_length(tags, rows, labels_from, turned if len(tags) == columns else "")
+        tags = [label_value(tag, f"{origin}, row {i}") for i, tag in enumerate(tags, 1)]
+    if terms is not None and len(terms) != columns:
+        raise ReaderError(
+            f"{origin}: {len(terms):,} terms ({listed(terms, 3)}) for {columns:,} columns; "
+            f"expected one a column.{turned if len(terms) == rows else ''}"
+        )
+    labels = None if tags is None else label_array(tags, notes)
+    return Documents(origin, matrix=matrix, labels=labels, terms=terms, notes=notes)

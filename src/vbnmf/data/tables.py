@@ -1,0 +1,226 @@
+"""Tables whose rows are documents: CSV, TSV, JSON lines, Parquet, Arrow, data frames, datasets.
+
+Each opener finds the column names and hands over the rows of two chosen columns one by one; which
+columns those are, and whether a row will do, is decided in :mod:`vbnmf.data.readers`.
+"""
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+
+from vbnmf.data.documents import ReaderError, listed
+from vbnmf.data.streams import MAX_DOCUMENT, origin_of, read_lines
+
+# What a document is called in its source, its raw text and its raw label.
+Row = tuple[str, object, object]
+# So many lines of JSON are looked at for the names of columns, since any line may lack some.
+PEEKED = 1000
+
+
+@dataclass(frozen=True)
+class Table:
+    """Column names, and a function that reads the rows of (text index, label index) once."""
+
+    origin: str
+    columns: list[str]
+    rows: Callable[[int, int | None], Iterator[Row]]
+    unit: str = "row"
+    notes: list[str] = field(default_factory=list)
+
+
+def open_text(source: str | Path, encoding: str, kind: str) -> Table:
+    """Open a ``csv``, ``tsv`` or ``jsonl`` file; ``stdin`` is told apart by its first character."""
+    origin = origin_of(source)
+    lines = read_lines(source, encoding)
+    first = next(lines, "")
+    lines = chain([first], lines)
+    notes = []
+    if kind == "stdin":
+        kind = "jsonl" if first.lstrip().startswith("{") else "csv"
+        notes.append(f"Standard input was taken for {kind.upper()} because of how it begins.")
+    if kind == "jsonl":
+        return _open_jsonl(lines, origin, notes)
+    delimiter = "\t" if kind == "tsv" else max(",;\t", key=first.count)
+    if kind == "csv" and delimiter != ",":
+        name = "semicolon" if delimiter == ";" else "tab"
+        notes.append(f"Columns were split at the {name}, the commonest in the first line.")
+    return _open_delimited(lines, origin, notes, delimiter)
+
+
+def _open_delimited(lines: Iterator[str], origin: str, notes: list[str], delimiter: str) -> Table:
+    records = _records(lines, delimiter, origin)
+    _, header = next(records, (1, []))
+    if not header:
+        raise ReaderError(f"{origin}: empty; expected a line with the names of the columns.")
+
+    def rows(text: int, label: int | None) -> Iterator[Row]:
+        for number, record in records:
+            if len(record) != len(header):
+                raise ReaderError(
+                    f"{origin}, line {number}: {len(record)} fields, but the first line names "
+                    f"{len(header)} columns. Put quotes around a text that holds the delimiter."
+                )
+            yield str(number), record[text], None if label is None else record[label]
+
+    return Table(origin, [name.strip() for name in header], rows, "line", notes)
+
+
+def _records(lines: Iterator[str], delimiter: str, origin: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield (number of the first line, fields) of each record that is not an empty line."""
+    # The limit is the whole process's: raised to ours, never lowered.
+    if csv.field_size_limit() < MAX_DOCUMENT:
+        csv.field_size_limit(MAX_DOCUMENT)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    while True:
+        start = reader.line_num + 1
+        try:
+            record = next(reader, None)
+        except csv.Error as error:
+            raise ReaderError(
+                f"{origin}, line {start}: broken quoting: {error} (seen at line "
+                f"{reader.line_num}). A quoted field ends with a quote, and a quote inside it is "
+                "written twice."
+            ) from error
+        if record is None:
+            return
+        if record:
+            yield start, record
+
+
+def _open_jsonl(lines: Iterator[str], origin: str, notes: list[str]) -> Table:
+    """Open JSON lines: one object a line, its keys being the columns."""
+    objects = _objects(lines, origin)
+    head = list(islice(objects, PEEKED))
+    columns = list(dict.fromkeys(key for _, item in head for key in item))
+    if not head:
+        raise ReaderError(f"{origin}: empty; expected one JSON object a line.")
+
+    def rows(text: int, label: int | None) -> Iterator[Row]:
+        for number, item in chain(head, objects):
+            value = None if label is None else item.get(columns[label])
+            yield str(number), item.get(columns[text]), value
+
+    return Table(origin, columns, rows, "line", notes)
+
+
+def _objects(lines: Iterator[str], origin: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            item = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise ReaderError(
+                f"{origin}, line {number}: not JSON: {error}. Expected one whole object a line."
+            ) from error
+        if not isinstance(item, dict):
+            raise ReaderError(
+                f"{origin}, line {number}: a JSON {type(item).__name__}, expected an object such "
+                'as {"text": "...", "label": "..."} on every line.'
+            )
+        yield number, item
+
+
+def open_arrow(path: Path, parquet: bool) -> Table:
+    """Open Parquet, or Arrow in the file (Feather) or the stream format."""
+    origin = str(path)
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise ReaderError(
+            f"{origin}: reading it needs pyarrow. Install it with: pip install 'vbnmf[io]'"
+        ) from error
+    # KeyError and ValueError: what pyarrow raises for damage it meets in a file's own tables.
+    damage = (pa.ArrowException, OSError, KeyError, ValueError)
+    try:
+        if parquet:
+            file = pq.ParquetFile(path)
+            columns = list(file.schema_arrow.names)
+        else:
+            mapped = pa.memory_map(str(path))
+            try:
+                file = pa.ipc.open_file(mapped)
+            except pa.ArrowInvalid:
+                mapped.seek(0)
+                file = pa.ipc.open_stream(mapped)
+            columns = list(file.schema.names)
+    except damage as error:
+        raise ReaderError(f"{origin}: not a whole Parquet or Arrow file: {error}") from error
+
+    def rows(text: int, label: int | None) -> Iterator[Row]:
+        chosen = [columns[i] for i in (text, label) if i is not None]
+        number = 0
+        try:
+            for batch in (
+                file.iter_batches(columns=chosen) if parquet else file.read_all().to_batches()
+            ):
+                batch.validate(full=True)  # Arrow trusts offsets: wrong ones would end the process
+                values = [batch.column(name).to_pylist() for name in chosen]
+                for value, tag in zip(values[0], values[-1], strict=True):
+                    number += 1
+                    yield str(number), value, None if label is None else tag
+        except damage as error:
+            raise ReaderError(f"{origin}, after row {number}: cannot be read: {error}") from error
+
+    return Table(origin, columns, rows)
+
+
+def is_frame(source: object) -> bool:
+    """Say whether narwhals knows this as a data frame: pandas, Polars, PyArrow, lazy ones too."""
+    return isinstance(_native(source), nw.DataFrame | nw.LazyFrame)
+
+
+def open_frame(frame: object) -> Table:
+    """Open a data frame."""
+    origin = origin_of(frame)
+    native = _native(frame)
+    table: nw.DataFrame[Any] = native.collect() if isinstance(native, nw.LazyFrame) else native
+
+    def values(column: int) -> list[object]:
+        series = table.get_column(table.columns[column])
+        gaps = series.is_null().to_list()
+        return [None if gap else v for v, gap in zip(series.to_list(), gaps, strict=True)]
+
+    def rows(text: int, label: int | None) -> Iterator[Row]:
+        labels = [None] * len(table) if label is None else values(label)
+        numbers = map(str, range(1, len(table) + 1))
+        yield from zip(numbers, values(text), labels, strict=True)
+
+    return Table(origin, [str(name) for name in table.columns], rows)
+
+
+def _native(source: object) -> Any:
+    try:
+        return nw.from_native(source, pass_through=True)
+    except ValueError as error:  # two columns of one name
+        raise ReaderError(f"The {type(source).__name__} cannot be read: {error}") from error
+
+
+def open_dataset(dataset: Any) -> Table:
+    """Open a Hugging Face dataset, streamed or not, by its ``column_names`` and ``features``."""
+    origin = origin_of(dataset)
+    if isinstance(dataset, Mapping):
+        raise ReaderError(f"{origin} holds several splits: choose one of {listed(dataset)}.")
+    # A streamed dataset may not know its columns before its first row.
+    columns = list(dataset.column_names or next(iter(dataset), {}))
+
+    def rows(text: int, label: int | None) -> Iterator[Row]:
+        name = None if label is None else columns[label]
+        names = getattr((dataset.features or {}).get(name), "names", None)
+        # Images or sounds in other columns need not be decoded.
+        chosen = dataset.select_columns([columns[i] for i in (text, label) if i is not None])
+        for number, item in enumerate(chosen, 1):
+            value = None if name is None else item.get(name)
+            if names is not None and isinstance(value, int):
+                # Class labels are numbers with names; -1 stands for "not known".
+                value = names[value] if 0 <= value < len(names) else None
+            yield str(number), item.get(columns[text]), value
+
+    return Table(origin, columns, rows)

@@ -1,0 +1,163 @@
+"""Check what reaches a vectorizer from outside: its parameters, and what a model file says.
+
+A file may come from anywhere, so that nothing in it is trusted. Documents are checked while they
+are read, in ``counting``.
+"""
+
+import re
+from collections.abc import Mapping
+from itertools import pairwise
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vbnmf.text.weighting import WEIGHTINGS
+from vbnmf.text.words import check_stemmer
+
+_OPTIONAL_INT = (int, type(None))
+_OPTIONAL_STR = (str, type(None))
+
+TYPES: dict[str, tuple[type, ...]] = {
+    "weighting": (str,),
+    "max_terms": _OPTIONAL_INT,
+    "lowercase": (bool,),
+    "token_pattern": (str,),
+    "ngram_range": (list,),
+    "stop_words": (list,),
+    "min_df": (int, float),
+    "max_df": (int, float),
+    "stem": _OPTIONAL_STR,
+    "analyzer": _OPTIONAL_STR,
+    "dtype": (str,),
+    "terms": (list,),
+    "forms": (list, type(None)),
+    "n_documents": (int,),
+    "n_empty": (int,),
+    "length": (float,),
+}
+ARRAYS = {"idf": "f", "columns": "i"}
+
+
+def check_parameters(given: Mapping[str, Any]) -> None:
+    """Raise ValueError for parameters of a vectorizer that cannot be meant."""
+    if given["weighting"] not in WEIGHTINGS:
+        raise ValueError(f"weighting must be one of {WEIGHTINGS}; got {given['weighting']!r}.")
+    max_terms = given["max_terms"]
+    if max_terms is not None and not (is_int(max_terms) and max_terms >= 1):
+        raise ValueError(f"max_terms must be None or an int from 1; got {max_terms!r}.")
+    for name in ("min_df", "max_df"):
+        value = given[name]
+        is_share = isinstance(value, float | np.floating) and 0 <= value <= 1
+        if not (is_share or (is_int(value) and value >= 1)):
+            raise ValueError(
+                f"{name} must be a number of documents (int from 1) or a share of them "
+                f"(float from 0.0 to 1.0); got {value!r}."
+            )
+    match given["ngram_range"]:
+        case (low, high) if is_int(low) and is_int(high) and 1 <= low <= high:
+            pass
+        case other:
+            raise ValueError(f"ngram_range must be two ints, 1 <= first <= second; got {other!r}.")
+    try:
+        re.compile(given["token_pattern"])
+    except (re.error, TypeError) as error:
+        raise ValueError(
+            f"token_pattern={given['token_pattern']!r} is not a regular expression: {error}."
+        ) from error
+    try:
+        dtype = np.dtype(given["dtype"])
+    except TypeError:
+        dtype = None
+    if dtype not in (np.float32, np.float64):
+        raise ValueError(f"dtype must be float32 or float64; got {given['dtype']!r}.")
+    check_stemmer(given["stem"])
+    _check_analyzer(given)
+
+
+def check_state(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Raise ValueError unless `meta` and `arrays` can be the state of a vectorizer.
+
+    Parameters
+    ----------
+    meta : mapping
+        The entries of `TYPES`: parameters, and ``terms`` (n_passed strings, ascending), ``forms``
+        (n_terms strings, with `stem` only), ``n_documents``, ``n_empty`` and ``length``.
+    arrays : mapping of str to ndarray
+        ``idf`` (n_passed,) and ``columns`` (n_terms,): those of ``terms`` that have a column.
+    """
+    _check_names("entries", set(meta), set(TYPES))
+    _check_names("arrays", set(arrays), set(ARRAYS))
+    for name, types in TYPES.items():
+        value = meta[name]
+        # bool is an int to Python, but not to a reader of the file.
+        if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+            wanted = " or ".join(t.__name__ for t in types)
+            raise _nonsense(f"{name!r} must be {wanted}; found {type(value).__name__}")
+    for name, kind in ARRAYS.items():
+        array = arrays[name]
+        if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind != kind:
+            raise _nonsense(f"array {name!r} must be a vector of kind {kind!r}")
+
+    terms, forms, columns, idf = meta["terms"], meta["forms"], arrays["columns"], arrays["idf"]
+    for name in ("terms", "stop_words", "forms"):
+        if not all(isinstance(word, str) for word in meta[name] or ()):
+            raise _nonsense(f"{name!r} must hold strings only")
+    if not all(a < b for a, b in pairwise(terms)):
+        raise _nonsense("'terms' must be in ascending order without repetition")
+    if idf.shape != (len(terms),) or not np.isfinite(idf).all() or (idf < 0).any():
+        raise _nonsense(f"'idf' must hold {len(terms)} finite numbers, none negative")
+    if not (
+        1 <= len(columns) == min(meta["max_terms"] or len(terms), len(terms))
+        and columns[0] >= 0
+        and columns[-1] < len(terms)
+        and (np.diff(columns) > 0).all()
+    ):
+        raise _nonsense(f"'columns' must be max_terms ascending numbers of the {len(terms)} terms")
+    if (forms is None) != (meta["stem"] is None):
+        raise _nonsense("'forms' must be there with 'stem' and only then")
+    if forms is not None and not len(forms) == len(set(forms)) == len(columns):
+        raise _nonsense(f"'forms' must hold {len(columns)} different words")
+    if not 0 <= meta["n_empty"] <= meta["n_documents"] or meta["n_documents"] < 1:
+        raise _nonsense("'n_documents' must be at least 1 and 'n_empty' no larger")
+    if not 0 < meta["length"] < np.inf:
+        raise _nonsense(f"'length' must be positive; found {meta['length']}")
+
+
+def is_int(value: object) -> bool:
+    """Tell whether `value` is an integer of Python or NumPy, and no bool."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _check_analyzer(given: Mapping[str, Any]) -> None:
+    """Raise ValueError for an unknown analyzer, or one with options that are for words."""
+    analyzer = given["analyzer"]
+    if not (analyzer in (None, "char", "char_wb") or callable(analyzer)):
+        raise ValueError(
+            f"analyzer must be None (words), 'char', 'char_wb' or callable; got {analyzer!r}."
+        )
+    if analyzer is not None and given["stop_words"] is not None:
+        raise ValueError(
+            "stop_words need words, analyzer=None; got an analyzer as well. Let the analyzer "
+            "or max_df leave common words out."
+        )
+    if isinstance(analyzer, str) and given["stem"] is not None:
+        raise ValueError(f"stem needs words; got analyzer={analyzer!r} as well. Use stem=None.")
+
+
+def _check_names(what: str, found: set[str], expected: set[str]) -> None:
+    """Raise ValueError unless the names are the expected ones."""
+    if found != expected:
+        raise _nonsense(
+            f"{what} missing: {sorted(expected - found)}, "
+            f"unknown: {sorted(map(str, found - expected))}"
+        )
+
+
+def _nonsense(problem: str) -> ValueError:
+    """Return the error of a description that cannot be restored."""
+    return ValueError(
+        f"This is not the state of a DocumentVectorizer: {problem}. "
+        "The file may be damaged or of another version; store the model again."
+    )

@@ -1,0 +1,99 @@
+"""Counts to weights: equations (1)-(3) of the paper and two alternatives; the choice of terms.
+
+For the count c_dw of term w in document d, N training documents of which n_w have the term:
+
+    "paper"    c_dw / max_w' c_dw' · ln(N / n_w)                               (1)-(3)
+    "counts"   c_dw
+    "log"      ln(1 + c_dw) · ln(N / n_w), each document scaled to one Euclidean length
+
+Which documents and terms are counted is decided in ``counting`` and ``vectorizer``.
+"""
+
+from typing import Literal, get_args
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.preprocessing import normalize
+
+Weighting = Literal["paper", "counts", "log"]
+WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
+
+# The one place to change it: benchmarks/weighting.py compares the weightings on validation data.
+DEFAULT_WEIGHTING: Weighting = "paper"
+
+
+def inverse_document_frequency(
+    frequencies: NDArray[np.int64], n_documents: int
+) -> NDArray[np.float64]:
+    """Return ln(N / n) (3) for each term; 0 for a term in all documents. Shape (n_terms,)."""
+    return np.log(n_documents / frequencies)
+
+
+def weigh(
+    counts: sp.csr_matrix,
+    idf: NDArray[np.float64],
+    weighting: Weighting,
+    length: float | None = None,
+) -> tuple[sp.csr_matrix, float]:
+    """Weight counts.
+
+    Parameters
+    ----------
+    counts : csr_matrix, shape (n_documents, n_terms)
+        Positive counts only.
+    idf : ndarray, shape (n_terms,)
+    weighting : {"paper", "counts", "log"}
+    length : float, optional
+        Euclidean length of the documents in "log"; None takes the mean over `counts`.
+
+    Returns
+    -------
+    weights : csr_matrix of float64, shape (n_documents, n_terms)
+        With the structure of `counts`: a term in all documents leaves explicit zeros.
+    length : float
+        As given or found; 1 where there is nothing to scale.
+    """
+    if weighting == "log":
+        data = np.log1p(counts.data) * idf[counts.indices]
+    elif weighting == "paper":
+        largest = counts.max(axis=1).toarray().ravel()
+        data = counts.data / np.repeat(largest, np.diff(counts.indptr)) * idf[counts.indices]
+    else:
+        data = counts.data.astype(np.float64)
+    weights = sp.csr_matrix((data, counts.indices, counts.indptr), shape=counts.shape)
+    if weighting != "log":
+        return weights, 1.0
+    if length is None:
+        length = _mean_length(weights)
+    return normalize(weights, norm="l2") * length, length
+
+
+def largest_scores(
+    weights: sp.csr_matrix, frequencies: NDArray[np.int64], n_kept: int
+) -> NDArray[np.intp]:
+    """Choose the terms with the largest weight in any document.
+
+    Ties are frequent (a word that is the commonest of its document and in no other has the weight
+    ln N in "paper"). They go to the term in more documents, then to the lower column.
+
+    Returns
+    -------
+    ndarray of int, shape (min(n_kept, n_terms),)
+        Chosen columns in ascending order.
+    """
+    scores = weights.max(axis=0).toarray().ravel()
+    order = np.lexsort((-frequencies, -scores))  # stable: remaining ties stay in column order
+    return np.sort(order[:n_kept])
+
+
+def _mean_length(weights: sp.csr_matrix) -> float:
+    """Return the mean Euclidean length of the rows that are not zero; 1 if all are.
+
+    A Poisson model takes the size of a row as an amount of evidence: documents scaled to length 1
+    would all but vanish beside the priors. The length is Euclidean and not a sum, because
+    a few words should not count as much as a long text: at one Euclidean length, a document of
+    n terms of equal weight has a sum in proportion to √n.
+    """
+    lengths = np.sqrt(np.asarray(weights.multiply(weights).sum(axis=1)).ravel())
+    return float(lengths[lengths > 0].mean()) if lengths.any() else 1.0

@@ -1,0 +1,86 @@
+"""Documents that speak of the code are held to it."""
+
+import ast
+import importlib
+import inspect
+import re
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+
+import pytest
+
+import vbnmf
+
+ROOT = Path(__file__).parent.parent
+NOTATION = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8")
+
+
+def resolve(path):
+    """The object of a dotted path, or None for a field of a record."""
+    parts = path.split(".")
+    for cut in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:cut]))
+        except ModuleNotFoundError:
+            continue
+        for name in parts[cut:]:
+            if is_dataclass(found) and name in {field.name for field in fields(found)}:
+                return None
+            found = getattr(found, name)
+        return found
+    raise AssertionError(f"no module in {path}")
+
+
+NAMES = re.findall(r"`(vbnmf\.[\w.]+)`", NOTATION)
+
+
+def test_notation_has_names():
+    assert len(NAMES) > 20
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_in_the_notation_exist(name):
+    resolve(name)
+
+
+def user_names():
+    rows = [line.split("|") for line in NOTATION.splitlines() if line.startswith("|")]
+    return re.findall(r"`(\w+)`", " ".join(row[5] for row in rows if len(row) > 5))
+
+
+@pytest.mark.parametrize("name", user_names())
+def test_words_for_users_are_documented(name):
+    known = vbnmf.SupervisedVBNMF.__doc__ + vbnmf.VBNMF.__doc__ + " ".join(dir(vbnmf)) + " X y "
+    assert re.search(rf"\b{name}\b", known + "transform")
+
+
+@pytest.mark.parametrize("name", ["VBNMF", "SupervisedVBNMF"])
+def test_docstring_equals_signature(name):
+    """Parameters in the docstring: the same names, order and defaults as in the signature."""
+    estimator = getattr(vbnmf, name)
+    section = (
+        inspect.getdoc(estimator).split("Parameters\n----------\n")[1].split("\nAttributes")[0]
+    )
+    documented = re.findall(r"^(\w+) : (.+), default=(\S+)$", section, re.MULTILINE)
+    signature = inspect.signature(estimator.__init__).parameters
+    assert [row[0] for row in documented] == [key for key in signature if key != "self"]
+    for key, _, default in documented:
+        assert ast.literal_eval(default) == signature[key].default, key
+
+
+def test_every_public_name_is_there():
+    for name in vbnmf.__all__:
+        assert getattr(vbnmf, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        vbnmf.nonsense  # noqa: B018
+
+
+def test_import_is_light():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, vbnmf; print([m for m in ('numpy', 'scipy', 'sklearn') if m in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True)  # noqa: S603
+    assert run.stdout.strip() == "[]"
