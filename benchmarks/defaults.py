@@ -31,6 +31,8 @@ KNOBS: dict[str, tuple[type[Any], str, Sequence[Any]]] = {
         (0.1, 0.2, 0.35, 0.5, 0.7, 1.0, "auto", UNGUARDED),
     ),
     "label_shape": (SupervisedVBNMF, "label_shape", (0.1, 1.0, 10.0, 100.0, 1000.0)),
+    "init": (SupervisedVBNMF, "init", ("random", "label")),
+    "n_components": (SupervisedVBNMF, "n_components", (20, 40, 60, 100, 150)),
     "max_iter": (SupervisedVBNMF, "max_iter", (25, 50, 100, 200, 400)),
     "coef_shape": (VBNMF, "coef_shape", (0.1, 0.3, 0.5, 0.7, 1.0)),
     "term_shape without labels": (VBNMF, "term_shape", (0.2, 0.5, 1.0, "auto", UNGUARDED)),
@@ -75,12 +77,12 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def split(texts: Sequence[str], labels: Sequence[str]) -> Split:
-    """TF-IDF of the paper on 10,000 stems, a quarter of the documents held out."""
+    """Weights of 10,000 stems, a quarter of the documents held out."""
     texts, held, y, y_held = train_test_split(
         texts, np.asarray(labels), test_size=0.25, stratify=labels, random_state=0
     )
     vectorizer = DocumentVectorizer(
-        weighting="paper", stop_words="english", stem="english", min_df=2, max_terms=10_000
+        stop_words="english", stem="english", min_df=2, max_terms=10_000
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -97,7 +99,7 @@ def runs(
         (0.0 if value == UNGUARDED else hyper.LEAST_TERM_SHAPE),
     )
     for seed in range(options.seeds):
-        model = kind(options.components, random_state=seed, **parameters)
+        model = kind(**{"n_components": options.components, "random_state": seed} | parameters)
         if name == "max_iter":
             model.set_params(tol=0)
         with warnings.catch_warnings():

@@ -1,6 +1,7 @@
 """Time one iteration of both models beside scikit-learn, hpfrec and tomotopy, in one run.
 
-Every time is a difference of two fits of different length, so that set-up is not in it. The share
+Times are differences of two fits of different length, or of stamps between iterations, so that
+set-up is not in them. Ours are taken before and after the peers. The share
 of the machine's limit is the time that copying would need to move X in both orders (read) and both
 factors (read and written) once, at the bandwidth measured in the same run, over the time taken.
 How the cost grows is in ``scaling``, memory in ``memory``.
@@ -9,7 +10,6 @@ How the cost grows is in ``scaling``, memory in ``memory``.
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
 import warnings
 
@@ -17,7 +17,6 @@ import scipy.sparse as sp
 
 from benchmarks import corpus, measure, peers
 
-_median = statistics.median
 OURS = {"SupervisedVBNMF": "vbnmf, supervised", "VBNMF": "vbnmf, unsupervised"}
 
 
@@ -70,20 +69,28 @@ def _rows(
 ) -> list[dict[str, object]]:
     """One row a method at this K; ratios are the method's time over each of ours."""
     ours: dict[str, measure.Samples] = {}
-    for model, name in () if options.peers_only else OURS.items():
-        ours[name] = our_seconds(model, data, K, options.threads, options.quick)
-        _tell(K, name, ours[name])
-    times: dict[str, measure.Samples | None] = dict(ours)
+    others: dict[str, measure.Samples | None] = {}
+
+    def time_ours() -> None:
+        for model, name in () if options.peers_only else OURS.items():
+            samples = our_seconds(model, data, K, options.threads, options.quick)
+            _tell(K, name, samples)
+            ours[name] = ours.get(name, []) + samples
+
+    # Ours before and after: if the machine got busier meanwhile, the range of ours shows it.
+    time_ours()
     for peer in _chosen(options):
-        times[peer.name] = peer.time(data, K, options.threads, options.quick)
-        _tell(K, peer.name, times[peer.name])
+        others[peer.name] = peer.time(data, K, options.threads, options.quick)
+        _tell(K, peer.name, others[peer.name])
+    time_ours()
+
     limit = _bytes_moved(data.X, K) / bandwidth
     rows: list[dict[str, object]] = []
-    for name, samples in times.items():
+    for name, samples in (ours | others).items():
         row = {"K": K, "method": name, **measure.milliseconds(samples)}
         for our_name, our_samples in ours.items():
-            row[f"× {our_name}"] = samples and _median(samples) / _median(our_samples)
-        row["share of the limit"] = limit / _median(ours[name]) if name in ours else None
+            row[f"× {our_name}"] = measure.ratio(samples, our_samples)
+        row["share of the limit"] = measure.ratio([limit], samples) if name in ours else None
         rows.append(row)
     return rows
 

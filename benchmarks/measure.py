@@ -32,14 +32,30 @@ def seconds_per_iteration(
     return [(_seconds(run, many) - _seconds(run, few)) / (many - few) for _ in range(repeats)]
 
 
+def middle(samples: Samples | None) -> float | None:
+    """Median, or None where nothing was measured.
+
+    A difference of two fits that is not positive means that something else ran on the machine.
+    Leaving out only such samples would favour the slow ones, so all of them are given up.
+    """
+    return statistics.median(samples) if samples and min(samples) > 0 else None
+
+
+def ratio(samples: Samples | None, reference: Samples | None) -> float | None:
+    """Quotient of the medians, or None where either was not measured."""
+    above, below = middle(samples), middle(reference)
+    return above / below if above and below else None
+
+
 def milliseconds(samples: Samples | None) -> dict[str, object]:
     """Two cells of a table: the median, and the range that says how quiet the machine was."""
-    name = "lowest–highest (runs)"
+    seconds = middle(samples)
     if samples is None:
-        return {"ms an iteration": None, name: "not installed"}
-    lowest, highest = f"{1e3 * min(samples):.3g}", f"{1e3 * max(samples):.3g}"
-    middle = 1e3 * statistics.median(samples)
-    return {"ms an iteration": middle, name: f"{lowest}–{highest} ({len(samples)})"}
+        note = "not installed"
+    else:
+        note = f"{1e3 * min(samples):.3g}–{1e3 * max(samples):.3g} ({len(samples)})"
+        note += "" if seconds else " too disturbed to time"
+    return {"ms an iteration": seconds and 1e3 * seconds, "lowest–highest (runs)": note}
 
 
 def machine(threads: int) -> str:

@@ -26,10 +26,11 @@ def open_engine(kernel, X, y, K, knobs):
     labels = knobs.a_lam is not None
     group = y if labels else np.zeros(X.shape[0], np.int32)
     engine = LocalEngine(kernel, X, group, int(group.max()) + 1, K)
-    engine.spread_evenly()
+    engine.spread(starts.even_portions(K))
     rng = np.random.default_rng(1)
-    shapes = starts.random_shapes(rng, engine.totals, K, knobs.a_t or starts.FIRST_TERM_SHAPE)
-    return engine, starts.state(kernel, shapes, engine.totals, knobs, X.dtype)
+    shapes = kernel.zeros(X.shape[1], K, X.dtype)
+    starts.random_shapes(rng, engine.totals, knobs.a_t or starts.FIRST_TERM_SHAPE, shapes[:, :K])
+    return engine, starts.state(kernel, shapes, K, engine.totals, knobs)
 
 
 def as_oracle(X, y, K, state, knobs):
@@ -161,7 +162,7 @@ def test_start_agrees_with_fixed_scales(kernel, knobs):
     X, y = make_corpus(40, 30, 2)
     engine, state = open_engine(kernel, X, y, 3, knobs)
     scale = 1 / (1 / state.prior.b_v + state.terms.E_sums)
-    expected = (engine.coefficients(scale[None].repeat(2, 0), 0.0) * state.terms.E_sums).sum()
+    expected = (engine.coefficients(scale[None], 0.0) * state.terms.E_sums).sum()
     assert 0.2 < expected / X.sum() <= 1
     if knobs.b_t is not None:
         assert state.prior.b_t == knobs.b_t

@@ -14,7 +14,8 @@ _HOMES = {
     "SupervisedVBNMF": "vbnmf.estimators",
     "hoyer_sparsity": "vbnmf.core.sparsity",
     "inter_label_sparsity": "vbnmf.core.sparsity",
-    "load": "vbnmf.estimators",
+    "DocumentModel": "vbnmf.documents",
+    "load": "vbnmf.documents",
     "show_versions": "vbnmf.estimators",
 }
 

@@ -8,7 +8,8 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,27 +31,38 @@ def write(
     path: str | os.PathLike[str], header: Mapping[str, Any], arrays: dict[str, Array]
 ) -> None:
     """Write a model file, replacing an existing one only when all of it is on disk."""
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"cannot save to {path}: there is no folder {path.parent}. Create it first."
-        )
     metadata = {
         "format": FORMAT,
         "version": str(VERSION),
         "header": json.dumps(header, ensure_ascii=False, allow_nan=False),
     }
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    os.close(handle)
-    try:
-        contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    with replacing(path) as temporary:
         save_file(contiguous, temporary, metadata=metadata)
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a temporary file beside ``path`` that takes its place when the block ends well.
+
+    Whatever goes wrong, ``path`` is as it was and nothing is left behind.
+    """
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"cannot write {path}: there is no folder {path.parent}. Create it first."
+        )
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
         with open(temporary, "rb+") as written:
             os.fsync(written.fileno())
         os.chmod(temporary, _ordinary_mode(path))
         os.replace(temporary, path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
 

@@ -148,7 +148,7 @@ def _learn_coefs_prior(
 
 def _sweep(engine: Engine, state: State, *, bound: bool, update: bool = True) -> Statistics:
     scale = updates.coefs_scale(state.prior, state.rates, state.terms.E_sums)
-    return engine.sweep(state.terms.L, scale, state.prior.a_v, bound=bound, update=update)
+    return engine.sweep(state.terms, scale, state.prior.a_v, bound=bound, update=update)
 
 
 def _due(iteration: int, schedule: Schedule) -> bool:

@@ -118,8 +118,8 @@ class Totals:
 class Kernel(Protocol):
     """What the maths asks of a kernel; ``vbnmf.kernels`` has two."""
 
-    def rows(self, values: Array, dtype: np.dtype) -> Array:
-        """Copy of a matrix in the kernel's own layout, which may pad rows with zeros."""
+    def zeros(self, n: int, K: int, dtype: np.dtype[Any]) -> Array:
+        """Zeros of shape (n, K) in the kernel's own layout, which may pad rows."""
         ...
 
     def gamma_rows(
@@ -143,7 +143,10 @@ class Engine(Protocol):
         ...
 
     def sweep(
-        self, L_t: Array, scale: Array, a_v: float, *, bound: bool, update: bool = True
+        self, terms: Terms, scale: Array, a_v: float, *, bound: bool, update: bool = True
     ) -> Statistics:
-        """Finish q(v) with ``scale`` (n_groups, K), then form all sums over the documents."""
+        """Finish q(v) with ``scale`` (n_groups, K), then form all sums over the documents.
+
+        With ``update``, R_t may take the memory of ``terms.shape``, which nothing needs any more.
+        """
         ...

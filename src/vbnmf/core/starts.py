@@ -1,14 +1,20 @@
 """Starting states: where the components begin, and hyperparameters that fit them.
 
-The paper says only that starts are random. Here each term's weight is dealt out to the components
+*Random*, as in the paper, which says no more: each term's weight is dealt out to the components
 at random, so that every component begins as a noisy copy of the whole corpus; documents begin with
-their weight spread evenly, which needs no randomness and no memory (``Engine``). The product of
-the scales of T and V is set by the data and only their quotient is free: components begin with a
-sum of one, so that coefficients are in units of document weight, unless a fixed hyperparameter
-says otherwise.
+their weight spread evenly, which needs no randomness and no memory.
+
+*Label*: components are assigned to the labels in turn. A document begins with more of its weight on
+the components of its label, and a component as a noisy copy of the documents that it is used in.
+
+The product of the scales of T and V is set by the data and only their quotient is free: components
+begin with a sum of one, so that coefficients are in units of document weight, unless a fixed
+hyperparameter says otherwise.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -35,31 +41,93 @@ FIRST_TERM_SHAPE = 0.5
 """Where a learned a_t begins."""
 
 
-def random_shapes(rng: np.random.Generator, totals: Totals, K: int, a_t: float) -> Array:
-    """Shapes of q(T), (n_terms, K): each term's weight dealt out by uniform random proportions."""
-    portions = rng.standard_exponential((len(totals.term_sums), K), dtype=np.float32)
-    portions *= (totals.term_sums / portions.sum(axis=1, dtype=np.float64))[:, None].astype("f4")
-    portions += np.float32(a_t)
-    return portions
+def random_shapes(rng: np.random.Generator, totals: Totals, a_t: float, out: Array) -> None:
+    """Fill shapes of q(T), (n_terms, K): each term's weight dealt out in random proportions."""
+    _deal_out(rng, lambda at: totals.term_sums[at, None], a_t, out)
 
 
-def given_shapes(components: Array, totals: Totals, a_t: float) -> Array:
-    """Shapes of q(T), (n_terms, K), whose means are proportional to components, (K, n_terms)."""
-    portions = np.asarray(components, dtype=np.float64).T
-    portions = portions * (totals.mass / max(portions.sum(), np.finfo(float).tiny))
-    return portions + a_t
+_TERMS_AT_ONCE = 1 << 9  # terms whose shapes are held in double precision at a time
+_TINY = np.finfo(float).tiny
+
+LABEL_FAVOUR = 10.0
+"""How much more weight a document begins with on a component of its own label than on others."""
 
 
-def state(kernel: Kernel, shapes: Array, totals: Totals, knobs: Knobs, dtype: np.dtype) -> State:
-    """Starting state from starting shapes of q(T); label rates are all equal."""
-    n_terms, K = shapes.shape
+def even_portions(K: int) -> Array:
+    """Parts of a document's weight on each component, (1, K): all the same."""
+    return np.full((1, K), 1 / K)
+
+
+def label_portions(n_docs: Array, K: int) -> Array:
+    """Parts of a document's weight on each component, (n_groups, K): more on its own label's.
+
+    Components go to the labels in turn, the commonest first; with fewer components than labels,
+    labels share them.
+    """
+    n_groups = len(n_docs)
+    favoured = np.zeros((n_groups, K), dtype=bool)
+    turns = np.arange(max(n_groups, K))
+    by_size = np.argsort(-n_docs, kind="stable")
+    favoured[by_size[turns % n_groups], turns % K] = True
+    portions = np.where(favoured, LABEL_FAVOUR, 1.0)
+    return portions / portions.sum(axis=1, keepdims=True)
+
+
+def label_shapes(
+    rng: np.random.Generator, group_term_sums: Any, portions: Array, a_t: float, out: Array
+) -> None:
+    """Fill shapes of q(T): each term's weight dealt out where its documents have theirs.
+
+    Parameters
+    ----------
+    rng : Generator
+        For the noise that sets components of one label apart.
+    group_term_sums : sparse array of shape (n_groups, n_terms)
+        Σ_d x_dw by group.
+    portions : array of shape (n_groups, K)
+        Parts of a document's weight on each component.
+    a_t : float
+        Prior shape.
+    out : array of shape (n_terms, K)
+        Filled.
+    """
+    by_term = group_term_sums.T.tocsr()
+    _deal_out(rng, lambda at: by_term[at] @ portions, a_t, out)
+
+
+def given_shapes(components: Array, totals: Totals, a_t: float, out: Array) -> None:
+    """Fill shapes of q(T), (n_terms, K), with means in proportion to components, (K, n_terms)."""
+    np.multiply(components.T, totals.mass / max(components.sum(), _TINY), out=out, casting="unsafe")
+    out += a_t
+
+
+def _deal_out(
+    rng: np.random.Generator, expected: Callable[[slice], Array], a_t: float, out: Array
+) -> None:
+    """Deal out each term's weight by the expected parts, (terms, K) or (terms, 1), times noise."""
+    n_terms, K = out.shape
+    for begin in range(0, n_terms, _TERMS_AT_ONCE):
+        at = slice(begin, min(begin + _TERMS_AT_ONCE, n_terms))
+        parts = expected(at)
+        weight = parts.sum(axis=1, keepdims=True)
+        parts = parts * rng.standard_exponential((at.stop - begin, K), dtype=np.float32)
+        out[at] = parts * (weight / np.maximum(parts.sum(axis=1, keepdims=True), _TINY)) + a_t
+
+
+def state(kernel: Kernel, shapes: Array, K: int, totals: Totals, knobs: Knobs) -> State:
+    """Starting state, with all label rates equal.
+
+    ``shapes`` of q(T), (n_terms, K), are in the kernel's layout and taken over.
+    """
+    n_terms = len(shapes)
     n_docs = int(totals.n_docs.sum())
     weight = totals.mass / (n_docs * K)  # of a component in a document, on average
     a_t = knobs.a_t or FIRST_TERM_SHAPE
     E_t_sum = _sum_of_a_component(knobs, a_t, n_terms, weight)
     b_t = knobs.b_t or hyper.scale(E_t_sum / n_terms, a_t)
     b_v = knobs.b_v or hyper.scale(weight / E_t_sum, knobs.a_v)
-    terms = terms_of(kernel, shapes, E_t_sum / shapes.sum(axis=0, dtype=np.float64), dtype)
+    scale = E_t_sum / shapes[:, :K].sum(axis=0, dtype=np.float64)
+    terms = terms_of(kernel, shapes, scale)
     if knobs.a_lam is None:
         return State(Prior(a_t, b_t, knobs.a_v, b_v), terms)
     rate = 1 / b_v
@@ -69,14 +137,11 @@ def state(kernel: Kernel, shapes: Array, totals: Totals, knobs: Knobs, dtype: np
     return State(Prior(a_t, b_t, knobs.a_v, b_v, knobs.a_lam, b_lam), terms, rates)
 
 
-def terms_of(
-    kernel: Kernel, shapes: Array, scale: Array, dtype: np.dtype, *, tally: bool = True
-) -> Terms:
-    """q(T) of given shapes, (n_terms, K), and scales, (K,)."""
-    ones = np.broadcast_to(np.float32(1), shapes.shape)
-    return kernel.gamma_rows(
-        kernel.rows(shapes, dtype), kernel.rows(ones, dtype), scale, 0.0, tally=tally
-    )
+def terms_of(kernel: Kernel, shapes: Array, scale: Array, *, tally: bool = True) -> Terms:
+    """q(T) of shapes, (n_terms, K) in the kernel's layout and taken over, and scales, (K,)."""
+    L = kernel.zeros(len(shapes), len(scale), shapes.dtype)
+    L[:] = 1
+    return kernel.gamma_rows(shapes, L, scale, 0.0, tally=tally)
 
 
 def _sum_of_a_component(knobs: Knobs, a_t: float, n_terms: int, weight: float) -> float:

@@ -6,12 +6,13 @@ import numpy as np
 from scipy import sparse
 from scipy.special import gammaln
 
-from vbnmf.core.model import Array, Statistics, Totals
+from vbnmf.core.model import Array, Statistics, Terms, Totals
 
 if TYPE_CHECKING:
     from vbnmf.kernels import AnyKernel
 
-_AT_ONCE = 1 << 20  # non-zeros whose ln Γ is held at a time
+_AT_ONCE = 1 << 16  # non-zeros whose ln Γ is held at a time
+_ROWS_AT_ONCE = 1 << 9  # documents whose scales are held at a time
 
 
 class LocalEngine:
@@ -33,7 +34,11 @@ class LocalEngine:
         self, kernel: "AnyKernel", X: sparse.csr_array, group: Array, n_groups: int, K: int
     ) -> None:
         self.kernel = kernel
-        self._group = group
+        self._X, self._group = X, group
+        where = (group, np.arange(len(group)))
+        self._members = sparse.csr_array(
+            (np.ones(len(group), X.dtype), where), (n_groups, len(group))
+        )
         self.totals = _totals(X, group, n_groups)
         self._mass = np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
         self._documents = kernel.documents(X, group, n_groups, K)
@@ -43,22 +48,44 @@ class LocalEngine:
         """Σ_w ⟨s⟩ of each document, (n_docs, K): all that documents keep between sweeps."""
         return self._documents.Sigma_v
 
-    def spread_evenly(self) -> None:
-        """Start anew with each document's weight spread evenly over the components."""
-        self.Sigma_v[:] = (self._mass / self.Sigma_v.shape[1])[:, None]
+    def spread(self, portions: Array) -> None:
+        """Start anew with each document's weight spread over the components by its group.
+
+        ``portions`` is (n_groups, K), or (1, K) for all groups alike; rows sum to one.
+        """
+        portions = np.broadcast_to(portions, (len(self.totals.n_docs), portions.shape[1]))
+        Sigma_v = self.Sigma_v
+        for begin in range(0, len(Sigma_v), _ROWS_AT_ONCE):
+            at = slice(begin, begin + _ROWS_AT_ONCE)
+            Sigma_v[at] = self._mass[at, None] * portions[self._group[at]]
+
+    def group_term_sums(self) -> sparse.csr_array:
+        """Σ_d x_dw by group, (n_groups, n_terms)."""
+        return self._members @ self._X
 
     def coefficients(self, scale: Array, a_v: float) -> Array:
         """E_v, (n_docs, K), of q(v) with ``scale`` (n_groups, K)."""
-        E_v = self.Sigma_v + self.Sigma_v.dtype.type(a_v)
-        E_v *= scale.astype(E_v.dtype)[self._group]
+        Sigma_v = self.Sigma_v
+        scale = np.broadcast_to(scale, (len(self.totals.n_docs), Sigma_v.shape[1]))
+        E_v = np.empty(Sigma_v.shape, Sigma_v.dtype)
+        for begin in range(0, len(E_v), _ROWS_AT_ONCE):
+            at = slice(begin, begin + _ROWS_AT_ONCE)
+            E_v[at] = (Sigma_v[at] + a_v) * scale[self._group[at]]
         return E_v
 
+    def close(self) -> None:
+        """Let go of what only sweeps need; coefficients can still be had."""
+        self._documents.close()
+
     def sweep(
-        self, L_t: Array, scale: Array, a_v: float, *, bound: bool, update: bool = True
+        self, terms: Terms, scale: Array, a_v: float, *, bound: bool, update: bool = True
     ) -> Statistics:
-        """Finish q(v) with ``scale`` (n_groups, K), then form all sums over the documents."""
-        sums = self._documents.sweep(L_t, scale, a_v, update=update, bound=bound)
-        R_t = self._documents.gather(L_t) if update else None
+        """Finish q(v) with ``scale`` (n_groups, K), then form all sums over the documents.
+
+        With ``update``, R_t takes the memory of ``terms.shape``, which nothing needs any more.
+        """
+        sums = self._documents.sweep(terms.L, scale, a_v, update=update, bound=bound)
+        R_t = self._documents.gather(terms.L, terms.shape) if update else None
         scale = np.broadcast_to(scale, sums.shape_sums.shape)
         return Statistics(R_t, sums.shape_sums, scale, sums.log_mean, sums.psi, sums.entropy)
 

@@ -4,7 +4,8 @@ import sys
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -15,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core import starts
 from vbnmf.core.fit import Fit, Progress, Schedule, fit
-from vbnmf.core.model import Array
+from vbnmf.core.model import Array, State
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.local import LocalEngine
 from vbnmf.estimators.validation import (
@@ -30,8 +31,18 @@ from vbnmf.kernels import open_kernel
 _REPORT_EVERY = 10  # iterations between the lines of verbose=1
 
 
+class Outcome(NamedTuple):
+    """What is kept of one start."""
+
+    fit: Fit  # without its large arrays
+    shapes: Array  # of q(T), (n_terms, K)
+    coefficients: Array | None  # (n_docs, K), if asked for
+
+
 class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Everything but the labels; the parameters are described in the subclasses."""
+
+    _named_starts: tuple[str, ...] = ("random",)
 
     def transform(self, X: Any) -> Array:
         """Find coefficients of documents, with the components held fixed and labels off.
@@ -58,8 +69,9 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         scale = 1.0 / (1.0 / b_v + self.component_sums_)
         X, used = _without_unused_terms(X)
         with open_kernel(count_threads(self.n_jobs)) as kernel:
-            shapes = self.component_shapes_.T[used]
-            terms = starts.terms_of(kernel, shapes, self.component_scales_, X.dtype, tally=False)
+            shapes = kernel.zeros(X.shape[1], self._n_features_out, X.dtype)
+            shapes[:, : self._n_features_out] = self.component_shapes_.T[used]
+            terms = starts.terms_of(kernel, shapes, self.component_scales_, tally=False)
             E_v, _n_iter = kernel.project(X, terms.L, scale, a_v, max_iter=max_iter, tol=tol)
         return E_v
 
@@ -77,36 +89,37 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _knobs(self) -> Knobs:
         """Hyperparameters, checked."""
 
-    def _fit(self, X: sparse.csr_array, group: Array, n_groups: int) -> tuple[Fit, Array]:
-        """Fit to checked documents; returns the best fit and its coefficients (n_docs, K)."""
+    def _fit(
+        self, X: sparse.csr_array, group: Array, n_groups: int, *, coefficients: bool
+    ) -> Outcome:
+        """Fit to checked documents, set what both models have, and return the best start."""
         K = check_count("n_components", self.n_components)
-        init = check_init(self.init, K, X.shape[1])
+        init = check_init(self.init, self._named_starts, K, X.shape[1])
         knobs, schedule = self._knobs(), self._schedule()
         n_init = check_count("n_init", self.n_init)
         random_state = check_random_state(self.random_state)
-        best: Fit | None = None
+        best: Outcome | None = None
         with open_kernel(count_threads(self.n_jobs)) as kernel:
-            engine = LocalEngine(kernel, X, group, n_groups, K)
             for restart in range(n_init):
-                a_t = knobs.a_t or starts.FIRST_TERM_SHAPE
-                if init is None:
-                    rng = np.random.default_rng(random_state.randint(0, 2**32, 4, np.uint32))
-                    shapes = starts.random_shapes(rng, engine.totals, K, a_t)
-                else:
-                    shapes = starts.given_shapes(init, engine.totals, a_t)
-                state = starts.state(kernel, shapes, engine.totals, knobs, X.dtype)
-                engine.spread_evenly()
-                result = fit(engine, state, knobs, schedule, self._watcher(restart, n_init))
-                if best is None or result.bound > best.bound:
-                    # the next restart works in the same memory: keep copies
-                    shapes = result.state.terms.shape[:, :K].copy()
-                    coefficients = engine.coefficients(result.stats.scale, knobs.a_v)
-                    best = result
-                    self._set_terms(result, shapes)
+                rng = np.random.default_rng(random_state.randint(0, 2**32, 4, np.uint32))
+                engine = LocalEngine(kernel, X, group, n_groups, K)
+                watch = self._watcher(restart, n_init)
+                # no names for what lies between: a name would keep large arrays alive
+                outcome = _wind_up(
+                    engine,
+                    fit(
+                        engine, _start(engine, init, K, knobs, rng, X.dtype), knobs, schedule, watch
+                    ),
+                    K,
+                    coefficients=coefficients,
+                )
+                if best is None or outcome.fit.bound > best.fit.bound:
+                    best = outcome
         assert best is not None
-        if not best.converged and schedule.tol > 0:
-            warnings.warn(_not_converged(best, schedule), ConvergenceWarning, stacklevel=4)
-        return best, coefficients
+        self._set_terms(best)
+        if not best.fit.converged and schedule.tol > 0:
+            warnings.warn(_not_converged(best.fit, schedule), ConvergenceWarning, stacklevel=4)
+        return best
 
     def _schedule(self) -> Schedule:
         return Schedule(
@@ -116,10 +129,11 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             bound_every=check_count("bound_every", self.bound_every),
         )
 
-    def _set_terms(self, result: Fit, shapes: Array) -> None:
+    def _set_terms(self, outcome: Outcome) -> None:
         """Set the fitted attributes that both models have."""
+        result = outcome.fit
         prior = result.state.prior
-        self.component_shapes_ = shapes.T
+        self.component_shapes_ = outcome.shapes.T
         self.component_scales_ = result.state.terms.scale
         self.component_sums_ = result.state.terms.E_sums
         self.components_ = component_means(self.component_shapes_, self.component_scales_)
@@ -155,6 +169,44 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _start(
+    engine: LocalEngine,
+    init: Array | str,
+    K: int,
+    knobs: Knobs,
+    rng: np.random.Generator,
+    dtype: np.dtype[Any],
+) -> State:
+    """Bring the documents to their start, and return the state that goes with it."""
+    a_t = knobs.a_t or starts.FIRST_TERM_SHAPE
+    shapes = engine.kernel.zeros(len(engine.totals.term_sums), K, dtype)
+    out = shapes[:, :K]
+    portions = starts.even_portions(K)
+    if isinstance(init, np.ndarray):
+        starts.given_shapes(init, engine.totals, a_t, out)
+    elif init == "label":
+        portions = starts.label_portions(engine.totals.n_docs, K)
+        starts.label_shapes(rng, engine.group_term_sums(), portions, a_t, out)
+    else:
+        starts.random_shapes(rng, engine.totals, a_t, out)
+    engine.spread(portions)
+    return starts.state(engine.kernel, shapes, K, engine.totals, knobs)
+
+
+def _wind_up(engine: LocalEngine, result: Fit, K: int, *, coefficients: bool) -> Outcome:
+    """Keep what matters of a fit, letting go of each large array before the next one is made."""
+    terms = result.state.terms
+    shapes = terms.shape
+    nothing = np.empty((0, K))
+    light = replace(result.state, terms=replace(terms, shape=nothing, L=nothing))
+    a_v = result.state.prior.a_v
+    result = replace(result, state=light)
+    del terms
+    engine.close()
+    E_v = engine.coefficients(result.stats.scale, a_v) if coefficients else None
+    return Outcome(result, np.ascontiguousarray(shapes[:, :K]), E_v)
 
 
 def _not_converged(best: Fit, schedule: Schedule) -> str:

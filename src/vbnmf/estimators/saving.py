@@ -25,6 +25,11 @@ _HYPERPARAMETERS = {
 
 def save(model: BaseVBNMF, path: str | os.PathLike[str]) -> None:
     """Write a fitted model; see ``BaseVBNMF.save``."""
+    store.write(path, *to_state(model))
+
+
+def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Header, fit for JSON, and arrays of a fitted model."""
     check_is_fitted(model, "components_")
     header: dict[str, Any] = {
         "model": type(model).__name__,
@@ -50,33 +55,11 @@ def save(model: BaseVBNMF, path: str | os.PathLike[str]) -> None:
             "label_rate_shapes": model.label_rate_shapes_,
             "label_rate_scales": model.label_rate_scales_,
         }
-    store.write(path, header, arrays)
+    return header, arrays
 
 
-def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model that ``save`` wrote.
-
-    Nothing in the file is run or imported. ``transform`` of the loaded model gives the same bits as
-    before on the same machine.
-
-    Raises
-    ------
-    ModelFileError
-        A ``ValueError``: the file is no vbnmf model, is damaged, or is of another version.
-    """
-    header, arrays = store.read(path)
-    try:
-        return _model(header, arrays)
-    except ModelFileError as error:
-        raise ModelFileError(f"{os.fspath(path)}: {error}") from None
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise ModelFileError(
-            f"{os.fspath(path)} has a header that no model has ({type(error).__name__}: {error}). "
-            "It is damaged; save the model again."
-        ) from None
-
-
-def _model(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
+def from_state(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
+    """Rebuild a model; what no model has raises some ``ValueError``, ``KeyError`` or the like."""
     name = header["model"]
     if name not in _MODELS:
         raise ModelFileError(f"model {name!r} is not one of {', '.join(_MODELS)}.")
@@ -91,14 +74,14 @@ def _model(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
     model.components_ = component_means(model.component_shapes_, model.component_scales_)
     model.bound_history_ = check_array(arrays, "bound_history", (None,))
     model.bound_ = _number(header, "bound")
-    model.n_iter_ = _whole(header["n_iter"])
+    model.n_iter_ = whole(header["n_iter"])
     model.hyperparameters_ = {
         key: _number(header["hyperparameters"], key, positive=True)
         for key in _HYPERPARAMETERS[name]
     }
     model.n_features_in_ = n_terms
     if "feature_names" in header:
-        model.feature_names_in_ = _names(header["feature_names"], n_terms)
+        model.feature_names_in_ = names(header["feature_names"], n_terms)
     if isinstance(model, SupervisedVBNMF):
         _set_labels(model, header, arrays, K)
     return model
@@ -109,7 +92,7 @@ def _set_labels(
 ) -> None:
     model.classes_ = _classes_from_json(header["classes"])
     n = len(model.classes_)
-    model.label_counts_ = np.array([_whole(count) for count in header["label_counts"]])
+    model.label_counts_ = np.array([whole(count) for count in header["label_counts"]])
     if len(model.label_counts_) != n:
         raise ModelFileError(f"there are {n} labels but {len(model.label_counts_)} counts of them.")
     model.label_activations_ = check_array(arrays, "label_activations", (n, K), least=0)
@@ -175,12 +158,13 @@ def _classes_from_json(stored: Any) -> Array:
     return classes
 
 
-def _names(names: Any, n_terms: int) -> Array:
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+def names(values: Any, n_terms: int) -> Array:
+    """Names of terms from a header, if they are as many strings as there are terms."""
+    if not isinstance(values, list) or not all(isinstance(name, str) for name in values):
         raise ModelFileError("names of terms must be strings: the file is damaged.")
-    if len(names) != n_terms:
-        raise ModelFileError(f"there are {n_terms} terms but {len(names)} names of them.")
-    return np.array(names, dtype=object)
+    if len(values) != n_terms:
+        raise ModelFileError(f"there are {n_terms} terms but {len(values)} names of them.")
+    return np.array(values, dtype=object)
 
 
 def _number(values: Any, key: str, *, positive: bool = False) -> float:
@@ -192,7 +176,8 @@ def _number(values: Any, key: str, *, positive: bool = False) -> float:
     return float(value)
 
 
-def _whole(value: Any) -> int:
+def whole(value: Any) -> int:
+    """A count from a header."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise ModelFileError(f"a count must be a whole number; the file has {value!r}.")
     return value

@@ -8,7 +8,7 @@ import numpy as np
 from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
-from vbnmf.estimators.base import BaseVBNMF
+from vbnmf.estimators.base import BaseVBNMF, Outcome
 from vbnmf.estimators.validation import check_labels, check_matrix, check_shape_or_scale
 
 
@@ -35,8 +35,9 @@ class SupervisedVBNMF(BaseVBNMF):
         sparse components spoil sparse coefficients (docs/deviations.md).
     term_scale : float or "auto", default="auto"
         Scale of the components' prior.
-    init : "random" or array of shape (n_components, n_terms), default="random"
-        Where the components begin.
+    init : "label", "random" or array of shape (n_components, n_terms), default="label"
+        Where the components begin: assigned to the labels in turn, at random as in the paper, or
+        as given.
     n_init : int, default=1
         Number of random starts, of which the one with the best bound is kept.
     max_iter : int, default=200
@@ -112,6 +113,8 @@ class SupervisedVBNMF(BaseVBNMF):
     [0, 1]
     """
 
+    _named_starts = ("label", "random")
+
     def __init__(
         self,
         n_components: int = 20,
@@ -121,7 +124,7 @@ class SupervisedVBNMF(BaseVBNMF):
         coef_shape: float = 1.0,
         term_shape: float | Literal["auto"] = 0.5,
         term_scale: float | Literal["auto"] = "auto",
-        init: Any = "random",
+        init: Any = "label",
         n_init: int = 1,
         max_iter: int = 200,
         tol: float = 5e-5,
@@ -163,7 +166,7 @@ class SupervisedVBNMF(BaseVBNMF):
         y : array-like of shape (n_docs,)
             One label a document: numbers, strings, or anything that can be sorted.
         """
-        self.fit_transform(X, y)
+        self._learn(X, y, coefficients=False)
         return self
 
     def fit_transform(self, X: Any, y: Any) -> Array:
@@ -172,20 +175,27 @@ class SupervisedVBNMF(BaseVBNMF):
         They knew the labels. For coefficients that compare with those of new documents, use
         ``fit(X, y).transform(X)``.
         """
+        V = self._learn(X, y, coefficients=True).coefficients
+        assert V is not None
+        return V
+
+    def _learn(self, X: Any, y: Any, *, coefficients: bool) -> Outcome:
         X = check_matrix(self, X, reset=True)
-        self.classes_, codes = check_labels(self, y, X.shape[0])
-        result, coefficients = self._fit(X, codes, len(self.classes_))
+        classes, codes = check_labels(self, y, X.shape[0])
+        outcome = self._fit(X, codes, len(classes), coefficients=coefficients)
+        result = outcome.fit
         rates, prior = result.state.rates, result.state.prior
         assert rates is not None
         assert prior.a_lam is not None
         assert prior.b_lam is not None
+        self.classes_ = classes
         self.label_counts_ = np.bincount(codes)
         self.label_activations_ = result.stats.E_sums / self.label_counts_[:, None]
         self.label_rates_ = rates.E
         self.label_rate_shapes_ = rates.shape
         self.label_rate_scales_ = rates.scale
         self.hyperparameters_ |= {"label_shape": prior.a_lam, "label_scale": prior.b_lam}
-        return coefficients
+        return outcome
 
     def _knobs(self) -> Knobs:
         return Knobs(

@@ -8,7 +8,7 @@ import numpy as np
 from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
-from vbnmf.estimators.base import BaseVBNMF
+from vbnmf.estimators.base import BaseVBNMF, Outcome
 from vbnmf.estimators.validation import check_matrix, check_shape_or_scale
 
 
@@ -143,14 +143,19 @@ class VBNMF(BaseVBNMF):
         y : ignored
             For pipelines.
         """
-        self.fit_transform(X, y)
+        self._learn(X, coefficients=False)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """Learn components and return the coefficients (n_docs, n_components) found on the way."""
+        V = self._learn(X, coefficients=True).coefficients
+        assert V is not None
+        return V
+
+    def _learn(self, X: Any, *, coefficients: bool) -> Outcome:
         X = check_matrix(self, X, reset=True)
-        _result, coefficients = self._fit(X, np.zeros(X.shape[0], dtype=np.int32), 1)
-        return coefficients
+        group = np.zeros(X.shape[0], dtype=np.int32)
+        return self._fit(X, group, 1, coefficients=coefficients)
 
     def _knobs(self) -> Knobs:
         return Knobs(

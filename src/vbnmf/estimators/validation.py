@@ -27,7 +27,8 @@ def check_matrix(estimator: Any, X: Any, *, reset: bool) -> sparse.csr_array:
         X = X.copy()
         X.sum_duplicates()
     _check_signs(estimator, X)
-    total = X.data.sum(dtype=np.float64)
+    with np.errstate(over="ignore"):  # infinity is told below
+        total = X.data.sum(dtype=np.float64)
     if total > _LARGEST_SUM:
         raise ValueError(
             f"X is too large to work with: its values add up to {total:.3g}, more than "
@@ -142,12 +143,13 @@ def _is_number(value: Any, kind: Any) -> bool:
     return isinstance(value, kind) and not isinstance(value, (bool, np.bool_))
 
 
-def check_init(init: Any, n_components: int, n_terms: int) -> Array | None:
-    """Starting components, (n_components, n_terms), or None for random ones."""
-    if isinstance(init, str) and init == "random":
-        return None
+def check_init(init: Any, names: tuple[str, ...], n_components: int, n_terms: int) -> Array | str:
+    """Starting components, (n_components, n_terms), or the name of a kind of start."""
+    if isinstance(init, str) and init in names:
+        return init
     if isinstance(init, str) or init is None:
-        raise ValueError(f'init must be "random" or an array of components; got {init!r}.')
+        known = " or ".join(f'"{name}"' for name in names)
+        raise ValueError(f"init must be {known}, or an array of components; got {init!r}.")
     components = np.asarray(init, dtype=np.float64)
     if components.shape != (n_components, n_terms):
         raise ValueError(

@@ -35,12 +35,13 @@ class NativeKernel:
             self._pool.shutdown()
             self._pool = None
 
-    def rows(self, values: Array, dtype: np.dtype) -> Array:
-        """Copy of a matrix in this kernel's layout: rows padded with zeros, aligned."""
-        n, K = values.shape
-        padded = _zeros(n, K, dtype)
-        padded[:, :K] = values
-        return padded
+    def zeros(self, n: int, K: int, dtype: np.dtype[Any]) -> Array:
+        """Zeros in this kernel's layout: rows padded to whole cache lines, aligned to one."""
+        per_line = _native.ROW_BYTES // np.dtype(dtype).itemsize
+        stride = -(-K // per_line) * per_line
+        memory = np.zeros(n * stride + per_line, dtype)
+        skip = -(memory.ctypes.data // memory.itemsize) % per_line
+        return memory[skip : skip + n * stride].reshape(n, stride)
 
     def exp_psi(self, x: Array) -> Array:
         """Elementwise exp(ψ(x)) for x > 0; 0 where it is less than the smallest normal number."""
@@ -58,7 +59,7 @@ class NativeKernel:
         sums = np.zeros((len(blocks) - 1, R.shape[1]))
         tallies = np.zeros((len(blocks) - 1, 3))
         offset = np.empty(n)
-        scales = self.rows(scale[None, :], R.dtype)
+        scales = _padded(self, scale[None, :], R.dtype)
         self.run(
             lambda queue: _native.gamma_rows(
                 queue, blocks, R, L, scales, prior_shape, K, tally, offset, sums, tallies
@@ -88,8 +89,8 @@ class NativeKernel:
         A document is done when an iteration moves less than ``tol`` of its weight.
         """
         n, K = X.shape[0], len(scale)
-        E_v, n_iter = _zeros(n, K, X.dtype), np.zeros(n, np.int32)
-        scales = self.rows(scale[None, :], X.dtype)
+        E_v, n_iter = self.zeros(n, K, X.dtype), np.zeros(n, np.int32)
+        scales = _padded(self, scale[None, :], X.dtype)
         matrix = _matrix(X, cut_into_blocks(np.diff(X.indptr)))
         self.run(
             lambda queue: matrix.project(queue, L_t, scales, a_v, K, max_iter, tol, E_v, n_iter)
@@ -118,7 +119,7 @@ class NativeDocuments:
         self, kernel: NativeKernel, X: sparse.csr_array, group: Array, n_groups: int, K: int
     ) -> None:
         self._kernel, self._K, self._n_groups = kernel, K, n_groups
-        n_docs, n_terms = X.shape
+        n_docs = X.shape[0]
         # Sorted by group, a block needs sums for few groups, however many there are in all.
         self._order = np.argsort(group, kind="stable").astype(np.int64)
         self._group = group.astype(np.int32)
@@ -127,9 +128,8 @@ class NativeDocuments:
         by_term = X.tocsc()
         self._transposed = _matrix(by_term, cut_into_blocks(np.diff(by_term.indptr)))
         self._sums_at, self._sums_group = _lines_of_sums(self._group[self._order], blocks)
-        self._L_v = _zeros(n_docs, K, X.dtype)
-        self._R_t = _zeros(n_terms, K, X.dtype)
-        self._Sigma_v = _zeros(n_docs, K, X.dtype)
+        self._L_v = kernel.zeros(n_docs, K, X.dtype)
+        self._Sigma_v = kernel.zeros(n_docs, K, X.dtype)
 
     @property
     def Sigma_v(self) -> Array:
@@ -142,7 +142,8 @@ class NativeDocuments:
         """Finish q(v), then form the ratios and, with ``update``, the next Sigma_v."""
         lines = np.zeros((len(self._sums_group), self._L_v.shape[1]))
         tallies = np.zeros((len(self._sums_at), 3))
-        scales = self._kernel.rows(np.broadcast_to(scale, (self._n_groups, self._K)), L_t.dtype)
+        scales = np.broadcast_to(scale, (self._n_groups, self._K))
+        scales = _padded(self._kernel, scales, L_t.dtype)
         self._kernel.run(
             lambda queue: self._matrix.sweep(
                 queue, self._order, self._group, L_t, scales, a_v, self._K, self._Sigma_v,
@@ -154,19 +155,21 @@ class NativeDocuments:
         log_mean, psi, entropy = tallies.sum(axis=0) if bound else (np.nan,) * 3
         return DocumentSums(shape_sums, float(log_mean), float(psi), float(entropy))
 
-    def gather(self, L_t: Array) -> Array:
-        """R_t of the last sweep, (n_terms, K); overwritten by the next call."""
-        self._kernel.run(lambda queue: self._transposed.gather(queue, L_t, self._L_v, self._R_t))
-        return self._R_t
+    def close(self) -> None:
+        """Let go of what only sweeps need; ``Sigma_v`` stays."""
+        del self._L_v, self._matrix, self._transposed
+
+    def gather(self, L_t: Array, out: Array) -> Array:
+        """R_t of the last sweep, (n_terms, K), in ``out``, a matrix in this kernel's layout."""
+        self._kernel.run(lambda queue: self._transposed.gather(queue, L_t, self._L_v, out))
+        return out
 
 
-def _zeros(n: int, K: int, dtype: np.dtype) -> Array:
-    """Zeros of shape (n, K padded to whole cache lines), aligned to one."""
-    per_line = _native.ROW_BYTES // np.dtype(dtype).itemsize
-    stride = -(-K // per_line) * per_line
-    memory = np.zeros(n * stride + per_line, dtype)
-    skip = -(memory.ctypes.data // memory.itemsize) % per_line
-    return memory[skip : skip + n * stride].reshape(n, stride)
+def _padded(kernel: NativeKernel, values: Array, dtype: np.dtype[Any]) -> Array:
+    """Copy of a small matrix in the kernel's layout."""
+    padded = kernel.zeros(values.shape[0], values.shape[1], dtype)
+    padded[:, : values.shape[1]] = values
+    return padded
 
 
 def _matrix(X: Any, blocks: Array) -> Any:

@@ -11,6 +11,7 @@ that number is the row's offset, and only the bound needs it.
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -37,9 +38,9 @@ class ReferenceKernel:
     def __exit__(self, *exc: object) -> None:
         pass
 
-    def rows(self, values: Array, dtype: np.dtype) -> Array:
-        """Copy of a matrix in this kernel's layout: plain rows."""
-        return np.array(values, dtype=dtype, order="C")
+    def zeros(self, n: int, K: int, dtype: np.dtype[Any]) -> Array:
+        """Zeros in this kernel's layout: plain rows."""
+        return np.zeros((n, K), dtype)
 
     def exp_psi(self, x: Array) -> Array:
         """Elementwise exp(ψ(x)) for x > 0."""
@@ -133,11 +134,16 @@ class ReferenceDocuments:
                 total_entropy += block_entropy
         return DocumentSums(shape_sums, log_mean, total_psi, total_entropy)
 
-    def gather(self, L_t: Array) -> Array:
-        """R_t of the last sweep, (n_terms, K)."""
+    def close(self) -> None:
+        """Let go of what only sweeps need; ``Sigma_v`` stays."""
+        del self._L_v, self._ratio
+
+    def gather(self, L_t: Array, out: Array) -> Array:
+        """R_t of the last sweep, (n_terms, K), in ``out``."""
         X = self._X
         ratio = sparse.csr_array((self._ratio, X.indices, X.indptr), shape=X.shape)
-        return np.asarray(ratio.T @ self._L_v)
+        out[:] = ratio.T @ self._L_v
+        return out
 
 
 def _exp_mean_log(shape: Array, scale: Array) -> tuple[Array, Array]:

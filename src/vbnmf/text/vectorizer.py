@@ -54,8 +54,8 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         "paper": count ÷ largest count in the document × ln(N / n), where n of the N training
         documents have the term. The largest count is over the terms that pass stop words, stemming,
         `min_df` and `max_df`, whether `max_terms` keeps them or not. "counts": the plain
-        count. "log": ln(1 + count) × ln(N / n), with each document scaled to the mean
-        Euclidean length of the training documents.
+        count. "log": ln(1 + count) × ln(N / n), with all documents scaled to one Euclidean
+        length, at which the weights of a training document add up to 100 on average.
     max_terms : int, optional
         Keep this many terms, those with the largest weight in any training document. Ties go to
         the term in more documents, then to the alphabetically first. Terms are only left out:

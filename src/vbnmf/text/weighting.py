@@ -19,8 +19,11 @@ from sklearn.preprocessing import normalize
 Weighting = Literal["paper", "counts", "log"]
 WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
 
-# The one place to change it: benchmarks/weighting.py compares the weightings on validation data.
-DEFAULT_WEIGHTING: Weighting = "paper"
+# Chosen on validation data: python -m benchmarks weighting, whose table is in docs/deviations.md.
+DEFAULT_WEIGHTING: Weighting = "log"
+
+MEAN_WEIGHT = 100.0
+"""What the weights of a training document add up to in "log", on average."""
 
 
 def inverse_document_frequency(
@@ -45,7 +48,7 @@ def weigh(
     idf : ndarray, shape (n_terms,)
     weighting : {"paper", "counts", "log"}
     length : float, optional
-        Euclidean length of the documents in "log"; None takes the mean over `counts`.
+        Euclidean length of the documents in "log"; None finds it from `counts`.
 
     Returns
     -------
@@ -64,9 +67,10 @@ def weigh(
     weights = sp.csr_matrix((data, counts.indices, counts.indptr), shape=counts.shape)
     if weighting != "log":
         return weights, 1.0
+    directions = normalize(weights, norm="l2") if weights.shape[0] else weights
     if length is None:
-        length = _mean_length(weights)
-    return normalize(weights, norm="l2") * length, length
+        length = _length_of_documents(directions)
+    return directions * length, length
 
 
 def largest_scores(
@@ -87,13 +91,13 @@ def largest_scores(
     return np.sort(order[:n_kept])
 
 
-def _mean_length(weights: sp.csr_matrix) -> float:
-    """Return the mean Euclidean length of the rows that are not zero; 1 if all are.
+def _length_of_documents(directions: sp.csr_matrix) -> float:
+    """Return the factor that brings rows of length 1 to a mean sum of ``MEAN_WEIGHT``.
 
     A Poisson model takes the size of a row as an amount of evidence: documents scaled to length 1
     would all but vanish beside the priors. The length is Euclidean and not a sum, because
     a few words should not count as much as a long text: at one Euclidean length, a document of
     n terms of equal weight has a sum in proportion to √n.
     """
-    lengths = np.sqrt(np.asarray(weights.multiply(weights).sum(axis=1)).ravel())
-    return float(lengths[lengths > 0].mean()) if lengths.any() else 1.0
+    sums = np.asarray(directions.sum(axis=1)).ravel()
+    return float(MEAN_WEIGHT / sums[sums > 0].mean()) if sums.any() else 1.0

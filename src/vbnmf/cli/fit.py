@@ -1,0 +1,199 @@
+"""vbnmf fit: from a file of documents to a model file."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from vbnmf.cli import common
+from vbnmf.cli.progress import FitProgress
+
+if TYPE_CHECKING:
+    from vbnmf.documents import DocumentModel
+
+
+def _number_or_auto(_: click.Context, option: click.Parameter, value: str | None) -> Any:
+    if value is None or value == "auto":
+        return value
+    try:
+        return float(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is neither a number nor 'auto'.") from None
+
+
+def _count_or_part(_: click.Context, option: click.Parameter, value: Any) -> Any:
+    text = str(value)
+    if re.fullmatch(r"\d+", text):
+        return int(text)
+    if re.fullmatch(r"\d*\.?\d+(e-?\d+)?", text):
+        return float(text)
+    raise click.BadParameter(f"{text!r} is neither a count (5) nor a part of all documents (0.01).")
+
+
+model_options = common.options(
+    click.option("-k", "--components", type=int, metavar="N", help="Number of components; by the "
+                 "number of labels if left out."),
+    click.option("--label-shape", type=float, help="The paper's a^λ: the larger, the fewer "
+                 "components a label uses."),
+    click.option("--coef-shape", type=float, help="Without labels: 1 or less, the smaller the "
+                 "sparser the coefficients."),
+    click.option("--term-shape", callback=_number_or_auto, help="Shape of the components' prior, "
+                 "or 'auto'."),
+    click.option("--max-iter", type=int, help="Most iterations."),
+    click.option("--tol", type=float, help="Stop when the bound rises by less than this part."),
+    click.option("--starts", "n_init", type=int, help="Random starts, of which the best is kept."),
+)  # fmt: skip
+
+text_options = common.options(
+    click.option("--weighting", type=click.Choice(["paper", "counts", "log"]),
+                 help="How counts are weighted; see docs/text.md."),
+    click.option("--max-terms", type=int, default=10_000, show_default=True,
+                 help="Most terms, those of the largest weight in any document."),
+    click.option("--min-df", default="2", show_default=True, callback=_count_or_part,
+                 help="Leave out terms of fewer documents (a count or a part)."),
+    click.option("--max-df", default="1.0", show_default=True, callback=_count_or_part,
+                 help="Leave out terms of more documents (a count or a part)."),
+    click.option("--stop-words", metavar="LANGUAGE|FILE", help="Words to leave out: a language, "
+                 "or a file of one word a line."),
+    click.option("--stem", metavar="LANGUAGE", help="Join forms of a word: english, german, …"),
+    click.option("--ngrams", type=click.IntRange(1, 5), default=1, show_default=True,
+                 help="Longest run of words that makes a term."),
+    click.option("--token-pattern", metavar="REGEX", help="What a word is."),
+    click.option("--keep-case", is_flag=True, help="Do not turn letters to lower case."),
+)  # fmt: skip
+
+
+@click.command(short_help="Learn components from a file of documents.")
+@click.argument("file")
+@click.option("--label", metavar="COL", help="Column of labels, or 'auto' to guess it, or to take "
+              "the names of sub-folders. Without it the model is unsupervised.")  # fmt: skip
+@click.option("--out", metavar="MODEL", help="Model file to write.  [default: FILE's name.vbnmf]")
+@common.reading
+@model_options
+@text_options
+@common.config
+@common.seed
+@common.jobs
+@common.force
+@common.quiet
+@common.as_json
+def fit(
+    file: str, label: str | None, out: str | None, force: bool, quiet: bool, as_json: bool,
+    text: str | None, labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
+    skip_empty: bool, **settings: Any,
+) -> None:  # fmt: skip
+    """Learn components from a FILE of documents, and write a model file.
+
+    FILE is CSV, TSV or JSON lines (also .gz, or - for standard input), Parquet, a folder, or a
+    matrix (svmlight, Matrix Market, .npz).
+
+    \b
+    Examples:
+      vbnmf fit tickets.csv --label team
+      vbnmf fit reviews.jsonl.gz --text body --label stars -k 60 --stem english --stop-words english
+      vbnmf fit newsgroups/ --label auto --out newsgroups.vbnmf
+    """  # noqa: D301
+    target = common.check_out(out or _default_name(file), force)
+    label = label if label or not labels else "auto"
+    documents = common.read(file, quiet, text=text, label=label, labels=labels, terms=terms,
+                            encoding=encoding, format=format, skip_empty=skip_empty)  # fmt: skip
+    contents, y = _labelled(documents, quiet)
+    model = build(None if y is None else len(set(y)), **settings)
+    n_docs = len(y) if y is not None else len(documents)
+    about = "without labels" if y is None else f"with {len(set(y))} labels"
+    common.say(
+        f"Fitting {model.estimator.n_components} components to {n_docs:,} documents {about}.", quiet
+    )
+    with FitProgress(quiet) as progress:
+        model.estimator.set_params(callback=progress)
+        model.fit(contents, y, terms=documents.terms)
+    model.save(target)
+    result = {
+        "model": str(target),
+        "documents": n_docs,
+        "documents_without_known_term": model.n_empty_,
+        "terms": len(model.terms_),
+        "components": int(model.estimator_.components_.shape[0]),
+        "labels": len(model.estimator_.classes_) if model.has_labels else 0,
+        "iterations": int(model.estimator_.n_iter_),
+        "bound": model.estimator_.bound_,
+        "hyperparameters": model.estimator_.hyperparameters_,
+    }
+    if as_json:
+        common.print_json(result)
+        return
+    common.say(
+        f"Wrote {target}: {result['components']} components of {result['terms']:,} terms, bound "
+        f"{result['bound']:,.0f} after {result['iterations']} iterations.\n"
+        f"Look at them with: vbnmf topics {target}",
+        quiet,
+    )
+
+
+def build(
+    n_labels: int | None,
+    *,
+    seed: int = 0,
+    jobs: int | None = None,
+    components: int | None = None,
+    label_shape: float | None = None,
+    coef_shape: float | None = None,
+    ngrams: int = 1,
+    keep_case: bool = False,
+    term_shape: Any = None,
+    max_iter: int | None = None,
+    tol: float | None = None,
+    n_init: int | None = None,
+    **text: Any,
+) -> "DocumentModel":
+    """An unfitted model from the options that were given; all others keep their defaults."""
+    from vbnmf.documents import DocumentModel, default_components
+    from vbnmf.estimators import VBNMF, SupervisedVBNMF
+    from vbnmf.text import DocumentVectorizer
+
+    if n_labels is None and label_shape is not None:
+        raise click.UsageError("--label-shape needs --label: it is about the labels' use.")
+    given = {
+        "label_shape": label_shape,
+        "coef_shape": coef_shape,
+        "term_shape": term_shape,
+        "max_iter": max_iter,
+        "tol": tol,
+        "n_init": n_init,
+    }
+    kind = VBNMF if n_labels is None else SupervisedVBNMF
+    k = default_components(n_labels) if components is None else components
+    estimator = kind(k, random_state=seed, n_jobs=jobs).set_params(**_given(given))
+    vectorizer = DocumentVectorizer(lowercase=not keep_case, ngram_range=(1, ngrams))
+    return DocumentModel(estimator, vectorizer.set_params(**_given(text)))
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _labelled(documents: Any, quiet: bool) -> tuple[Any, Any]:
+    """Texts or matrix, and labels; documents without a label are left out of a supervised fit."""
+    contents = documents.texts if documents.matrix is None else documents.matrix
+    labels = documents.labels
+    if labels is None:
+        return contents, None
+    kept = [i for i, label in enumerate(labels) if label is not None]
+    if not kept:
+        raise ValueError(f"{documents.origin}: no document has a label. Check --label.")
+    if len(kept) == len(labels):
+        return contents, labels
+    common.say(f"Left out {len(labels) - len(kept):,} documents without a label.", quiet)
+    kinds = {type(labels[i]) for i in kept}
+    y = [labels[i] if len(kinds) == 1 else str(labels[i]) for i in kept]
+    if documents.matrix is not None:
+        return contents[kept], y
+    return [contents[i] for i in kept], y
+
+
+def _default_name(file: str) -> str:
+    if file == "-":
+        return "model.vbnmf"
+    path = Path(file).resolve()  # a folder called "." has a name
+    return (path.name if path.is_dir() else Path(path.name.removesuffix(".gz")).stem) + ".vbnmf"

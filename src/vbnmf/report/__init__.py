@@ -1,0 +1,1 @@
+"""What a fitted model says, as data and as a page."""

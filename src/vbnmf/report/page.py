@@ -1,0 +1,175 @@
+"""One HTML file that shows a model: labels × components, components by terms, quality.
+
+Everything is text or a table; the page has no script and, by its Content-Security-Policy, can ask
+the network for nothing. Whatever comes from documents is escaped.
+"""
+
+import os
+from html import escape
+from pathlib import Path
+
+import vbnmf
+from vbnmf.documents import DocumentModel
+from vbnmf.report.summary import MATTERS, Component, Summary, components_of_label, summarise
+from vbnmf.store import replacing
+
+_NAME_TERMS = 4  # terms in the name of a component
+
+
+def write_page(
+    model: DocumentModel, path: str | os.PathLike[str], *, title: str = "", n_terms: int = 12
+) -> None:
+    """Write the page; it replaces an existing file only when it is complete."""
+    page = render(model, title=title or "vbnmf", n_terms=n_terms)
+    with replacing(path) as temporary:
+        Path(temporary).write_text(page, encoding="utf-8")
+
+
+def render(model: DocumentModel, *, title: str, n_terms: int) -> str:
+    """The page as a string."""
+    summary = summarise(model, n_terms=n_terms)
+    sections = [_intro(model, summary)]
+    if summary.labels:
+        sections += [_map(summary), _labels(summary)]
+    sections += [_components(summary), _quality(model)]
+    body = "\n".join(sections)
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{escape(title)}</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+<h1>{escape(title)}</h1>
+{body}
+<footer>Made by vbnmf {escape(vbnmf.__version__)}.</footer>
+</body>
+</html>
+"""
+
+
+def _intro(model: DocumentModel, summary: Summary) -> str:
+    labels = f"{len(summary.labels)} labels" if summary.labels else "no labels"
+    return (
+        f"<p>{len(summary.components)} components of {len(model.terms_):,} terms, {labels}. Each "
+        "component is a pattern of terms that occur together; a document is a sum of few of "
+        "them.</p>"
+    )
+
+
+def _map(summary: Summary) -> str:
+    """Labels × components: the picture of the paper's Figures 4 and 5, as a table."""
+    shown = [i for i in range(len(summary.components)) if summary.use[:, i].max() >= MATTERS]
+    # components beside the label that uses them most, so that the blocks show
+    shown.sort(key=lambda i: (int(summary.use[:, i].argmax()), -float(summary.use[:, i].max())))
+    head = "".join(
+        f'<th scope="col"><a href="#c{summary.components[i].number}">'
+        f"{escape(_name(summary.components[i]))}</a></th>"
+        for i in shown
+    )
+    rows = "\n".join(
+        f'<tr><th scope="row"><a href="#l{r}">{escape(label)}</a></th>'
+        + "".join(_cell(float(summary.use[r, i])) for i in shown)
+        + "</tr>"
+        for r, label in enumerate(summary.labels)
+    )
+    hidden = len(summary.components) - len(shown)
+    note = f" {hidden} components that matter to no label are left out." if hidden else ""
+    return f"""<section><h2>Labels and components</h2>
+<p>How much of a label's documents each component makes up, in per cent.{note}</p>
+<div class="wide"><table class="map"><thead><tr><td></td>{head}</tr></thead>
+<tbody>{rows}</tbody></table></div></section>"""
+
+
+def _cell(part: float) -> str:
+    if part < MATTERS:
+        return "<td></td>"
+    return f'<td style="--part:{min(part, 1):.3f}">{100 * part:.0f}</td>'
+
+
+def _labels(summary: Summary) -> str:
+    items = []
+    for r, label in enumerate(summary.labels):
+        rows = "".join(
+            f'<tr><td class="number">{100 * part:.0f} %</td><td><a href="#c{c.number}">'
+            f"{escape(c.name)}</a></td></tr>"
+            for c, part in components_of_label(summary, label)
+        )
+        items.append(
+            f'<h3 id="l{r}">{escape(label)} <small>{summary.documents[r]:,} documents</small></h3>'
+            f"<table>{rows}</table>"
+        )
+    return f"<section><h2>What makes each label</h2>{''.join(items)}</section>"
+
+
+def _components(summary: Summary) -> str:
+    items = []
+    for c in summary.components:
+        largest = c.terms[0][1] if c.terms else 1.0
+        bars = "".join(
+            f'<tr><td>{escape(term)}</td><td class="number">{100 * part:.1f} %</td>'
+            f'<td class="bar"><span style="--part:{part / largest:.3f}"></span></td></tr>'
+            for term, part in c.terms
+        )
+        labels = ", ".join(
+            f"{escape(label)} ({100 * part:.0f} %)" for label, part in c.labels if part >= MATTERS
+        )
+        serves = f"<p>Strongest in {labels}.</p>" if labels else ""
+        items.append(
+            f'<article id="c{c.number}"><h3>{escape(_name(c))} <small>component {c.number}, '
+            f"{100 * c.weight:.1f} % of all weight</small></h3>{serves}"
+            f"<table>{bars}</table></article>"
+        )
+    return f'<section><h2>Components</h2><div class="cards">{"".join(items)}</div></section>'
+
+
+def _quality(model: DocumentModel) -> str:
+    estimator = model.estimator_
+    rows = {
+        "lower bound": f"{estimator.bound_:,.1f}",
+        "iterations": f"{estimator.n_iter_:,}",
+        "training documents without a known term": f"{model.n_empty_:,}",
+        **{name: f"{value:.4g}" for name, value in estimator.hyperparameters_.items()},
+    }
+    cells = "".join(
+        f'<tr><th scope="row">{escape(name)}</th><td class="number">{escape(value)}</td></tr>'
+        for name, value in rows.items()
+    )
+    return f"<section><h2>The fit</h2><table>{cells}</table></section>"
+
+
+def _name(component: Component) -> str:
+    return " ".join(term for term, _ in component.terms[:_NAME_TERMS])
+
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: light-dark(#1a1a1a, #e8e8e8);
+  --paper: light-dark(#fff, #16181c); --line: light-dark(#d5d8dd, #3a3f47);
+  --link: light-dark(#174ea6, #9cc2ff); }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+  max-width: 76rem; margin: 0 auto; padding: 1rem; }
+h1, h2, h3 { line-height: 1.2; } h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line); }
+small, footer { font-weight: normal; opacity: .75; } a { color: var(--link); }
+a:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; }
+table { border-collapse: collapse; } td, th { padding: .15rem .5rem; text-align: left; }
+.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.wide { overflow-x: auto; }
+.map th[scope=col] { writing-mode: vertical-rl; rotate: 180deg; font-size: .8rem;
+  font-weight: normal; text-align: left; padding: .4rem .1rem; max-height: 16rem; }
+.map tbody th { position: sticky; left: 0; background: var(--paper); font-weight: normal;
+  white-space: nowrap; }
+.map td { text-align: center; font-size: .8rem; border: 1px solid var(--line); min-width: 1.4rem;
+  padding: .1rem; }
+.map td[style] {
+  background: color-mix(in srgb, rgb(66 133 244) calc(var(--part) * 70%), var(--paper)); }
+.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(21rem, 1fr)); gap: 1rem; }
+.cards article { border: 1px solid var(--line); border-radius: .4rem; padding: .6rem; }
+.cards h3 { margin: 0; font-size: 1rem; } .cards p { margin: .3rem 0; font-size: .9rem; }
+.bar { width: 8rem; }
+.bar span { display: block; height: .7rem; width: calc(var(--part) * 100%);
+  background: rgb(66 133 244); }
+@media print { .wide { overflow: visible; } a { color: inherit; } }
+"""
