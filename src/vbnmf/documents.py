@@ -252,5 +252,5 @@ def count_empty(X: Any) -> int:
 
 
 def default_components(n_labels: int | None) -> int:
-    """Number of components where none is asked for: some for each label, and enough for few."""
-    return 20 if n_labels is None else int(np.clip(3 * n_labels, 20, 100))
+    """Number of components where none is asked for: more than labels, and enough for few."""
+    return 20 if n_labels is None else int(np.clip(n_labels + n_labels // 2, 20, 100))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from vbnmf.core.model import Array
@@ -34,7 +34,7 @@ def write(
     metadata = {
         "format": FORMAT,
         "version": str(VERSION),
-        "header": json.dumps(header, ensure_ascii=False, allow_nan=False),
+        "header": json.dumps(header, allow_nan=False),
     }
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     with replacing(path) as temporary:
@@ -47,7 +47,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     Whatever goes wrong, ``path`` is as it was and nothing is left behind.
     """
-    path = Path(path)
+    path = Path(os.path.realpath(path))  # a link stays, what it points to is replaced
     if not path.parent.is_dir():
         raise FileNotFoundError(
             f"cannot write {path}: there is no folder {path.parent}. Create it first."
@@ -78,6 +78,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no model file {path}.")
+    path.open("rb").close()  # a file that may not be read is not a damaged one
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
@@ -85,7 +86,10 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except ModelFileError:
         raise
-    except (SafetensorError, OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except BaseException as error:
+        # a panic of the Rust library is no Exception, and no name of it can be imported
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
         raise ModelFileError(
             f"{path} is damaged or is not a vbnmf model ({error}). Save the model again."
         ) from None
@@ -133,7 +137,7 @@ def _header(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> float:
-    raise ModelFileError(f"the header has the value {name}, which no model has: it is damaged.")
+    raise ValueError(f"the header has the value {name}, which no model has")
 
 
 def _ordinary_mode(path: Path) -> int:

@@ -3,8 +3,10 @@
 import sys
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +22,7 @@ from vbnmf.core.model import Array, State
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.local import LocalEngine
 from vbnmf.estimators.validation import (
+    MOST_ITERATIONS,
     check_count,
     check_fraction,
     check_init,
@@ -59,11 +62,12 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Returns
         -------
         ndarray of shape (n_docs, n_components)
-            Expected coefficients. A document without any known term gets the prior mean.
+            Expected coefficients. A document without any known term gets what the prior alone
+            says, ``coef_shape / (1 / coef_scale + component_sums_)``.
         """
         check_is_fitted(self, "components_")
         X = check_matrix(self, X, reset=False)
-        max_iter = check_count("transform_max_iter", self.transform_max_iter)
+        max_iter = check_count("transform_max_iter", self.transform_max_iter, most=MOST_ITERATIONS)
         tol = check_fraction("transform_tol", self.transform_tol)
         a_v, b_v = (self.hyperparameters_[name] for name in ("coef_shape", "coef_scale"))
         scale = 1.0 / (1.0 / b_v + self.component_sums_)
@@ -89,6 +93,16 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _knobs(self) -> Knobs:
         """Hyperparameters, checked."""
 
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Keep the earlier fit where a new one fails."""
+        before = self.__dict__.copy()
+        try:
+            yield
+        except BaseException:
+            self.__dict__ = before
+            raise
+
     def _fit(
         self, X: sparse.csr_array, group: Array, n_groups: int, *, coefficients: bool
     ) -> Outcome:
@@ -97,6 +111,10 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         init = check_init(self.init, self._named_starts, K, X.shape[1])
         knobs, schedule = self._knobs(), self._schedule()
         n_init = check_count("n_init", self.n_init)
+        if not (self.callback is None or callable(self.callback)):
+            raise ValueError(f"callback must be callable or None; got {self.callback!r}.")
+        if not isinstance(self.verbose, Integral):
+            raise ValueError(f"verbose must be 0, 1 or 2; got {self.verbose!r}.")
         random_state = check_random_state(self.random_state)
         best: Outcome | None = None
         with open_kernel(count_threads(self.n_jobs)) as kernel:
@@ -118,7 +136,9 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         assert best is not None
         self._set_terms(best)
         if not best.fit.converged and schedule.tol > 0:
-            warnings.warn(_not_converged(best.fit, schedule), ConvergenceWarning, stacklevel=4)
+            # the caller of fit, or of fit_transform, which scikit-learn wraps once
+            level = 5 if coefficients else 4
+            warnings.warn(_not_converged(best.fit, schedule), ConvergenceWarning, stacklevel=level)
         return best
 
     def _schedule(self) -> Schedule:

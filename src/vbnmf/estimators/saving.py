@@ -1,6 +1,8 @@
 """Models to files and back: which fitted attribute is which array, and what makes a file sound."""
 
+import math
 import os
+import re
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,15 @@ from vbnmf.core.model import Array
 from vbnmf.estimators.base import BaseVBNMF, component_means
 from vbnmf.estimators.supervised import SupervisedVBNMF
 from vbnmf.estimators.unsupervised import VBNMF
+from vbnmf.estimators.validation import (
+    MOST_ITERATIONS,
+    check_count,
+    check_fraction,
+    count_threads,
+)
 from vbnmf.store import ModelFileError, check_array
+
+_LARGEST = 1e38  # of what single precision holds
 
 _MODELS: dict[str, type[BaseVBNMF]] = {"VBNMF": VBNMF, "SupervisedVBNMF": SupervisedVBNMF}
 _HYPERPARAMETERS = {
@@ -31,6 +41,11 @@ def save(model: BaseVBNMF, path: str | os.PathLike[str]) -> None:
 def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
     """Header, fit for JSON, and arrays of a fitted model."""
     check_is_fitted(model, "components_")
+    if type(model) not in _MODELS.values():
+        raise TypeError(
+            f"a {type(model).__name__} cannot be stored in a model file, only "
+            f"{' and '.join(_MODELS)}. Use pickle for classes of your own."
+        )
     header: dict[str, Any] = {
         "model": type(model).__name__,
         "vbnmf": vbnmf.__version__,
@@ -64,6 +79,9 @@ def from_state(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
     if name not in _MODELS:
         raise ModelFileError(f"model {name!r} is not one of {', '.join(_MODELS)}.")
     model = _MODELS[name](**_checked_parameters(name, header["parameters"]))
+    check_count("transform_max_iter", model.transform_max_iter, most=MOST_ITERATIONS)
+    check_fraction("transform_tol", model.transform_tol)
+    count_threads(model.n_jobs)
     shapes = check_array(arrays, "component_shapes", (None, None), positive=True)
     n_terms, K = shapes.shape
     if n_terms < 1 or K < 1:
@@ -71,7 +89,10 @@ def from_state(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
     model.component_shapes_ = shapes.T
     model.component_scales_ = check_array(arrays, "component_scales", (K,), positive=True)
     model.component_sums_ = check_array(arrays, "component_sums", (K,), positive=True)
-    model.components_ = component_means(model.component_shapes_, model.component_scales_)
+    with np.errstate(over="ignore"):
+        model.components_ = component_means(model.component_shapes_, model.component_scales_)
+    if not np.isfinite(model.components_).all() or shapes.max() > _LARGEST:
+        raise ModelFileError("the components are too large: the file is damaged.")
     model.bound_history_ = check_array(arrays, "bound_history", (None,))
     model.bound_ = _number(header, "bound")
     model.n_iter_ = whole(header["n_iter"])
@@ -92,13 +113,17 @@ def _set_labels(
 ) -> None:
     model.classes_ = _classes_from_json(header["classes"])
     n = len(model.classes_)
-    model.label_counts_ = np.array([whole(count) for count in header["label_counts"]])
+    counts = [whole(count) for count in header["label_counts"]]
+    model.label_counts_ = np.array(counts, dtype=np.int64)
     if len(model.label_counts_) != n:
         raise ModelFileError(f"there are {n} labels but {len(model.label_counts_)} counts of them.")
     model.label_activations_ = check_array(arrays, "label_activations", (n, K), least=0)
     model.label_rate_shapes_ = check_array(arrays, "label_rate_shapes", (n,), positive=True)
     model.label_rate_scales_ = check_array(arrays, "label_rate_scales", (n, K), positive=True)
-    model.label_rates_ = model.label_rate_shapes_[:, None] * model.label_rate_scales_
+    with np.errstate(over="ignore"):
+        model.label_rates_ = model.label_rate_shapes_[:, None] * model.label_rate_scales_
+    if not np.isfinite(model.label_rates_).all():
+        raise ModelFileError("the rates of labels are too large: the file is damaged.")
 
 
 def _storable_parameters(model: BaseVBNMF) -> dict[str, Any]:
@@ -126,8 +151,9 @@ _JSON_KINDS = {"U": str, "i": int, "u": int, "f": float, "b": bool}
 
 def _classes_to_json(classes: Array) -> dict[str, Any]:
     """Labels with their type, so that they come back as what they were."""
-    values = classes.tolist()
-    if not all(isinstance(value, (str, int, float, bool)) for value in values):
+    values = [v.item() if isinstance(v, np.generic) else v for v in classes.tolist()]
+    storable = classes.dtype.kind in ("O", *_JSON_KINDS) and all(map(_is_storable, values))
+    if not storable:
         kinds = sorted({type(value).__name__ for value in values})
         raise TypeError(
             f"labels of type {', '.join(kinds)} cannot be stored in a model file, only strings, "
@@ -136,24 +162,31 @@ def _classes_to_json(classes: Array) -> dict[str, Any]:
     return {"dtype": "object" if classes.dtype == object else classes.dtype.str, "values": values}
 
 
+def _is_storable(value: Any) -> bool:
+    return isinstance(value, (str, int, bool)) or (
+        isinstance(value, float) and math.isfinite(value)
+    )
+
+
 def _classes_from_json(stored: Any) -> Array:
     values, name = stored["values"], stored["dtype"]
     if not isinstance(values, list) or not values:
         raise ModelFileError("the model has no labels: the file is damaged.")
+    sound = all(map(_is_storable, values))
     if name == "object":
-        sound = all(isinstance(value, (str, int, float, bool)) for value in values)
         dtype: Any = object
     else:
-        dtype = np.dtype(str(name))
-        kind = _JSON_KINDS.get(dtype.kind)
+        known = re.fullmatch(r"[<>|](U\d+|[iuf][1248]|b1)", name)
+        kind = _JSON_KINDS[name[1]] if known else None
         # the types must match exactly: bool passes for int, and "1" would become 1
-        sound = kind is not None and all(type(value) is kind for value in values)
+        sound = sound and all(type(value) is kind for value in values)
     if not sound:
         raise ModelFileError(f"labels {values[:3]!r} are not of type {name!r}: damaged file.")
-    classes = np.empty(len(values), dtype=object) if dtype is object else np.array(values, dtype)
-    if dtype is object:
-        classes[:] = values
-    if classes.tolist() != values or len(set(values)) != len(values):
+    if name != "object":  # a width that the file claims could fill all memory
+        dtype = f"{name[0]}U{max(1, *map(len, values))}" if kind is str else name
+    with np.errstate(over="ignore"):
+        classes = np.array(values, dtype)
+    if classes.tolist() != values or sorted(set(values)) != values:
         raise ModelFileError("labels are repeated or do not fit their type: damaged file.")
     return classes
 
@@ -171,8 +204,8 @@ def _number(values: Any, key: str, *, positive: bool = False) -> float:
     value = values[key]
     if type(value) not in (int, float) or not np.isfinite(value):
         raise ModelFileError(f"{key} must be a finite number; the file has {value!r}.")
-    if positive and value <= 0:
-        raise ModelFileError(f"{key} must be positive; the file has {value!r}.")
+    if positive and not 0 < value <= _LARGEST:
+        raise ModelFileError(f"{key} is out of range; the file has {value!r}.")
     return float(value)
 
 

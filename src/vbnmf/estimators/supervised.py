@@ -23,7 +23,7 @@ class SupervisedVBNMF(BaseVBNMF):
     ----------
     n_components : int, default=20
         Number of components K.
-    label_shape : float, default=10
+    label_shape : float, default=100
         The paper's a^λ, the one knob: the larger, the fewer components a label uses, until a prior
         that strong leaves no room for labels to differ.
     label_scale : float or "auto", default="auto"
@@ -119,7 +119,7 @@ class SupervisedVBNMF(BaseVBNMF):
         self,
         n_components: int = 20,
         *,
-        label_shape: float = 10.0,
+        label_shape: float = 100.0,
         label_scale: float | Literal["auto"] = "auto",
         coef_shape: float = 1.0,
         term_shape: float | Literal["auto"] = 0.5,
@@ -180,22 +180,23 @@ class SupervisedVBNMF(BaseVBNMF):
         return V
 
     def _learn(self, X: Any, y: Any, *, coefficients: bool) -> Outcome:
-        X = check_matrix(self, X, reset=True)
-        classes, codes = check_labels(self, y, X.shape[0])
-        outcome = self._fit(X, codes, len(classes), coefficients=coefficients)
-        result = outcome.fit
-        rates, prior = result.state.rates, result.state.prior
-        assert rates is not None
-        assert prior.a_lam is not None
-        assert prior.b_lam is not None
-        self.classes_ = classes
-        self.label_counts_ = np.bincount(codes)
-        self.label_activations_ = result.stats.E_sums / self.label_counts_[:, None]
-        self.label_rates_ = rates.E
-        self.label_rate_shapes_ = rates.shape
-        self.label_rate_scales_ = rates.scale
-        self.hyperparameters_ |= {"label_shape": prior.a_lam, "label_scale": prior.b_lam}
-        return outcome
+        with self._all_or_nothing():
+            X = check_matrix(self, X, reset=True)
+            classes, codes = check_labels(self, y, X.shape[0])
+            outcome = self._fit(X, codes, len(classes), coefficients=coefficients)
+            result = outcome.fit
+            rates, prior = result.state.rates, result.state.prior
+            assert rates is not None
+            assert prior.a_lam is not None
+            assert prior.b_lam is not None
+            self.classes_ = classes
+            self.label_counts_ = np.bincount(codes)
+            self.label_activations_ = result.stats.E_sums / self.label_counts_[:, None]
+            self.label_rates_ = rates.E
+            self.label_rate_shapes_ = rates.shape
+            self.label_rate_scales_ = rates.scale
+            self.hyperparameters_ |= {"label_shape": prior.a_lam, "label_scale": prior.b_lam}
+            return outcome
 
     def _knobs(self) -> Knobs:
         return Knobs(

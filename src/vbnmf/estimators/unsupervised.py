@@ -153,9 +153,10 @@ class VBNMF(BaseVBNMF):
         return V
 
     def _learn(self, X: Any, *, coefficients: bool) -> Outcome:
-        X = check_matrix(self, X, reset=True)
-        group = np.zeros(X.shape[0], dtype=np.int32)
-        return self._fit(X, group, 1, coefficients=coefficients)
+        with self._all_or_nothing():
+            X = check_matrix(self, X, reset=True)
+            group = np.zeros(X.shape[0], dtype=np.int32)
+            return self._fit(X, group, 1, coefficients=coefficients)
 
     def _knobs(self) -> Knobs:
         return Knobs(

@@ -16,13 +16,14 @@ _LARGEST_SUM = 1e30  # float32 holds products of two factors up to here
 
 def check_matrix(estimator: Any, X: Any, *, reset: bool) -> sparse.csr_array:
     """Documents as a canonical CSR array of float32 or float64, never the caller's to change."""
+    if sparse.issparse(X):
+        _check_structure(X)
     X = validate_data(
         estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset
     )
     if not sparse.issparse(X):
         _check_signs(estimator, X)
     X = sparse.csr_array(X)
-    _check_structure(X)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -42,10 +43,14 @@ def check_matrix(estimator: Any, X: Any, *, reset: bool) -> sparse.csr_array:
     return X
 
 
-def _check_structure(X: sparse.csr_array) -> None:
+def _check_structure(X: Any) -> None:
     """Refuse index arrays that point outside the matrix, before compiled code follows them."""
     try:
-        X.check_format(full_check=True)
+        if X.format in ("csr", "csc", "bsr"):
+            # a view of it, for the check tidies up what it looks at
+            type(X)((X.data, X.indices, X.indptr), shape=X.shape).check_format(full_check=True)
+        elif X.format == "coo":
+            sparse.coo_array((X.data, X.coords), shape=X.shape)
     except (ValueError, IndexError) as error:
         raise ValueError(f"X is not a valid sparse matrix: {error}. Build it anew.") from None
 
@@ -80,7 +85,7 @@ def check_labels(estimator: Any, y: Any, n_docs: int) -> tuple[Array, Array]:
             "X and y must have the same length: found input variables with inconsistent numbers "
             f"of samples, {n_docs} documents in X and {len(labels)} labels in y."
         )
-    missing = [i for i, label in enumerate(labels) if label is None or label != label]
+    missing = [i for i, label in enumerate(labels) if _is_missing(label)]
     if missing:
         raise ValueError(
             f"y has no label (None or NaN) for {len(missing)} of {n_docs} documents, the first at "
@@ -99,12 +104,25 @@ def check_labels(estimator: Any, y: Any, n_docs: int) -> tuple[Array, Array]:
     return classes, codes.astype(np.int32).ravel()
 
 
+def _is_missing(label: Any) -> bool:
+    """Whether a label is None, NaN, NaT or the NA of pandas, which has no truth value."""
+    try:
+        return label is None or bool(label != label)
+    except (TypeError, ValueError):
+        return type(label).__name__ == "NAType"
+
+
 def _as_vector(y: Any) -> Array:
     """One label a document as a one-dimensional array."""
     try:
         labels = np.asarray(y)
     except ValueError:  # lists of different lengths
         labels = np.empty(0).reshape(0, 0)
+    if labels.dtype.kind in "US" and isinstance(y, (list, tuple)):
+        # NumPy has made strings of whatever stood among strings
+        kinds = {str, bytes, np.str_, np.bytes_}
+        if labels.ndim == 1 and not all(type(label) in kinds for label in y):
+            labels = np.array(y, dtype=object)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.ravel()
     if labels.ndim != 1:
@@ -115,10 +133,15 @@ def _as_vector(y: Any) -> Array:
     return labels
 
 
-def check_count(name: str, value: Any, *, least: int = 1) -> int:
+MOST_ITERATIONS = 2**31 - 1
+
+
+def check_count(name: str, value: Any, *, least: int = 1, most: float = math.inf) -> int:
     """An integer parameter."""
     if not _is_number(value, Integral) or value < least:
         raise ValueError(f"{name} must be an integer of at least {least}; got {value!r}.")
+    if value > most:
+        raise ValueError(f"{name} must be an integer of at most {most}; got {value!r}.")
     return int(value)
 
 
@@ -150,7 +173,10 @@ def check_init(init: Any, names: tuple[str, ...], n_components: int, n_terms: in
     if isinstance(init, str) or init is None:
         known = " or ".join(f'"{name}"' for name in names)
         raise ValueError(f"init must be {known}, or an array of components; got {init!r}.")
-    components = np.asarray(init, dtype=np.float64)
+    try:
+        components = np.asarray(init, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"init must be an array of numbers; got {init!r}.") from None
     if components.shape != (n_components, n_terms):
         raise ValueError(
             f"init must have the shape of the components, (n_components, n_terms) = "
@@ -158,6 +184,8 @@ def check_init(init: Any, names: tuple[str, ...], n_components: int, n_terms: in
         )
     if not np.isfinite(components).all() or (components < 0).any():
         raise ValueError("init must hold finite, non-negative weights of terms.")
+    if not components.any():
+        raise ValueError("init must hold some weight other than zero.")
     return components
 
 
@@ -173,7 +201,7 @@ def count_threads(n_jobs: Any) -> int:
         cores = os.cpu_count() or 1
     if n_jobs is None:
         limit = os.environ.get("OMP_NUM_THREADS", "")
-        return min(cores, int(limit)) if limit.isdigit() and int(limit) > 0 else cores
+        return min(cores, int(limit)) if limit.isdecimal() and int(limit) > 0 else cores
     if not _is_number(n_jobs, Integral) or n_jobs == 0:
         raise ValueError(
             f"n_jobs must be None, a positive number of threads, or -1 for all; got {n_jobs!r}."

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from vbnmf.core.model import Array, Terms
 from vbnmf.kernels import _native  # type: ignore[attr-defined,unused-ignore]
-from vbnmf.kernels.layout import DocumentSums, cut_into_blocks
+from vbnmf.kernels.layout import MOST_BLOCKS, DocumentSums, cut_into_blocks
 
 
 class NativeKernel:
@@ -24,7 +24,7 @@ class NativeKernel:
     name = "native"
 
     def __init__(self, n_threads: int = 1) -> None:
-        self.n_threads = n_threads
+        self.n_threads = min(n_threads, MOST_BLOCKS)  # there is no work for more
         self._pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> "NativeKernel":

@@ -148,9 +148,9 @@ class ReferenceDocuments:
 
 def _exp_mean_log(shape: Array, scale: Array) -> tuple[Array, Array]:
     """exp⟨ln ·⟩ by rows, each divided by the exp of its offset; and the offsets."""
-    logs = psi(shape.astype(np.float64, copy=False))
+    logs = psi(shape.astype(np.float64, copy=False)) + np.log(scale)
     offset = logs.max(axis=1)
-    return np.exp(logs - offset[:, None]) * scale, offset
+    return np.exp(logs - offset[:, None]), offset
 
 
 def _ratios(X: sparse.csr_array, L_v: Array, L_t: Array) -> tuple[sparse.csr_array, Array]:

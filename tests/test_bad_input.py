@@ -1,0 +1,368 @@
+"""Bad input: a message that says what is wrong, what was expected, what came, and what to do.
+
+Also that nothing is lost: a fit that fails leaves the earlier one as it was.
+"""
+
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from conftest import make_corpus
+from numpy.testing import assert_array_equal
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+from vbnmf import VBNMF, SupervisedVBNMF
+
+MODELS = [VBNMF, SupervisedVBNMF]
+X, Y = make_corpus(12, 9, 3)
+DENSE = X.toarray()
+
+
+def quick(model, **parameters):
+    return model(**{"n_components": 2, "max_iter": 6, "random_state": 0, **parameters})
+
+
+def assert_refuses(parts, function, *arguments, error=ValueError):
+    """The call raises, and every part is in the message."""
+    with pytest.raises(error) as caught:
+        function(*arguments)
+    assert type(caught.value) in (error, NotFittedError)
+    for part in (parts,) if isinstance(parts, str) else parts:
+        assert part in str(caught.value)
+
+
+# X
+
+
+def spoiled(value, row=3, column=4):
+    given = DENSE.copy()
+    given[row, column] = value
+    return given
+
+
+FORMS = [np.asarray, sparse.csr_array, sparse.csc_matrix, sparse.coo_array]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("model", MODELS)
+def test_values_that_are_no_weights(model, dtype, form):
+    fitted = quick(model).fit(X, Y)
+    infinity = "X contains infinity", np.dtype(dtype).name
+    expected = {
+        np.nan: ("X contains NaN", model.__name__),
+        np.inf: infinity,
+        -np.inf: infinity,
+        -0.25: (
+            f"Negative values in data passed to {model.__name__}",
+            "found -0.25 at row 3, column 4",
+            "must be non-negative",
+            "use counts or TF-IDF",
+        ),
+    }
+    for value, parts in expected.items():
+        given = form(spoiled(value).astype(dtype))
+        assert_refuses(parts, quick(model).fit, given, Y)
+        assert_refuses(parts, fitted.transform, given)
+
+
+def test_the_most_negative_value_is_named_whatever_the_order_of_entries():
+    given = sparse.csr_array(
+        (np.array([1.0, -1.0, 2.0, -3.0]), np.array([4, 2, 3, 1]), np.array([0, 0, 2, 4])),
+        shape=(3, 5),
+    )
+    assert_refuses("found -3 at row 2, column 1", quick(VBNMF).fit, given)
+    # entries of one cell are added up before they are judged
+    summed = sparse.csr_array(([3.0, -1.0, 2.0], [0, 0, 1], [0, 2, 3]), shape=(2, 2))
+    plain = quick(VBNMF).fit([[2.0, 0.0], [0.0, 2.0]])
+    assert_array_equal(quick(VBNMF).fit(summed).components_, plain.components_)
+
+
+@pytest.mark.parametrize(
+    ("given", "parts"),
+    [
+        (DENSE[0], ("Expected 2D array, got 1D array", "Reshape your data")),
+        (DENSE[None], ("dim 3", "dim <= 2")),
+        (3.0, ("Expected 2D array, got scalar",)),
+        (None, ("Expected 2D array",)),
+        ([["a", "b"], ["c", "d"]], ("could not convert string to float: 'a'",)),
+        (["a text", "another"], ("could not convert string to float: 'a text'",)),
+        (DENSE + 1j, ("Complex data not supported",)),
+        (DENSE[:0], ("0 sample(s)", "shape=(0, 9)", "minimum of 1")),
+    ],
+)
+@pytest.mark.parametrize("model", MODELS)
+def test_things_that_are_no_matrix(model, given, parts):
+    fitted = quick(model).fit(X, Y)
+    assert_refuses(parts, quick(model).fit, given, Y)
+    assert_refuses(parts, fitted.transform, given)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_nothing_to_learn_from(model):
+    parts = "no value other than zero", "nothing to learn", "Check the vocabulary"
+    for given in (np.zeros((12, 4)), sparse.csr_array((12, 4)), sparse.csr_array(DENSE) * 0):
+        assert_refuses(parts, quick(model).fit, given, Y)
+    assert_refuses(("0 feature(s)", "minimum of 1"), quick(model).fit, DENSE[:, :0], Y)
+
+
+@pytest.mark.parametrize("value", [1e30, 1e200, 1.7e308])
+@pytest.mark.parametrize("form", FORMS)
+def test_values_too_large_for_products(form, value):
+    given = form(spoiled(value) + spoiled(value, row=5))
+    parts = "too large", "more than 1e+30", "Divide X by a constant"
+    assert_refuses(parts, quick(VBNMF).fit, given)
+    fitted = quick(VBNMF).fit(X)
+    assert_refuses(parts, fitted.transform, given)
+
+
+# Sparse matrices whose parts do not fit together
+
+
+@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csr_matrix])
+@pytest.mark.parametrize(
+    ("part", "at", "value"),
+    [
+        ("indices", 2, 9),
+        ("indices", 2, 2**31 - 1),
+        ("indices", 0, -1),
+        ("indptr", -1, 10**6),
+        ("indptr", 0, 1),
+        ("indptr", 1, -3),
+        ("indptr", 1, 10**6),
+        ("indptr", 5, 0),
+    ],
+)
+def test_compressed_rows_that_point_elsewhere(form, part, at, value):
+    fitted = quick(VBNMF).fit(X)
+    given = form(X, copy=True)
+    getattr(given, part)[at] = value
+    for call in (quick(VBNMF).fit, fitted.transform):
+        assert_refuses(("X is not a valid sparse matrix", "Build it anew"), call, given)
+
+
+def test_other_broken_formats_do_not_bring_the_process_down():
+    """In a process of its own, for SciPy's conversions write where the indices say."""
+    script = textwrap.dedent(
+        """
+        import numpy as np
+        from scipy import sparse
+        from vbnmf import VBNMF
+
+        def broken(form, part, at, value):
+            X = form(np.arange(12.0).reshape(4, 3) + 1)
+            getattr(X, part)[at] = value
+            return X
+
+        def broken_coo(axis, value):
+            X = sparse.coo_array(np.arange(12.0).reshape(4, 3) + 1)
+            X.coords[axis][5] = value
+            return X
+
+        for form in (sparse.csc_array, sparse.csc_matrix, sparse.bsr_array):
+            for part, at, value in [
+                ("indices", 2, 10**8), ("indices", 2, -(10**8)),
+                ("indptr", -1, 10**8), ("indptr", 1, -(10**8)),
+            ]:
+                try:
+                    VBNMF(2, max_iter=2).fit(broken(form, part, at, value))
+                except ValueError as error:
+                    assert "not a valid sparse matrix" in str(error), error
+                    print("refused", flush=True)
+        for axis, value in [(0, 10**8), (0, -(10**8)), (1, 10**8), (1, -(10**8))]:
+            try:
+                VBNMF(2, max_iter=2).fit(broken_coo(axis, value))
+            except ValueError as error:
+                assert "not a valid sparse matrix" in str(error), error
+                print("refused", flush=True)
+        """
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)  # noqa: S603
+    assert (run.returncode, run.stdout.split()) == (0, ["refused"] * 16), run.stderr[-800:]
+
+
+# Labels
+
+
+@pytest.mark.parametrize(
+    ("labels", "parts"),
+    [
+        (None, ("requires y", "y is None", "Pass one label a document", "or use VBNMF")),
+        (Y[:-1], ("same length", "12 documents in X", "11 labels in y")),
+        ([], ("same length", "12 documents in X", "0 labels in y")),
+        (np.c_[Y, Y], ("one-dimensional", "one label a document", "(12, 2)")),
+        (np.zeros((12, 1, 1)), ("one-dimensional", "(12, 1, 1)")),
+        ("a" * 12, ("one-dimensional",)),
+        (5, ("one-dimensional",)),
+        ([[1], [1, 2]] * 6, ("one-dimensional", "one label a document")),
+        (["a", None] * 6, ("no label (None or NaN) for 6 of 12", "row 1", "Leave these")),
+        ([1, None] * 6, ("no label (None or NaN) for 6 of 12", "row 1")),
+        ([0.5] * 11 + [np.nan], ("no label (None or NaN) for 1 of 12", "row 11")),
+        (np.array(["a", np.nan] * 6, dtype=object), ("no label (None or NaN) for 6", "row 1")),
+        (["a"] * 11 + [float("nan")], ("no label (None or NaN) for 1 of 12", "row 11")),
+        ([0.5] * 11 + [np.inf], ("infinite", "Labels must be finite")),
+        (np.array(["a", 1] * 6, dtype=object), ("different types", "int, str", "Use one type")),
+        (["a", 1] * 6, ("different types", "int, str", "Use one type")),
+        (np.array([np.datetime64("NaT")] * 12), ("no label", "for 12 of 12", "row 0")),
+    ],
+)
+def test_labels_that_are_none(labels, parts):
+    assert_refuses(parts, quick(SupervisedVBNMF).fit, X, labels)
+    assert_refuses(parts, quick(SupervisedVBNMF).fit_transform, X, labels)
+
+
+@pytest.mark.parametrize("dtype", ["string", "Int64", "category"])
+def test_missing_labels_of_pandas(dtype):
+    pd = pytest.importorskip("pandas")
+    values = [1, 2] if dtype == "Int64" else ["a", "b"]
+    labels = pd.Series([*values * 5, pd.NA, values[0]], dtype=dtype)
+    assert_refuses(("no label", "for 1 of 12", "row 10"), quick(SupervisedVBNMF).fit, X, labels)
+
+
+def test_labels_are_not_optional():
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'y'"):
+        quick(SupervisedVBNMF).fit(X)
+
+
+# Parameters
+
+NOT_COUNTS = [0, -1, 2.5, "a", True, None, np.nan, [3]]
+NOT_POSITIVE = [0, -1.5, np.nan, np.inf, "Auto", "", None, True, [1.0]]
+NOT_TOLERANCES = [-1e-9, np.nan, np.inf, "a", None, True]
+
+
+def parameters():
+    for name in ("n_components", "n_init", "max_iter", "bound_every"):
+        for value in NOT_COUNTS:
+            yield name, value, f"{name} must be an integer of at least 1; got {value!r}."
+    for value in (-1, 0.5, None):
+        yield "burn_in", value, f"burn_in must be an integer of at least 0; got {value!r}."
+    for value in NOT_TOLERANCES:
+        yield "tol", value, f"tol must be a number of at least 0; got {value!r}."
+    for name in ("term_shape", "term_scale", "coef_scale", "label_scale"):
+        for value in NOT_POSITIVE:
+            expected = f'{name} must be a positive number or "auto", which learns it; got'
+            yield name, value, f"{expected} {value!r}."
+    for name in ("coef_shape", "label_shape"):
+        for value in [*NOT_POSITIVE, "auto"]:
+            yield name, value, f"{name} must be a positive number; got {value!r}."
+    for value in (0, 1.0, "all", True):
+        expected = "n_jobs must be None, a positive number of threads, or -1 for all; got"
+        yield "n_jobs", value, f"{expected} {value!r}."
+    for value in ("Random", "nndsvd", None):
+        yield (
+            "init",
+            value,
+            ("init must be ", f'"random", or an array of components; got {value!r}.'),
+        )
+    for value in (np.ones((9, 2)), np.ones(18), np.ones((2, 9, 1)), 3):
+        yield "init", value, f"(n_components, n_terms) = (2, 9); got {np.shape(value)}."
+    for value in (np.full((2, 9), np.nan), np.full((2, 9), np.inf), -np.ones((2, 9))):
+        yield "init", value, "init must hold finite, non-negative weights"
+    yield "init", np.zeros((2, 9)), "init must"
+    yield "init", [["a"] * 9] * 2, "init must"
+    yield "random_state", "seed", "'seed' cannot be used to seed"
+    yield "callback", 3, "callback must be"
+    yield "verbose", "loud", "verbose must be"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [pytest.param(*case, id=f"{case[0]}={case[1]!r:.25}") for case in parameters()],
+)
+def test_parameters_out_of_range(name, value, expected):
+    for model in MODELS:
+        if name in model().get_params():
+            fitted = quick(model, **{name: value})
+            assert_refuses(expected, fitted.fit, X, Y)
+            assert not hasattr(fitted, "components_")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_parameters_of_projection_out_of_range(model):
+    fitted = quick(model).fit(X, Y)
+    cases = [("transform_max_iter", value) for value in [*NOT_COUNTS, 10**30]]
+    cases += [("transform_tol", value) for value in NOT_TOLERANCES]
+    cases += [("n_jobs", value) for value in (0, "all")]
+    for name, value in cases:
+        before = fitted.get_params()[name]
+        fitted.set_params(**{name: value})
+        assert_refuses((f"{name} must be ", f"got {value!r}."), fitted.transform, X)
+        fitted.set_params(**{name: before})
+
+
+def test_numbers_of_numpy_are_numbers():
+    given = {"n_components": np.int64(2), "max_iter": np.uint8(6), "tol": np.float32(0.5)}
+    fitted = quick(VBNMF, **given, coef_shape=np.float64(0.5), term_shape=1).fit(X)
+    assert fitted.n_iter_ == 6
+
+
+def test_an_unknown_kernel_is_refused(monkeypatch):
+    monkeypatch.setenv("VBNMF_KERNEL", "cuda")
+    assert_refuses(("VBNMF_KERNEL", "'native' or 'scipy'", "'cuda'"), quick(VBNMF).fit, X)
+
+
+# Projection of something else
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_projection_before_fitting(model):
+    parts = f"This {model.__name__} instance is not fitted yet", "Call 'fit'"
+    assert_refuses(parts, quick(model).transform, X, error=NotFittedError)
+    assert_refuses(parts, quick(model).get_feature_names_out, error=NotFittedError)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_projection_with_other_terms(model):
+    fitted = quick(model).fit(X, Y)
+    for given in (X[:, :5], DENSE[:, :5], np.c_[DENSE, DENSE]):
+        parts = f"X has {given.shape[1]} features", f"{model.__name__} is expecting 9 features"
+        assert_refuses(parts, fitted.transform, given)
+
+
+# Nothing lost
+
+
+def interrupt(progress):
+    if progress.restart == 1:
+        raise KeyboardInterrupt
+
+
+REFITS = {
+    "NaN": ({}, lambda: (np.full((12, 5), np.nan), Y)),
+    "negative": ({}, lambda: (-np.ones((12, 5)), Y)),
+    "all zero": ({}, lambda: (np.zeros((12, 5)), Y)),
+    "too large": ({}, lambda: (np.full((12, 5), 1e30), Y)),
+    "no labels": ({}, lambda: (DENSE[:, :5], None)),
+    "too few labels": ({}, lambda: (DENSE[:, :5], Y[:3])),
+    "no components": ({"n_components": 0}, lambda: (DENSE[:, :5], Y > 0)),
+    "no threads": ({"n_jobs": 0}, lambda: (DENSE[:, :5], Y > 0)),
+    "interrupted": ({"callback": interrupt, "n_init": 2}, lambda: (DENSE[:, :5], Y > 0)),
+}
+
+
+@pytest.mark.parametrize("case", REFITS)
+@pytest.mark.parametrize("model", MODELS)
+def test_a_fit_that_fails_leaves_the_earlier_one(model, case):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(DENSE).add_prefix("term ")
+    fitted = quick(model).fit(frame, Y)
+    before = {name: value for name, value in vars(fitted).items() if name.endswith("_")}
+    copies = {name: np.copy(value) for name, value in before.items()}
+    V = fitted.transform(frame)
+    parameters, arguments = REFITS[case]
+    given, labels = arguments()
+    if model is VBNMF and "labels" in case:
+        given = given[:, :0]  # has no labels to fail for
+    fitted.set_params(**parameters)
+    with pytest.raises((ValueError, KeyboardInterrupt)):
+        fitted.fit(given, labels)
+    after = {name: value for name, value in vars(fitted).items() if name.endswith("_")}
+    assert after.keys() == before.keys()
+    for name, value in after.items():
+        assert_array_equal(np.copy(value), copies[name], err_msg=name)
+    fitted.set_params(n_jobs=None, n_components=2)
+    assert_array_equal(fitted.transform(frame), V)

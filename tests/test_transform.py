@@ -1,0 +1,213 @@
+"""Projection, starting points, and the same bits from the same seed on any number of threads."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from conftest import INSTRUCTION_SETS, make_corpus
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.special import psi
+
+from vbnmf import VBNMF, SupervisedVBNMF
+from vbnmf.estimators.validation import count_threads
+from vbnmf.kernels.layout import cut_into_blocks
+
+MODELS = [VBNMF, SupervisedVBNMF]
+X, Y = make_corpus(23, 31, 3)
+
+
+def quick(model, **parameters):
+    return model(**{"n_components": 4, "max_iter": 25, "random_state": 0, **parameters})
+
+
+@pytest.fixture(params=["scipy", *(["native"] if INSTRUCTION_SETS else [])])
+def either_kernel(request, monkeypatch):
+    monkeypatch.setenv("VBNMF_KERNEL", request.param)
+
+
+def attributes(fitted):
+    return {name: value for name, value in vars(fitted).items() if name.endswith("_")}
+
+
+def assert_same_bits(one, other):
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        assert_array_equal(value, other[name], err_msg=name)
+
+
+# Projection
+
+
+@pytest.mark.parametrize("iterations", [1, 2, 20])
+@pytest.mark.parametrize("model", MODELS)
+def test_projection_follows_from_the_fitted_attributes(model, iterations, either_kernel):
+    fitted = quick(model, transform_max_iter=iterations, transform_tol=0).fit(X, Y)
+    a_v, b_v = (fitted.hyperparameters_[name] for name in ("coef_shape", "coef_scale"))
+    L_t = np.exp(psi(fitted.component_shapes_)) * fitted.component_scales_[:, None]
+    scale = 1 / (1 / b_v + fitted.components_.sum(axis=1))
+    dense = X.toarray()
+    shape = a_v + np.repeat(dense.sum(axis=1, keepdims=True) / len(L_t), len(L_t), axis=1)
+    for _ in range(iterations):
+        L_v = np.exp(psi(shape)) * scale
+        shape = a_v + L_v * ((dense / (L_v @ L_t)) @ L_t.T)
+    assert_allclose(fitted.transform(X), shape * scale, rtol=1e-9)
+
+
+def test_without_labels_projection_finds_the_coefficients_of_training(either_kernel):
+    fitted = quick(VBNMF, max_iter=5000, tol=1e-14, transform_max_iter=5000, transform_tol=1e-10)
+    V = fitted.fit_transform(X)
+    assert_allclose(fitted.transform(X), V, rtol=1e-4, atol=1e-6)
+
+
+def test_projection_does_not_see_labels():
+    fitted = quick(SupervisedVBNMF, label_shape=20.0, transform_tol=1e-8, transform_max_iter=1000)
+    y = np.arange(X.shape[0]) % 2
+    twins = sparse.vstack([X[[1]], X[[1]], X[2:]], format="csr")
+    V = fitted.fit_transform(twins, y)
+    assert np.abs(V[0] - V[1]).max() > 0.01  # same document, other label
+    P = fitted.transform(twins)
+    assert_array_equal(P[0], P[1])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("model", MODELS)
+def test_a_document_is_projected_the_same_in_any_company(model, dtype, either_kernel):
+    given = X.astype(dtype)
+    fitted = quick(model).fit(given, Y)
+    together = fitted.transform(given)
+    order = np.random.default_rng(0).permutation(given.shape[0])
+    subsets = [[d] for d in range(given.shape[0])] + [[3, 3, 5], order, order[:4]]
+    for rows in subsets:
+        assert_array_equal(fitted.transform(given[rows]), together[rows], err_msg=str(rows))
+    assert_array_equal(fitted.transform(given[[2]].toarray()), together[[2]])
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_limits_of_projection_matter_and_need_no_new_fit(model):
+    fitted = quick(model).fit(X, Y)
+    exact = fitted.set_params(transform_max_iter=100_000, transform_tol=1e-13).transform(X)
+
+    def error(**limits):
+        V = fitted.set_params(**limits).transform(X)
+        return np.abs(V - exact).sum()
+
+    by_tol = [error(transform_tol=tol) for tol in (1e-1, 1e-3, 1e-5)]
+    assert by_tol[0] > 2 * by_tol[1] > 4 * by_tol[2] > 0
+    by_iterations = [error(transform_tol=0, transform_max_iter=n) for n in (1, 5, 50)]
+    assert by_iterations[0] > 2 * by_iterations[1] > 4 * by_iterations[2] > 0
+
+
+# The same bits
+
+
+def large():
+    """Enough documents and terms for several blocks, and so for several threads."""
+    rng = np.random.default_rng(1)
+    X = sparse.csr_array(rng.poisson(0.3, (700, 300)).astype(float))
+    assert len(cut_into_blocks(np.diff(X.indptr))) > 3
+    return X, rng.integers(0, 4, X.shape[0])
+
+
+def fit_everything(model, X, y, **parameters):
+    """All that fitting and projecting gives."""
+    fitted = model(n_components=9, max_iter=14, random_state=3, **parameters)
+    V = fitted.fit_transform(X, y)
+    return attributes(fitted) | {"V": V, "projected": fitted.transform(X)}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("model", MODELS)
+def test_threads_do_not_change_a_bit(model, dtype, monkeypatch):
+    X, y = large()
+    X = X.astype(dtype)
+    alone = fit_everything(model, X, y, n_jobs=1)
+    for n_jobs in (2, 5, None, -1):
+        assert_same_bits(fit_everything(model, X, y, n_jobs=n_jobs), alone)
+    for limit in ("1", "3"):
+        monkeypatch.setenv("OMP_NUM_THREADS", limit)
+        assert_same_bits(fit_everything(model, X, y), alone)
+
+
+def test_number_of_threads(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(8)), raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    threads = {n_jobs: count_threads(n_jobs) for n_jobs in (None, 1, 2, -1, -2, -8, -9, -100)}
+    assert threads == {None: 8, 1: 1, 2: 2, -1: 8, -2: 7, -8: 1, -9: 1, -100: 1}
+    for limit, expected in {"3": 3, "1": 1, "99": 8, "": 8, "0": 8, "many": 8, "²": 8}.items():
+        monkeypatch.setenv("OMP_NUM_THREADS", limit)
+        assert count_threads(None) == expected
+        assert count_threads(5) == 5
+
+
+@pytest.mark.skipif(not INSTRUCTION_SETS, reason="the SciPy kernel has one thread")
+def test_a_million_threads_are_not_started(monkeypatch):
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, max_workers, **options):
+            assert max_workers < 1000
+            super().__init__(max_workers, **options)
+
+    monkeypatch.setattr("vbnmf.kernels.native.ThreadPoolExecutor", Pool)
+    many = quick(VBNMF, n_jobs=10**6).fit(X)
+    assert_same_bits(attributes(many), attributes(quick(VBNMF, n_jobs=1).fit(X)))
+    assert_array_equal(many.transform(X), many.set_params(n_jobs=1).transform(X))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_seed_gives_the_same_bits_twice_and_another_others(model, either_kernel):
+    first, again = (quick(model, random_state=1).fit(X, Y) for _ in range(2))
+    assert_same_bits(attributes(first), attributes(again))
+    assert_same_bits(attributes(first), attributes(first.fit(X, Y)))
+    other = quick(model, random_state=2).fit(X, Y)
+    assert np.abs(other.components_ - first.components_).max() > 0.01
+    source = np.random.RandomState(1)
+    assert_same_bits(attributes(first), attributes(quick(model, random_state=source).fit(X, Y)))
+    moved_on = quick(model, random_state=source).fit(X, Y)
+    assert np.abs(moved_on.components_ - first.components_).max() > 0.01
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_no_seed_gives_other_starts(model):
+    one, other = (quick(model, random_state=None, max_iter=1).fit(X, Y) for _ in range(2))
+    assert (one.components_ != other.components_).any()
+
+
+# Starting points
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_components_begin_where_init_says(model):
+    blocks = np.kron(np.eye(4), np.ones((4, 8)))
+    y = np.repeat(range(4), 4)
+    order = [2, 0, 3, 1]
+    init = np.kron(np.eye(4)[order], np.ones((1, 8))) + 0.1
+    read_only = init.copy()
+    read_only.setflags(write=False)
+    fitted = quick(model, init=read_only, max_iter=30).fit(blocks, y)
+    strongest = fitted.components_.reshape(4, 4, 8).sum(axis=2).argmax(axis=1)
+    assert_array_equal(strongest, order)
+    assert_array_equal(fitted.init, init)
+    # neither the seed nor the unit matters, nor whether they are lists
+    for other in (init * 1024, init.tolist(), init.astype(object)):
+        same = quick(model, init=other, max_iter=30, random_state=9).fit(blocks, y)
+        assert_same_bits(attributes(same), attributes(fitted))
+
+
+def test_components_begin_with_the_labels():
+    """In turn, the commonest label first."""
+    blocks = np.kron(np.eye(3), np.ones((6, 8)))[[*range(2), *range(6, 12), *range(12, 16)]]
+    y = np.array(["few"] * 2 + ["most"] * 6 + ["some"] * 4)
+    fitted = quick(SupervisedVBNMF, n_components=3, init="label", max_iter=30).fit(blocks, y)
+    own = dict(zip(fitted.classes_.tolist(), fitted.label_activations_.argmax(axis=1), strict=True))
+    assert own == {"most": 0, "some": 1, "few": 2}
+    with pytest.raises(ValueError, match=r"init must be .*got 'label'"):
+        quick(VBNMF, init="label").fit(blocks)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_going_on_from_fitted_components_starts_near_the_end(model):
+    done = quick(model, max_iter=500, tol=1e-9, coef_shape=1).fit(X, Y)
+    further = quick(model, init=done.components_, max_iter=30, burn_in=0, coef_shape=1).fit(X, Y)
+    fresh = quick(model, max_iter=30, burn_in=0, coef_shape=1, random_state=8).fit(X, Y)
+    assert abs(further.bound_ - done.bound_) < 0.1 * abs(fresh.bound_ - done.bound_)
