@@ -13,7 +13,7 @@ from vbnmf.documents import DocumentModel
 from vbnmf.report.summary import MATTERS, Component, Summary, components_of_label, summarise
 from vbnmf.store import replacing
 
-_NAME_TERMS = 4  # terms in the name of a component
+_NAME_TERMS = 3  # terms in the name of a component
 
 
 def write_page(
@@ -77,7 +77,8 @@ def _map(summary: Summary) -> str:
         for r, label in enumerate(summary.labels)
     )
     hidden = len(summary.components) - len(shown)
-    note = f" {hidden} components that matter to no label are left out." if hidden else ""
+    those = "1 component matters" if hidden == 1 else f"{hidden} components matter"
+    note = f" Not shown: {those} to no label." if hidden else ""
     return f"""<section><h2>Labels and components</h2>
 <p>How much of a label's documents each component makes up, in per cent.{note}</p>
 <div class="wide"><table class="map"><thead><tr><td></td>{head}</tr></thead>
@@ -108,7 +109,7 @@ def _labels(summary: Summary) -> str:
 def _components(summary: Summary) -> str:
     items = []
     for c in summary.components:
-        largest = c.terms[0][1] if c.terms else 1.0
+        largest = c.terms[0][1] or 1.0  # no part of nothing, in the file of a damaged model
         bars = "".join(
             f'<tr><td>{escape(term)}</td><td class="number">{100 * part:.1f} %</td>'
             f'<td class="bar"><span style="--part:{part / largest:.3f}"></span></td></tr>'
@@ -158,11 +159,12 @@ table { border-collapse: collapse; } td, th { padding: .15rem .5rem; text-align:
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .wide { overflow-x: auto; }
 .map th[scope=col] { writing-mode: vertical-rl; rotate: 180deg; font-size: .8rem;
-  font-weight: normal; text-align: left; padding: .4rem .1rem; max-height: 16rem; }
+  font-weight: normal; text-align: left; padding: .4rem .1rem; white-space: nowrap; }
 .map tbody th { position: sticky; left: 0; background: var(--paper); font-weight: normal;
   white-space: nowrap; }
 .map td { text-align: center; font-size: .8rem; border: 1px solid var(--line); min-width: 1.4rem;
   padding: .1rem; }
+.map thead td { border: 0; }
 .map td[style] {
   background: color-mix(in srgb, rgb(66 133 244) calc(var(--part) * 70%), var(--paper)); }
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(21rem, 1fr)); gap: 1rem; }
