@@ -1,0 +1,84 @@
+"""docs/cli.md is held to the command line: its commands, outputs, options and keys."""
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+from cliruns import run
+
+import vbnmf
+from vbnmf.cli import cli
+
+DOC = (Path(__file__).parent.parent / "docs" / "cli.md").read_text(encoding="utf-8")
+FILES = re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?)```", DOC, re.MULTILINE | re.DOTALL)
+BLOCKS = re.findall(r"^```console\n(.*?)^```", DOC, re.MULTILINE | re.DOTALL)
+EXIT_CODES = {"vbnmf fit tickets.csv --label team": 1, "vbnmf fit tickets.csv --label group": 2}
+
+
+def words(text):
+    """A text without its numbers, which vary with versions, and without its layout."""
+    return re.sub(r"[-─]?[\d,.]*\d(e-\d+)?|─+", "#", text).split()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    for name in ("VBNMF_DATA", "SCIKIT_LEARN_DATA"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    for name, content in FILES:
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    return tmp_path
+
+
+def test_commands_give_what_is_shown(folder):
+    assert [name for name, _ in FILES] == ["tickets.csv", "later.csv", "fit.toml"]
+    seen = set()
+    for block in BLOCKS:
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            line, _, shown = part.partition("\n")
+            program, *args = shlex.split(line)
+            if program == "cat":
+                found = (folder / args[0]).read_text(encoding="utf-8")
+            else:
+                result = run(*args)
+                known = [code for start, code in EXIT_CODES.items() if line.startswith(start)]
+                refused = shown.startswith("Error: ")
+                assert result.code == (known[0] if refused else 0), f"{line}\n{result.err}"
+                found = result.err + result.out
+                seen.add(args[0])
+            assert words(found) == words(shown), f"{line}\n{found}"
+    assert seen == set(cli.commands) - {"demo"}
+
+
+def test_options_exist():
+    commands = [*cli.commands.values(), *cli.commands["data"].commands.values()]
+    known = {flag for command in commands for option in command.params for flag in option.opts}
+    shown = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*(?=[\s`=.,;:)]|$)", DOC))
+    assert len(shown) > 25
+    assert shown - known == {"--help"}
+    fit = {flag for option in cli.commands["fit"].params for flag in option.opts}
+    assert {flag for flag in fit if flag.startswith("--")} - shown == {"--components"}
+
+
+def test_every_command_has_a_section():
+    assert set(cli.commands) <= set(re.findall(r"^## (\w+)$", DOC, re.MULTILINE))
+    assert all(isinstance(command, click.Command) for command in cli.commands.values())
+
+
+def test_keys_of_json(folder):
+    fit = run("fit", "tickets.csv", "--label", "team", "--json", "--quiet").json
+    scores = run("evaluate", "tickets.vbnmf", "later.csv", "--label", "team", "--json").json
+    topics = run("topics", "tickets.vbnmf", "--json").json
+    for key in {*fit, *scores, *scores["labels"][0], *topics[0]}:
+        assert f"`{key}`" in DOC
+
+
+def test_environment_variables():
+    package = Path(vbnmf.__file__).parent
+    sources = "".join(path.read_text(encoding="utf-8") for path in package.rglob("*.py"))
+    read = set(re.findall(r'environ(?:\.get\(|\[)"(VBNMF_\w+)"', sources))
+    assert read == set(re.findall(r"^\| `(VBNMF_\w+)`", DOC, re.MULTILINE))
+    assert len(read) == 4

@@ -1,0 +1,335 @@
+"""vbnmf fit: its options, its configuration, what it says and where it writes."""
+
+import gzip
+import io
+import json
+import sys
+
+import numpy as np
+import pytest
+from cliruns import FIT, LABELS, TEXTS, fitted, ok, run, write_csv
+
+from vbnmf import load
+from vbnmf.cli import progress
+from vbnmf.core.fit import Progress
+from vbnmf.documents import default_components
+from vbnmf.text import DocumentVectorizer
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """A file of documents in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    return write_csv(tmp_path / "tickets.csv", names=("text", "team"))
+
+
+LABEL = ("--label", "team")
+
+
+def fit(*args):
+    """Fit tickets.csv, and load what was written."""
+    return load(ok("fit", "tickets.csv", *LABEL, *FIT, "--force", "--json", *args).json["model"])
+
+
+def test_json(table):
+    result = ok("fit", table, *LABEL, *FIT, "--json").json
+    model = load("tickets.vbnmf")
+    assert set(result) == {
+        *("model", "documents", "documents_without_known_term", "terms", "components", "labels"),
+        *("iterations", "bound", "hyperparameters"),
+    }
+    assert result["model"] == "tickets.vbnmf"
+    assert result["documents"] == 42
+    assert result["documents_without_known_term"] == 0
+    assert result["terms"] == len(model.terms_) == 25
+    assert result["components"] == 6
+    assert result["labels"] == 3
+    assert result["iterations"] == 15
+    assert result["bound"] == model.estimator_.bound_
+    assert result["hyperparameters"] == model.estimator_.hyperparameters_
+
+
+def test_messages(table):
+    run = ok("fit", table, *LABEL, "-k", "2", "--max-iter", "3")
+    assert run.out == ""
+    assert "Text column 'text' was chosen" in run.err
+    assert "Fitting 2 components to 42 documents with 3 labels." in run.err
+    assert "Note: after max_iter=3 iterations" in run.err
+    assert "Wrote tickets.vbnmf: 2 components of 25 terms" in run.err
+    assert "vbnmf topics tickets.vbnmf" in run.err
+
+
+def test_quiet_is_silent(table):
+    (table.parent / "short.csv").write_text("text,team\nzzz,a\nred car,a\nred car,b\nblue car,b")
+    for file in ("tickets.csv", "short.csv"):  # the latter with a document without known terms
+        run = ok("fit", file, *LABEL, "--quiet", "--max-iter", "3")
+        assert run.out == run.err == ""
+
+
+def test_defaults(table):
+    """Components by the number of labels; 10,000 terms of two documents or more."""
+    model = load(ok("fit", table, *LABEL, "--quiet", "--max-iter", "1", "--json").json["model"])
+    assert model.estimator_.n_components == default_components(3)
+    assert model.vectorizer_.max_terms == 10_000
+    assert model.vectorizer_.min_df == 2
+    assert model.vectorizer_.weighting == DocumentVectorizer().weighting
+    ok("fit", table, "--quiet", "--max-iter", "1", "--out", "u.vbnmf")
+    assert load("u.vbnmf").estimator_.n_components == default_components(None)
+
+
+def test_many_labels_get_more_components(tmp_path):
+    labels = [f"{i % 21:02}" for i in range(len(TEXTS))]
+    path = write_csv(tmp_path / "a.csv", labels=labels)
+    out = ("--out", tmp_path / "a.vbnmf")
+    ok("fit", path, "--label", "auto", "--max-iter", "1", *out)
+    assert load(out[1]).estimator_.n_components == default_components(21) > 21
+
+
+def test_model_options(table):
+    flags = ("--label-shape", "3", "--coef-shape", "0.7", "--term-shape", "0.4", "--tol", "0.01")
+    parameters = fit(*flags, "--starts", "2").estimator_.get_params()
+    assert parameters["label_shape"] == 3
+    assert parameters["coef_shape"] == 0.7
+    assert parameters["term_shape"] == 0.4
+    assert parameters["tol"] == 0.01
+    assert parameters["n_init"] == 2
+    assert parameters["max_iter"] == 15
+    assert fit("--term-shape", "auto").estimator_.term_shape == "auto"
+
+
+def test_text_options(table):
+    (table.parent / "stop.txt").write_text("wheel\nkettle")
+    model = fit(
+        *("--weighting", "paper", "--max-terms", "12", "--min-df", "3", "--max-df", "0.9"),
+        *("--stop-words", "stop.txt", "--stem", "english", "--ngrams", "2"),
+        *("--token-pattern", r"\b[a-zA-Z]{4,}\b", "--keep-case"),
+    )
+    vectorizer = model.vectorizer_
+    assert vectorizer.weighting == "paper"
+    assert len(model.terms_) == vectorizer.max_terms == 12
+    assert (vectorizer.min_df, vectorizer.max_df) == (3, 0.9)
+    assert vectorizer.stop_words == ["kettle", "wheel"]
+    assert vectorizer.stem == "english"
+    assert vectorizer.ngram_range == (1, 2)
+    assert "{4,}" in vectorizer.token_pattern
+    assert vectorizer.lowercase is False
+    assert {"wheel", "kettle", "mug"}.isdisjoint(model.terms_)
+
+
+@pytest.mark.parametrize(("text", "value"), [("2", 2), ("0.1", 0.1), (".1", 0.1), ("1e-3", 0.001)])
+def test_counts_and_parts(table, text, value):
+    found = fit("--min-df", text).vectorizer_.min_df
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_seed(table):
+    """The same seed gives the same file, another one another; jobs change nothing."""
+    contents = {}
+    for name, flags in {
+        "a": ("--seed", "3"),
+        "b": ("--seed", "3"),
+        "c": ("--seed", "4"),
+        "d": ("--seed", "3", "--jobs", "1"),
+        "e": ("--seed", "3", "--jobs", "2"),
+    }.items():
+        fit(*flags, "--out", name)
+        contents[name] = load(name).estimator_.components_
+    np.testing.assert_array_equal(contents["a"], contents["b"])
+    assert not np.array_equal(contents["a"], contents["c"])
+    np.testing.assert_array_equal(contents["a"], contents["d"])
+    np.testing.assert_array_equal(contents["a"], contents["e"])
+    predictions = {ok("predict", name, "tickets.csv", "--quiet").out for name in "ade"}
+    predictions |= {ok("predict", "a", "tickets.csv", "--quiet", "--jobs", n).out for n in "12"}
+    assert len(predictions) == 1
+    assert ok("fit", "tickets.csv", *FIT, "--seed", "3", "--out", "f", "--json").json["labels"] == 0
+
+
+def test_missing_labels_are_left_out(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    labels = [label if i % 5 else "" for i, label in enumerate(LABELS)]
+    write_csv(tmp_path / "some.csv", labels=labels)
+    run = ok("fit", "some.csv", "--label", "label", "-k", "6", "--max-iter", "15")
+    assert "9 of 42 documents have no label." in run.err
+    assert "Left out 9 documents without a label." in run.err
+    assert "Fitting 6 components to 33 documents with 3 labels." in run.err
+    kept = [i for i, label in enumerate(labels) if label]
+    expected = fitted([TEXTS[i] for i in kept], [labels[i] for i in kept])
+    np.testing.assert_array_equal(
+        load("some.vbnmf").estimator_.components_, expected.estimator_.components_
+    )
+    scores = ok("evaluate", "some.vbnmf", "some.csv", "--json").json
+    assert scores["documents"] == 33
+
+
+def test_numeric_labels(tmp_path, monkeypatch):
+    """Numbers of JSON and Parquet stay numbers, with and without gaps; those of CSV are names."""
+    monkeypatch.chdir(tmp_path)
+    codes = np.unique(LABELS, return_inverse=True)[1].tolist()
+    for name, values in {"all": codes, "gaps": [None, *codes[1:]]}.items():
+        lines = [{"text": t, "label": c} for t, c in zip(TEXTS, values, strict=True)]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
+        ok("fit", f"{name}.jsonl", "--label", "label", *FIT)
+        assert load(f"{name}.vbnmf").estimator_.classes_.tolist() == [0, 1, 2]
+        first = ok("predict", f"{name}.vbnmf", f"{name}.jsonl", "--json").out.splitlines()[1]
+        assert json.loads(first)["label"] == 0
+        assert ok("topics", f"{name}.vbnmf", "--label", "2").out
+        write_csv(tmp_path / "numbers.csv", labels=codes)
+        for file in (f"{name}.jsonl", "numbers.csv"):
+            assert ok("evaluate", f"{name}.vbnmf", file, "--json").json["micro_accuracy"] > 0.9
+
+
+def test_names_of_models(table, monkeypatch):
+    folder = table.parent
+    names = {"v1.2-data.csv": "v1.2-data", "a.b.csv.gz": "a.b", "my.docs/": "my.docs"}
+    (folder / "v1.2-data.csv").write_bytes(table.read_bytes())
+    (folder / "a.b.csv.gz").write_bytes(gzip.compress(table.read_bytes()))
+    (folder / "my.docs").mkdir()
+    for i, text in enumerate(TEXTS):
+        (folder / "my.docs" / f"{i}.txt").write_text(text)
+    for file, name in names.items():
+        assert ok("fit", file, *FIT, "--json").json["model"] == f"{name}.vbnmf"
+    assert ok("fit", "-", *FIT, "--json", stdin=table.read_bytes()).json["model"] == "model.vbnmf"
+    monkeypatch.chdir(folder / "my.docs")
+    assert ok("fit", ".", *FIT, "--json").json["model"] == "my.docs.vbnmf"
+
+
+def test_nothing_is_overwritten_unasked(table):
+    ok("fit", table, *LABEL, *FIT)
+    before = (table.parent / "tickets.vbnmf").read_bytes()
+    refused = run("fit", table, *LABEL, *FIT, "--seed", "9")
+    assert refused.code == 1
+    assert refused.err == "Error: tickets.vbnmf exists. Add --force to replace it.\n"
+    assert (table.parent / "tickets.vbnmf").read_bytes() == before
+    ok("fit", table, *LABEL, *FIT, "--seed", "9", "--force")
+    assert load("tickets.vbnmf").estimator_.random_state == 9
+
+
+def test_failed_fit_leaves_nothing(table):
+    kept = sorted(table.parent.iterdir())
+    assert run("fit", table, *LABEL, "--min-df", "99").code == 2
+    assert sorted(table.parent.iterdir()) == kept
+
+
+@pytest.mark.parametrize(
+    ("texts", "options"),
+    [
+        (["绿茶茶叶", "红茶茶叶", "咖啡豆子", "咖啡杯子"], ("--token-pattern", "[\u4e00-\u9fff]")),
+        (["شاي أخضر", "شاي أسود", "قهوة سوداء", "قهوة عربية"], ()),
+        (["Grüne Kanne", "heiße Kannen", "Röste Bohnen", "eine Bohne"], ("--stem", "german")),
+    ],
+    ids=["Chinese", "Arabic", "German"],
+)
+def test_languages(tmp_path, texts, options):
+    labels = ["茶 شاي Tee", "茶 شاي Tee", "咖啡 ☕", "咖啡 ☕"]
+    path, out = write_csv(tmp_path / "a.csv", texts, labels), tmp_path / "a.vbnmf"
+    ok("fit", path, "--label", "auto", "-k", "2", "--quiet", "--out", out, *options)
+    assert load(out).vectorizer_.n_empty_ == 0
+    rows = ok("predict", out, path).rows
+    assert [row["label"] for row in rows] == labels
+    assert "咖啡 ☕" in ok("topics", out).out
+    assert ok("topics", out, "--json", "--label", labels[0]).json[0]["labels"][labels[0]] > 0.5
+
+
+class TestConfig:
+    """Options from a TOML file."""
+
+    def fit(self, content, *args):
+        with open("c.toml", "w", encoding="utf-8") as file:
+            file.write(content)
+        return run("fit", "tickets.csv", "--config", "c.toml", "--json", *args)
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            'label = "team"\ncomponents = 4\nmax-iter = 3\nquiet = true\nmin-df = 3',
+            'label = "team"\nk = 4\nmax_iter = 3\nquiet = true\nmin_df = 3',
+            '[fit]\nlabel = "team"\nk = 4\nmax-iter = 3\nquiet = true\nmin-df = 3',
+            'k = 9\nquiet = true\nmin-df = 3\n[fit]\nlabel = "team"\nk = 4\nmax-iter = 3\n[demo]',
+        ],
+        ids=["top", "other spelling", "table", "top and table"],
+    )
+    def test_values(self, table, content):
+        result = self.fit(content)
+        assert result.code == 0
+        assert result.err == ""
+        assert (result.json["components"], result.json["iterations"]) == (4, 3)
+        assert result.json["labels"] == 3
+        assert load("tickets.vbnmf").vectorizer_.min_df == 3
+        assert self.fit(content, "-k", "2").code == 1  # the model is there now
+
+    def test_flags_win(self, table):
+        content = 'label = "nonsense"\nk = 4\nmax-iter = 3\nseed = 5\nforce = true\nout = "x"'
+        result = self.fit(content, *LABEL, "-k", "2", "--out", "y")
+        assert result.json["components"] == 2
+        assert result.json["iterations"] == 3
+        assert result.json["model"] == "y"
+        assert load("y").estimator_.random_state == 5
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            (
+                "kompnents = 3",
+                "c.toml has kompnents, which `fit` does not know. It knows coef_shape,",
+            ),
+            ("[nonsense]\nk = 3", "c.toml has nonsense, which"),
+            ("fit = 3", "c.toml has fit, which"),
+            ("k = ", "c.toml cannot be read as TOML"),
+            ("k = [3]", "c.toml has k = [3]; it must be a text, a number, true or false."),
+            ('k = "many"', "'many' is not a valid integer"),
+            ("k = 4.7", "'4.7' is not a valid integer"),
+            ("min-df = -1", "'-1' is neither a count (5) nor a part"),
+            ('weighting = "heavy"', "'heavy' is not one of"),
+            ('config = "d.toml"', "c.toml has config, which"),
+        ],
+    )
+    def test_errors(self, table, content, message):
+        result = self.fit(content)
+        assert result.code == 2
+        assert message in result.err
+        assert not (table.parent / "tickets.vbnmf").exists()
+
+    def test_unreadable(self, table):
+        (table.parent / "d.toml").write_bytes(b'label = "\xff"')
+        for name in ("d.toml", "nowhere.toml"):
+            result = run("fit", table, "--config", name)
+            assert result.code == 2
+            assert f"{name} cannot be read as TOML" in result.err
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def show(monkeypatch, stream, *, quiet=False, rises=(float("nan"), 2e-3)):
+    """What is written about iterations 7 and 8 of the second of two starts."""
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
+    with progress.FitProgress(quiet) as callback:
+        for iteration, rise in enumerate(rises, 7):
+            callback(Progress(iteration, 20, -1234.5, rise, 1, 2))
+    return stream.getvalue()
+
+
+def test_progress_in_plain_lines(monkeypatch):
+    first, second = show(monkeypatch, io.StringIO()).splitlines()
+    assert first.startswith("iteration 27 of at most 40: bound -1,234; at most ")
+    assert second.startswith("iteration 28 of at most 40: bound -1,234, rising by 2.0e-03; at most")
+    assert second.endswith(" s left")
+    assert show(monkeypatch, io.StringIO(), quiet=True) == ""
+
+
+def test_progress_on_a_terminal(monkeypatch):
+    pytest.importorskip("rich", reason="the bar is rich's")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "200")
+    written = show(monkeypatch, Terminal())
+    assert "28 of at most 40, bound -1,234, rising by 2.0e-03" in written
+    assert show(monkeypatch, Terminal(), quiet=True) == ""
+
+
+def test_progress_on_a_terminal_without_rich(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    assert show(monkeypatch, Terminal()).startswith("iteration 27 of at most 40")

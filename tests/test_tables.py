@@ -1,0 +1,85 @@
+"""Tables in the terminal."""
+
+import pytest
+
+from vbnmf.cli.tables import percent, table
+
+
+@pytest.fixture(autouse=True)
+def _width(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "50")
+
+
+def test_layout():
+    assert table(["label", "n", "terms"], [["tea", "5", "green leaf"], ["coffee", "12", "bean"]],
+                 right=(1,)) == (
+        "label    n  terms\n"
+        "──────────────────────\n"
+        "tea      5  green leaf\n"
+        "coffee  12  bean"
+    )  # fmt: skip
+
+
+def test_without_rows():
+    assert table(["a", "b"], []) == "a  b\n────"
+
+
+@pytest.mark.parametrize("columns", [20, 50, 120])
+def test_the_last_column_takes_what_is_left(columns, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    _, line, row = table(["a", "b"], [["x", "word" * 100]]).splitlines()
+    assert row == "x  " + ("word" * 100)[: columns - 4] + "…"
+    assert len(line) == len(row) == columns
+
+
+def test_long_cells_leave_room_for_the_last_column():
+    """Names of labels must not push the terms out of sight."""
+    row = table(["labels", "n", "terms"], [["L" * 90, "7", "t" * 90]]).splitlines()[2]
+    labels, number, terms = row.split()
+    assert labels == "L" * 19 + "…"  # two fifths of 50
+    assert number == "7"
+    assert terms == "t" * 24 + "…"
+    assert len(row) == 50
+
+
+def test_long_cells_stay_whole_where_there_is_room(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+    assert "L" * 90 in table(["labels", "terms"], [["L" * 90, "t" * 90]])
+
+
+def test_narrow_terminals_get_something(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "1")
+    assert table(["a", "b"], [["x" * 30, "y" * 30]]).splitlines()[2] == f"{'x' * 11}…  {'y' * 11}…"
+
+
+def test_wide_characters_and_marks():
+    """Chinese takes two columns a character, an accent that stands alone none."""
+    rows = [["茶", "|"], ["e\u0301", "|"], ["ก\u0e34", "|"], ["か\u3099", "|"], ["abc", "|"]]
+    assert table(["", ""], rows).splitlines()[2:] == [
+        "茶   |", "e\u0301    |", "ก\u0e34    |", "か\u3099   |", "abc  |",
+    ]  # fmt: skip
+    cut = table(["a", "b"], [["x", "茶" * 60]]).splitlines()[2]
+    assert cut == "x  " + "茶" * 23 + "…"
+
+
+def test_control_characters_do_not_reach_the_terminal():
+    """Nor line breaks, escape sequences, marks that turn the direction, and the like."""
+    hostile = "a\nb\tc\x1b[31md\x07\x00\u202ee\u200f\x9b"
+    row = table(["x", "y"], [[hostile, "z"]]).splitlines()[2]
+    assert row == "a b c[31mde  z"
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        (0, "0 %"),
+        (1e-9, "<1 %"),
+        (0.0099, "<1 %"),
+        (0.01, "1 %"),
+        (0.5, "50 %"),
+        (0.996, "100 %"),
+        (1, "100 %"),
+    ],
+)
+def test_percent(part, text):
+    assert percent(part) == text
