@@ -24,7 +24,7 @@ class ModelFile:
         self.length = 8 + length
         self.tensors = json.loads(raw[8 : self.length])
         self.metadata = self.tensors.pop("__metadata__")
-        self.header = json.loads(self.metadata["header"])
+        self.header = json.loads(self.metadata["vbnmf"])
         self.data = raw[self.length :]
 
     def with_tensors(self, tensors, data=None, metadata=None):
@@ -40,7 +40,7 @@ class ModelFile:
         return self.with_header_text(json.dumps({**self.header, **changes}))
 
     def with_header_text(self, text):
-        return self.with_tensors(self.tensors, metadata={**self.metadata, "header": text})
+        return self.with_tensors(self.tensors, metadata={"vbnmf": text})
 
     def with_arrays(self, **arrays):
         known = {name: array.copy() for name, array in load_tensors(self.raw).items()}

@@ -31,7 +31,7 @@ def refused(home, monkeypatch):
 
     def refused(*args, stdin=None):
         result = run(*args, stdin=stdin)
-        assert result.code in (1, 2)
+        assert result.code == 2
         assert result.out == ""
         assert result.err.splitlines()[-1].startswith("Error: ") or "\n- " in result.err
         assert "Traceback" not in result.err
@@ -215,7 +215,7 @@ def test_damaged_model(damage, home, tmp_path):
         "cut short": content[:-100],
         "not ours": b"PK\x03\x04" + content,
         "empty": b"",
-        "other version": content.replace(b'"version":"1"', b'"version":"9"'),
+        "other version": content.replace(b'format_version\\": 1', b'format_version\\": 9'),
     }[damage]
     (tmp_path / "m.vbnmf").write_bytes(content)
     for args in (("topics",), ("predict", home / "a.csv"), ("report", "--out", tmp_path / "x")):
@@ -250,6 +250,18 @@ def test_only_files_are_replaced(home, tmp_path):
     out = tmp_path / "p.csv"
     os.mkfifo(out)
     result = run("predict", home / "text.vbnmf", home / "a.csv", "--out", out, "--force")
-    assert result.code == 1
+    assert result.code == 2
     assert f"{out} is not a file; --out takes the name of one" in result.err
     assert out.is_fifo()
+
+
+def test_what_is_read_is_not_replaced(home, tmp_path):
+    source = tmp_path / "a.csv"
+    source.write_bytes((home / "a.csv").read_bytes())
+    for args in (("fit", source, "--out", source), ("predict", home / "text.vbnmf", source,
+                 "--out", source), ("predict", home / "text.vbnmf", source, "--out",
+                 home / "text.vbnmf")):  # fmt: skip
+        result = run(*args, "--force")
+        assert result.code == 2
+        assert "is what is read here; --out must be another file" in result.err
+    assert source.read_bytes() == (home / "a.csv").read_bytes()

@@ -198,7 +198,7 @@ def test_nothing_is_overwritten_unasked(table):
     ok("fit", table, *LABEL, *FIT)
     before = (table.parent / "tickets.vbnmf").read_bytes()
     refused = run("fit", table, *LABEL, *FIT, "--seed", "9")
-    assert refused.code == 1
+    assert refused.code == 2
     assert refused.err == "Error: tickets.vbnmf exists. Add --force to replace it.\n"
     assert (table.parent / "tickets.vbnmf").read_bytes() == before
     ok("fit", table, *LABEL, *FIT, "--seed", "9", "--force")
@@ -256,7 +256,7 @@ class TestConfig:
         assert (result.json["components"], result.json["iterations"]) == (4, 3)
         assert result.json["labels"] == 3
         assert load("tickets.vbnmf").vectorizer_.min_df == 3
-        assert self.fit(content, "-k", "2").code == 1  # the model is there now
+        assert self.fit(content, "-k", "2").code == 2  # the model is there now
 
     def test_flags_win(self, table):
         content = 'label = "nonsense"\nk = 4\nmax-iter = 3\nseed = 5\nforce = true\nout = "x"'
@@ -333,3 +333,19 @@ def test_progress_on_a_terminal(monkeypatch):
 def test_progress_on_a_terminal_without_rich(monkeypatch):
     monkeypatch.setitem(sys.modules, "rich.console", None)
     assert show(monkeypatch, Terminal()).startswith("iteration 27 of at most 40")
+
+
+def test_the_model_knows_its_columns(tmp_path):
+    rows = "".join(f"{i},{text},{label}\n" for i, (text, label) in enumerate(NAMED))
+    (tmp_path / "a.csv").write_text("title,inhalt,sorte\n" + rows, encoding="utf-8")
+    model = tmp_path / "m.vbnmf"
+    ok("fit", tmp_path / "a.csv", "--text", "inhalt", "--label", "sorte", "-k", "2", "--out", model)
+    assert len(ok("predict", model, tmp_path / "a.csv").rows) == len(NAMED)
+    assert ok("evaluate", model, tmp_path / "a.csv", "--json").json["documents"] == len(NAMED)
+    (tmp_path / "b.csv").write_text("text,label\nkettle steam,tea\n", encoding="utf-8")
+    other = ok("predict", model, tmp_path / "b.csv")
+    assert "Text column 'text' was chosen" in other.err
+    assert len(other.rows) == 1
+
+
+NAMED = [("kettle leaves steam", "tea"), ("wheel chain pedal", "bike")] * 8

@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, load
-from vbnmf.documents import count_empty, default_components
+from vbnmf.documents import default_components, is_empty
 from vbnmf.report.page import render
 from vbnmf.store import ModelFileError
 from vbnmf.text import DocumentVectorizer
@@ -96,9 +96,8 @@ class TestFit:
                 [*TEXTS, "zzz", "§"], [*LABELS, "tea", "tea"]
             )
         assert model.n_empty_ == 2
-        assert (
-            count_empty(sparse.csr_array([[0, 1], [0, 0]])) == count_empty(np.eye(2)[:1] * 0) == 1
-        )
+        assert is_empty(sparse.csr_array([[0, 1], [0, 0]])).tolist() == [False, True]
+        assert is_empty(np.zeros((1, 2))).tolist() == [True]
 
     def test_fitting_again_forgets(self, unsupervised):
         model = DocumentModel().fit(TEXTS, LABELS).fit(TEXTS)
@@ -158,7 +157,12 @@ class TestPredict:
         np.testing.assert_allclose(scores, votes.max(axis=1))
         assert len(set(labels)) == 3
         assert scores.min() < 1
-        assert labels.tolist() == model.label_coefficients(new)[0].tolist()
+        empty = np.array([True] + [False] * (len(new) - 1))
+        given, given_scores = model.label_coefficients(new, empty)
+        assert labels.tolist()[1:] == given.tolist()[1:]
+        counts = model.estimator_.label_counts_
+        assert given[0] == model.estimator_.classes_[counts.argmax()]
+        assert given_scores[0] == pytest.approx(counts.max() / counts.sum())
 
     @pytest.mark.parametrize(
         "names", [[10, 20, 30], [False, True, True], [0.5, 1.5, 2.5], ["z", "é", "a b"]], ids=str

@@ -119,14 +119,13 @@ def test_another_safetensors_file(path, labelled):
     message = "is a safetensors file, but not a vbnmf model"
     assert_refused(path, save_tensors(arrays), message)
     assert_refused(path, save_tensors(arrays, metadata={"format": "pt"}), message)
-    metadata = {**labelled.metadata, "format": "VBNMF"}
+    metadata = {"VBNMF": labelled.metadata["vbnmf"]}
     assert_refused(path, labelled.with_tensors(labelled.tensors, metadata=metadata), message)
 
 
-@pytest.mark.parametrize("version", ["0", "2", "1.0", "", "x" * 50])
+@pytest.mark.parametrize("version", [0, 2, 1.0, True, None, "1", "x" * 50])
 def test_unknown_versions(version, path, labelled):
-    metadata = {**labelled.metadata, "version": version}
-    content = labelled.with_tensors(labelled.tensors, metadata=metadata)
+    content = labelled.with_header(format_version=version)
     assert_refused(path, content, f"format version {version!r}", "reads version 1", "Update vbnmf")
 
 

@@ -40,7 +40,7 @@ def test_headers_that_no_model_has(text, path, labelled):
 
 
 def test_a_header_that_is_missing(path, labelled):
-    metadata = {"format": "vbnmf", "version": "1"}
+    metadata = {"format": "vbnmf"}
     assert_refused(path, labelled.with_tensors(labelled.tensors, metadata=metadata))
 
 

@@ -184,13 +184,19 @@ def test_the_file_is_safetensors_with_a_readable_header(tmp_path):
     with safe_open(tmp_path / "model", framework="numpy") as file:
         metadata = file.metadata()
         assert_array_equal(file.get_tensor("component_shapes"), fitted.component_shapes_.T)
-    assert (metadata["format"], metadata["version"]) == ("vbnmf", "1")
-    header = json.loads(metadata["header"])
+    header = json.loads(metadata["vbnmf"])
+    assert header["format_version"] == 1
     assert header["model"] == "SupervisedVBNMF"
     assert header["vbnmf"] == vbnmf.__version__
     assert header["parameters"]["n_components"] == 3
     assert header["hyperparameters"] == fitted.hyperparameters_
     assert header["classes"]["values"] == [0, 1, 2]
+
+
+def test_the_same_model_gives_the_same_bytes(tmp_path):
+    for name in ("a", "b"):
+        quick(SupervisedVBNMF).fit(X, Y).save(tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
 # What cannot be saved

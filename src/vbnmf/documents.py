@@ -47,6 +47,9 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
         Names of the terms.
     n_empty_ : int
         Training documents without any term that is known.
+    columns_ : dict
+        Columns that texts and labels came from, ``{"text": …, "label": …}``, as far as told; the
+        command line looks for them in new files.
 
     Examples
     --------
@@ -97,8 +100,9 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
         estimator.fit(X, labels)
         self.vectorizer_ = vectorizer
         self.estimator_ = estimator
+        self.columns_: dict[str, str] = {}
         self.terms_ = _names(names, X.shape[1])
-        self.n_empty_ = count_empty(X)
+        self.n_empty_ = int(is_empty(X).sum())
         if labels is not None:
             codes = np.searchsorted(estimator.classes_, np.asarray(labels))
             self._set_neighbours(estimator.transform(X), codes)
@@ -114,19 +118,26 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
         return self.predict_with_score(documents)[0]
 
     def predict_with_score(self, documents: Any) -> tuple[Array, Array]:
-        """Labels of documents, and the part of the nearest training documents that have it."""
+        """Labels of documents, and the part of the nearest training documents that have it.
+
+        Nothing is known about a document without any known term: it gets the commonest label, and
+        the part of all training documents that have that.
+        """
         if not self.has_labels:
             raise ValueError(
                 "this model was fitted without labels and cannot predict any. Fit it with labels."
             )
-        return self.label_coefficients(self.transform(documents))
+        X = self.vectorize(documents)
+        return self.label_coefficients(self.estimator_.transform(X), is_empty(X))
 
-    def label_coefficients(self, V: Array) -> tuple[Array, Array]:
-        """Labels and scores of documents given by their coefficients."""
+    def label_coefficients(self, V: Array, empty: Array) -> tuple[Array, Array]:
+        """Labels and scores of documents given by their coefficients, and which are empty."""
         votes = self._neighbours.predict_proba(V)
         best = votes.argmax(axis=1)
-        codes = self._neighbours.classes_[best]
-        return self.estimator_.classes_[codes], votes[np.arange(len(V)), best]
+        codes, scores = self._neighbours.classes_[best], votes[np.arange(len(V)), best]
+        counts = self.estimator_.label_counts_
+        codes[empty], scores[empty] = counts.argmax(), counts.max() / counts.sum()
+        return self.estimator_.classes_[codes], scores
 
     def vectorize(self, documents: Any) -> Any:
         """Matrix of documents; rows of a matrix pass through."""
@@ -152,6 +163,7 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
         estimator, arrays = saving.to_state(self.estimator_)
         header: dict[str, Any] = {"model": NAME, "vbnmf": vbnmf.__version__, "estimator": estimator}
         header["n_empty"] = self.n_empty_
+        header["columns"] = self.columns_
         arrays = {f"estimator.{name}": array for name, array in arrays.items()}
         if self.vectorizer_ is None:
             header["terms"] = self.terms_.tolist()
@@ -200,6 +212,7 @@ def _document_model(header: dict[str, Any], arrays: dict[str, Array]) -> Documen
     model.estimator_ = saving.from_state(header["estimator"], _part(arrays, "estimator."))
     n_terms = model.estimator_.n_features_in_
     model.n_empty_ = saving.whole(header["n_empty"])
+    model.columns_ = _columns(header["columns"])
     if "vectorizer" in header:
         model.vectorizer_ = DocumentVectorizer.from_state(
             header["vectorizer"], _part(arrays, "vectorizer.")
@@ -224,6 +237,15 @@ def _document_model(header: dict[str, Any], arrays: dict[str, Array]) -> Documen
     return model
 
 
+def _columns(stored: Any) -> dict[str, str]:
+    sound = isinstance(stored, dict) and all(
+        key in ("text", "label") and isinstance(value, str) for key, value in stored.items()
+    )
+    if not sound:
+        raise ModelFileError("the names of columns are damaged.")
+    return dict(stored)
+
+
 def _part(arrays: dict[str, Array], prefix: str) -> dict[str, Array]:
     return {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}
 
@@ -246,9 +268,9 @@ def _names(names: Any, n_terms: int) -> Array:
     return np.array([str(name) for name in names], dtype=object)
 
 
-def count_empty(X: Any) -> int:
-    """Number of rows of a matrix without any weight."""
-    return int((np.asarray(X.sum(axis=1)).ravel() == 0).sum())
+def is_empty(X: Any) -> Array:
+    """Which rows of a matrix have no weight at all."""
+    return np.asarray(X.sum(axis=1)).ravel() == 0
 
 
 def default_components(n_labels: int | None) -> int:

@@ -19,7 +19,7 @@ from safetensors.numpy import save_file
 
 from vbnmf.core.model import Array
 
-FORMAT = "vbnmf"
+KEY = "vbnmf"
 VERSION = 1
 
 
@@ -31,11 +31,8 @@ def write(
     path: str | os.PathLike[str], header: Mapping[str, Any], arrays: dict[str, Array]
 ) -> None:
     """Write a model file, replacing an existing one only when all of it is on disk."""
-    metadata = {
-        "format": FORMAT,
-        "version": str(VERSION),
-        "header": json.dumps(header, allow_nan=False),
-    }
+    # one entry, because the library writes several in any order: the same model, the same bytes
+    metadata = {KEY: json.dumps({"format_version": VERSION, **header}, allow_nan=False)}
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     with replacing(path) as temporary:
         save_file(contiguous, temporary, metadata=metadata)
@@ -123,16 +120,17 @@ def check_array(
 
 
 def _header(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
-    if metadata.get("format") != FORMAT:
+    if KEY not in metadata:
         raise ModelFileError(f"{path} is a safetensors file, but not a vbnmf model.")
-    if metadata.get("version") != str(VERSION):
-        raise ModelFileError(
-            f"{path} has format version {metadata.get('version')!r}; this vbnmf reads version "
-            f"{VERSION}. Update vbnmf, or save the model again with this one."
-        )
-    header = json.loads(metadata["header"], parse_constant=_refuse_constant)
+    header = json.loads(metadata[KEY], parse_constant=_refuse_constant)
     if not isinstance(header, dict):
         raise ModelFileError(f"the header of {path} is not an object: the file is damaged.")
+    version = header.pop("format_version", None)
+    if type(version) is not int or version != VERSION:
+        raise ModelFileError(
+            f"{path} has format version {version!r}; this vbnmf reads version {VERSION}. Update "
+            "vbnmf, or save the model again with this one."
+        )
     return header
 
 

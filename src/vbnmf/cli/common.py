@@ -126,6 +126,22 @@ def read(
     return documents
 
 
+def read_for(
+    model: Any, source: str, quiet: bool, *, text: str | None, label: str | None, **reading: Any
+) -> "Documents":
+    """Read documents for a model, from the columns it was fitted to where they are there."""
+    from vbnmf.data import ReaderError
+
+    known_text = text or model.columns_.get("text")
+    known_label = model.columns_.get("label", label) if label == "auto" else label
+    if source != "-":  # standard input cannot be read twice
+        try:
+            return read(source, quiet, text=known_text, label=known_label, **reading)
+        except ReaderError:  # other names in this file, or another fault, which is told below
+            pass
+    return read(source, quiet, text=text, label=label, **reading)
+
+
 def load_model(path: str) -> Any:
     """A ``DocumentModel`` from a file."""
     from vbnmf.documents import DocumentModel, load
@@ -160,15 +176,23 @@ def ids(documents: "Documents") -> list[str]:
     return [name.encode("utf-8", "backslashreplace").decode("utf-8") for name in names]
 
 
-def check_out(path: str | Path, force: bool) -> Path:
-    """Where to write, if that is not taken and there is a folder for it."""
+class Refusal(click.ClickException):
+    """Something that the user can put right."""
+
+    exit_code = 2
+
+
+def check_out(path: str | Path, force: bool, *sources: str) -> Path:
+    """Where to write, if that is not taken, is none of the sources, and has a folder."""
     path = Path(path)
     if path.exists() and not path.is_file():  # /dev/null must not be replaced either
-        raise click.ClickException(f"{path} is not a file; --out takes the name of one.")
+        raise Refusal(f"{path} is not a file; --out takes the name of one.")
+    if any(path.resolve() == Path(source).resolve() for source in sources):
+        raise Refusal(f"{path} is what is read here; --out must be another file.")
     if path.exists() and not force:
-        raise click.ClickException(f"{path} exists. Add --force to replace it.")
+        raise Refusal(f"{path} exists. Add --force to replace it.")
     if not path.parent.is_dir():
-        raise click.ClickException(f"there is no folder {path.parent} to write {path.name} to.")
+        raise Refusal(f"there is no folder {path.parent} to write {path.name} to.")
     return path
 
 

@@ -3,7 +3,6 @@
 import click
 
 from vbnmf.cli import common
-from vbnmf.cli.tables import table
 
 
 @click.group(short_help="List and fetch corpora.")
@@ -26,8 +25,9 @@ def list_(as_json: bool) -> None:
             ]
         )
         return
-    rows = [[c.name, "yes" if c.ready else "no", c.sizes, c.description] for c in corpora]
-    click.echo(table(["name", "at hand", "size", "what"], rows))
+    for corpus in corpora:
+        ready = "at hand" if corpus.ready else f"get it with: vbnmf data fetch {corpus.name}"
+        click.echo(f"{corpus.name} ({ready})\n  {corpus.description}\n  {corpus.sizes}")
 
 
 @data.command()
@@ -42,6 +42,7 @@ def fetch(name: str, source: str) -> None:
     """  # noqa: D301
     from vbnmf.data import fetch_corpus
 
+    common.say(f"Looking for {name}, and fetching it if need be …")
     corpus = fetch_corpus(name, source=source)
     for note in corpus.notes:
         common.say(note)

@@ -35,6 +35,8 @@ def demo(out: str, seed: int, jobs: int | None, quiet: bool) -> None:
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
         raise click.BadParameter(f"{folder} is a file; --out takes a folder.")
+    if (folder / "demo.vbnmf").exists():
+        common.say(f"Replacing the demo in {folder}.", quiet)
     started = time.monotonic()
     common.say("Reading the docstrings of NumPy, SciPy and scikit-learn …", quiet)
     train, test = (load_corpus("scipy-docs", subset=subset) for subset in ("train", "test"))

@@ -12,9 +12,10 @@ from vbnmf.cli.tables import percent, table
 @click.argument("model")
 @click.argument("file")
 @click.option("--label", metavar="COL", default="auto", show_default=True,
-              help="Column of labels.")  # fmt: skip
+              help="Column of labels; that of the fit if it is there.")  # fmt: skip
 @common.reading
 @common.jobs
+@common.config
 @common.quiet
 @common.as_json
 def evaluate(
@@ -33,7 +34,7 @@ def evaluate(
     if not fitted.has_labels:
         raise ValueError(f"{model} was fitted without labels, so there is nothing to score.")
     fitted.estimator_.set_params(n_jobs=jobs)
-    documents = common.read(file, quiet, label=label, **reading)
+    documents = common.read_for(fitted, file, quiet, label=label, **reading)
     scores = score(fitted, common.content(fitted, documents), documents.labels)
     if as_json:
         common.print_json(scores)
@@ -47,14 +48,16 @@ def score(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
     from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
     from vbnmf.core.sparsity import hoyer_sparsity, inter_label_sparsity
+    from vbnmf.documents import is_empty
 
     y = np.array([str(label) for label in labels], dtype=object)
     has_label = np.array([label is not None for label in labels])
     if not has_label.any():
         raise ValueError("no document has a label, so there is nothing to score. Check --label.")
-    V = fitted.transform(contents)[has_label]
-    y = y[has_label]
-    predicted = np.array([str(label) for label in fitted.label_coefficients(V)[0]], dtype=object)
+    X = fitted.vectorize(contents)[has_label]
+    V, empty, y = fitted.estimator_.transform(X), is_empty(X), y[has_label]
+    predicted = fitted.label_coefficients(V, empty)[0]
+    predicted = np.array([str(label) for label in predicted], dtype=object)
     names = sorted(set(y))
     precision, recall, _, support = precision_recall_fscore_support(
         y, predicted, labels=names, zero_division=0.0
@@ -63,6 +66,7 @@ def score(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
     commonest = str(fitted.estimator_.classes_[np.argmax(fitted.estimator_.label_counts_)])
     return {
         "documents": len(y),
+        "documents_without_known_term": int(empty.sum()),
         "micro_accuracy": float(accuracy_score(y, predicted)),
         "macro_accuracy": float(np.mean(recall)),
         "most_frequent_label_accuracy": float(np.mean(y == commonest)),

@@ -94,7 +94,7 @@ def fit(
       vbnmf fit reviews.jsonl.gz --text body --label stars -k 60 --stem english --stop-words english
       vbnmf fit newsgroups/ --label auto --out newsgroups.vbnmf
     """  # noqa: D301
-    target = common.check_out(out or _default_name(file), force)
+    target = common.check_out(out or _default_name(file), force, file)
     label = label if label or not labels else "auto"
     documents = common.read(file, quiet, text=text, label=label, labels=labels, terms=terms,
                             encoding=encoding, format=format, skip_empty=skip_empty)  # fmt: skip
@@ -108,6 +108,8 @@ def fit(
     with FitProgress(quiet) as progress:
         model.estimator.set_params(callback=progress)
         model.fit(contents, y, terms=documents.terms)
+    columns = {"text": documents.text_column, "label": documents.label_column}
+    model.columns_ = {kind: name for kind, name in columns.items() if name is not None}
     model.save(target)
     result = {
         "model": str(target),

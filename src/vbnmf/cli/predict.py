@@ -22,6 +22,7 @@ _JSON_LINES = (".jsonl", ".ndjson", ".json")
 @common.reading
 @common.jobs
 @common.force
+@common.config
 @common.quiet
 @common.as_json
 def predict(
@@ -30,8 +31,8 @@ def predict(
 ) -> None:  # fmt: skip
     """Predict a label for each document in FILE.
 
-    The score is the part of the nearest training documents that have the label. Documents without
-    any term that the model knows are marked: nothing is known about them.
+    The score is the part of the nearest training documents that have the label. A document without
+    any term that the model knows is marked, and gets the commonest label with its frequency.
 
     \b
     Examples:
@@ -41,7 +42,7 @@ def predict(
     """  # noqa: D301
     from vbnmf.store import replacing
 
-    target = None if out is None else common.check_out(out, force)
+    target = None if out is None else common.check_out(out, force, model, file)
     ending = ".csv" if target is None else target.suffix.lower()
     if ending not in (*_DELIMITERS, *_JSON_LINES):
         raise click.BadParameter(
@@ -50,7 +51,7 @@ def predict(
         )
     fitted = common.load_model(model)
     fitted.estimator_.set_params(n_jobs=jobs)
-    documents = common.read(file, quiet, **reading)
+    documents = common.read_for(fitted, file, quiet, label=None, **reading)
     rows = list(_rows(fitted, documents))
     content = (
         _lines(rows) if as_json or ending in _JSON_LINES else _table(rows, _DELIMITERS[ending])
@@ -64,12 +65,11 @@ def predict(
 
 
 def _rows(fitted: Any, documents: Any) -> Iterator[dict[str, Any]]:
-    import numpy as np
+    from vbnmf.documents import is_empty
 
     X = fitted.vectorize(common.content(fitted, documents))
     labels, scores = fitted.predict_with_score(X)
-    empty = np.asarray(X.sum(axis=1)).ravel() == 0
-    ids = common.ids(documents)
+    ids, empty = common.ids(documents), is_empty(X)
     for name, label, score, nothing in zip(ids, labels.tolist(), scores, empty, strict=True):
         yield {
             "id": name,

@@ -13,6 +13,7 @@ from vbnmf.cli import common
 @click.option("--top", type=click.IntRange(1), default=12, show_default=True,
               help="Number of terms a component.")  # fmt: skip
 @common.force
+@common.config
 @common.quiet
 def report(model: str, out: str | None, top: int, force: bool, quiet: bool) -> None:
     """Write one HTML file that shows the components and labels of a MODEL; it opens offline.
@@ -23,6 +24,6 @@ def report(model: str, out: str | None, top: int, force: bool, quiet: bool) -> N
     """  # noqa: D301
     from vbnmf.report.page import write_page
 
-    target = common.check_out(out or Path(model).with_suffix(".html").name, force)
+    target = common.check_out(out or Path(model).with_suffix(".html").name, force, model)
     write_page(common.load_model(model), target, title=Path(model).stem, n_terms=top)
     common.say(f"Wrote {target}.", quiet)

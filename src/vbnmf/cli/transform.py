@@ -19,6 +19,7 @@ _ENDINGS = (".csv", ".tsv", ".parquet", ".npz")
 @common.reading
 @common.jobs
 @common.force
+@common.config
 @common.quiet
 def transform(
     model: str, file: str, out: str, jobs: int | None, force: bool, quiet: bool, **reading: Any
@@ -32,14 +33,14 @@ def transform(
     """  # noqa: D301
     from vbnmf.store import replacing
 
-    target = common.check_out(out, force)
+    target = common.check_out(out, force, model, file)
     if target.suffix.lower() not in _ENDINGS:
         raise click.BadParameter(
             f"{out} must end in one of {', '.join(_ENDINGS)}, which tells the format."
         )
     fitted = common.load_model(model)
     fitted.estimator_.set_params(n_jobs=jobs)
-    documents = common.read(file, quiet, **reading)
+    documents = common.read_for(fitted, file, quiet, label=None, **reading)
     V = fitted.transform(common.content(fitted, documents))
     with replacing(target) as temporary:
         _write(temporary, target.suffix.lower(), common.ids(documents), V)

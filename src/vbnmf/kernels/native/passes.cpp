@@ -70,55 +70,86 @@ template <class T> inline void prefetch_row(const T* row, int64_t stride) {
   for (int64_t k = 0; k < stride; k += ROW_BYTES / sizeof(T)) __builtin_prefetch(row + k);
 }
 
-// sums = sum_j (x_j / row . M_j) M_j over the n <= FLUSH non-zeros at hand; with BOUND, returns the sum
-// of x_j ln(row . M_j). LINES is the stride in units of ROW_BYTES where row and sums fit into
-// registers, and 0 otherwise.
-template <class T, int LINES, bool BOUND>
-double gather_segment(const int32_t* indices, const T* x, int64_t n, const T* row, const T* M,
-                      int64_t stride, T* sums) {
-  constexpr int W = WIDTH<T>, FIXED = LINES * ROW_BYTES / VBNMF_VECTOR_BYTES;
-  const int vectors = LINES ? FIXED : (int)(stride / W);
-  Vec<T> held_row[LINES ? FIXED : 1], held_sums[LINES ? FIXED : 1];
-  if constexpr (LINES != 0) {
-    for (int i = 0; i < FIXED; ++i) {
-      held_row[i] = load<T>(row + i * W);
-      held_sums[i] = Vec<T>{};
-    }
-  } else {
-    for (int64_t k = 0; k < stride; ++k) sums[k] = 0;
+template <class T> inline T floored(T mean) { return mean > TINY<T> ? mean : TINY<T>; }
+
+template <class T> inline double sum_of_logs(const T* x, T* means, int64_t n) {
+  constexpr int W = WIDTH<T>;
+  double total = 0;
+  for (int64_t j = n; j % W; ++j) means[j] = 1;
+  for (int64_t j = 0; j < n; j += W) {
+    T logs[W];
+    store<T>(logs, log<T>(load<T>(means + j)));
+    for (int i = 0; i < W && j + i < n; ++i) total += (double)x[j + i] * logs[i];
   }
+  return total;
+}
+
+// sums = sum_j (x_j / row . M_j) M_j over the n <= FLUSH non-zeros at hand; with BOUND, returns the sum
+// of x_j ln(row . M_j). For strides of LINES times ROW_BYTES, where row and sums fit into registers.
+template <class T, int LINES, bool BOUND>
+double gather_held(const int32_t* indices, const T* x, int64_t n, const T* row, const T* M,
+                   int64_t stride, T* sums) {
+  constexpr int W = WIDTH<T>, VECTORS = LINES * ROW_BYTES / VBNMF_VECTOR_BYTES;
+  Vec<T> held_row[VECTORS], held_sums[VECTORS] = {};
+  for (int i = 0; i < VECTORS; ++i) held_row[i] = load<T>(row + i * W);
   T means[FLUSH];
   for (int64_t j = 0; j < n; ++j) {
     if (j + AHEAD < n) prefetch_row(M + indices[j + AHEAD] * stride, stride);
     const T* other = M + indices[j] * stride;
-    Vec<T> even = {}, odd = {}; // two chains of additions hide each other's latency
-    for (int i = 0; i < vectors; ++i) {
-      Vec<T>& part = i % 2 ? odd : even;
-      part += (LINES ? held_row[LINES ? i : 0] : load<T>(row + i * W)) * load<T>(other + i * W);
-    }
-    const T total = sum<T>(even + odd), mean = total > TINY<T> ? total : TINY<T>;
+    Vec<T> part[2] = {}; // two chains of additions hide each other's latency
+    for (int i = 0; i < VECTORS; ++i) part[i % 2] += held_row[i] * load<T>(other + i * W);
+    const T mean = floored(sum<T>(part[0] + part[1]));
     if constexpr (BOUND) means[j] = mean;
     const Vec<T> ratio = fill<T>(x[j] / mean);
-    for (int i = 0; i < vectors; ++i) {
-      const Vec<T> step = ratio * load<T>(other + i * W);
-      if constexpr (LINES != 0)
-        held_sums[i] += step;
-      else
-        store<T>(sums + i * W, load<T>(sums + i * W) + step);
-    }
+    for (int i = 0; i < VECTORS; ++i) held_sums[i] += ratio * load<T>(other + i * W);
   }
-  if constexpr (LINES != 0)
-    for (int i = 0; i < FIXED; ++i) store<T>(sums + i * W, held_sums[i]);
-  double log_mean = 0;
-  if constexpr (BOUND) {
-    for (int64_t j = n; j % W; ++j) means[j] = 1;
-    for (int64_t j = 0; j < n; j += W) {
-      T logs[W];
-      store<T>(logs, log<T>(load<T>(means + j)));
-      for (int i = 0; i < W && j + i < n; ++i) log_mean += (double)x[j + i] * logs[i];
+  for (int i = 0; i < VECTORS; ++i) store<T>(sums + i * W, held_sums[i]);
+  return BOUND ? sum_of_logs(x, means, n) : 0.0;
+}
+
+// sums[k..] += sum_j ratios[j] others[j][k..], over VECTORS vectors
+template <class T, int VECTORS>
+inline void add_panel(const T* const* others, const T* ratios, int count, int64_t k, T* sums) {
+  constexpr int W = WIDTH<T>;
+  Vec<T> panel[VECTORS];
+  for (int i = 0; i < VECTORS; ++i) panel[i] = load<T>(sums + k + i * W);
+  for (int j = 0; j < count; ++j)
+    for (int i = 0; i < VECTORS; ++i)
+      panel[i] += fill<T>(ratios[j]) * load<T>(others[j] + k + i * W);
+  for (int i = 0; i < VECTORS; ++i) store<T>(sums + k + i * W, panel[i]);
+}
+
+// The same for strides of any length: the ratios of a few non-zeros first, then their sum by panels
+// of the row that fit into registers.
+template <class T, bool BOUND>
+double gather_by_panels(const int32_t* indices, const T* x, int64_t n, const T* row, const T* M,
+                        int64_t stride, T* sums) {
+  constexpr int W = WIDTH<T>, CHAINS = 4, AT_ONCE = 8;
+  for (int64_t k = 0; k < stride; ++k) sums[k] = 0;
+  T means[FLUSH];
+  for (int64_t begin = 0; begin < n; begin += AT_ONCE) {
+    const int count = (int)smaller(AT_ONCE, n - begin);
+    const T* others[AT_ONCE];
+    T ratios[AT_ONCE];
+    for (int j = 0; j < count; ++j) {
+      if (begin + j + AHEAD < n) prefetch_row(M + indices[begin + j + AHEAD] * stride, stride);
+      const T* other = others[j] = M + indices[begin + j] * stride;
+      Vec<T> part[CHAINS] = {};
+      int64_t k = 0;
+      for (; k + CHAINS * W <= stride; k += CHAINS * W)
+        for (int i = 0; i < CHAINS; ++i)
+          part[i] += load<T>(row + k + i * W) * load<T>(other + k + i * W);
+      for (; k < stride; k += W) part[0] += load<T>(row + k) * load<T>(other + k);
+      const T mean = floored(sum<T>((part[0] + part[1]) + (part[2] + part[3])));
+      if constexpr (BOUND) means[begin + j] = mean;
+      ratios[j] = x[begin + j] / mean;
     }
+    int64_t k = 0;
+    for (; k + CHAINS * W <= stride; k += CHAINS * W)
+      add_panel<T, CHAINS>(others, ratios, count, k, sums);
+    for (; k < stride; k += W) add_panel<T, 1>(others, ratios, count, k, sums);
   }
-  return log_mean;
+  return BOUND ? sum_of_logs(x, means, n) : 0.0;
 }
 
 template <class T>
@@ -126,12 +157,12 @@ using Segment = double (*)(const int32_t*, const T*, int64_t, const T*, const T*
 
 template <class T, bool BOUND, std::size_t... I>
 Segment<T> choose_segment(int64_t lines, std::index_sequence<I...>) {
-  static constexpr Segment<T> table[] = {gather_segment<T, (int)I, BOUND>...};
-  return table[lines < (int64_t)sizeof...(I) ? lines : 0];
+  static constexpr Segment<T> held[] = {gather_held<T, (int)I + 1, BOUND>...};
+  return lines <= (int64_t)sizeof...(I) ? held[lines - 1] : gather_by_panels<T, BOUND>;
 }
 
 template <class T> Segment<T> choose_segment(int64_t stride, bool bound) {
-  constexpr auto fitting = std::make_index_sequence<MAX_LINES + 1>();
+  constexpr auto fitting = std::make_index_sequence<MAX_LINES>();
   const int64_t lines = stride * sizeof(T) / ROW_BYTES;
   return bound ? choose_segment<T, true>(lines, fitting) : choose_segment<T, false>(lines, fitting);
 }
