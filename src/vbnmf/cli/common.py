@@ -96,31 +96,11 @@ config = click.option(
 )
 
 
-def read(
-    source: str,
-    quiet: bool,
-    *,
-    text: str | None = None,
-    label: str | None = None,
-    labels: str | None = None,
-    terms: str | None = None,
-    encoding: str = "utf-8",
-    format: str | None = None,  # noqa: A002
-    skip_empty: bool = False,
-) -> "Documents":
+def read(source: str, quiet: bool, **options: Any) -> "Documents":
     """Read documents, and say what was decided on the user's behalf."""
     from vbnmf.data import read_documents
 
-    documents = read_documents(
-        source,
-        text=text,
-        label=label,
-        labels=labels,
-        terms=terms,
-        encoding=encoding,
-        format=format,
-        skip_empty=skip_empty,
-    )
+    documents = read_documents(source, **options)
     for note in documents.notes:
         say(note, quiet)
     return documents
