@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from conftest import make_corpus
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from vbnmf import VBNMF, SupervisedVBNMF
@@ -328,3 +329,23 @@ def test_verbose_writes_to_standard_error(model, verbose, lines, capsys):
     assert out == ""
     assert err.count("\n") == err.count(f"[{model.__name__}] iteration ") == lines
     assert (f"[{model.__name__}] iteration 10 of 25: bound -" in err) == bool(verbose)
+
+
+@pytest.mark.parametrize("model", [VBNMF, SupervisedVBNMF])
+def test_a_clone_shares_the_callback(model):
+    """One that holds a lock, as bars of progress do, could not be copied."""
+    import threading
+
+    class Bar:
+        def __init__(self):
+            self.lock = threading.RLock()
+
+        def __call__(self, progress):
+            pass
+
+    bar = Bar()
+    original = model(3, callback=bar, n_init=2).set_output(transform="pandas")
+    copy = clone(original)
+    assert copy.callback is original.callback is bar
+    assert copy.n_init == 2
+    assert copy._sklearn_output_config == {"transform": "pandas"}

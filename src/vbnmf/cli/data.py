@@ -13,7 +13,12 @@ def data() -> None:
 @data.command("list")
 @common.as_json
 def list_(as_json: bool) -> None:
-    """List the corpora, and whether they are at hand without a download."""
+    """List the corpora, and whether they are at hand without a download.
+
+    \b
+    Example:
+      vbnmf data list
+    """  # noqa: D301
     from vbnmf.data import list_corpora
 
     corpora = list_corpora()

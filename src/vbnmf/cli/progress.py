@@ -17,14 +17,14 @@ class FitProgress:
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
-        self._started = self._last = time.monotonic()
+        # of the first iteration, for what came before it tells nothing about the others
+        self._first: tuple[float, int] | None = None
+        self._last = time.monotonic()
         self._bar: Any = None
         self._task: Any = None
 
     def __enter__(self) -> Self:
-        self._started = self._last = time.monotonic()
-        if not self._quiet and sys.stderr.isatty():
-            self._open_bar()
+        self._last = time.monotonic()
         return self
 
     def __exit__(
@@ -43,16 +43,24 @@ class FitProgress:
         text = f"bound {progress.bound:,.0f}"
         if not isnan(progress.rise):  # there were two bounds to compare
             text += f", rising by {max(progress.rise, 0):.1e}"
+        if self._bar is None and not self._quiet and sys.stderr.isatty():
+            self._open_bar()
         if self._bar is not None:
             self._bar.update(self._task, completed=done, total=total, description=text)
         elif not self._quiet:
-            now = time.monotonic()
-            if now - self._last >= _SECONDS_BETWEEN_LINES:
-                self._last = now
-                left = (now - self._started) / done * (total - done)
-                sys.stderr.write(
-                    f"iteration {done} of at most {total}: {text}; at most {left:.0f} s left\n"
-                )
+            self._write_line(done, total, text)
+
+    def _write_line(self, done: int, total: int, text: str) -> None:
+        now = time.monotonic()
+        if self._first is None:
+            self._first = now, done
+        if now - self._last < _SECONDS_BETWEEN_LINES:
+            return
+        self._last = now
+        since, first = self._first
+        if done > first:
+            text += f"; at most {(now - since) / (done - first) * (total - done):.0f} s left"
+        sys.stderr.write(f"iteration {done} of at most {total}: {text}\n")
 
     def _open_bar(self) -> None:
         try:

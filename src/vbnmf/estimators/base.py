@@ -46,6 +46,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     """Everything but the labels; the parameters are described in the subclasses."""
 
     _named_starts: tuple[str, ...] = ("random",)
+    callback: Callable[[Progress], None] | None
 
     def transform(self, X: Any) -> Array:
         """Find coefficients of documents, with the components held fixed and labels off.
@@ -84,10 +85,23 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         The file holds numbers and text only, no code, and is written whole or not at all. What is
         not kept: ``callback``, an ``init`` that is an array, a ``random_state`` that is no number.
+
+        ``pickle`` and ``joblib`` work as well, but a file of theirs can run any code when it is
+        loaded: never load one that you did not write yourself.
         """
         from vbnmf.estimators.saving import save
 
         save(self, path)
+
+    def __sklearn_clone__(self) -> Any:
+        """Clone all but the callback, which is shared: bars of progress cannot be copied."""
+        shared, self.callback = self.callback, None
+        try:
+            copy = super().__sklearn_clone__()
+        finally:
+            self.callback = shared
+        copy.callback = shared
+        return copy
 
     @abstractmethod
     def _knobs(self) -> Knobs:
