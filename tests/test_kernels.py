@@ -237,3 +237,28 @@ def test_missing_native_kernel():
     assert run_python(code).stdout.strip() == "scipy (no compiled kernels)"
     forced = run_python(code, VBNMF_KERNEL="native")
     assert "VBNMF_KERNEL=native asks for the compiled kernels" in forced.stderr
+
+
+@pytest.mark.parametrize("size", [1e-42, 1e-20, 1e20])
+def test_scales_of_any_size_in_single_precision(native, size):
+    """They go into the offsets; as numbers of single precision they would vanish."""
+    X, y = make_corpus(20, 15, 2)
+    o = start(X, y, 4)
+    o = oracle.replace(o, beta_t=o.beta_t * size, beta_v=o.beta_v / size)
+    terms, documents, sums = sweep(native, X, y, o, dtype=np.float32)
+    new = oracle.update_s(o)
+    assert_allclose(documents.Sigma_v, new.Sigma_v, rtol=1e-4, atol=1e-5)
+    log_sums = oracle.logsumexp(o.logL_t[None] + o.logL_v[:, None], axis=2)
+    log_mean = sums.log_mean + terms.offset @ X.sum(axis=0)
+    assert_allclose(log_mean, (X.toarray() * log_sums).sum(), rtol=1e-5)
+
+
+def test_arrays_of_another_precision_are_refused(native):
+    """A converted copy would swallow what is written to it."""
+    R, L = (native.zeros(5, 3, np.dtype(kind)) for kind in (np.float64, np.float32))
+    with pytest.raises(TypeError):
+        native.gamma_rows(R, L, np.ones(3), 0.5, tally=True)
+    R = native.zeros(5, 3, np.dtype(np.float64))
+    L = native.zeros(5, 3, np.dtype(np.float64))
+    terms = native.gamma_rows(R, L, np.ones(3), np.float64(0.3), tally=True)
+    assert_allclose(terms.shape[:, :3], 0.3)

@@ -82,3 +82,11 @@ def test_label_start_separates_labels_that_share_no_term():
     for seed in range(5):
         model = SupervisedVBNMF(6, max_iter=3, tol=0, random_state=seed).fit(X, y)
         assert len(set(model.label_activations_.argmax(axis=1))) == 6
+
+
+def test_sums_are_in_double_precision():
+    X, y = make_corpus(3000, 5, 2)
+    totals = LocalEngine(ReferenceKernel(), X.astype(np.float32), y, 2, 2).totals
+    assert_allclose(
+        totals.term_sums, X.astype(np.float32).toarray().astype(float).sum(axis=0), rtol=1e-12
+    )

@@ -17,8 +17,9 @@ from vbnmf.cli.tables import percent, table
               help="Folder for the model and the page of the demo.")  # fmt: skip
 @common.seed
 @common.jobs
+@common.force
 @common.quiet
-def demo(out: str, seed: int, jobs: int | None, quiet: bool) -> None:
+def demo(out: str, seed: int, jobs: int | None, force: bool, quiet: bool) -> None:
     """Fit a real corpus that needs no network, show its components, and score it.
 
     The documents are the docstrings of the installed NumPy, SciPy and scikit-learn; the labels are
@@ -35,8 +36,9 @@ def demo(out: str, seed: int, jobs: int | None, quiet: bool) -> None:
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
         raise click.BadParameter(f"{folder} is a file; --out takes a folder.")
-    if (folder / "demo.vbnmf").exists():
-        common.say(f"Replacing the demo in {folder}.", quiet)
+    for name in ("demo.vbnmf", "demo.html"):
+        if (folder / name).exists():
+            common.check_out(folder / name, force)
     started = time.monotonic()
     common.say("Reading the docstrings of NumPy, SciPy and scikit-learn …", quiet)
     train, test = (load_corpus("scipy-docs", subset=subset) for subset in ("train", "test"))

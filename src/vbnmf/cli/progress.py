@@ -66,7 +66,7 @@ class FitProgress:
         try:
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-        except ImportError:  # an extra; plain lines serve
+        except ImportError:  # not installed; plain lines serve
             return
         self._bar = Progress(
             TextColumn("fitting"),

@@ -40,7 +40,7 @@ class LocalEngine:
             (np.ones(len(group), X.dtype), where), (n_groups, len(group))
         )
         self.totals = _totals(X, group, n_groups)
-        self._mass = np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
+        self._mass = X @ np.ones(X.shape[1])
         self._documents = kernel.documents(X, group, n_groups, K)
 
     @property
@@ -94,7 +94,7 @@ def _totals(X: sparse.csr_array, group: Array, n_groups: int) -> Totals:
     slices = range(0, X.nnz, _AT_ONCE)
     return Totals(
         n_docs=np.bincount(group, minlength=n_groups),
-        term_sums=np.asarray(X.sum(axis=0, dtype=np.float64)).ravel(),
+        term_sums=X.T @ np.ones(X.shape[0]),  # not X.sum, which adds up in X's own precision
         log_factorials=sum(
             float(gammaln(X.data[i : i + _AT_ONCE].astype(np.float64) + 1).sum()) for i in slices
         ),

@@ -145,6 +145,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                     K,
                     coefficients=coefficients,
                 )
+                del engine  # before the next one is made
                 if best is None or outcome.fit.bound > best.fit.bound:
                     best = outcome
         assert best is not None

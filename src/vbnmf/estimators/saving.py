@@ -204,7 +204,7 @@ def _number(values: Any, key: str, *, positive: bool = False) -> float:
     value = values[key]
     if type(value) not in (int, float) or not np.isfinite(value):
         raise ModelFileError(f"{key} must be a finite number; the file has {value!r}.")
-    if positive and not 0 < value <= _LARGEST:
+    if positive and not 1 / _LARGEST <= value <= _LARGEST:
         raise ModelFileError(f"{key} is out of range; the file has {value!r}.")
     return float(value)
 

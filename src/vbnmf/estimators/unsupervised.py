@@ -53,7 +53,8 @@ class VBNMF(BaseVBNMF):
     random_state : int, RandomState or None, default=None
         Seed of the random starts.
     n_jobs : int or None, default=None
-        Number of threads; None uses all cores. Results do not depend on it, to the last bit.
+        Number of threads; None uses all cores, or OMP_NUM_THREADS if that is set. Results do not
+        depend on it, to the last bit.
     verbose : int, default=0
         1 writes a line to standard error every ten iterations, 2 every iteration.
     callback : callable or None, default=None

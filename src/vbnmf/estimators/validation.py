@@ -50,7 +50,7 @@ def _check_structure(X: Any) -> None:
             # a view of it, for the check tidies up what it looks at
             type(X)((X.data, X.indices, X.indptr), shape=X.shape).check_format(full_check=True)
         elif X.format == "coo":
-            sparse.coo_array((X.data, X.coords), shape=X.shape)
+            sparse.coo_array((X.data, (X.row, X.col)), shape=X.shape)
     except (ValueError, IndexError) as error:
         raise ValueError(f"X is not a valid sparse matrix: {error}. Build it anew.") from None
 
@@ -94,11 +94,13 @@ def check_labels(estimator: Any, y: Any, n_docs: int) -> tuple[Array, Array]:
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("y has infinite values: Input y contains infinity. Labels must be finite.")
     try:
+        if any(isinstance(label, (set, frozenset)) for label in labels):
+            raise TypeError  # they compare, but not so that they could be sorted
         classes, codes = np.unique(labels, return_inverse=True)
     except TypeError:
         kinds = sorted({type(label).__name__ for label in labels})
         raise ValueError(
-            f"labels of different types cannot be sorted: y has {', '.join(kinds)}. "
+            f"labels of these types cannot be sorted: y has {', '.join(kinds)}. "
             "Use one type, for example strings."
         ) from None
     return classes, codes.astype(np.int32).ravel()
@@ -114,6 +116,10 @@ def _is_missing(label: Any) -> bool:
 
 def _as_vector(y: Any) -> Array:
     """One label a document as a one-dimensional array."""
+    if isinstance(y, (list, tuple)) and any(isinstance(label, tuple) for label in y):
+        vector = np.empty(len(y), dtype=object)
+        vector[:] = y
+        return vector
     try:
         labels = np.asarray(y)
     except ValueError:  # lists of different lengths

@@ -5,6 +5,8 @@
 """
 
 import os
+import warnings
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Union
 
@@ -39,9 +41,10 @@ def kernel_name() -> str:
         return "native"
     if wanted == "native":
         raise ImportError(
-            "VBNMF_KERNEL=native asks for the compiled kernels, but this installation has none: no "
-            "C++ compiler was found when vbnmf was installed. Install one (GCC or Clang) and "
-            "reinstall vbnmf, or unset VBNMF_KERNEL to run on the SciPy kernels."
+            "VBNMF_KERNEL=native asks for the compiled kernels, but this installation has none "
+            "that load: most likely no C++ compiler was found when vbnmf was installed. Install "
+            "one (GCC or Clang) and reinstall vbnmf, or unset VBNMF_KERNEL to run on the SciPy "
+            "kernels."
         )
     return "scipy"
 
@@ -57,8 +60,15 @@ def describe() -> str:
 
 def _native_module() -> ModuleType | None:
     try:
-        from vbnmf.kernels import _native  # type: ignore[attr-defined,unused-ignore]
-    except ImportError:
+        _native = import_module("vbnmf.kernels._native")
+    except ModuleNotFoundError:
+        return None
+    except ImportError as error:
+        warnings.warn(
+            f"the compiled kernels are there but cannot be loaded ({error}); vbnmf runs on the "
+            "slower SciPy kernels. Reinstall vbnmf.",
+            stacklevel=2,
+        )
         return None
     wanted = os.environ.get("VBNMF_SIMD")
     if wanted and wanted != _native.instruction_set():

@@ -59,12 +59,14 @@ class NativeKernel:
         sums = np.zeros((len(blocks) - 1, R.shape[1]))
         tallies = np.zeros((len(blocks) - 1, 3))
         offset = np.empty(n)
-        scales = _padded(self, scale[None, :], R.dtype)
+        scales, largest = _relative(self, scale[None, :], R.dtype)
+        prior_shape = float(prior_shape)
         self.run(
             lambda queue: _native.gamma_rows(
                 queue, blocks, R, L, scales, prior_shape, K, tally, offset, sums, tallies
             )
         )
+        offset += np.log(largest)
         _log_mean, psi, entropy = tallies.sum(axis=0) if tally else (np.nan,) * 3
         return Terms(R, scale, L, offset, sums.sum(axis=0)[:K], float(psi), float(entropy))
 
@@ -90,12 +92,13 @@ class NativeKernel:
         """
         n, K = X.shape[0], len(scale)
         E_v, n_iter = self.zeros(n, K, X.dtype), np.zeros(n, np.int32)
-        scales = _padded(self, scale[None, :], X.dtype)
+        scales, largest = _relative(self, scale[None, :], X.dtype)
+        a_v = float(a_v)
         matrix = _matrix(X, cut_into_blocks(np.diff(X.indptr)))
         self.run(
             lambda queue: matrix.project(queue, L_t, scales, a_v, K, max_iter, tol, E_v, n_iter)
         )
-        return np.ascontiguousarray(E_v[:, :K]), n_iter
+        return E_v[:, :K] * X.dtype.type(largest[0]), n_iter
 
     def run(self, work: Callable[[Any], None]) -> None:
         """Call ``work(queue)`` in all threads at once, this one among them."""
@@ -128,6 +131,7 @@ class NativeDocuments:
         by_term = X.tocsc()
         self._transposed = _matrix(by_term, cut_into_blocks(np.diff(by_term.indptr)))
         self._sums_at, self._sums_group = _lines_of_sums(self._group[self._order], blocks)
+        self._group_mass = np.bincount(group, X @ np.ones(X.shape[1]), n_groups)
         self._L_v = kernel.zeros(n_docs, K, X.dtype)
         self._Sigma_v = kernel.zeros(n_docs, K, X.dtype)
 
@@ -142,8 +146,9 @@ class NativeDocuments:
         """Finish q(v), then form the ratios and, with ``update``, the next Sigma_v."""
         lines = np.zeros((len(self._sums_group), self._L_v.shape[1]))
         tallies = np.zeros((len(self._sums_at), 3))
-        scales = np.broadcast_to(scale, (self._n_groups, self._K))
-        scales = _padded(self._kernel, scales, L_t.dtype)
+        scale = np.broadcast_to(scale, (self._n_groups, self._K))
+        scales, largest = _relative(self._kernel, scale, L_t.dtype)
+        a_v = float(a_v)
         self._kernel.run(
             lambda queue: self._matrix.sweep(
                 queue, self._order, self._group, L_t, scales, a_v, self._K, self._Sigma_v,
@@ -153,6 +158,7 @@ class NativeDocuments:
         shape_sums = np.zeros((self._n_groups, self._K))
         np.add.at(shape_sums, self._sums_group, lines[:, : self._K])
         log_mean, psi, entropy = tallies.sum(axis=0) if bound else (np.nan,) * 3
+        log_mean += (np.log(largest) * self._group_mass).sum()
         return DocumentSums(shape_sums, float(log_mean), float(psi), float(entropy))
 
     def close(self) -> None:
@@ -165,11 +171,15 @@ class NativeDocuments:
         return out
 
 
-def _padded(kernel: NativeKernel, values: Array, dtype: np.dtype[Any]) -> Array:
-    """Copy of a small matrix in the kernel's layout."""
-    padded = kernel.zeros(values.shape[0], values.shape[1], dtype)
-    padded[:, : values.shape[1]] = values
-    return padded
+def _relative(kernel: NativeKernel, scale: Array, dtype: np.dtype[Any]) -> tuple[Array, Array]:
+    """Rows of scales in the kernel's layout, divided by their largest; and the largest.
+
+    So single precision holds scales of any size; what was divided out goes into offsets.
+    """
+    largest = scale.max(axis=1)
+    padded = kernel.zeros(scale.shape[0], scale.shape[1], dtype)
+    padded[:, : scale.shape[1]] = scale / largest[:, None]
+    return padded, largest
 
 
 def _matrix(X: Any, blocks: Array) -> Any:

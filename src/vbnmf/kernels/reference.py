@@ -81,7 +81,7 @@ class ReferenceKernel:
         n_iter = np.zeros(X.shape[0], np.int32)
         for begin, end in _blocks_of_rows(X):
             block = X[begin:end]
-            mass = np.asarray(block.sum(axis=1), dtype=np.float64).ravel()
+            mass = block @ np.ones(X.shape[1])
             shape = a_v + np.repeat(mass[:, None] / K, K, axis=1)
             active = np.flatnonzero(mass > 0)
             for _ in range(max_iter):
@@ -128,7 +128,8 @@ class ReferenceDocuments:
             if update:
                 self.Sigma_v[begin:end] = L_v * (ratio @ L_t)
             if bound:
-                log_mean += float(block.data @ np.log(mean)) + float(block.sum(axis=1) @ offset)
+                mass = block @ np.ones(block.shape[1])
+                log_mean += float((block.data * np.log(mean)).sum() + (mass * offset).sum())
                 block_psi, block_entropy = _tally(shape)
                 total_psi += block_psi
                 total_entropy += block_entropy

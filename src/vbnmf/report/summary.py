@@ -1,7 +1,7 @@
 """What a model found, as plain data: components, their terms and labels; drawn elsewhere.
 
 The weight of a component is the part of all term weight that it explains. Its *use* by a label is
-the part of the weight of that label's documents which it explains, on average over the documents.
+its part in the expected weight of that label's documents taken together, prior included.
 """
 
 from dataclasses import dataclass

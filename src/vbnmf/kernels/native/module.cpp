@@ -27,7 +27,7 @@ std::vector<const InstructionSet*> available() {
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
     sets.push_back(&avx2::instruction_set);
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+  if (__builtin_cpu_supports("fma") && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
     sets.push_back(&avx512::instruction_set);
 #endif
@@ -66,13 +66,17 @@ template <class T> struct Matrix { // rows in compressed form, cut into blocks
   Sparse<T> view() const { return {indptr.data(), indices.data(), data.data()}; }
 };
 
+// Arrays are taken as they are: a converted copy would swallow what is written to it.
+auto exact(const char* name) { return nb::arg(name).noconvert(); }
+
 template <class T> void bind(nb::module_& m, const char* name) {
   using M = Matrix<T>;
   nb::class_<M>(m, name)
       .def(
           "__init__",
           [](M* self, Array<const int64_t> indptr, Array<const int32_t> indices, Array<const T> data,
-             Array<const int64_t> blocks) { new (self) M{indptr, indices, data, blocks}; })
+             Array<const int64_t> blocks) { new (self) M{indptr, indices, data, blocks}; },
+          exact("indptr"), exact("indices"), exact("data"), exact("blocks"))
       .def("sweep",
            [](const M& X, Queue& queue, Array<const int64_t> order, Array<const int32_t> group,
               Array<const T> L_t, Array<const T> scale, T a_v, int64_t K, Array<T> Sigma_v,
@@ -88,14 +92,18 @@ template <class T> void bind(nb::module_& m, const char* name) {
                                      shape_sums.data() + sums_at.data()[b] * stride, tally);
                put(tally, tallies, b);
              });
-           })
+           },
+           nb::arg("queue"), exact("order"), exact("group"), exact("L_t"), exact("scale"),
+           nb::arg("a_v"), nb::arg("K"), exact("Sigma_v"), exact("L_v"), nb::arg("update"),
+           nb::arg("bound"), exact("sums_at"), exact("shape_sums"), exact("tallies"))
       .def("gather",
            [](const M& X, Queue& queue, Array<const T> L, Array<const T> other, Array<T> R) {
              const GatherPass<T> pass{X.view(), L.data(), other.data(), R.data(),
                                       (int64_t)R.shape(1)};
              drain(queue, X.blocks,
                    [&](int64_t, int64_t begin, int64_t end) { passes<T>().gather(pass, begin, end); });
-           })
+           },
+           nb::arg("queue"), exact("L"), exact("other"), exact("R"))
       .def("project", [](const M& X, Queue& queue, Array<const T> L_t, Array<const T> scale, T a_v,
                          int64_t K, int64_t max_iter, double tol, Array<T> E_v,
                          Array<int32_t> n_iter) {
@@ -103,7 +111,9 @@ template <class T> void bind(nb::module_& m, const char* name) {
                                   K,        (int64_t)E_v.shape(1), max_iter, tol};
         drain(queue, X.blocks,
               [&](int64_t, int64_t begin, int64_t end) { passes<T>().project(pass, begin, end); });
-      });
+      },
+           nb::arg("queue"), exact("L_t"), exact("scale"), nb::arg("a_v"), nb::arg("K"),
+           nb::arg("max_iter"), nb::arg("tol"), exact("E_v"), exact("n_iter"));
   m.def("gamma_rows", [](Queue& queue, Array<const int64_t> blocks, Array<T> R, Array<T> L,
                          Array<const T> scale, T prior, int64_t K, bool bound, Array<double> offset,
                          Array<double> shape_sums, Array<double> tallies) {
@@ -114,10 +124,13 @@ template <class T> void bind(nb::module_& m, const char* name) {
       passes<T>().gamma(pass, begin, end, shape_sums.data() + b * stride, tally);
       put(tally, tallies, b);
     });
-  });
+  },
+        nb::arg("queue"), exact("blocks"), exact("R"), exact("L"), exact("scale"), nb::arg("prior"),
+        nb::arg("K"), nb::arg("bound"), exact("offset"), exact("shape_sums"), exact("tallies"));
   m.def("exp_psi", [](Array<const T> x, Array<T> out) {
     passes<T>().exp_psi(x.data(), out.data(), (int64_t)x.size());
-  });
+  },
+        exact("x"), exact("out"));
 }
 
 } // namespace

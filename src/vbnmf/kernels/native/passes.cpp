@@ -189,19 +189,23 @@ inline double gather_row(Segment<T> segment, const Sparse<T>& X, int64_t i, cons
 template <class T>
 inline double exp_psi_row(const T* shape, const T* scale, int64_t stride, Scratch<T>& s, T* L) {
   constexpr int W = WIDTH<T>;
-  Vec<T> least = fill<T>(LARGE<T>);
+  Vec<T> least_drop = fill<T>(LARGE<T>), least = {}; // least: of the negatives, to find the largest
   for (int64_t k = 0; k < stride; k += W) {
     const ExpPsi<T> e = exp_psi_parts<T>(load<T>(shape + k));
-    store<T>(L + k, e.factor * load<T>(scale + k));
+    const Vec<T> factor = e.factor * load<T>(scale + k);
+    store<T>(L + k, factor);
     store<T>(&s.drop[k], e.drop);
-    least = min<T>(least, e.drop);
+    least_drop = min<T>(least_drop, e.drop);
+    least = min<T>(least, -factor);
   }
-  const T m = -smallest<T>(least);
+  const T drop = smallest<T>(least_drop);
+  const int power_of_two = exponent<T>(-smallest<T>(least));
+  const T unit = ldexp1<T>(-power_of_two);
   for (int64_t k = 0; k < stride; k += W) {
-    const Vec<T> power = max<T>(-m - load<T>(&s.drop[k]), fill<T>(-DEPTH<T>));
-    store<T>(L + k, load<T>(L + k) * exp<T>(power));
+    const Vec<T> power = max<T>(drop - load<T>(&s.drop[k]), fill<T>(-DEPTH<T>));
+    store<T>(L + k, load<T>(L + k) * unit * exp<T>(power));
   }
-  return m;
+  return power_of_two * 0.69314718055994530942 - drop;
 }
 
 template <class T> inline void tally_row(const T* shape, int64_t K, Tally& tally) {

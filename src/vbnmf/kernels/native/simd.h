@@ -86,6 +86,18 @@ template <class T> inline T smallest(Vec<T> v) {
   return best;
 }
 
+// The power of two in x > 0, and the power of two itself; both within the range of normal numbers.
+template <class T> inline int exponent(T x) {
+  return (int)((bits<T>(fill<T>(x))[0] >> Lane<T>::mantissa_bits) -
+               (Lane<T>::one_bits >> Lane<T>::mantissa_bits));
+}
+template <class T> inline T ldexp1(int power) {
+  using L = Lane<T>;
+  const int most = (int)(L::one_bits >> L::mantissa_bits) - 1;
+  const int kept = power < -most ? -most : power > most ? most : power;
+  return from_bits<T>(IVec<T>{} + L::one_bits + ((decltype(L::one_bits))kept << L::mantissa_bits))[0];
+}
+
 template <class T> inline Vec<T> horner(Vec<T>, T c) { return fill<T>(c); }
 template <class T, class... C> inline Vec<T> horner(Vec<T> x, T c, C... higher) {
   return c + x * horner<T>(x, higher...);
