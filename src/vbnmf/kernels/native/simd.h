@@ -93,9 +93,9 @@ template <class T> inline int exponent(T x) {
 }
 template <class T> inline T ldexp1(int power) {
   using L = Lane<T>;
-  const int most = (int)(L::one_bits >> L::mantissa_bits) - 1;
-  const int kept = power < -most ? -most : power > most ? most : power;
-  return from_bits<T>(IVec<T>{} + L::one_bits + ((decltype(L::one_bits))kept << L::mantissa_bits))[0];
+  const int bias = (int)(L::one_bits >> L::mantissa_bits), most = bias - 1;
+  const decltype(L::one_bits) kept = power < -most ? -most : power > most ? most : power;
+  return from_bits<T>(IVec<T>{} + ((bias + kept) << L::mantissa_bits))[0];
 }
 
 template <class T> inline Vec<T> horner(Vec<T>, T c) { return fill<T>(c); }
