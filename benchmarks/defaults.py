@@ -20,22 +20,20 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks.weighting import CORPORA, read_corpus
 from vbnmf import VBNMF, SupervisedVBNMF, hoyer_sparsity, inter_label_sparsity
-from vbnmf.core import hyper
 from vbnmf.text import DocumentVectorizer
 
-UNGUARDED = "auto, no floor"
 KNOBS: dict[str, tuple[type[Any], str, Sequence[Any]]] = {
     "term_shape": (
         SupervisedVBNMF,
         "term_shape",
-        (0.1, 0.2, 0.35, 0.5, 0.7, 1.0, "auto", UNGUARDED),
+        (0.1, 0.2, 0.35, 0.5, 0.7, 1.0, "auto", "free"),
     ),
     "label_shape": (SupervisedVBNMF, "label_shape", (0.1, 1.0, 10.0, 100.0, 1000.0)),
     "init": (SupervisedVBNMF, "init", ("random", "label")),
     "n_components": (SupervisedVBNMF, "n_components", (20, 40, 60, 100, 150)),
     "max_iter": (SupervisedVBNMF, "max_iter", (25, 50, 100, 200, 400)),
     "coef_shape": (VBNMF, "coef_shape", (0.1, 0.3, 0.5, 0.7, 1.0)),
-    "term_shape without labels": (VBNMF, "term_shape", (0.2, 0.5, 1.0, "auto", UNGUARDED)),
+    "term_shape without labels": (VBNMF, "term_shape", (0.2, 0.5, 1.0, "auto", "free")),
 }
 
 
@@ -94,13 +92,8 @@ def runs(
     kind: type[Any], name: str, value: Any, parts: Split, options: argparse.Namespace
 ) -> Iterator[tuple[float, float, float, float]]:
     """Accuracy, sparsity, inter-label sparsity and the learned shape of T, for each seed."""
-    parameters = {name: "auto" if value == UNGUARDED else value}
-    guard, hyper.LEAST_TERM_SHAPE = (
-        hyper.LEAST_TERM_SHAPE,
-        (0.0 if value == UNGUARDED else hyper.LEAST_TERM_SHAPE),
-    )
     for seed in range(options.seeds):
-        model = kind(**{"n_components": options.components, "random_state": seed} | parameters)
+        model = kind(**{"n_components": options.components, "random_state": seed} | {name: value})
         if name == "max_iter":
             model.set_params(tol=0)
         with warnings.catch_warnings():
@@ -114,4 +107,3 @@ def runs(
             inter_label_sparsity(V, parts.y),
             model.hyperparameters_["term_shape"],
         )
-    hyper.LEAST_TERM_SHAPE = guard

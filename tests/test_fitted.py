@@ -225,6 +225,8 @@ def test_a_learned_term_shape_stays_above_its_guard(model, term_scale):
     y = np.repeat(range(4), 4)
     fitted = quick(model, term_shape="auto", term_scale=term_scale, max_iter=200).fit(apart, y)
     assert fitted.hyperparameters_["term_shape"] == LEAST_TERM_SHAPE
+    free = quick(model, term_shape="free", term_scale=term_scale, max_iter=200).fit(apart, y)
+    assert free.hyperparameters_["term_shape"] < LEAST_TERM_SHAPE
     # and terms that all are the same: it wants a_t as large as can be
     even = quick(model, term_shape="auto", max_iter=100).fit(np.full((9, 12), 9.0), np.arange(9))
     assert even.hyperparameters_["term_shape"] > 10

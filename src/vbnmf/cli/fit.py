@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def _number_or_auto(_: click.Context, option: click.Parameter, value: str | None) -> Any:
-    if value is None or value == "auto":
+    if value is None or value in ("auto", "free"):
         return value
     try:
         return float(value)
     except ValueError:
-        raise click.BadParameter(f"{value!r} is neither a number nor 'auto'.") from None
+        raise click.BadParameter(f"{value!r} is neither a number nor 'auto' or 'free'.") from None
 
 
 def _count_or_part(_: click.Context, option: click.Parameter, value: Any) -> Any:
@@ -39,7 +39,7 @@ model_options = common.options(
     click.option("--coef-shape", type=float, help="Without labels: 1 or less, the smaller the "
                  "sparser the coefficients."),
     click.option("--term-shape", callback=_number_or_auto, help="Shape of the components' prior, "
-                 "or 'auto'."),
+                 "or 'auto' (learned above a guard) or 'free' (learned without)."),
     click.option("--max-iter", type=int, help="Most iterations."),
     click.option("--tol", type=float, help="Stop when the bound rises by less than this part."),
     click.option("--starts", "n_init", type=int, help="Random starts, of which the best is kept."),

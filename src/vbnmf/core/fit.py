@@ -122,7 +122,7 @@ def _learn_terms_prior(prior: Prior, terms: Terms, knobs: Knobs, *, burning_in: 
     mean_t = float(terms.E_sums.mean()) / n_terms
     if knobs.a_t is None and not burning_in:
         mean_log_t = terms.psi / (n_terms * K) + float(np.log(terms.scale).mean())
-        least = hyper.LEAST_TERM_SHAPE
+        least = knobs.least_a_t
         if knobs.b_t is None:
             a_t = hyper.shape(mean_t, mean_log_t, least=least)
         else:

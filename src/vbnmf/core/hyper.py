@@ -16,7 +16,7 @@ import math
 from scipy.special import polygamma, psi
 
 LEAST_TERM_SHAPE = 0.35
-"""a_t is not learned to be smaller than this."""
+"""a_t is not learned to be smaller than this, unless it is set free."""
 
 _LARGEST_SHAPE = 1e8  # of variables that are all equal and certain
 _NEWTON_STEPS = 100

@@ -26,7 +26,7 @@ from vbnmf.core.model import Array, Kernel, Prior, Rates, State, Terms, Totals
 class Knobs:
     """Hyperparameters as the user gave them: a number is held fixed, None is learned.
 
-    ``a_lam`` is None in the unsupervised model.
+    ``a_lam`` is None in the unsupervised model; ``least_a_t`` guards an a_t that is learned.
     """
 
     a_t: float | None
@@ -35,6 +35,7 @@ class Knobs:
     b_v: float | None
     a_lam: float | None = None
     b_lam: float | None = None
+    least_a_t: float = hyper.LEAST_TERM_SHAPE
 
 
 FIRST_TERM_SHAPE = 0.5

@@ -9,7 +9,12 @@ from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
 from vbnmf.estimators.base import BaseVBNMF, Outcome
-from vbnmf.estimators.validation import check_labels, check_matrix, check_shape_or_scale
+from vbnmf.estimators.validation import (
+    check_labels,
+    check_matrix,
+    check_shape_or_scale,
+    check_term_shape,
+)
 
 
 class SupervisedVBNMF(BaseVBNMF):
@@ -30,9 +35,9 @@ class SupervisedVBNMF(BaseVBNMF):
         Scale of the prior of label rates: a number is held fixed, "auto" is learned.
     coef_shape : float, default=1
         Shape of the coefficients' prior; the paper has 1.
-    term_shape : float or "auto", default=0.5
+    term_shape : float, "auto" or "free", default=0.5
         Shape of the components' prior. "auto" is learned after burn-in, but not below 0.35, because
-        sparse components spoil sparse coefficients (docs/deviations.md).
+        sparse components spoil sparse coefficients (docs/deviations.md); "free" has no such guard.
     term_scale : float or "auto", default="auto"
         Scale of the components' prior.
     init : "label", "random" or array of shape (n_components, n_terms), default="label"
@@ -123,7 +128,7 @@ class SupervisedVBNMF(BaseVBNMF):
         label_shape: float = 100.0,
         label_scale: float | Literal["auto"] = "auto",
         coef_shape: float = 1.0,
-        term_shape: float | Literal["auto"] = 0.5,
+        term_shape: float | Literal["auto", "free"] = 0.5,
         term_scale: float | Literal["auto"] = "auto",
         init: Any = "label",
         n_init: int = 1,
@@ -201,7 +206,7 @@ class SupervisedVBNMF(BaseVBNMF):
 
     def _knobs(self) -> Knobs:
         return Knobs(
-            a_t=check_shape_or_scale("term_shape", self.term_shape),
+            **check_term_shape(self.term_shape),
             b_t=check_shape_or_scale("term_scale", self.term_scale),
             a_v=check_shape_or_scale("coef_shape", self.coef_shape, auto=False) or 0.0,
             b_v=None,

@@ -9,7 +9,7 @@ from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
 from vbnmf.estimators.base import BaseVBNMF, Outcome
-from vbnmf.estimators.validation import check_matrix, check_shape_or_scale
+from vbnmf.estimators.validation import check_matrix, check_shape_or_scale, check_term_shape
 
 
 class VBNMF(BaseVBNMF):
@@ -27,9 +27,9 @@ class VBNMF(BaseVBNMF):
         sparser.
     coef_scale : float or "auto", default="auto"
         Scale of the coefficients' prior: a number is held fixed, "auto" is learned.
-    term_shape : float or "auto", default=0.5
+    term_shape : float, "auto" or "free", default=0.5
         Shape of the components' prior. "auto" is learned after burn-in, but not below 0.35, because
-        sparse components spoil sparse coefficients (docs/deviations.md).
+        sparse components spoil sparse coefficients (docs/deviations.md); "free" has no such guard.
     term_scale : float or "auto", default="auto"
         Scale of the components' prior.
     init : "random" or array of shape (n_components, n_terms), default="random"
@@ -101,7 +101,7 @@ class VBNMF(BaseVBNMF):
         *,
         coef_shape: float = 0.5,
         coef_scale: float | Literal["auto"] = "auto",
-        term_shape: float | Literal["auto"] = 0.5,
+        term_shape: float | Literal["auto", "free"] = 0.5,
         term_scale: float | Literal["auto"] = "auto",
         init: Any = "random",
         n_init: int = 1,
@@ -161,7 +161,7 @@ class VBNMF(BaseVBNMF):
 
     def _knobs(self) -> Knobs:
         return Knobs(
-            a_t=check_shape_or_scale("term_shape", self.term_shape),
+            **check_term_shape(self.term_shape),
             b_t=check_shape_or_scale("term_scale", self.term_scale),
             a_v=check_shape_or_scale("coef_shape", self.coef_shape, auto=False) or 0.0,
             b_v=check_shape_or_scale("coef_scale", self.coef_scale),

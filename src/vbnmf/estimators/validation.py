@@ -168,6 +168,20 @@ def check_shape_or_scale(name: str, value: Any, *, auto: bool = True) -> float |
     raise ValueError(f"{name} must be a positive number{or_auto}; got {value!r}.")
 
 
+def check_term_shape(value: Any) -> dict[str, float | None]:
+    """What ``term_shape`` says of a_t: fixed, learned above a guard, or learned freely."""
+    if isinstance(value, str) and value == "free":
+        return {"a_t": None, "least_a_t": 0.0}
+    if isinstance(value, str) and value == "auto":
+        return {"a_t": None}
+    if _is_number(value, Real) and 0 < value < math.inf:
+        return {"a_t": float(value)}
+    raise ValueError(
+        'term_shape must be a positive number, "auto", which learns it above a guard, or "free", '
+        f"which learns it without; got {value!r}."
+    )
+
+
 def _is_number(value: Any, kind: Any) -> bool:
     return isinstance(value, kind) and not isinstance(value, (bool, np.bool_))
 
