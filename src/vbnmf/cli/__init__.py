@@ -16,6 +16,7 @@ from vbnmf.cli.evaluate import evaluate
 from vbnmf.cli.fit import fit
 from vbnmf.cli.predict import predict
 from vbnmf.cli.report import report
+from vbnmf.cli.reproduce import reproduce
 from vbnmf.cli.topics import topics
 from vbnmf.cli.transform import transform
 
@@ -29,7 +30,7 @@ def cli() -> None:
     """See what makes each label: readable components of labelled documents."""
 
 
-for command in (demo, fit, topics, transform, predict, evaluate, report, data):
+for command in (demo, fit, topics, transform, predict, evaluate, report, reproduce, data):
     cli.add_command(command)
 
 

@@ -1,24 +1,24 @@
-"""Progress of a fit on standard error: a bar with rich on a terminal, plain lines elsewhere."""
+"""Progress on standard error: a bar with rich on a terminal, plain lines elsewhere."""
 
 import sys
 import time
-from math import isnan
+from math import isfinite, isnan
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from vbnmf.core.fit import Progress
+    from vbnmf.experiments.runner import Tally
 
-_SECONDS_BETWEEN_LINES = 2.0
 
+class Display:
+    """Shows how far something is, to be used as a context manager."""
 
-class FitProgress:
-    """A callback of the estimators, to be used as a context manager."""
+    _doing = ""
+    _seconds_between_lines = 2.0
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
-        # of the first iteration, for what came before it tells nothing about the others
-        self._first: tuple[float, int] | None = None
         self._last = time.monotonic()
         self._bar: Any = None
         self._task: Any = None
@@ -36,31 +36,19 @@ class FitProgress:
         if self._bar is not None:
             self._bar.stop()
 
-    def __call__(self, progress: "Progress") -> None:
-        """Show where the fit is."""
-        done = progress.restart * progress.max_iter + progress.iteration
-        total = progress.n_restarts * progress.max_iter
-        text = f"bound {progress.bound:,.0f}"
-        if not isnan(progress.rise):  # there were two bounds to compare
-            text += f", rising by {max(progress.rise, 0):.1e}"
-        if self._bar is None and not self._quiet and sys.stderr.isatty():
+    def _show(self, part: float, text: str, left: str) -> None:
+        """Show the part that is done, from 0 to 1, and the time left, which a bar finds itself."""
+        if self._quiet:
+            return
+        if self._bar is None and sys.stderr.isatty():
             self._open_bar()
         if self._bar is not None:
-            self._bar.update(self._task, completed=done, total=total, description=text)
-        elif not self._quiet:
-            self._write_line(done, total, text)
-
-    def _write_line(self, done: int, total: int, text: str) -> None:
-        now = time.monotonic()
-        if self._first is None:
-            self._first = now, done
-        if now - self._last < _SECONDS_BETWEEN_LINES:
+            self._bar.update(self._task, completed=part, description=text)
             return
-        self._last = now
-        since, first = self._first
-        if done > first:
-            text += f"; at most {(now - since) / (done - first) * (total - done):.0f} s left"
-        sys.stderr.write(f"iteration {done} of at most {total}: {text}\n")
+        now = time.monotonic()
+        if now - self._last >= self._seconds_between_lines:
+            self._last = now
+            sys.stderr.write(f"{text}{left}\n")
 
     def _open_bar(self) -> None:
         try:
@@ -69,12 +57,58 @@ class FitProgress:
         except ImportError:  # not installed; plain lines serve
             return
         self._bar = Progress(
-            TextColumn("fitting"),
+            TextColumn(self._doing),
             BarColumn(),
-            TextColumn("{task.completed:.0f} of at most {task.total:.0f}, {task.description}"),
+            TextColumn("{task.description}"),
             TimeRemainingColumn(),
             console=Console(stderr=True),
             transient=True,
         )
         self._bar.start()
-        self._task = self._bar.add_task("", total=1)
+        self._task = self._bar.add_task("", total=1.0)
+
+
+class FitProgress(Display):
+    """A callback of the estimators."""
+
+    _doing = "fitting"
+
+    def __init__(self, quiet: bool) -> None:
+        super().__init__(quiet)
+        # of the first iteration, for what came before it tells nothing about the others
+        self._first: tuple[float, int] | None = None
+
+    def __call__(self, progress: "Progress") -> None:
+        """Show where the fit is."""
+        done = progress.restart * progress.max_iter + progress.iteration
+        total = progress.n_restarts * progress.max_iter
+        text = f"iteration {done} of at most {total}: bound {progress.bound:,.0f}"
+        if not isnan(progress.rise):  # there were two bounds to compare
+            text += f", rising by {max(progress.rise, 0):.1e}"
+        now = time.monotonic()
+        since, first = self._first = self._first or (now, done)
+        left = ""
+        if done > first:
+            left = f"; at most {(now - since) / (done - first) * (total - done):.0f} s left"
+        self._show(done / total, text, left)
+
+
+class CellProgress(Display):
+    """A callback of the experiments."""
+
+    _doing = "running"
+    _seconds_between_lines = 10.0
+
+    def __call__(self, tally: "Tally") -> None:
+        """Show how many cells are done."""
+        text = f"{tally.done:,} of {tally.total:,} runs"
+        if tally.failed:
+            text += f", {tally.failed} failed"
+        left = (
+            f"; about {_duration(tally.seconds_left)} left" if isfinite(tally.seconds_left) else ""
+        )
+        self._show(tally.cost_done / tally.cost_total, text, left)
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"

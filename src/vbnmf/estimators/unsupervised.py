@@ -160,8 +160,10 @@ class VBNMF(BaseVBNMF):
             return self._fit(X, group, 1, coefficients=coefficients)
 
     def _knobs(self) -> Knobs:
+        a_t, least_a_t = check_term_shape(self.term_shape)
         return Knobs(
-            **check_term_shape(self.term_shape),
+            a_t=a_t,
+            least_a_t=least_a_t,
             b_t=check_shape_or_scale("term_scale", self.term_scale),
             a_v=check_shape_or_scale("coef_shape", self.coef_shape, auto=False) or 0.0,
             b_v=check_shape_or_scale("coef_scale", self.coef_scale),

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
+from vbnmf.core.hyper import LEAST_TERM_SHAPE
 from vbnmf.core.model import Array
 
 _LARGEST_SUM = 1e30  # float32 holds products of two factors up to here
@@ -168,14 +169,12 @@ def check_shape_or_scale(name: str, value: Any, *, auto: bool = True) -> float |
     raise ValueError(f"{name} must be a positive number{or_auto}; got {value!r}.")
 
 
-def check_term_shape(value: Any) -> dict[str, float | None]:
-    """What ``term_shape`` says of a_t: fixed, learned above a guard, or learned freely."""
-    if isinstance(value, str) and value == "free":
-        return {"a_t": None, "least_a_t": 0.0}
-    if isinstance(value, str) and value == "auto":
-        return {"a_t": None}
+def check_term_shape(value: Any) -> tuple[float | None, float]:
+    """a_t, or None if it is learned, and the least that it may then become."""
+    if isinstance(value, str) and value in ("auto", "free"):
+        return None, LEAST_TERM_SHAPE if value == "auto" else 0.0
     if _is_number(value, Real) and 0 < value < math.inf:
-        return {"a_t": float(value)}
+        return float(value), LEAST_TERM_SHAPE
     raise ValueError(
         'term_shape must be a positive number, "auto", which learns it above a guard, or "free", '
         f"which learns it without; got {value!r}."

@@ -8,8 +8,8 @@ import os
 from html import escape
 from pathlib import Path
 
-import vbnmf
 from vbnmf.documents import DocumentModel
+from vbnmf.report.style import frame
 from vbnmf.report.summary import MATTERS, Component, Summary, components_of_label, summarise
 from vbnmf.store import replacing
 
@@ -33,22 +33,7 @@ def render(model: DocumentModel, *, title: str, n_terms: int) -> str:
         sections += [_map(summary), _labels(summary)]
     sections += [_components(summary), _quality(model)]
     body = "\n".join(sections)
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{escape(title)}</title>
-<style>{_STYLE}</style>
-</head>
-<body>
-<h1>{escape(title)}</h1>
-{body}
-<footer>Made by vbnmf {escape(vbnmf.__version__)}.</footer>
-</body>
-</html>
-"""
+    return frame(title, body, _STYLE)
 
 
 def _intro(model: DocumentModel, summary: Summary) -> str:
@@ -146,19 +131,7 @@ def _name(component: Component) -> str:
     return " ".join(term for term, _ in component.terms[:_NAME_TERMS])
 
 
-_STYLE = """
-:root { color-scheme: light dark; --ink: light-dark(#1a1a1a, #e8e8e8);
-  --paper: light-dark(#fff, #16181c); --line: light-dark(#d5d8dd, #3a3f47);
-  --link: light-dark(#174ea6, #9cc2ff); }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
-  max-width: 76rem; margin: 0 auto; padding: 1rem; }
-h1, h2, h3 { line-height: 1.2; } h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line); }
-small, footer { font-weight: normal; opacity: .75; } a { color: var(--link); }
-a:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; }
-table { border-collapse: collapse; } td, th { padding: .15rem .5rem; text-align: left; }
-.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.wide { overflow-x: auto; }
-.map th[scope=col] { writing-mode: vertical-rl; rotate: 180deg; font-size: .8rem;
+_STYLE = """.map th[scope=col] { writing-mode: vertical-rl; rotate: 180deg; font-size: .8rem;
   font-weight: normal; text-align: left; padding: .4rem .1rem; white-space: nowrap; }
 .map tbody th { position: sticky; left: 0; background: var(--paper); font-weight: normal;
   white-space: nowrap; }
@@ -173,5 +146,4 @@ table { border-collapse: collapse; } td, th { padding: .15rem .5rem; text-align:
 .bar { width: 8rem; }
 .bar span { display: block; height: .7rem; width: calc(var(--part) * 100%);
   background: rgb(66 133 244); }
-@media print { .wide { overflow: visible; } a { color: inherit; } }
 """

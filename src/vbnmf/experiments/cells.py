@@ -1,0 +1,117 @@
+"""What is to be run, a cell for each (fold, method, parameters, seed); what each item needs."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from vbnmf.experiments.corpus import FOLDS
+from vbnmf.experiments.specification import METHODS, Specification
+
+ITEMS = {
+    "fig1": ("pca",),
+    "fig2": ("unsupervised",),
+    "fig3": ("supervised",),
+    "fig4": ("unsupervised",),
+    "fig5": ("unsupervised", "supervised"),
+    "fig6": ("supervised",),
+    "fig7": ("unsupervised", "supervised"),
+    "table1": METHODS,
+    "classifiers": (*METHODS, "svm"),
+    "claims": (*METHODS, "free"),
+}
+"""The items of the report, each with the groups of cells that it is made of."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run.
+
+    Attributes
+    ----------
+    method : "pca", "unsupervised", "supervised", or "svm" (a linear SVM on the weights themselves).
+    fold : "test" or "validation", see ``corpus``.
+    dimension : K; for "svm" the number of terms, 0 meaning all of them.
+    parameter : shape of the coefficients (unsupervised) or a^λ (supervised).
+    term_shape : number, or "free" where it is learned unguarded.
+    iterations, burn_in : of vbNMF.
+    seed : of the random start.
+    heads : whether logistic regression and a linear SVM are trained on the coefficients too.
+    """
+
+    method: str
+    fold: str
+    dimension: int
+    parameter: float | None = None
+    term_shape: float | str | None = None
+    iterations: int | None = None
+    burn_in: int | None = None
+    seed: int | None = None
+    heads: bool = False
+
+    @property
+    def cost(self) -> float:
+        """How long it may take, in units of its own; for guessing the time left."""
+        sweeps = self.dimension * (self.iterations or 0) / 200
+        return 20 + sweeps + (100 if self.heads else 0)
+
+    def as_row(self) -> dict[str, Any]:
+        """The cell's columns of the table of results."""
+        return asdict(self)
+
+
+def list_cells(specification: Specification, items: Iterable[str] = tuple(ITEMS)) -> list[Cell]:
+    """List the cells that the items are made of, in the order in which they are best run.
+
+    Raises
+    ------
+    ValueError
+        An item has another name than those of ``ITEMS``.
+    """
+    groups: set[str] = set()
+    for item in items:
+        if item not in ITEMS:
+            raise ValueError(f"no item is called {item!r}; there are {', '.join(ITEMS)}.")
+        groups.update(ITEMS[item])
+    cells: list[Cell] = []
+    if "pca" in groups:
+        cells += _pca(specification)
+    if "svm" in groups:
+        # the terms that the other methods see, and all terms
+        cells += [Cell("svm", "test", specification.corpus.terms), Cell("svm", "test", 0)]
+    for method in ("unsupervised", "supervised"):
+        if method in groups:
+            cells += _factorised(specification, method)
+    if "free" in groups:
+        cells += _free(specification)
+    # Seed by seed, so that a run that is stopped has something to say about every cell.
+    return sorted(cells, key=lambda cell: cell.seed or 0)
+
+
+def _pca(specification: Specification) -> Iterator[Cell]:
+    for fold in FOLDS:
+        for dimension in specification.pca.dimension:
+            yield Cell("pca", fold, dimension, heads=fold == "test")
+
+
+def _factorised(specification: Specification, method: str) -> Iterator[Cell]:
+    grid, seeds = specification.grid(method), specification.seeds
+    for fold, n_seeds in (("test", seeds.test), ("validation", seeds.validation)):
+        for seed in range(n_seeds):
+            for dimension in grid.dimension:
+                for parameter in grid.parameter:
+                    yield Cell(
+                        method, fold, dimension, parameter, grid.term_shape, grid.iterations,
+                        grid.burn_in, seed, heads=fold == "test" and seed < seeds.heads,
+                    )  # fmt: skip
+
+
+def _free(specification: Specification) -> Iterator[Cell]:
+    for method in ("unsupervised", "supervised"):
+        grid = specification.grid(method)
+        for dimension in specification.free.dimension:
+            for parameter in grid.parameter:
+                for seed in range(specification.free.seeds):
+                    yield Cell(
+                        method, "test", dimension, parameter, "free", grid.iterations,
+                        grid.burn_in, seed,
+                    )  # fmt: skip

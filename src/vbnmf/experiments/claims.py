@@ -1,0 +1,200 @@
+"""The paper's claims, each held against the table of results.
+
+A claim is confirmed, not confirmed, or not measured where rows are missing; what it was judged by
+stands beside it. Rules are fixed here, before the numbers are seen, and tests try each both ways.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from math import isnan
+
+from vbnmf.experiments.results import (
+    Row,
+    choose_peak,
+    choose_validated,
+    distinct,
+    guarded,
+    rank_correlation,
+    rows_of,
+    summarise,
+    where,
+)
+from vbnmf.experiments.specification import METHODS, Specification
+from vbnmf.experiments.tables import NAMES, number
+
+CONFIRMED, REFUTED, UNKNOWN = "confirmed", "not confirmed", "not measured"
+
+GOOD_PREDICTOR = 0.5
+"""Rank correlation from which inter-label sparsity is said to predict accuracy."""
+
+MODERATE = 0.7
+"""Inter-label sparsity below which it is called moderate; the paper shows 0.58 for one."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says, the verdict, and the numbers that it rests on."""
+
+    key: str
+    text: str
+    verdict: str
+    evidence: str
+
+
+def all_claims(rows: list[Row], specification: Specification) -> list[Claim]:
+    """All claims, in the paper's order."""
+    return [
+        order_of_methods(rows),
+        order_of_methods(rows, validated=True),
+        sparsity_predicts(rows),
+        sparsity_predicts_tighter(rows, specification),
+        one_knob(rows),
+        extreme_breaks(rows),
+        moderate_without_labels(rows),
+        free_shape_impedes(rows),
+    ]
+
+
+def order_of_methods(rows: list[Row], *, validated: bool = False) -> Claim:
+    """Supervised above PCA above unsupervised, under k-NN."""
+    choose = choose_validated if validated else choose_peak
+    how = "parameters chosen on validation documents" if validated else "parameters of the peak"
+    text = f"Under k-NN, supervised vbNMF beats PCA, which beats unsupervised vbNMF ({how})."
+    key = "order-validated" if validated else "order"
+    means = {}
+    for method in METHODS:
+        choice = choose(rows, method)
+        if choice is not None and (found := rows_of(rows, choice)):
+            means[method] = summarise(found, "micro").mean
+    evidence = ", ".join(f"{NAMES[m]} {number(v)}" for m, v in means.items())
+    if len(means) < len(METHODS):
+        return Claim(key, text, UNKNOWN, evidence)
+    holds = means["supervised"] > means["pca"] > means["unsupervised"]
+    return Claim(key, text, _verdict(holds), f"Mean accuracy on the test split: {evidence}.")
+
+
+def sparsity_predicts(rows: list[Row]) -> Claim:
+    """Inter-label sparsity goes with accuracy, over all supervised decompositions."""
+    text = "Inter-label sparsity predicts accuracy, over all supervised decompositions."
+    found = guarded(rows, method="supervised", fold="test")
+    r = rank_correlation(found, "inter_label_sparsity", "micro")
+    if isnan(r):
+        return Claim("predicts", text, UNKNOWN, "")
+    evidence = (
+        f"Rank correlation {r:.2f} over {len(found)} runs; the rule asks for {GOOD_PREDICTOR}."
+    )
+    return Claim("predicts", text, _verdict(r >= GOOD_PREDICTOR), evidence)
+
+
+def sparsity_predicts_tighter(rows: list[Row], specification: Specification) -> Claim:
+    """The larger the dimension, the stronger the correlation."""
+    text = "The relation is tighter with more dimensions."
+    found = guarded(rows, method="supervised", fold="test")
+    correlations = {}
+    for d in specification.figures.hull_dimensions:
+        r = rank_correlation(where(found, dimension=d), "inter_label_sparsity", "micro")
+        if not isnan(r):
+            correlations[d] = r
+    evidence = ", ".join(f"{r:.2f} (K = {d})" for d, r in correlations.items())
+    if len(correlations) < 2:
+        return Claim("tighter", text, UNKNOWN, evidence)
+    in_order = [correlations[d] for d in sorted(correlations)]
+    rising = all(a < b for a, b in pairwise(in_order))
+    return Claim("tighter", text, _verdict(rising), f"Rank correlations: {evidence}.")
+
+
+def one_knob(rows: list[Row]) -> Claim:
+    """Up to its peak, inter-label sparsity grows with a^λ at every dimension."""
+    text = "a^λ alone controls inter-label sparsity, whatever the dimension: it grows with log a^λ."
+    curves = _curves(rows)
+    if not curves:
+        return Claim("knob", text, UNKNOWN, "")
+    holds, parts = True, []
+    for d, curve in curves.items():
+        top = max(curve, key=lambda a: curve[a])
+        rise = [curve[a] for a in curve if a <= top]
+        # a step back of less than half a hundredth is the noise of the random starts
+        growing = len(rise) > 1 and all(
+            later > earlier - 0.005 for earlier, later in pairwise(rise)
+        )
+        holds = holds and growing
+        parts.append(f"{rise[0]:.3f} to {rise[-1]:.3f} at a^λ = {top:g} (K = {d})")
+    return Claim("knob", text, _verdict(holds), f"Growth: {'; '.join(parts)}.")
+
+
+def extreme_breaks(rows: list[Row]) -> Claim:
+    """At the largest a^λ, inter-label sparsity has fallen from its peak."""
+    text = "The growth breaks at extreme values of a^λ."
+    curves = _curves(rows)
+    if not curves:
+        return Claim("break", text, UNKNOWN, "")
+    falls = {d: (max(c.values()), c[max(c)]) for d, c in curves.items()}
+    holds = all(last < top - 0.05 for top, last in falls.values())
+    last_a = max(max(c) for c in curves.values())
+    evidence = "; ".join(f"{top:.3f} to {last:.3f} (K = {d})" for d, (top, last) in falls.items())
+    return Claim("break", text, _verdict(holds), f"From the peak to a^λ = {last_a:g}: {evidence}.")
+
+
+def moderate_without_labels(rows: list[Row]) -> Claim:
+    """Unsupervised inter-label sparsity stays below the supervised one, and moderate."""
+    text = (
+        "Unsupervised inter-label sparsity stays moderate, somewhat higher with very strong "
+        "sparsity and few components."
+    )
+    found = guarded(rows, method="unsupervised", fold="test")
+    means = {
+        (d, a): summarise(at, "inter_label_sparsity").mean
+        for d in distinct(found, "dimension")
+        for a in distinct(found, "parameter")
+        if (at := where(found, dimension=d, parameter=a))
+    }
+    if not means:
+        return Claim("moderate", text, UNKNOWN, "")
+    (d, a), most = max(means.items(), key=lambda item: item[1])
+    extreme = a == min(a for _, a in means)
+    middle = sorted(means.values())[len(means) // 2]
+    holds = middle < MODERATE and (most < MODERATE or extreme)
+    evidence = (
+        f"Median {middle:.3f} over the grid, most {most:.3f} at K = {d}, shape {a:g}; the rule "
+        f"asks for less than {MODERATE}, but at the smallest shape."
+    )
+    return Claim("moderate", text, _verdict(holds), evidence)
+
+
+def free_shape_impedes(rows: list[Row]) -> Claim:
+    """Learned unguarded, T's shape falls below one and the coefficients become less sparse."""
+    text = "Optimising T's shape freely makes T sparse and impedes sparse coefficients."
+    fixed, free, shapes = [], [], []
+    for row in where(rows, fold="test", term_shape="free"):
+        same = {name: row[name] for name in ("method", "dimension", "parameter", "seed")}
+        if pair := guarded(rows, fold="test", **same):
+            free.append(row["sparsity"])
+            fixed.append(pair[0]["sparsity"])
+            shapes.append(row["learned_term_shape"])
+    if not free:
+        return Claim("free", text, UNKNOWN, "")
+    less = sum(a < b for a, b in zip(free, fixed, strict=True))
+    holds = max(shapes) < 1 and sum(free) < sum(fixed)
+    evidence = (
+        f"Learned shape {min(shapes):.3f} to {max(shapes):.3f}; coefficients less sparse than with "
+        f"it fixed in {less} of {len(free)} pairs of runs, on average "
+        f"{sum(free) / len(free):.3f} against {sum(fixed) / len(fixed):.3f}."
+    )
+    return Claim("free", text, _verdict(holds), evidence)
+
+
+def _curves(rows: list[Row]) -> dict[int, dict[float, float]]:
+    """Mean inter-label sparsity by a^λ, for each dimension with at least two values of it."""
+    found = guarded(rows, method="supervised", fold="test")
+    curves = {}
+    for d in distinct(found, "dimension"):
+        at = where(found, dimension=d)
+        curves[d] = {
+            a: summarise(where(at, parameter=a), "inter_label_sparsity").mean
+            for a in distinct(at, "parameter")
+        }
+    return {d: curve for d, curve in curves.items() if len(curve) > 1}
+
+
+def _verdict(holds: bool) -> str:
+    return CONFIRMED if holds else REFUTED

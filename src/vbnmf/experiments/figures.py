@@ -1,0 +1,319 @@
+"""The paper's figures as data: each is a function of the table of results (and of two label maps).
+
+Nothing is drawn here; ``report.drawing`` does that, and tests look at these records.
+"""
+
+from dataclasses import dataclass, field
+from math import isnan
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import ConvexHull, QhullError
+
+from vbnmf.experiments.maps import ChosenMap
+from vbnmf.experiments.results import (
+    Row,
+    distinct,
+    guarded,
+    peak,
+    rank_correlation,
+    summarise,
+)
+from vbnmf.experiments.specification import Specification
+
+MICRO = "micro-averaged accuracy"
+INTER_LABEL = "inter-label sparsity"
+DIMENSION = "dimension"
+LABEL_SHAPE = "a^λ"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line: y is a mean over random starts, low and high the least and most of them."""
+
+    name: str
+    x: list[float]
+    y: list[float]
+    low: list[float] = field(default_factory=list)
+    high: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A point, or with x None a level, worth naming."""
+
+    x: float | None
+    y: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A figure of curves."""
+
+    key: str
+    title: str
+    caption: str
+    x_label: str
+    y_label: str
+    curves: list[Curve]
+    log_x: bool = False
+    marks: list[Mark] = field(default_factory=list)  # ours
+    levels: list[Mark] = field(default_factory=list)  # the paper's, across the whole figure
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """Points of one kind; ``hull`` is a closed polygon around them, empty for none."""
+
+    name: str
+    x: list[float]
+    y: list[float]
+    hull: list[tuple[float, float]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """A figure of points."""
+
+    key: str
+    title: str
+    caption: str
+    x_label: str
+    y_label: str
+    clouds: list[Cloud]
+
+
+@dataclass(frozen=True)
+class Map:
+    """Labels × components; values from 0 to 1 by label, columns in the order to be shown."""
+
+    key: str
+    title: str
+    caption: str
+    labels: list[str]
+    components: list[str]
+    values: list[list[float]]
+
+
+Figure = Lines | Scatter | Map
+
+
+def all_figures(
+    rows: list[Row], maps: dict[str, ChosenMap], specification: Specification
+) -> list[Figure]:
+    """The figures that the rows are enough for, in the paper's order."""
+    figures: list[Figure | None] = [
+        accuracy_of_pca(rows, specification),
+        accuracy_of_unsupervised(rows, specification),
+        *accuracy_of_supervised(rows, specification),
+        *(label_map(key, maps[key]) for key in sorted(maps)),
+        accuracy_by_sparsity(rows, specification),
+        sparsity_of_unsupervised(rows),
+        sparsity_of_supervised(rows),
+    ]
+    return [figure for figure in figures if figure is not None and not _is_empty(figure)]
+
+
+def accuracy_of_pca(rows: list[Row], specification: Specification) -> Lines:
+    """Figure 1."""
+    found = guarded(rows, method="pca", fold="test")
+    best = peak(rows, "pca")
+    curves = [
+        _curve(name, found, "dimension", metric, bars=False)
+        for name, metric in ((MICRO, "micro"), ("macro-averaged accuracy", "macro"))
+    ]
+    reported = specification.reported["pca"]
+    return Lines(
+        "fig1",
+        "PCA: accuracy by dimension",
+        "k-NN accuracy on the test split in the space of principal components.",
+        DIMENSION,
+        "accuracy",
+        curves,
+        marks=[] if best is None else [_mark(best, "dimension")],
+        levels=[Mark(None, reported["micro"]["mean"], f"paper, K = {reported['dimension']}")],
+    )
+
+
+def accuracy_of_unsupervised(rows: list[Row], specification: Specification) -> Lines:
+    """Figure 2."""
+    found = guarded(rows, method="unsupervised", fold="test")
+    reported = specification.reported["unsupervised"]
+    return Lines(
+        "fig2",
+        "Unsupervised vbNMF: accuracy by dimension and shape",
+        f"Means of {_starts(found)} random starts; the curves are shapes of the coefficients.",
+        DIMENSION,
+        MICRO,
+        [
+            _curve(f"shape {a:g}", _with(found, parameter=a), "dimension", "micro", bars=False)
+            for a in distinct(found, "parameter")
+        ],
+        levels=[Mark(None, reported["micro"]["mean"], f"paper, K = {reported['dimension']}")],
+    )
+
+
+def accuracy_of_supervised(rows: list[Row], specification: Specification) -> tuple[Lines, Lines]:
+    """Figures 3 a (all of the grid) and 3 b (the interesting range, fewer dimensions)."""
+    found = guarded(rows, method="supervised", fold="test")
+    choices = specification.figures
+    low, high = choices.zoom
+    near = [row for row in found if low <= row["parameter"] <= high]
+    best = peak(rows, "supervised")
+    mark = [] if best is None else [_mark(best, "parameter")]
+    shown = [d for d in distinct(near, "dimension") if d in choices.hull_dimensions]
+    is_near = best in near and best is not None and best["dimension"] in shown
+    reported = specification.reported["supervised"]
+    levels = [Mark(None, reported["micro"]["mean"], f"paper, K = {reported['dimension']}")]
+    bars = f"means of {_starts(found)} random starts, bars from the least to the most of them"
+    return (
+        Lines(
+            "fig3a",
+            "Supervised vbNMF: accuracy by a^λ and dimension",
+            f"Whole range of a^λ: {bars}. The circle is the best single run.",
+            LABEL_SHAPE,
+            MICRO,
+            [
+                _curve(f"K = {d}", _with(found, dimension=d), "parameter", "micro")
+                for d in distinct(found, "dimension")
+            ],
+            log_x=True,
+            marks=mark,
+            levels=levels,
+        ),
+        Lines(
+            "fig3b",
+            "Supervised vbNMF: accuracy over the interesting range of a^λ",
+            f"A selection of dimensions: {bars}. The circle is the best single run.",
+            LABEL_SHAPE,
+            MICRO,
+            [
+                _curve(f"K = {d}", _with(near, dimension=d), "parameter", "micro")
+                for d in shown
+            ],
+            log_x=True,
+            marks=mark if is_near else [],
+            levels=levels,
+        ),
+    )  # fmt: skip
+
+
+def label_map(key: str, chosen: ChosenMap) -> Map:
+    """Figures 4 and 5: components beside the label that uses them most, so that blocks show."""
+    sums = np.array(chosen.map.sums)
+    part = sums / np.maximum(sums.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    order = sorted(range(part.shape[1]), key=lambda k: (part[:, k].argmax(), -part[:, k].max()))
+    kind = "Unsupervised" if chosen.method == "unsupervised" else "Supervised"
+    return Map(
+        key,
+        f"{kind} vbNMF: labels and components, K = {chosen.dimension}",
+        f"Part of each component in the coefficients of a label, each component by its "
+        f"{len(chosen.map.components[0].split())} top terms. Coefficient sparsity is "
+        f"{chosen.map.sparsity:.4f}, inter-label sparsity is "
+        f"{chosen.map.inter_label_sparsity:.4f} (paper: {chosen.reported_sparsity:.4f} and "
+        f"{chosen.reported_inter_label_sparsity:.4f}); micro-averaged accuracy "
+        f"{chosen.map.micro:.4f}. {chosen.reason}",
+        chosen.map.labels,
+        [chosen.map.components[k] for k in order],
+        part[:, order].tolist(),
+    )
+
+
+def accuracy_by_sparsity(rows: list[Row], specification: Specification) -> Scatter:
+    """Figure 6."""
+    found = guarded(rows, method="supervised", fold="test")
+    clouds, correlations = [], []
+    for d in distinct(found, "dimension"):
+        points = _with(found, dimension=d)
+        x = [float(row["inter_label_sparsity"]) for row in points]
+        y = [float(row["micro"]) for row in points]
+        hull = _hull(x, y) if d in specification.figures.hull_dimensions else []
+        clouds.append(Cloud(f"K = {d}", x, y, hull))
+        r = rank_correlation(points, "inter_label_sparsity", "micro")
+        if not isnan(r):
+            correlations.append(f"{r:.2f} (K = {d})")
+    said = f" Rank correlations: {', '.join(correlations)}." if correlations else ""
+    return Scatter(
+        "fig6",
+        "Supervised vbNMF: accuracy against inter-label sparsity",
+        f"Each point is one decomposition; hulls are around K = "
+        f"{', '.join(map(str, specification.figures.hull_dimensions))}.{said}",
+        INTER_LABEL,
+        MICRO,
+        clouds,
+    )
+
+
+def sparsity_of_unsupervised(rows: list[Row]) -> Lines:
+    """Figure 7 a."""
+    found = guarded(rows, method="unsupervised", fold="test")
+    return Lines(
+        "fig7a",
+        "Unsupervised vbNMF: inter-label sparsity by dimension and shape",
+        f"Means of {_starts(found)} random starts, bars from the least to the most of them.",
+        DIMENSION,
+        INTER_LABEL,
+        [
+            _curve(f"shape {a:g}", _with(found, parameter=a), "dimension", "inter_label_sparsity")
+            for a in distinct(found, "parameter")
+        ],
+    )
+
+
+def sparsity_of_supervised(rows: list[Row]) -> Lines:
+    """Figure 7 b."""
+    found = guarded(rows, method="supervised", fold="test")
+    return Lines(
+        "fig7b",
+        "Supervised vbNMF: inter-label sparsity by a^λ and dimension",
+        f"Means of {_starts(found)} random starts, bars from the least to the most of them.",
+        LABEL_SHAPE,
+        INTER_LABEL,
+        [
+            _curve(f"K = {d}", _with(found, dimension=d), "parameter", "inter_label_sparsity")
+            for d in distinct(found, "dimension")
+        ],
+        log_x=True,
+    )
+
+
+def _curve(name: str, rows: list[Row], x: str, metric: str, *, bars: bool = True) -> Curve:
+    at = distinct(rows, x)
+    summaries = [summarise(_with(rows, **{x: value}), metric) for value in at]
+    return Curve(
+        name,
+        [float(value) for value in at],
+        [s.mean for s in summaries],
+        [s.least for s in summaries] if bars else [],
+        [s.most for s in summaries] if bars else [],
+    )
+
+
+def _mark(row: Row, x: str) -> Mark:
+    return Mark(float(row[x]), float(row["micro"]), f"{row['micro']:.4f}, K = {row['dimension']}")
+
+
+def _hull(x: list[float], y: list[float]) -> list[tuple[float, float]]:
+    """A closed polygon around points; empty where they span no area."""
+    points: NDArray[np.float64] = np.column_stack([x, y])
+    try:
+        corners = ConvexHull(points).vertices
+    except (QhullError, ValueError):
+        return []
+    polygon = [(float(a), float(b)) for a, b in points[corners]]
+    return [*polygon, polygon[0]]
+
+
+def _with(rows: list[Row], **conditions: object) -> list[Row]:
+    return [row for row in rows if all(row[n] == v for n, v in conditions.items())]
+
+
+def _starts(rows: list[Row]) -> int:
+    return len(distinct(rows, "seed"))
+
+
+def _is_empty(figure: Figure) -> bool:
+    if isinstance(figure, Lines):
+        return not any(curve.x for curve in figure.curves)
+    return isinstance(figure, Scatter) and not figure.clouds

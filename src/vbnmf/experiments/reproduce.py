@@ -1,0 +1,134 @@
+"""From a source of the corpus to everything the report needs: prepare, calibrate, run, look."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from vbnmf.estimators.validation import count_threads
+from vbnmf.experiments.cells import ITEMS, Cell, list_cells
+from vbnmf.experiments.corpus import (
+    FOLDS,
+    KINDS,
+    count,
+    find_corpus,
+    kind_of,
+    prepare,
+    write_matrices,
+)
+from vbnmf.experiments.maps import ChosenMap, make_maps
+from vbnmf.experiments.results import Row
+from vbnmf.experiments.runner import Source, Tally, run
+from vbnmf.experiments.specification import Specification
+from vbnmf.experiments.tables import number
+
+MAP_ITEMS = {"fig4", "fig5"}
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What came of a run.
+
+    Attributes
+    ----------
+    specification : Specification
+    about : str
+        Which copy of the corpus it was, and its size.
+    calibration : str
+        What PCA reads on it, beside what the paper reads.
+    rows : list of rows
+        Of the cells that were asked for.
+    maps : dict
+        Label maps of Figures 4 and 5, if asked for.
+    """
+
+    specification: Specification
+    about: str
+    calibration: str
+    rows: list[Row]
+    maps: dict[str, ChosenMap]
+
+
+def reproduce(
+    specification: Specification,
+    source: str,
+    folder: Path,
+    *,
+    items: Iterable[str] = tuple(ITEMS),
+    jobs: int | None = None,
+    tell: Tell = lambda text: None,
+    progress: Callable[[Tally], None] = lambda tally: None,
+) -> Experiment:
+    """Run the experiments that the items need; what the folder has already is not run again.
+
+    Parameters
+    ----------
+    specification : Specification
+    source : str
+        "auto", "pypi", or a path to a copy of the corpus.
+    folder : Path
+        For the matrices, ``results.csv`` and ``maps.json``; made if need be.
+    items : iterable of str
+        Of ``ITEMS``.
+    jobs : int, optional
+        Cells at a time; all cores by default.
+    tell, progress : callable
+        Told what is going on, in words and in numbers.
+    """
+    items = list(items)
+    cells = list_cells(specification, items)
+    folder.mkdir(parents=True, exist_ok=True)
+    prepared, about = prepare_source(specification, source, folder, tell=tell)
+    table = folder / "results.csv"
+    tell("Calibrating: PCA and k-NN, which depend on nothing but the words …")
+    calibration = calibrate(specification, prepared, table)
+    tell(calibration)
+    rows = run(cells, prepared, table, jobs=jobs, tell=progress)
+    maps: dict[str, ChosenMap] = {}
+    if MAP_ITEMS & set(items):
+        threads = count_threads(jobs)
+        path = folder / "maps.json"
+        maps = make_maps(rows, specification, prepared, path, threads=threads, tell=tell)
+    wanted = {key: value for key, value in maps.items() if key in items}
+    return Experiment(specification, about, calibration, rows, wanted)
+
+
+def prepare_source(
+    specification: Specification, source: str, folder: Path, *, tell: Tell = lambda text: None
+) -> tuple[Source, str]:
+    """Make the matrices of both folds, once, and say which copy of the corpus they are of."""
+    choice = specification.corpus
+    tell(f"Looking for {choice.name} …")
+    corpus = find_corpus(choice.name, source)
+    kind = kind_of(corpus)
+    words = specification.words[kind]
+    tell(f"Preparing {len(corpus):,} documents from {corpus.source} …")
+    counts = count(corpus, words)
+    files = {fold: folder / "data" / f"{kind}-{fold}.npz" for fold in FOLDS}
+    (folder / "data").mkdir(exist_ok=True)
+    for fold, file in files.items():
+        write_matrices(prepare(counts, choice, words, fold), file)
+    train = int(counts.train.sum())
+    about = (
+        f"{KINDS[kind]}: {train:,} training and {len(corpus) - train:,} test documents, "
+        f"{len(corpus.label_names)} labels"
+    )
+    return Source(kind, files), about
+
+
+def calibrate(specification: Specification, source: Source, table: Path) -> str:
+    """PCA at the paper's dimension: a reading that depends on nothing but preprocessing."""
+    reported = specification.reported["pca"]
+    planned = specification.pca.dimension
+    # a corpus too small for the paper's dimension is calibrated at the largest that it was given
+    dimension = reported["dimension"] if reported["dimension"] in planned else max(planned)
+    cell = Cell("pca", "test", dimension, heads=True)
+    (row,) = run([cell], source, table, jobs=1)
+    paper = f"{number(reported['micro']['mean'])} / {number(reported['macro']['mean'])}"
+    if row["status"] != "done":
+        return f"PCA with {dimension} dimensions: {row['status']}, {row['reason']}; paper {paper}."
+    return (
+        f"PCA-{dimension} and k-NN read {number(row['micro'])} / {number(row['macro'])} (micro / "
+        f"macro); paper, PCA-{reported['dimension']}: {paper}."
+    )

@@ -1,0 +1,189 @@
+"""The table of results: one row a cell, kept in a CSV file, and how it is asked.
+
+Columns are those of ``Cell`` (what was run), ``SOURCE`` (on what), ``OUTCOME`` (how it went),
+``METRICS`` (what came out) and ``VERSIONS``. An empty field means that the column does not apply.
+"""
+
+import csv
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from math import nan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from vbnmf.experiments.cells import Cell
+from vbnmf.store import replacing
+
+Row = dict[str, Any]
+Key = tuple[Any, ...]
+
+CELL = tuple(field.name for field in fields(Cell))
+SOURCE = ("source", "data")  # kind of copy, and a hash of its matrix
+OUTCOME = ("status", "reason")  # "done", "failed" or "impossible", and why
+METRICS = (
+    "micro", "macro", "micro_projected", "macro_projected", "micro_logistic", "macro_logistic",
+    "micro_svm", "macro_svm", "sparsity", "inter_label_sparsity", "learned_term_shape", "n_iter",
+    "bound", "seconds_fit", "seconds",
+)  # fmt: skip
+VERSIONS = ("vbnmf", "kernel", "python", "numpy", "scipy", "scikit-learn")
+COLUMNS = (*SOURCE, *CELL, *OUTCOME, *METRICS, *VERSIONS)
+
+_WHOLE = ("dimension", "iterations", "burn_in", "seed", "n_iter")
+_TEXT = (*SOURCE, "method", "fold", *OUTCOME, *VERSIONS)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A metric over the random starts of one set of parameters."""
+
+    mean: float
+    least: float
+    most: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Parameters that were selected, and on which fold."""
+
+    method: str
+    dimension: int
+    parameter: float | None
+    fold: str
+
+
+def key_of(row: Row) -> Key:
+    """What tells rows apart: where the numbers came from and what was run."""
+    return tuple(row[name] for name in (*SOURCE, *CELL))
+
+
+def write_results(rows: Sequence[Row], path: Path) -> None:
+    """Write the table, whole or not at all."""
+    with replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS, restval="", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({n: "" if v is None else v for n, v in row.items()} for row in rows)
+
+
+def read_results(path: Path) -> list[Row]:
+    """Read a table; no file is no rows.
+
+    Raises
+    ------
+    ValueError
+        The file is another table, or damaged.
+    """
+    if not path.exists():
+        return []
+    try:
+        with open(path, newline="", encoding="utf-8") as file:
+            names, *lines = list(csv.reader(file)) or [[]]
+        if tuple(names) != COLUMNS:
+            raise ValueError("its columns are not those of this version")
+        return [
+            {name: _value(name, text) for name, text in zip(COLUMNS, line, strict=True)}
+            for line in lines
+        ]
+    except (csv.Error, KeyError, ValueError) as error:
+        raise ValueError(
+            f"{path} is not a table of results, or damaged: {error}. Move it away to begin anew, "
+            "or choose another folder."
+        ) from error
+
+
+def where(rows: Iterable[Row], **conditions: Any) -> list[Row]:
+    """Rows that are done and have these values; a tuple means any of them."""
+    return [
+        row
+        for row in rows
+        if row["status"] == "done"
+        and all(
+            row[name] in wanted if isinstance(wanted, tuple) else row[name] == wanted
+            for name, wanted in conditions.items()
+        )
+    ]
+
+
+def guarded(rows: Iterable[Row], **conditions: Any) -> list[Row]:
+    """As ``where``, without the cells that learn T's shape unguarded."""
+    return [row for row in where(rows, **conditions) if row["term_shape"] != "free"]
+
+
+def values(rows: Iterable[Row], name: str) -> list[float]:
+    """A column, without the rows that it does not apply to."""
+    return [float(row[name]) for row in rows if row[name] is not None]
+
+
+def summarise(rows: Iterable[Row], name: str) -> Summary:
+    """Mean, least and most of a metric; NaN where there is none."""
+    found = values(rows, name)
+    if not found:
+        return Summary(nan, nan, nan, 0)
+    return Summary(float(np.mean(found)), min(found), max(found), len(found))
+
+
+def distinct(rows: Iterable[Row], name: str) -> list[Any]:
+    """The values of a column, in order."""
+    return sorted({row[name] for row in rows if row[name] is not None})
+
+
+def rows_of(rows: Iterable[Row], choice: Choice, fold: str = "test") -> list[Row]:
+    """Rows of a choice, by default those of the test split, wherever it was made."""
+    return guarded(
+        rows,
+        method=choice.method,
+        fold=fold,
+        dimension=choice.dimension,
+        parameter=choice.parameter,
+    )
+
+
+def peak(rows: Iterable[Row], method: str, metric: str = "micro", **conditions: Any) -> Row | None:
+    """The best single run on the test split, which is how the paper chose its parameters."""
+    found = [
+        row
+        for row in guarded(rows, method=method, fold="test", **conditions)
+        if row[metric] is not None
+    ]
+    return max(found, key=lambda row: row[metric], default=None)
+
+
+def choose_peak(rows: Sequence[Row], method: str, **conditions: Any) -> Choice | None:
+    """Parameters of the best single run on the test split."""
+    best = peak(rows, method, **conditions)
+    return None if best is None else Choice(method, best["dimension"], best["parameter"], "test")
+
+
+def choose_validated(rows: Sequence[Row], method: str, **conditions: Any) -> Choice | None:
+    """Parameters of the best mean on held-out training documents; the test split has no say."""
+    held = guarded(rows, method=method, fold="validation", **conditions)
+    sets = {(row["dimension"], row["parameter"]) for row in held}
+    choices = [Choice(method, *parameters, "validation") for parameters in sets]
+    if not choices:
+        return None
+    # the smaller dimension and parameter where two are equally good
+    choices.sort(key=lambda choice: (choice.dimension, choice.parameter or 0.0))
+    return max(choices, key=lambda c: summarise(rows_of(held, c, "validation"), "micro").mean)
+
+
+def rank_correlation(rows: Iterable[Row], one: str, other: str) -> float:
+    """Spearman's rank correlation of two metrics; NaN where there are too few rows."""
+    pairs = [(row[one], row[other]) for row in rows if None not in (row[one], row[other])]
+    if len(pairs) < 3 or any(len(set(column)) < 2 for column in zip(*pairs, strict=True)):
+        return nan
+    return float(spearmanr(np.array(pairs)).statistic)
+
+
+def _value(name: str, text: str) -> Any:
+    if text == "":
+        return "" if name in OUTCOME else None
+    if name in _TEXT:
+        return text
+    if name == "heads":
+        return {"True": True, "False": False}[text]
+    if name in _WHOLE:
+        return int(text)
+    return text if name == "term_shape" and text == "free" else float(text)

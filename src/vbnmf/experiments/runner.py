@@ -1,0 +1,177 @@
+"""Run cells side by side, into a table that survives a stop: what is done is not done again.
+
+Cells run in processes of their own, each with its share of the cores, so that the kernels' threads
+do not crowd each other out. The table is written every few seconds, whole, by this process alone.
+"""
+
+import hashlib
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from joblib import Parallel, delayed, parallel_config
+
+from vbnmf.estimators.info import versions
+from vbnmf.estimators.validation import count_threads
+from vbnmf.experiments.cells import Cell
+from vbnmf.experiments.corpus import Matrices, read_matrices
+from vbnmf.experiments.measure import ImpossibleError, Metrics, measure
+from vbnmf.experiments.results import (
+    METRICS,
+    VERSIONS,
+    Key,
+    Row,
+    key_of,
+    read_results,
+    write_results,
+)
+
+Outcome = tuple[str, str, Metrics]  # status, reason, metrics
+
+_SECONDS_BETWEEN_WRITES = 5.0
+
+
+@dataclass(frozen=True)
+class Source:
+    """What cells are run on: the kind of copy, and a file of matrices for each fold."""
+
+    kind: str
+    files: dict[str, Path]
+
+    def data(self, fold: str) -> str:
+        """A short hash of a fold's matrices, which tells one preparation from another."""
+        return _hash(self.files[fold])
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How far a run is; costs are in the units of ``Cell.cost``."""
+
+    done: int
+    total: int
+    cost_done: float
+    cost_total: float
+    failed: int
+    seconds: float
+
+    @property
+    def seconds_left(self) -> float:
+        """A guess by the costs; infinite before anything is done."""
+        if self.cost_done == 0:
+            return float("inf")
+        return self.seconds * (self.cost_total - self.cost_done) / self.cost_done
+
+
+def run(
+    cells: Sequence[Cell],
+    source: Source,
+    table: Path,
+    *,
+    jobs: int | None = None,
+    tell: Callable[[Tally], None] = lambda tally: None,
+) -> list[Row]:
+    """Run the cells that the table does not have yet.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+    source : Source
+    table : Path
+        The CSV file; rows of other cells and sources in it are kept.
+    jobs : int, optional
+        Cells at a time; all cores by default.
+    tell : callable
+        Given a ``Tally`` after each cell.
+
+    Returns
+    -------
+    list of rows
+        Those of the cells asked for, in their order. A failed cell is tried again next time, an
+        impossible one is not.
+    """
+    jobs = count_threads(jobs)
+    threads = max(1, count_threads(None) // jobs)
+    rows = {key_of(row): row for row in read_results(table)}
+    wanted = {key_of(_row(cell, source)): cell for cell in cells}
+    open_ = [
+        (key, cell)
+        for key, cell in wanted.items()
+        if key not in rows or rows[key]["status"] == "failed"
+    ]
+    facts = {name: value for name, value in versions().items() if name in VERSIONS}
+    begin = last = time.monotonic()
+    cost = [0.0, sum(cell.cost for _, cell in open_)]
+    failed = 0
+    try:
+        for done, (key, outcome) in enumerate(_outcomes(open_, source, jobs, threads), 1):
+            rows[key] = _row(wanted[key], source, outcome) | facts
+            failed += outcome[0] == "failed"
+            cost[0] += wanted[key].cost
+            now = time.monotonic()
+            if now - last > _SECONDS_BETWEEN_WRITES:
+                last = now
+                write_results(list(rows.values()), table)
+            tell(Tally(done, len(open_), cost[0], cost[1], failed, now - begin))
+    finally:
+        if open_:
+            order = {key: place for place, key in enumerate(wanted)}
+            ordered = sorted(rows.values(), key=lambda row: order.get(key_of(row), len(order)))
+            write_results(ordered, table)
+    return [rows[key] for key in wanted]
+
+
+def _outcomes(
+    cells: Sequence[tuple[Key, Cell]], source: Source, jobs: int, threads: int
+) -> Iterator[tuple[Key, Outcome]]:
+    """Outcomes as they come in."""
+    here = os.getpid()
+    tasks = (
+        delayed(_attempt)(key, cell, source.files[cell.fold], threads, here) for key, cell in cells
+    )
+    n_jobs = min(jobs, max(1, len(cells)))
+    with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=threads):
+        yield from Parallel(return_as="generator_unordered", batch_size=1)(tasks)
+
+
+def _attempt(key: Key, cell: Cell, file: Path, threads: int, gatherer: int) -> tuple[Key, Outcome]:
+    """Run one cell, as a rule in a worker, and tell what became of it."""
+    if os.getpid() != gatherer:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that gathers
+    try:
+        return key, ("done", "", measure(cell, _matrices(file, _hash(file)), threads))
+    except ImpossibleError as error:
+        return key, ("impossible", str(error), {})
+    except Exception as error:  # a cell must not take the others with it
+        return key, ("failed", f"{type(error).__name__}: {error}".replace("\n", " "), {})
+
+
+def _row(cell: Cell, source: Source, outcome: Outcome = ("", "", {})) -> Row:
+    status, reason, metrics = outcome
+    return {
+        "source": source.kind,
+        "data": source.data(cell.fold),
+        **cell.as_row(),
+        "status": status,
+        "reason": reason,
+        **dict.fromkeys(METRICS),
+        **metrics,
+    }
+
+
+@lru_cache(maxsize=4)
+def _matrices(file: Path, _: str) -> Matrices:
+    return read_matrices(file)
+
+
+def _hash(file: Path) -> str:
+    stat = file.stat()
+    return _hash_of(file, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=16)
+def _hash_of(file: Path, *_: int) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:12]

@@ -1,0 +1,159 @@
+"""The specification of the experiments as records, read from a TOML file such as ``paper.toml``."""
+
+import tomllib
+from dataclasses import dataclass, fields, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+METHODS = ("pca", "unsupervised", "supervised")
+
+
+@dataclass(frozen=True)
+class Words:
+    """Which words of a copy of the corpus are terms; ``min_df`` counts training documents."""
+
+    stop_words: str | None = None
+    stem: str | None = None
+    min_df: int = 1
+
+
+@dataclass(frozen=True)
+class CorpusChoice:
+    """Which corpus, and how it becomes a matrix."""
+
+    name: str
+    terms: int  # kept
+    documents: str  # "corpus" or "train": what N and n of (3) count
+    validation: float  # part of the training documents that is held out
+
+    def __post_init__(self) -> None:
+        if self.documents not in ("corpus", "train"):
+            raise ValueError(f"documents must be 'corpus' or 'train'; got {self.documents!r}")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells of one method: every dimension with every parameter."""
+
+    dimension: tuple[int, ...]
+    parameter: tuple[float, ...] = ()
+    term_shape: float = 1.0
+    iterations: int = 0
+    burn_in: int = 10
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """Random starts of a cell: on the test split, on validation, and with further classifiers."""
+
+    test: int
+    validation: int
+    heads: int
+
+
+@dataclass(frozen=True)
+class Free:
+    """Cells that learn T's shape unguarded."""
+
+    dimension: tuple[int, ...]
+    seeds: int
+
+
+@dataclass(frozen=True)
+class FigureChoices:
+    """What the figures show of the grid."""
+
+    map_dimension: int
+    hull_dimensions: tuple[int, ...]
+    zoom: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Specification:
+    """All that is to be run, and what the paper reports of it."""
+
+    corpus: CorpusChoice
+    words: dict[str, Words]
+    seeds: Seeds
+    pca: Grid
+    unsupervised: Grid
+    supervised: Grid
+    free: Free
+    figures: FigureChoices
+    reported: dict[str, dict[str, Any]]
+
+    def grid(self, method: str) -> Grid:
+        """The grid of a method, by name."""
+        grid = getattr(self, method)
+        assert isinstance(grid, Grid)
+        return grid
+
+
+def read_specification(
+    path: Path | None = None, *, quick: bool = False, seeds: int | None = None
+) -> Specification:
+    """Read a specification.
+
+    Parameters
+    ----------
+    path : Path, optional
+        A TOML file; the paper's own if left out.
+    quick : bool
+        Put the file's ``[quick]`` in place of what it names.
+    seeds : int, optional
+        Random starts of each cell; where the file asks for fewer, those stay.
+    """
+    source = files(__package__).joinpath("paper.toml") if path is None else path
+    try:
+        values = tomllib.loads(source.read_text(encoding="utf-8"))
+        smaller = values.pop("quick", {})
+        specification = _records(_merged(values, smaller) if quick else values)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{source}: not a specification of the experiments: {error!r}. Begin with a copy of "
+            "paper.toml, which comes with vbnmf.experiments."
+        ) from error
+    return specification if seeds is None else _with_seeds(specification, seeds)
+
+
+def _merged(values: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """Values with those of ``over`` put in, table by table."""
+    merged = dict(values)
+    for key, value in over.items():
+        old = merged.get(key)
+        both = isinstance(value, dict) and isinstance(old, dict)
+        merged[key] = _merged(old, value) if both else value  # type: ignore[arg-type]
+    return merged
+
+
+def _records(values: dict[str, Any]) -> Specification:
+    if unknown := set(values) - {field.name for field in fields(Specification)}:
+        raise ValueError(f"there is no table called {', '.join(sorted(unknown))}")
+    return Specification(
+        corpus=CorpusChoice(**values["corpus"]),
+        words={name: Words(**table) for name, table in values["words"].items()},
+        seeds=Seeds(**values["seeds"]),
+        **{method: Grid(**_frozen(values[method])) for method in METHODS},
+        free=Free(**_frozen(values["free"])),
+        figures=FigureChoices(**_frozen(values["figures"])),
+        reported=values["reported"],
+    )
+
+
+def _frozen(table: dict[str, Any]) -> dict[str, Any]:
+    for key in {"dimension", "parameter", "hull_dimensions", "zoom"} & set(table):
+        if not isinstance(table[key], list):
+            raise ValueError(f"{key} must be a list; got {table[key]!r}")
+    return {key: tuple(v) if isinstance(v, list) else v for key, v in table.items()}
+
+
+def _with_seeds(specification: Specification, seeds: int) -> Specification:
+    if seeds < 1:
+        raise ValueError(f"the number of seeds must be at least 1; got {seeds}.")
+    planned = specification.seeds
+    return replace(
+        specification,
+        seeds=Seeds(seeds, min(planned.validation, seeds), min(planned.heads, seeds)),
+        free=replace(specification.free, seeds=min(specification.free.seeds, seeds)),
+    )

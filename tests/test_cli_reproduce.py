@@ -1,0 +1,133 @@
+"""`vbnmf reproduce` end to end, on a tiny grid of the offline corpus."""
+
+import csv
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from cliruns import command, ok, run
+
+from vbnmf.experiments.cells import list_cells
+from vbnmf.experiments.results import METRICS, read_results
+from vbnmf.experiments.specification import read_specification
+
+SPEC = Path(__file__).with_name("tiny.toml")
+FIGURES = ["fig1", "fig2", "fig3a", "fig3b", "fig4", "fig5", "fig6", "fig7a", "fig7b"]
+VARYING = {"seconds", "seconds_fit"}
+
+
+def table(folder):
+    """The table without what varies from run to run."""
+    rows = read_results(folder / "results.csv")
+    return [{name: value for name, value in row.items() if name not in VARYING} for row in rows]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reproduce") / "out"
+    return folder, ok("reproduce", "--spec", SPEC, "--out", folder)
+
+
+def test_everything_is_drawn_and_written(whole):
+    folder, said = whole
+    names = {f"{key}.{kind}" for key in FIGURES for kind in ("png", "svg")}
+    assert {path.name for path in (folder / "figures").iterdir()} == names
+    assert all((folder / "figures" / name).stat().st_size > 1000 for name in names)
+    page = (folder / "reproduction.html").read_text(encoding="utf-8")
+    text = (folder / "reproduction.md").read_text(encoding="utf-8")
+    for shown in ("Table 1", "inter-label sparsity", "linear SVM", f"--spec {SPEC}"):
+        assert shown in page
+        assert shown in text
+    assert {path.name for path in folder.iterdir()} == {
+        "data", "figures", "maps.json", "reproduction.html", "reproduction.md", "results.csv",
+    }  # fmt: skip
+    assert len(re.findall(r"^(?:not )?(?:confirmed|measured): ", said.out, re.MULTILINE)) == 8
+    assert "PCA-10 and k-NN read 0." in said.err
+
+
+def test_the_table_has_a_row_for_each_cell(whole):
+    folder, said = whole
+    rows = read_results(folder / "results.csv")
+    assert len(rows) == len(list_cells(read_specification(SPEC)))
+    done = [row for row in rows if row["status"] == "done"]
+    impossible = [row for row in rows if row["status"] == "impossible"]
+    assert len(done) + len(impossible) == len(rows)
+    assert {row["dimension"] for row in impossible} == {100000}
+    assert "1 run impossible: 100000 principal components" in said.err
+    for row in done:
+        assert row["micro"] is None or 1 / 24 < row["micro"] <= 1
+        if row["method"] == "supervised":
+            assert None not in [row[name] for name in METRICS[:4] + METRICS[8:]]
+
+
+def test_the_same_command_runs_nothing_again(whole):
+    folder, _ = whole
+    before = (folder / "results.csv").read_bytes()
+    again = ok("reproduce", "--spec", SPEC, "--out", folder, "--only", "fig3,table1")
+    assert (folder / "results.csv").read_bytes() == before
+    page = (folder / "reproduction.md").read_text(encoding="utf-8")
+    assert "fig3b.png" in page
+    assert "fig1.png" not in page
+    assert "--only fig3,table1" in page
+    assert again.out == ""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_a_stopped_run_goes_on_to_the_same_table(whole, tmp_path):
+    folder = tmp_path / "out"
+    args = ("reproduce", "--spec", SPEC, "--out", folder)
+    stopped = subprocess.Popen(  # noqa: S603
+        command(*args), stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        while not (folder / "results.csv").exists():  # written first by the calibration
+            assert stopped.poll() is None
+            time.sleep(0.05)
+        time.sleep(1.5)
+        stopped.send_signal(signal.SIGINT)
+        _, said = stopped.communicate(timeout=60)
+    finally:
+        stopped.kill()
+    assert stopped.returncode == 130, said
+    assert "the same command goes on" in said
+    assert "Traceback" not in said
+    assert not list(folder.rglob("*.tmp*"))
+    n_before = len(read_results(folder / "results.csv"))
+    assert n_before < len(table(whole[0]))
+    ok(*args, "--quiet")
+    with open(folder / "results.csv", encoding="utf-8") as file:
+        assert len(list(csv.reader(file))) == len(table(whole[0])) + 1
+    assert sorted(table(folder), key=str) == sorted(table(whole[0]), key=str)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--only", "fig8"), "no item is called 'fig8'; there are fig1"),
+        (("--seeds", "0"), "--seeds"),
+        (("--spec", SPEC, "--source", "nowhere"), "nowhere: no such file"),
+    ],
+)
+def test_bad_options_are_refused(tmp_path, args, message):
+    refused = run("reproduce", "--out", tmp_path / "out", *args)
+    assert refused.code == 2
+    assert message in refused.err
+    assert not (tmp_path / "out" / "results.csv").exists()
+
+
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / "out").write_text("mine")
+    refused = run("reproduce", "--out", tmp_path / "out")
+    assert (refused.code, (tmp_path / "out").read_text()) == (2, "mine")
+    assert "--out takes a folder" in refused.err
+
+
+def test_a_bad_specification_is_refused(tmp_path):
+    (tmp_path / "bad.toml").write_text("[corpus]\nname = 3")
+    refused = run("reproduce", "--spec", tmp_path / "bad.toml", "--out", tmp_path / "out")
+    assert refused.code == 2
+    assert "bad.toml: not a specification" in refused.err
