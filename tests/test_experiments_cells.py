@@ -206,10 +206,10 @@ def test_a_cell_has_what_its_method_needs():
     assert Cell("pca", "validation", 5) in cells
     assert Cell("svm", "test", SMALL.corpus.terms) in cells
     assert Cell("svm", "test", 0) in cells
-    assert Cell("supervised", "test", 8, 10.0, 0.5, 30, 10, 0, heads=True) in cells
-    assert Cell("supervised", "test", 8, 10.0, 0.5, 30, 10, 1) in cells
-    assert Cell("unsupervised", "validation", 4, 0.5, 1.0, 50, 10, 0) in cells
-    assert Cell("unsupervised", "test", 6, 0.5, "free", 50, 10, 1) in cells
+    assert Cell("supervised", "test", 8, 10.0, 0.5, 30, 10, "drawn", 0, heads=True) in cells
+    assert Cell("supervised", "test", 8, 10.0, 0.5, 30, 10, "drawn", 1) in cells
+    assert Cell("unsupervised", "validation", 4, 0.5, 1.0, 50, 10, "drawn", 0) in cells
+    assert Cell("unsupervised", "test", 6, 0.5, "free", 50, 10, "drawn", 1) in cells
 
 
 def test_a_stopped_run_has_a_bit_of_everything():
@@ -275,5 +275,5 @@ def test_more_work_costs_more():
 
 
 def test_a_row_has_the_cells_columns():
-    cell = Cell("supervised", "test", 8, 10.0, 0.5, 30, 10, 0, heads=True)
+    cell = Cell("supervised", "test", 8, 10.0, 0.5, 30, 10, "drawn", 0, heads=True)
     assert Cell(**cell.as_row()) == cell

@@ -34,7 +34,7 @@ class Cell:
     parameter : shape of the coefficients (unsupervised) or a^λ (supervised).
     term_shape : number, or "free" where it is learned unguarded.
     iterations, burn_in : of vbNMF.
-    seed : of the random start.
+    start, seed : where vbNMF begins: "drawn" as in ``starts``, or "random", the estimators' own.
     heads : whether logistic regression and a linear SVM are trained on the coefficients too.
     """
 
@@ -45,6 +45,7 @@ class Cell:
     term_shape: float | str | None = None
     iterations: int | None = None
     burn_in: int | None = None
+    start: str | None = None
     seed: int | None = None
     heads: bool = False
 
@@ -101,7 +102,7 @@ def _factorised(specification: Specification, method: str) -> Iterator[Cell]:
                 for parameter in grid.parameter:
                     yield Cell(
                         method, fold, dimension, parameter, grid.term_shape, grid.iterations,
-                        grid.burn_in, seed, heads=fold == "test" and seed < seeds.heads,
+                        grid.burn_in, grid.start, seed, heads=fold == "test" and seed < seeds.heads,
                     )  # fmt: skip
 
 
@@ -113,5 +114,5 @@ def _free(specification: Specification) -> Iterator[Cell]:
                 for seed in range(specification.free.seeds):
                     yield Cell(
                         method, "test", dimension, parameter, "free", grid.iterations,
-                        grid.burn_in, seed,
+                        grid.burn_in, grid.start, seed,
                     )  # fmt: skip

@@ -32,7 +32,6 @@ from vbnmf.experiments.starts import drawn_components
 
 Metrics = dict[str, float]
 
-START_SHAPE = 1.0  # of the random draws of T; those of V have the shape of its prior
 MAP_TERMS = 5  # that a component of a label map is named by, as in the paper
 
 
@@ -134,13 +133,17 @@ def _fitted(cell: Cell, matrices: Matrices, threads: int) -> tuple[BaseVBNMF, Ar
     """Model, coefficients of training, and what can be said from them."""
     supervised = cell.method == "supervised"
     a_v = 1.0 if supervised else cell.parameter or 1.0
+    start: Array | str = "random"
+    if cell.start == "drawn":
+        start = drawn_components(matrices.X, cell.dimension, a_v, cell.seed or 0)
     common: dict[str, Any] = {
         "n_components": cell.dimension,
         "term_shape": cell.term_shape,
-        "init": drawn_components(matrices.X, cell.dimension, START_SHAPE, a_v, cell.seed or 0),
+        "init": start,
         "max_iter": cell.iterations,
         "tol": 0,
         "burn_in": cell.burn_in,
+        "random_state": cell.seed,
         "n_jobs": threads,
     }
     model: BaseVBNMF

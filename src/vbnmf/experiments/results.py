@@ -32,7 +32,7 @@ VERSIONS = ("vbnmf", "kernel", "python", "numpy", "scipy", "scikit-learn")
 COLUMNS = (*SOURCE, *CELL, *OUTCOME, *METRICS, *VERSIONS)
 
 _WHOLE = ("dimension", "iterations", "burn_in", "seed", "n_iter")
-_TEXT = (*SOURCE, "method", "fold", *OUTCOME, *VERSIONS)
+_TEXT = (*SOURCE, "method", "fold", "start", *OUTCOME, *VERSIONS)
 
 
 @dataclass(frozen=True)

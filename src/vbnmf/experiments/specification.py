@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 METHODS = ("pca", "unsupervised", "supervised")
+STARTS = ("drawn", "random")
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,11 @@ class Grid:
     term_shape: float = 1.0
     iterations: int = 0
     burn_in: int = 10
+    start: str = "drawn"  # see ``starts``
+
+    def __post_init__(self) -> None:
+        if self.start not in STARTS:
+            raise ValueError(f"start must be one of {', '.join(STARTS)}; got {self.start!r}")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 The paper says only that its starts are random; its algorithm extends Cemgil's, which begins with
 
-    t_wk ~ Gamma(a_t, ·),   v_dk ~ Gamma(a_v, ·)
+    t_wk ~ Gamma(1, ·),   v_dk ~ Gamma(a_v, ·)
 
 The estimators begin with components alone, so that the first update of S and T is made here:
 
@@ -18,7 +18,7 @@ _CELLS_AT_ONCE = 1 << 14  # non-zeros whose K parts are held at a time
 _TINY = 1e-12  # draws of small shapes may be zero
 
 
-def drawn_components(X: sparse.csr_matrix, K: int, a_t: float, a_v: float, seed: int) -> Array:
+def drawn_components(X: sparse.csr_matrix, K: int, a_v: float, seed: int) -> Array:
     """Components, (K, n_terms), after one update of randomly drawn factors.
 
     Parameters
@@ -26,13 +26,13 @@ def drawn_components(X: sparse.csr_matrix, K: int, a_t: float, a_v: float, seed:
     X : csr_matrix of shape (n_docs, n_terms)
     K : int
         Number of components.
-    a_t, a_v : float
-        Shapes of the draws.
+    a_v : float
+        Shape of the draws of V, that of its prior.
     seed : int
     """
     rng = np.random.default_rng(seed)
     n_docs, n_terms = X.shape
-    T = rng.standard_gamma(a_t, (n_terms, K)) + _TINY
+    T = rng.standard_gamma(1.0, (n_terms, K)) + _TINY
     V = rng.standard_gamma(a_v, (n_docs, K)) + _TINY
     sums = np.zeros((n_terms, K))
     by_term = X.tocsc()

@@ -144,7 +144,7 @@ def _shifts(figure: Lines) -> list[float]:
         return [0.0] * n
     nearest = min(b - a for a, b in pairwise(places))
     gap = nearest / (places[-1] - places[0]) * 72 * (COLUMN - 0.7)  # in points
-    step = min(2.0, 0.6 * gap / n)
+    step = min(1.2, 0.5 * gap / n)
     return [step * (i - (n - 1) / 2) for i in range(n)]
 
 
