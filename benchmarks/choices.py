@@ -1,7 +1,7 @@
 """Measure what the paper leaves open in its experiments: words, start, iterations, T's shape.
 
-For each copy of 20 Newsgroups that is given, the cells of the paper's Table 1 (PCA-200, unsupervised
-K = 40, supervised K = 100) are run as src/vbnmf/experiments/paper.toml says, and then with one choice
+For each copy of 20 Newsgroups that is given, the cells of Table 1 (PCA-200, unsupervised
+K = 40, supervised K = 100) are run as paper.toml says, and then with one choice
 changed at a time. Scores are on the test split, as in the paper: this says how far its numbers
 depend on what it does not state, and chooses no default of the library.
 """

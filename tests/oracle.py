@@ -55,12 +55,14 @@ class Oracle:
     Attributes
     ----------
     X : (D, W) data.
-    Delta : (D, L) one-hot labels, Δ of Table A1 transposed to our orientation; L = 0: unsupervised.
+    Delta : (D, L) labels, Δ of Table A1 transposed to our orientation; L = 0: unsupervised. Rows
+        sum to one: one-hot, equal parts of several labels, or q(z_d) where the label is unknown.
     a_t, b_t, a_v, b_v, a_lam, b_lam : tied hyperparameters; with labels a_v is 1 and b_v is unused.
     alpha_t, beta_t : (W, K) shape and scale of q(t).
     alpha_v, beta_v : (D, K) shape and scale of q(v).
     alpha_lam, beta_lam : (L, K) shape and scale of q(λ).
     P : (D, W, K) multinomial probabilities of q(s_dw:), each cell summing to one over k.
+    unknown : (D,) whether z_d is unknown, and p_z : (L,) its prior; None: all labels are known.
     """
 
     X: Array
@@ -78,6 +80,8 @@ class Oracle:
     alpha_lam: Array
     beta_lam: Array
     P: Array
+    unknown: Array | None = None
+    p_z: Array | None = None
 
     @property
     def supervised(self) -> bool:
@@ -143,8 +147,8 @@ def one_hot(y: ArrayLike | None, n_docs: int) -> Array:
         return np.zeros((n_docs, 0))
     y = np.asarray(y)
     Delta = np.eye(int(y.max()) + 1)[y.astype(int)] if y.ndim == 1 else y.astype(np.float64)
-    if Delta.shape[0] != n_docs or np.any(Delta.sum(1) != 1) or np.any(Delta.max(1) != 1):
-        raise ValueError("labels must give every document exactly one label")
+    if Delta.shape[0] != n_docs or not np.allclose(Delta.sum(1), 1):
+        raise ValueError("labels must give every document weights that sum to one")
     return np.asarray(Delta, dtype=np.float64)
 
 
@@ -198,6 +202,16 @@ def update_lam(o: Oracle) -> Oracle:
 def update_v(o: Oracle) -> Oracle:
     """q(v_dk) = G(a_v + Σ_w⟨s⟩, 1 / (⟨λ_{z_d k}⟩ + Σ_w⟨t_wk⟩)); a_v = 1 with labels."""
     return replace(o, alpha_v=o.a_v + o.Sigma_v, beta_v=1 / (o.rate_v + o.E_t.sum(axis=0)))
+
+
+def update_z(o: Oracle, heat: float = 1.0) -> Oracle:
+    """q(z_d = l) ∝ p(l) exp Σ_k ⟨ln p(v_dk | λ_lk)⟩ where z_d is unknown; heat < 1 flattens it."""
+    assert o.unknown is not None
+    Delta = o.Delta.copy()
+    for d in np.flatnonzero(o.unknown):
+        score = np.log(o.p_z) + (o.a_v * o.logL_lam - o.E_lam * o.E_v[d]).sum(axis=1)
+        Delta[d] = softmax(heat * score)
+    return replace(o, Delta=Delta)
 
 
 def iterate(
@@ -300,7 +314,15 @@ def bound(o: Oracle) -> float:
     label = (o.a_lam - 1) * o.logL_lam - o.E_lam / o.b_lam
     label = label - o.a_lam * math.log(o.b_lam) - gammaln(o.a_lam)
     label = label + gamma_entropy(o.alpha_lam, o.beta_lam)
-    return float(data + term.sum() + coef.sum() + label.sum())
+    return float(data + term.sum() + coef.sum() + label.sum() + _unknown_labels(o))
+
+
+def _unknown_labels(o: Oracle) -> float:
+    """⟨ln p(z)⟩ + H(q(z)) of the documents whose label is unknown."""
+    if o.unknown is None:
+        return 0.0
+    q = o.Delta[o.unknown]
+    return float(np.sum(q * np.log(o.p_z)) + np.sum(entr(q)))
 
 
 def full_bound(o: Oracle) -> float:

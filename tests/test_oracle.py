@@ -195,7 +195,7 @@ def test_codes_and_one_hot_labels_are_the_same() -> None:
     one = run(oracle.random_start(data(), codes, 3, 0), 3)
     two = run(oracle.random_start(data(), hot, 3, 0), 3)
     np.testing.assert_array_equal(one.E_v, two.E_v)
-    with pytest.raises(ValueError, match="exactly one label"):
+    with pytest.raises(ValueError, match="sum to one"):
         oracle.one_hot(np.ones((6, 2)), 6)
 
 

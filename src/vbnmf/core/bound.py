@@ -2,18 +2,20 @@
 
       Σ_{x>0} [ x ln Σ_k L_t L_v − ln Γ(x+1) ]  −  Σ_k (Σ_w E_t)(Σ_d E_v)
     + Σ_wk [ (a_t−1)⟨ln t⟩ − E_t/b_t − a_t ln b_t − ln Γ(a_t) + H(q(t)) ]
-    + Σ_dk [ (a_v−1)⟨ln v⟩ + a_v ⟨ln λ_{z_d k}⟩ − E_λ E_v − ln Γ(a_v) + H(q(v)) ]
+    + Σ_dk [ (a_v−1)⟨ln v⟩ + Σ_l δ_dl (a_v ⟨ln λ_lk⟩ − E_λ E_v) − ln Γ(a_v) + H(q(v)) ]
     + Σ_lk [ (a_λ−1)⟨ln λ⟩ − E_λ/b_λ − a_λ ln b_λ − ln Γ(a_λ) + H(q(λ)) ]
+    + Σ_dl [ δ_dl (ln p(l) − ln δ_dl) ]                                     where z_d is unknown
 
-Without labels λ is the constant 1/b_v and the last line is absent. Every sum over documents or
-terms comes ready-made from a sweep or from the update of T; what is added here is small.
+Without labels λ is the constant 1/b_v and the last two lines are absent. Every sum over
+documents or terms comes ready-made from a sweep or from the update of T; what is added here is
+small.
 """
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import entr, gammaln
 
 from vbnmf.core import gamma
-from vbnmf.core.model import Array, Prior, Rates, State, Statistics, Terms, Totals
+from vbnmf.core.model import Array, Labels, Prior, Rates, State, Statistics, Terms, Totals
 
 
 def bound(state: State, stats: Statistics, totals: Totals) -> float:
@@ -21,8 +23,9 @@ def bound(state: State, stats: Statistics, totals: Totals) -> float:
     return float(
         data_term(state.terms, stats, totals)
         + terms_term(state.prior, state.terms)
-        + coefs_term(state.prior, state.rates, stats, totals.n_docs)
+        + coefs_term(state, stats, totals.n_docs)
         + (0.0 if state.rates is None else rates_term(state.prior, state.rates))
+        + (0.0 if state.labels is None else labels_term(state.labels))
     )
 
 
@@ -44,16 +47,18 @@ def terms_term(prior: Prior, terms: Terms) -> float:
     )
 
 
-def coefs_term(prior: Prior, rates: Rates | None, stats: Statistics, n_docs: Array) -> float:
-    """⟨ln p(V | Λ)⟩ + H(q(V))."""
+def coefs_term(state: State, stats: Statistics, n_docs: Array) -> float:
+    """⟨ln p(V | Λ, z)⟩ + H(q(V))."""
+    prior, rates, labels = state.prior, state.rates, state.labels
     n, K = n_docs.sum(), stats.scale.shape[1]
     log_scales = _dot(n_docs, np.log(stats.scale).sum(axis=1))
-    if rates is None:
+    if rates is None or labels is None:
         mean_log_rates = -n * K * np.log(prior.b_v)
         expected = float(stats.E_sums.sum()) / prior.b_v
     else:
-        mean_log_rates = _dot(n_docs, gamma.mean_log(rates.shape[:, None], rates.scale).sum(axis=1))
-        expected = float((rates.E * stats.E_sums).sum())
+        mean_logs = gamma.mean_log(rates.shape[:, None], rates.scale).sum(axis=1)
+        mean_log_rates = _dot(labels.by_label(n_docs), mean_logs)
+        expected = float((rates.E * labels.by_label(stats.E_sums)).sum())
     return float(
         (prior.a_v - 1) * (stats.psi + log_scales)
         + prior.a_v * mean_log_rates
@@ -74,6 +79,11 @@ def rates_term(prior: Prior, rates: Rates) -> float:
         - rates.scale.size * (prior.a_lam * np.log(prior.b_lam) + gammaln(prior.a_lam))
         + gamma.entropy(shape, rates.scale).sum()
     )
+
+
+def labels_term(labels: Labels) -> float:
+    """⟨ln p(z)⟩ + H(q(z)) of the documents whose label is unknown."""
+    return float((labels.latent * labels.log_prior + entr(labels.latent)).sum())
 
 
 def _dot(a: Array, b: Array) -> float:

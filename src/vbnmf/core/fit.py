@@ -1,8 +1,8 @@
 """The loop: sweep over the documents → bound → global step; no formulas, no validation.
 
-A sweep first finishes q(V) with the newest T and Λ, then forms q(S) and its sums; the global step
-then updates T, Λ and the hyperparameters. Each update sees the newest value of everything else,
-which is what makes the bound monotone.
+A sweep first finishes q(V) with the newest T, Λ and z, then forms q(S) and its sums; the global
+step then updates T, Λ, z and the hyperparameters. Each update sees the newest value of everything
+else, which is what makes the bound monotone.
 """
 
 from collections.abc import Callable
@@ -24,6 +24,17 @@ class Schedule:
     tol: float  # relative rise of the bound an iteration, below which the loop ends; 0: never
     burn_in: int  # iterations that hold the label rates equal (without labels: b_v), and hold a_t
     bound_every: int  # iterations between evaluations of the bound
+    annealing: int = 0  # iterations after burn-in in which unknown labels become definite
+
+    @property
+    def settled(self) -> int:
+        """Iterations after which nothing changes its rules, so that standing still means it."""
+        return self.burn_in + self.annealing
+
+    def heat(self, iteration: int) -> float:
+        """How definite unknown labels may be: 0 not at all, 1 as the bound says."""
+        since = iteration - self.burn_in
+        return min(1.0, since / (self.annealing + 1)) if since > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -77,7 +88,7 @@ def fit(
             history.append(lower_bound(state, stats, engine.totals))
             rise = _relative_rise(history, schedule.bound_every)
             # before the prior of the coefficients is let go, standing still means nothing
-            settled = iteration > schedule.burn_in + schedule.bound_every
+            settled = iteration > schedule.settled + schedule.bound_every
             converged = settled and rise < schedule.tol and schedule.tol > 0
         iteration += 1
         last = converged or iteration == schedule.max_iter
@@ -86,7 +97,7 @@ def fit(
             state,
             stats,
             knobs,
-            burning_in=iteration <= schedule.burn_in,
+            heat=schedule.heat(iteration),
             tally=last or _due(iteration, schedule) or knobs.a_t is None,
         )
         watch(iteration, history[-1], rise)
@@ -102,18 +113,22 @@ def global_step(
     stats: Statistics,
     knobs: Knobs,
     *,
-    burning_in: bool,
+    heat: float,
     tally: bool,
 ) -> State:
-    """T, Λ and hyperparameters from the sums of a sweep."""
+    """T, Λ, z and hyperparameters from the sums of a sweep; no ``heat`` is burn-in."""
+    burning_in = heat == 0
     terms = updates.terms(engine.kernel, state, stats, tally=tally)
     state = replace(state, terms=terms)
     prior = _learn_terms_prior(state.prior, terms, knobs, burning_in=burning_in)
     if burning_in:
         return replace(state, prior=prior)
-    if state.rates is not None:
-        rates = updates.rates(prior, engine.totals.n_docs, stats.E_sums)
-        state = replace(state, rates=rates)
+    if state.labels is not None:
+        labels = state.labels
+        rates = updates.rates(prior, labels, engine.totals.n_docs, stats.E_sums)
+        if len(labels.latent):
+            labels = updates.latent_labels(prior, labels, rates, stats.E_sums, heat)
+        state = replace(state, rates=rates, labels=labels)
     return replace(state, prior=_learn_coefs_prior(prior, state, stats, engine, knobs))
 
 
@@ -147,7 +162,7 @@ def _learn_coefs_prior(
 
 
 def _sweep(engine: Engine, state: State, *, bound: bool, update: bool = True) -> Statistics:
-    scale = updates.coefs_scale(state.prior, state.rates, state.terms.E_sums)
+    scale = updates.coefs_scale(state)
     return engine.sweep(state.terms, scale, state.prior.a_v, bound=bound, update=update)
 
 

@@ -1,8 +1,9 @@
 """The small records that the maths passes around, with their symbols.
 
 Documents are rows and components come last: ``(n_docs, K)``, ``(n_terms, K)``, ``(n_groups, K)``.
-A *group* is a set of documents that share one prior of their coefficients: a label of the
-supervised model, or all documents of the unsupervised one.
+A *group* is a set of documents that share one prior of their coefficients: those with the same
+label or set of labels, a single document whose label is unknown, or all documents of the
+unsupervised model.
 
 ==========  =============================================================================
 x_dw        weight of term w in document d, modelled as Σ_k s_dwk
@@ -10,6 +11,7 @@ s_dwk       ~ Poisson(t_wk v_dk)
 t_wk        ~ Gamma(a_t, b_t): component k's use of term w
 v_dk        ~ Gamma(a_v, 1/λ_{z_d k}), or Gamma(a_v, b_v) where there are no labels
 λ_lk        ~ Gamma(a_lam, b_lam): rate of component k in label l
+z_d         label of document d; δ_dl its weights over labels, which sum to one
 E, L        ⟨·⟩ and exp⟨ln ·⟩ under q
 Sigma_t     Σ_d ⟨s_dwk⟩, and Sigma_v = Σ_w ⟨s_dwk⟩
 ==========  =============================================================================
@@ -22,6 +24,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 Array = NDArray[Any]
 
@@ -73,12 +76,55 @@ class Rates:
 
 
 @dataclass(frozen=True)
+class Labels:
+    """Which labels the documents of each group have: δ, whose rows sum to one.
+
+    Groups with given labels come first; each document of unknown label is a group of its own
+    behind them, with q(z) as its row. A document with several labels has them in equal parts, for
+    which the bound is the paper's relaxed one (Jensen): Σ_l δ ln λ_l ≤ ln Σ_l δ λ_l.
+    """
+
+    known: sparse.csr_array  # (n_known, n_labels)
+    latent: Array  # (n_latent, n_labels): q(z)
+    log_prior: Array  # (n_labels,): ln p(z), by how frequent the labels are
+
+    @classmethod
+    def one_each(cls, n_docs: Array) -> "Labels":
+        """One label for each group, none unknown."""
+        n_labels = len(n_docs)
+        return cls.of(sparse.eye_array(n_labels, format="csr"), n_docs, n_latent=0)
+
+    @classmethod
+    def of(cls, known: sparse.csr_array, n_docs: Array, *, n_latent: int) -> "Labels":
+        """Labels of the known groups, which have ``n_docs`` documents, and unknown ones."""
+        frequency = (known.T @ n_docs[: known.shape[0]]) / n_docs[: known.shape[0]].sum()
+        return cls(known, np.repeat(frequency[None], n_latent, axis=0), np.log(frequency))
+
+    def by_group(self, values: Array) -> Array:
+        """Mean over the labels of each group: (n_labels, K) to (n_groups, K)."""
+        known = self.known @ values
+        return np.vstack([known, _product(self.latent, values)]) if len(self.latent) else known
+
+    def by_label(self, sums: Array) -> Array:
+        """Sums of the groups dealt out to their labels: (n_groups, …) to (n_labels, …)."""
+        n_known = self.known.shape[0]
+        known = self.known.T @ sums[:n_known]
+        return known + _product(self.latent.T, sums[n_known:]) if len(self.latent) else known
+
+
+def _product(a: Array, b: Array) -> Array:
+    """A product that is rounded the same way however many threads BLAS has."""
+    return np.asarray(sparse.csr_array(a) @ b)
+
+
+@dataclass(frozen=True)
 class State:
-    """All that documents share; ``rates`` is None without labels."""
+    """All that documents share; ``rates`` and ``labels`` are None without labels."""
 
     prior: Prior
     terms: Terms
     rates: Rates | None = None
+    labels: Labels | None = None
 
 
 @dataclass(frozen=True)

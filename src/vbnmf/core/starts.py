@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from vbnmf.core import hyper
-from vbnmf.core.model import Array, Kernel, Prior, Rates, State, Terms, Totals
+from vbnmf.core.model import Array, Kernel, Labels, Prior, Rates, State, Terms, Totals
 
 
 @dataclass(frozen=True)
@@ -60,16 +60,16 @@ def even_portions(K: int) -> Array:
 
 
 def label_portions(n_docs: Array, K: int) -> Array:
-    """Parts of a document's weight on each component, (n_groups, K): more on its own label's.
+    """Parts of a document's weight on each component, (n_labels, K): more on its own label's.
 
-    Components go to the labels in turn, the commonest first; with fewer components than labels,
-    labels share them.
+    ``n_docs`` is by label. Components go to the labels in turn, the commonest first; with fewer
+    components than labels, labels share them.
     """
-    n_groups = len(n_docs)
-    favoured = np.zeros((n_groups, K), dtype=bool)
-    turns = np.arange(max(n_groups, K))
+    n_labels = len(n_docs)
+    favoured = np.zeros((n_labels, K), dtype=bool)
+    turns = np.arange(max(n_labels, K))
     by_size = np.argsort(-n_docs, kind="stable")
-    favoured[by_size[turns % n_groups], turns % K] = True
+    favoured[by_size[turns % n_labels], turns % K] = True
     portions = np.where(favoured, LABEL_FAVOUR, 1.0)
     return portions / portions.sum(axis=1, keepdims=True)
 
@@ -115,10 +115,18 @@ def _deal_out(
         out[at] = parts * (weight / np.maximum(parts.sum(axis=1, keepdims=True), _TINY)) + a_t
 
 
-def state(kernel: Kernel, shapes: Array, K: int, totals: Totals, knobs: Knobs) -> State:
+def state(
+    kernel: Kernel,
+    shapes: Array,
+    K: int,
+    totals: Totals,
+    knobs: Knobs,
+    labels: Labels | None = None,
+) -> State:
     """Starting state, with all label rates equal.
 
-    ``shapes`` of q(T), (n_terms, K), are in the kernel's layout and taken over.
+    ``shapes`` of q(T), (n_terms, K), are in the kernel's layout and taken over. Without ``labels``
+    each group is a label of its own, unless ``knobs`` say that there are no labels.
     """
     n_terms = len(shapes)
     n_docs = int(totals.n_docs.sum())
@@ -133,9 +141,10 @@ def state(kernel: Kernel, shapes: Array, K: int, totals: Totals, knobs: Knobs) -
         return State(Prior(a_t, b_t, knobs.a_v, b_v), terms)
     rate = 1 / b_v
     b_lam = knobs.b_lam or hyper.scale(rate, knobs.a_lam)
-    shape = knobs.a_lam + knobs.a_v * totals.n_docs
+    labels = labels or Labels.one_each(totals.n_docs)
+    shape = knobs.a_lam + knobs.a_v * labels.by_label(totals.n_docs)
     rates = Rates(shape, np.repeat((rate / shape)[:, None], K, axis=1))
-    return State(Prior(a_t, b_t, knobs.a_v, b_v, knobs.a_lam, b_lam), terms, rates)
+    return State(Prior(a_t, b_t, knobs.a_v, b_v, knobs.a_lam, b_lam), terms, rates, labels)
 
 
 def terms_of(kernel: Kernel, shapes: Array, scale: Array, *, tally: bool = True) -> Terms:

@@ -1,16 +1,21 @@
 """The updates of q(T), q(Λ) and of the scale of q(V): one function an equation.
 
     q(t):  shape a_t + Sigma_t,      scale 1 / (1/b_t + Σ_d E_v[d,k])
-    q(v):  shape a_v + Sigma_v,      scale 1 / (E_λ[z_d,k] + Σ_w E_t[w,k])
-    q(λ):  shape a_λ + a_v N_l,      scale 1 / (1/b_λ + Σ_{d: z_d = l} E_v[d,k])
+    q(v):  shape a_v + Sigma_v,      scale 1 / (Σ_l δ_dl E_λ[l,k] + Σ_w E_t[w,k])
+    q(λ):  shape a_λ + a_v N_l,      scale 1 / (1/b_λ + Σ_d δ_dl E_v[d,k]),    N_l = Σ_d δ_dl
+    q(z):  δ_dl ∝ p(l) exp Σ_k [ a_v ⟨ln λ_lk⟩ − E_λ[l,k] E_v[d,k] ]           where z_d is unknown
 
-The paper has a_v = 1 in the supervised model. The shapes of q(t) and q(v), and the ratios they are
-made of, are the only O(nnz · K) part: ``vbnmf.kernels``.
+The paper has a_v = 1 in the supervised model, and knows all z. The shapes of q(t) and
+q(v), and the ratios they are made of, are the only O(nnz · K) part: ``vbnmf.kernels``.
 """
 
-import numpy as np
+from dataclasses import replace
 
-from vbnmf.core.model import Array, Kernel, Prior, Rates, State, Statistics, Terms
+import numpy as np
+from scipy.special import softmax
+
+from vbnmf.core import gamma
+from vbnmf.core.model import Array, Kernel, Labels, Prior, Rates, State, Statistics, Terms
 
 
 def terms_scale(prior: Prior, E_v_sums: Array) -> Array:
@@ -18,17 +23,36 @@ def terms_scale(prior: Prior, E_v_sums: Array) -> Array:
     return 1.0 / (1.0 / prior.b_t + E_v_sums)
 
 
-def coefs_scale(prior: Prior, rates: Rates | None, E_t_sums: Array) -> Array:
-    """Scale of q(v) by group and component, (n_groups, K), from Σ_w E_t, (K,)."""
-    rate = np.full((1, 1), 1.0 / prior.b_v) if rates is None else rates.E
-    return 1.0 / (rate + E_t_sums)
+def coefs_scale(state: State) -> Array:
+    """Scale of q(v) by group and component, (n_groups, K)."""
+    rate = np.full((1, 1), 1.0 / state.prior.b_v)
+    if state.rates is not None:
+        assert state.labels is not None
+        rate = state.labels.by_group(state.rates.E)
+    return 1.0 / (rate + state.terms.E_sums)
 
 
-def rates(prior: Prior, n_docs: Array, E_v_sums: Array) -> Rates:
-    """q(Λ) from the number of documents of each label and Σ_d E_v by label."""
+def rates(prior: Prior, labels: Labels, n_docs: Array, E_v_sums: Array) -> Rates:
+    """q(Λ) from the number of documents of each group and their Σ_d E_v."""
     assert prior.a_lam is not None
     assert prior.b_lam is not None
-    return Rates(prior.a_lam + prior.a_v * n_docs, 1.0 / (1.0 / prior.b_lam + E_v_sums))
+    shape = prior.a_lam + prior.a_v * labels.by_label(n_docs)
+    return Rates(shape, 1.0 / (1.0 / prior.b_lam + labels.by_label(E_v_sums)))
+
+
+def latent_labels(
+    prior: Prior, labels: Labels, rates: Rates, E_v_sums: Array, heat: float = 1.0
+) -> Labels:
+    """q(z) of the documents whose label is unknown; with ``heat`` below one it is flatter."""
+    E_v = E_v_sums[labels.known.shape[0] :]
+    return replace(labels, latent=softmax(heat * label_scores(prior.a_v, labels, rates, E_v), 1))
+
+
+def label_scores(a_v: float, labels: Labels, rates: Rates, E_v: Array) -> Array:
+    """ln p(l) + ⟨ln p(v | λ_l)⟩ but for what all labels share, (n_docs, n_labels)."""
+    mean_logs = gamma.mean_log(rates.shape[:, None], rates.scale).sum(axis=1)
+    # not a product by BLAS, which would be rounded by its number of threads
+    return labels.log_prior + a_v * mean_logs - np.einsum("dk,lk->dl", E_v, rates.E)
 
 
 def terms(kernel: Kernel, state: State, stats: Statistics, *, tally: bool) -> Terms:
