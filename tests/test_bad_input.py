@@ -190,23 +190,20 @@ def test_other_broken_formats_do_not_bring_the_process_down():
 @pytest.mark.parametrize(
     ("labels", "parts"),
     [
-        (None, ("requires y", "y is None", "Pass one label a document", "or use VBNMF")),
+        (None, ("requires y", "y is None", "Pass labels", "or use VBNMF")),
         (Y[:-1], ("same length", "12 documents in X", "11 labels in y")),
         ([], ("same length", "12 documents in X", "0 labels in y")),
-        (np.c_[Y, Y], ("one-dimensional", "one label a document", "(12, 2)")),
+        (np.c_[Y, Y], ("one-dimensional", "zeros and ones", "the value 2", "(12, 2)")),
         (np.zeros((12, 1, 1)), ("one-dimensional", "(12, 1, 1)")),
         ("a" * 12, ("one-dimensional",)),
         (5, ("one-dimensional",)),
-        ([[1], [1, 2]] * 6, ("one-dimensional", "one label a document")),
-        (["a", None] * 6, ("no label (None or NaN) for 6 of 12", "row 1", "Leave these")),
-        ([1, None] * 6, ("no label (None or NaN) for 6 of 12", "row 1")),
-        ([0.5] * 11 + [np.nan], ("no label (None or NaN) for 1 of 12", "row 11")),
-        (np.array(["a", np.nan] * 6, dtype=object), ("no label (None or NaN) for 6", "row 1")),
-        (["a"] * 11 + [float("nan")], ("no label (None or NaN) for 1 of 12", "row 11")),
+        ([None] * 12, ("no label for any of the 12 documents", "use VBNMF")),
+        ([np.nan] * 12, ("no label for any of the 12 documents", "use VBNMF")),
+        ([[]] * 12, ("no label for any of the 12 documents", "use VBNMF")),
         ([0.5] * 11 + [np.inf], ("infinite", "Labels must be finite")),
         (np.array(["a", 1] * 6, dtype=object), ("cannot be sorted", "int, str", "Use one type")),
         (["a", 1] * 6, ("cannot be sorted", "int, str", "Use one type")),
-        (np.array([np.datetime64("NaT")] * 12), ("no label", "for 12 of 12", "row 0")),
+        (np.array([np.datetime64("NaT")] * 12), ("no label for any of the 12",)),
     ],
 )
 def test_labels_that_are_none(labels, parts):
@@ -214,12 +211,29 @@ def test_labels_that_are_none(labels, parts):
     assert_refuses(parts, quick(SupervisedVBNMF).fit_transform, X, labels)
 
 
+@pytest.mark.parametrize(
+    ("labels", "counts"),
+    [
+        (["a", None] * 6, {"a": 6}),
+        ([1, None] * 6, {1: 6}),
+        ([0.5] * 11 + [np.nan], {0.5: 11}),
+        (np.array(["a", np.nan] * 6, dtype=object), {"a": 6}),
+        (["a"] * 11 + [float("nan")], {"a": 11}),
+        ([[1], [1, 2]] * 6, {1: 12, 2: 6}),
+    ],
+)
+def test_labels_that_are_missing_or_several(labels, counts):
+    fitted = quick(SupervisedVBNMF).fit(X, labels)
+    assert dict(zip(fitted.classes_, fitted.label_counts_, strict=True)) == counts
+
+
 @pytest.mark.parametrize("dtype", ["string", "Int64", "category"])
 def test_missing_labels_of_pandas(dtype):
     pd = pytest.importorskip("pandas")
-    values = [1, 2] if dtype == "Int64" else ["a", "b"]
-    labels = pd.Series([*values * 5, pd.NA, values[0]], dtype=dtype)
-    assert_refuses(("no label", "for 1 of 12", "row 10"), quick(SupervisedVBNMF).fit, X, labels)
+    a, b = [1, 2] if dtype == "Int64" else ["a", "b"]
+    labels = pd.Series([*[a, b] * 5, pd.NA, a], dtype=dtype)
+    fitted = quick(SupervisedVBNMF).fit(X, labels)
+    assert dict(zip(fitted.classes_, fitted.label_counts_, strict=True)) == {a: 6, b: 5}
 
 
 def test_labels_are_not_optional():
@@ -242,7 +256,10 @@ def parameters():
         yield "burn_in", value, f"burn_in must be an integer of at least 0; got {value!r}."
     for value in NOT_TOLERANCES:
         yield "tol", value, f"tol must be a number of at least 0; got {value!r}."
-    for name in ("term_shape", "term_scale", "coef_scale", "label_scale"):
+    for value in NOT_POSITIVE:
+        expected = 'term_shape must be a positive number, "auto", which learns it above a guard, or'
+        yield "term_shape", value, (expected, '"free"', f"got {value!r}.")
+    for name in ("term_scale", "coef_scale", "label_scale"):
         for value in NOT_POSITIVE:
             expected = f'{name} must be a positive number or "auto", which learns it; got'
             yield name, value, f"{expected} {value!r}."
@@ -368,12 +385,12 @@ def test_a_fit_that_fails_leaves_the_earlier_one(model, case):
     assert_array_equal(fitted.transform(frame), V)
 
 
-def test_labels_that_compare_but_cannot_be_sorted():
+def test_frozen_sets_are_sets_of_labels_but_cannot_be_labels_themselves():
     labels = [frozenset({1}), frozenset({2})] * 2
-    with pytest.raises(
-        ValueError, match=r"labels of these types cannot be sorted: y has frozenset"
-    ):
-        SupervisedVBNMF(2, max_iter=2).fit(np.ones((4, 3)), labels)
+    model = SupervisedVBNMF(2, max_iter=2).fit(np.ones((4, 3)), labels)
+    assert model.classes_.tolist() == [1, 2]
+    with pytest.raises(ValueError, match="cannot be sorted"):
+        SupervisedVBNMF(2, max_iter=2).fit(np.ones((4, 3)), [[label] for label in labels])
 
 
 def test_labels_that_are_tuples_are_fine():

@@ -140,8 +140,15 @@ class TestErrors:
     def test_other_lengths_and_gaps(self):
         with pytest.raises(ValueError, match="42 documents in X and 41 labels in y"):
             DocumentModel().fit(TEXTS, LABELS[1:])
-        with pytest.raises(ValueError, match="no label \\(None or NaN\\) for 1 of 42 documents"):
-            DocumentModel().fit(TEXTS, [None, *LABELS[1:]])
+        with pytest.raises(ValueError, match="takes one label a document"):
+            DocumentModel().fit(TEXTS, [[label] for label in LABELS])
+
+    def test_unknown_labels_take_part_but_do_not_vote(self):
+        labels = [None if i % 3 else label for i, label in enumerate(LABELS)]
+        model = DocumentModel(SupervisedVBNMF(6, random_state=0)).fit(TEXTS, labels)
+        assert model.estimator_.label_counts_.sum() == len(LABELS) - labels.count(None)
+        assert set(model.predict(NEW)) <= set(LABELS)
+        assert (model.predict(TEXTS) == np.array(LABELS)).mean() > 0.9
 
 
 class TestPredict:

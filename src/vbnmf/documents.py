@@ -19,6 +19,7 @@ import vbnmf
 from vbnmf import store
 from vbnmf.core.model import Array
 from vbnmf.estimators import VBNMF, SupervisedVBNMF, saving
+from vbnmf.estimators.targets import check_targets
 from vbnmf.store import ModelFileError
 from vbnmf.text import DocumentVectorizer
 
@@ -77,7 +78,8 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
         documents : iterable of str, or matrix of shape (n_docs, n_terms)
             Texts, or weights of terms.
         labels : array-like of shape (n_docs,) or None
-            One label a document; None for an unsupervised model.
+            One label a document, None or NaN where it is not known; None for all of them gives an
+            unsupervised model.
         terms : sequence of str or None
             Names of the columns, where documents are a matrix.
         """
@@ -97,6 +99,13 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
             vectorizer = clone(self.vectorizer or DocumentVectorizer())
             X = vectorizer.fit_transform(documents)
             names = vectorizer.get_feature_names_out()
+        if labels is not None:
+            targets = check_targets(estimator, labels, X.shape[0], estimator.unlabelled)
+            if targets.multilabel:
+                raise ValueError(
+                    "a DocumentModel takes one label a document, or None where it is not known; "
+                    "got several. Use SupervisedVBNMF on the matrix of a DocumentVectorizer."
+                )
         estimator.fit(X, labels)
         self.vectorizer_ = vectorizer
         self.estimator_ = estimator
@@ -104,8 +113,8 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
         self.terms_ = _names(names, X.shape[1])
         self.n_empty_ = int(is_empty(X).sum())
         if labels is not None:
-            codes = np.searchsorted(estimator.classes_, np.asarray(labels))
-            self._set_neighbours(estimator.transform(X), codes)
+            known = targets.known
+            self._set_neighbours(estimator.transform(X[known]), targets.indicators.indices)
         return self
 
     def transform(self, documents: Any) -> Array:

@@ -18,9 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core import starts
 from vbnmf.core.fit import Fit, Progress, Schedule, fit
-from vbnmf.core.model import Array, State
+from vbnmf.core.model import Array, Labels, State
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.local import LocalEngine
+from vbnmf.estimators.targets import Targets
 from vbnmf.estimators.validation import (
     MOST_ITERATIONS,
     check_count,
@@ -31,6 +32,7 @@ from vbnmf.estimators.validation import (
 )
 from vbnmf.kernels import open_kernel
 
+ANNEALING = 30  # iterations in which labels that are unknown become definite
 _REPORT_EVERY = 10  # iterations between the lines of verbose=1
 
 
@@ -117,13 +119,16 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             self.__dict__ = before
             raise
 
-    def _fit(
-        self, X: sparse.csr_array, group: Array, n_groups: int, *, coefficients: bool
-    ) -> Outcome:
+    def _fit(self, X: sparse.csr_array, targets: Targets | None, *, coefficients: bool) -> Outcome:
         """Fit to checked documents, set what both models have, and return the best start."""
+        labels = None if targets is None else targets.labels
+        group = np.zeros(X.shape[0], np.int32) if targets is None else targets.group
+        n_groups = 1 if targets is None else targets.n_groups
         K = check_count("n_components", self.n_components)
         init = check_init(self.init, self._named_starts, K, X.shape[1])
         knobs, schedule = self._knobs(), self._schedule()
+        if labels is not None and len(labels.latent):
+            schedule = replace(schedule, annealing=ANNEALING)
         n_init = check_count("n_init", self.n_init)
         if not (self.callback is None or callable(self.callback)):
             raise ValueError(f"callback must be callable or None; got {self.callback!r}.")
@@ -140,7 +145,11 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 outcome = _wind_up(
                     engine,
                     fit(
-                        engine, _start(engine, init, K, knobs, rng, X.dtype), knobs, schedule, watch
+                        engine,
+                        _start(engine, init, K, knobs, labels, rng, X.dtype),
+                        knobs,
+                        schedule,
+                        watch,
                     ),
                     K,
                     coefficients=coefficients,
@@ -211,6 +220,7 @@ def _start(
     init: Array | str,
     K: int,
     knobs: Knobs,
+    labels: Labels | None,
     rng: np.random.Generator,
     dtype: np.dtype[Any],
 ) -> State:
@@ -222,12 +232,14 @@ def _start(
     if isinstance(init, np.ndarray):
         starts.given_shapes(init, engine.totals, a_t, out)
     elif init == "label":
-        portions = starts.label_portions(engine.totals.n_docs, K)
+        assert labels is not None
+        n_docs = labels.by_label(engine.totals.n_docs)
+        portions = labels.by_group(starts.label_portions(n_docs, K))
         starts.label_shapes(rng, engine.group_term_sums(), portions, a_t, out)
     else:
         starts.random_shapes(rng, engine.totals, a_t, out)
     engine.spread(portions)
-    return starts.state(engine.kernel, shapes, K, engine.totals, knobs)
+    return starts.state(engine.kernel, shapes, K, engine.totals, knobs, labels)
 
 
 def _wind_up(engine: LocalEngine, result: Fit, K: int, *, coefficients: bool) -> Outcome:

@@ -131,6 +131,8 @@ def _storable_parameters(model: BaseVBNMF) -> dict[str, Any]:
     stored = {}
     for key, value in model.get_params(deep=False).items():
         value = value.item() if isinstance(value, np.generic) else value
+        if isinstance(value, float) and not math.isfinite(value):
+            continue  # JSON has none; unlabelled=nan is what it is without
         if value is None or isinstance(value, (bool, int, float, str)):
             stored[key] = value
     return stored
@@ -186,7 +188,7 @@ def _classes_from_json(stored: Any) -> Array:
         dtype = f"{name[0]}U{max(1, *map(len, values))}" if kind is str else name
     with np.errstate(over="ignore"):
         classes = np.array(values, dtype)
-    if classes.tolist() != values or sorted(set(values)) != values:
+    if classes.tolist() != values or len(sorted(set(values))) != len(values):
         raise ModelFileError("labels are repeated or do not fit their type: damaged file.")
     return classes
 

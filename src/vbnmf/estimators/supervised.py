@@ -9,8 +9,8 @@ from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
 from vbnmf.estimators.base import BaseVBNMF, Outcome
+from vbnmf.estimators.targets import check_targets
 from vbnmf.estimators.validation import (
-    check_labels,
     check_matrix,
     check_shape_or_scale,
     check_term_shape,
@@ -58,6 +58,9 @@ class SupervisedVBNMF(BaseVBNMF):
     transform_tol : float, default=1e-4
         A document in ``transform`` is done when an iteration moves less than this part of its
         weight from one component to another.
+    unlabelled : label, default=None
+        Value in y that stands for an unknown label, besides None and NaN: -1, say, which is
+        otherwise a label like any other.
     random_state : int, RandomState or None, default=None
         Seed of the random starts.
     n_jobs : int or None, default=None
@@ -71,11 +74,12 @@ class SupervisedVBNMF(BaseVBNMF):
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
-        The labels, sorted.
+        The labels, sorted, or in the order of the columns of an indicator matrix.
     label_counts_ : ndarray of shape (n_labels,)
-        Number of documents of each.
+        Number of documents known to have each.
     label_activations_ : ndarray of shape (n_labels, n_components)
-        Mean expected coefficient of each component over the documents of each label.
+        Mean expected coefficient of each component over the documents of each label; those with
+        several labels, or with an unknown one, count in parts.
     label_rates_ : ndarray of shape (n_labels, n_components)
         Expected rates λ; the inverse of a rate is the size of coefficients it allows for.
     label_rate_shapes_ : ndarray of shape (n_labels,)
@@ -138,6 +142,7 @@ class SupervisedVBNMF(BaseVBNMF):
         bound_every: int = 5,
         transform_max_iter: int = 100,
         transform_tol: float = 1e-4,
+        unlabelled: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -157,6 +162,7 @@ class SupervisedVBNMF(BaseVBNMF):
         self.bound_every = bound_every
         self.transform_max_iter = transform_max_iter
         self.transform_tol = transform_tol
+        self.unlabelled = unlabelled
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -169,8 +175,11 @@ class SupervisedVBNMF(BaseVBNMF):
         ----------
         X : {array-like, sparse matrix} of shape (n_docs, n_terms)
             Non-negative weights of terms: counts or TF-IDF.
-        y : array-like of shape (n_docs,)
-            One label a document: numbers, strings, or anything that can be sorted.
+        y : array-like of shape (n_docs,), lists of labels, or matrix of shape (n_docs, n_labels)
+            One label a document: numbers, strings, or anything that can be sorted. Several: a list
+            or set of labels for each document, or an indicator matrix of zeros and ones. None,
+            NaN, an empty list or a row of zeros: the label is not known, and is learned with the
+            rest.
         """
         self._learn(X, y, coefficients=False)
         return self
@@ -188,16 +197,18 @@ class SupervisedVBNMF(BaseVBNMF):
     def _learn(self, X: Any, y: Any, *, coefficients: bool) -> Outcome:
         with self._all_or_nothing():
             X = check_matrix(self, X, reset=True)
-            classes, codes = check_labels(self, y, X.shape[0])
-            outcome = self._fit(X, codes, len(classes), coefficients=coefficients)
+            targets = check_targets(self, y, X.shape[0], self.unlabelled)
+            outcome = self._fit(X, targets, coefficients=coefficients)
             result = outcome.fit
-            rates, prior = result.state.rates, result.state.prior
+            rates, prior, labels = result.state.rates, result.state.prior, result.state.labels
             assert rates is not None
+            assert labels is not None
             assert prior.a_lam is not None
             assert prior.b_lam is not None
-            self.classes_ = classes
-            self.label_counts_ = np.bincount(codes)
-            self.label_activations_ = result.stats.E_sums / self.label_counts_[:, None]
+            n_docs = labels.by_label(np.bincount(targets.group))
+            self.classes_ = targets.classes
+            self.label_counts_ = targets.indicators.sum(axis=0).astype(np.int64)
+            self.label_activations_ = labels.by_label(result.stats.E_sums) / n_docs[:, None]
             self.label_rates_ = rates.E
             self.label_rate_shapes_ = rates.shape
             self.label_rate_scales_ = rates.scale

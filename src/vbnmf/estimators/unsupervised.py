@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any, Literal, Self
 
-import numpy as np
-
 from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
@@ -156,8 +154,7 @@ class VBNMF(BaseVBNMF):
     def _learn(self, X: Any, *, coefficients: bool) -> Outcome:
         with self._all_or_nothing():
             X = check_matrix(self, X, reset=True)
-            group = np.zeros(X.shape[0], dtype=np.int32)
-            return self._fit(X, group, 1, coefficients=coefficients)
+            return self._fit(X, None, coefficients=coefficients)
 
     def _knobs(self) -> Knobs:
         a_t, least_a_t = check_term_shape(self.term_shape)

@@ -1,0 +1,284 @@
+"""Labels as users give them: one a document, several, or none known; to groups and weights.
+
+    one label a document     a vector
+    several                  an indicator matrix (documents × labels, 0 or 1), or lists of labels
+    not known                None, NaN, the value of `unlabelled`, an empty list or row of zeros
+
+Documents with the same set of labels are a group; a document of unknown label is one of its own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from vbnmf.core.model import Array, Labels
+
+_SETS = (list, set, frozenset)
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Checked labels.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_labels,)
+        The labels, sorted, or in the order of the columns of an indicator matrix.
+    group : ndarray of int32, shape (n_docs,)
+        The group of each document; those of unknown label come last.
+    labels : Labels
+        Of the groups.
+    indicators : csr_array of shape (n_docs, n_labels)
+        Which document is known to have which label.
+    multilabel : bool
+        Whether documents could have several.
+    """
+
+    classes: Array
+    group: Array
+    labels: Labels
+    indicators: sparse.csr_array
+    multilabel: bool
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return self.labels.known.shape[0] + len(self.labels.latent)
+
+    @property
+    def known(self) -> Array:
+        """Which documents have a label that is known, (n_docs,)."""
+        return np.diff(self.indicators.indptr) > 0
+
+
+def check_targets(estimator: Any, y: Any, n_docs: int, unlabelled: Any = None) -> Targets:
+    """Check labels and put the documents into groups.
+
+    Raises
+    ------
+    ValueError
+        There are other labels than documents, none at all, or some that cannot be sorted.
+    """
+    name = type(estimator).__name__
+    if y is None:
+        raise ValueError(
+            f"{name} requires y to be passed, but the target y is None. Pass labels, or use "
+            "VBNMF, which needs none."
+        )
+    if _is_indicator(y):
+        classes, indicators = _from_indicator(y)
+        multilabel = True
+    elif _is_sets(y):
+        classes, indicators = _from_sets(list(y), unlabelled)
+        multilabel = True
+    else:
+        classes, indicators = _from_vector(_as_vector(y), unlabelled)
+        multilabel = False
+    if indicators.shape[0] != n_docs:
+        raise ValueError(
+            "X and y must have the same length: found input variables with inconsistent numbers "
+            f"of samples, {n_docs} documents in X and {indicators.shape[0]} labels in y."
+        )
+    if indicators.nnz == 0:
+        raise ValueError(
+            f"y has no label for any of the {n_docs} documents. {name} needs some documents of "
+            "known label; use VBNMF where there are none."
+        )
+    return _grouped(classes, indicators, multilabel)
+
+
+def _grouped(classes: Array, indicators: sparse.csr_array, multilabel: bool) -> Targets:
+    """Put documents with the same labels into a group, and each unknown one into its own."""
+    sizes = np.diff(indicators.indptr)
+    known = np.flatnonzero(sizes)
+    if not multilabel:
+        codes = indicators.indices
+        sets = sparse.eye_array(len(classes), format="csr")
+    else:
+        keys = [tuple(indicators.indices[a:b]) for a, b in _spans(indicators.indptr, known)]
+        distinct = {key: i for i, key in enumerate(sorted(set(keys)))}
+        codes = np.array([distinct[key] for key in keys])
+        sets = _weights(list(distinct), len(classes))
+    group = np.empty(len(sizes), dtype=np.int32)
+    group[known] = codes
+    unknown = np.flatnonzero(sizes == 0)
+    group[unknown] = sets.shape[0] + np.arange(len(unknown))
+    labels = Labels.of(sets, np.bincount(codes), n_latent=len(unknown))
+    return Targets(classes, group, labels, indicators, multilabel)
+
+
+def _spans(indptr: Array, rows: Array) -> Sequence[tuple[int, int]]:
+    return list(zip(indptr[rows].tolist(), indptr[rows + 1].tolist(), strict=True))
+
+
+def _weights(sets: list[tuple[int, ...]], n_labels: int) -> sparse.csr_array:
+    """Equal parts of the labels of each set, (n_sets, n_labels)."""
+    sizes = np.array([len(labels) for labels in sets])
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    data = np.repeat(1.0 / sizes, sizes)
+    return sparse.csr_array((data, np.concatenate(sets), indptr), shape=(len(sets), n_labels))
+
+
+def _is_indicator(y: Any) -> bool:
+    """Whether y has a column for each label; a single dense column is a vector."""
+    if sparse.issparse(y):
+        return True
+    if isinstance(y, (list, tuple)):
+        # Rows of zeros and ones, all of one length: as lists of labels they would make no sense.
+        rows = [row for row in y if isinstance(row, (list, tuple))]
+        return (
+            len(rows) == len(y) > 0
+            and len({len(row) for row in rows}) == 1
+            and len(rows[0]) > 1
+            and all(type(value) in (int, bool) and value in (0, 1) for r in rows for value in r)
+        )
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    return len(shape) == 2 and shape[1] != 1
+
+
+def _from_indicator(y: Any) -> tuple[Array, sparse.csr_array]:
+    """Columns are labels, called by their names where y is a data frame."""
+    names = getattr(y, "columns", None)
+    try:
+        indicators = sparse.csr_array(
+            y if sparse.issparse(y) else np.asarray(y), dtype=np.float64, copy=True
+        )
+        n_docs, n_labels = indicators.shape
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"y of shape {np.shape(y)} must be an indicator matrix of zeros and ones; {error}. "
+            "Pass one label a document, or a list of labels for each."
+        ) from None
+    indicators.sum_duplicates()
+    indicators.eliminate_zeros()
+    if not (indicators.data == 1).all():
+        odd = indicators.data[indicators.data != 1][0]
+        raise ValueError(
+            f"y of shape {n_docs, n_labels} must be an indicator matrix of zeros and ones; it has "
+            f"the value {odd:g}. y must be one-dimensional where each document has one label; a "
+            "row of zeros is a document whose labels are not known."
+        )
+    absent = np.flatnonzero(indicators.sum(axis=0) == 0)
+    if len(absent) and indicators.nnz:
+        raise ValueError(
+            f"{len(absent)} columns of y, the first of them column {absent[0]}, are labels that no "
+            "document has. Leave them out."
+        )
+    return _column_names(names, n_labels), indicators
+
+
+def _column_names(names: Any, n_labels: int) -> Array:
+    if names is None:
+        return np.arange(n_labels)
+    listed = list(names)
+    if len({type(name) for name in listed}) > 1:
+        listed = [str(name) for name in listed]
+    if len(set(listed)) < len(listed):
+        raise ValueError(f"y has several columns of one name: {listed}. Give each label its own.")
+    return np.asarray(listed)
+
+
+def _is_sets(y: Any) -> bool:
+    if isinstance(y, (str, bytes)) or not hasattr(y, "__iter__"):
+        return False
+    return any(isinstance(labels, _SETS) for labels in y)
+
+
+def _from_sets(items: list[Any], unlabelled: Any) -> tuple[Array, sparse.csr_array]:
+    """Lists of labels; what is missing, as a list or in one, is not known."""
+    sets = []
+    for row, item in enumerate(items):
+        if isinstance(item, _SETS):
+            sets.append([label for label in item if not _is_missing(label, unlabelled)])
+        elif _is_missing(item, unlabelled):
+            sets.append([])
+        else:
+            raise ValueError(
+                f"y mixes lists of labels with single labels: row {row} is {item!r}. Put each "
+                "label into a list."
+            )
+    flat = [label for labels in sets for label in labels]
+    if any(isinstance(label, (*_SETS, dict, np.ndarray)) for label in flat):
+        raise ValueError(
+            "y has lists inside of lists of labels, which cannot be sorted. Give one list of "
+            "labels for each document."
+        )
+    vector = np.empty(len(flat), dtype=object)
+    vector[:] = flat
+    kinds = {type(label) for label in flat}
+    classes, codes = _sorted_labels(np.array(flat) if len(kinds) == 1 else vector)
+    _check_finite(classes)
+    ends = np.cumsum([len(labels) for labels in sets])
+    rows = [np.unique(part) for part in np.split(codes, ends[:-1])]  # a label named twice is one
+    indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+    indices = np.concatenate(rows).astype(np.int64)
+    shape = (len(sets), len(classes))
+    return classes, sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=shape)
+
+
+def _from_vector(labels: Array, unlabelled: Any) -> tuple[Array, sparse.csr_array]:
+    missing = np.array([_is_missing(label, unlabelled) for label in labels], dtype=bool)
+    found = labels[~missing]
+    _check_finite(found)
+    classes, codes = _sorted_labels(found)
+    indptr = np.concatenate([[0], np.cumsum(~missing)]).astype(np.int64)
+    shape = (len(labels), len(classes))
+    return classes, sparse.csr_array((np.ones(len(codes)), codes, indptr), shape=shape)
+
+
+def _sorted_labels(labels: Array) -> tuple[Array, Array]:
+    """Distinct labels, sorted, and the code of each."""
+    try:
+        if any(isinstance(label, (set, frozenset)) for label in labels):
+            raise TypeError  # they compare, but not so that they could be sorted
+        classes, codes = np.unique(labels, return_inverse=True)
+        return classes, codes.ravel()
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in labels})
+        raise ValueError(
+            f"labels of these types cannot be sorted: y has {', '.join(kinds)}. "
+            "Use one type, for example strings."
+        ) from None
+
+
+def _check_finite(labels: Array) -> None:
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError("y has infinite values: Input y contains infinity. Labels must be finite.")
+
+
+def _is_missing(label: Any, unlabelled: Any) -> bool:
+    """Whether a label is None, NaN, NaT, the NA of pandas, or what stands for none."""
+    try:
+        if label is None or bool(label != label):
+            return True
+        return unlabelled is not None and bool(label == unlabelled)
+    except (TypeError, ValueError):  # the NA of pandas has no truth value
+        return type(label).__name__ == "NAType"
+
+
+def _as_vector(y: Any) -> Array:
+    """One label a document as a one-dimensional array."""
+    if isinstance(y, (list, tuple)) and any(isinstance(label, tuple) for label in y):
+        vector = np.empty(len(y), dtype=object)
+        vector[:] = y
+        return vector
+    try:
+        labels = np.asarray(y)
+    except ValueError:  # lists of different lengths
+        labels = np.empty(0).reshape(0, 0)
+    if labels.dtype.kind in "US" and isinstance(y, (list, tuple)):
+        # NumPy has made strings of whatever stood among strings
+        kinds = {str, bytes, np.str_, np.bytes_}
+        if labels.ndim == 1 and not all(type(label) in kinds for label in y):
+            labels = np.array(y, dtype=object)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels.ravel()
+    if labels.ndim != 1:
+        raise ValueError(
+            "y must be one-dimensional, one label a document; got an array of shape "
+            f"{labels.shape}."
+        )
+    return labels
