@@ -306,7 +306,7 @@ class Terminal(io.StringIO):
 def show(monkeypatch, stream, *, quiet=False, rises=(float("nan"), 2e-3)):
     """What is written about iterations 7 and 8 of the second of two starts."""
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr(progress.Display, "_seconds_between_lines", 0.0)
     with progress.FitProgress(quiet) as callback:
         for iteration, rise in enumerate(rises, 7):
             callback(Progress(iteration, 20, -1234.5, rise, 1, 2))
@@ -326,7 +326,7 @@ def test_progress_on_a_terminal(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "200")
     written = show(monkeypatch, Terminal())
-    assert "28 of at most 40, bound -1,234, rising by 2.0e-03" in written
+    assert "28 of at most 40: bound -1,234, rising by 2.0e-03" in written
     assert show(monkeypatch, Terminal(), quiet=True) == ""
 
 

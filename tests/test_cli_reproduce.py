@@ -1,18 +1,22 @@
 """`vbnmf reproduce` end to end, on a tiny grid of the offline corpus."""
 
 import csv
+import io
 import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 from cliruns import command, ok, run
 
+from vbnmf.cli.progress import CellProgress
 from vbnmf.experiments.cells import list_cells
 from vbnmf.experiments.results import METRICS, read_results
+from vbnmf.experiments.runner import Tally
 from vbnmf.experiments.specification import read_specification
 
 SPEC = Path(__file__).with_name("tiny.toml")
@@ -117,6 +121,19 @@ def test_bad_options_are_refused(tmp_path, args, message):
     assert refused.code == 2
     assert message in refused.err
     assert not (tmp_path / "out" / "results.csv").exists()
+
+
+def test_progress_tells_the_time_left(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(CellProgress, "_seconds_between_lines", 0.0)
+    with CellProgress(quiet=False) as show:
+        show(Tally(1, 8, 10.0, 40.0, 0, 60.0))
+        show(Tally(7, 8, 30.0, 40.0, 2, 90.0))
+    assert stream.getvalue().splitlines() == [
+        "1 of 8 runs; about 3 min left",
+        "7 of 8 runs, 2 failed; about 30 s left",
+    ]
 
 
 def test_a_file_is_no_folder(tmp_path):
