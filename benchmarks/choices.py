@@ -14,7 +14,6 @@ from pathlib import Path
 
 from benchmarks.measure import markdown
 from vbnmf.experiments.cells import Cell
-from vbnmf.experiments.corpus import KINDS
 from vbnmf.experiments.reproduce import prepare_source
 from vbnmf.experiments.results import summarise, where
 from vbnmf.experiments.runner import Source, run
@@ -50,9 +49,9 @@ def main(argv: Sequence[str] | None = None) -> None:
                 changed = replace(specification, corpus=choice)
                 place = Path(folder) / documents
                 place.mkdir(exist_ok=True)
-                source, _ = prepare_source(changed, name, place)
+                source, about_source = prepare_source(changed, name, place)
                 about = "the corpus" if documents == "corpus" else "training documents only"
-                print(f"\n{KINDS[source.kind]}; N and n of (3) are of {about}\n")
+                print(f"\n{about_source}; N and n of (3) are of {about}\n")
                 names = options.changes if documents == "corpus" else ["as specified"]
                 rows = list(lines(changed, source, place / "results.csv", names, options.seeds))
                 print(markdown(rows), flush=True)

@@ -94,14 +94,18 @@ def tiny_cells():
         Cell("pca", "validation", 5),
         Cell("svm", "test", 36),
         Cell("svm", "test", 0),
-        Cell("unsupervised", "validation", 4, 0.5, 1.0, 15, 5, 0),
-        Cell("supervised", "validation", 4, 10.0, 0.5, 15, 5, 0),
-        Cell("supervised", "test", 4, 10.0, "free", 15, 5, 0),
+        Cell("unsupervised", "validation", 4, 0.5, 1.0, 15, 5, "drawn", 0),
+        Cell("supervised", "validation", 4, 10.0, 0.5, 15, 5, "drawn", 0),
+        Cell("supervised", "test", 4, 10.0, "free", 15, 5, "drawn", 0),
     ]
     for seed in (0, 1):
-        cells.append(Cell("unsupervised", "test", 4, 0.5, 1.0, 15, 5, seed, heads=seed == 0))
+        cells.append(
+            Cell("unsupervised", "test", 4, 0.5, 1.0, 15, 5, "drawn", seed, heads=seed == 0)
+        )
         for a in (1.0, 100.0):
-            cells.append(Cell("supervised", "test", 4, a, 0.5, 15, 5, seed, heads=seed == 0))
+            cells.append(
+                Cell("supervised", "test", 4, a, 0.5, 15, 5, "drawn", seed, heads=seed == 0)
+            )
     return cells
 
 

@@ -216,7 +216,7 @@ def test_labels_that_are_none(labels, parts):
     [
         (["a", None] * 6, {"a": 6}),
         ([1, None] * 6, {1: 6}),
-        ([0.5] * 11 + [np.nan], {0.5: 11}),
+        ([5.0] * 11 + [np.nan], {5.0: 11}),
         (np.array(["a", np.nan] * 6, dtype=object), {"a": 6}),
         (["a"] * 11 + [float("nan")], {"a": 11}),
         ([[1], [1, 2]] * 6, {1: 12, 2: 6}),

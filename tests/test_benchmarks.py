@@ -2,10 +2,11 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
-from benchmarks import __main__, corpus, iteration, memory, scaling
+from benchmarks import __main__, choices, corpus, heads, iteration, memory, scaling
 
 
 @pytest.fixture(autouse=True)
@@ -43,8 +44,33 @@ def test_memory(capsys):
     assert "peak above X, MB" in capsys.readouterr().out
 
 
+def test_heads(capsys):
+    heads.main(["none.whl", "--corpora", "scipy-docs", "--components", "5", "--seeds", "1"])
+    out = capsys.readouterr().out
+    assert len(re.findall(r"^\| scipy-docs \| 5 \| ", out, re.MULTILINE)) == len(heads.HEADS)
+
+
+def test_choices(capsys):
+    spec = str(Path(__file__).with_name("tiny.toml"))
+    some = ["as specified", "start of the estimators"]
+    choices.main(["auto", "--spec", spec, "--seeds", "1", "--changes", *some])
+    out = capsys.readouterr().out
+    assert "of the corpus" in out
+    assert "training documents only" in out
+    assert len(re.findall(r"^\| start of the estimators \| 0\.\d", out, re.MULTILINE)) == 1
+
+
 def test_all_are_listed(capsys):
     __main__.main([])
     listed = capsys.readouterr().out
-    for name in ("iteration", "scaling", "memory", "defaults", "weighting", "text"):
+    for name in (
+        "iteration",
+        "scaling",
+        "memory",
+        "defaults",
+        "weighting",
+        "text",
+        "choices",
+        "heads",
+    ):
         assert re.search(rf"^  {name} ", listed, re.MULTILINE)

@@ -5,14 +5,12 @@ import json
 import pickle
 import random
 import warnings
-from math import isqrt
 
 import numpy as np
 import pandas as pd
 import pytest
 from cliruns import LABELS, TEXTS, counts, make_corpus
 from modelfiles import ModelFile
-from safetensors.numpy import load_file
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -152,27 +150,20 @@ class TestErrors:
 
 
 class TestPredict:
-    def test_votes_of_the_nearest(self, model):
-        """k = √N by cosine among the training documents, projected without their labels."""
-        train, new = model.transform(TEXTS), model.transform(NEW)
-        unit = [V / np.linalg.norm(V, axis=1, keepdims=True) for V in (train, new)]
-        nearest = np.argsort(-(unit[1] @ unit[0].T), axis=1)[:, : isqrt(len(TEXTS))]
-        votes = np.array([[np.mean(np.array(LABELS)[row] == c) for c in model.estimator_.classes_]
-                          for row in nearest])  # fmt: skip
+    def test_labels_and_their_probabilities(self, model):
+        P = model.estimator_.predict_proba(model.vectorize(NEW))
         labels, scores = model.predict_with_score(NEW)
-        assert labels.tolist() == model.estimator_.classes_[votes.argmax(axis=1)].tolist()
-        np.testing.assert_allclose(scores, votes.max(axis=1))
+        assert labels.tolist() == model.estimator_.classes_[P.argmax(axis=1)].tolist()
+        np.testing.assert_array_equal(scores, P.max(axis=1))
         assert len(set(labels)) == 3
         assert scores.min() < 1
-        empty = np.array([True] + [False] * (len(new) - 1))
-        given, given_scores = model.label_coefficients(new, empty)
-        assert labels.tolist()[1:] == given.tolist()[1:]
+        (given,), (score,) = model.predict_with_score(["unheard-of"])
         counts = model.estimator_.label_counts_
-        assert given[0] == model.estimator_.classes_[counts.argmax()]
-        assert given_scores[0] == pytest.approx(counts.max() / counts.sum())
+        assert given == model.estimator_.classes_[counts.argmax()]
+        assert score == pytest.approx(counts.max() / counts.sum())
 
     @pytest.mark.parametrize(
-        "names", [[10, 20, 30], [False, True, True], [0.5, 1.5, 2.5], ["z", "é", "a b"]], ids=str
+        "names", [[10, 20, 30], [False, True, True], [5.0, 1.0, 2.0], ["z", "é", "a b"]], ids=str
     )
     def test_labels_come_back_as_they_were(self, names, tmp_path):
         labels = [dict(zip(sorted(set(LABELS)), names, strict=True))[label] for label in LABELS]
@@ -217,9 +208,6 @@ class TestFile:
         assert same.terms_.tolist() == model.terms_.tolist()
         assert same.n_empty_ == model.n_empty_
         assert render(same, title="t", n_terms=5) == render(model, title="t", n_terms=5)
-        # the nearest documents are sought among those projected without their labels
-        stored = load_file(tmp_path / "m")
-        np.testing.assert_array_equal(stored["neighbours.coefficients"], model.transform(TEXTS))
         same.save(tmp_path / "again")
         files = [ModelFile((tmp_path / name).read_bytes()) for name in ("m", "again")]
         assert files[0].header == files[1].header
@@ -322,30 +310,26 @@ class TestDamage:
         with pytest.raises(ModelFileError, match=r"m\.vbnmf"):
             load(tmp_path / "m.vbnmf")
 
-    def test_neighbours_that_cannot_be(self, small, tmp_path):
-        V = ModelFile(small)
-        labels, coefficients = np.array([1, 1, 0, 0], dtype=np.int32), np.ones((4, 2), np.float32)
-        sound = {"neighbours.labels": labels, "neighbours.coefficients": coefficients}
+    def test_a_head_that_cannot_be(self, small, tmp_path):
+        file = ModelFile(small)
+        weights, intercepts = np.ones((2, 2)), np.zeros(2)
+        sound = {"estimator.head_weights": weights, "estimator.head_intercepts": intercepts}
         path = tmp_path / "m.vbnmf"
-        path.write_bytes(V.with_arrays(**sound))
+        path.write_bytes(file.with_arrays(**sound))
         assert outcome(path) == "works"
         for change in (
-            {"neighbours.labels": labels + 1},
-            {"neighbours.labels": labels - 1},
-            {"neighbours.labels": labels[1:]},
-            {"neighbours.labels": labels.astype(np.int64)},
-            {"neighbours.labels": labels.astype(np.float32)},
-            {"neighbours.labels": labels[:, None]},
-            {"neighbours.labels": None},
-            {"neighbours.coefficients": coefficients[:, :1]},
-            {"neighbours.coefficients": coefficients * 0},
-            {"neighbours.coefficients": -coefficients},
-            {"neighbours.coefficients": coefficients * np.float32("nan")},
-            {"neighbours.coefficients": coefficients.astype(np.int32)},
-            {"neighbours.coefficients": None},
-            {"neighbours.labels": labels[:0], "neighbours.coefficients": coefficients[:0]},
+            {"estimator.head_weights": weights[:1]},
+            {"estimator.head_weights": weights[:, :1]},
+            {"estimator.head_weights": weights * np.nan},
+            {"estimator.head_weights": weights.astype(np.int32)},
+            {"estimator.head_weights": None},
+            {"estimator.head_intercepts": intercepts[:1]},
+            {"estimator.head_intercepts": intercepts + np.inf},
+            {"estimator.head_intercepts": None},
+            {"estimator.label_frequencies": intercepts - 1},
+            {"estimator.label_frequencies": None},
         ):
-            path.write_bytes(V.with_arrays(**sound | change))
+            path.write_bytes(file.with_arrays(**sound | change))
             assert outcome(path) == "refused", change
 
 

@@ -267,7 +267,7 @@ def test_quick_has_cells_for_every_item(item):
 
 
 def test_more_work_costs_more():
-    cheap = Cell("supervised", "test", 20, 1.0, 0.5, 100, 10, 0)
+    cheap = Cell("supervised", "test", 20, 1.0, 0.5, 100, 10, "drawn", 0)
     assert cheap.cost > 0
     for change in ({"dimension": 100}, {"iterations": 500}, {"heads": True}):
         assert replace(cheap, **change).cost > cheap.cost

@@ -19,7 +19,7 @@ from vbnmf.experiments.results import COLUMNS, METRICS, read_results, where, wri
 from vbnmf.experiments.runner import Tally, run
 
 CELLS = tiny_cells()
-ONE = Cell("unsupervised", "test", 4, 0.5, 1.0, 15, 5, 0)
+ONE = Cell("unsupervised", "test", 4, 0.5, 1.0, 15, 5, "drawn", 0)
 BAD = replace(ONE, term_shape=-1.0)
 LINUX = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
 
@@ -231,7 +231,7 @@ runner._SECONDS_BETWEEN_WRITES = 0
 folder, jobs, how = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 cells = tiny_cells()
 if how == "long":  # what is left when the signal comes is still being computed
-    cells[5:] = [Cell("supervised", "test", 4, 10.0, 0.5, 10**7, 5, seed) for seed in range(5)]
+    cells[5:] = [Cell("supervised", "test", 4, 10.0, 0.5, 10**7, 5, "drawn", seed) for seed in range(5)]
 
 def tell(tally):
     print(tally.done, flush=True)

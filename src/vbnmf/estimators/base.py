@@ -69,7 +69,10 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             says, ``coef_shape / (1 / coef_scale + component_sums_)``.
         """
         check_is_fitted(self, "components_")
-        X = check_matrix(self, X, reset=False)
+        return self._project(check_matrix(self, X, reset=False))
+
+    def _project(self, X: sparse.csr_array) -> Array:
+        """Coefficients of checked documents, (n_docs, K)."""
         max_iter = check_count("transform_max_iter", self.transform_max_iter, most=MOST_ITERATIONS)
         tol = check_fraction("transform_tol", self.transform_tol)
         a_v, b_v = (self.hyperparameters_[name] for name in ("coef_shape", "coef_scale"))

@@ -69,7 +69,12 @@ def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
             "label_activations": model.label_activations_,
             "label_rate_shapes": model.label_rate_shapes_,
             "label_rate_scales": model.label_rate_scales_,
+            "label_frequencies": model.label_frequencies_,
+            "head_weights": model.head_weights_,
+            "head_intercepts": model.head_intercepts_,
         }
+        header["multilabel"] = model.multilabel_
+        header["threshold"] = model.threshold_
     return header, arrays
 
 
@@ -120,6 +125,13 @@ def _set_labels(
     model.label_activations_ = check_array(arrays, "label_activations", (n, K), least=0)
     model.label_rate_shapes_ = check_array(arrays, "label_rate_shapes", (n,), positive=True)
     model.label_rate_scales_ = check_array(arrays, "label_rate_scales", (n, K), positive=True)
+    model.label_frequencies_ = check_array(arrays, "label_frequencies", (n,), least=0)
+    model.head_weights_ = check_array(arrays, "head_weights", (n, K))
+    model.head_intercepts_ = check_array(arrays, "head_intercepts", (n,))
+    model.multilabel_ = header["multilabel"]
+    if not isinstance(model.multilabel_, bool):
+        raise ModelFileError(f"multilabel is {model.multilabel_!r}: the file is damaged.")
+    model.threshold_ = _number(header, "threshold", positive=True)
     with np.errstate(over="ignore"):
         model.label_rates_ = model.label_rate_shapes_[:, None] * model.label_rate_scales_
     if not np.isfinite(model.label_rates_).all():

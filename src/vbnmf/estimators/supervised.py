@@ -4,11 +4,14 @@ from collections.abc import Callable
 from typing import Any, Literal, Self
 
 import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
 from vbnmf.estimators.base import BaseVBNMF, Outcome
+from vbnmf.estimators.heads import Head, fit_head
 from vbnmf.estimators.targets import check_targets
 from vbnmf.estimators.validation import (
     check_matrix,
@@ -17,12 +20,13 @@ from vbnmf.estimators.validation import (
 )
 
 
-class SupervisedVBNMF(BaseVBNMF):
+class SupervisedVBNMF(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
     """Variational Bayesian NMF with label-dependent sparsity of the coefficients.
 
     As ``VBNMF``, but a coefficient has a rate that belongs to its document's label,
     ``v_dk ~ Gamma(1, 1/λ_lk)`` with ``λ_lk ~ Gamma(label_shape, label_scale)``, so that each label
-    comes to use few of the components.
+    comes to use few of the components. ``transform`` gives coefficients, ``predict`` and
+    ``predict_proba`` give labels, by a logistic regression on the coefficients.
 
     Parameters
     ----------
@@ -77,6 +81,16 @@ class SupervisedVBNMF(BaseVBNMF):
         The labels, sorted, or in the order of the columns of an indicator matrix.
     label_counts_ : ndarray of shape (n_labels,)
         Number of documents known to have each.
+    label_frequencies_ : ndarray of shape (n_labels,)
+        The same as part of the documents whose labels are known.
+    head_weights_ : ndarray of shape (n_labels, n_components)
+        Weights of the regression behind ``predict``; see ``vbnmf.estimators.heads``.
+    head_intercepts_ : ndarray of shape (n_labels,)
+        Its intercepts.
+    multilabel_ : bool
+        Whether documents may have several labels.
+    threshold_ : float
+        Probability from which ``predict`` gives a label, where documents may have several.
     label_activations_ : ndarray of shape (n_labels, n_components)
         Mean expected coefficient of each component over the documents of each label; those with
         several labels, or with an unknown one, count in parts.
@@ -194,6 +208,50 @@ class SupervisedVBNMF(BaseVBNMF):
         assert V is not None
         return V
 
+    def predict(self, X: Any) -> Array:
+        """Labels of documents.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_docs, n_terms)
+            Weights of terms, made in the same way as those of training.
+
+        Returns
+        -------
+        ndarray of shape (n_docs,), or (n_docs, n_labels) of zeros and ones
+            The most probable label; where documents may have several, those of at least the
+            probability that did best in training.
+        """
+        return self.labels_from(self.predict_proba(X))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the labels, (n_docs, n_labels), in the order of ``classes_``.
+
+        With one label a document they sum to one. A document without any known term gets the
+        frequencies of the labels in training.
+        """
+        check_is_fitted(self, "components_")
+        X = check_matrix(self, X, reset=False)
+        return self.probabilities_of(self._project(X), X)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of ``predict_proba``."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def probabilities_of(self, V: Array, X: Any) -> Array:
+        """As ``predict_proba``, of documents X whose coefficients V are known already."""
+        P = self._head.probabilities(V)
+        empty = np.asarray(X.sum(axis=1)).ravel() == 0
+        P[empty] = self.label_frequencies_
+        return P
+
+    def labels_from(self, probabilities: Array) -> Array:
+        """As ``predict``, from what ``predict_proba`` returned."""
+        if self.multilabel_:
+            return (probabilities >= self.threshold_).astype(np.int64)
+        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
+
     def _learn(self, X: Any, y: Any, *, coefficients: bool) -> Outcome:
         with self._all_or_nothing():
             X = check_matrix(self, X, reset=True)
@@ -208,12 +266,24 @@ class SupervisedVBNMF(BaseVBNMF):
             n_docs = labels.by_label(np.bincount(targets.group))
             self.classes_ = targets.classes
             self.label_counts_ = targets.indicators.sum(axis=0).astype(np.int64)
+            self.label_frequencies_ = self.label_counts_ / targets.known.sum()
             self.label_activations_ = labels.by_label(result.stats.E_sums) / n_docs[:, None]
             self.label_rates_ = rates.E
             self.label_rate_shapes_ = rates.shape
             self.label_rate_scales_ = rates.scale
             self.hyperparameters_ |= {"label_shape": prior.a_lam, "label_scale": prior.b_lam}
+            V = self._project(X[targets.known])
+            indicators = targets.indicators[targets.known]
+            self._set_head(fit_head(V, indicators, multilabel=targets.multilabel))
             return outcome
+
+    def _set_head(self, head: Head) -> None:
+        self.head_weights_, self.head_intercepts_ = head.weights, head.intercepts
+        self.multilabel_, self.threshold_ = head.multilabel, head.threshold
+
+    @property
+    def _head(self) -> Head:
+        return Head(self.head_weights_, self.head_intercepts_, self.multilabel_, self.threshold_)
 
     def _knobs(self) -> Knobs:
         a_t, least_a_t = check_term_shape(self.term_shape)
@@ -230,4 +300,5 @@ class SupervisedVBNMF(BaseVBNMF):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.classifier_tags.multi_label = True
         return tags

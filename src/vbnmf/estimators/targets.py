@@ -7,12 +7,14 @@
 Documents with the same set of labels are a group; a document of unknown label is one of its own.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
 
 from vbnmf.core.model import Array, Labels
 
@@ -128,15 +130,19 @@ def _is_indicator(y: Any) -> bool:
         return True
     if isinstance(y, (list, tuple)):
         # Rows of zeros and ones, all of one length: as lists of labels they would make no sense.
-        rows = [row for row in y if isinstance(row, (list, tuple))]
+        rows = [list(row) for row in y if isinstance(row, (list, tuple, np.ndarray))]
         return (
             len(rows) == len(y) > 0
             and len({len(row) for row in rows}) == 1
             and len(rows[0]) > 1
-            and all(type(value) in (int, bool) and value in (0, 1) for r in rows for value in r)
+            and all(_is_bit(value) for row in rows for value in row)
         )
     shape: tuple[int, ...] = getattr(y, "shape", ())
     return len(shape) == 2 and shape[1] != 1
+
+
+def _is_bit(value: Any) -> bool:
+    return isinstance(value, (int, np.integer, np.bool_)) and value in (0, 1)
 
 
 def _from_indicator(y: Any) -> tuple[Array, sparse.csr_array]:
@@ -210,7 +216,7 @@ def _from_sets(items: list[Any], unlabelled: Any) -> tuple[Array, sparse.csr_arr
     vector[:] = flat
     kinds = {type(label) for label in flat}
     classes, codes = _sorted_labels(np.array(flat) if len(kinds) == 1 else vector)
-    _check_finite(classes)
+    _check_numbers(classes)
     ends = np.cumsum([len(labels) for labels in sets])
     rows = [np.unique(part) for part in np.split(codes, ends[:-1])]  # a label named twice is one
     indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
@@ -222,7 +228,9 @@ def _from_sets(items: list[Any], unlabelled: Any) -> tuple[Array, sparse.csr_arr
 def _from_vector(labels: Array, unlabelled: Any) -> tuple[Array, sparse.csr_array]:
     missing = np.array([_is_missing(label, unlabelled) for label in labels], dtype=bool)
     found = labels[~missing]
-    _check_finite(found)
+    if missing.any() and {type(label) for label in found} in ({int}, {float}, {bool}, {str}):
+        found = np.array(found.tolist())  # without the gaps they may be plain numbers
+    _check_numbers(found)
     classes, codes = _sorted_labels(found)
     indptr = np.concatenate([[0], np.cumsum(~missing)]).astype(np.int64)
     shape = (len(labels), len(classes))
@@ -244,9 +252,17 @@ def _sorted_labels(labels: Array) -> tuple[Array, Array]:
         ) from None
 
 
-def _check_finite(labels: Array) -> None:
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+def _check_numbers(labels: Array) -> None:
+    if labels.dtype.kind != "f":
+        return
+    if not np.isfinite(labels).all():
         raise ValueError("y has infinite values: Input y contains infinity. Labels must be finite.")
+    if (labels != np.floor(labels)).any():
+        odd = labels[labels != np.floor(labels)][0]
+        raise ValueError(
+            f"Unknown label type: continuous. y has the value {odd:g}, which is a measurement and "
+            "no label. Use whole numbers or strings, str(label) for each label, say."
+        )
 
 
 def _is_missing(label: Any, unlabelled: Any) -> bool:
@@ -275,6 +291,8 @@ def _as_vector(y: Any) -> Array:
         if labels.ndim == 1 and not all(type(label) in kinds for label in y):
             labels = np.array(y, dtype=object)
     if labels.ndim == 2 and labels.shape[1] == 1:
+        message = "A column-vector y was passed when a 1d array was expected; it is taken as one."
+        warnings.warn(message, DataConversionWarning, stacklevel=2)
         labels = labels.ravel()
     if labels.ndim != 1:
         raise ValueError(

@@ -110,8 +110,9 @@ def prepare_source(
     for fold, file in files.items():
         write_matrices(prepare(counts, choice, words, fold), file)
     train = int(counts.train.sum())
+    copy = KINDS[kind] if choice.name == "20newsgroups" else corpus.source
     about = (
-        f"{KINDS[kind]}: {train:,} training and {len(corpus) - train:,} test documents, "
+        f"{copy}: {train:,} training and {len(corpus) - train:,} test documents, "
         f"{len(corpus.label_names)} labels"
     )
     return Source(kind, files), about
