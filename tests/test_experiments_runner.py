@@ -221,6 +221,7 @@ def test_a_damaged_table_is_refused_and_left(source, tmp_path):
 
 STOPPED = """
 import signal, sys, time
+from dataclasses import replace
 from pathlib import Path
 import vbnmf.experiments.runner as runner
 from vbnmf.experiments.cells import Cell
@@ -231,7 +232,8 @@ runner._SECONDS_BETWEEN_WRITES = 0
 folder, jobs, how = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 cells = tiny_cells()
 if how == "long":  # what is left when the signal comes is still being computed
-    cells[5:] = [Cell("supervised", "test", 4, 10.0, 0.5, 10**7, 5, "drawn", seed) for seed in range(5)]
+    one = Cell("supervised", "test", 4, 10.0, 0.5, 10**7, 5, "drawn")
+    cells[5:] = [replace(one, seed=seed) for seed in range(5)]
 
 def tell(tally):
     print(tally.done, flush=True)
