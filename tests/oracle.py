@@ -205,12 +205,12 @@ def update_v(o: Oracle) -> Oracle:
 
 
 def update_z(o: Oracle, heat: float = 1.0) -> Oracle:
-    """q(z_d = l) ∝ p(l) exp Σ_k ⟨ln p(v_dk | λ_lk)⟩ where z_d is unknown; heat < 1 flattens it."""
+    """q(z_d = l) ∝ p(l) exp heat Σ_k ⟨ln p(v_dk | λ_lk)⟩ where z_d is unknown."""
     assert o.unknown is not None
     Delta = o.Delta.copy()
     for d in np.flatnonzero(o.unknown):
-        score = np.log(o.p_z) + (o.a_v * o.logL_lam - o.E_lam * o.E_v[d]).sum(axis=1)
-        Delta[d] = softmax(heat * score)
+        evidence = (o.a_v * o.logL_lam - o.E_lam * o.E_v[d]).sum(axis=1)
+        Delta[d] = softmax(np.log(o.p_z) + heat * evidence)
     return replace(o, Delta=Delta)
 
 

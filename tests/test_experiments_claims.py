@@ -108,6 +108,7 @@ CASES = [
     ("moderate", CONFIRMED, moderate(*MODERATE)),
     ("moderate", CONFIRMED, moderate(*MODERATE, (20, 0.1, 0.8))),  # the smallest shape
     ("moderate", REFUTED, moderate(*MODERATE, (20, 0.75, 0.8))),
+    ("moderate", REFUTED, moderate(*MODERATE, (20, 0.1, 0.95), (60, 0.5, 0.9))),
     ("moderate", REFUTED, moderate(*((d, a, s + 0.4) for d, a, s in MODERATE))),
     ("moderate", UNKNOWN, sparse_runs(20, RISE)),
     ("free", CONFIRMED, shapes(0.6, 0.8)),

@@ -29,8 +29,9 @@ def several():
 
 
 def unknown():
-    """The first twelve documents have one of three labels, the others none that is known."""
-    group = np.where(np.arange(N) < 12, np.arange(N) % 3, np.arange(N) - 9).astype(np.int32)
+    """Twelve documents have labels, six, four and two of them; the others none that is known."""
+    first = np.repeat([0, 1, 2], [6, 4, 2])
+    group = np.concatenate([first, 3 + np.arange(N - 12)]).astype(np.int32)
     labels = Labels.of(sparse.eye_array(3, format="csr"), np.bincount(group), n_latent=12)
     Delta = np.vstack([np.eye(3)[group[:12]], labels.latent])
     return group, labels, Delta, np.arange(N) >= 12
@@ -70,7 +71,7 @@ def test_fit_equals_the_oracle(kernel, case, annealing):
     assert_allclose(result.state.rates.E, o.E_lam, rtol=1e-8)
     if is_unknown is not None:
         assert_allclose(result.state.labels.latent, o.Delta[is_unknown], atol=1e-8)
-        assert_allclose(p_z, np.full(3, 1 / 3))
+        assert_allclose(p_z, [1 / 2, 1 / 3, 1 / 6])
 
 
 def test_the_bound_never_falls_once_labels_are_as_definite_as_it_says(kernel):

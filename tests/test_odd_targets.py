@@ -57,3 +57,24 @@ def test_columns_in_their_own_order_come_back_from_a_file(tmp_path):
     X = np.random.default_rng(0).poisson(2.0, (4, 6)).astype(float)
     SupervisedVBNMF(2, max_iter=5, unlabelled=float("nan")).fit(X, y).save(tmp_path / "m.vbnmf")
     assert load(tmp_path / "m.vbnmf").classes_.tolist() == ["z", "b"]
+
+
+def test_a_label_that_no_document_has_is_never_given():
+    """As in a fold of a cross-validation that happens to lack a rare label."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.poisson(2.0, (30, 8)).astype(float), rng.integers(0, 2, (30, 3))
+    Y[:, 1] = 0
+    model = SupervisedVBNMF(3, max_iter=20, random_state=0).fit(X, Y)
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert model.label_counts_[1] == 0
+    assert np.isfinite(model.label_activations_).all()
+    assert model.predict_proba(X)[:, 1].max() < 1e-6
+    assert not model.predict(X)[:, 1].any()
+
+
+def test_a_series_of_lists_and_floats_as_bits():
+    expected = [[1, 0], [0, 1], [1, 1]]
+    series = check_targets(SupervisedVBNMF(), pd.Series([["a"], ["b"], ["b", "a"]]), 3)
+    assert series.indicators.toarray().tolist() == expected
+    floats = check_targets(SupervisedVBNMF(), np.array(expected, dtype=float).tolist(), 3)
+    assert floats.indicators.toarray().tolist() == expected

@@ -96,7 +96,7 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
             vectorizer = clone(self.vectorizer or DocumentVectorizer())
             X = vectorizer.fit_transform(documents)
             names = vectorizer.get_feature_names_out()
-        if labels is not None and check_targets(estimator, labels, X.shape[0]).multilabel:
+        if labels is not None and _has_several(estimator, labels, X):
             raise ValueError(
                 "a DocumentModel takes one label a document, or None where it is not known; got "
                 "several. Use SupervisedVBNMF on the matrix of a DocumentVectorizer."
@@ -165,6 +165,10 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
         store.write(path, header, arrays)
 
 
+def _has_several(estimator: SupervisedVBNMF, labels: Any, X: Any) -> bool:
+    return check_targets(estimator, labels, X.shape[0], estimator.unlabelled).multilabel
+
+
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that ``save`` wrote: a ``DocumentModel``, ``VBNMF`` or ``SupervisedVBNMF``.
 
@@ -204,6 +208,8 @@ def _document_model(header: dict[str, Any], arrays: dict[str, Array]) -> Documen
     else:
         model.vectorizer_, names = None, header["terms"]
     model.terms_ = saving.names(list(names), n_terms)
+    if model.has_labels and model.estimator_.multilabel_:
+        raise ModelFileError("the model has several labels a document, which none of these has.")
     return model
 
 

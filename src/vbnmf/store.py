@@ -129,7 +129,7 @@ def _header(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
     if type(version) is not int or version != VERSION:
         raise ModelFileError(
             f"{path} has format version {version!r}; this vbnmf reads version {VERSION}. Update "
-            "vbnmf, or save the model again with this one."
+            "vbnmf, or fit the model again with this one."
         )
     return header
 

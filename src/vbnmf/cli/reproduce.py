@@ -4,7 +4,7 @@ import shlex
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 @click.option(
     "--only",
     metavar="ITEMS",
-    help="Items separated by commas: fig1 to fig7, table1, classifiers, claims.  [default: all]",
+    help="Items separated by commas: fig1 to fig7, table1, sparsities, grid, classifiers, claims.  "
+    "[default: all]",
 )
 @click.option("--seeds", type=click.IntRange(1), help="Random starts of each cell.")
 @click.option("--quick", is_flag=True, help="A small grid: minutes, not an hour.")
@@ -99,10 +100,10 @@ def reproduce(
                 tell=lambda text: common.say(text, quiet),
                 progress=progress,
             )
+        write(experiment, items, folder, seconds=time.monotonic() - begin, quiet=quiet)
     except KeyboardInterrupt:
         common.say(f"Stopped. What is done is kept in {folder}; the same command goes on.", quiet)
         sys.exit(130)
-    write(experiment, items, folder, seconds=time.monotonic() - begin, quiet=quiet)
 
 
 def write(
@@ -123,7 +124,6 @@ def write(
 
 def assemble(experiment: "Experiment", items: list[str], seconds: float) -> "Reproduction":
     """All that the pages show, of the items that were asked for."""
-    from vbnmf.estimators.info import versions
     from vbnmf.experiments.cells import ITEMS
     from vbnmf.experiments.claims import all_claims
     from vbnmf.experiments.figures import all_figures
@@ -131,7 +131,6 @@ def assemble(experiment: "Experiment", items: list[str], seconds: float) -> "Rep
     from vbnmf.report.reproduction import Reproduction
 
     rows, specification = experiment.rows, experiment.specification
-    facts = versions()
     spent = sum(row["seconds"] or 0 for row in rows)
     whole = set(items) == set(ITEMS)
     return Reproduction(
@@ -142,18 +141,14 @@ def assemble(experiment: "Experiment", items: list[str], seconds: float) -> "Rep
             "calibration": experiment.calibration,
             "runs": f"{len(rows):,}, {spent / 60:.0f} minutes of computing in all",
             "this command": f"{seconds / 60:.1f} minutes, runs already there not counted",
-            "versions": ", ".join(f"{name} {value}" for name, value in facts.items()),
+            "versions": _versions(rows),
         },
         figures=[
             figure
             for figure in all_figures(rows, experiment.maps, specification)
             if item_of(figure.key) in items
         ],
-        tables=[
-            table
-            for table in all_tables(rows, specification)
-            if table.key in items or (whole and table.key not in ITEMS)
-        ],
+        tables=[table for table in all_tables(rows, specification) if table.key in items],
         claims=all_claims(rows, specification) if "claims" in items else [],
         commands={item: _command(item) for item in ITEMS},
         notes=_notes(experiment),
@@ -178,6 +173,14 @@ def _command(only: str | None) -> str:
     return shlex.join(words + (["--only", only] if only else []))
 
 
+def _versions(rows: list[dict[str, Any]]) -> str:
+    """The versions that the runs were made with; several where they were made at several times."""
+    from vbnmf.experiments.results import VERSIONS
+
+    found = {name: sorted({str(row[name]) for row in rows if row[name]}) for name in VERSIONS}
+    return ", ".join(f"{name} {' and '.join(values)}" for name, values in found.items())
+
+
 def _notes(experiment: "Experiment") -> list[str]:
     """Cells that have no numbers, and why."""
     notes = []
@@ -185,7 +188,7 @@ def _notes(experiment: "Experiment") -> list[str]:
         rows = [row for row in experiment.rows if row["status"] == status]
         for reason in sorted({row["reason"] for row in rows}):
             n = sum(row["reason"] == reason for row in rows)
-            notes.append(f"{n} {'run' if n == 1 else 'runs'} {status}: {reason}.")
+            notes.append(f"{n} {'run' if n == 1 else 'runs'} {status}: {reason.rstrip('.')}.")
     return notes
 
 

@@ -98,7 +98,9 @@ class Labels:
     def of(cls, known: sparse.csr_array, n_docs: Array, *, n_latent: int) -> "Labels":
         """Labels of the known groups, which have ``n_docs`` documents, and unknown ones."""
         frequency = (known.T @ n_docs[: known.shape[0]]) / n_docs[: known.shape[0]].sum()
-        return cls(known, np.repeat(frequency[None], n_latent, axis=0), np.log(frequency))
+        # a label that no document is known to have is all but impossible
+        log_prior = np.log(np.maximum(frequency, np.finfo(float).tiny))
+        return cls(known, np.repeat(frequency[None], n_latent, axis=0), log_prior)
 
     def by_group(self, values: Array) -> Array:
         """Mean over the labels of each group: (n_labels, K) to (n_groups, K)."""

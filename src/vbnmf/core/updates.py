@@ -43,16 +43,17 @@ def rates(prior: Prior, labels: Labels, n_docs: Array, E_v_sums: Array) -> Rates
 def latent_labels(
     prior: Prior, labels: Labels, rates: Rates, E_v_sums: Array, heat: float = 1.0
 ) -> Labels:
-    """q(z) of the documents whose label is unknown; with ``heat`` below one it is flatter."""
+    """q(z) of the documents whose label is unknown; ``heat`` below one brings it nearer to p(z)."""
     E_v = E_v_sums[labels.known.shape[0] :]
-    return replace(labels, latent=softmax(heat * label_scores(prior.a_v, labels, rates, E_v), 1))
+    evidence = label_evidence(prior.a_v, rates, E_v)
+    return replace(labels, latent=softmax(labels.log_prior + heat * evidence, axis=1))
 
 
-def label_scores(a_v: float, labels: Labels, rates: Rates, E_v: Array) -> Array:
-    """ln p(l) + ⟨ln p(v | λ_l)⟩ but for what all labels share, (n_docs, n_labels)."""
+def label_evidence(a_v: float, rates: Rates, E_v: Array) -> Array:
+    """⟨ln p(v | λ_l)⟩ but for what all labels share, (n_docs, n_labels)."""
     mean_logs = gamma.mean_log(rates.shape[:, None], rates.scale).sum(axis=1)
     # not a product by BLAS, which would be rounded by its number of threads
-    return labels.log_prior + a_v * mean_logs - np.einsum("dk,lk->dl", E_v, rates.E)
+    return a_v * mean_logs - np.einsum("dk,lk->dl", E_v, rates.E)
 
 
 def terms(kernel: Kernel, state: State, stats: Statistics, *, tally: bool) -> Terms:

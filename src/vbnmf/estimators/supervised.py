@@ -19,6 +19,8 @@ from vbnmf.estimators.validation import (
     check_term_shape,
 )
 
+_TINY = np.finfo(float).tiny
+
 
 class SupervisedVBNMF(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
     """Variational Bayesian NMF with label-dependent sparsity of the coefficients.
@@ -267,7 +269,8 @@ class SupervisedVBNMF(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
             self.classes_ = targets.classes
             self.label_counts_ = targets.indicators.sum(axis=0).astype(np.int64)
             self.label_frequencies_ = self.label_counts_ / targets.known.sum()
-            self.label_activations_ = labels.by_label(result.stats.E_sums) / n_docs[:, None]
+            sums = labels.by_label(result.stats.E_sums)
+            self.label_activations_ = sums / np.maximum(n_docs, _TINY)[:, None]
             self.label_rates_ = rates.E
             self.label_rate_shapes_ = rates.shape
             self.label_rate_scales_ = rates.scale

@@ -10,6 +10,7 @@ Documents with the same set of labels are a group; a document of unknown label i
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,8 @@ def check_targets(estimator: Any, y: Any, n_docs: int, unlabelled: Any = None) -
             f"{name} requires y to be passed, but the target y is None. Pass labels, or use "
             "VBNMF, which needs none."
         )
+    if type(y).__name__ == "Series":  # of pandas or polars; its entries may be lists
+        y = list(y) if y.dtype == object or "List" in str(y.dtype) else y
     if _is_indicator(y):
         classes, indicators = _from_indicator(y)
         multilabel = True
@@ -142,7 +145,7 @@ def _is_indicator(y: Any) -> bool:
 
 
 def _is_bit(value: Any) -> bool:
-    return isinstance(value, (int, np.integer, np.bool_)) and value in (0, 1)
+    return isinstance(value, (Real, np.bool_)) and value in (0, 1)
 
 
 def _from_indicator(y: Any) -> tuple[Array, sparse.csr_array]:
@@ -166,12 +169,6 @@ def _from_indicator(y: Any) -> tuple[Array, sparse.csr_array]:
             f"y of shape {n_docs, n_labels} must be an indicator matrix of zeros and ones; it has "
             f"the value {odd:g}. y must be one-dimensional where each document has one label; a "
             "row of zeros is a document whose labels are not known."
-        )
-    absent = np.flatnonzero(indicators.sum(axis=0) == 0)
-    if len(absent) and indicators.nnz:
-        raise ValueError(
-            f"{len(absent)} columns of y, the first of them column {absent[0]}, are labels that no "
-            "document has. Leave them out."
         )
     return _column_names(names, n_labels), indicators
 

@@ -12,14 +12,19 @@ ITEMS = {
     "fig2": ("unsupervised",),
     "fig3": ("supervised",),
     "fig4": ("unsupervised",),
-    "fig5": ("unsupervised", "supervised"),
+    "fig5": ("supervised",),
     "fig6": ("supervised",),
     "fig7": ("unsupervised", "supervised"),
     "table1": METHODS,
+    "sparsities": ("unsupervised", "supervised"),
+    "grid": ("supervised",),
     "classifiers": (*METHODS, "svm"),
     "claims": (*METHODS, "free"),
 }
 """The items of the report, each with the groups of cells that it is made of."""
+
+VALIDATED = {"table1", "sparsities", "classifiers", "claims"}
+"""The items that show parameters chosen on validation documents."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,7 @@ def list_cells(specification: Specification, items: Iterable[str] = tuple(ITEMS)
     ValueError
         An item has another name than those of ``ITEMS``.
     """
+    items = list(items)
     groups: set[str] = set()
     for item in items:
         if item not in ITEMS:
@@ -84,6 +90,8 @@ def list_cells(specification: Specification, items: Iterable[str] = tuple(ITEMS)
             cells += _factorised(specification, method)
     if "free" in groups:
         cells += _free(specification)
+    if not VALIDATED & set(items):
+        cells = [cell for cell in cells if cell.fold == "test"]
     # Seed by seed, so that a run that is stopped has something to say about every cell.
     return sorted(cells, key=lambda cell: cell.seed or 0)
 

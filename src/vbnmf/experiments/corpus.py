@@ -164,8 +164,12 @@ def _held_out(counts: Counts, part: float) -> Counts:
     """The training documents alone, some of them held out from training, in the same parts."""
     documents = np.flatnonzero(counts.train)
     labels = counts.labels[documents]
+    rare = np.unique(labels, return_counts=True)[1].min() < 2  # cannot be in both parts
     _, held = train_test_split(
-        np.arange(len(documents)), test_size=part, stratify=labels, random_state=0
+        np.arange(len(documents)),
+        test_size=part,
+        stratify=None if rare else labels,
+        random_state=0,
     )
     train = np.ones(len(documents), dtype=bool)
     train[held] = False

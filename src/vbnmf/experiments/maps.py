@@ -1,7 +1,7 @@
 """The two decompositions whose label maps are shown: run again from their seeds, and kept."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -60,13 +60,16 @@ def make_maps(
     source: Source,
     path: Path,
     *,
+    keys: Collection[str] = ("fig4", "fig5"),
     threads: int,
     tell: Callable[[str], None] = lambda text: None,
 ) -> dict[str, ChosenMap]:
-    """Label maps of the chosen runs; a run that the file has already is not run again."""
+    """Label maps of the wanted figures; a run that the file has already is not run again."""
     known = _read(path)
     maps = {}
     for key, (row, reason) in choose_runs(rows, specification).items():
+        if key not in keys:
+            continue
         reported = specification.reported[row["method"]]
         about: dict[str, Any] = {
             "method": row["method"],

@@ -78,7 +78,7 @@ def measure(cell: Cell, matrices: Matrices, threads: int) -> Metrics:
 
 def label_map(cell: Cell, matrices: Matrices, threads: int) -> LabelMap:
     """Run a vbNMF cell again, and keep the picture of it."""
-    model, V, metrics = _fitted(cell, matrices, threads)
+    model, V, _, metrics = _fitted(cell, matrices, threads)
     sums = np.zeros((len(matrices.labels), cell.dimension))
     np.add.at(sums, matrices.y, V)
     top = np.argsort(-model.components_, axis=1)[:, :MAP_TERMS]
@@ -121,16 +121,18 @@ def _svm(cell: Cell, matrices: Matrices, threads: int) -> Metrics:
 
 
 def _factorise(cell: Cell, matrices: Matrices, threads: int) -> Metrics:
-    model, _, metrics = _fitted(cell, matrices, threads)
-    V, V_new = model.transform(matrices.X), model.transform(matrices.X_new)
+    model, _, V_new, metrics = _fitted(cell, matrices, threads)
+    V = model.transform(matrices.X)
     metrics |= _accuracies("_projected", _neighbours(V, matrices), V_new, matrices)
     if cell.heads:
         metrics |= _heads(V, V_new, matrices)
     return metrics
 
 
-def _fitted(cell: Cell, matrices: Matrices, threads: int) -> tuple[BaseVBNMF, Array, Metrics]:
-    """Model, coefficients of training, and what can be said from them."""
+def _fitted(
+    cell: Cell, matrices: Matrices, threads: int
+) -> tuple[BaseVBNMF, Array, Array, Metrics]:
+    """Model, coefficients of training and of new documents, and what can be said from them."""
     supervised = cell.method == "supervised"
     a_v = 1.0 if supervised else cell.parameter or 1.0
     start: Array | str = "random"
@@ -155,7 +157,7 @@ def _fitted(cell: Cell, matrices: Matrices, threads: int) -> tuple[BaseVBNMF, Ar
     V = model.fit_transform(matrices.X, matrices.y)
     seconds = time.perf_counter() - begin
     V_new = model.transform(matrices.X_new)
-    return model, V, {
+    return model, V, V_new, {
         **_accuracies("", _neighbours(V, matrices), V_new, matrices),
         "sparsity": hoyer_sparsity(V),
         "inter_label_sparsity": inter_label_sparsity(V, matrices.y),

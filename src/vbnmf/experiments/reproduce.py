@@ -87,11 +87,16 @@ def reproduce(
     rows = run(cells, prepared, table, jobs=jobs, tell=progress)
     maps: dict[str, ChosenMap] = {}
     if MAP_ITEMS & set(items):
-        threads = count_threads(jobs)
-        path = folder / "maps.json"
-        maps = make_maps(rows, specification, prepared, path, threads=threads, tell=tell)
-    wanted = {key: value for key, value in maps.items() if key in items}
-    return Experiment(specification, about, calibration, rows, wanted)
+        maps = make_maps(
+            rows,
+            specification,
+            prepared,
+            folder / "maps.json",
+            keys=items,
+            threads=count_threads(jobs),
+            tell=tell,
+        )
+    return Experiment(specification, about, calibration, rows, maps)
 
 
 def prepare_source(

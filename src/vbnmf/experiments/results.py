@@ -56,8 +56,11 @@ class Choice:
 
 
 def key_of(row: Row) -> Key:
-    """What tells rows apart: where the numbers came from and what was run."""
-    return tuple(row[name] for name in (*SOURCE, *CELL))
+    """What tells rows apart: where the numbers came from and what was run.
+
+    Not whether further classifiers were trained: that adds columns to the same run.
+    """
+    return tuple(row[name] for name in (*SOURCE, *CELL) if name != "heads")
 
 
 def write_results(rows: Sequence[Row], path: Path) -> None:

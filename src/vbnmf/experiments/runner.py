@@ -9,6 +9,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -100,7 +101,9 @@ def run(
     open_ = [
         (key, cell)
         for key, cell in wanted.items()
-        if key not in rows or rows[key]["status"] == "failed"
+        if key not in rows
+        or rows[key]["status"] == "failed"
+        or (cell.heads and not rows[key]["heads"])
     ]
     facts = {name: value for name, value in versions().items() if name in VERSIONS}
     begin = last = time.monotonic()
@@ -134,11 +137,18 @@ def _outcomes(
     )
     n_jobs = min(jobs, max(1, len(cells)))
     with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=threads):
-        yield from Parallel(return_as="generator_unordered", batch_size=1)(tasks)
+        try:
+            yield from Parallel(return_as="generator_unordered", batch_size=1)(tasks)
+        except BrokenExecutor as error:
+            raise MemoryError(
+                "a process that ran a cell was killed, most likely because memory ran out. What is "
+                f"done is kept; go on with fewer at a time than {n_jobs} (--jobs)."
+            ) from error
 
 
 def _attempt(key: Key, cell: Cell, file: Path, threads: int, gatherer: int) -> tuple[Key, Outcome]:
     """Run one cell, as a rule in a worker, and tell what became of it."""
+    before = signal.getsignal(signal.SIGINT)
     if os.getpid() != gatherer:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that gathers
     try:
@@ -147,6 +157,9 @@ def _attempt(key: Key, cell: Cell, file: Path, threads: int, gatherer: int) -> t
         return key, ("impossible", str(error), {})
     except Exception as error:  # a cell must not take the others with it
         return key, ("failed", f"{type(error).__name__}: {error}".replace("\n", " "), {})
+    finally:
+        if os.getpid() != gatherer:  # other work may come to the same worker
+            signal.signal(signal.SIGINT, before)
 
 
 def _row(cell: Cell, source: Source, outcome: Outcome = ("", "", {})) -> Row:

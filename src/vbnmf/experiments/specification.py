@@ -45,6 +45,10 @@ class Grid:
     start: str = "drawn"  # see ``starts``
 
     def __post_init__(self) -> None:
+        if type(self.term_shape) not in (int, float) or self.term_shape <= 0:
+            raise ValueError(f"term_shape must be a positive number; got {self.term_shape!r}")
+        if type(self.iterations) is not int or type(self.burn_in) is not int:
+            raise ValueError("iterations and burn_in must be whole numbers")
         if self.start not in STARTS:
             raise ValueError(f"start must be one of {', '.join(STARTS)}; got {self.start!r}")
 

@@ -51,7 +51,7 @@ def all_tables(rows: list[Row], specification: Specification) -> list[Table]:
         table1(rows, specification),
         sparsities(rows, specification),
         classifiers(rows),
-        grid(rows, specification),
+        grid(rows),
     ]
     return [table for table in tables if table.rows]
 
@@ -147,7 +147,7 @@ def classifiers(rows: list[Row]) -> Table:
     )  # fmt: skip
 
 
-def grid(rows: list[Row], specification: Specification) -> Table:
+def grid(rows: list[Row]) -> Table:
     """Accuracy and inter-label sparsity at each point of the supervised grid."""
     found = guarded(rows, method="supervised", fold="test")
     dimensions = distinct(found, "dimension")
