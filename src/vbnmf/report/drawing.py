@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
-from itertools import cycle, pairwise
+from itertools import pairwise
 from math import ceil, log10, radians, sin
 from pathlib import Path
 from typing import Any
@@ -117,7 +117,8 @@ def _draw_lines(figure: Lines) -> Drawing:
     transforms = [
         offset_copy(axes.transData, drawing, x=shift, units="points") for shift in _shifts(figure)
     ]
-    for curve, transform, looks in zip(figure.curves, transforms, _looks(), strict=False):
+    for place, (curve, transform) in enumerate(zip(figure.curves, transforms, strict=True)):
+        looks = _look(place if curve.look is None else curve.look)
         parts: list[Artist] = [*axes.plot(curve.x, curve.y, label=text(curve.name), **looks)]
         if curve.low:
             thin = {"color": looks["color"], "alpha": 0.8}
@@ -181,7 +182,8 @@ def _draw_mark(axes: Axes, mark: Mark, figure: Lines, transforms: list[Transform
 
 def _draw_scatter(figure: Scatter) -> Drawing:
     drawing, axes = _axes(figure)
-    for cloud, looks in zip(figure.clouds, _looks(), strict=False):
+    for place, cloud in enumerate(figure.clouds):
+        looks = _look(place)
         if cloud.hull:
             line = {"edgecolor": looks["color"], "linestyle": looks["linestyle"], "linewidth": 1.0}
             axes.fill(*zip(*cloud.hull, strict=True), facecolor="none", **line, zorder=3)
@@ -240,10 +242,10 @@ def _axes(figure: Lines | Scatter) -> tuple[Drawing, Axes]:
     return drawing, axes
 
 
-def _looks() -> Iterator[dict[str, Any]]:
-    """How curve after curve is drawn."""
-    kinds = zip(cycle(COLOURS), cycle(MARKERS), cycle(STYLES), strict=False)
-    return ({"color": c, "marker": m, "linestyle": s} for c, m, s in kinds)
+def _look(place: int) -> dict[str, Any]:
+    """How a curve is drawn, by its place among others."""
+    kinds = {"color": COLOURS, "marker": MARKERS, "linestyle": STYLES}
+    return {name: values[place % len(values)] for name, values in kinds.items()}
 
 
 def _legend(drawing: Drawing, axes: Axes) -> None:
