@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from experiment_rows import PAPER, free, led, paper, pca, sparse_runs
 
-from vbnmf.experiments.figures import Mark, all_figures
+from vbnmf.experiments.figures import Mark, all_figures, label_map
 from vbnmf.experiments.maps import ChosenMap, choose_runs
 from vbnmf.experiments.measure import LabelMap
 
@@ -282,3 +282,12 @@ def test_the_order_of_rows_does_not_matter():
     for a, b in zip(one, other, strict=True):
         if a.key != "fig6":
             assert a == b
+
+
+def test_components_that_have_faded_come_last_and_without_terms():
+    sums = [[8.0, 0.001, 2.0], [0.0, 0.001, 5.0]]
+    map_ = LabelMap(["cat", "dog"], ["milk purr", "of the", "bark stick"], sums, 0.5, 0.5, 0.5)
+    chosen = ChosenMap("supervised", 3, 1.0, 0, "A reason.", 0.8, 0.8, map_)
+    figure = label_map("fig5", chosen)
+    assert figure.components == ["milk purr", "bark stick", "(faded)"]
+    assert "1 of 3 components have faded." in figure.caption

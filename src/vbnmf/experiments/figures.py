@@ -26,6 +26,9 @@ INTER_LABEL = "inter-label sparsity"
 DIMENSION = "dimension"
 LABEL_SHAPE = "a^λ"
 
+FADED = 0.01
+"""A component that is less than this part of every label is said to have faded."""
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -205,10 +208,18 @@ def accuracy_of_supervised(rows: list[Row], specification: Specification) -> tup
 
 
 def label_map(key: str, chosen: ChosenMap) -> Map:
-    """Figures 4 and 5: components beside the label that uses them most, so that blocks show."""
+    """Figures 4 and 5: components beside the label that uses them most, so that blocks show.
+
+    Components that have faded come last; their terms are those of the prior and mean nothing.
+    """
     sums = np.array(chosen.map.sums)
     part = sums / np.maximum(sums.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-    order = sorted(range(part.shape[1]), key=lambda k: (part[:, k].argmax(), -part[:, k].max()))
+    faded = part.max(axis=0) < FADED
+    order = sorted(
+        range(part.shape[1]),
+        key=lambda k: (bool(faded[k]), int(part[:, k].argmax()), -float(part[:, k].max())),
+    )
+    gone = f" {faded.sum()} of {len(faded)} components have faded." if faded.any() else ""
     kind = "Unsupervised" if chosen.method == "unsupervised" else "Supervised"
     return Map(
         key,
@@ -218,9 +229,9 @@ def label_map(key: str, chosen: ChosenMap) -> Map:
         f"{chosen.map.sparsity:.4f}, inter-label sparsity is "
         f"{chosen.map.inter_label_sparsity:.4f} (paper: {chosen.reported_sparsity:.4f} and "
         f"{chosen.reported_inter_label_sparsity:.4f}); micro-averaged accuracy "
-        f"{chosen.map.micro:.4f}. {chosen.reason}",
+        f"{chosen.map.micro:.4f}.{gone} {chosen.reason}",
         chosen.map.labels,
-        [chosen.map.components[k] for k in order],
+        ["(faded)" if faded[k] else chosen.map.components[k] for k in order],
         part[:, order].tolist(),
     )
 
