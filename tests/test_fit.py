@@ -168,3 +168,34 @@ def test_start_agrees_with_fixed_scales(kernel, knobs):
     if knobs.b_t is not None:
         assert state.prior.b_t == knobs.b_t
         assert_allclose(state.terms.E_sums.mean() / 30, state.prior.a_t * knobs.b_t)
+
+
+def test_equal_shapes_by_label_are_one_shape(kernel):
+    X, y = make_corpus(20, 15, 3)
+    one = LEARN_ALL["supervised"]
+    each = replace(one, a_lam=np.full(3, one.a_lam))
+
+    def run(knobs):
+        engine, state = open_engine(kernel, X, y, 4, knobs)
+        return fit(engine, state, knobs, Schedule(12, 0.0, 2, bound_every=1))
+
+    a, b = run(one), run(each)
+    assert_allclose(a.bound_history, b.bound_history, rtol=1e-12)
+    assert_allclose(a.state.rates.E, b.state.rates.E, rtol=1e-10)
+    assert_allclose(b.state.prior.b_lam, np.full(3, a.state.prior.b_lam), rtol=1e-10)
+
+
+@pytest.mark.parametrize("b_lam", [None, 0.5])
+def test_each_label_has_its_own_shape(kernel, b_lam):
+    X, y = make_corpus(20, 15, 3)
+    a_lam = np.array([1.0, 40.0, 7.0])
+    knobs = replace(LEARN_ALL["supervised"], a_lam=a_lam, b_lam=b_lam)
+    engine, state = open_engine(kernel, X, y, 4, knobs)
+    result = fit(engine, state, knobs, Schedule(30, 0.0, 2, bound_every=1))
+    assert (np.diff(result.bound_history) >= -1e-9 * abs(result.bound)).all()
+    assert_allclose(result.state.rates.shape, a_lam + np.bincount(y))
+    prior = result.state.prior
+    if b_lam is None:
+        assert_allclose(prior.a_lam * prior.b_lam, np.full(3, prior.a_lam[0] * prior.b_lam[0]))
+    else:
+        assert prior.b_lam == b_lam

@@ -50,6 +50,41 @@ def test_the_bound_never_falls_with_labels(corpus, K, a_t, b_t, a_lam, b_lam, a_
     assert_never_falls(model.bound_history_)
 
 
+@settings(deadline=None, max_examples=60)
+@given(corpora, st.integers(1, 8), shape_or_auto, shape_or_auto, st.booleans(),
+       st.sampled_from(["label", "random"]), st.sampled_from(["auto", 0, 3]))  # fmt: skip
+def test_the_bound_never_falls_with_a_shape_for_each_label(
+    corpus, K, a_t, b_lam, weighted, init, burn_in
+):
+    """Labels of very unequal sizes, whose shapes are their numbers of documents."""
+    X, y = corpus
+    rng = np.random.default_rng(K)
+    y = np.where(rng.random(len(y)) < 0.7, 0, y)
+    weight = rng.choice([0.05, 1.0, 30.0], len(y)) if weighted else None
+    model = SupervisedVBNMF(K, term_shape=a_t, label_scale=b_lam, init=init, burn_in=burn_in,
+                            max_iter=40, tol=0, bound_every=1, random_state=0)  # fmt: skip
+    model.fit(X, y, sample_weight=weight)
+    sizes = np.bincount(np.unique(y, return_inverse=True)[1], weight)
+    assert_allclose(model.label_shapes_, np.maximum(sizes, 1))
+    assert_never_falls(model.bound_history_)
+
+
+@settings(deadline=None, max_examples=30)
+@given(corpora, st.integers(1, 6), st.sampled_from(["label", "random"]))
+def test_the_bound_never_falls_with_missing_labels(corpus, K, init):
+    """Once annealing is over; shapes of labels are numbers of documents, known or not."""
+    X, y = corpus
+    rng = np.random.default_rng(K)
+    labels = [None if d and rng.random() < 0.5 else int(label) for d, label in enumerate(y)]
+    model = SupervisedVBNMF(K, init=init, burn_in=2, max_iter=60, tol=0, bound_every=1,
+                            random_state=0).fit(X, labels)  # fmt: skip
+    known = np.array([label for label in labels if label is not None])
+    counts = np.unique(known, return_counts=True)[1]
+    expected = counts + (len(y) - len(known)) * counts / len(known)
+    assert_allclose(model.label_shapes_, np.maximum(expected, 1))
+    assert_never_falls(model.bound_history_[34:])
+
+
 def assert_never_falls(history, rtol=1e-9):
     """Up to rounding: terms like ln Γ(a_λ) are much larger than what is left of them."""
     assert np.isfinite(history).all()
@@ -134,3 +169,11 @@ def test_zeros_that_are_stored_change_nothing():
     stored.data -= 1
     a, b = make(True).fit(X, y), make(True).fit(stored, y)
     assert_allclose(a.components_, b.components_, rtol=1e-9)
+
+
+def test_zeros_that_are_stored_change_no_prediction():
+    X, y = corpus_with_structure()
+    stored = sparse.csr_array(X + 1)
+    stored.data -= 1
+    a, b = make(True).fit(X, y), make(True).fit(stored, y)
+    assert_allclose(a.predict_proba(X), b.predict_proba(X), rtol=1e-6)

@@ -16,6 +16,7 @@ from scipy.special import entr, gammaln
 
 from vbnmf.core import gamma
 from vbnmf.core.model import Array, Labels, Prior, Rates, State, Statistics, Terms, Totals
+from vbnmf.core.updates import column
 
 
 def bound(state: State, stats: Statistics, totals: Totals) -> float:
@@ -25,7 +26,7 @@ def bound(state: State, stats: Statistics, totals: Totals) -> float:
         + terms_term(state.prior, state.terms)
         + coefs_term(state, stats, totals.n_docs)
         + (0.0 if state.rates is None else rates_term(state.prior, state.rates))
-        + (0.0 if state.labels is None else labels_term(state.labels))
+        + (0.0 if state.labels is None else labels_term(state.labels, totals.n_docs))
     )
 
 
@@ -73,17 +74,20 @@ def rates_term(prior: Prior, rates: Rates) -> float:
     assert prior.a_lam is not None
     assert prior.b_lam is not None
     shape = rates.shape[:, None]
-    return float(
-        (prior.a_lam - 1) * gamma.mean_log(shape, rates.scale).sum()
-        - rates.E.sum() / prior.b_lam
-        - rates.scale.size * (prior.a_lam * np.log(prior.b_lam) + gammaln(prior.a_lam))
-        + gamma.entropy(shape, rates.scale).sum()
+    a_lam, b_lam = column(prior.a_lam), column(prior.b_lam)
+    each = (
+        (a_lam - 1) * gamma.mean_log(shape, rates.scale)
+        - rates.E / b_lam
+        - (a_lam * np.log(b_lam) + gammaln(a_lam))
+        + gamma.entropy(shape, rates.scale)
     )
+    return float(each.sum())
 
 
-def labels_term(labels: Labels) -> float:
-    """⟨ln p(z)⟩ + H(q(z)) of the documents whose label is unknown."""
-    return float((labels.latent * labels.log_prior + entr(labels.latent)).sum())
+def labels_term(labels: Labels, n_docs: Array) -> float:
+    """⟨ln p(z)⟩ + H(q(z)) of the documents whose label is unknown, each a group of its own."""
+    each = (labels.latent * labels.log_prior + entr(labels.latent)).sum(axis=1)
+    return _dot(n_docs[labels.known.shape[0] :], each)
 
 
 def _dot(a: Array, b: Array) -> float:

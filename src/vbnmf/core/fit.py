@@ -127,7 +127,8 @@ def global_step(
         labels = state.labels
         rates = updates.rates(prior, labels, engine.totals.n_docs, stats.E_sums)
         if len(labels.latent):
-            labels = updates.latent_labels(prior, labels, rates, stats.E_sums, heat)
+            n_docs = engine.totals.n_docs
+            labels = updates.latent_labels(prior, labels, rates, n_docs, stats.E_sums, heat)
         state = replace(state, rates=rates, labels=labels)
     return replace(state, prior=_learn_coefs_prior(prior, state, stats, engine, knobs))
 
@@ -157,7 +158,7 @@ def _learn_coefs_prior(
         prior = replace(prior, b_v=hyper.scale(mean_v, prior.a_v))
     if state.rates is not None and knobs.b_lam is None:
         assert prior.a_lam is not None
-        prior = replace(prior, b_lam=hyper.scale(float(state.rates.E.mean()), prior.a_lam))
+        prior = replace(prior, b_lam=hyper.scale_of_rates(state.rates.E, prior.a_lam))
     return prior
 
 

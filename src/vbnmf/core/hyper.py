@@ -1,6 +1,7 @@
 """Hyperparameters that maximise the bound, tied over a whole matrix.
 
     b = mean(E) / a                                    (b_t, b_v, b_λ; closed form)
+    b_l = m / a_l,  m = Σ_lk a_l E_lk / (K Σ_l a_l)    (b_λ where each label has its own a_λ)
     ln a − ψ(a) = ln mean(E) − mean⟨ln ·⟩              (a_t with b_t learned; Newton)
     ψ(a) = mean⟨ln ·⟩ − ln b                           (a_t with b_t fixed; Newton)
 
@@ -13,7 +14,10 @@ moving towards it as far as the guard still raises the bound.
 
 import math
 
+import numpy as np
 from scipy.special import polygamma, psi
+
+from vbnmf.core.model import Array
 
 LEAST_TERM_SHAPE = 0.35
 """a_t is not learned to be smaller than this, unless it is set free."""
@@ -26,6 +30,16 @@ _NEWTON_TOL = 1e-13
 def scale(mean: float, shape: float) -> float:
     """Scale of a gamma prior whose variables have posterior means of this average."""
     return mean / shape
+
+
+def scale_of_rates(E: Array, shape: float | Array) -> float | Array:
+    """Scale of the prior of rates whose posterior means are E, (n_labels, K).
+
+    Where each label has a shape of its own, (n_labels,), so it has a scale, and what all share is
+    the mean of the prior.
+    """
+    means = E.mean(axis=1)
+    return np.average(means, weights=np.broadcast_to(shape, means.shape)) / shape
 
 
 def shape(mean: float, mean_log: float, *, least: float = 0.0) -> float:

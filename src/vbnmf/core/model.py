@@ -31,14 +31,17 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Prior:
-    """Hyperparameters, each tied over its whole matrix; those of λ are None without labels."""
+    """Hyperparameters, each tied over its whole matrix; those of λ are None without labels.
+
+    Those of λ are one number, as in the paper, or one for each label, of shape (n_labels,).
+    """
 
     a_t: float
     b_t: float
     a_v: float
     b_v: float
-    a_lam: float | None = None
-    b_lam: float | None = None
+    a_lam: float | Array | None = None
+    b_lam: float | Array | None = None
 
 
 @dataclass(frozen=True)
@@ -153,7 +156,7 @@ class Statistics:
 class Totals:
     """What never changes about a corpus."""
 
-    n_docs: Array  # (n_groups,)
+    n_docs: Array  # (n_groups,), by the documents' weights as all that is here
     term_sums: Array  # (n_terms,) float64: Σ_d x_dw
     log_factorials: float  # Σ ln Γ(x + 1)
 

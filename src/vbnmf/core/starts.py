@@ -4,8 +4,13 @@
 at random, so that every component begins as a noisy copy of the whole corpus; documents begin with
 their weight spread evenly, which needs no randomness and no memory.
 
-*Label*: components are assigned to the labels in turn. A document begins with more of its weight on
-the components of its label, and a component as a noisy copy of the documents that it is used in.
+*Label*: each label gets components of its own, more the more documents it has, and some are left
+for all. A document begins with nearly all of its weight on the components of its label, and a
+component as a noisy copy of the documents that it is used in. Documents whose label is unknown take
+no part in that: they would only make components alike.
+
+*Given*: documents begin where their label's terms are in the components, if labels count from the
+start; in a burn-in, which holds labels off, with their weight spread evenly.
 
 The product of the scales of T and V is set by the data and only their quotient is free: components
 begin with a sum of one, so that coefficients are in units of document weight, unless a fixed
@@ -26,14 +31,15 @@ from vbnmf.core.model import Array, Kernel, Labels, Prior, Rates, State, Terms, 
 class Knobs:
     """Hyperparameters as the user gave them: a number is held fixed, None is learned.
 
-    ``a_lam`` is None in the unsupervised model; ``least_a_t`` guards an a_t that is learned.
+    ``a_lam`` is None in the unsupervised model, and may be one for each label, (n_labels,);
+    ``least_a_t`` guards an a_t that is learned.
     """
 
     a_t: float | None
     b_t: float | None
     a_v: float
     b_v: float | None
-    a_lam: float | None = None
+    a_lam: float | Array | None = None
     b_lam: float | None = None
     least_a_t: float = hyper.LEAST_TERM_SHAPE
 
@@ -50,8 +56,13 @@ def random_shapes(rng: np.random.Generator, totals: Totals, a_t: float, out: Arr
 _TERMS_AT_ONCE = 1 << 9  # terms whose shapes are held in double precision at a time
 _TINY = np.finfo(float).tiny
 
-LABEL_FAVOUR = 10.0
-"""How much more weight a document begins with on a component of its own label than on others."""
+OWN_PART = 0.99
+"""Part of a document's weight that begins on the components of its own label."""
+
+SHARED_PART = 0.2
+"""Part of the components that belong to no label at first, where there are more than labels."""
+
+_PORTION_STEPS = 10  # three are too few for held-out accuracy, thirty no better than ten
 
 
 def even_portions(K: int) -> Array:
@@ -60,18 +71,29 @@ def even_portions(K: int) -> Array:
 
 
 def label_portions(n_docs: Array, K: int) -> Array:
-    """Parts of a document's weight on each component, (n_labels, K): more on its own label's.
+    """Parts of a document's weight on each component, (n_labels, K): most on its own label's.
 
-    ``n_docs`` is by label. Components go to the labels in turn, the commonest first; with fewer
-    components than labels, labels share them.
+    ``n_docs`` is by label. With fewer components than labels, labels share them in turn, the
+    commonest first.
     """
+    n_docs = np.round(n_docs / max(n_docs.max(), _TINY), 9)  # rounding must not break ties
     n_labels = len(n_docs)
-    favoured = np.zeros((n_labels, K), dtype=bool)
-    turns = np.arange(max(n_labels, K))
-    by_size = np.argsort(-n_docs, kind="stable")
-    favoured[by_size[turns % n_labels], turns % K] = True
-    portions = np.where(favoured, LABEL_FAVOUR, 1.0)
-    return portions / portions.sum(axis=1, keepdims=True)
+    own = np.zeros((n_labels, K))
+    if n_labels >= K:
+        own[np.argsort(-n_docs, kind="stable"), np.arange(n_labels) % K] = 1.0
+    else:
+        counts = _allotted(n_docs, max(n_labels, K - int(SHARED_PART * K)))
+        own[np.repeat(np.arange(n_labels), counts), np.arange(counts.sum())] = 1.0
+    own /= own.sum(axis=1, keepdims=True)
+    return OWN_PART * own + (1 - OWN_PART) / K
+
+
+def _allotted(n_docs: Array, n_components: int) -> Array:
+    """Components of each label, (n_labels,): one at least, the rest by the roots of their sizes."""
+    counts = np.ones(len(n_docs), dtype=np.int64)
+    for _ in range(n_components - len(n_docs)):
+        counts[np.argmax(np.sqrt(n_docs) / (counts + 0.5))] += 1
+    return counts
 
 
 def label_shapes(
@@ -102,6 +124,33 @@ def given_shapes(components: Array, totals: Totals, a_t: float, out: Array) -> N
     out += a_t
 
 
+def fitted_portions(label_term_sums: Any, shapes: Array) -> Array:
+    """Parts of a document's weight on each component, (n_labels, K), that explain its label best.
+
+    A few steps of expectation and maximisation for the parts of a mixture of the components, as in
+    the first sweeps over documents, which would take many more of them to come as far.
+
+    Parameters
+    ----------
+    label_term_sums : csr_array of shape (n_labels, n_terms)
+        Σ_d x_dw by label.
+    shapes : array of shape (n_terms, K)
+        Of q(T), all above zero.
+    """
+    n_labels, K = label_term_sums.shape[0], shapes.shape[1]
+    sums = shapes.sum(axis=0, dtype=np.float64)
+    portions = np.repeat(even_portions(K), n_labels, axis=0)
+    for label in range(n_labels):
+        at = slice(*label_term_sums.indptr[label : label + 2])
+        T = shapes[label_term_sums.indices[at]] / sums
+        weight = label_term_sums.data[at, None] / max(label_term_sums.data[at].sum(), _TINY)
+        for _ in range(_PORTION_STEPS):
+            parts = T * portions[label]
+            parts *= weight / np.maximum(parts.sum(axis=1, keepdims=True), _TINY)
+            portions[label] = parts.sum(axis=0)
+    return OWN_PART * portions + (1 - OWN_PART) / K
+
+
 def _deal_out(
     rng: np.random.Generator, expected: Callable[[slice], Array], a_t: float, out: Array
 ) -> None:
@@ -129,7 +178,7 @@ def state(
     each group is a label of its own, unless ``knobs`` say that there are no labels.
     """
     n_terms = len(shapes)
-    n_docs = int(totals.n_docs.sum())
+    n_docs = float(totals.n_docs.sum())
     weight = totals.mass / (n_docs * K)  # of a component in a document, on average
     a_t = knobs.a_t or FIRST_TERM_SHAPE
     E_t_sum = _sum_of_a_component(knobs, a_t, n_terms, weight)
@@ -140,7 +189,7 @@ def state(
     if knobs.a_lam is None:
         return State(Prior(a_t, b_t, knobs.a_v, b_v), terms)
     rate = 1 / b_v
-    b_lam = knobs.b_lam or hyper.scale(rate, knobs.a_lam)
+    b_lam = knobs.b_lam or rate / knobs.a_lam
     labels = labels or Labels.one_each(totals.n_docs)
     shape = knobs.a_lam + knobs.a_v * labels.by_label(totals.n_docs)
     rates = Rates(shape, np.repeat((rate / shape)[:, None], K, axis=1))
@@ -160,6 +209,6 @@ def _sum_of_a_component(knobs: Knobs, a_t: float, n_terms: int, weight: float) -
         return n_terms * a_t * knobs.b_t
     if knobs.b_v:
         return weight / (knobs.a_v * knobs.b_v)
-    if knobs.a_lam and knobs.b_lam:
-        return weight * knobs.a_lam * knobs.b_lam / knobs.a_v
+    if knobs.a_lam is not None and knobs.b_lam:
+        return weight * float(np.mean(knobs.a_lam)) * knobs.b_lam / knobs.a_v
     return 1.0

@@ -37,14 +37,23 @@ def rates(prior: Prior, labels: Labels, n_docs: Array, E_v_sums: Array) -> Rates
     assert prior.a_lam is not None
     assert prior.b_lam is not None
     shape = prior.a_lam + prior.a_v * labels.by_label(n_docs)
-    return Rates(shape, 1.0 / (1.0 / prior.b_lam + labels.by_label(E_v_sums)))
+    return Rates(shape, 1.0 / (column(1.0 / prior.b_lam) + labels.by_label(E_v_sums)))
+
+
+def column(by_label: float | Array) -> Array:
+    """What is one number, or one for each label, as a column beside (n_labels, K)."""
+    return np.reshape(by_label, (-1, 1))
 
 
 def latent_labels(
-    prior: Prior, labels: Labels, rates: Rates, E_v_sums: Array, heat: float = 1.0
+    prior: Prior, labels: Labels, rates: Rates, n_docs: Array, E_v_sums: Array, heat: float = 1.0
 ) -> Labels:
-    """q(z) of the documents whose label is unknown; ``heat`` below one brings it nearer to p(z)."""
-    E_v = E_v_sums[labels.known.shape[0] :]
+    """q(z) of the documents whose label is unknown; ``heat`` below one brings it nearer to p(z).
+
+    Each is a group of its own, in whose sums it counts by its weight, ``n_docs``.
+    """
+    n_known = labels.known.shape[0]
+    E_v = E_v_sums[n_known:] / np.maximum(n_docs[n_known:], np.finfo(float).tiny)[:, None]
     evidence = label_evidence(prior.a_v, rates, E_v)
     return replace(labels, latent=softmax(labels.log_prior + heat * evidence, axis=1))
 

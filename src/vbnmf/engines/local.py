@@ -28,20 +28,27 @@ class LocalEngine:
         The group of each document.
     n_groups, K : int
         Number of groups and of components.
+    weight : array of shape (n_docs,) or None
+        How many documents each one counts as, in all sums; None is one.
     """
 
     def __init__(
-        self, kernel: "AnyKernel", X: sparse.csr_array, group: Array, n_groups: int, K: int
+        self,
+        kernel: "AnyKernel",
+        X: sparse.csr_array,
+        group: Array,
+        n_groups: int,
+        K: int,
+        weight: Array | None = None,
     ) -> None:
         self.kernel = kernel
         self._X, self._group = X, group
+        counts_as = np.ones(len(group)) if weight is None else weight
         where = (group, np.arange(len(group)))
-        self._members = sparse.csr_array(
-            (np.ones(len(group), X.dtype), where), (n_groups, len(group))
-        )
-        self.totals = _totals(X, group, n_groups)
+        self._members = sparse.csr_array((counts_as.astype(X.dtype), where), (n_groups, len(group)))
+        self.totals = _totals(X, group, n_groups, counts_as)
         self._mass = X @ np.ones(X.shape[1])
-        self._documents = kernel.documents(X, group, n_groups, K)
+        self._documents = kernel.documents(X, group, n_groups, K, weight)
 
     @property
     def Sigma_v(self) -> Array:
@@ -90,12 +97,14 @@ class LocalEngine:
         return Statistics(R_t, sums.shape_sums, scale, sums.log_mean, sums.psi, sums.entropy)
 
 
-def _totals(X: sparse.csr_array, group: Array, n_groups: int) -> Totals:
-    slices = range(0, X.nnz, _AT_ONCE)
+def _totals(X: sparse.csr_array, group: Array, n_groups: int, weight: Array) -> Totals:
+    log_factorials = 0.0
+    for begin in range(0, X.nnz, _AT_ONCE):
+        at = np.arange(begin, min(begin + _AT_ONCE, X.nnz))
+        row = np.searchsorted(X.indptr, at, side="right") - 1
+        log_factorials += float((weight[row] * gammaln(X.data[at].astype(np.float64) + 1)).sum())
     return Totals(
-        n_docs=np.bincount(group, minlength=n_groups),
-        term_sums=X.T @ np.ones(X.shape[0]),  # not X.sum, which adds up in X's own precision
-        log_factorials=sum(
-            float(gammaln(X.data[i : i + _AT_ONCE].astype(np.float64) + 1).sum()) for i in slices
-        ),
+        n_docs=np.bincount(group, weight, minlength=n_groups),
+        term_sums=X.T @ weight,  # not X.sum, which adds up in X's own precision
+        log_factorials=log_factorials,
     )

@@ -71,10 +71,10 @@ class NativeKernel:
         return Terms(R, scale, L, offset, sums.sum(axis=0)[:K], float(psi), float(entropy))
 
     def documents(
-        self, X: sparse.csr_array, group: Array, n_groups: int, K: int
+        self, X: sparse.csr_array, group: Array, n_groups: int, K: int, weight: Array | None = None
     ) -> "NativeDocuments":
-        """Hold the documents and their coefficients."""
-        return NativeDocuments(self, X, group, n_groups, K)
+        """Hold the documents, which count by ``weight`` in all sums, and their coefficients."""
+        return NativeDocuments(self, X, group, n_groups, K, weight)
 
     def project(
         self,
@@ -119,19 +119,28 @@ class NativeDocuments:
     """Documents and the one row of K numbers that each keeps from sweep to sweep."""
 
     def __init__(
-        self, kernel: NativeKernel, X: sparse.csr_array, group: Array, n_groups: int, K: int
+        self,
+        kernel: NativeKernel,
+        X: sparse.csr_array,
+        group: Array,
+        n_groups: int,
+        K: int,
+        weight: Array | None,
     ) -> None:
         self._kernel, self._K, self._n_groups = kernel, K, n_groups
         n_docs = X.shape[0]
         # Sorted by group, a block needs sums for few groups, however many there are in all.
         self._order = np.argsort(group, kind="stable").astype(np.int64)
         self._group = group.astype(np.int32)
+        self._weight = np.ones(n_docs) if weight is None else np.asarray(weight, np.float64)
         blocks = cut_into_blocks(np.diff(X.indptr)[self._order])
         self._matrix = _matrix(X, blocks)
         by_term = X.tocsc()
+        if weight is not None:
+            by_term.data *= self._weight[by_term.indices].astype(X.dtype)
         self._transposed = _matrix(by_term, cut_into_blocks(np.diff(by_term.indptr)))
         self._sums_at, self._sums_group = _lines_of_sums(self._group[self._order], blocks)
-        self._group_mass = np.bincount(group, X @ np.ones(X.shape[1]), n_groups)
+        self._group_mass = np.bincount(group, self._weight * (X @ np.ones(X.shape[1])), n_groups)
         self._L_v = kernel.zeros(n_docs, K, X.dtype)
         self._Sigma_v = kernel.zeros(n_docs, K, X.dtype)
 
@@ -151,8 +160,8 @@ class NativeDocuments:
         a_v = float(a_v)
         self._kernel.run(
             lambda queue: self._matrix.sweep(
-                queue, self._order, self._group, L_t, scales, a_v, self._K, self._Sigma_v,
-                self._L_v, update, bound, self._sums_at, lines, tallies,
+                queue, self._order, self._group, self._weight, L_t, scales, a_v, self._K,
+                self._Sigma_v, self._L_v, update, bound, self._sums_at, lines, tallies,
             )
         )  # fmt: skip
         shape_sums = np.zeros((self._n_groups, self._K))

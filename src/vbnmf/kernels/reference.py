@@ -53,14 +53,14 @@ class ReferenceKernel:
         R *= L
         R += prior_shape
         L[:], offset = _exp_mean_log(R, scale)
-        totals = _tally(R) if tally else (np.nan, np.nan)
+        totals = _tally(R, np.ones(len(R))) if tally else (np.nan, np.nan)
         return Terms(R, scale, L, offset, R.sum(axis=0, dtype=np.float64), *totals)
 
     def documents(
-        self, X: sparse.csr_array, group: Array, n_groups: int, K: int
+        self, X: sparse.csr_array, group: Array, n_groups: int, K: int, weight: Array | None = None
     ) -> "ReferenceDocuments":
-        """Hold the documents and their coefficients."""
-        return ReferenceDocuments(X, group, n_groups, K)
+        """Hold the documents, which count by ``weight`` in all sums, and their coefficients."""
+        return ReferenceDocuments(X, group, n_groups, K, weight)
 
     def project(
         self,
@@ -101,11 +101,13 @@ class ReferenceKernel:
 class ReferenceDocuments:
     """Documents and the one row of K numbers that each keeps from sweep to sweep."""
 
-    def __init__(self, X: sparse.csr_array, group: Array, n_groups: int, K: int) -> None:
+    def __init__(
+        self, X: sparse.csr_array, group: Array, n_groups: int, K: int, weight: Array | None
+    ) -> None:
         self._X, self._group = X, group
-        one = np.ones(X.shape[0])
+        self._weight = np.ones(X.shape[0]) if weight is None else np.asarray(weight, np.float64)
         self._members = sparse.csr_array(
-            (one, (group, np.arange(X.shape[0]))), shape=(n_groups, X.shape[0])
+            (self._weight, (group, np.arange(X.shape[0]))), shape=(n_groups, X.shape[0])
         )
         self._L_v = np.empty((X.shape[0], K), X.dtype)
         self._ratio = np.zeros_like(X.data)
@@ -128,9 +130,11 @@ class ReferenceDocuments:
             if update:
                 self.Sigma_v[begin:end] = L_v * (ratio @ L_t)
             if bound:
-                mass = block @ np.ones(block.shape[1])
-                log_mean += float((block.data * np.log(mean)).sum() + (mass * offset).sum())
-                block_psi, block_entropy = _tally(shape)
+                weight = self._weight[begin:end]
+                mass = weight * (block @ np.ones(block.shape[1]))
+                by_cell = np.repeat(weight, np.diff(block.indptr)) * block.data
+                log_mean += float((by_cell * np.log(mean)).sum() + (mass * offset).sum())
+                block_psi, block_entropy = _tally(shape, weight)
                 total_psi += block_psi
                 total_entropy += block_entropy
         return DocumentSums(shape_sums, log_mean, total_psi, total_entropy)
@@ -143,7 +147,7 @@ class ReferenceDocuments:
         """R_t of the last sweep, (n_terms, K), in ``out``."""
         X = self._X
         ratio = sparse.csr_array((self._ratio, X.indices, X.indptr), shape=X.shape)
-        out[:] = ratio.T @ self._L_v
+        out[:] = ratio.T @ (self._weight[:, None] * self._L_v)
         return out
 
 
@@ -165,10 +169,11 @@ def _ratios(X: sparse.csr_array, L_v: Array, L_t: Array) -> tuple[sparse.csr_arr
     return sparse.csr_array((X.data / mean, X.indices, X.indptr), shape=X.shape), mean
 
 
-def _tally(shape: Array) -> tuple[float, float]:
-    """Σ ψ(shape) and Σ H(Gamma(shape, 1))."""
+def _tally(shape: Array, weight: Array) -> tuple[float, float]:
+    """Σ ψ(shape) and Σ H(Gamma(shape, 1)), rows by their weight."""
     shape = shape.astype(np.float64, copy=False)
-    return float(psi(shape).sum()), float(gamma.entropy(shape, 1.0).sum())
+    sums = psi(shape).sum(axis=1), gamma.entropy(shape, 1.0).sum(axis=1)
+    return float((weight * sums[0]).sum()), float((weight * sums[1]).sum())
 
 
 def _blocks_of_rows(X: sparse.csr_array) -> Iterator[tuple[int, int]]:

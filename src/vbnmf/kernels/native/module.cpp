@@ -79,13 +79,14 @@ template <class T> void bind(nb::module_& m, const char* name) {
           exact("indptr"), exact("indices"), exact("data"), exact("blocks"))
       .def("sweep",
            [](const M& X, Queue& queue, Array<const int64_t> order, Array<const int32_t> group,
-              Array<const T> L_t, Array<const T> scale, T a_v, int64_t K, Array<T> Sigma_v,
-              Array<T> L_v, bool update, bool bound, Array<const int64_t> sums_at,
+              Array<const double> weight, Array<const T> L_t, Array<const T> scale, T a_v, int64_t K,
+              Array<T> Sigma_v, Array<T> L_v, bool update, bool bound, Array<const int64_t> sums_at,
               Array<double> shape_sums, Array<double> tallies) {
              const int64_t stride = (int64_t)L_v.shape(1);
-             const DocumentPass<T> pass{X.view(),      order.data(),   group.data(), L_t.data(),
-                                        scale.data(),  a_v,            Sigma_v.data(), L_v.data(),
-                                        K,             stride,         update,       bound};
+             const DocumentPass<T> pass{X.view(),   order.data(), group.data(),   weight.data(),
+                                        L_t.data(), scale.data(), a_v,            Sigma_v.data(),
+                                        L_v.data(), K,            stride,         update,
+                                        bound};
              drain(queue, X.blocks, [&](int64_t b, int64_t begin, int64_t end) {
                Tally tally;
                passes<T>().documents(pass, begin, end,
@@ -93,8 +94,8 @@ template <class T> void bind(nb::module_& m, const char* name) {
                put(tally, tallies, b);
              });
            },
-           nb::arg("queue"), exact("order"), exact("group"), exact("L_t"), exact("scale"),
-           nb::arg("a_v"), nb::arg("K"), exact("Sigma_v"), exact("L_v"), nb::arg("update"),
+           nb::arg("queue"), exact("order"), exact("group"), exact("weight"), exact("L_t"),
+           exact("scale"), nb::arg("a_v"), nb::arg("K"), exact("Sigma_v"), exact("L_v"), nb::arg("update"),
            nb::arg("bound"), exact("sums_at"), exact("shape_sums"), exact("tallies"))
       .def("gather",
            [](const M& X, Queue& queue, Array<const T> L, Array<const T> other, Array<T> R) {

@@ -208,7 +208,8 @@ inline double exp_psi_row(const T* shape, const T* scale, int64_t stride, Scratc
   return power_of_two * 0.69314718055994530942 - drop;
 }
 
-template <class T> inline void tally_row(const T* shape, int64_t K, Tally& tally) {
+template <class T>
+inline void tally_row(const T* shape, int64_t K, double weight, Tally& tally) {
   constexpr int W = WIDTH<T>;
   Vec<T> psi = {}, entropy = {};
   for (int64_t k = 0; k < K; k += W) {
@@ -217,8 +218,8 @@ template <class T> inline void tally_row(const T* shape, int64_t K, Tally& tally
     psi += p.psi;
     entropy += p.entropy;
   }
-  tally.psi += sum<T>(psi);
-  tally.entropy += sum<T>(entropy);
+  tally.psi += weight * sum<T>(psi);
+  tally.entropy += weight * sum<T>(entropy);
 }
 
 template <class T>
@@ -237,20 +238,21 @@ void documents(const DocumentPass<T>& p, int64_t begin, int64_t end, double* sha
     }
     T* Sigma = p.Sigma_v + d * p.stride;
     T* L = p.L_v + d * p.stride;
+    const double weight = p.weight[d];
     for (int64_t k = 0; k < p.stride; ++k) {
       shape[k] = p.a_v + Sigma[k];
-      shape_sums[k] += shape[k];
+      shape_sums[k] += weight * shape[k];
     }
     const double m = exp_psi_row<T>(shape, p.scale + group * p.stride, p.stride, s, L);
     if (p.bound) {
-      tally_row<T>(shape, p.K, tally);
+      tally_row<T>(shape, p.K, weight, tally);
       double mass = 0;
       for (int64_t j = p.X.indptr[d]; j < p.X.indptr[d + 1]; ++j) mass += p.X.data[j];
-      tally.log_mean += m * mass;
+      tally.log_mean += weight * m * mass;
     } else if (!p.update) {
       continue;
     }
-    tally.log_mean += gather_row<T>(segment, p.X, d, L, p.L_t, p.stride, s, shape);
+    tally.log_mean += weight * gather_row<T>(segment, p.X, d, L, p.L_t, p.stride, s, shape);
     if (p.update)
       for (int64_t k = 0; k < p.stride; ++k) Sigma[k] = L[k] * shape[k];
   }
@@ -276,7 +278,7 @@ void gamma(const GammaPass<T>& p, int64_t begin, int64_t end, double* shape_sums
       shape_sums[k] += shape[k];
     }
     p.offset[i] = exp_psi_row<T>(shape, p.scale, p.stride, s, L);
-    if (p.bound) tally_row<T>(shape, p.K, tally);
+    if (p.bound) tally_row<T>(shape, p.K, 1.0, tally);
   }
 }
 

@@ -28,6 +28,7 @@ template <class T> struct DocumentPass {
   Sparse<T> X;
   const int64_t* order;  // documents sorted by group
   const int32_t* group;  // of each document
+  const double* weight;  // of each document in all sums
   const T* L_t;          // terms x stride
   const T* scale;        // groups x stride: scale of q(v)
   T a_v;
