@@ -263,9 +263,11 @@ def parameters():
         for value in NOT_POSITIVE:
             expected = f'{name} must be a positive number or "auto", which learns it; got'
             yield name, value, f"{expected} {value!r}."
-    for name in ("coef_shape", "label_shape"):
-        for value in [*NOT_POSITIVE, "auto"]:
-            yield name, value, f"{name} must be a positive number; got {value!r}."
+    for value in [*NOT_POSITIVE, "auto"]:
+        yield "coef_shape", value, f"coef_shape must be a positive number; got {value!r}."
+    for value in NOT_POSITIVE:
+        expected = 'label_shape must be a positive number or "auto", the number of documents'
+        yield "label_shape", value, (expected, f"got {value!r}.")
     for value in (0, 1.0, "all", True):
         expected = "n_jobs must be None, a positive number of threads, or -1 for all; got"
         yield "n_jobs", value, f"{expected} {value!r}."

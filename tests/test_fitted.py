@@ -199,8 +199,8 @@ def test_numbers_stay_and_auto_is_learned(burn_in):
         (VBNMF, "coef_scale", {"term_scale": 0.1}),
         (VBNMF, "term_scale", {"coef_scale": 2.0}),
         (VBNMF, "term_shape", {"coef_scale": 2.0}),
-        (SupervisedVBNMF, "label_scale", {"term_scale": 0.1}),
-        (SupervisedVBNMF, "term_scale", {"label_scale": 0.1}),
+        (SupervisedVBNMF, "label_scale", {"term_scale": 0.1, "label_shape": 100}),
+        (SupervisedVBNMF, "term_scale", {"label_scale": 0.1, "label_shape": 100}),
     ],
 )
 def test_each_auto_is_a_maximum_of_the_bound(model, name, held):

@@ -185,7 +185,7 @@ def test_the_file_is_safetensors_with_a_readable_header(tmp_path):
         metadata = file.metadata()
         assert_array_equal(file.get_tensor("component_shapes"), fitted.component_shapes_.T)
     header = json.loads(metadata["vbnmf"])
-    assert header["format_version"] == 2
+    assert header["format_version"] == 3
     assert header["model"] == "SupervisedVBNMF"
     assert header["vbnmf"] == vbnmf.__version__
     assert header["parameters"]["n_components"] == 3

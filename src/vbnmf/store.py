@@ -20,7 +20,7 @@ from safetensors.numpy import save_file
 from vbnmf.core.model import Array
 
 KEY = "vbnmf"
-VERSION = 2
+VERSION = 3
 
 
 class ModelFileError(ValueError):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -21,6 +21,7 @@ from vbnmf.core.fit import Fit, Progress, Schedule, fit
 from vbnmf.core.model import Array, Labels, State
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.local import LocalEngine
+from vbnmf.estimators import intervals, pruning
 from vbnmf.estimators.targets import Targets
 from vbnmf.estimators.validation import (
     MOST_ITERATIONS,
@@ -77,7 +78,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         tol = check_fraction("transform_tol", self.transform_tol)
         a_v, b_v = (self.hyperparameters_[name] for name in ("coef_shape", "coef_scale"))
         scale = 1.0 / (1.0 / b_v + self.component_sums_)
-        X, used = _without_unused_terms(X)
+        X, used = without_unused_terms(X)
         with open_kernel(count_threads(self.n_jobs)) as kernel:
             shapes = kernel.zeros(X.shape[1], self._n_features_out, X.dtype)
             shapes[:, : self._n_features_out] = self.component_shapes_.T[used]
@@ -85,11 +86,73 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             E_v, _n_iter = kernel.project(X, terms.L, scale, a_v, max_iter=max_iter, tol=tol)
         return E_v
 
+    @property
+    def component_mass_(self) -> Array:
+        """Part of the documents' weight that each component explains, (n_components,)."""
+        return pruning.component_mass(self)
+
+    @property
+    def faded_(self) -> Array:
+        """Which components have faded: all their terms owe more to the prior than to documents."""
+        return pruning.faded(self)
+
+    def prune(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, least: float | None = None
+    ) -> Self:
+        """Fit again without the components that carry no weight.
+
+        The fit begins from the components that are kept, with the same parameters but for
+        ``n_components``. What is removed leaves a little weight behind, so that components may
+        move, or fade in their turn.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The documents of training, and their labels and weights where the model has them.
+        least : float or None, default=None
+            Remove components of less than this part of the documents' weight (``component_mass_``).
+            None removes those of ``faded_``.
+
+        Returns
+        -------
+        VBNMF or SupervisedVBNMF
+            A new model; this one stays as it is. Its ``pruning_`` tells which components were
+            ``removed``, with ``bound_before`` and ``bound_after``; model files do not keep it.
+        """
+        return pruning.prune(self, X, y, sample_weight, least)
+
+    def component_interval(
+        self, level: float = 0.9, *, components: Any = None
+    ) -> tuple[Array, Array]:
+        """Credible intervals of the weights of terms, by the gamma posteriors.
+
+        They are too narrow, because the approximation takes all unknowns to be independent: of
+        documents drawn from the model, intervals of 90 % held about 80 % of the strong weights
+        where labels keep components apart, but about half where every document mixes all of them,
+        and fewer of the weak ones. They speak of the terms of a component relative to one another,
+        because a factor can move between it and its coefficients. docs/algorithm.md has more.
+
+        Parameters
+        ----------
+        level : float, default=0.9
+            Probability of each interval, with equal tails outside.
+        components : int, array of int or bool, or None, default=None
+            Only of these components: a quantile takes about two microseconds. None: all.
+
+        Returns
+        -------
+        low, high : ndarrays of shape (n_components, n_terms)
+            Of the shape and in the units of ``components_``.
+        """
+        check_is_fitted(self, "components_")
+        return intervals.component_interval(self, level, components)
+
     def save(self, path: Any) -> None:
         """Write the fitted model to a file that ``vbnmf.load`` reads.
 
         The file holds numbers and text only, no code, and is written whole or not at all. What is
-        not kept: ``callback``, an ``init`` that is an array, a ``random_state`` that is no number.
+        not kept: ``callback``, an ``init`` that is an array, a ``class_weight`` that is a dict, a
+        ``random_state`` that is no number.
 
         ``pickle`` and ``joblib`` work as well, but a file of theirs can run any code when it is
         loaded: never load one that you did not write yourself.
@@ -109,8 +172,12 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return copy
 
     @abstractmethod
-    def _knobs(self) -> Knobs:
-        """Hyperparameters, checked."""
+    def _knobs(self, targets: Targets | None, weight: Array | None) -> Knobs:
+        """Hyperparameters, checked, for documents of these labels and weights."""
+
+    def _burn_in(self, init: Array | str) -> Any:
+        """Iterations of burn-in from such a start, unchecked."""
+        return self.burn_in
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -122,14 +189,22 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             self.__dict__ = before
             raise
 
-    def _fit(self, X: sparse.csr_array, targets: Targets | None, *, coefficients: bool) -> Outcome:
+    def _fit(
+        self,
+        X: sparse.csr_array,
+        targets: Targets | None = None,
+        weight: Array | None = None,
+        *,
+        coefficients: bool,
+    ) -> Outcome:
         """Fit to checked documents, set what both models have, and return the best start."""
         labels = None if targets is None else targets.labels
         group = np.zeros(X.shape[0], np.int32) if targets is None else targets.group
         n_groups = 1 if targets is None else targets.n_groups
         K = check_count("n_components", self.n_components)
         init = check_init(self.init, self._named_starts, K, X.shape[1])
-        knobs, schedule = self._knobs(), self._schedule()
+        knobs = self._knobs(targets, weight)
+        schedule = self._schedule(burn_in=self._burn_in(init))
         if labels is not None and len(labels.latent):
             schedule = replace(schedule, annealing=ANNEALING)
         n_init = check_count("n_init", self.n_init)
@@ -142,14 +217,14 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         with open_kernel(count_threads(self.n_jobs)) as kernel:
             for restart in range(n_init):
                 rng = np.random.default_rng(random_state.randint(0, 2**32, 4, np.uint32))
-                engine = LocalEngine(kernel, X, group, n_groups, K)
+                engine = LocalEngine(kernel, X, group, n_groups, K, weight)
                 watch = self._watcher(restart, n_init)
                 # no names for what lies between: a name would keep large arrays alive
                 outcome = _wind_up(
                     engine,
                     fit(
                         engine,
-                        _start(engine, init, K, knobs, labels, rng, X.dtype),
+                        _start(engine, init, K, knobs, labels, rng, X.dtype, schedule.burn_in),
                         knobs,
                         schedule,
                         watch,
@@ -163,16 +238,16 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         assert best is not None
         self._set_terms(best)
         if not best.fit.converged and schedule.tol > 0:
-            # the caller of fit, or of fit_transform, which scikit-learn wraps once
-            level = 5 if coefficients else 4
-            warnings.warn(_not_converged(best.fit, schedule), ConvergenceWarning, stacklevel=level)
+            warnings.warn(
+                _not_converged(best.fit, schedule), ConvergenceWarning, stacklevel=_callers_level()
+            )
         return best
 
-    def _schedule(self) -> Schedule:
+    def _schedule(self, burn_in: Any) -> Schedule:
         return Schedule(
             max_iter=check_count("max_iter", self.max_iter),
             tol=check_fraction("tol", self.tol),
-            burn_in=check_count("burn_in", self.burn_in, least=0),
+            burn_in=check_count("burn_in", burn_in, least=0),
             bound_every=check_count("bound_every", self.bound_every),
         )
 
@@ -226,6 +301,7 @@ def _start(
     labels: Labels | None,
     rng: np.random.Generator,
     dtype: np.dtype[Any],
+    burn_in: int = 0,
 ) -> State:
     """Bring the documents to their start, and return the state that goes with it."""
     a_t = knobs.a_t or starts.FIRST_TERM_SHAPE
@@ -234,11 +310,16 @@ def _start(
     portions = starts.even_portions(K)
     if isinstance(init, np.ndarray):
         starts.given_shapes(init, engine.totals, a_t, out)
+        if labels is not None and not burn_in:
+            sums = labels.known.T @ engine.group_term_sums()[: labels.known.shape[0]]
+            portions = labels.by_group(starts.fitted_portions(sums.tocsr(), out))
     elif init == "label":
         assert labels is not None
         n_docs = labels.by_label(engine.totals.n_docs)
         portions = labels.by_group(starts.label_portions(n_docs, K))
-        starts.label_shapes(rng, engine.group_term_sums(), portions, a_t, out)
+        n_known = labels.known.shape[0]
+        sums = engine.group_term_sums()[:n_known]
+        starts.label_shapes(rng, sums, portions[:n_known], a_t, out)
     else:
         starts.random_shapes(rng, engine.totals, a_t, out)
     engine.spread(portions)
@@ -259,6 +340,14 @@ def _wind_up(engine: LocalEngine, result: Fit, K: int, *, coefficients: bool) ->
     return Outcome(result, np.ascontiguousarray(shapes[:, :K]), E_v)
 
 
+def _callers_level() -> int:
+    """How many calls up from ``_fit`` the user's own code is, for a warning to point at it."""
+    level, frame = 0, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(("vbnmf.", "sklearn.")):
+        level, frame = level + 1, frame.f_back
+    return level + 1
+
+
 def _not_converged(best: Fit, schedule: Schedule) -> str:
     rising = (
         "it is too early to tell how much the bound still rises"
@@ -276,7 +365,7 @@ def component_means(shapes: Array, scales: Array) -> Array:
     return np.asarray(shapes * scales.astype(shapes.dtype)[:, None])
 
 
-def _without_unused_terms(X: sparse.csr_array) -> tuple[sparse.csr_array, Array | slice]:
+def without_unused_terms(X: sparse.csr_array) -> tuple[sparse.csr_array, Array | slice]:
     """X over the terms that occur in it, and which these are: few, for a single document."""
     n_terms = X.shape[1]
     if X.nnz >= n_terms:

@@ -1,10 +1,7 @@
-"""From coefficients to labels: a logistic regression on documents projected without their labels.
+"""From evidence for components to labels: a logistic regression.
 
-Coefficients of training knew the labels, those of new documents do not; the regression is therefore
-trained on training documents projected as new ones are. A document is taken by the square roots of
-its coefficients scaled to length one, so that its length does not matter and no component drowns
-the others. With one label a document probabilities sum to one; with several, each label has its
-own, and a label is given where its probability passes a threshold.
+With one label a document probabilities sum to one; with several, each label has its own, and a
+label is given where its probability passes a threshold. What the evidence is: ``evidence``.
 """
 
 import warnings
@@ -15,15 +12,12 @@ from scipy import sparse
 from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
-from sklearn.model_selection import KFold, cross_val_predict
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.preprocessing import normalize
+from sklearn.model_selection import KFold
 from threadpoolctl import threadpool_limits
 
 from vbnmf.core.model import Array
 
-# This and the scaling were chosen on held-out training documents: docs/deviations.md.
-_PENALTY = 10.0
+_PENALTY = 10.0  # chosen on held-out training documents: docs/deviations.md
 _MAX_ITER = 300
 _THRESHOLDS = np.linspace(0.1, 0.9, 33)
 _FOLDS = 3
@@ -48,51 +42,74 @@ class Head:
     multilabel: bool = False
     threshold: float = 0.5
 
-    def probabilities(self, V: Array) -> Array:
-        """Probabilities of the labels, (n_docs, n_labels), of documents by their coefficients."""
+    def probabilities(self, evidence: Array) -> Array:
+        """Probabilities of the labels, (n_docs, n_labels), from evidence, (n_docs, K)."""
         # not a product by BLAS, which would be rounded by its number of threads
-        scores = np.einsum("dk,lk->dl", features(V), self.weights) + self.intercepts
+        scores = np.einsum("dk,lk->dl", evidence, self.weights) + self.intercepts
         return np.asarray(expit(scores) if self.multilabel else softmax(scores, axis=1))
 
 
-def fit_head(V: Array, indicators: sparse.csr_array, *, multilabel: bool) -> Head:
-    """Train on coefficients, (n_docs, K), and labels, (n_docs, n_labels), of documents."""
-    n_labels = indicators.shape[1]
+def fit_head(
+    evidence: Array, indicators: sparse.csr_array, weight: Array, *, multilabel: bool
+) -> Head:
+    """Train on evidence, (n_docs, K), labels, (n_docs, n_labels), and weights of documents."""
+    n_labels, K = indicators.shape[1], evidence.shape[1]
     if n_labels == 1:
-        return Head(np.zeros((1, V.shape[1])), np.full(1, _CERTAIN), multilabel)
-    A = features(V)
-    regression = LogisticRegression(C=_PENALTY, max_iter=_MAX_ITER)
+        return Head(np.zeros((1, K)), np.full(1, _CERTAIN), multilabel)
+    centre = np.average(evidence, axis=0, weights=weight)
+    A, threshold = evidence - centre, 0.5
     with warnings.catch_warnings(), threadpool_limits(1):  # the same bits on any machine's BLAS
         warnings.simplefilter("ignore", UserWarning)  # it is a regression of two or more labels
         if multilabel:
-            return _fit_several(A, indicators.toarray().astype(int), regression)
-        regression.fit(A, indicators.indices)
-    weights, intercepts = regression.coef_, regression.intercept_
-    if n_labels == 2:  # scikit-learn keeps one row for two labels
+            Y = indicators.toarray().astype(np.int64)
+            weights, intercepts = _regressions(A, Y, weight)
+            threshold = _best_threshold(A, Y, weight)
+        else:
+            weights, intercepts = _regression(A, indicators.indices, weight, n_labels)
+        intercepts = intercepts - weights @ centre
+    # by rows, as they come from a file: the order of a sum depends on it
+    return Head(np.ascontiguousarray(weights), intercepts, multilabel, threshold)
+
+
+def _regression(A: Array, y: Array, weight: Array, n_labels: int) -> tuple[Array, Array]:
+    """Weights, (n_labels, K), and intercepts of one regression for all labels that occur."""
+    occur = np.unique(y)
+    all_weights, all_intercepts = np.zeros((n_labels, A.shape[1])), np.full(n_labels, -_CERTAIN)
+    if len(occur) == 1:
+        all_intercepts[occur] = _CERTAIN
+        return all_weights, all_intercepts
+    fitted = LogisticRegression(C=_PENALTY, max_iter=_MAX_ITER).fit(A, y, sample_weight=weight)
+    weights, intercepts = fitted.coef_, fitted.intercept_
+    if len(weights) == 1:  # scikit-learn keeps one row for two labels
         weights = np.vstack([np.zeros_like(weights), weights])
         intercepts = np.concatenate([[0.0], intercepts])
-    # by rows, as they come from a file: the order of a sum depends on it
-    return Head(np.ascontiguousarray(weights, np.float64), np.asarray(intercepts, np.float64))
+    all_weights[occur], all_intercepts[occur] = weights, intercepts
+    return all_weights, all_intercepts
 
 
-def features(V: Array) -> Array:
-    """Square roots of coefficients, each document scaled to length one; (n_docs, K)."""
-    return np.asarray(normalize(np.sqrt(np.asarray(V, dtype=np.float64))))
-
-
-def _fit_several(A: Array, Y: Array, regression: LogisticRegression) -> Head:
-    """A regression for each label, and the threshold that does best on documents left out."""
-    each = OneVsRestClassifier(regression)
+def _regressions(A: Array, Y: Array, weight: Array) -> tuple[Array, Array]:
+    """Weights, (n_labels, K), and intercepts of a regression for each label."""
     weights, intercepts = np.zeros((Y.shape[1], A.shape[1])), np.zeros(Y.shape[1])
-    for label, fitted in enumerate(each.fit(A, Y).estimators_):
-        if hasattr(fitted, "coef_"):
-            weights[label], intercepts[label] = fitted.coef_[0], fitted.intercept_[0]
-    intercepts[Y.min(axis=0) == 1] = _CERTAIN
-    intercepts[Y.max(axis=0) == 0] = -_CERTAIN
-    threshold = 0.5
-    if len(A) >= 2 * _FOLDS:
-        folds = KFold(_FOLDS, shuffle=True, random_state=0)  # documents often come by label
-        left_out = cross_val_predict(each, A, Y, cv=folds, method="predict_proba")
-        scores = [f1_score(Y, left_out >= t, average="micro", zero_division=0) for t in _THRESHOLDS]
-        threshold = float(_THRESHOLDS[int(np.argmax(scores))])
-    return Head(weights, intercepts, multilabel=True, threshold=threshold)
+    for label, y in enumerate(Y.T):
+        if y.min() == y.max():
+            intercepts[label] = _CERTAIN if y.all() else -_CERTAIN
+        else:
+            both, intercept = _regression(A, y, weight, 2)
+            weights[label], intercepts[label] = both[1], intercept[1]
+    return weights, intercepts
+
+
+def _best_threshold(A: Array, Y: Array, weight: Array) -> float:
+    """The threshold of the best micro F1 on documents left out."""
+    if len(A) < 2 * _FOLDS:
+        return 0.5
+    left_out = np.zeros(Y.shape)
+    # shuffled, because documents often come by label
+    for train, test in KFold(_FOLDS, shuffle=True, random_state=0).split(A):
+        weights, intercepts = _regressions(A[train], Y[train], weight[train])
+        left_out[test] = expit(A[test] @ weights.T + intercepts)
+    scores = [
+        f1_score(Y, left_out >= t, average="micro", sample_weight=weight, zero_division=0)
+        for t in _THRESHOLDS
+    ]
+    return float(_THRESHOLDS[int(np.argmax(scores))])

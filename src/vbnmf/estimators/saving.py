@@ -12,10 +12,12 @@ import vbnmf
 from vbnmf import store
 from vbnmf.core.model import Array
 from vbnmf.estimators.base import BaseVBNMF, component_means
+from vbnmf.estimators.prediction import CLASSIFIERS
 from vbnmf.estimators.supervised import SupervisedVBNMF
 from vbnmf.estimators.unsupervised import VBNMF
 from vbnmf.estimators.validation import (
     MOST_ITERATIONS,
+    check_choice,
     check_count,
     check_fraction,
     count_threads,
@@ -67,6 +69,7 @@ def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
         header["label_counts"] = model.label_counts_.tolist()
         arrays |= {
             "label_activations": model.label_activations_,
+            "label_shapes": model.label_shapes_,
             "label_rate_shapes": model.label_rate_shapes_,
             "label_rate_scales": model.label_rate_scales_,
             "label_frequencies": model.label_frequencies_,
@@ -75,6 +78,8 @@ def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
         }
         header["multilabel"] = model.multilabel_
         header["threshold"] = model.threshold_
+        header["smoothing"] = model.smoothing_
+        header["temperature"] = model.temperature_
     return header, arrays
 
 
@@ -96,7 +101,9 @@ def from_state(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
     model.component_sums_ = check_array(arrays, "component_sums", (K,), positive=True)
     with np.errstate(over="ignore"):
         model.components_ = component_means(model.component_shapes_, model.component_scales_)
-    if not np.isfinite(model.components_).all() or shapes.max() > _LARGEST:
+        totals = model.component_sums_ / model.component_scales_
+    in_range = np.isfinite(model.components_).all() and totals.max() <= _LARGEST
+    if not in_range or shapes.max() > _LARGEST:
         raise ModelFileError("the components are too large: the file is damaged.")
     model.bound_history_ = check_array(arrays, "bound_history", (None,))
     model.bound_ = _number(header, "bound")
@@ -123,6 +130,7 @@ def _set_labels(
     if len(model.label_counts_) != n:
         raise ModelFileError(f"there are {n} labels but {len(model.label_counts_)} counts of them.")
     model.label_activations_ = check_array(arrays, "label_activations", (n, K), least=0)
+    model.label_shapes_ = check_array(arrays, "label_shapes", (n,), positive=True)
     model.label_rate_shapes_ = check_array(arrays, "label_rate_shapes", (n,), positive=True)
     model.label_rate_scales_ = check_array(arrays, "label_rate_scales", (n, K), positive=True)
     model.label_frequencies_ = check_array(arrays, "label_frequencies", (n,), least=0)
@@ -132,6 +140,9 @@ def _set_labels(
     if not isinstance(model.multilabel_, bool):
         raise ModelFileError(f"multilabel is {model.multilabel_!r}: the file is damaged.")
     model.threshold_ = _number(header, "threshold", positive=True)
+    model.smoothing_ = _number(header, "smoothing", positive=True)
+    model.temperature_ = _number(header, "temperature", positive=True)
+    check_choice("classifier", model.classifier, CLASSIFIERS)
     with np.errstate(over="ignore"):
         model.label_rates_ = model.label_rate_shapes_[:, None] * model.label_rate_scales_
     if not np.isfinite(model.label_rates_).all():

@@ -4,39 +4,51 @@ from collections.abc import Callable
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
-from vbnmf.estimators.base import BaseVBNMF, Outcome
-from vbnmf.estimators.heads import Head, fit_head
-from vbnmf.estimators.targets import check_targets
+from vbnmf.estimators import intervals
+from vbnmf.estimators.base import BaseVBNMF
+from vbnmf.estimators.prediction import CLASSIFIERS, PredictsLabels
+from vbnmf.estimators.targets import (
+    Targets,
+    check_targets,
+    check_weight_left,
+    with_class_weights,
+)
 from vbnmf.estimators.validation import (
+    check_choice,
+    check_label_shape,
     check_matrix,
     check_shape_or_scale,
     check_term_shape,
+    check_weights,
 )
 
+_BURN_IN = 10
+_LEAST_LABEL_SHAPE = 1.0  # of a label that no document is known to have
 _TINY = np.finfo(float).tiny
 
 
-class SupervisedVBNMF(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
+class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
     """Variational Bayesian NMF with label-dependent sparsity of the coefficients.
 
     As ``VBNMF``, but a coefficient has a rate that belongs to its document's label,
     ``v_dk ~ Gamma(1, 1/λ_lk)`` with ``λ_lk ~ Gamma(label_shape, label_scale)``, so that each label
     comes to use few of the components. ``transform`` gives coefficients, ``predict`` and
-    ``predict_proba`` give labels, by a logistic regression on the coefficients.
+    ``predict_proba`` give labels, and ``explain`` says why.
 
     Parameters
     ----------
     n_components : int, default=20
         Number of components K.
-    label_shape : float, default=100
-        The paper's a^λ, the one knob: the larger, the fewer components a label uses, until a prior
-        that strong leaves no room for labels to differ.
+    label_shape : float or "auto", default="auto"
+        The paper's a^λ: the larger, the fewer components a label uses, until a prior that strong
+        leaves no room for labels to differ. It counts against the documents of a label: "auto" is
+        as many for each label, so that rare and common labels are treated alike.
     label_scale : float or "auto", default="auto"
         Scale of the prior of label rates: a number is held fixed, "auto" is learned.
     coef_shape : float, default=1
@@ -47,16 +59,17 @@ class SupervisedVBNMF(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
     term_scale : float or "auto", default="auto"
         Scale of the components' prior.
     init : "label", "random" or array of shape (n_components, n_terms), default="label"
-        Where the components begin: assigned to the labels in turn, at random as in the paper, or
-        as given.
+        Where the components begin: with the documents of single labels, at random as in the paper,
+        or as given.
     n_init : int, default=1
         Number of random starts, of which the one with the best bound is kept.
     max_iter : int, default=200
         Most iterations of one start.
     tol : float, default=5e-5
         Stop when an iteration raises the bound by less than this part of its value.
-    burn_in : int, default=10
+    burn_in : int or "auto", default="auto"
         Iterations in which all label rates are held equal, and ``term_shape`` is not learned.
+        "auto" is 10 where components begin at random, none otherwise.
     bound_every : int, default=5
         Evaluate the bound, and with it ``tol``, every so many iterations.
     transform_max_iter : int, default=100
@@ -64,6 +77,14 @@ class SupervisedVBNMF(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
     transform_tol : float, default=1e-4
         A document in ``transform`` is done when an iteration moves less than this part of its
         weight from one component to another.
+    classifier : "regression" or "generative", default="regression"
+        What predicts. "regression": a logistic regression on how well each component alone explains
+        a document; see ``vbnmf.estimators.evidence``. "generative": the posterior of the label by
+        the model, with a temperature found on a fifth of the documents, which is left out of a fit
+        of its own; for one label a document.
+    class_weight : dict, "balanced" or None, default=None
+        How many documents a document of each label counts as, times ``sample_weight``: for rare
+        labels to matter more. "balanced" lets all labels count the same.
     unlabelled : label, default=None
         Value in y that stands for an unknown label, besides None and NaN: -1, say, which is
         otherwise a label like any other.
@@ -86,9 +107,13 @@ class SupervisedVBNMF(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
     label_frequencies_ : ndarray of shape (n_labels,)
         The same as part of the documents whose labels are known.
     head_weights_ : ndarray of shape (n_labels, n_components)
-        Weights of the regression behind ``predict``; see ``vbnmf.estimators.heads``.
+        Weights of the regression behind ``predict``: zero where it is not the classifier.
     head_intercepts_ : ndarray of shape (n_labels,)
-        Its intercepts.
+        Its intercepts; where the classifier is generative, the labels' biases.
+    smoothing_ : float
+        Mean weight of a term that occurs, which smooths its probabilities in components.
+    temperature_ : float
+        What the evidence for labels is multiplied by, where the classifier is generative.
     multilabel_ : bool
         Whether documents may have several labels.
     threshold_ : float
@@ -98,6 +123,8 @@ class SupervisedVBNMF(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
         several labels, or with an unknown one, count in parts.
     label_rates_ : ndarray of shape (n_labels, n_components)
         Expected rates λ; the inverse of a rate is the size of coefficients it allows for.
+    label_shapes_ : ndarray of shape (n_labels,)
+        a^λ of each label.
     label_rate_shapes_ : ndarray of shape (n_labels,)
         Shapes of the gamma posteriors of ``label_rates_``.
     label_rate_scales_ : ndarray of shape (n_labels, n_components)
@@ -110,6 +137,10 @@ class SupervisedVBNMF(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
         Scales of these posteriors.
     component_sums_ : ndarray of shape (n_components,)
         Sums of ``components_`` over the terms.
+    component_mass_ : ndarray of shape (n_components,)
+        Part of the documents' weight that each component explains.
+    faded_ : ndarray of bool of shape (n_components,)
+        Components all of whose terms owe more to the prior than to documents; see ``prune``.
     bound_ : float
         Lower bound of the log evidence of the fitted model.
     bound_history_ : ndarray
@@ -118,7 +149,7 @@ class SupervisedVBNMF(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
         Iterations of the best start.
     hyperparameters_ : dict
         Shapes and scales of the priors, given or learned. ``coef_scale`` is the average over all
-        labels, which ``transform`` uses.
+        labels, which ``transform`` uses; ``label_shape`` and ``label_scale`` are means over labels.
     n_features_in_, feature_names_in_
         Number of terms, and their names if X was a data frame.
 
@@ -145,7 +176,7 @@ class SupervisedVBNMF(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
         self,
         n_components: int = 20,
         *,
-        label_shape: float = 100.0,
+        label_shape: float | Literal["auto"] = "auto",
         label_scale: float | Literal["auto"] = "auto",
         coef_shape: float = 1.0,
         term_shape: float | Literal["auto", "free"] = 0.5,
@@ -154,10 +185,12 @@ class SupervisedVBNMF(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
         n_init: int = 1,
         max_iter: int = 200,
         tol: float = 5e-5,
-        burn_in: int = 10,
+        burn_in: int | Literal["auto"] = "auto",
         bound_every: int = 5,
         transform_max_iter: int = 100,
         transform_tol: float = 1e-4,
+        classifier: Literal["regression", "generative"] = "regression",
+        class_weight: Any = None,
         unlabelled: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -178,13 +211,15 @@ class SupervisedVBNMF(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
         self.bound_every = bound_every
         self.transform_max_iter = transform_max_iter
         self.transform_tol = transform_tol
+        self.classifier = classifier
+        self.class_weight = class_weight
         self.unlabelled = unlabelled
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.callback = callback
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn components from labelled documents.
 
         Parameters
@@ -196,112 +231,113 @@ class SupervisedVBNMF(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
             or set of labels for each document, or an indicator matrix of zeros and ones. None,
             NaN, an empty list or a row of zeros: the label is not known, and is learned with the
             rest.
+        sample_weight : array-like of shape (n_docs,) or None
+            How many documents each one counts as.
         """
-        self._learn(X, y, coefficients=False)
+        self._learn(X, y, sample_weight)
         return self
 
-    def fit_transform(self, X: Any, y: Any) -> Array:
+    def fit_transform(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
         """Learn components and return the coefficients (n_docs, n_components) found on the way.
 
         They knew the labels. For coefficients that compare with those of new documents, use
         ``fit(X, y).transform(X)``.
         """
-        V = self._learn(X, y, coefficients=True).coefficients
-        assert V is not None
-        return V
+        return self._learn(X, y, sample_weight)
 
-    def predict(self, X: Any) -> Array:
-        """Labels of documents.
+    def label_interval(self, level: float = 0.9) -> tuple[Array, Array]:
+        """Credible intervals of the mean coefficients of documents with each label.
+
+        Means of all documents such as these, not only of those in training: the fewer documents a
+        label has, the wider the interval. They are too narrow, because what the fit does not know
+        about components and coefficients is left out: of documents drawn from the model, intervals
+        of 90 % held 75–95 % of the means that matter (a tenth of the label or more) where labels
+        keep components apart, 70–92 % where every document mixes all of them, and fewer of those
+        that do not matter. docs/algorithm.md has more.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_docs, n_terms)
-            Weights of terms, made in the same way as those of training.
+        level : float, default=0.9
+            Probability of each interval, with equal tails outside.
 
         Returns
         -------
-        ndarray of shape (n_docs,), or (n_docs, n_labels) of zeros and ones
-            The most probable label; where documents may have several, those of at least the
-            probability that did best in training.
-        """
-        return self.labels_from(self.predict_proba(X))
-
-    def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the labels, (n_docs, n_labels), in the order of ``classes_``.
-
-        With one label a document they sum to one. A document without any known term gets the
-        frequencies of the labels in training.
+        low, high : ndarrays of shape (n_labels, n_components)
+            Of the shape and in the units of ``label_activations_``. Nothing is known of a label
+            without documents: zero and infinity.
         """
         check_is_fitted(self, "components_")
-        X = check_matrix(self, X, reset=False)
-        return self.probabilities_of(self._project(X), X)
+        return intervals.label_interval(self, level)
 
-    def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of ``predict_proba``."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-    def probabilities_of(self, V: Array, X: Any) -> Array:
-        """As ``predict_proba``, of documents X whose coefficients V are known already."""
-        P = self._head.probabilities(V)
-        empty = np.asarray(X.sum(axis=1)).ravel() == 0
-        P[empty] = self.label_frequencies_
-        return P
-
-    def labels_from(self, probabilities: Array) -> Array:
-        """As ``predict``, from what ``predict_proba`` returned."""
-        if self.multilabel_:
-            return (probabilities >= self.threshold_).astype(np.int64)
-        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
-
-    def _learn(self, X: Any, y: Any, *, coefficients: bool) -> Outcome:
+    def _learn(self, X: Any, y: Any, sample_weight: Any) -> Array:
+        """Fit, and return the coefficients (n_docs, n_components) found on the way."""
         with self._all_or_nothing():
+            classifier = check_choice("classifier", self.classifier, CLASSIFIERS)
             X = check_matrix(self, X, reset=True)
             targets = check_targets(self, y, X.shape[0], self.unlabelled)
-            outcome = self._fit(X, targets, coefficients=coefficients)
-            result = outcome.fit
-            rates, prior, labels = result.state.rates, result.state.prior, result.state.labels
-            assert rates is not None
-            assert labels is not None
-            assert prior.a_lam is not None
-            assert prior.b_lam is not None
-            n_docs = labels.by_label(np.bincount(targets.group))
-            self.classes_ = targets.classes
-            self.label_counts_ = targets.indicators.sum(axis=0).astype(np.int64)
-            self.label_frequencies_ = self.label_counts_ / targets.known.sum()
-            sums = labels.by_label(result.stats.E_sums)
-            self.label_activations_ = sums / np.maximum(n_docs, _TINY)[:, None]
-            self.label_rates_ = rates.E
-            self.label_rate_shapes_ = rates.shape
-            self.label_rate_scales_ = rates.scale
-            self.hyperparameters_ |= {"label_shape": prior.a_lam, "label_scale": prior.b_lam}
-            V = self._project(X[targets.known])
-            indicators = targets.indicators[targets.known]
-            self._set_head(fit_head(V, indicators, multilabel=targets.multilabel))
-            return outcome
+            weight = check_weights(sample_weight, X.shape[0])
+            weight = with_class_weights(self.class_weight, targets, weight)
+            check_weight_left(X, targets, weight)
+            generative = classifier == "generative"
+            calibration = self._calibrate(X, targets, weight) if generative else None
+            V = self._fit_model(X, targets, weight)
+            ones = np.ones(X.shape[0])
+            self._fit_head(X, V, targets, ones if weight is None else weight, calibration)
+            return V
 
-    def _set_head(self, head: Head) -> None:
-        self.head_weights_, self.head_intercepts_ = head.weights, head.intercepts
-        self.multilabel_, self.threshold_ = head.multilabel, head.threshold
+    def _fit_model(self, X: sparse.csr_array, targets: Targets, weight: Array | None) -> Array:
+        """Fit all but what predicts, and return the coefficients."""
+        if weight is not None:
+            targets = targets.weighted(weight)
+        outcome = self._fit(X, targets, weight, coefficients=True)
+        result = outcome.fit
+        rates, prior, labels = result.state.rates, result.state.prior, result.state.labels
+        assert rates is not None
+        assert labels is not None
+        assert prior.a_lam is not None
+        assert prior.b_lam is not None
+        self.classes_ = targets.classes
+        self.label_counts_ = targets.indicators.sum(axis=0).astype(np.int64)
+        self.label_frequencies_ = targets.frequencies(weight)
+        n_docs = labels.by_label(np.bincount(targets.group, weight, minlength=targets.n_groups))
+        sums = labels.by_label(result.stats.E_sums)
+        self.label_activations_ = sums / np.maximum(n_docs, _TINY)[:, None]
+        self.label_rates_ = rates.E
+        self.label_rate_shapes_ = rates.shape
+        self.label_rate_scales_ = rates.scale
+        self.label_shapes_ = np.broadcast_to(prior.a_lam, rates.shape.shape).copy()
+        self.hyperparameters_ |= {
+            "label_shape": float(np.mean(prior.a_lam)),
+            "label_scale": float(np.mean(prior.b_lam)),
+        }
+        assert outcome.coefficients is not None
+        return outcome.coefficients
 
-    @property
-    def _head(self) -> Head:
-        return Head(self.head_weights_, self.head_intercepts_, self.multilabel_, self.threshold_)
-
-    def _knobs(self) -> Knobs:
+    def _knobs(self, targets: Targets | None, weight: Array | None) -> Knobs:
+        assert targets is not None
         a_t, least_a_t = check_term_shape(self.term_shape)
+        a_lam: Any = check_label_shape(self.label_shape)
+        if a_lam is None:
+            n_docs = np.bincount(targets.group, weight, minlength=targets.n_groups)
+            a_lam = np.maximum(targets.labels.by_label(n_docs), _LEAST_LABEL_SHAPE)
         return Knobs(
             a_t=a_t,
             least_a_t=least_a_t,
             b_t=check_shape_or_scale("term_scale", self.term_scale),
             a_v=check_shape_or_scale("coef_shape", self.coef_shape, auto=False) or 0.0,
             b_v=None,
-            a_lam=check_shape_or_scale("label_shape", self.label_shape, auto=False),
+            a_lam=a_lam,
             b_lam=check_shape_or_scale("label_scale", self.label_scale),
         )
+
+    def _burn_in(self, init: Array | str) -> Any:
+        if isinstance(self.burn_in, str) and self.burn_in == "auto":
+            return _BURN_IN if isinstance(init, str) and init == "random" else 0
+        return self.burn_in
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.classifier_tags.poor_score = True  # where two measurements are all there is
         tags.classifier_tags.multi_label = True
         return tags

@@ -9,7 +9,7 @@ Documents with the same set of labels are a group; a document of unknown label i
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -18,6 +18,7 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 from vbnmf.core.model import Array, Labels
+from vbnmf.estimators.validation import check_terms_left, check_weights
 
 _SETS = (list, set, frozenset)
 
@@ -45,6 +46,23 @@ class Targets:
     labels: Labels
     indicators: sparse.csr_array
     multilabel: bool
+
+    def rows(self, at: Array) -> "Targets":
+        """The same of some of the documents."""
+        return _grouped(self.classes, self.indicators[at], self.multilabel)
+
+    def weighted(self, weight: Array) -> "Targets":
+        """The same where documents count by their weights, (n_docs,), among those of a label."""
+        n_known = self.labels.known.shape[0]
+        known = self.known
+        n_docs = np.bincount(self.group[known], weight[known], minlength=n_known)
+        labels = Labels.of(self.labels.known, n_docs, n_latent=len(self.labels.latent))
+        return replace(self, labels=labels)
+
+    def frequencies(self, weight: Array | None) -> Array:
+        """Part of the documents of known labels that have each, (n_labels,)."""
+        weight = np.ones(len(self.group)) if weight is None else weight
+        return np.asarray((weight @ self.indicators) / weight[self.known].sum())
 
     @property
     def n_groups(self) -> int:
@@ -95,6 +113,48 @@ def check_targets(estimator: Any, y: Any, n_docs: int, unlabelled: Any = None) -
     return _grouped(classes, indicators, multilabel)
 
 
+def with_class_weights(class_weight: Any, targets: Targets, weight: Array | None) -> Array | None:
+    """Weights of documents times those of their labels; a mean of several, one where unknown."""
+    if class_weight is None:
+        return weight
+    each = np.ones(len(targets.group)) if weight is None else weight
+    sizes = each @ targets.indicators
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        has_any = sizes > 0
+        by_label = np.where(has_any, sizes.sum() / np.where(has_any, sizes, 1) / has_any.sum(), 1.0)
+    elif isinstance(class_weight, dict):
+        listed = [class_weight.get(label, 1.0) for label in targets.classes.tolist()]
+        if not all(isinstance(value, Real) for value in listed):
+            raise ValueError(f"class_weight must hold numbers; got {class_weight!r}.")
+        by_label = np.array(listed, dtype=np.float64)
+        unknown = set(class_weight) - set(targets.classes.tolist())
+        if unknown:
+            raise ValueError(
+                f"class_weight names labels that y does not have: {sorted(map(str, unknown))}. It "
+                f"has {', '.join(map(str, targets.classes[:5]))}, …"
+            )
+    else:
+        raise ValueError(
+            'class_weight must be a dict from labels to weights, "balanced" or None; got '
+            f"{class_weight!r}."
+        )
+    n_labels = np.maximum(np.diff(targets.indicators.indptr), 1)
+    of_labels = np.where(targets.known, (targets.indicators @ by_label) / n_labels, 1.0)
+    return check_weights(each * of_labels, len(each), "class_weight, times sample_weight,")
+
+
+def check_weight_left(X: sparse.csr_array, targets: Targets, weight: Array | None) -> None:
+    """Refuse weights that leave no document of known label, or no term."""
+    if weight is None:
+        return
+    if not weight[targets.known].any():
+        raise ValueError(
+            "the documents whose labels are known all have the weight zero, so there is nothing "
+            "to learn labels from. Check sample_weight and class_weight."
+        )
+    check_terms_left(X, weight)
+
+
 def _grouped(classes: Array, indicators: sparse.csr_array, multilabel: bool) -> Targets:
     """Put documents with the same labels into a group, and each unknown one into its own."""
     sizes = np.diff(indicators.indptr)
@@ -111,7 +171,7 @@ def _grouped(classes: Array, indicators: sparse.csr_array, multilabel: bool) -> 
     group[known] = codes
     unknown = np.flatnonzero(sizes == 0)
     group[unknown] = sets.shape[0] + np.arange(len(unknown))
-    labels = Labels.of(sets, np.bincount(codes), n_latent=len(unknown))
+    labels = Labels.of(sets, np.bincount(codes, minlength=sets.shape[0]), n_latent=len(unknown))
     return Targets(classes, group, labels, indicators, multilabel)
 
 

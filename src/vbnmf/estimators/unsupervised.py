@@ -7,7 +7,14 @@ from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
 from vbnmf.estimators.base import BaseVBNMF, Outcome
-from vbnmf.estimators.validation import check_matrix, check_shape_or_scale, check_term_shape
+from vbnmf.estimators.targets import Targets
+from vbnmf.estimators.validation import (
+    check_matrix,
+    check_shape_or_scale,
+    check_term_shape,
+    check_terms_left,
+    check_weights,
+)
 
 
 class VBNMF(BaseVBNMF):
@@ -132,7 +139,7 @@ class VBNMF(BaseVBNMF):
         self.verbose = verbose
         self.callback = callback
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn components from documents.
 
         Parameters
@@ -141,22 +148,26 @@ class VBNMF(BaseVBNMF):
             Non-negative weights of terms: counts or TF-IDF.
         y : ignored
             For pipelines.
+        sample_weight : array-like of shape (n_docs,) or None
+            How many documents each one counts as.
         """
-        self._learn(X, coefficients=False)
+        self._learn(X, sample_weight, coefficients=False)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> Array:
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Learn components and return the coefficients (n_docs, n_components) found on the way."""
-        V = self._learn(X, coefficients=True).coefficients
+        V = self._learn(X, sample_weight, coefficients=True).coefficients
         assert V is not None
         return V
 
-    def _learn(self, X: Any, *, coefficients: bool) -> Outcome:
+    def _learn(self, X: Any, sample_weight: Any, *, coefficients: bool) -> Outcome:
         with self._all_or_nothing():
             X = check_matrix(self, X, reset=True)
-            return self._fit(X, None, coefficients=coefficients)
+            weight = check_weights(sample_weight, X.shape[0])
+            check_terms_left(X, weight)
+            return self._fit(X, weight=weight, coefficients=coefficients)
 
-    def _knobs(self) -> Knobs:
+    def _knobs(self, targets: Targets | None, weight: Array | None) -> Knobs:
         a_t, least_a_t = check_term_shape(self.term_shape)
         return Knobs(
             a_t=a_t,

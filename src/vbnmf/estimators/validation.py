@@ -101,6 +101,18 @@ def check_shape_or_scale(name: str, value: Any, *, auto: bool = True) -> float |
     raise ValueError(f"{name} must be a positive number{or_auto}; got {value!r}.")
 
 
+def check_label_shape(value: Any) -> float | None:
+    """a_λ, or None if it is the number of documents of each label."""
+    if isinstance(value, str) and value == "auto":
+        return None
+    if _is_number(value, Real) and 0 < value < math.inf:
+        return float(value)
+    raise ValueError(
+        'label_shape must be a positive number or "auto", the number of documents of each label; '
+        f"got {value!r}."
+    )
+
+
 def check_term_shape(value: Any) -> tuple[float | None, float]:
     """a_t, or None if it is learned, and the least that it may then become."""
     if isinstance(value, str) and value in ("auto", "free"):
@@ -138,6 +150,60 @@ def check_init(init: Any, names: tuple[str, ...], n_components: int, n_terms: in
     if not components.any():
         raise ValueError("init must hold some weight other than zero.")
     return components
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    """One of a few words."""
+    if isinstance(value, str) and value in choices:
+        return value
+    known = " or ".join(f'"{choice}"' for choice in choices)
+    raise ValueError(f"{name} must be {known}; got {value!r}.")
+
+
+def check_weights(sample_weight: Any, n_docs: int, name: str = "sample_weight") -> Array | None:
+    """Weights of documents, (n_docs,) in float64; None where all are one."""
+    if sample_weight is None:
+        return None
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must hold numbers; got {sample_weight!r}.") from None
+    if weight.ndim == 0:
+        weight = np.full(n_docs, weight)
+    if weight.shape != (n_docs,):
+        raise ValueError(
+            f"{name} must have one weight for each of the {n_docs} documents; got the shape "
+            f"{weight.shape}."
+        )
+    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+        raise ValueError(
+            f"{name} must hold finite weights, none of them negative and not all of them zero; "
+            f"they are between {weight.min():g} and {weight.max():g}."
+        )
+    return None if (weight == 1).all() else weight
+
+
+def check_terms_left(X: sparse.csr_array, weight: Array | None) -> None:
+    """Refuse weights that leave nothing but empty documents, or more than numbers can hold."""
+    if weight is None:
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = float((weight @ X).sum())
+    if total == 0:
+        raise ValueError(
+            "the documents that have any term all have the weight zero, so there is nothing to "
+            "learn from. Check sample_weight."
+        )
+    if not total <= _LARGEST_SUM:
+        raise ValueError(
+            f"sample_weight is too large to work with: times X it adds up to {total:.3g}, more "
+            f"than {_LARGEST_SUM:.0e}. Divide it by a constant."
+        )
+
+
+def is_empty(X: Any) -> Array:
+    """Which rows of a matrix have no weight at all."""
+    return np.asarray(X.sum(axis=1)).ravel() == 0
 
 
 def count_threads(n_jobs: Any) -> int:

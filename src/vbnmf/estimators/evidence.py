@@ -1,0 +1,108 @@
+"""How well each component alone explains a document: the evidence that labels are predicted from.
+
+    e_dk = Σ_w x_dw m_wk / Σ_w x_dw,    m_wk = ln p_wk − mean_j ln p_wj
+
+where p_wk is the probability of term w in component k, smoothed by one mean occurrence of a term.
+It is a sum over terms, so that each term's part in a prediction is known exactly, and it needs no
+iteration. Unlike coefficients, which share a document's terms out among components, it hears what
+every term says of every component: it predicts better (docs/deviations.md).
+
+Components have seen the documents of training. For these each term's own share, x_dw c_wk v_dk /
+Σ_j c_wj v_dj, is taken out of the components first, as if the document had been left out of the
+fit; otherwise a term of few documents would look like proof.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+from scipy import sparse
+
+from vbnmf.core.model import Array
+
+_CELLS_AT_ONCE = 1 << 14  # non-zeros of which rows of K numbers are held at a time
+_TINY = np.finfo(float).tiny
+
+
+def mean_occurrence(X: sparse.csr_array, weight: Array) -> float:
+    """Mean of the weights that are not zero, documents counting by theirs."""
+    occurs = sparse.csr_array((X.data > 0, X.indices, X.indptr), shape=X.shape)
+    mass, cells = (A @ np.ones(X.shape[1]) for A in (X, occurs))
+    return float((weight * mass).sum() / max((weight * cells).sum(), _TINY))
+
+
+def term_evidence(shapes: Array, totals: Array, smoothing: float) -> Array:
+    """What each term says of each component, (n_terms, K) in float64.
+
+    Parameters
+    ----------
+    shapes : array of shape (n_terms, K)
+        Of the gamma posteriors of the terms that are asked for.
+    totals : array of shape (K,)
+        Smoothed sums of the shapes over all terms.
+    smoothing : float
+        Added to each shape.
+    """
+    logs = np.log(shapes + np.float64(smoothing)) - np.log(totals)
+    logs -= logs.mean(axis=1, keepdims=True)
+    return np.asarray(logs)
+
+
+def evidence(X: sparse.csr_array, of_terms: Array) -> Array:
+    """e of documents, (n_docs, K); of documents without any term it is zero."""
+    mass = np.maximum(X @ np.ones(X.shape[1]), _TINY)
+    return np.asarray((X @ of_terms) / mass[:, None])
+
+
+def evidence_left_out(
+    X: sparse.csr_array,
+    V: Array,
+    shapes: Array,
+    scales: Array,
+    smoothing: float,
+    weight: Array | None = None,
+) -> Array:
+    """e of documents of training, (n_docs, K), each as if it had been left out of the fit.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_docs, n_terms)
+        The documents.
+    V : array of shape (n_docs, K)
+        Their coefficients in training.
+    shapes : array of shape (n_terms, K)
+        Of the gamma posteriors of all terms.
+    scales : array of shape (K,)
+        Scales of these posteriors.
+    smoothing : float
+        Added to each shape.
+    weight : array of shape (n_docs,) or None
+        How many documents each one counted as, if not one: of several, one is left out.
+    """
+    parts_in = np.ones(X.shape[0]) if weight is None else np.minimum(weight, 1.0)
+    totals = np.log(shapes.sum(axis=0, dtype=np.float64) + len(shapes) * smoothing)
+    out = np.zeros((X.shape[0], len(scales)))
+    for begin, end in _blocks(X.indptr):
+        at = slice(X.indptr[begin], X.indptr[end])
+        x, of_term = X.data[at], shapes[X.indices[at]]
+        cells = np.diff(X.indptr[begin : end + 1])
+        own = of_term * np.repeat(V[begin:end] * scales, cells, axis=0)
+        counted = x * np.repeat(parts_in[begin:end], cells)
+        own *= (counted / np.maximum(own.sum(axis=1), _TINY))[:, None]
+        logs = np.log(np.maximum(of_term - own, 0) + smoothing)
+        logs -= logs.mean(axis=1, keepdims=True)
+        rows = sparse.csr_array(
+            (x.astype(np.float64), np.arange(len(x)), X.indptr[begin : end + 1] - at.start),
+            shape=(end - begin, len(x)),
+        )
+        out[begin:end] = rows @ logs
+    mass = X @ np.ones(X.shape[1])
+    out /= np.maximum(mass, _TINY)[:, None]
+    out[mass > 0] -= totals - totals.mean()
+    return out
+
+
+def _blocks(indptr: Array) -> Iterator[tuple[int, int]]:
+    """Ranges of documents with about ``_CELLS_AT_ONCE`` non-zeros."""
+    cuts = np.searchsorted(indptr, np.arange(0, indptr[-1], _CELLS_AT_ONCE))
+    yield from pairwise(np.unique(np.append(cuts, len(indptr) - 1)).tolist())

@@ -1,0 +1,55 @@
+"""Credible intervals of term weights and label activations from the gamma posteriors.
+
+    t_wk ~ Gamma(shape_wk, scale_k)                     weight of a term
+    a_v / λ_lk,  λ_lk ~ Gamma(a_v N_l, 1/Σ_d E_v)       mean of a coefficient in a label
+
+The posterior of λ is taken without its prior, which is a knob of sparsity (``label_shape`` = 100
+means it has seen a hundred documents) and no belief: with it, intervals would not hold the mean of
+the label's own documents. How often the intervals hold the truth is in docs/algorithm.md.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaincinv
+
+from vbnmf.core.model import Array
+from vbnmf.estimators.validation import check_fraction
+
+
+def component_interval(model: Any, level: float, components: Any) -> tuple[Array, Array]:
+    """Quantiles of q(T), (n, n_terms) each; see ``BaseVBNMF.component_interval``."""
+    tails = _tails(level)
+    shapes, scales = model.component_shapes_, model.component_scales_
+    try:
+        chosen = slice(None) if components is None else np.atleast_1d(components)
+        shapes, scales = shapes[chosen], scales[chosen].astype(shapes.dtype)
+    except IndexError as error:
+        raise ValueError(f"components must be numbers of components; {error}.") from None
+    low, high = (gammaincinv(shapes, shapes.dtype.type(tail)) for tail in tails)
+    for quantiles in (low, high):
+        quantiles *= scales[:, None]
+    return low, high
+
+
+def label_interval(model: Any, level: float) -> tuple[Array, Array]:
+    """Quantiles by label, (n_labels, K) each; see ``SupervisedVBNMF.label_interval``."""
+    a_v = model.hyperparameters_["coef_shape"]
+    n_docs = (model.label_rate_shapes_ - model.label_shapes_) / a_v
+    known = n_docs >= _LEAST_DOCS
+    shape = np.where(known, a_v * n_docs, 1.0)
+    with np.errstate(divide="ignore"):  # the quantile of a tiny shape is zero, and 1/λ unbounded
+        high, low = (shape / gammaincinv(shape, tail) for tail in _tails(level))
+    E_v = np.where(known[:, None], model.label_activations_, 1.0)
+    return E_v * np.where(known, low, 0.0)[:, None], E_v * np.where(known, high, np.inf)[:, None]
+
+
+_LEAST_DOCS = 0.99
+"""Labels of fewer documents than one, but for rounding, are not known at all."""
+
+
+def _tails(level: Any) -> tuple[float, float]:
+    """Probabilities below the two ends of a central interval."""
+    if not 0 < check_fraction("level", level) < 1:
+        raise ValueError(f"level must be between 0 and 1, 0.9 for 90 %; got {level!r}.")
+    return (1 - level) / 2, (1 + level) / 2

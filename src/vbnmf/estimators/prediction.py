@@ -1,0 +1,251 @@
+"""What makes the supervised model a classifier: labels and probabilities of new documents.
+
+Two ways lead from a document to its label: a regression on ``evidence``, and the model itself
+(``generative``). Which is the better one was measured: docs/deviations.md.
+"""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import ClassifierMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from vbnmf.core.model import Array
+from vbnmf.estimators import generative
+from vbnmf.estimators.base import without_unused_terms
+from vbnmf.estimators.evidence import evidence, evidence_left_out, mean_occurrence, term_evidence
+from vbnmf.estimators.explaining import Explained, Explanation, summed_up
+from vbnmf.estimators.heads import Head, fit_head
+from vbnmf.estimators.targets import Targets
+from vbnmf.estimators.validation import (
+    check_count,
+    check_matrix,
+    count_threads,
+    is_empty,
+)
+
+CLASSIFIERS = ("regression", "generative")
+_LEFT_OUT_EVERY = 5  # documents of a label, to find the temperature on
+_TINY = np.finfo(float).tiny
+
+
+class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
+    """The part of ``SupervisedVBNMF`` that predicts; its attributes are documented there."""
+
+    def predict(self, X: Any) -> Array:
+        """Labels of documents.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_docs, n_terms)
+            Weights of terms, made in the same way as those of training.
+
+        Returns
+        -------
+        ndarray of shape (n_docs,), or (n_docs, n_labels) of zeros and ones
+            The most probable label; where documents may have several, those of at least the
+            probability that did best in training.
+        """
+        return self.labels_from(self.predict_proba(X))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the labels, (n_docs, n_labels), in the order of ``classes_``.
+
+        With one label a document they sum to one. A document without any known term gets the
+        frequencies of the labels in training.
+        """
+        check_is_fitted(self, "components_")
+        count_threads(self.n_jobs)  # one is enough here; a wrong number is told all the same
+        X = check_matrix(self, X, reset=False)
+        within, used = without_unused_terms(X)
+        if self.classifier == "generative":
+            calibration = generative.Calibration(self.temperature_, self.head_intercepts_)
+            P = calibration.probabilities(evidence(within, self._term_log_odds(used)))
+        else:
+            P = self._head.probabilities(evidence(within, self._term_evidence(used)))
+        P[is_empty(X)] = self.label_frequencies_
+        return P
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of ``predict_proba``."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def labels_from(self, probabilities: Array) -> Array:
+        """As ``predict``, from what ``predict_proba`` returned."""
+        if self.multilabel_:
+            return (probabilities >= self.threshold_).astype(np.int64)
+        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
+
+    def explain(
+        self, X: Any, *, n_terms: int = 8, n_components: int = 3, names: Any = None
+    ) -> list[list[Explanation]]:
+        """What spoke for the most probable label of documents, and for the runner-up.
+
+        Parts are exact: over all terms and components they add up to how much a document's terms
+        raise the score of the label (the logarithm of its odds) above the mean of all labels.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_docs, n_terms)
+            Weights of terms, made in the same way as those of training.
+        n_terms, n_components : int
+            Most terms, of a label and of each component, and most components that are named.
+        names : sequence of str or None, default=None
+            Names of the terms; None takes those of training, or numbers where there were none.
+
+        Returns
+        -------
+        list of lists of Explanation
+            For each document the two labels, or the only one there is; none for a document without
+            any known term, of which nothing can be said.
+
+        Examples
+        --------
+        >>> from vbnmf import SupervisedVBNMF
+        >>> X = [[5, 4, 0, 0], [3, 4, 0, 0], [0, 0, 6, 5], [0, 0, 3, 3]]
+        >>> y = ["tea", "tea", "coffee", "coffee"]
+        >>> model = SupervisedVBNMF(n_components=2, random_state=0).fit(X, y)
+        >>> best, second = model.explain([[3, 0, 0, 0]], names=["leaf", "pot", "bean", "cup"])[0]
+        >>> best.label, best.terms[0].term
+        ('tea', 'leaf')
+        """
+        n_terms = check_count("n_terms", n_terms)
+        n_components = check_count("n_components", n_components)
+        P = self.predict_proba(X)
+        X = check_matrix(self, X, reset=False)
+        names = self._names(names)
+        return [
+            self._explain_one(*_terms_of(X, d), P[d], names, n_terms, n_components)
+            for d in range(X.shape[0])
+        ]
+
+    def _names(self, names: Any) -> Array:
+        """Names of all terms."""
+        if names is None:
+            names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        names = np.asarray(names, dtype=object)
+        if names.shape != (self.n_features_in_,):
+            raise ValueError(
+                f"names must have one name for each of the {self.n_features_in_} terms; got "
+                f"{names.size}."
+            )
+        return names
+
+    def _explain_one(
+        self, used: Array, x: Array, P: Array, names: Array, n_terms: int, n_components: int
+    ) -> list[Explanation]:
+        """Explanations of a document of terms ``used`` with weights x and probabilities P."""
+        labels = self.classes_.tolist()
+        best = np.argsort(-P, kind="stable")[: 2 if len(used) else 0].tolist()
+        return [
+            summed_up(
+                Explained(labels[code], float(P[code]), *self._parts(used, x, code), names[used]),
+                n_terms=n_terms,
+                n_components=n_components,
+            )
+            for code in best
+        ]
+
+    def _fit_head(
+        self,
+        X: sparse.csr_array,
+        V: Array,
+        targets: Targets,
+        weight: Array,
+        calibration: generative.Calibration | None,
+    ) -> None:
+        """Train the regression on documents of known labels, unless the model itself predicts."""
+        self.smoothing_ = mean_occurrence(X, weight)
+        self.multilabel_, self.threshold_ = targets.multilabel, 0.5
+        n_labels = len(targets.classes)
+        self.head_weights_, self.temperature_ = np.zeros((n_labels, V.shape[1])), 1.0
+        if self.classifier == "generative":
+            found = calibration or generative.Calibration(1.0, self._log_prior)
+            self.temperature_, self.head_intercepts_ = found.temperature, found.biases
+            return
+        known = np.flatnonzero(targets.known & (weight > 0))
+        shapes, scales = self.component_shapes_.T, self.component_scales_
+        seen = evidence_left_out(X[known], V[known], shapes, scales, self.smoothing_, weight[known])
+        indicators = targets.indicators[known]
+        head = fit_head(seen, indicators, weight[known], multilabel=targets.multilabel)
+        self.head_weights_, self.head_intercepts_ = head.weights, head.intercepts
+        self.threshold_ = head.threshold
+
+    @property
+    def _head(self) -> Head:
+        return Head(self.head_weights_, self.head_intercepts_, self.multilabel_, self.threshold_)
+
+    def _term_evidence(self, used: Array | slice) -> Array:
+        """What some of the terms say of each component, (n_used, K)."""
+        totals = (
+            self.component_sums_ / self.component_scales_ + self.n_features_in_ * self.smoothing_
+        )
+        return term_evidence(self.component_shapes_.T[used], totals, self.smoothing_)
+
+    def _term_log_odds(self, used: Array | slice) -> Array:
+        """How probable some of the terms are under each label, (n_used, n_labels)."""
+        components = self.components_[:, used]
+        return generative.term_log_odds(components, self.label_rates_, self.component_sums_)
+
+    def _parts(self, used: Array, x: Array, label: int) -> tuple[Array, Array]:
+        """Parts of terms of weights x and of components in a label's score, (n_used, K).
+
+        Also which components the label uses, (K,) of bool.
+        """
+        if self.classifier == "generative":
+            logs = self._term_log_odds(used)
+            shares = self.components_[:, used].T / self.label_rates_[label]
+            shares = shares / shares.sum(axis=1, keepdims=True)
+            parts = self.temperature_ * (logs[:, label] - logs.mean(axis=1))[:, None] * shares
+            uses = np.ones(shares.shape[1], dtype=bool)
+        else:
+            weights = self.head_weights_[label]
+            if not self.multilabel_:
+                weights = weights - self.head_weights_.mean(axis=0)
+            parts, uses = self._term_evidence(used) * weights, weights > 0
+        return parts * (x / x.sum())[:, None], uses
+
+    @property
+    def _log_prior(self) -> Array:
+        return _logs(self.label_frequencies_)
+
+    def _calibrate(
+        self, X: sparse.csr_array, targets: Targets, weight: Array | None
+    ) -> generative.Calibration | None:
+        """The calibration that suits documents of known label left out of a fit of its own."""
+        if targets.multilabel:
+            raise ValueError(
+                'classifier="generative" takes one label a document; y has several. Use '
+                'classifier="regression".'
+            )
+        counts = targets.known if weight is None else targets.known & (weight > 0)
+        known = np.flatnonzero(counts)
+        by_label = known[np.argsort(targets.indicators[known].indices, kind="stable")]
+        left_out = np.sort(by_label[_LEFT_OUT_EVERY // 2 :: _LEFT_OUT_EVERY])
+        rest = np.setdiff1d(np.arange(X.shape[0]), left_out)
+        if len(left_out) < 2 or X[rest].nnz == 0:
+            return None
+        other = clone(self)
+        check_matrix(other, X, reset=True)
+        with warnings.catch_warnings():  # the fit to all documents tells it, too
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            other._fit_model(X[rest], targets.rows(rest), None if weight is None else weight[rest])
+        y = targets.indicators[left_out].indices
+        found = evidence(X[left_out], other._term_log_odds(slice(None)))
+        return generative.calibrate(found, _logs(targets.frequencies(weight)), y)
+
+
+def _logs(frequencies: Array) -> Array:
+    """Logarithms; of what never occurs, that of the least there is."""
+    return np.asarray(np.log(np.maximum(frequencies, _TINY)))
+
+
+def _terms_of(X: sparse.csr_array, d: int) -> tuple[Array, Array]:
+    """Terms of a document, and their weights."""
+    at = slice(X.indptr[d], X.indptr[d + 1])
+    occurs = X.data[at] > 0
+    return X.indices[at][occurs], X.data[at][occurs]

@@ -1,0 +1,83 @@
+"""Components that carry no weight: how much each explains, which have faded, a fit without them.
+
+Σ_w (shape_wk − a_t) = Σ_dw ⟨s_dwk⟩     weight of the documents that component k explains
+shape_wk < 2 a_t for all w              faded: all its terms owe more to the prior than to them
+"""
+
+from copy import copy
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from vbnmf.core.model import Array
+from vbnmf.estimators.validation import check_fraction, check_matrix
+
+Model = TypeVar("Model", bound=Any)
+
+
+class Pruning(NamedTuple):
+    """What pruning did.
+
+    Attributes
+    ----------
+    removed : ndarray of int
+        Components that were removed, as they were numbered before.
+    bound_before, bound_after : float
+        Lower bound of the same documents with and without them.
+    """
+
+    removed: Array
+    bound_before: float
+    bound_after: float
+
+
+def component_mass(model: Any) -> Array:
+    """Part of the documents' weight that each component explains, (K,)."""
+    shapes, a_t = model.component_shapes_, model.hyperparameters_["term_shape"]
+    explained = shapes.sum(axis=1, dtype=np.float64) - shapes.shape[1] * a_t
+    explained = np.maximum(explained, 0.0)  # a little below by rounding, or where a_t is learned
+    return explained / max(explained.sum(), np.finfo(float).tiny)
+
+
+def faded(model: Any) -> Array:
+    """Whether each component has faded, (K,) of bool."""
+    return np.asarray(
+        model.component_shapes_.max(axis=1) < 2 * model.hyperparameters_["term_shape"]
+    )
+
+
+def prune(model: Model, X: Any, y: Any, sample_weight: Any, least: float | None) -> Model:
+    """Fit again without components; see ``BaseVBNMF.prune``."""
+    check_is_fitted(model, "components_")
+    check_matrix(model, X, reset=False)
+    removed = (
+        faded(model) if least is None else model.component_mass_ < check_fraction("least", least)
+    )
+    if removed.all():
+        raise ValueError(_nothing_left(model, least))
+    if not removed.any():
+        pruned = copy(model)
+    else:
+        kept = np.flatnonzero(~removed)
+        explained = model.component_shapes_[kept] - model.hyperparameters_["term_shape"]
+        start = {"n_components": len(kept), "init": np.maximum(explained, 0.0), "n_init": 1}
+        # a copy of the parameters now, because an `init` of all components would not fit later
+        init = model.init if isinstance(model.init, str) else np.asarray(model.init)[kept]
+        pruned = clone(model).set_params(**start).fit(X, y, sample_weight=sample_weight)
+        pruned.set_params(init=init, n_init=model.n_init)
+    pruned.pruning_ = Pruning(np.flatnonzero(removed), model.bound_, pruned.bound_)
+    return pruned
+
+
+def _nothing_left(model: Any, least: float | None) -> str:
+    if least is None:
+        return (
+            "all components have faded: the model learned nothing but its prior. The weights in X "
+            "may be too small for it; multiply X by a constant and fit again."
+        )
+    return (
+        f"least={least!r} leaves no component; the largest has {model.component_mass_.max():.3g} "
+        "of the weight. Use a smaller value."
+    )

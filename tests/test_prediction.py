@@ -1,0 +1,380 @@
+"""Labels of new documents by both classifiers: probabilities, calibration, files, explanations."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.special import log_softmax, logit, softmax
+from test_heads import drawn, model, pairs_of_documents
+
+from vbnmf import load
+from vbnmf.estimators import generative
+from vbnmf.estimators.evidence import evidence, term_evidence
+
+CLASSIFIERS = ["regression", "generative"]
+both = pytest.mark.parametrize("classifier", CLASSIFIERS)
+
+
+def mixed(n_docs=90, n_labels=3, seed=0, spread=0.5, dtype=float):
+    """Short documents of labels that share most of their words: hard to tell."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_labels, n_docs)
+    rates = np.full((n_labels, 30), 0.15)
+    for label in range(n_labels):
+        rates[label, 6 * label : 6 * label + 6] = 0.5
+    lengths = np.exp(rng.normal(0, spread, (n_docs, 1)))
+    return sparse.csr_array(rng.poisson(rates[y] * lengths).astype(dtype)), y
+
+
+# Probabilities
+
+
+@both
+@pytest.mark.parametrize("n_labels", [1, 2, 4])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_probabilities_sum_to_one(classifier, n_labels, dtype):
+    X, y = mixed(80, n_labels, dtype=dtype)
+    fitted = model(classifier=classifier).fit(X, y)
+    P = fitted.predict_proba(X)
+    assert P.shape == (80, n_labels)
+    assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
+    assert (P >= 0).all()
+    assert_allclose(np.exp(fitted.predict_log_proba(X)), P)
+    assert_array_equal(fitted.predict(X), fitted.classes_[P.argmax(axis=1)])
+
+
+def test_the_regression_sees_evidence():
+    X, y = mixed()
+    fitted = model().fit(X, y)
+    totals = fitted.component_shapes_.sum(axis=1) + 30 * fitted.smoothing_
+    of_terms = term_evidence(fitted.component_shapes_.T, totals, fitted.smoothing_)
+    scores = evidence(X, of_terms) @ fitted.head_weights_.T + fitted.head_intercepts_
+    full = np.asarray(X.sum(axis=1)) > 0
+    assert_allclose(fitted.predict_proba(X)[full], softmax(scores, axis=1)[full], rtol=1e-8)
+
+
+def test_the_generative_classifier_is_its_formula():
+    X, y = mixed()
+    fitted = model(classifier="generative").fit(X, y)
+    p = np.einsum("kw,lk->lw", fitted.components_, 1 / fitted.label_rates_)
+    logs = np.log(p / p.sum(axis=1, keepdims=True))
+    x = X.toarray()
+    full = x.sum(axis=1) > 0
+    g = np.array([(row * logs).sum(axis=1) / row.sum() for row in x[full]])
+    expected = softmax(fitted.head_intercepts_ + fitted.temperature_ * g, axis=1)
+    assert_allclose(fitted.predict_proba(X)[full], expected, rtol=1e-8)
+    assert_array_equal(fitted.head_weights_, 0)
+
+
+def test_the_chunks_of_log_odds_do_not_show(monkeypatch):
+    rng = np.random.default_rng(0)
+    components, rates = rng.gamma(1, 1, (3, 25)), rng.gamma(1, 1, (4, 3))
+    whole = generative.term_log_odds(components, rates, components.sum(axis=1))
+    assert_allclose(np.exp(whole).sum(axis=0), 1)
+    monkeypatch.setattr(generative, "_TERMS_AT_ONCE", 4)
+    in_parts = generative.term_log_odds(components, rates, components.sum(axis=1))
+    assert_array_equal(whole, in_parts)
+
+
+@both
+def test_one_document_is_predicted_as_among_many(classifier):
+    X, y = mixed()
+    fitted = model(classifier=classifier).fit(X, y)
+    alone = np.vstack([fitted.predict_proba(X[[d]]) for d in range(X.shape[0])])
+    assert_allclose(alone, fitted.predict_proba(X), rtol=1e-12)
+
+
+@both
+def test_a_document_of_no_known_term_gets_the_frequencies(classifier):
+    X, y = drawn()
+    y[y == 2] = 0
+    fitted = model(classifier=classifier).fit(X, y)
+    nothing = sparse.csr_array((2, X.shape[1]))
+    assert_array_equal(fitted.predict_proba(nothing), [fitted.label_frequencies_] * 2)
+    assert_allclose(fitted.label_frequencies_, [2 / 3, 1 / 3])
+    assert fitted.predict(nothing).tolist() == [0, 0]
+    stored = sparse.csr_array(([0.0], ([0], [3])), shape=nothing.shape)
+    assert_array_equal(fitted.predict_proba(stored), fitted.predict_proba(nothing))
+
+
+@both
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_saved_model_predicts_the_same_bits(tmp_path, classifier, dtype):
+    X, y = mixed(dtype=dtype)
+    fitted = model(classifier=classifier).fit(X, np.array(["a", "b", "c"])[y])
+    fitted.save(tmp_path / "m.vbnmf")
+    loaded = load(tmp_path / "m.vbnmf")
+    assert_array_equal(loaded.predict_proba(X), fitted.predict_proba(X))
+    assert_array_equal(loaded.predict(X), fitted.predict(X))
+    assert loaded.explain(X[:5]) == fitted.explain(X[:5])
+    assert loaded.classifier == classifier
+    for name in ("smoothing_", "temperature_", "threshold_", "head_weights_", "head_intercepts_",
+                 "label_shapes_", "label_frequencies_"):  # fmt: skip
+        assert_array_equal(getattr(loaded, name), getattr(fitted, name), err_msg=name)
+
+
+def test_a_saved_model_of_several_labels_predicts_the_same_bits(tmp_path):
+    X, Y = pairs_of_documents()
+    fitted = model().fit(X, Y)
+    fitted.save(tmp_path / "m.vbnmf")
+    loaded = load(tmp_path / "m.vbnmf")
+    assert_array_equal(loaded.predict_proba(X), fitted.predict_proba(X))
+    assert_array_equal(loaded.predict(X), fitted.predict(X))
+    assert loaded.multilabel_ is True
+
+
+@both
+def test_the_same_bits_at_any_number_of_threads(classifier):
+    X, y = mixed(400, dtype=np.float32)
+    one, *others = (
+        model(classifier=classifier, n_jobs=n).fit(X, y).predict_proba(X) for n in (1, 2, 5)
+    )
+    for other in others:
+        assert_array_equal(one, other)
+
+
+@both
+def test_labels_that_differ_are_found(classifier):
+    X, y = drawn()
+    new, y_new = drawn(seed=1)
+    assert model(classifier=classifier).fit(X, y).score(new, y_new) > 0.95
+
+
+# Calibration
+
+
+@pytest.mark.parametrize("temperature", [0.8, 7.0, 40.0])
+def test_calibration_recovers_a_known_temperature(temperature):
+    rng = np.random.default_rng(0)
+    g = rng.normal(0, 2 / temperature, (20_000, 4))
+    log_prior, shift = np.log([0.4, 0.3, 0.2, 0.1]), np.array([0.3, -0.3, 0.2, -0.2])
+    P = softmax(log_prior + shift + temperature * g, axis=1)
+    y = (rng.random((20_000, 1)) > P.cumsum(axis=1)).sum(axis=1)
+    found = generative.calibrate(g, log_prior, y)
+    assert found.temperature == pytest.approx(temperature, rel=0.05)
+    assert_allclose(found.biases - log_prior, shift, atol=0.07)
+    assert_allclose(found.probabilities(g), P, atol=0.03)
+
+
+def test_calibration_is_the_most_probable_one():
+    """With a normal prior of variance one of how far biases are from the prior of labels."""
+    rng = np.random.default_rng(0)
+    g, y = rng.normal(0, 0.3, (25, 3)), rng.integers(0, 3, 25)
+    g[np.arange(25), y] += 0.3
+    log_prior = np.log([0.6, 0.3, 0.1])
+
+    def loss(temperature, biases):
+        logs = log_softmax(biases + temperature * g, axis=1)[np.arange(25), y]
+        return -logs.sum() + ((biases - log_prior) ** 2).sum() / 2
+
+    found = generative.calibrate(g, log_prior, y)
+    least = loss(found.temperature, found.biases)
+    assert least < loss(10.0, log_prior) - 0.1
+    assert abs(found.biases - log_prior).max() > 0.1
+    for factor in (0.95, 1.05):
+        assert loss(found.temperature * factor, found.biases) > least
+    for step in 0.05 * np.vstack([np.eye(3), -np.eye(3)]):
+        assert loss(found.temperature, found.biases + step) > least
+
+
+def test_calibration_is_on_a_fifth_of_each_label(monkeypatch):
+    X, y = mixed(200)
+    told = []
+    plain = generative.calibrate
+    monkeypatch.setattr(generative, "calibrate", lambda *a: told.append(a) or plain(*a))
+    partly = [label if d % 10 else None for d, label in enumerate(y.tolist())]
+    fitted = model(classifier="generative").fit(X, partly)
+    (g, log_prior, labels), *_ = told
+    known = np.bincount([label for label in partly if label is not None])
+    assert g.shape == (len(labels), 3)
+    assert_allclose(np.bincount(labels), known / 5, atol=1)
+    assert_allclose(np.exp(log_prior), known / known.sum(), atol=0.02)
+    assert fitted.temperature_ == plain(g, log_prior, labels).temperature
+
+
+def test_too_few_documents_to_calibrate_on():
+    X, y = drawn(2, 4)
+    fitted = model(n_components=2, classifier="generative").fit(X, y)
+    assert fitted.temperature_ == 1.0
+    assert_allclose(fitted.head_intercepts_, np.log([0.5, 0.5]))
+
+
+def test_the_only_document_of_the_last_label_is_left_out():
+    X, _ = drawn(2, 8)
+    fitted = model(classifier="generative").fit(X, [0] * 7 + [1])
+    assert fitted.predict_proba(X).shape == (8, 2)
+
+
+def test_a_label_whose_only_document_is_left_out_is_possible():
+    X, _ = drawn(3, 9)
+    fitted = model(classifier="generative").fit(X, [0] * 7 + [1, 2])
+    assert fitted.head_intercepts_[1] > -20
+
+
+def test_the_generative_classifier_takes_one_label_a_document():
+    X, Y = pairs_of_documents()
+    with pytest.raises(ValueError, match="takes one label a document"):
+        model(classifier="generative").fit(X, Y)
+
+
+def test_other_classifiers_are_refused():
+    X, y = drawn()
+    with pytest.raises(ValueError, match='classifier must be "regression" or "generative"'):
+        model(classifier="svm").fit(X, y)
+
+
+def calibration_error(P, y, n_bins=10):
+    """Mean distance of confidence and accuracy over bins of equal confidence."""
+    confidence, right = P.max(axis=1), P.argmax(axis=1) == y
+    bins = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
+    gaps = [abs((confidence - right)[bins == b].sum()) for b in range(n_bins)]
+    return sum(gaps) / len(y)
+
+
+@both
+def test_probabilities_are_calibrated(classifier):
+    """Of documents of about one length, which is not part of the evidence."""
+    X, y = mixed(4000, spread=0.0)
+    fitted = model(classifier=classifier).fit(X[:2000], y[:2000])
+    P = fitted.predict_proba(X[2000:])
+    assert 0.5 < fitted.score(X[2000:], y[2000:]) < 0.95
+    assert np.ptp(P.max(axis=1)) > 0.4
+    assert calibration_error(P, y[2000:]) < 0.05
+
+
+# Explanations
+
+
+@both
+@pytest.mark.parametrize(("dtype", "atol"), [(np.float64, 1e-9), (np.float32, 1e-5)])
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_parts_add_up_to_differences_of_scores(classifier, n_labels, dtype, atol):
+    """And, over the labels, to nothing: they are above the mean."""
+    X, y = mixed(n_labels=n_labels, seed=3, dtype=dtype)
+    fitted = model(classifier=classifier).fit(X, y)
+    log_P, bias = fitted.predict_log_proba(X), fitted.head_intercepts_
+    for d in range(20):
+        used, x = X.indices[X.indptr[d] : X.indptr[d + 1]], X[[d]].data
+        if not len(used):
+            continue
+        parts = np.array([fitted._parts(used, x, label)[0].sum() for label in range(n_labels)])
+        got = parts[:, None] - parts[None] + bias[:, None] - bias[None]
+        assert_allclose(got, log_P[d][:, None] - log_P[d][None], atol=atol)
+        assert parts.sum() == pytest.approx(0, abs=atol)
+
+
+def test_parts_of_several_labels_add_up_to_log_odds():
+    X, Y = pairs_of_documents()
+    fitted = model().fit(X, Y)
+    P = fitted.predict_proba(X)
+    for d in range(10):
+        used, x = X.indices[X.indptr[d] : X.indptr[d + 1]], X[[d]].data
+        parts = [fitted._parts(used, x, label)[0].sum() for label in range(4)]
+        assert_allclose(parts + fitted.head_intercepts_, logit(P[d]), rtol=1e-8)
+
+
+@both
+def test_explanations_hold_the_largest_parts(classifier):
+    X, y = mixed(seed=3)
+    fitted = model(classifier=classifier).fit(X, y)
+    P = fitted.predict_proba(X)
+    all_of_it = fitted.explain(X[:10], n_terms=1000, n_components=1000)
+    short = fitted.explain(X[:10], n_terms=2, n_components=1)
+    assert len(all_of_it) == len(short) == 10
+    for d in range(10):
+        used, x = X.indices[X.indptr[d] : X.indptr[d + 1]], X[[d]].data
+        order = np.argsort(-P[d], kind="stable")[:2]
+        assert [e.label for e in all_of_it[d]] == order.tolist()
+        assert [e.probability for e in all_of_it[d]] == P[d][order].tolist()
+        for whole, brief, label in zip(all_of_it[d], short[d], order, strict=True):
+            parts, uses = fitted._parts(used, x, label)
+            by_term = dict(zip(used.tolist(), parts.sum(axis=1), strict=True))
+            assert {t.term for t in whole.terms} == {w for w, part in by_term.items() if part > 0}
+            assert all(t.part == pytest.approx(by_term[t.term]) for t in whole.terms)
+            assert sorted((t.part for t in whole.terms), reverse=True) == [
+                t.part for t in whole.terms
+            ]
+            assert brief.terms == whole.terms[:2]
+            speak = np.flatnonzero((parts.sum(axis=0) > 0) & uses)
+            assert sorted(c.component for c in whole.components) == speak.tolist()
+            for c in whole.components:
+                assert c.part == pytest.approx(parts[:, c.component].sum())
+                of_terms = parts[parts[:, c.component] > 0, c.component]
+                assert sum(t.part for t in c.terms) == pytest.approx(of_terms.sum())
+            assert [c.component for c in brief.components] == [
+                c.component for c in whole.components[:1]
+            ]
+            assert all(
+                c.terms == w.terms[:2]
+                for c, w in zip(brief.components, whole.components, strict=False)
+            )
+
+
+@both
+def test_the_words_of_a_label_speak_for_it(classifier):
+    X, y = drawn()
+    fitted = model(classifier=classifier).fit(X, y)
+    for (best, second), label in zip(fitted.explain(X[:12], n_terms=3), y[:12], strict=True):
+        assert best.label == label
+        assert second.label != label
+        assert {t.term // 6 for t in best.terms} == {label}
+
+
+@both
+def test_terms_have_names(classifier):
+    X, y = drawn()
+    names = [f"word {w}" for w in range(X.shape[1])]
+    numbered = model(classifier=classifier).fit(X, y)
+    frame = pd.DataFrame(X.toarray(), columns=names)
+    named = model(classifier=classifier).fit(frame, y)
+    numbers = [t.term for t in numbered.explain(X[:1])[0][0].terms]
+    assert all(type(number) is int for number in numbers)
+    expected = [names[number] for number in numbers]
+    assert [t.term for t in numbered.explain(X[:1], names=names)[0][0].terms] == expected
+    assert [t.term for t in named.explain(frame[:1])[0][0].terms] == expected
+    others = [name.upper() for name in names]
+    got = [t.term for t in named.explain(frame[:1], names=others)[0][0].terms]
+    assert got == [name.upper() for name in expected]
+
+
+def test_names_for_other_terms_are_refused():
+    X, y = drawn()
+    with pytest.raises(ValueError, match="names"):
+        model().fit(X, y).explain(X[:1], names=["one"])
+
+
+@pytest.mark.parametrize("parameters", [{"n_terms": -1}, {"n_components": -1}, {"n_terms": 1.5}])
+def test_odd_numbers_of_parts_are_refused(parameters):
+    X, y = drawn()
+    fitted = model().fit(X, y)
+    with pytest.raises(ValueError, match="must be an integer"):
+        fitted.explain(X[:1], **parameters)
+
+
+@both
+def test_of_nothing_nothing_can_be_said(classifier):
+    X, y = drawn()
+    fitted = model(classifier=classifier).fit(X, y)
+    X = sparse.vstack([X[:1], sparse.csr_array((1, X.shape[1])), X[1:2]]).tocsr()
+    first, empty, last = fitted.explain(X)
+    assert empty == []
+    assert len(first) == len(last) == 2
+
+
+@both
+def test_the_only_label_is_explained_alone(classifier):
+    X, _ = drawn()
+    fitted = model(classifier=classifier).fit(X, ["tea"] * 90)
+    ((only,),) = fitted.explain(X[:1])
+    assert only.label == "tea"
+    assert only.probability == pytest.approx(1)
+    assert only.terms == []
+    assert only.components == []
+
+
+def test_several_labels_are_explained():
+    X, Y = pairs_of_documents()
+    fitted = model().fit(X, Y)
+    (best, second), *_ = fitted.explain(X[:1])
+    assert best.probability >= second.probability == np.sort(fitted.predict_proba(X[:1])[0])[-2]
