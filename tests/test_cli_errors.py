@@ -104,7 +104,7 @@ BAD_FILES = {
     "hole.csv": (b"text,label\n ,a\n", "hole.csv, line 2: no text. Fill it in, or leave such rows"),
     "nolabel.csv": (b"text,label\ntea,\ntea,\n", "nolabel.csv: no document has a label"),
     "cut.csv.gz": (gzip.compress(b"text,label\ntea,a\n" * 9)[:-9], "cut.csv.gz: broken gzip"),
-    "a.jsonl": (b'{"text": "tea", "label": ["a"]}', "line 1: the label is of type list"),
+    "a.jsonl": (b'{"text": "tea", "label": [["a"]]}', "line 1: a label is of type list"),
     "a.mtx": (b"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n", "a.mtx: "),
     "a.npz": (b"PK\x03\x04nonsense", "a.npz: not a sparse matrix saved by scipy.sparse.save_npz"),
     "a.parquet": (b"PAR1nonsense", "a.parquet: not a whole Parquet or Arrow file"),
@@ -215,7 +215,7 @@ def test_damaged_model(damage, home, tmp_path):
         "cut short": content[:-100],
         "not ours": b"PK\x03\x04" + content,
         "empty": b"",
-        "other version": content.replace(b'format_version\\": 2', b'format_version\\": 9'),
+        "other version": content.replace(b'format_version\\": 3', b'format_version\\": 9'),
     }[damage]
     (tmp_path / "m.vbnmf").write_bytes(content)
     for args in (("topics",), ("predict", home / "a.csv"), ("report", "--out", tmp_path / "x")):

@@ -36,7 +36,7 @@ def test_json(table):
     model = load("tickets.vbnmf")
     assert set(result) == {
         *("model", "documents", "documents_without_known_term", "terms", "components", "labels"),
-        *("iterations", "bound", "hyperparameters"),
+        *("iterations", "bound", "hyperparameters", "documents_without_label"),
     }
     assert result["model"] == "tickets.vbnmf"
     assert result["documents"] == 42
@@ -145,11 +145,30 @@ def test_seed(table):
     assert ok("fit", "tickets.csv", *FIT, "--seed", "3", "--out", "f", "--json").json["labels"] == 0
 
 
+def test_missing_labels_are_learned(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    labels = [label if i % 5 else " " for i, label in enumerate(LABELS)]
+    write_csv(tmp_path / "some.csv", labels=labels)
+    run = ok("fit", "some.csv", "--label", "label", "-k", "6", "--max-iter", "15")
+    assert "9 of 42 documents have no label." in run.err
+    used = "9 documents without a label are used as well: their labels are learned."
+    assert used in run.err
+    assert "Fitting 6 components to 42 documents with 3 labels." in run.err
+    expected = fitted(TEXTS, [label.strip() or None for label in labels])
+    assert expected.estimator_.label_counts_.sum() == 33
+    np.testing.assert_array_equal(
+        load("some.vbnmf").estimator_.components_, expected.estimator_.components_
+    )
+    result = ok("fit", "some.csv", "--label", "label", *FIT, "--force", "--json").json
+    assert (result["documents"], result["documents_without_label"]) == (42, 9)
+
+
 def test_missing_labels_are_left_out(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     labels = [label if i % 5 else "" for i, label in enumerate(LABELS)]
     write_csv(tmp_path / "some.csv", labels=labels)
-    run = ok("fit", "some.csv", "--label", "label", "-k", "6", "--max-iter", "15")
+    run = ok("fit", "some.csv", "--label", "label", "-k", "6", "--max-iter", "15",
+             "--only-labelled")  # fmt: skip
     assert "9 of 42 documents have no label." in run.err
     assert "Left out 9 documents without a label." in run.err
     assert "Fitting 6 components to 33 documents with 3 labels." in run.err
@@ -271,7 +290,7 @@ class TestConfig:
         [
             (
                 "kompnents = 3",
-                "c.toml has kompnents, which `fit` does not know. It knows coef_shape,",
+                "c.toml has kompnents, which `fit` does not know. It knows class_weight,",
             ),
             ("[nonsense]\nk = 3", "c.toml has nonsense, which"),
             ("fit = 3", "c.toml has fit, which"),

@@ -145,7 +145,8 @@ def test_bad_matrix_market(tmp_path: Path, body: str, message: str) -> None:
         ("1 1:2\n2 3:x\n", "line 2: could not convert.*Expected 'label index:value"),
         ("1 1:2\n" * 2500 + "2 3\n", "line 2501"),
         ("1 3:2 2:1\n", "line 1"),
-        ("1,2 3:2\n", "line 1"),
+        ("1,x 3:2\n", "line 1"),
+        ("1,2 3:2\n1,2, 3:2\n", "line 2"),
         ("1 -3:2\n", "line 1"),
     ],
 )

@@ -390,6 +390,9 @@ def test_labels_of_json(
     assert any("several types" in note for note in got.notes) == several
 
 
-def test_several_labels_are_refused(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.jsonl", '{"text": "t", "label": ["a", "b"]}')
-    refused(path, "line 1: the label is of type list, expected one string or number", label="label")
+@pytest.mark.parametrize(
+    ("label", "kind"), [('["a", ["b"]]', "list"), ('{"a": 1}', "dict"), ('["a", {}]', "dict")]
+)
+def test_labels_that_are_none(tmp_path: Path, label: str, kind: str) -> None:
+    path = write(tmp_path / "a.jsonl", f'{{"text": "t", "label": {label}}}')
+    refused(path, f"line 1: a label is of type {kind}, expected a string, a number", label="label")

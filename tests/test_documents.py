@@ -16,7 +16,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, load
-from vbnmf.documents import default_components, is_empty
+from vbnmf.documents import default_components
+from vbnmf.estimators.validation import is_empty
 from vbnmf.report.page import render
 from vbnmf.store import ModelFileError
 from vbnmf.text import DocumentVectorizer
@@ -138,8 +139,8 @@ class TestErrors:
     def test_other_lengths_and_gaps(self):
         with pytest.raises(ValueError, match="42 documents in X and 41 labels in y"):
             DocumentModel().fit(TEXTS, LABELS[1:])
-        with pytest.raises(ValueError, match="takes one label a document"):
-            DocumentModel().fit(TEXTS, [[label] for label in LABELS])
+        with pytest.raises(ValueError, match="mixes lists of labels with single labels: row 1"):
+            DocumentModel().fit(TEXTS, [["bike"], *LABELS[1:]])
 
     def test_unknown_labels_take_part_but_do_not_vote(self):
         labels = [None if i % 3 else label for i, label in enumerate(LABELS)]
@@ -292,6 +293,10 @@ class TestDamage:
             {"n_empty": -1}, {"n_empty": "many"}, {"model": "Nonsense"}, {"model": None},
             {"estimator": {}}, {"estimator": []}, {"estimator": None}, {"vectorizer": {}},
             {"vectorizer": None}, {"vectorizer": []},
+            {"columns": None}, {"columns": {"text": 1}}, {"columns": {"other": "a"}},
+            {"columns": {"text": ["a"]}}, {"columns": {"label": []}},
+            {"columns": {"label": ["a", 1]}}, {"columns": {"label": {"a": "b"}}},
+            {"columns": {"label_separator": ""}}, {"columns": {"label_separator": [";"]}},
         ],
         ids=json.dumps,
     )  # fmt: skip

@@ -143,6 +143,22 @@ class TestPage:
         labels = [f"label {i}" for i in range(n_labels)]
         assert page.texts("th", scope="row")[:n_labels] == sorted(labels)
 
+    def test_several_labels(self):
+        """A document counts for each of its labels; a label that nobody has is there too."""
+        rng = np.random.default_rng(0)
+        X = rng.poisson(2.0, (8, 4)) + 0.5
+        bits = np.array([[1, 1, 0], [1, 0, 0], [0, 1, 0], [0, 0, 0]] * 2)
+        estimator = SupervisedVBNMF(3, max_iter=3, random_state=0)
+        model = DocumentModel(estimator).fit(X, bits, terms=list("abcd"))
+        page = check(render(model, title="title", n_terms=5), model)
+        assert "3 labels, of which a document may have several." in page.texts("p")[0]
+        assert page.texts("h3")[:3] == ["0 4 documents", "1 4 documents", "2 0 documents"]
+        use = summarise(model).use
+        np.testing.assert_allclose(use[:2].sum(axis=1), 1)
+        assert np.isfinite(use).all()
+        assert "probability from which a label is given" in page.texts("th", scope="row")
+        assert f"{model.estimator_.threshold_:.2f}" in page.texts("td", **{"class": "number"})
+
     def test_more_terms_than_there_are(self):
         model = fit(2, 2, terms=["only", "two"])
         page = check(render(model, title="title", n_terms=50), model)

@@ -5,6 +5,7 @@ on it; pipelines of scikit-learn are free to combine the parts otherwise.
 """
 
 import os
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +17,8 @@ import vbnmf
 from vbnmf import store
 from vbnmf.core.model import Array
 from vbnmf.estimators import VBNMF, SupervisedVBNMF, saving
-from vbnmf.estimators.targets import check_targets
+from vbnmf.estimators.explaining import Explanation
+from vbnmf.estimators.validation import is_empty
 from vbnmf.store import ModelFileError
 from vbnmf.text import DocumentVectorizer
 
@@ -46,8 +48,9 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
     n_empty_ : int
         Training documents without any term that is known.
     columns_ : dict
-        Columns that texts and labels came from, ``{"text": …, "label": …}``, as far as told; the
-        command line looks for them in new files.
+        Columns that texts and labels came from, ``{"text": …, "label": …, "label_separator": …}``,
+        as far as told, a list where several columns held labels; the command line looks for them
+        in new files.
 
     Examples
     --------
@@ -57,6 +60,16 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
     >>> model = DocumentModel(SupervisedVBNMF(n_components=2, random_state=0)).fit(texts, labels)
     >>> model.predict(["coffee roast"]).tolist()
     ['coffee']
+
+    Documents may have several labels, given as lists, and get a list of them; None is a document
+    whose labels are not known.
+
+    >>> labels = [["tea", "green"], ["tea"], ["coffee"], None]
+    >>> model = DocumentModel(SupervisedVBNMF(n_components=3, random_state=0)).fit(texts, labels)
+    >>> model.estimator_.classes_.tolist()
+    ['coffee', 'green', 'tea']
+    >>> [len(given) == len(scores) for given, scores in zip(*model.predict_with_score(["tea"]))]
+    [True]
     """
 
     def __init__(
@@ -74,9 +87,10 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
         ----------
         documents : iterable of str, or matrix of shape (n_docs, n_terms)
             Texts, or weights of terms.
-        labels : array-like of shape (n_docs,) or None
-            One label a document, None or NaN where it is not known; None for all of them gives an
-            unsupervised model.
+        labels : array-like of shape (n_docs,), lists of labels, indicator matrix, or None
+            One label a document, None or NaN where it is not known. Several: a list of labels for
+            each document, or a matrix of zeros and ones of shape (n_docs, n_labels); an empty list
+            or a row of zeros is not known. None for all of them gives an unsupervised model.
         terms : sequence of str or None
             Names of the columns, where documents are a matrix.
         """
@@ -96,15 +110,10 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
             vectorizer = clone(self.vectorizer or DocumentVectorizer())
             X = vectorizer.fit_transform(documents)
             names = vectorizer.get_feature_names_out()
-        if labels is not None and _has_several(estimator, labels, X):
-            raise ValueError(
-                "a DocumentModel takes one label a document, or None where it is not known; got "
-                "several. Use SupervisedVBNMF on the matrix of a DocumentVectorizer."
-            )
         estimator.fit(X, labels)
         self.vectorizer_ = vectorizer
         self.estimator_ = estimator
-        self.columns_: dict[str, str] = {}
+        self.columns_: dict[str, Any] = {}
         self.terms_ = _names(names, X.shape[1])
         self.n_empty_ = int(is_empty(X).sum())
         return self
@@ -114,22 +123,44 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
         X = self.vectorize(documents)
         return self.estimator_.transform(X)
 
-    def predict(self, documents: Any) -> Array:
-        """Labels of documents."""
+    def predict(self, documents: Any) -> Any:
+        """Labels of documents.
+
+        Returns
+        -------
+        ndarray of shape (n_docs,), or list of n_docs lists of labels
+            The most probable label of each document. Where documents may have several, all that
+            are probable enough, the most probable first, in a list, which may be empty: the form
+            that ``fit`` takes.
+        """
         return self.predict_with_score(documents)[0]
 
-    def predict_with_score(self, documents: Any) -> tuple[Array, Array]:
-        """Labels of documents and their probabilities.
+    def predict_with_score(self, documents: Any) -> tuple[Any, Any]:
+        """Labels of documents, as from ``predict``, and the probability of each in the same form.
 
-        Nothing is known about a document without any known term: it gets the commonest label, and
-        the part of all training documents that have that.
+        Nothing is known about a document without any known term: its probabilities are the parts
+        of all training documents that have each label. With one label a document it gets the
+        commonest.
         """
-        if not self.has_labels:
-            raise ValueError(
-                "this model was fitted without labels and cannot predict any. Fit it with labels."
-            )
+        self._check_labels()
         P = self.estimator_.predict_proba(self.vectorize(documents))
-        return self.estimator_.labels_from(P), P.max(axis=1)
+        given = self.estimator_.labels_from(P)
+        if self.has_several_labels:
+            return _lists(P, given, self.estimator_.classes_.tolist())
+        return given, P.max(axis=1)
+
+    def explain(
+        self, documents: Any, *, n_terms: int = 8, n_components: int = 3
+    ) -> list[list[Explanation]]:
+        """What spoke for the most probable label of documents, and for the runner-up.
+
+        See ``SupervisedVBNMF.explain``; terms are called by their names.
+        """
+        self._check_labels()
+        X = self.vectorize(documents)
+        return self.estimator_.explain(
+            X, n_terms=n_terms, n_components=n_components, names=self.terms_
+        )
 
     def vectorize(self, documents: Any) -> Any:
         """Matrix of documents; rows of a matrix pass through."""
@@ -143,11 +174,22 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
             )
         return self.vectorizer_.transform(documents)
 
+    def _check_labels(self) -> None:
+        if not self.has_labels:
+            raise ValueError(
+                "this model was fitted without labels and cannot predict any. Fit it with labels."
+            )
+
     @property
     def has_labels(self) -> bool:
         """Whether the model was fitted with labels."""
         check_is_fitted(self, "estimator_")
         return isinstance(self.estimator_, SupervisedVBNMF)
+
+    @property
+    def has_several_labels(self) -> bool:
+        """Whether the model was fitted to documents that may have several labels."""
+        return self.has_labels and bool(self.estimator_.multilabel_)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, which ``vbnmf.load`` reads; whole or not at all."""
@@ -165,8 +207,17 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
         store.write(path, header, arrays)
 
 
-def _has_several(estimator: SupervisedVBNMF, labels: Any, X: Any) -> bool:
-    return check_targets(estimator, labels, X.shape[0], estimator.unlabelled).multilabel
+def _lists(
+    P: Array, given: Array, classes: Sequence[Any]
+) -> tuple[list[list[Any]], list[list[float]]]:
+    """Labels given to each document, the most probable first, and their probabilities."""
+    labels, scores = [], []
+    for probabilities, is_given in zip(P, given, strict=True):
+        order = np.argsort(-probabilities, kind="stable")
+        chosen = order[is_given[order] == 1]
+        labels.append([classes[i] for i in chosen])
+        scores.append(probabilities[chosen].tolist())
+    return labels, scores
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -208,18 +259,22 @@ def _document_model(header: dict[str, Any], arrays: dict[str, Array]) -> Documen
     else:
         model.vectorizer_, names = None, header["terms"]
     model.terms_ = saving.names(list(names), n_terms)
-    if model.has_labels and model.estimator_.multilabel_:
-        raise ModelFileError("the model has several labels a document, which none of these has.")
     return model
 
 
-def _columns(stored: Any) -> dict[str, str]:
+def _columns(stored: Any) -> dict[str, Any]:
     sound = isinstance(stored, dict) and all(
-        key in ("text", "label") and isinstance(value, str) for key, value in stored.items()
+        key in ("text", "label", "label_separator")
+        and (isinstance(value, str) or (key == "label" and _is_names(value)))
+        for key, value in stored.items()
     )
-    if not sound:
+    if not sound or stored.get("label_separator") == "":
         raise ModelFileError("the names of columns are damaged.")
     return dict(stored)
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and value != [] and all(isinstance(v, str) for v in value)
 
 
 def _part(arrays: dict[str, Array], prefix: str) -> dict[str, Array]:
@@ -242,11 +297,6 @@ def _names(names: Any, n_terms: int) -> Array:
     if len(names) != n_terms:
         raise ValueError(f"there are {n_terms} terms but {len(names)} names of them in `terms`.")
     return np.array([str(name) for name in names], dtype=object)
-
-
-def is_empty(X: Any) -> Array:
-    """Which rows of a matrix have no weight at all."""
-    return np.asarray(X.sum(axis=1)).ravel() == 0
 
 
 def default_components(n_labels: int | None) -> int:

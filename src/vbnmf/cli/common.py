@@ -36,6 +36,10 @@ reading = options(
     click.option("--skip-empty", is_flag=True, help="Leave out rows without text."),
 )
 
+label_separator = click.option(
+    "--label-separator", metavar="SEP", help="What stands between several labels in one cell."
+)
+
 quiet = click.option("--quiet", is_flag=True, help="Say nothing but results and errors.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
 force = click.option("--force", is_flag=True, help="Replace files that exist.")
@@ -67,13 +71,16 @@ def _read_config(context: click.Context, _: click.Parameter, path: str | None) -
         )
     defaults: dict[str, Any] = {}
     for key, value in values.items():
-        if not isinstance(value, str | int | float):
+        option = known[key.replace("-", "_")]
+        multiple = getattr(option, "multiple", False)
+        several = value if multiple and isinstance(value, list) else [value]
+        if not all(isinstance(item, str | int | float) for item in several):
             raise click.BadParameter(
                 f"{path} has {key} = {value!r}; it must be a text, a number, true or false."
             )
-        option = known[key.replace("-", "_")]
         # as text, as on the command line, where 4.5 is no integer
-        defaults[str(option.name)] = value if getattr(option, "is_flag", False) else str(value)
+        texts = several if getattr(option, "is_flag", False) else list(map(str, several))
+        defaults[str(option.name)] = texts if multiple else texts[0]
     context.default_map = defaults | dict(context.default_map or {})
 
 
@@ -106,14 +113,28 @@ def read(source: str, quiet: bool, **options: Any) -> "Documents":
     return documents
 
 
+def label_columns(names: tuple[str, ...]) -> str | list[str] | None:
+    """What a reader takes for labels: no column, one, or several of them."""
+    return list(names) if len(names) > 1 else (names[0] if names else None)
+
+
 def read_for(
-    model: Any, source: str, quiet: bool, *, text: str | None, label: str | None, **reading: Any
+    model: Any,
+    source: str,
+    quiet: bool,
+    *,
+    text: str | None,
+    label: str | list[str] | None,
+    label_separator: str | None = None,
+    **reading: Any,
 ) -> "Documents":
     """Read documents for a model, from the columns it was fitted to where they are there."""
     from vbnmf.data import ReaderError
 
     known_text = text or model.columns_.get("text")
     known_label = model.columns_.get("label", label) if label == "auto" else label
+    if label is not None:
+        reading["label_separator"] = label_separator or model.columns_.get("label_separator")
     if source != "-":  # standard input cannot be read twice
         try:
             return read(source, quiet, text=known_text, label=known_label, **reading)

@@ -7,24 +7,33 @@ import click
 from vbnmf.cli import common
 from vbnmf.cli.tables import percent, table
 
+Names = list[list[str]]  # labels of each document
+Rows = list[dict[str, Any]]
+TOP, DIVERSE = 10, 25  # strongest terms of a component, as is usual for coherence and diversity
+
 
 @click.command(short_help="Score a model on labelled documents.")
 @click.argument("model")
 @click.argument("file")
-@click.option("--label", metavar="COL", default="auto", show_default=True,
-              help="Column of labels; that of the fit if it is there.")  # fmt: skip
+@click.option("--label", metavar="COL", multiple=True, default=("auto",), show_default=True,
+              help="Column of labels; that of the fit if it is there. Again for more "
+              "columns.")  # fmt: skip
+@common.label_separator
 @common.reading
 @common.jobs
 @common.config
 @common.quiet
 @common.as_json
 def evaluate(
-    model: str, file: str, label: str, jobs: int | None, quiet: bool, as_json: bool, **reading: Any
-) -> None:
+    model: str, file: str, label: tuple[str, ...], jobs: int | None, quiet: bool, as_json: bool,
+    **reading: Any,
+) -> None:  # fmt: skip
     """Score the predictions of MODEL on the labelled documents in FILE.
 
     Micro accuracy is the part of documents whose label was found; macro accuracy is the mean of
-    that part over labels, rare ones counting as much as common ones.
+    that part over labels, rare ones counting as much as common ones. If documents may have several
+    labels: F1 of all labels given, its mean over labels, and the part of documents that were given
+    all their labels and no other.
 
     \b
     Example:
@@ -34,7 +43,8 @@ def evaluate(
     if not fitted.has_labels:
         raise ValueError(f"{model} was fitted without labels, so there is nothing to score.")
     fitted.estimator_.set_params(n_jobs=jobs)
-    documents = common.read_for(fitted, file, quiet, label=label, **reading)
+    columns = common.label_columns(label)
+    documents = common.read_for(fitted, file, quiet, label=columns, **reading)
     scores = score(fitted, common.content(fitted, documents), documents.labels)
     if as_json:
         common.print_json(scores)
@@ -43,47 +53,106 @@ def evaluate(
 
 
 def score(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
-    """Accuracies, sparsities, and a row for each label."""
+    """Accuracies (F1 where documents have several labels), components, a row for each label."""
     import numpy as np
-    from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
+    from vbnmf.core.coherence import npmi_coherence, topic_diversity
     from vbnmf.core.sparsity import hoyer_sparsity, inter_label_sparsity
-    from vbnmf.documents import is_empty
+    from vbnmf.estimators.validation import is_empty
 
-    y = np.array([str(label) for label in labels], dtype=object)
     has_label = np.array([label is not None for label in labels])
     if not has_label.any():
         raise ValueError("no document has a label, so there is nothing to score. Check --label.")
+    y = [_names(label) for label in labels if label is not None]
+    several = fitted.has_several_labels
+    if not several and any(isinstance(label, list) for label in labels):
+        raise ValueError(
+            "the documents have several labels each, but the model was fitted to documents of one "
+            "and gives one. Fit it to documents with several labels, or check --label."
+        )
     X = fitted.vectorize(contents)[has_label]
     estimator = fitted.estimator_
-    V, empty, y = estimator.transform(X), is_empty(X), y[has_label]
-    predicted = estimator.labels_from(estimator.probabilities_of(V, X))
-    predicted = np.array([str(label) for label in predicted], dtype=object)
-    names = sorted(set(y))
-    precision, recall, _, support = precision_recall_fscore_support(
-        y, predicted, labels=names, zero_division=0.0
-    )
-    known = {str(label) for label in fitted.estimator_.classes_}
-    commonest = str(fitted.estimator_.classes_[np.argmax(fitted.estimator_.label_counts_)])
+    V = estimator.transform(X)
+    known = [str(label) for label in estimator.classes_]
+    given = estimator.predict(X)
+    if several:
+        predicted = [[known[i] for i in np.flatnonzero(row)] for row in given]
+    else:
+        predicted = [_names(label) for label in given]
+    commonest = known[int(np.argmax(estimator.label_counts_))]
+    numbers, rows = (_f1 if several else _accuracies)(y, predicted, commonest)
+    faded = estimator.faded_
+    shown = estimator.components_[~faded if not faded.all() else slice(None)]
+    repeats = [len(names) for names in y]  # a document counts for each of its labels
     return {
         "documents": len(y),
-        "documents_without_known_term": int(empty.sum()),
-        "micro_accuracy": float(accuracy_score(y, predicted)),
-        "macro_accuracy": float(np.mean(recall)),
-        "most_frequent_label_accuracy": float(np.mean(y == commonest)),
+        "documents_without_known_term": int(is_empty(X).sum()),
+        **numbers,
         "coefficient_sparsity": hoyer_sparsity(V),
-        "inter_label_sparsity": inter_label_sparsity(V, y),
-        "labels": [
-            {
-                "label": name,
-                "documents": int(n),
-                "found": float(r),
-                "right": float(p),
-                "known": name in known,
-            }
-            for name, n, r, p in zip(names, support, recall, precision, strict=True)
-        ],
+        "inter_label_sparsity": inter_label_sparsity(np.repeat(V, repeats, axis=0), _flat(y)),
+        "coherence": float(npmi_coherence(shown, X, TOP).mean()),
+        "diversity": topic_diversity(shown, DIVERSE),
+        "faded_components": int(faded.sum()),
+        "labels": [{**row, "known": row["label"] in known} for row in rows],
     }
+
+
+def _accuracies(y: Names, predicted: Names, commonest: str) -> tuple[dict[str, float], Rows]:
+    """Of documents with one label."""
+    import numpy as np
+    from sklearn.metrics import accuracy_score, precision_recall_fscore_support
+
+    truth, given = _flat(y), _flat(predicted)
+    names = sorted(set(truth))
+    precision, recall, _, support = precision_recall_fscore_support(
+        truth, given, labels=names, zero_division=0.0
+    )
+    numbers = {
+        "micro_accuracy": float(accuracy_score(truth, given)),
+        "macro_accuracy": float(np.mean(recall)),
+        "most_frequent_label_accuracy": float(np.mean([name == commonest for name in truth])),
+    }
+    return numbers, _rows(names, support, recall, precision)
+
+
+def _f1(y: Names, predicted: Names, commonest: str) -> tuple[dict[str, float], Rows]:
+    """Of documents with several labels."""
+    import numpy as np
+    from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_support
+    from sklearn.preprocessing import MultiLabelBinarizer
+
+    names = sorted({*_flat(y), *_flat(predicted), commonest})
+    table = MultiLabelBinarizer(classes=names)
+    truth, given = table.fit_transform(y), table.transform(predicted)
+    precision, recall, f1, support = precision_recall_fscore_support(
+        truth, given, zero_division=0.0
+    )
+    simplest = table.transform([[commonest]] * len(y))
+    had = np.flatnonzero(support)  # a label that no document has can be given, but not found
+    numbers = {
+        "micro_f1": float(f1_score(truth, given, average="micro", zero_division=0.0)),
+        "macro_f1": float(np.mean(f1[had])),
+        "subset_accuracy": float(accuracy_score(truth, given)),
+        "most_frequent_label_f1": float(
+            f1_score(truth, simplest, average="micro", zero_division=0.0)
+        ),
+    }
+    return numbers, _rows([names[i] for i in had], support[had], recall[had], precision[had])
+
+
+def _rows(names: list[str], support: Any, recall: Any, precision: Any) -> Rows:
+    return [
+        {"label": name, "documents": int(n), "found": float(r), "right": float(p)}
+        for name, n, r, p in zip(names, support, recall, precision, strict=True)
+    ]
+
+
+def _names(label: Any) -> list[str]:
+    return [str(name) for name in (label if isinstance(label, list) else [label])]
+
+
+def _flat(names: Names) -> list[str]:
+    return [name for labels in names for name in labels]
 
 
 def score_table(scores: dict[str, Any]) -> str:
@@ -98,13 +167,33 @@ def score_table(scores: dict[str, Any]) -> str:
         for row in scores["labels"]
     ]
     by_label = table(["label", "documents", "found", "right"], rows, right=(1, 2, 3))
+    of = f"of {scores['documents']:,} documents"
+    if "micro_f1" in scores:
+        numbers = (
+            f"micro F1               {scores['micro_f1']:.4f}   {of} "
+            f"({scores['most_frequent_label_f1']:.4f} by saying the commonest label)\n"
+            f"macro F1               {scores['macro_f1']:.4f}   mean over labels\n"
+            f"subset accuracy        {scores['subset_accuracy']:.4f}   all labels of a document "
+            "and no other\n"
+        )
+    else:
+        numbers = (
+            f"micro accuracy         {scores['micro_accuracy']:.4f}   {of} "
+            f"({scores['most_frequent_label_accuracy']:.4f} by saying the commonest label)\n"
+            f"macro accuracy         {scores['macro_accuracy']:.4f}   mean over labels\n"
+        )
+    n_faded = scores["faded_components"]
+    faded = f"{n_faded} faded components are left out of the last two.\n" if n_faded else ""
     return (
         f"{by_label}\n\n"
-        f"micro accuracy         {scores['micro_accuracy']:.4f}   of {scores['documents']:,} "
-        f"documents ({scores['most_frequent_label_accuracy']:.4f} by saying the commonest label)\n"
-        f"macro accuracy         {scores['macro_accuracy']:.4f}   mean over labels\n"
+        f"{numbers}"
         f"coefficient sparsity   {scores['coefficient_sparsity']:.4f}\n"
-        f"inter-label sparsity   {scores['inter_label_sparsity']:.4f}\n\n"
+        f"inter-label sparsity   {scores['inter_label_sparsity']:.4f}\n"
+        f"coherence              {scores['coherence']:.4f}   NPMI of the {TOP} strongest terms: "
+        "-1 never together, 0 by chance, 1 always\n"
+        f"diversity              {scores['diversity']:.4f}   part of all components' {DIVERSE} "
+        "strongest terms that is distinct\n"
+        f"{faded}\n"
         "found: part of the label's documents that were given it; right: part of the documents "
         "given it that have it."
     )

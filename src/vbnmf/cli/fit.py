@@ -36,6 +36,10 @@ model_options = common.options(
                  "number of labels if left out."),
     click.option("--label-shape", type=float, help="The paper's a^λ: the larger, the fewer "
                  "components a label uses."),
+    click.option("--class-weight", type=click.Choice(["balanced"]), help="'balanced': rare labels "
+                 "count as much as common ones."),
+    click.option("--classifier", type=click.Choice(["regression", "generative"]), help="What "
+                 "predicts: a regression on the evidence for components, or the model itself."),
     click.option("--coef-shape", type=float, help="Without labels: 1 or less, the smaller the "
                  "sparser the coefficients."),
     click.option("--term-shape", callback=_number_or_auto, help="Shape of the components' prior, "
@@ -66,8 +70,12 @@ text_options = common.options(
 
 @click.command(short_help="Learn components from a file of documents.")
 @click.argument("file")
-@click.option("--label", metavar="COL", help="Column of labels, or 'auto' to guess it, or to take "
-              "the names of sub-folders. Without it the model is unsupervised.")  # fmt: skip
+@click.option("--label", metavar="COL", multiple=True, help="Column of labels, or 'auto' to guess "
+              "it, or to take the names of sub-folders. Again for more columns. Without it the "
+              "model is unsupervised.")  # fmt: skip
+@common.label_separator
+@click.option("--only-labelled", is_flag=True, help="Leave out documents without a label, which "
+              "are otherwise learned from as well.")  # fmt: skip
 @click.option("--out", metavar="MODEL", help="Model file to write.  [default: FILE's name.vbnmf]")
 @common.reading
 @model_options
@@ -79,7 +87,8 @@ text_options = common.options(
 @common.quiet
 @common.as_json
 def fit(
-    file: str, label: str | None, out: str | None, force: bool, quiet: bool, as_json: bool,
+    file: str, label: tuple[str, ...], label_separator: str | None, only_labelled: bool,
+    out: str | None, force: bool, quiet: bool, as_json: bool,
     text: str | None, labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
     skip_empty: bool, **settings: Any,
 ) -> None:  # fmt: skip
@@ -91,29 +100,41 @@ def fit(
     \b
     Examples:
       vbnmf fit tickets.csv --label team
+      vbnmf fit articles.csv --label topics --label-separator ";"
       vbnmf fit reviews.jsonl.gz --text body --label stars -k 60 --stem english --stop-words english
       vbnmf fit newsgroups/ --label auto --out newsgroups.vbnmf
     """  # noqa: D301
     target = common.check_out(out or _default_name(file), force, file)
-    label = label if label or not labels else "auto"
-    documents = common.read(file, quiet, text=text, label=label, labels=labels, terms=terms,
-                            encoding=encoding, format=format, skip_empty=skip_empty)  # fmt: skip
-    contents, y = _labelled(documents, quiet)
-    model = build(None if y is None else len(set(y)), **settings)
+    columns = common.label_columns(label or (("auto",) if labels else ()))
+    if only_labelled and columns is None:
+        raise click.UsageError("--only-labelled needs --label: it is about the documents with one.")
+    documents = common.read(
+        file, quiet, text=text, label=columns, labels=labels, label_separator=label_separator,
+        terms=terms, encoding=encoding, format=format, skip_empty=skip_empty,
+    )  # fmt: skip
+    contents, y = labelled(documents, quiet, only=only_labelled)
+    n_labels = None if y is None else len(_distinct(y))
+    model = build(n_labels, **settings)
     n_docs = len(y) if y is not None else len(documents)
-    about = "without labels" if y is None else f"with {len(set(y))} labels"
+    about = "without labels" if y is None else f"with {n_labels} labels"
     common.say(
         f"Fitting {model.estimator.n_components} components to {n_docs:,} documents {about}.", quiet
     )
     with FitProgress(quiet) as progress:
         model.estimator.set_params(callback=progress)
         model.fit(contents, y, terms=documents.terms)
-    columns = {"text": documents.text_column, "label": documents.label_column}
-    model.columns_ = {kind: name for kind, name in columns.items() if name is not None}
+    model.columns_ = _given(
+        {
+            "text": documents.text_column,
+            "label": documents.label_column,
+            "label_separator": label_separator,
+        }
+    )
     model.save(target)
     result = {
         "model": str(target),
         "documents": n_docs,
+        "documents_without_label": 0 if y is None else sum(label is None for label in y),
         "documents_without_known_term": model.n_empty_,
         "terms": len(model.terms_),
         "components": int(model.estimator_.components_.shape[0]),
@@ -140,6 +161,8 @@ def build(
     jobs: int | None = None,
     components: int | None = None,
     label_shape: float | None = None,
+    class_weight: str | None = None,
+    classifier: str | None = None,
     coef_shape: float | None = None,
     ngrams: int = 1,
     keep_case: bool = False,
@@ -154,10 +177,14 @@ def build(
     from vbnmf.estimators import VBNMF, SupervisedVBNMF
     from vbnmf.text import DocumentVectorizer
 
-    if n_labels is None and label_shape is not None:
-        raise click.UsageError("--label-shape needs --label: it is about the labels' use.")
+    about_labels = {
+        "label_shape": label_shape, "class_weight": class_weight, "classifier": classifier,
+    }  # fmt: skip
+    for name, value in about_labels.items():
+        if n_labels is None and value is not None:
+            raise click.UsageError(f"--{name.replace('_', '-')} needs --label: it is about labels.")
     given = {
-        "label_shape": label_shape,
+        **about_labels,
         "coef_shape": coef_shape,
         "term_shape": term_shape,
         "max_iter": max_iter,
@@ -175,8 +202,8 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _labelled(documents: Any, quiet: bool) -> tuple[Any, Any]:
-    """Texts or matrix, and labels; documents without a label are left out of a supervised fit."""
+def labelled(documents: Any, quiet: bool, *, only: bool = True) -> tuple[Any, Any]:
+    """Texts or matrix, and labels; documents without one are kept unless `only` those with are."""
     contents = documents.texts if documents.matrix is None else documents.matrix
     labels = documents.labels
     if labels is None:
@@ -184,14 +211,33 @@ def _labelled(documents: Any, quiet: bool) -> tuple[Any, Any]:
     kept = [i for i, label in enumerate(labels) if label is not None]
     if not kept:
         raise ValueError(f"{documents.origin}: no document has a label. Check --label.")
-    if len(kept) == len(labels):
+    missing = len(labels) - len(kept)
+    if not missing:
         return contents, labels
-    common.say(f"Left out {len(labels) - len(kept):,} documents without a label.", quiet)
-    kinds = {type(labels[i]) for i in kept}
-    y = [labels[i] if len(kinds) == 1 else str(labels[i]) for i in kept]
+    if not only:
+        used = (
+            "is used as well: its label is"
+            if missing == 1
+            else ("are used as well: their labels are")
+        )
+        common.say(f"{_documents(missing)} without a label {used} learned.", quiet)
+        return contents, labels
+    common.say(f"Left out {_documents(missing)} without a label.", quiet)
+    y = labels[kept]
+    if not isinstance(y[0], list):
+        y = y.tolist()  # without the gaps they may be plain numbers
     if documents.matrix is not None:
         return contents[kept], y
     return [contents[i] for i in kept], y
+
+
+def _documents(number: int) -> str:
+    return "1 document" if number == 1 else f"{number:,} documents"
+
+
+def _distinct(labels: Any) -> set[Any]:
+    lists = (item if isinstance(item, list) else [item] for item in labels)
+    return {label for labels in lists for label in labels} - {None}
 
 
 def _default_name(file: str) -> str:

@@ -1,4 +1,4 @@
-"""vbnmf predict: a label and its score for each document."""
+"""vbnmf predict: a label and its score for each document, or several of them, and why."""
 
 import csv
 import json
@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from vbnmf.cli import common
+from vbnmf.cli.tables import table
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _JSON_LINES = (".jsonl", ".ndjson", ".json")
@@ -19,6 +20,10 @@ _JSON_LINES = (".jsonl", ".ndjson", ".json")
 @click.argument("file")
 @click.option("--out", metavar="PREDICTIONS", help="File to write: .csv, .tsv or .jsonl; "
               "standard output if left out.")  # fmt: skip
+@click.option("--label-separator", metavar="SEP", help="What to write between several labels of a "
+              "document; that of the fit, or ';'.")  # fmt: skip
+@click.option("--explain", is_flag=True, help="Tell which components and terms spoke for the label "
+              "and for the runner-up.")  # fmt: skip
 @common.reading
 @common.jobs
 @common.force
@@ -26,18 +31,21 @@ _JSON_LINES = (".jsonl", ".ndjson", ".json")
 @common.quiet
 @common.as_json
 def predict(
-    model: str, file: str, out: str | None, jobs: int | None, force: bool, quiet: bool,
-    as_json: bool, **reading: Any,
+    model: str, file: str, out: str | None, label_separator: str | None, explain: bool,
+    jobs: int | None, force: bool, quiet: bool, as_json: bool, **reading: Any,
 ) -> None:  # fmt: skip
     """Predict a label for each document in FILE.
 
     The score is the probability of the label. A document without any term that the model knows is
-    marked, and gets the commonest label with its frequency.
+    marked, and gets the commonest label with its frequency. If documents may have several labels,
+    all that are probable enough are given, the most probable first, and a score for each.
+    --explain gives a table for the eye; with --json or --out FILE.jsonl, all of its numbers.
 
     \b
     Examples:
       vbnmf predict tickets.vbnmf new.csv
       vbnmf predict tickets.vbnmf new.csv --out predictions.csv
+      vbnmf predict tickets.vbnmf new.csv --explain
       echo '{"text": "the printer is on fire"}' | vbnmf predict tickets.vbnmf - --json
     """  # noqa: D301
     from vbnmf.store import replacing
@@ -49,13 +57,20 @@ def predict(
             f"{out} must end in one of {', '.join((*_DELIMITERS, *_JSON_LINES))}, which tells the "
             "format."
         )
+    if explain and target is not None and ending not in _JSON_LINES:
+        raise click.BadParameter(
+            f"explanations do not fit into {out}. Without --out they are a table; .jsonl holds all."
+        )
     fitted = common.load_model(model)
     fitted.estimator_.set_params(n_jobs=jobs)
     documents = common.read_for(fitted, file, quiet, label=None, **reading)
-    rows = list(_rows(fitted, documents))
-    content = (
-        _lines(rows) if as_json or ending in _JSON_LINES else _table(rows, _DELIMITERS[ending])
-    )
+    rows = list(_rows(fitted, documents, explain=explain))
+    if as_json or ending in _JSON_LINES:
+        content = _lines(rows)
+    elif explain:
+        content = _explanations(rows)
+    else:
+        content = _table(rows, _DELIMITERS[ending], _separator(fitted, label_separator, quiet))
     if target is None:
         click.echo(content, nl=False)
         return
@@ -64,29 +79,96 @@ def predict(
     common.say(f"Wrote {target}: {len(rows):,} predictions.", quiet)
 
 
-def _rows(fitted: Any, documents: Any) -> Iterator[dict[str, Any]]:
-    from vbnmf.documents import is_empty
+def _rows(fitted: Any, documents: Any, *, explain: bool) -> Iterator[dict[str, Any]]:
+    from vbnmf.estimators.validation import is_empty
 
     X = fitted.vectorize(common.content(fitted, documents))
     labels, scores = fitted.predict_with_score(X)
+    several = fitted.has_several_labels
+    if not several:
+        labels, scores = labels.tolist(), scores.tolist()
     ids, empty = common.ids(documents), is_empty(X)
-    for name, label, score, nothing in zip(ids, labels.tolist(), scores, empty, strict=True):
+    whys = fitted.explain(X, n_terms=6, n_components=2) if explain else [None] * len(ids)
+    for name, label, score, nothing, why in zip(ids, labels, scores, empty, whys, strict=True):
+        unsure = several and not label
         yield {
             "id": name,
             "label": label,
-            "score": round(float(score), 4),
-            "note": "no known term" if nothing else "",
+            "score": [round(p, 4) for p in score] if several else round(score, 4),
+            "note": "no known term" if nothing else "no probable label" if unsure else "",
+            **({} if why is None else {"explanation": [_as_dict(part) for part in why]}),
         }
+
+
+def _as_dict(why: Any) -> dict[str, Any]:
+    """An explanation for JSON."""
+    return {
+        "label": why.label,
+        "score": round(why.probability, 4),
+        "components": [
+            {
+                "component": component,
+                "part": round(part, 4),
+                "terms": {term: round(share, 4) for term, share in terms},
+            }
+            for component, part, terms in why.components
+        ],
+        "terms": {term: round(share, 4) for term, share in why.terms},
+    }
+
+
+def _explanations(rows: list[dict[str, Any]]) -> str:
+    """A table: for each document the label and the runner-up, and what spoke for them."""
+    cells = []
+    for row in rows:
+        name = row["id"]
+        for why in row["explanation"]:
+            components = {by["component"]: by["part"] for by in why["components"]}
+            score = f"{why['score']:.2f}"
+            cells.append([name, str(why["label"]), score, _parts(components), _parts(why["terms"])])
+            name = ""
+        if not row["explanation"]:
+            cells.append([name, _text(row["label"]), _text(row["score"]), "", row["note"]])
+    head = ["id", "label", "score", "by components", "by terms"]
+    return f"{table(head, cells, right=(2,))}\n"
+
+
+def _parts(parts: dict[Any, float]) -> str:
+    return "  ".join(f"{name} {part:+.2f}" for name, part in parts.items())
+
+
+def _text(cell: Any) -> str:
+    return " ".join(map(str, cell)) if isinstance(cell, list) else str(cell)
 
 
 def _lines(rows: list[dict[str, Any]]) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def _table(rows: list[dict[str, Any]], delimiter: str) -> str:
+def _separator(fitted: Any, given: str | None, quiet: bool) -> str:
+    """What to write between labels; if a label has it inside, the user is told."""
+    separator: str = given or fitted.columns_.get("label_separator", ";")
+    labels = fitted.estimator_.classes_.tolist() if fitted.has_several_labels else []
+    unclear = [label for label in labels if separator in str(label)]
+    if unclear:
+        common.say(
+            f"The label {unclear[0]!r} has {separator!r} in it, which stands between labels too. "
+            "Choose another with --label-separator, or write JSON lines.",
+            quiet,
+        )
+    return separator
+
+
+def _table(rows: list[dict[str, Any]], delimiter: str, separator: str) -> str:
     text = StringIO()
     names = ["id", "label", "score", "note"]
     writer = csv.DictWriter(text, names, delimiter=delimiter, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    for row in rows:
+        writer.writerow(
+            {
+                name: separator.join(map(str, cell)) if isinstance(cell, list) else cell
+                for name, cell in row.items()
+            }
+        )
     return text.getvalue()

@@ -19,9 +19,11 @@ TEXT_NAMES = (
 )
 LABEL_NAMES = (
     *("label", "category", "class", "tag", "target", "topic", "genre", "section", "newsgroup"),
-    *("group", "sentiment", "rating", "y"),
+    *("group", "sentiment", "rating", "y", "labels", "categories", "tags", "topics"),
 )
 AUTO = "auto"
+# One column, or several that together hold the labels of a document.
+LabelColumns = str | Sequence[str]
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -44,13 +46,16 @@ class Documents:
         None when the source is text.
     labels : ndarray of shape (n_docs,), or None
         Numbers when all labels are numbers of one kind, else objects: str, or None for a document
-        without a label. None when no labels were asked for.
+        without a label. Where documents may have several, each is a list of labels, or None. None
+        when no labels were asked for.
     terms : list of str, or None
         The names of the matrix's columns, if known.
     ids : list of str, or None
         What the source calls each document: its line, row number or file name.
-    text_column, label_column : str or None
-        The columns used.
+    text_column : str or None
+        The column of texts.
+    label_column : str, list of str or None
+        The column of labels, a list where several were asked for.
     notes : list of str
         What was decided on the user's behalf, to be said aloud.
     """
@@ -63,7 +68,7 @@ class Documents:
     terms: list[str] | None = field(default=None, repr=False)
     ids: list[str] | None = field(default=None, repr=False)
     text_column: str | None = None
-    label_column: str | None = None
+    label_column: str | list[str] | None = None
     notes: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
@@ -73,9 +78,9 @@ class Documents:
 
 
 def choose_columns(
-    columns: Sequence[str], text: str | None, label: str | None, origin: str
-) -> tuple[int, int | None, list[str]]:
-    """Choose the text and label columns.
+    columns: Sequence[str], text: str | None, label: LabelColumns | None, origin: str
+) -> tuple[int, list[int], list[str]]:
+    """Choose the text column and those of labels.
 
     Parameters
     ----------
@@ -83,24 +88,25 @@ def choose_columns(
         The names at hand.
     text : str or None
         The text column; None to guess it.
-    label : str or None
-        The label column; None for no labels, ``"auto"`` to guess it.
+    label : str, sequence of str or None
+        The label column or columns; None for no labels, ``"auto"`` to guess it.
     origin : str
         The source's name for messages.
 
     Returns
     -------
     text_index : int
-    label_index : int or None
+    label_indices : list of int
+        Empty for no labels.
     notes : list of str
         The guesses made.
     """
     notes: list[str] = []
-    label_at = None if label is None else choose_label(columns, label, origin, notes)
+    labels_at = [] if label is None else choose_labels(columns, label, origin, notes)
     if text is not None:
         text_at = _named(columns, text, "text", origin)
     else:
-        others = [i for i in range(len(columns)) if i != label_at]
+        others = [i for i in range(len(columns)) if i not in labels_at]
         only = len(others) == 1
         text_at = others[0] if only else _guessed(columns, TEXT_NAMES, others)
         if text_at < 0:
@@ -110,16 +116,26 @@ def choose_columns(
             )
         reason = "there is no other" if only else "of its name"
         notes.insert(0, f"Text column {columns[text_at]!r} was chosen because {reason}.")
-    if text_at == label_at:
+    if text_at in labels_at:
         raise ReaderError(
             f"{origin}: column {columns[text_at]!r} cannot be both text and label; "
             f"there are {listed(columns)}."
         )
-    return text_at, label_at, notes
+    return text_at, labels_at, notes
 
 
-def choose_label(columns: Sequence[str], label: str, origin: str, notes: list[str]) -> int:
-    """Find the label column, by name or (``"auto"``) by guessing, which is added to `notes`."""
+def choose_labels(
+    columns: Sequence[str], label: LabelColumns, origin: str, notes: list[str]
+) -> list[int]:
+    """Find the label columns, by name or (``"auto"``) by guessing, which is added to `notes`."""
+    names = [label] if isinstance(label, str) else list(label)
+    if not names:
+        raise ReaderError(f"{origin}: `label` names no column; there are {listed(columns)}.")
+    found = [_choose_label(columns, name, origin, notes) for name in names]
+    return list(dict.fromkeys(found))
+
+
+def _choose_label(columns: Sequence[str], label: str, origin: str, notes: list[str]) -> int:
     # A column that is really called "auto" is meant when it is there.
     if label != AUTO or AUTO in columns:
         return _named(columns, label, "label", origin)

@@ -9,14 +9,18 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from vbnmf.data.documents import ReaderError, listed
-from vbnmf.data.labels import Labels, check_length, read_labels
+from vbnmf.data.documents import LabelColumns, ReaderError, listed
+from vbnmf.data.labels import Labels, check_length, check_single, read_labels
 from vbnmf.data.streams import read_text
 from vbnmf.data.tables import Row
 
 
 def open_folder(
-    folder: Path, encoding: str, label: str | None, labels: Labels | None, notes: list[str]
+    folder: Path,
+    encoding: str,
+    label: LabelColumns | None,
+    labels: Labels | None,
+    notes: list[str],
 ) -> Iterator[Row]:
     """Read the files of a folder in the order of their names.
 
@@ -26,9 +30,9 @@ def open_folder(
         Its files at any depth are the documents, hidden ones left out.
     encoding : str
         The encoding of the files.
-    label : str or None
-        With no labels file: anything but None takes the names of the sub-folders for labels.
-        With one: the column of the labels.
+    label : str, sequence of str or None
+        With no labels file: any name takes the names of the sub-folders for labels.
+        With one: the column or columns of the labels.
     labels : path, iterable or None
         A labels file, or one label a file in the order of the names.
     notes : list of str
@@ -46,6 +50,7 @@ def open_folder(
     if labels is not None:
         tags = _labels_of_files(names, labels, label, encoding, notes)
     elif label is not None:
+        check_single(label, str(folder), "a folder has the names of its sub-folders for labels")
         loose = [name for name in names if "/" not in name]
         if len(loose) == len(names):
             raise ReaderError(
@@ -62,13 +67,17 @@ def open_folder(
         if any("/" in name for name in names):
             notes.append("Sub-folders were not taken for labels; label='auto' would.")
     return (
-        (name, read_text(folder / name, encoding), tag)
+        (name, read_text(folder / name, encoding), (tag,))
         for name, tag in zip(names, tags, strict=True)
     )
 
 
 def _labels_of_files(
-    names: list[str], labels: Labels, label: str | None, encoding: str, notes: list[str]
+    names: list[str],
+    labels: Labels,
+    label: LabelColumns | None,
+    encoding: str,
+    notes: list[str],
 ) -> list[object]:
     """Line labels up with files, by name when the labels file has names, else by order."""
     named, tags = read_labels(labels, label, encoding, notes)

@@ -1,28 +1,167 @@
-"""Labels: one label reduced to a plain value, a list of them to an array, and files of labels.
+"""Labels: raw cells reduced to plain values or lists of them, an array of these, files of labels.
 
-Which column of a table holds labels is chosen in :mod:`vbnmf.data.documents`.
+Which columns of a table hold labels is chosen in :mod:`vbnmf.data.documents`.
 """
 
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vbnmf.data.documents import AUTO, ReaderError, choose_label, is_missing, mended
+from vbnmf.data.documents import (
+    AUTO,
+    LabelColumns,
+    ReaderError,
+    choose_labels,
+    is_missing,
+    listed,
+    mended,
+)
 from vbnmf.data.streams import STDIN, origin_of, read_lines
 from vbnmf.data.tables import open_text
 
 # A path, or the labels themselves.
 Labels = str | os.PathLike[str] | Iterable[object]
+# Cells of these types hold several labels.
+_SEVERAL = (list, tuple, set, frozenset, np.ndarray)
+# What a column of zeros and ones may hold; a column with gaps is one of floats to many programs.
+_BITS = {"0": False, "1": True, "0.0": False, "1.0": True, "false": False, "true": True}
 # Columns of a labels file that name the file each label is for.
 _NAME_COLUMNS = ("file", "filename", "file_name", "path", "name", "document", "doc", "id")
 
 
-def label_value(value: object, place: str) -> object:
-    """Reduce one raw label to a str, a number or None (missing), or say why that cannot be."""
+class LabelsFile(NamedTuple):
+    """What a labels file holds.
+
+    Attributes
+    ----------
+    names : list of str, or None
+        The files the labels are for, when there is a column of them.
+    cells : list
+        Raw labels, one or a list a document.
+    """
+
+    names: list[str] | None
+    cells: list[object]
+
+
+class JoinedColumns:
+    """Several columns that together hold a document's labels, which are joined to one list.
+
+    Columns of nothing but zeros and ones say which documents have the label that the column is
+    called. The first rows tell: a file that is read in parts is not read twice.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._are_bits: bool | None = None
+
+    def join(
+        self, rows: Sequence[tuple[object, ...]], places: Sequence[str], notes: list[str]
+    ) -> list[object]:
+        """Join the cells of each row, shape (n_docs, n_columns), to a list of raw labels."""
+        if self._are_bits is None:
+            found = {_plain(cell) for row in rows for cell in row} - {None}
+            self._are_bits = len(self._names) > 1 and found <= {*_BITS} if found else None
+            if self._are_bits:
+                notes.append(
+                    f"Columns {listed(self._names, 5)} hold zeros and ones: the labels are their "
+                    "names."
+                )
+        if not self._are_bits:
+            return [[item for cell in row for item in _items(cell)] for row in rows]
+        return [self._named(row, place) for row, place in zip(rows, places, strict=True)]
+
+    def _named(self, row: tuple[object, ...], place: str) -> list[str]:
+        cells = [_plain(cell) for cell in row]
+        for name, cell in zip(self._names, cells, strict=True):
+            if cell is not None and cell not in _BITS:
+                raise ReaderError(
+                    f"{place}: column {name!r} holds {cell[:60]!r}, where it was 0 or 1 before. "
+                    "Read the file in one part, or name the columns that hold labels only."
+                )
+        return [
+            name for name, cell in zip(self._names, cells, strict=True) if _BITS.get(cell or "")
+        ]
+
+
+def _plain(cell: object) -> str | None:
+    """A cell as text, None if it is empty."""
+    return None if is_missing(cell) else str(cell).strip().lower() or None
+
+
+def _items(cell: object) -> list[object]:
+    if isinstance(cell, np.ndarray):
+        cell = cell.tolist()
+    return list(cell) if isinstance(cell, _SEVERAL) else [cell]
+
+
+def label_array(
+    cells: Sequence[object], places: Sequence[str], separator: str | None, notes: list[str]
+) -> NDArray[Any]:
+    """Make raw labels, one or a list a document, an array of labels of one kind.
+
+    Parameters
+    ----------
+    cells : sequence of length n_docs
+        Raw labels.
+    places : sequence of str of length n_docs
+        Where each is, for messages.
+    separator : str or None
+        What stands between the labels in a text of several.
+    notes : list of str
+        Receives the number of missing labels, and what else was noticed.
+
+    Returns
+    -------
+    ndarray of shape (n_docs,)
+        Labels, None where there is none; lists of labels where any document could have several.
+    """
+    values = [_value(cell, place, separator) for cell, place in zip(cells, places, strict=True)]
+    if separator is not None and not any(
+        isinstance(item, str) and separator in item for cell in cells for item in _items(cell)
+    ):
+        notes.append(
+            f"The label separator {separator!r} is in no label: is it the right one? Each label "
+            "was taken as it is."
+        )
+    missing = sum(value is None for value in values)
+    if missing:
+        notes.append(f"{missing} of {len(values)} documents have no label.")
+    several = any(isinstance(value, list) for value in values)
+    lists = [value if isinstance(value, list) else [value] for value in values]
+    kinds = {type(label) for labels in lists for label in labels if label is not None}
+    if len(kinds) > 1:
+        # Labels get sorted, and Python cannot order a string against a number.
+        kind: type = float if kinds == {int, float} else str
+        notes.append(f"Labels of several types were made {kind.__name__}.")
+        lists = [[None if label is None else kind(label) for label in labels] for labels in lists]
+        kinds = {kind}
+    if not several and not missing and kinds <= {int, float, bool}:
+        return np.array([labels[0] for labels in lists])
+    # Objects, not fixed-width strings: one long label must not widen every other.
+    array = np.empty(len(lists), dtype=object)
+    for i, labels in enumerate(lists):  # one by one: lists of one length would make a matrix
+        array[i] = labels if several and labels != [None] else labels[0]
+    return array
+
+
+def _value(cell: object, place: str, separator: str | None) -> object:
+    """Reduce a raw label to a str, a number, a list of these, or None, which is missing."""
+    if separator is None and not isinstance(cell, _SEVERAL):
+        return _one(cell, place)
+    labels = []
+    for item in _items(cell):
+        parts = item.split(separator) if separator and isinstance(item, str) else [item]
+        labels += [_one(part, place) for part in parts]
+    return list(dict.fromkeys(label for label in labels if label is not None)) or None
+
+
+def _one(value: object, place: str) -> object:
+    """Reduce one raw label to a str, a number or None, or say why that cannot be."""
     if isinstance(value, str):
         return mended(value.strip()) or None
     if isinstance(value, np.generic):
@@ -32,45 +171,25 @@ def label_value(value: object, place: str) -> object:
     if isinstance(value, int | float):
         # No integer type holds more, and no float either: such a number is a name.
         return value if abs(value) < 2**63 or isinstance(value, float) else str(value)
-    if isinstance(value, list | tuple | set | dict | bytes | np.ndarray):
+    if isinstance(value, (*_SEVERAL, dict, bytes)):
         raise ReaderError(
-            f"{place}: the label is of type {type(value).__name__}, expected one string or number. "
-            "Choose another label column, or write one label a document."
+            f"{place}: a label is of type {type(value).__name__}, expected a string, a number, or "
+            "a list of these. Choose another label column."
         )
     return str(value)  # dates, decimals, UUIDs
 
 
-def label_array(values: list[object], notes: list[str]) -> NDArray[Any]:
-    """Make labels of one kind an array, shape (n_docs,); missing ones are counted in `notes`."""
-    missing = sum(value is None for value in values)
-    if missing:
-        notes.append(f"{missing} of {len(values)} documents have no label.")
-    kinds = {type(value) for value in values if value is not None}
-    if len(kinds) > 1:
-        # Labels get sorted, and Python cannot order a string against a number.
-        kind: type = float if kinds == {int, float} else str
-        notes.append(f"Labels of several types were made {kind.__name__}.")
-        values = [None if value is None else kind(value) for value in values]
-        kinds = {kind}
-    if not missing and kinds <= {int, float, bool}:
-        return np.array(values)
-    # Objects, not fixed-width strings: one long label must not widen every other.
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
-
-
 def read_labels(
-    labels: Labels, label: str | None, encoding: str, notes: list[str]
-) -> tuple[list[str] | None, list[object]]:
+    labels: Labels, label: LabelColumns | None, encoding: str, notes: list[str]
+) -> LabelsFile:
     """Read a labels file: one label a line, or a CSV or TSV table with a label column.
 
     Parameters
     ----------
     labels : path or iterable
         The file, or the labels themselves.
-    label : str or None
-        The label column of a table; guessed when None or ``"auto"``.
+    label : str, sequence of str or None
+        The label column or columns of a table; guessed when None or ``"auto"``.
     encoding : str
         The encoding of the file.
     notes : list of str
@@ -78,31 +197,60 @@ def read_labels(
 
     Returns
     -------
-    names : list of str, or None
-        The files the labels are for, when the table has a column of them.
-    labels : list
-        One label a line, empty ones being None.
+    LabelsFile
+        Raw labels, still with their separators.
     """
     if not isinstance(labels, str | os.PathLike):
-        return None, list(labels)
+        if getattr(labels, "ndim", 1) != 1:
+            raise ReaderError(
+                f"labels: a {type(labels).__name__} of several columns, expected one label or one "
+                "list of labels a document."
+            )
+        return LabelsFile(None, list(labels))
     path = labels if labels == STDIN else Path(labels)
     origin = origin_of(path)
     suffix = Path(origin.removesuffix(".gz")).suffix.lower()
     if suffix not in (".csv", ".tsv"):
-        return None, [line.strip() or None for line in read_lines(path, encoding)]
+        return LabelsFile(None, [line.strip() or None for line in read_lines(path, encoding)])
     table = open_text(path, encoding, suffix[1:])
     notes += table.notes
     folded = [column.casefold() for column in table.columns]
     name_at = next((folded.index(name) for name in _NAME_COLUMNS if name in folded), None)
     others = [i for i in range(len(folded)) if i != name_at]
     if label in (None, AUTO) and len(others) == 1:
-        label_at = others[0]
+        labels_at = others
     else:
-        label_at = choose_label(table.columns, label or AUTO, origin, notes)
-    if name_at is None or name_at == label_at:
-        return None, [tag for _, _, tag in table.rows(label_at, label_at)]
-    rows = [(str(name), tag) for _, name, tag in table.rows(name_at, label_at)]
-    return [name for name, _ in rows], [tag for _, tag in rows]
+        labels_at = choose_labels(table.columns, label or AUTO, origin, notes)
+    named = name_at is not None and name_at not in labels_at
+    rows = list(table.rows(name_at if name_at is not None else labels_at[0], labels_at))
+    cells: list[object] = [row[0] for _, _, row in rows]
+    if label is not None and not isinstance(label, str):
+        columns = JoinedColumns([table.columns[i] for i in labels_at])
+        places = [f"{origin}, {table.unit} {number}" for number, _, _ in rows]
+        cells = columns.join([row for _, _, row in rows], places, notes)
+    return LabelsFile([str(name) for _, name, _ in rows] if named else None, cells)
+
+
+def check_separator(separator: str | None, with_labels: bool, origin: str) -> None:
+    """Raise unless a separator can separate labels, and there are some."""
+    if separator is None:
+        return
+    if not isinstance(separator, str) or not separator:
+        raise ReaderError(f"{origin}: label_separator is {separator!r}, expected a text like ';'.")
+    if not with_labels:
+        raise ReaderError(
+            f"{origin}: a label separator, {separator!r}, but no labels to separate. Name their "
+            "column with label='...' (--label on the command line)."
+        )
+
+
+def check_single(label: LabelColumns | None, origin: str, what: str) -> None:
+    """Raise if several columns are asked for where there are none."""
+    if label is not None and not isinstance(label, str):
+        raise ReaderError(
+            f"{origin}: columns {listed(label)} are asked for, but {what}. Give one label='auto' "
+            "(--label auto on the command line), or a labels file with these columns."
+        )
 
 
 def check_length(labels: Sequence[object], documents: int, origin: object, hint: str = "") -> None:

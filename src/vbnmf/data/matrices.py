@@ -11,6 +11,7 @@ import re
 import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,23 @@ import numpy as np
 from scipy import sparse
 from scipy.io import mminfo, mmread
 
-from vbnmf.data.documents import Documents, ReaderError, choose_label, listed
-from vbnmf.data.labels import Labels, check_length, label_array, label_value, read_labels
+from vbnmf.data.documents import Documents, LabelColumns, ReaderError, choose_labels, listed
+from vbnmf.data.labels import (
+    JoinedColumns,
+    Labels,
+    check_length,
+    check_single,
+    label_array,
+    read_labels,
+)
 from vbnmf.data.streams import BOMB_BYTES, BOMB_RATIO, STDIN, open_bytes, origin_of, read_lines
 
 Terms = str | os.PathLike[str] | Iterable[str]
 # Rows without an entry cost memory but no bytes in the file: at most this many more than bytes.
 _FREE_ROWS = 1_000_000
 
+# A comma before the first colon or comment: the line begins with several labels.
+_SEVERAL_LABELS = re.compile(rb"^[ \t]*[^\s:#,]+,", re.MULTILINE)
 _NUMBER = rb"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|inf(?:inity)?)"
 # In Matrix Market, the first line that is neither empty nor a comment.
 _SIZE_LINE = re.compile(rb"^[ \t]*[^%\s].*$", re.MULTILINE)
@@ -36,8 +46,9 @@ def read_matrix(
     source: str | Path,
     kind: str,
     *,
-    label: str | None = None,
+    label: LabelColumns | None = None,
     labels: Labels | None = None,
+    label_separator: str | None = None,
     terms: Terms | None = None,
     encoding: str = "utf-8",
 ) -> Documents:
@@ -49,11 +60,13 @@ def read_matrix(
         The file.
     kind : {"svmlight", "mtx", "npz"}
         Its format.
-    label : str or None
-        svmlight: anything but None takes the labels in the file. With a labels file that is a
-        table: the label column.
+    label : str, sequence of str or None
+        svmlight: any name takes the labels in the file. With a labels file that is a table: the
+        label column or columns.
     labels : path, iterable or None
         One label a row.
+    label_separator : str or None
+        What stands between several labels of a row.
     terms : path, iterable or None
         One term a column.
     encoding : str
@@ -78,8 +91,9 @@ def read_matrix(
         raise ReaderError(f"{origin}: does not fit into memory.") from error
     tags: list[object] | None = None
     if labels is not None:
-        _, tags = read_labels(labels, label, encoding, notes)
+        tags = read_labels(labels, label, encoding, notes).cells
     elif label is not None:
+        check_single(label, origin, "a matrix has no columns of labels")
         if inline is None:
             raise ReaderError(
                 f"{origin}: labels are asked for, but a matrix has none. Give a file of one label "
@@ -87,29 +101,39 @@ def read_matrix(
             )
         tags = inline
     where = labels if isinstance(labels, str | os.PathLike) else None
-    return _documents(origin, matrix, tags, names, notes, labels_from=where)
+    return _documents(origin, matrix, tags, label_separator, names, notes, labels_from=where)
 
 
-def read_anndata(data: Any, label: str | None, labels: Labels | None) -> Documents:
+def read_anndata(
+    data: Any, label: LabelColumns | None, labels: Labels | None, label_separator: str | None
+) -> Documents:
     """Read an AnnData object: ``X``, the label in ``obs``, the terms in ``var_names``."""
     origin = origin_of(data)
     notes: list[str] = []
     tags: list[object] | None = None
-    label_column = None
+    label_column: str | list[str] | None = None
     if labels is not None:
-        _, tags = read_labels(labels, label, "utf-8", notes)
+        tags = read_labels(labels, label, "utf-8", notes).cells
     elif label is not None:
         columns = [str(name) for name in data.obs.columns]
-        at = choose_label(columns, label, origin, notes)
-        label_column = columns[at]
-        column = data.obs[data.obs.columns[at]]
-        tags = [None if gap else tag for tag, gap in zip(column, column.isna(), strict=True)]
+        chosen = choose_labels(columns, label, origin, notes)
+        label_column = [columns[at] for at in chosen]
+        cells = list(zip(*(_cells(data.obs[data.obs.columns[at]]) for at in chosen), strict=True))
+        if isinstance(label, str):
+            label_column, tags = label_column[0], [row[0] for row in cells]
+        else:
+            places = [f"{origin}, row {number}" for number in range(1, len(cells) + 1)]
+            tags = JoinedColumns(label_column).join(cells, places, notes)
     if data.X is None:
         raise ReaderError(f"{origin}: X is None, expected a matrix of cells by genes.")
     names = [str(name) for name in data.var_names]
     ids = [str(name) for name in data.obs_names]
-    documents = _documents(origin, data.X, tags, names, notes)
+    documents = _documents(origin, data.X, tags, label_separator, names, notes)
     return replace(documents, ids=ids, label_column=label_column)
+
+
+def _cells(column: Any) -> list[object]:
+    return [None if gap else tag for tag, gap in zip(column, column.isna(), strict=True)]
 
 
 def _read_terms(terms: Terms | None, encoding: str) -> list[str] | None:
@@ -129,18 +153,23 @@ def _read_svmlight(
     origin = origin_of(source)
     with open_bytes(source) as stream:
         data = stream.read()
+    several = bool(_SEVERAL_LABELS.search(data))
+    load = partial(load_svmlight_file, multilabel=several)
     try:
-        matrix, values = load_svmlight_file(io.BytesIO(data), n_features=n_terms)
+        matrix, values = load(io.BytesIO(data), n_features=n_terms)
     except (ValueError, OverflowError, IndexError) as error:
-        place, reason = _svmlight_fault(load_svmlight_file, data, error)
+        place, reason = _svmlight_fault(load, data, error)
         raise ReaderError(
             f"{origin}{place}: {reason}. Expected 'label index:value index:value', the indices "
             f"rising{'' if n_terms is None else f' and at most {n_terms}, the number of terms'}."
         ) from error
     # scikit-learn's own rule, said aloud: two files read apart could fall on either side of it.
     notes.append("svmlight: indices count from one unless a 0 is among them.")
-    whole = bool((np.abs(values) < 2**53).all() and (values == np.round(values)).all())
-    return matrix, (values.astype(np.int64) if whole else values).tolist()
+    numbers = np.array([label for labels in values for label in labels] if several else values)
+    whole = bool((np.abs(numbers) < 2**53).all() and (numbers == np.round(numbers)).all())
+    if several:
+        return matrix, [[int(label) if whole else label for label in labels] for labels in values]
+    return matrix, (numbers.astype(np.int64) if whole else numbers).tolist()
 
 
 def _svmlight_fault(
@@ -245,6 +274,7 @@ def _documents(
     origin: str,
     matrix: Any,
     tags: list[object] | None,
+    separator: str | None,
     terms: list[str] | None,
     notes: list[str],
     *,
@@ -266,11 +296,13 @@ def _documents(
     turned = " The matrix has as many columns: is it the wrong way round, terms by documents?"
     if tags is not None:
         check_length(tags, rows, labels_from, turned if len(tags) == columns else "")
-        tags = [label_value(tag, f"{origin}, row {i}") for i, tag in enumerate(tags, 1)]
     if terms is not None and len(terms) != columns:
         raise ReaderError(
             f"{origin}: {len(terms):,} terms ({listed(terms, 3)}) for {columns:,} columns; "
             f"expected one a column.{turned if len(terms) == rows else ''}"
         )
-    labels = None if tags is None else label_array(tags, notes)
+    labels = None
+    if tags is not None:
+        places = [f"{origin}, row {number}" for number in range(1, rows + 1)]
+        labels = label_array(tags, places, separator, notes)
     return Documents(origin, matrix=matrix, labels=labels, terms=terms, notes=notes)

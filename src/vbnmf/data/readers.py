@@ -13,9 +13,23 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from vbnmf.data.documents import Documents, ReaderError, choose_columns, is_missing, mended
+from vbnmf.data.documents import (
+    Documents,
+    LabelColumns,
+    ReaderError,
+    choose_columns,
+    is_missing,
+    mended,
+)
 from vbnmf.data.folders import open_folder
-from vbnmf.data.labels import Labels, check_length, label_array, label_value, read_labels
+from vbnmf.data.labels import (
+    JoinedColumns,
+    Labels,
+    check_length,
+    check_separator,
+    label_array,
+    read_labels,
+)
 from vbnmf.data.matrices import Terms, read_anndata, read_matrix
 from vbnmf.data.streams import STDIN, origin_of
 from vbnmf.data.tables import (
@@ -46,8 +60,9 @@ def read_documents(
     source: Any,
     *,
     text: str | None = None,
-    label: str | None = None,
+    label: LabelColumns | None = None,
     labels: Labels | None = None,
+    label_separator: str | None = None,
     terms: Terms | None = None,
     encoding: str = "utf-8",
     format: str | None = None,  # noqa: A002 - the word users look for
@@ -63,12 +78,15 @@ def read_documents(
         Face dataset or AnnData object.
     text : str, default=None
         The column of texts; None guesses it from usual names.
-    label : str, default=None
+    label : str or sequence of str, default=None
         The column of labels. ``"auto"`` guesses it, and takes sub-folder names and the labels in
-        an svmlight file. None reads no labels.
+        an svmlight file. None reads no labels. Several columns hold several labels of a document,
+        or, where they hold only 0 and 1 (false and true), their names are the labels.
     labels : path or iterable, default=None
         Labels kept apart: a file of one label a line, a CSV or TSV file with a label column (and,
         for a folder, a column of file names), or the labels themselves.
+    label_separator : str, default=None
+        What stands between the labels of a document in one cell or line, such as ``";"``.
     terms : path or iterable, default=None
         For matrices, one term a column.
     encoding : str, default="utf-8"
@@ -95,14 +113,26 @@ def read_documents(
     >>> documents = read_documents(frame, label="auto")
     >>> documents.texts, list(documents.labels)
     (['a cat', 'a dog'], ['cat', 'dog'])
+    >>> frame = pd.DataFrame({"body": ["cat and dog", "a dog"], "tags": ["cat; dog", ""]})
+    >>> list(read_documents(frame, label="tags", label_separator=";").labels)
+    [['cat', 'dog'], None]
     """
     kind = find_format(source, format)
     if text is not None and kind in (*_MATRICES, "folder"):
         raise ReaderError(f"{origin_of(source)}: no column {text!r}: it is no table of texts.")
+    check_separator(label_separator, label is not None or labels is not None, origin_of(source))
+    if kind == "anndata":
+        return read_anndata(source, label, labels, label_separator)
     if kind in _MATRICES:
-        if kind == "anndata":
-            return read_anndata(source, label, labels)
-        return read_matrix(source, kind, label=label, labels=labels, terms=terms, encoding=encoding)
+        return read_matrix(
+            source,
+            kind,
+            label=label,
+            labels=labels,
+            label_separator=label_separator,
+            terms=terms,
+            encoding=encoding,
+        )
     if terms is not None:
         raise ReaderError(f"{origin_of(source)}: terms belong to a matrix; this is text.")
     return next(
@@ -111,6 +141,7 @@ def read_documents(
             text=text,
             label=label,
             labels=labels,
+            label_separator=label_separator,
             encoding=encoding,
             format=format,
             skip_empty=skip_empty,
@@ -123,8 +154,9 @@ def iter_documents(
     source: Any,
     *,
     text: str | None = None,
-    label: str | None = None,
+    label: LabelColumns | None = None,
     labels: Labels | None = None,
+    label_separator: str | None = None,
     encoding: str = "utf-8",
     format: str | None = None,  # noqa: A002 - the word users look for
     skip_empty: bool = False,
@@ -134,8 +166,9 @@ def iter_documents(
 
     Parameters
     ----------
-    source, text, label, labels, encoding, format, skip_empty
-        As in :func:`read_documents`. Matrices are read whole only.
+    source, text, label, labels, label_separator, encoding, format, skip_empty
+        As in :func:`read_documents`. Matrices are read whole only. Whether several columns hold
+        labels or zeros and ones is told by the first chunk.
     chunk : int, default=1000
         The most documents in a chunk.
 
@@ -150,8 +183,11 @@ def iter_documents(
     if kind in _MATRICES:
         raise ReaderError(f"{origin_of(source)}: a matrix is read whole; use read_documents.")
     notes: list[str] = []
-    text_column = label_column = None
+    text_column: str | None = None
+    label_column: str | list[str] | None = None
     with_labels = label is not None or labels is not None
+    check_separator(label_separator, with_labels, origin_of(source))
+    joined: JoinedColumns | None = None
     rows: Iterator[Row]
     if kind == "folder":
         origin, unit = str(source), "file"
@@ -160,15 +196,19 @@ def iter_documents(
         table = _open_table(source, kind, encoding)
         origin, unit = table.origin, table.unit
         # With labels kept apart, `label` names a column over there.
-        text_at, label_at, guesses = choose_columns(
+        text_at, labels_at, guesses = choose_columns(
             table.columns, text, None if labels is not None else label, origin
         )
         notes += table.notes + guesses
         text_column = table.columns[text_at]
-        label_column = None if label_at is None else table.columns[label_at]
-        rows = table.rows(text_at, label_at)
+        rows = table.rows(text_at, labels_at)
         if labels is not None:
-            rows = _with_labels(rows, read_labels(labels, label, encoding, notes)[1], labels)
+            rows = _with_labels(rows, read_labels(labels, label, encoding, notes).cells, labels)
+        elif isinstance(label, str):
+            label_column = table.columns[labels_at[0]]
+        elif label is not None:
+            label_column = [table.columns[i] for i in labels_at]
+            joined = JoinedColumns(label_column)
     counts: Counter[str] = Counter()
     checked = _checked(rows, origin, unit, skip_empty, counts)
     empty = True
@@ -176,11 +216,16 @@ def iter_documents(
         empty = False
         notes += [f"{number} {what}." for what, number in counts.items()]
         counts.clear()
-        tags = label_array([tag for _, _, tag in batch], notes) if with_labels else None
+        found = None
+        if with_labels:
+            cells = [row for _, _, row in batch]
+            places = [f"{origin}, {unit} {name}" for name, _, _ in batch]
+            tags = joined.join(cells, places, notes) if joined else [row[0] for row in cells]
+            found = label_array(tags, places, label_separator, notes)
         yield Documents(
             origin,
             texts=[words for _, words, _ in batch],
-            labels=tags,
+            labels=found,
             ids=[name for name, _, _ in batch],
             text_column=text_column,
             label_column=label_column,
@@ -246,16 +291,16 @@ def _with_labels(rows: Iterator[Row], tags: list[object], origin: object) -> Ite
     number = 0
     for name, words, _ in rows:
         if number < len(tags):
-            yield name, words, tags[number]
+            yield name, words, (tags[number],)
         number += 1
     check_length(tags, number, origin)
 
 
 def _checked(
     rows: Iterator[Row], origin: str, unit: str, skip_empty: bool, counts: Counter[str]
-) -> Iterator[tuple[str, str, object]]:
-    """Pass on rows that hold a text and a possible label; count what was left out or mended."""
-    for name, words, tag in rows:
+) -> Iterator[tuple[str, str, tuple[object, ...]]]:
+    """Pass on rows that hold a text; count what was left out or mended."""
+    for name, words, cells in rows:
         place = f"{origin}, {unit} {name}"
         if isinstance(words, str):
             clean = mended(words)
@@ -276,4 +321,4 @@ def _checked(
                 f"{place}: no text. Fill it in, or leave such rows out with skip_empty=True "
                 "(--skip-empty on the command line)."
             )
-        yield name, clean, label_value(tag, place)
+        yield name, clean, cells

@@ -1,12 +1,12 @@
 """Tables whose rows are documents: CSV, TSV, JSON lines, Parquet, Arrow, data frames, datasets.
 
-Each opener finds the column names and hands over the rows of two chosen columns one by one; which
+Each opener finds the column names and hands over the rows of the chosen columns one by one; which
 columns those are, and whether a row will do, is decided in :mod:`vbnmf.data.readers`.
 """
 
 import csv
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
@@ -17,19 +17,19 @@ import narwhals as nw
 from vbnmf.data.documents import ReaderError, listed
 from vbnmf.data.streams import MAX_DOCUMENT, origin_of, read_lines
 
-# What a document is called in its source, its raw text and its raw label.
-Row = tuple[str, object, object]
+# What a document is called in its source, its raw text and the raw cells of its label columns.
+Row = tuple[str, object, tuple[object, ...]]
 # So many lines of JSON are looked at for the names of columns, since any line may lack some.
 PEEKED = 1000
 
 
 @dataclass(frozen=True)
 class Table:
-    """Column names, and a function that reads the rows of (text index, label index) once."""
+    """Column names, and a function that reads the rows of (text index, label indices) once."""
 
     origin: str
     columns: list[str]
-    rows: Callable[[int, int | None], Iterator[Row]]
+    rows: Callable[[int, Sequence[int]], Iterator[Row]]
     unit: str = "row"
     notes: list[str] = field(default_factory=list)
 
@@ -59,14 +59,14 @@ def _open_delimited(lines: Iterator[str], origin: str, notes: list[str], delimit
     if not header:
         raise ReaderError(f"{origin}: empty; expected a line with the names of the columns.")
 
-    def rows(text: int, label: int | None) -> Iterator[Row]:
+    def rows(text: int, labels: Sequence[int]) -> Iterator[Row]:
         for number, record in records:
             if len(record) != len(header):
                 raise ReaderError(
                     f"{origin}, line {number}: {len(record)} fields, but the first line names "
                     f"{len(header)} columns. Put quotes around a text that holds the delimiter."
                 )
-            yield str(number), record[text], None if label is None else record[label]
+            yield str(number), record[text], tuple(record[i] for i in labels)
 
     return Table(origin, [name.strip() for name in header], rows, "line", notes)
 
@@ -101,10 +101,10 @@ def _open_jsonl(lines: Iterator[str], origin: str, notes: list[str]) -> Table:
     if not head:
         raise ReaderError(f"{origin}: empty; expected one JSON object a line.")
 
-    def rows(text: int, label: int | None) -> Iterator[Row]:
+    def rows(text: int, labels: Sequence[int]) -> Iterator[Row]:
         for number, item in chain(head, objects):
-            value = None if label is None else item.get(columns[label])
-            yield str(number), item.get(columns[text]), value
+            cells = tuple(item.get(columns[i]) for i in labels)
+            yield str(number), item.get(columns[text]), cells
 
     return Table(origin, columns, rows, "line", notes)
 
@@ -154,8 +154,8 @@ def open_arrow(path: Path, parquet: bool) -> Table:
     except damage as error:
         raise ReaderError(f"{origin}: not a whole Parquet or Arrow file: {error}") from error
 
-    def rows(text: int, label: int | None) -> Iterator[Row]:
-        chosen = [columns[i] for i in (text, label) if i is not None]
+    def rows(text: int, labels: Sequence[int]) -> Iterator[Row]:
+        chosen = [columns[i] for i in (text, *labels)]
         number = 0
         try:
             for batch in (
@@ -163,9 +163,9 @@ def open_arrow(path: Path, parquet: bool) -> Table:
             ):
                 batch.validate(full=True)  # Arrow trusts offsets: wrong ones would end the process
                 values = [batch.column(name).to_pylist() for name in chosen]
-                for value, tag in zip(values[0], values[-1], strict=True):
+                for value, *cells in zip(*values, strict=True):
                     number += 1
-                    yield str(number), value, None if label is None else tag
+                    yield str(number), value, tuple(cells)
         except damage as error:
             raise ReaderError(f"{origin}, after row {number}: cannot be read: {error}") from error
 
@@ -188,10 +188,11 @@ def open_frame(frame: object) -> Table:
         gaps = series.is_null().to_list()
         return [None if gap else v for v, gap in zip(series.to_list(), gaps, strict=True)]
 
-    def rows(text: int, label: int | None) -> Iterator[Row]:
-        labels = [None] * len(table) if label is None else values(label)
+    def rows(text: int, labels: Sequence[int]) -> Iterator[Row]:
         numbers = map(str, range(1, len(table) + 1))
-        yield from zip(numbers, values(text), labels, strict=True)
+        columns = [values(i) for i in (text, *labels)]
+        for number, value, *cells in zip(numbers, *columns, strict=True):
+            yield number, value, tuple(cells)
 
     return Table(origin, [str(name) for name in table.columns], rows)
 
@@ -211,16 +212,24 @@ def open_dataset(dataset: Any) -> Table:
     # A streamed dataset may not know its columns before its first row.
     columns = list(dataset.column_names or next(iter(dataset), {}))
 
-    def rows(text: int, label: int | None) -> Iterator[Row]:
-        name = None if label is None else columns[label]
-        names = getattr((dataset.features or {}).get(name), "names", None)
+    def rows(text: int, labels: Sequence[int]) -> Iterator[Row]:
+        features = dataset.features or {}
         # Images or sounds in other columns need not be decoded.
-        chosen = dataset.select_columns([columns[i] for i in (text, label) if i is not None])
+        chosen = dataset.select_columns([columns[i] for i in (text, *labels)])
         for number, item in enumerate(chosen, 1):
-            value = None if name is None else item.get(name)
-            if names is not None and isinstance(value, int):
-                # Class labels are numbers with names; -1 stands for "not known".
-                value = names[value] if 0 <= value < len(names) else None
-            yield str(number), item.get(columns[text]), value
+            cells = (_class_names(item.get(columns[i]), features.get(columns[i])) for i in labels)
+            yield str(number), item.get(columns[text]), tuple(cells)
 
     return Table(origin, columns, rows)
+
+
+def _class_names(value: object, feature: Any) -> object:
+    """Name class labels, which are numbers with names; -1 stands for "not known"."""
+    if isinstance(value, list):
+        # A list of class labels is a feature around theirs, or a list that holds it.
+        inner = feature[0] if isinstance(feature, list) else getattr(feature, "feature", None)
+        return [_class_names(item, inner) for item in value]
+    names = getattr(feature, "names", None)
+    if names is None or not isinstance(value, int):
+        return value
+    return names[value] if 0 <= value < len(names) else None

@@ -38,6 +38,8 @@ def render(model: DocumentModel, *, title: str, n_terms: int) -> str:
 
 def _intro(model: DocumentModel, summary: Summary) -> str:
     labels = f"{len(summary.labels)} labels" if summary.labels else "no labels"
+    if model.has_several_labels:
+        labels += ", of which a document may have several"
     return (
         f"<p>{len(summary.components)} components of {len(model.terms_):,} terms, {labels}. Each "
         "component is a pattern of terms that occur together; a document is a sum of few of "
@@ -116,6 +118,11 @@ def _quality(model: DocumentModel) -> str:
     estimator = model.estimator_
     rows = {
         "lower bound": f"{estimator.bound_:,.1f}",
+        **(
+            {"probability from which a label is given": f"{estimator.threshold_:.2f}"}
+            if model.has_several_labels
+            else {}
+        ),
         "iterations": f"{estimator.n_iter_:,}",
         "training documents without a known term": f"{model.n_empty_:,}",
         **{name: f"{value:.4g}" for name, value in estimator.hyperparameters_.items()},

@@ -71,7 +71,8 @@ def summarise(model: DocumentModel, *, n_terms: int = 10, n_labels: int = 3) -> 
     use = np.zeros((0, len(order)))
     if labels:
         use = (estimator.label_activations_ * estimator.component_sums_)[:, order]
-        use = use / use.sum(axis=1, keepdims=True)
+        # no document may have a label that is a column of an indicator matrix
+        use = use / np.maximum(use.sum(axis=1, keepdims=True), np.finfo(float).tiny)
     components = []
     for position, k in enumerate(order):
         weights = estimator.components_[k]

@@ -1,0 +1,81 @@
+"""vbnmf predict --explain: a table for the eye, and all numbers in JSON lines."""
+
+import json
+
+import pytest
+from cliruns import run
+
+from vbnmf import load
+
+TICKETS = """text,team
+printer out of paper and ink,hardware
+paper jam in the printer,hardware
+the printer prints blank paper,hardware
+invoice was paid twice,billing
+refund the invoice please,billing
+the invoice has a wrong amount,billing
+"""
+LATER = """text
+paper is blank
+amount of the invoice
+zzz
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tickets.csv").write_text(TICKETS)
+    (tmp_path / "later.csv").write_text(LATER)
+    assert run("fit", "tickets.csv", "--label", "team", "-k", "3", "--quiet").code == 0
+    return tmp_path
+
+
+def test_the_table_names_labels_components_and_terms(folder):
+    result = run("predict", "tickets.vbnmf", "later.csv", "--explain", "--quiet")
+    assert result.code == 0
+    head, _line, *rows = result.out.splitlines()
+    assert head.split() == ["id", "label", "score", "by", "components", "by", "terms"]
+    assert rows[0].split()[:2] == ["2", "hardware"]
+    assert "paper +" in rows[0]
+    assert rows[1].split()[0] == "billing"
+    assert "invoice +" in rows[2]
+    assert rows[-1].split()[0] == "4"
+    assert "no known term" in rows[-1]
+
+
+def test_json_has_what_the_model_says(folder):
+    result = run("predict", "tickets.vbnmf", "later.csv", "--explain", "--json", "--quiet")
+    first, *_rest, last = map(json.loads, result.out.splitlines())
+    model = load("tickets.vbnmf")
+    best, second = model.explain(["paper is blank"], n_terms=6, n_components=2)[0]
+    assert [why["label"] for why in first["explanation"]] == [best.label, second.label]
+    assert first["explanation"][0]["score"] == round(best.probability, 4)
+    assert first["explanation"][0]["terms"] == {t: round(p, 4) for t, p in best.terms}
+    parts = first["explanation"][0]["components"][0]
+    assert parts["component"] == best.components[0].component
+    assert parts["part"] == round(best.components[0].part, 4)
+    assert last["explanation"] == []
+
+
+def test_a_table_of_predictions_has_no_room_for_it(folder):
+    args = ("predict", "tickets.vbnmf", "later.csv", "--explain", "--quiet")
+    refused = run(*args, "--out", "why.csv")
+    assert refused.code == 2
+    assert ".jsonl holds all" in refused.err
+    assert not (folder / "why.csv").exists()
+    assert run(*args, "--out", "why.jsonl").code == 0
+    lines = (folder / "why.jsonl").read_text().splitlines()
+    assert all("explanation" in json.loads(line) for line in lines)
+
+
+@pytest.mark.parametrize("option", [("--class-weight", "balanced"), ("--classifier", "generative")])
+def test_options_about_labels(folder, option):
+    out = ("--out", "other.vbnmf", "--quiet", "-k", "3")
+    assert run("fit", "tickets.csv", "--label", "team", *option, *out).code == 0
+    name = option[0][2:].replace("-", "_")
+    assert getattr(load("other.vbnmf").estimator_, name) == option[1]
+    assert run("predict", "other.vbnmf", "later.csv", "--explain", "--quiet").code == 0
+    refused = run("fit", "tickets.csv", *option, *out, "--force")
+    assert refused.code == 2
+    assert f"{option[0]} needs --label" in refused.err
