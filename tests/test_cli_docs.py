@@ -33,7 +33,9 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_commands_give_what_is_shown(folder):
-    assert [name for name, _ in FILES] == ["tickets.csv", "later.csv", "fit.toml"]
+    assert [name for name, _ in FILES] == [
+        *("tickets.csv", "later.csv", "tagged.csv", "untagged.csv", "fit.toml")
+    ]
     seen = set()
     for block in BLOCKS:
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
@@ -70,7 +72,9 @@ def test_keys_of_json(folder):
     fit = run("fit", "tickets.csv", "--label", "team", "--json", "--quiet").json
     scores = run("evaluate", "tickets.vbnmf", "later.csv", "--label", "team", "--json").json
     topics = run("topics", "tickets.vbnmf", "--json").json
-    for key in {*fit, *scores, *scores["labels"][0], *topics[0]}:
+    run("fit", "tagged.csv", "--label", "tags", "--label-separator", ";")
+    several = run("evaluate", "tagged.vbnmf", "tagged.csv", "--json").json
+    for key in {*fit, *scores, *scores["labels"][0], *several, *topics[0]}:
         assert f"`{key}`" in DOC
 
 

@@ -16,6 +16,7 @@ _HOMES = {
     "inter_label_sparsity": "vbnmf.core.sparsity",
     "DocumentModel": "vbnmf.documents",
     "load": "vbnmf.documents",
+    "tune": "vbnmf.experiments.tuning",
     "show_versions": "vbnmf.estimators",
 }
 

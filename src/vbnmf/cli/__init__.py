@@ -19,6 +19,7 @@ from vbnmf.cli.report import report
 from vbnmf.cli.reproduce import reproduce
 from vbnmf.cli.topics import topics
 from vbnmf.cli.transform import transform
+from vbnmf.cli.tune import tune
 
 
 @click.group(
@@ -30,7 +31,7 @@ def cli() -> None:
     """See what makes each label: readable components of labelled documents."""
 
 
-for command in (demo, fit, topics, transform, predict, evaluate, report, reproduce, data):
+for command in (demo, fit, tune, topics, transform, predict, evaluate, report, reproduce, data):
     cli.add_command(command)
 
 

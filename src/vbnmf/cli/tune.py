@@ -1,0 +1,210 @@
+"""vbnmf tune: choose the number of components and the label shape on validation documents."""
+
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from shutil import get_terminal_size, rmtree
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from vbnmf.cli import common
+from vbnmf.cli.fit import build, labelled, text_options
+from vbnmf.cli.progress import Display
+from vbnmf.cli.tables import table
+
+if TYPE_CHECKING:
+    from vbnmf.experiments.tuning import Step, Tuning
+
+
+def _numbers(kind: type, example: str) -> Callable[..., Any]:
+    """A callback for numbers with commas between them."""
+
+    def convert(_: click.Context, option: click.Parameter, value: str | None) -> Any:
+        if value is None:
+            return None
+        try:
+            return [kind(part) for part in value.split(",")]
+        except ValueError:
+            raise click.BadParameter(
+                f"{value!r} is no list of numbers such as {example}."
+            ) from None
+
+    return convert
+
+
+@click.command(short_help="Choose --components and --label-shape for a fit.")
+@click.argument("file")
+@click.option("--label", metavar="COL", multiple=True, default=["auto"], show_default=True,
+              help="Column of labels, or 'auto' to guess it, or to take the names of sub-folders. "
+              "Again for more columns.")  # fmt: skip
+@common.label_separator
+@click.option("--only-labelled", is_flag=True, help="Leave out documents without a label.")
+@click.option("-k", "--components", metavar="N,N,…", callback=_numbers(int, "20,40,80"),
+              help="Numbers of components to try.  [default: by the number of labels]")  # fmt: skip
+@click.option("--label-shapes", metavar="A,A,…", callback=_numbers(float, "10,100,1000"),
+              help="Label shapes to try.  [default: 10,30,100,300,1000]")  # fmt: skip
+@click.option("--validation", type=click.FloatRange(0, 1, min_open=True, max_open=True),
+              metavar="PART", default=0.25, show_default=True,
+              help="Part of the labelled documents to score on.")  # fmt: skip
+@click.option("--out", metavar="DIR", default="vbnmf-tune", show_default=True,
+              help="Folder for the table and the picture; what is unfinished there goes "
+              "on.")  # fmt: skip
+@common.reading
+@text_options
+@common.config
+@common.seed
+@common.jobs
+@common.force
+@common.quiet
+@common.as_json
+def tune(
+    file: str, label: tuple[str, ...], label_separator: str | None, only_labelled: bool,
+    components: list[int] | None, label_shapes: list[float] | None, validation: float, out: str,
+    seed: int, jobs: int | None, force: bool, quiet: bool, as_json: bool,
+    text: str | None, labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
+    skip_empty: bool, **texts: Any,
+) -> None:  # fmt: skip
+    """Choose the number of components and the label shape by documents kept for validation.
+
+    All candidates are fitted a little; the better half of them goes on, until few are left, which
+    are fitted to the end. Writes tune.csv and, with matplotlib, tune.png and tune.svg. When it is
+    stopped, the same command goes on where it was.
+
+    \b
+    Examples:
+      vbnmf tune tickets.csv --label team
+      vbnmf tune newsgroups/ -k 20,50,100 --label-shapes 30,100,300 --stop-words english
+    """  # noqa: D301
+    from vbnmf.experiments.tuning import tune as search
+
+    folder = Path(out)
+    if folder.exists() and not folder.is_dir():
+        raise click.BadParameter(f"{folder} is a file; --out takes a folder.")
+    documents = common.read(
+        file, quiet, text=text, label=common.label_columns(label), labels=labels,
+        label_separator=label_separator, terms=terms, encoding=encoding, format=format,
+        skip_empty=skip_empty,
+    )  # fmt: skip
+    contents, y = labelled(documents, quiet, only=only_labelled)
+    model = build(1, seed=seed, jobs=jobs, **texts)
+    is_text = documents.matrix is None
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / "tune.csv"
+    if force:
+        target.unlink(missing_ok=True)
+        rmtree(f"{target}.parts", ignore_errors=True)
+    try:
+        with _TuneProgress(quiet) as progress:
+            found = search(
+                contents,
+                y,
+                n_components=components,
+                label_shapes=label_shapes,
+                estimator=model.estimator,
+                vectorizer=model.vectorizer if is_text else None,
+                validation=validation,
+                random_state=seed,
+                checkpoint=target,
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        common.say(f"Stopped. What is done is kept in {folder}; the same command goes on.", quiet)
+        sys.exit(130)
+    files = [target, *_picture(found, folder, quiet)]
+    command = _next_command(file, found.recommended)
+    if as_json:
+        common.print_json(_as_json(found) | {"command": command, "files": list(map(str, files))})
+        return
+    said = click.wrap_text(found.recommendation, width=get_terminal_size((100, 24)).columns)
+    click.echo(f"{_table(found)}\n\n{said}\n\nNext:\n  {command}")
+    common.say(f"Wrote {', '.join(map(str, files))}.", quiet)
+
+
+class _TuneProgress(Display):
+    """A callback of ``tune``."""
+
+    _doing = "tuning"
+    _seconds_between_lines = 10.0
+
+    def __call__(self, step: "Step") -> None:
+        """Show which candidate is at it."""
+        self._show(
+            step.part,
+            f"round {step.rung + 1} of {step.n_rungs}, {step.done} of {step.total} candidates: "
+            f"{step.n_components} components, label shape {step.label_shape:g}",
+            "",
+        )
+
+
+def _table(found: "Tuning") -> str:
+    """Each candidate as it was in the last round that it reached."""
+    latest = {row.candidate: row for row in found.rows}
+    last = max(row.rung for row in found.rows)
+    notes = {tuple(found.best.values()): "best", tuple(found.recommended.values()): "recommended"}
+    rows = [
+        [
+            str(row.n_components),
+            f"{row.label_shape:g}",
+            str(row.iterations),
+            f"{row.accuracy:.3f} ± {row.standard_error:.3f}",
+            f"{row.macro_accuracy:.3f}",
+            f"{row.bound:,.1f}",
+            f"{row.inter_label_sparsity:.3f}",
+            notes.get(key, "" if row.rung == last else f"dropped in round {row.rung + 1}"),
+        ]
+        for key, row in sorted(latest.items())
+    ]
+    macro = found.measure.replace("micro ", "")
+    head = ["components", "label shape", "iterations", found.measure, f"macro {macro}"]
+    return table([*head, "bound", "sparsity", ""], rows, right=range(7))
+
+
+def _picture(found: "Tuning", folder: Path, quiet: bool) -> list[Path]:
+    try:
+        from vbnmf.report.tuning import save_picture
+    except ImportError:
+        common.say(
+            "The picture needs matplotlib, which is not installed: pip install 'vbnmf[plot]'. The "
+            "same command then draws it, without another search.",
+            quiet,
+        )
+        return []
+    return save_picture(found, folder)
+
+
+_NOT_OF_FIT = ("components", "label_shapes", "validation", "out", "force", "quiet", "as_json")
+
+
+def _next_command(file: str, recommended: dict[str, Any]) -> str:
+    """The `vbnmf fit` that goes with the options given here."""
+    context = click.get_current_context()
+    parts = ["vbnmf", "fit", file]
+    for option in context.command.params:
+        name = str(option.name)
+        given = context.get_parameter_source(name) in (
+            ParameterSource.COMMANDLINE,
+            ParameterSource.DEFAULT_MAP,
+        )
+        needed = name == "label" and not context.params["labels"]
+        if not isinstance(option, click.Option) or name in (*_NOT_OF_FIT, "config"):
+            continue
+        if given or needed:
+            flag, value = option.opts[-1], context.params[name]
+            values = value if isinstance(value, tuple) else [value]
+            for item in values:
+                parts += [flag] if item is True else [] if item is False else [flag, str(item)]
+    k, shape = recommended["n_components"], recommended["label_shape"]
+    return shlex.join([*parts, "-k", str(k), "--label-shape", f"{shape:g}"])
+
+
+def _as_json(found: "Tuning") -> dict[str, Any]:
+    from dataclasses import asdict
+
+    names = ("best", "recommended", "recommendation", "measure", "n_validation")
+    return {
+        **{name: getattr(found, name) for name in names},
+        "rows": [asdict(row) for row in found.rows],
+    }

@@ -1,0 +1,124 @@
+"""A search that survives a stop: rows of ``tune`` in a CSV file, components beside it."""
+
+import csv
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, fields
+from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from vbnmf import store
+from vbnmf.core.model import Array
+from vbnmf.experiments.advice import Trial
+from vbnmf.store import ModelFileError, replacing
+
+_COLUMNS = ("data", *(field.name for field in fields(Trial)))
+_WHOLE = ("n_components", "rung", "iterations")
+
+
+class Checkpoint:
+    """Rows in a CSV file, and components of this rung in a folder beside it.
+
+    Components are written before the row that promises them, under a name of their rung, so that
+    a search that was stopped anywhere goes on with what it had.
+    """
+
+    def __init__(self, path: Path | None, folder: Path, key: str) -> None:
+        self._path, self._folder, self._key = path, folder, key
+        self._rows = _read_rows(path, key) if path is not None and path.exists() else []
+
+    @classmethod
+    @contextmanager
+    def opened(cls, path: Any, key: str) -> Iterator["Checkpoint"]:
+        """A checkpoint, or where there is no path a place for components that does not last."""
+        if path is None:
+            with TemporaryDirectory(prefix="vbnmf-tune-") as folder:
+                yield cls(None, Path(folder), key)
+            return
+        path = Path(path)
+        if not path.parent.is_dir():
+            raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} to.")
+        folder = path.with_name(path.name + ".parts")
+        checkpoint = cls(path, folder, key)
+        yield checkpoint
+        rmtree(folder, ignore_errors=True)
+
+    def row(self, rung: int, candidate: tuple[int, float]) -> Trial | None:
+        """The row of a candidate in a rung, if it has been run."""
+        found = (row for row in self._rows if (row.rung, row.candidate) == (rung, candidate))
+        return next(found, None)
+
+    def add(self, row: Trial) -> None:
+        """Keep a row."""
+        self._rows.append(row)
+        self._save()
+
+    def settle(self, rows: Sequence[Trial], rung: int) -> None:
+        """Keep who has survived the rung, and let go of what only this rung began from."""
+        ahead = [row for row in self._rows if row.rung > rung]
+        changed = self._rows != [*rows, *ahead]
+        self._rows = [*rows, *ahead]
+        if changed:
+            self._save()
+        for file in self._folder.glob(f"{rung - 1}-*.safetensors"):
+            file.unlink()
+
+    def write(self, row: Trial, components: Array) -> None:
+        """Keep components, (K, n_terms)."""
+        self._folder.mkdir(exist_ok=True)
+        store.write(self._file(row), {"tuning": self._key}, {"components": components})
+
+    def read(self, row: Trial) -> Array:
+        """Components of a row, (K, n_terms)."""
+        try:
+            return store.read(self._file(row))[1]["components"]
+        except (FileNotFoundError, ModelFileError, KeyError) as error:
+            raise ValueError(
+                f"{self._path} cannot be gone on with, because {self._file(row)} is missing or "
+                "damaged. Remove both to begin anew."
+            ) from error
+
+    def _file(self, row: Trial) -> Path:
+        return self._folder / f"{row.rung}-{row.n_components}-{row.label_shape!r}.safetensors"
+
+    def _save(self) -> None:
+        if self._path is None:
+            return
+        with replacing(self._path) as temporary, open(temporary, "w", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(_COLUMNS)
+            for row in self._rows:
+                values = asdict(row).values()
+                writer.writerow([self._key, *("" if value is None else value for value in values)])
+
+
+def _read_rows(path: Path, key: str) -> list[Trial]:
+    try:
+        with open(path, newline="", encoding="utf-8") as file:
+            names, *lines = list(csv.reader(file)) or [[]]
+        if tuple(names) != _COLUMNS:
+            raise ValueError("its columns are not those of this version")
+        keys = {line[0] for line in lines}
+        rows = [
+            Trial(**{n: _value(n, text) for n, text in zip(names[1:], line[1:], strict=True)})
+            for line in lines
+        ]
+    except (csv.Error, KeyError, IndexError, ValueError) as error:
+        raise ValueError(
+            f"{path} is not a table of `tune`, or damaged: {error}. Move it away to begin anew, or "
+            "choose another place."
+        ) from error
+    if keys - {key}:
+        raise ValueError(
+            f"{path} has results of other documents, settings or another version of vbnmf, which "
+            "cannot be gone on with. Move it away, or choose another place."
+        )
+    return rows
+
+
+def _value(name: str, text: str) -> Any:
+    if name == "survived":
+        return {"": None, "True": True, "False": False}[text]
+    return int(text) if name in _WHOLE else float(text)

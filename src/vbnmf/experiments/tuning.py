@@ -1,0 +1,342 @@
+"""Choose ``n_components`` and ``label_shape`` on validation documents, by successive halving.
+
+All candidates are fitted for some iterations and scored; the better half goes on from the
+components it has; and so on, until few are left. These are fitted from the start until they
+converge, exactly as an estimator with their parameters would be, so that what is recommended is
+what one gets. Which documents validate, and how candidates are scored, is in ``validating``; what
+survives a stop in ``checkpoint``; what is said about the result in ``advice``; the picture of it in
+``report.tuning``.
+"""
+
+import hashlib
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, inf, log2
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+import vbnmf
+from vbnmf.core.model import Array
+from vbnmf.documents import default_components
+from vbnmf.estimators import SupervisedVBNMF
+from vbnmf.estimators.validation import check_count, check_shape_or_scale
+from vbnmf.experiments.advice import Trial, best_of, recommended_of, words
+from vbnmf.experiments.checkpoint import Checkpoint
+from vbnmf.experiments.validating import Split, prepare, score
+
+LABEL_SHAPES = (10.0, 30.0, 100.0, 300.0, 1000.0)
+FINALISTS = 5  # candidates, or fewer, that are fitted until they converge
+# Iterations after burn-in of the first rung, and of the next; from then on they double. After 20
+# candidates are hardly told apart by label_shape, after 40 they are: docs/tuning.md.
+ITERATIONS = 30
+BURN_IN = 10  # iterations added to the first rung where the estimator chooses its burn-in itself
+
+_WITHOUT_EFFECT = ("n_components", "label_shape", "random_state", "n_jobs", "verbose", "callback")
+
+
+@dataclass(frozen=True)
+class Step:
+    """How far a search is, after an iteration of a candidate.
+
+    Attributes
+    ----------
+    rung, n_rungs : int
+        Of the ladder, from 0.
+    done, total : int
+        Candidates finished in this rung, and all of them.
+    part : float
+        Of the whole search, from 0 to 1, as far as that can be foreseen.
+    n_components, label_shape
+        The candidate.
+    accuracy : float
+        The best of this rung so far; NaN before the first.
+    """
+
+    rung: int
+    n_rungs: int
+    done: int
+    total: int
+    part: float
+    n_components: int
+    label_shape: float
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What a search has found.
+
+    Attributes
+    ----------
+    rows : tuple of Trial
+        One for each candidate in each rung that it reached.
+    best : dict
+        ``n_components`` and ``label_shape`` of the best accuracy in the last rung.
+    recommended : dict
+        Those of the fewest components within one standard error of it.
+    recommendation : str
+        The same in words: what is nearly as good, and how sure one can be.
+    estimator : SupervisedVBNMF
+        With the recommended parameters, to be fitted to all documents.
+    measure : str
+        What accuracy is: "accuracy", or "micro F1" where documents may have several labels.
+    n_validation : int
+        Number of validation documents.
+    """
+
+    rows: tuple[Trial, ...]
+    best: dict[str, Any]
+    recommended: dict[str, Any]
+    recommendation: str
+    estimator: SupervisedVBNMF
+    measure: str
+    n_validation: int
+
+
+def tune(
+    X: Any,
+    y: Any,
+    *,
+    n_components: int | Sequence[int] | None = None,
+    label_shapes: float | Sequence[float] | None = None,
+    estimator: SupervisedVBNMF | None = None,
+    vectorizer: Any = None,
+    validation: float = 0.25,
+    random_state: int = 0,
+    checkpoint: Any = None,
+    progress: Callable[[Step], None] | None = None,
+) -> Tuning:
+    """Search for the number of components and the label shape that predict labels best.
+
+    Parameters
+    ----------
+    X : matrix of shape (n_docs, n_terms), or texts where a ``vectorizer`` is given
+        Documents.
+    y : array-like of shape (n_docs,), lists of labels, or matrix of shape (n_docs, n_labels)
+        Labels, as ``SupervisedVBNMF.fit`` takes them. Documents whose label is not known are for
+        training only.
+    n_components, label_shapes : numbers, or None
+        What to try; by default as many components as labels, half as many more, twice and four
+        times as many, within reason, with label shapes from 10 to 1000.
+    estimator : SupervisedVBNMF or None
+        All other parameters; None takes ``SupervisedVBNMF()``.
+    vectorizer : DocumentVectorizer or None
+        How texts become a matrix. It is fitted to the training documents alone.
+    validation : float
+        Part of the labelled documents that is kept for scoring, label by label. A label always
+        keeps a document for training.
+    random_state : int
+        Seed of the split and of the fits.
+    checkpoint : path or None
+        CSV file of the results so far, written after each candidate. Where it exists, the search
+        goes on; beside it a folder holds components until the search is over.
+    progress : callable or None
+        Given a ``Step`` after each iteration.
+
+    Returns
+    -------
+    Tuning
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vbnmf import tune
+    >>> rng = np.random.default_rng(0)
+    >>> tea, coffee = rng.poisson([3, 3, 0, 1], (40, 4)), rng.poisson([0, 1, 3, 3], (40, 4))
+    >>> X = np.vstack([tea, coffee])
+    >>> found = tune(X, ["tea"] * 40 + ["coffee"] * 40, n_components=[2, 6], label_shapes=10)
+    >>> found.recommended
+    {'n_components': 2, 'label_shape': 10.0}
+    """
+    estimator = _checked_estimator(estimator)
+    seed = check_count("random_state", random_state, least=0)
+    split = prepare(X, y, estimator, vectorizer, validation, seed)
+    candidates = _candidates(split, n_components, label_shapes)
+    n_rungs = 1 + max(0, ceil(log2(len(candidates) / FINALISTS)))
+    ladder = _Ladder(
+        split.adapted(estimator).set_params(random_state=seed),
+        split,
+        n_rungs,
+        progress,
+    )
+    key = _fingerprint(split, (candidates, n_rungs, seed, validation, _settings(estimator)))
+    with Checkpoint.opened(checkpoint, key) as kept:
+        rows = _climb(candidates, ladder, kept)
+    last = [row for row in rows if row.rung == n_rungs - 1]
+    best, chosen = best_of(last), recommended_of(last)
+    return Tuning(
+        rows=tuple(rows),
+        best=best.parameters,
+        recommended=chosen.parameters,
+        recommendation=words(rows, last, split.measure, split.n_validation),
+        estimator=clone(estimator).set_params(random_state=seed, **chosen.parameters),
+        measure=split.measure,
+        n_validation=split.n_validation,
+    )
+
+
+def _climb(
+    candidates: Sequence[tuple[int, float]], ladder: "_Ladder", kept: Checkpoint
+) -> list[Trial]:
+    """All rows: rung after rung, those that the checkpoint has not being run again."""
+    going = list(candidates)
+    rows: list[Trial] = []
+    for rung in range(ladder.n_rungs):
+        done: list[Trial] = []
+        for place, candidate in enumerate(going):
+            row = kept.row(rung, candidate)
+            if row is None:
+                before = kept.row(rung - 1, candidate)
+                start = kept.read(before) if before and ladder.goes_on(rung) else None
+                row, components = ladder.run(rung, candidate, before, start, done, len(going))
+                if ladder.goes_on(rung + 1):
+                    kept.write(row, components)
+                kept.add(row)
+            done.append(row)
+            ladder.tell(rung, len(going), done, *going[min(place + 1, len(going) - 1)])
+        if rung < ladder.n_rungs - 1:
+            # by the best that each has shown: to go on from components alone costs some a little
+            shown = [
+                best_of([row for row in (*rows, *done) if row.candidate == candidate])
+                for candidate in going
+            ]
+            going = [row.candidate for row in _survivors(shown)]
+            done = [replace(row, survived=row.candidate in going) for row in done]
+        else:
+            done = [replace(row, survived=True) for row in done]
+        rows += done
+        kept.settle(rows, rung)
+    return rows
+
+
+def _survivors(rows: Sequence[Trial]) -> list[Trial]:
+    """The better half, and of each number of components the best that chance may have kept back.
+
+    Without the latter, what is smaller and as good might be gone before the end.
+    """
+    ranked = sorted(rows, key=lambda row: row.rank, reverse=True)
+    kept = ranked[: (len(ranked) + 1) // 2]
+    for k in {row.n_components for row in rows} - {row.n_components for row in kept}:
+        first = next(row for row in ranked if row.n_components == k)
+        if first.accuracy >= ranked[0].accuracy - ranked[0].standard_error:
+            kept.append(first)
+    return [row for row in rows if row in kept]
+
+
+@dataclass(frozen=True)
+class _Ladder:
+    """How candidates are run in each rung."""
+
+    estimator: SupervisedVBNMF
+    split: Split
+    n_rungs: int
+    progress: Callable[[Step], None] | None
+
+    def goes_on(self, rung: int) -> bool:
+        """Whether candidates in this rung go on from their components; others start anew."""
+        return 0 < rung < self.n_rungs - 1
+
+    def run(
+        self,
+        rung: int,
+        candidate: tuple[int, float],
+        before: Trial | None,
+        start: Array | None,
+        done: Sequence[Trial],
+        total: int,
+    ) -> tuple[Trial, Array]:
+        """Fit and score a candidate; the row, and its components (K, n_terms)."""
+        begin = time.perf_counter()
+        k, shape = candidate
+        model = clone(self.estimator).set_params(n_components=k, label_shape=shape)
+        last = rung == self.n_rungs - 1
+        if not last:
+            burn_in = model.burn_in if isinstance(model.burn_in, int) else BURN_IN
+            n = ITERATIONS * 2 ** max(0, rung - 1) + (burn_in if rung == 0 else 0)
+            model.set_params(max_iter=min(n, model.max_iter))
+        if start is not None:
+            model.set_params(init=start, burn_in=0)
+        if self.progress is not None:
+            model.set_params(
+                callback=lambda at: self.tell(
+                    rung, total, done, k, shape, at.iteration / at.max_iter
+                )
+            )
+        with warnings.catch_warnings():
+            if not last:  # to stop early is what the rung is for
+                warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(self.split.X, self.split.y)
+        scores = score(model, self.split)
+        inherited = before.iterations if start is not None and before is not None else 0
+        row = Trial(k, shape, rung, inherited + model.n_iter_, *scores, time.perf_counter() - begin)
+        return row, model.components_
+
+    def tell(
+        self, rung: int, total: int, done: Sequence[Trial], k: int, shape: float, part: float = 0.0
+    ) -> None:
+        """Tell how far the search is; rungs take about the same time, for halves get double."""
+        if self.progress is None:
+            return
+        part = (rung + min(1.0, (len(done) + part) / total)) / self.n_rungs
+        best = max((row.accuracy for row in done), default=float("nan"))
+        self.progress(Step(rung, self.n_rungs, len(done), total, part, k, shape, best))
+
+
+def _checked_estimator(estimator: Any) -> SupervisedVBNMF:
+    if estimator is None:
+        return SupervisedVBNMF()
+    if not isinstance(estimator, SupervisedVBNMF):
+        raise TypeError(
+            f"estimator must be a SupervisedVBNMF; got {type(estimator).__name__}. Labels are what "
+            "candidates are scored by."
+        )
+    if not isinstance(estimator.init, str):
+        raise ValueError(
+            "init must be the name of a kind of start: the number of components varies, and an "
+            "array has one."
+        )
+    return estimator
+
+
+def _candidates(
+    split: Split, n_components: Any, label_shapes: Any
+) -> tuple[tuple[int, float], ...]:
+    """Pairs of n_components and label_shape, in order."""
+    shapes = LABEL_SHAPES if label_shapes is None else np.atleast_1d(label_shapes).tolist()
+    counts = (
+        default_grid(split.n_labels, split.X.shape[0])
+        if n_components is None
+        else np.atleast_1d(n_components).tolist()
+    )
+    if not counts or not shapes:
+        raise ValueError("n_components and label_shapes must each have at least one number.")
+    ks = {check_count("n_components", k) for k in counts}
+    checked = {check_shape_or_scale("label_shapes", shape, auto=False) or inf for shape in shapes}
+    return tuple((k, shape) for k in sorted(ks) for shape in sorted(checked))
+
+
+def default_grid(n_labels: int, n_docs: int) -> list[int]:
+    """Numbers of components to try: by the number of labels, from 10 to 200, and the default."""
+    by_labels = (n_labels, n_labels + n_labels // 2, 2 * n_labels, 4 * n_labels)
+    usual = [*(min(max(k, 10), 200) for k in by_labels), default_components(n_labels)]
+    return sorted({min(k, n_docs) for k in usual})
+
+
+def _settings(estimator: SupervisedVBNMF) -> list[tuple[str, str]]:
+    parameters = estimator.get_params()
+    return [(n, repr(v)) for n, v in sorted(parameters.items()) if n not in _WITHOUT_EFFECT]
+
+
+def _fingerprint(split: Split, settings: object) -> str:
+    """A short hash of all that results depend on."""
+    digest = hashlib.sha256(repr((vbnmf.__version__, ITERATIONS, FINALISTS, settings)).encode())
+    for matrix in (split.X, split.X_validation, split.Y, split.Y_validation):
+        digest.update(repr((matrix.shape, matrix.dtype)).encode())
+        for array in (matrix.data, matrix.indices, matrix.indptr):
+            digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]

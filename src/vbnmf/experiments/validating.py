@@ -1,0 +1,226 @@
+"""Validation documents: how they are set apart, and how a fitted model is scored on them.
+
+With one label a document the score is accuracy, with several it is micro F1, of which accuracy is
+the special case; the standard error is that of a ratio of sums over documents.
+"""
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+
+from vbnmf.core import starts
+from vbnmf.core.bound import coefs_term, data_term
+from vbnmf.core.model import Array, Prior, State
+from vbnmf.core.sparsity import hoyer_sparsity
+from vbnmf.engines.local import LocalEngine
+from vbnmf.estimators import SupervisedVBNMF
+from vbnmf.estimators.targets import Targets, check_targets
+from vbnmf.estimators.validation import check_matrix, count_threads
+from vbnmf.kernels import open_kernel
+
+
+class Scores(NamedTuple):
+    """What a model is worth on validation documents; see ``Trial``."""
+
+    accuracy: float
+    standard_error: float
+    macro_accuracy: float
+    bound: float
+    inter_label_sparsity: float
+
+
+@dataclass(frozen=True)
+class Split:
+    """Documents to train on and documents to score on, with their labels as indicators."""
+
+    X: sparse.csr_array  # (n_docs, n_terms)
+    Y: sparse.csr_array  # (n_docs, n_labels); a row without any is a label that is not known
+    X_validation: sparse.csr_array
+    Y_validation: sparse.csr_array
+    multilabel: bool
+    classes: list[Any]  # the labels, by their columns
+
+    unlabelled = -1
+
+    @property
+    def y(self) -> Any:
+        """Training labels as an estimator with this ``unlabelled`` takes them."""
+        return self.Y if self.multilabel else _codes(self.Y, self.unlabelled)
+
+    def adapted(self, estimator: SupervisedVBNMF) -> SupervisedVBNMF:
+        """An estimator for these ``y``, in which labels are called by their columns."""
+        parameters: dict[str, Any] = {"unlabelled": self.unlabelled}
+        weights = estimator.get_params().get("class_weight")
+        if isinstance(weights, dict):
+            codes = {label: code for code, label in enumerate(self.classes)}
+            parameters["class_weight"] = {codes.get(key, key): w for key, w in weights.items()}
+        return clone(estimator).set_params(**parameters)
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels, all of which occur in training."""
+        return int(self.Y.shape[1])
+
+    @property
+    def n_validation(self) -> int:
+        """Number of validation documents."""
+        return int(self.Y_validation.shape[0])
+
+    @property
+    def measure(self) -> str:
+        """What accuracy is."""
+        return "micro F1" if self.multilabel else "accuracy"
+
+
+def prepare(
+    X: Any, y: Any, estimator: SupervisedVBNMF, vectorizer: Any, validation: Any, seed: int
+) -> Split:
+    """Check documents and labels, and split them; a vectorizer sees the training part alone."""
+    if not isinstance(validation, Real) or not 0 < float(validation) < 1:
+        raise ValueError(
+            f"validation must be a part of all documents, above 0 and below 1; got {validation!r}."
+        )
+    checker = clone(estimator)
+    if vectorizer is None:
+        if not sparse.issparse(X) and np.ndim(X) == 1:
+            raise ValueError(
+                "X must be a matrix of documents by terms; got a list. Where it holds texts, pass "
+                "vectorizer=DocumentVectorizer() as well."
+            )
+        X = check_matrix(checker, X, reset=True)
+        n_docs = X.shape[0]
+    else:
+        X = list(X)
+        n_docs = len(X)
+    targets = check_targets(checker, y, n_docs, estimator.unlabelled)
+    Y, classes = _used_labels(targets)
+    train, held = split_documents(Y, float(validation), seed)
+    if vectorizer is None:
+        parts = X[train], X[held]
+    else:
+        fitted = clone(vectorizer)
+        matrix = fitted.fit_transform([X[i] for i in train])
+        parts = (
+            check_matrix(checker, matrix, reset=True),
+            check_matrix(checker, fitted.transform([X[i] for i in held]), reset=False),
+        )
+    return Split(parts[0], Y[train], parts[1], Y[held], targets.multilabel, classes)
+
+
+def split_documents(Y: sparse.csr_array, validation: float, seed: int) -> tuple[Array, Array]:
+    """Rows for training and for validation, in order.
+
+    The same part of each label is taken, as nearly as whole documents allow; a document of several
+    labels counts with its rarest. What has no label is for training, and so is as much as leaves
+    no label without a document there.
+
+    Parameters
+    ----------
+    Y : csr_array of shape (n_docs, n_labels)
+        Which document has which label.
+    validation : float
+        Part to take.
+    seed : int
+        Of what is taken.
+    """
+    rng = np.random.default_rng(seed)
+    counts = np.asarray(Y.sum(axis=0)).ravel()
+    known = np.flatnonzero(np.diff(Y.indptr))
+    rarest = np.argsort(np.argsort(counts, kind="stable"))  # place of each label, by size
+    stratum = np.minimum.reduceat(rarest[Y.indices], Y.indptr[known])
+    shuffled = rng.permutation(len(known))
+    order = known[shuffled[np.argsort(stratum[shuffled], kind="stable")]]
+    # every so many documents along the labels, which takes its part of each
+    steps = np.floor(np.arange(len(order) + 1) * validation + rng.random())
+    taken = np.zeros(Y.shape[0], dtype=bool)
+    taken[order[np.diff(steps) > 0]] = True
+    by_label = Y.tocsc()
+    left = counts - by_label.T @ taken
+    for label in np.flatnonzero((left < 1) & (counts > 0)):
+        members = by_label.indices[by_label.indptr[label] : by_label.indptr[label + 1]]
+        taken[members[0]] = False
+    if not taken.any():
+        raise ValueError(
+            f"no document is left to validate on: of {len(known)} with a label, in {len(counts)} "
+            f"labels, a part of {validation:g} was asked for, and each label needs one in "
+            "training. Use more documents, or a larger part."
+        )
+    return np.flatnonzero(~taken), np.flatnonzero(taken)
+
+
+def score(model: SupervisedVBNMF, split: Split) -> Scores:
+    """Score a model that was fitted to the training part."""
+    X, Y = split.X_validation, split.Y_validation
+    predicted = model.predict(X)
+    if not split.multilabel:
+        predicted = np.eye(split.n_labels, dtype=int)[predicted]
+    truth = Y.toarray()
+    hits, sizes = truth * predicted, truth + predicted
+    V = model.transform(X)
+    value, error = _ratio(2 * hits.sum(axis=1), sizes.sum(axis=1))
+    there = truth.any(axis=0)
+    found = hits.sum(axis=0)[there]
+    by_label = (
+        2 * found / sizes.sum(axis=0)[there]
+        if split.multilabel
+        else found / truth.sum(axis=0)[there]
+    )
+    return Scores(
+        value,
+        error,
+        float(by_label.mean()),
+        held_out_bound(model, X, V) / len(V),
+        hoyer_sparsity(Y.T @ V),
+    )
+
+
+def held_out_bound(model: SupervisedVBNMF, X: sparse.csr_array, V: Array) -> float:
+    """Lower bound of ln p(X | components), for documents that the components did not see.
+
+    Parameters
+    ----------
+    model : SupervisedVBNMF
+        Fitted.
+    X : csr_array of shape (n_docs, n_terms)
+        Documents.
+    V : array of shape (n_docs, K)
+        Their coefficients, from ``transform``.
+    """
+    K = V.shape[1]
+    names = ("term_shape", "term_scale", "coef_shape", "coef_scale")
+    prior = Prior(*(model.hyperparameters_[name] for name in names))
+    scale = 1 / (1 / prior.b_v + model.component_sums_)[None]  # of q(v), (1, K)
+    with open_kernel(count_threads(model.n_jobs)) as kernel:
+        shapes = kernel.zeros(X.shape[1], K, X.dtype)
+        shapes[:, :K] = model.component_shapes_.T
+        terms = starts.terms_of(kernel, shapes, model.component_scales_)
+        engine = LocalEngine(kernel, X, np.zeros(X.shape[0], np.int32), 1, K)
+        engine.Sigma_v[:] = np.maximum(V / scale - prior.a_v, 0)
+        stats = engine.sweep(terms, scale, prior.a_v, bound=True, update=False)
+        totals = engine.totals
+        return data_term(terms, stats, totals) + coefs_term(
+            State(prior, terms), stats, totals.n_docs
+        )
+
+
+def _ratio(tops: Array, bottoms: Array) -> tuple[float, float]:
+    """A ratio of sums over documents and its standard error, no less than one document's worth."""
+    value = tops.sum() / max(bottoms.sum(), 1)
+    error = np.sqrt(np.square(tops - value * bottoms).sum()) / max(bottoms.sum(), 1)
+    return float(value), float(max(error, 1 / len(tops)))
+
+
+def _used_labels(targets: Targets) -> tuple[sparse.csr_array, list[Any]]:
+    """Indicators and names of the labels that some document has."""
+    used = np.flatnonzero(np.asarray(targets.indicators.sum(axis=0)).ravel())
+    return targets.indicators[:, used], targets.classes[used].tolist()
+
+
+def _codes(Y: sparse.csr_array, unlabelled: int) -> Array:
+    codes = np.full(Y.shape[0], unlabelled)
+    codes[np.diff(Y.indptr) > 0] = Y.indices
+    return codes

@@ -1,0 +1,388 @@
+"""tune: the split, the scores, the ladder, what is said about it, and going on after a stop."""
+
+import csv
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.special import digamma, gammaln
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
+
+from vbnmf import SupervisedVBNMF, inter_label_sparsity, tune
+from vbnmf.experiments.advice import Trial, recommended_of, words
+from vbnmf.experiments.tuning import _survivors, default_grid
+from vbnmf.experiments.validating import held_out_bound, prepare, score, split_documents
+
+SMALL = {"n_components": [3, 4, 6, 8], "label_shapes": [1, 10, 100], "random_state": 3}
+
+
+def drawn(n_each=25, n_labels=3, seed=0):
+    rng = np.random.default_rng(seed)
+    means = rng.gamma(0.4, 1.5, (n_labels, 30)) + 0.05
+    y = np.repeat(np.arange(n_labels), n_each)
+    return sparse.csr_array(rng.poisson(means[y]).astype(float)), y
+
+
+X, y = drawn()
+QUICK = SupervisedVBNMF(max_iter=60)
+
+
+def without_time(tuning):
+    return [replace(row, seconds=0.0) for row in tuning.rows]
+
+
+@pytest.fixture(scope="module")
+def found():
+    return tune(X, y, estimator=QUICK, **SMALL)
+
+
+def indicators(sets, n_labels):
+    rows = [i for i, labels in enumerate(sets) for _ in labels]
+    columns = [label for labels in sets for label in labels]
+    return sparse.csr_array((np.ones(len(rows)), (rows, columns)), (len(sets), n_labels))
+
+
+# the split
+
+
+@given(
+    st.lists(st.sets(st.integers(0, 4), max_size=3), min_size=8, max_size=60),
+    st.floats(0.05, 0.95),
+    st.integers(0, 5),
+)
+@settings(max_examples=80, deadline=None)
+def test_split_leaves_every_label_in_training(sets, part, seed):
+    Y = indicators(sets, 5)
+    try:
+        train, held = split_documents(Y, part, seed)
+    except ValueError:  # too few with a label, of which a test below is
+        return
+    assert sorted([*train, *held]) == list(range(len(sets)))
+    assert all(sets[i] for i in held)
+    assert set().union(*sets) == set().union(*(sets[i] for i in train))
+
+
+def test_split_takes_its_part_of_each_label():
+    sizes = [1, 2, 40, 200]
+    Y = indicators([[label] for label, size in enumerate(sizes) for _ in range(size)], 4)
+    _, held = split_documents(Y, 0.25, 0)
+    got = Y[held].sum(axis=0)
+    assert got[0] == 0
+    assert np.abs(got[2:] - [10, 50]).max() <= 1
+    again = split_documents(Y, 0.25, 0)[1]
+    other = split_documents(Y, 0.25, 1)[1]
+    assert held.tolist() == again.tolist() != other.tolist()
+
+
+# the scores
+
+
+def test_scores_are_those_of_scikit_learn():
+    X, y = drawn(100, seed=1)
+    split = prepare(X, y, QUICK, None, 0.3, 0)
+    model = SupervisedVBNMF(2, max_iter=8, tol=0, random_state=0).fit(split.X, split.y)
+    got = score(model, split)
+    truth, predicted = split.Y_validation.indices, model.predict(split.X_validation)
+    p = accuracy_score(truth, predicted)
+    assert 0 < p < 1  # so that the comparisons mean something
+    assert got.accuracy == pytest.approx(p)
+    assert got.standard_error == pytest.approx(np.sqrt(p * (1 - p) / len(truth)))
+    assert got.macro_accuracy == pytest.approx(balanced_accuracy_score(truth, predicted))
+    V = model.transform(split.X_validation)
+    assert got.inter_label_sparsity == pytest.approx(inter_label_sparsity(V, truth))
+
+
+def test_several_labels_are_scored_by_f1():
+    X, y = drawn(100, seed=1)
+    sets = [[label, "all"] if i % 3 else [label] for i, label in enumerate(y.astype(str))]
+    split = prepare(X, sets, QUICK, None, 0.3, 0)
+    model = SupervisedVBNMF(2, max_iter=8, tol=0, random_state=0).fit(split.X, split.y)
+    got = score(model, split)
+    truth, predicted = split.Y_validation.toarray(), model.predict(split.X_validation)
+    assert got.accuracy == pytest.approx(f1_score(truth, predicted, average="micro"))
+    assert got.macro_accuracy == pytest.approx(
+        f1_score(truth, predicted, average="macro", zero_division=0)
+    )
+    rng = np.random.default_rng(0)
+    draws = [rng.integers(0, len(truth), len(truth)) for _ in range(1000)]
+    drawn_scores = [f1_score(truth[i], predicted[i], average="micro") for i in draws]
+    assert got.standard_error == pytest.approx(np.std(drawn_scores), rel=0.1)
+
+
+def test_held_out_bound_is_the_formula():
+    model = SupervisedVBNMF(3, random_state=0, max_iter=20).fit(X[::2], y[::2])
+    new = X[1::2]
+    V = model.transform(new)
+    a_v, b_v = (model.hyperparameters_[name] for name in ("coef_shape", "coef_scale"))
+    scale = 1 / (1 / b_v + model.component_sums_)
+    shape = V / scale
+    L_v = np.exp(digamma(shape)) * scale
+    L_t = np.exp(digamma(model.component_shapes_)) * model.component_scales_[:, None]
+    x = new.toarray()
+    data = (x * np.log(L_v @ L_t)).sum() - gammaln(x + 1).sum()
+    data -= (V @ model.component_sums_).sum()
+    prior = (a_v - 1) * np.log(L_v) - V / b_v - a_v * np.log(b_v) - gammaln(a_v)
+    entropy = shape + np.log(scale) + gammaln(shape) + (1 - shape) * digamma(shape)
+    assert held_out_bound(model, new, V) == pytest.approx(data + (prior + entropy).sum(), rel=1e-6)
+
+
+# the ladder
+
+
+def test_halves_until_few_are_left(found):
+    sizes = [sum(row.rung == rung for row in found.rows) for rung in range(3)]
+    assert sizes[0] == 12
+    assert 6 <= sizes[1] <= 8  # the better half, and one of each number of components
+    assert 3 <= sizes[2] <= 6
+    for rung in (0, 1):
+        survivors = {r.candidate for r in found.rows if r.rung == rung and r.survived}
+        assert survivors == {r.candidate for r in found.rows if r.rung == rung + 1}
+    iterations = {row.candidate: row.iterations for row in found.rows if row.rung == 0}
+    assert all(r.iterations > iterations[r.candidate] for r in found.rows if r.rung == 1)
+    assert all(row.survived for row in found.rows if row.rung == 2)
+
+
+def test_the_last_rung_is_what_the_estimator_gives(found):
+    """What is recommended can be had: the score is that of a fit with these parameters."""
+    split = prepare(X, y, QUICK, None, 0.25, 3)
+    last = [row for row in found.rows if row.rung == 2]
+    chosen = next(row for row in last if row.parameters == found.recommended)
+    model = SupervisedVBNMF(**found.recommended, max_iter=60, random_state=3)
+    model.fit(split.X, split.y)
+    assert tuple(score(model, split)) == (
+        chosen.accuracy, chosen.standard_error, chosen.macro_accuracy, chosen.bound,
+        chosen.inter_label_sparsity,
+    )  # fmt: skip
+    assert found.estimator.get_params() == model.get_params()
+    assert found.best in [row.parameters for row in last]
+
+
+def test_warm_rungs_begin_from_components(monkeypatch):
+    starts = []
+    fit = SupervisedVBNMF.fit
+
+    def spy(self, X, y):
+        starts.append((self.init if isinstance(self.init, str) else "array", self.burn_in))
+        return fit(self, X, y)
+
+    monkeypatch.setattr(SupervisedVBNMF, "fit", spy)
+    rows = tune(X, y, estimator=QUICK, **SMALL).rows
+    kinds = {0: ("label", QUICK.burn_in), 1: ("array", 0), 2: ("label", QUICK.burn_in)}
+    assert starts == [kinds[row.rung] for row in rows]
+
+
+def row(k, shape, accuracy, error=0.02, sparsity=0.5, rung=0):
+    return Trial(k, shape, rung, 10, accuracy, error, accuracy, -1.0, sparsity, 0.1)
+
+
+def test_survivors_keep_what_is_small_and_as_good():
+    rows = [row(k, a, 0.9) for k in (40, 80) for a in (1, 2)]
+    rows += [row(10, 1, 0.89), row(10, 2, 0.885), row(5, 1, 0.87), row(5, 2, 0.8)]
+    kept = [r.candidate for r in _survivors(rows)]
+    assert kept == [(40, 1), (40, 2), (80, 1), (80, 2), (10, 1)]
+    tied = [row(40, 1, 0.9, sparsity=0.5), row(40, 2, 0.9, sparsity=0.6)]
+    assert [r.candidate for r in _survivors(tied)] == [(40, 2)]
+
+
+# what is said
+
+
+def test_recommends_the_fewest_components_within_one_error():
+    rows = [row(80, 10, 0.90), row(40, 10, 0.885), row(40, 30, 0.881, sparsity=0.8)]
+    rows += [row(20, 10, 0.87)]
+    assert recommended_of(rows).candidate == (40, 10)
+    said = words(rows, rows, "accuracy", 400)
+    assert "Best on 400 validation documents: 80 components with label_shape 10" in said
+    assert "Recommended: 40 components with label_shape 10, accuracy 0.885" in said
+    assert "sparser by label: 40 components with label_shape 30" in said
+    assert "The best n_components is the largest that was tried" in said
+    assert "±0.040" in said
+    assert "The best of 4" in said
+    alone = words(rows[:1], rows[:1], "accuracy", 400)
+    assert "It is recommended. " in alone
+    assert "It is recommended: nothing with fewer" in words([rows[0], rows[3]], rows[:1], "F", 9)
+    assert "tried" not in alone
+    assert "The best of" not in alone
+
+
+@pytest.mark.parametrize(
+    ("n_labels", "n_docs", "grid"),
+    [(20, 10_000, [20, 30, 40, 80]), (2, 10_000, [10, 20]), (3, 15, [10, 12, 15]),
+     (500, 10_000, [100, 200])],
+)  # fmt: skip
+def test_grid_by_the_number_of_labels(n_labels, n_docs, grid):
+    assert default_grid(n_labels, n_docs) == grid
+
+
+# stopping and going on
+
+
+@pytest.mark.parametrize("after", [1, 7, 14, 19])
+def test_goes_on_after_a_stop(tmp_path, found, after):
+    """Stopped in the midst of a fit, a second search ends as one that was never stopped."""
+    path = tmp_path / "tune.csv"
+
+    def stop(step):
+        finished = step.done + sum(sizes[: step.rung])
+        if finished >= after and step.part * step.n_rungs * step.total % 1 > 0:
+            raise KeyboardInterrupt
+
+    sizes = [sum(row.rung == rung for row in found.rows) for rung in range(3)]
+    with pytest.raises(KeyboardInterrupt):
+        tune(X, y, estimator=QUICK, checkpoint=path, progress=stop, **SMALL)
+    with open(path, newline="") as file:
+        assert len(list(csv.DictReader(file))) == after
+    assert not list(tmp_path.rglob("*.part"))
+    fitted = set()
+
+    def watch(step):
+        if step.done < step.total:
+            fitted.add((step.rung, step.n_components, step.label_shape))
+
+    second = tune(X, y, estimator=QUICK, checkpoint=path, progress=watch, **SMALL)
+    assert without_time(second) == without_time(found)
+    assert second.recommendation == found.recommendation
+    assert list(tmp_path.iterdir()) == [path]
+    done = tune(X, y, estimator=QUICK, checkpoint=path, **SMALL)
+    assert done.rows == second.rows  # to the second, for nothing was run again
+
+
+def test_other_data_and_settings_are_refused(tmp_path):
+    path = tmp_path / "tune.csv"
+    few = {"n_components": [3], "label_shapes": [10]}
+    tune(X, y, checkpoint=path, **few)
+    before = path.read_bytes()
+    tune(X, y, checkpoint=path, estimator=SupervisedVBNMF(n_jobs=1), **few)  # no matter to results
+    for other in (
+        lambda: tune(2 * X, y, checkpoint=path, **few),
+        lambda: tune(X, y[::-1], checkpoint=path, **few),
+        lambda: tune(X, y, checkpoint=path, random_state=1, **few),
+        lambda: tune(X, y, checkpoint=path, estimator=SupervisedVBNMF(tol=1e-3), **few),
+        lambda: tune(X, y, checkpoint=path, n_components=[4], label_shapes=[10]),
+    ):
+        with pytest.raises(ValueError, match="results of other documents, settings"):
+            other()
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("content", ["", "a,b\n1,2\n", None])
+def test_damaged_tables_are_refused(tmp_path, content):
+    path = tmp_path / "tune.csv"
+    few = {"n_components": [3], "label_shapes": [10]}
+    tune(X, y, checkpoint=path, **few)
+    path.write_text(path.read_text().replace("0.", "O.") if content is None else content)
+    with pytest.raises(ValueError, match=r"tune\.csv is not a table of `tune`, or damaged"):
+        tune(X, y, checkpoint=path, **few)
+
+
+def test_lost_components_are_told(tmp_path, found):
+    path = tmp_path / "tune.csv"
+
+    def stop(step):
+        if step.rung == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tune(X, y, estimator=QUICK, checkpoint=path, progress=stop, **SMALL)
+    for file in (tmp_path / "tune.csv.parts").iterdir():
+        file.unlink()
+    with pytest.raises(ValueError, match="missing or damaged"):
+        tune(X, y, estimator=QUICK, checkpoint=path, **SMALL)
+
+
+# what users pass
+
+
+def test_texts_are_vectorised_without_the_validation_documents():
+    texts = [f"word{label} common only{i}" for i, label in enumerate(y)]
+    seen = []
+
+    class Spy(CountVectorizer):
+        def fit_transform(self, raw, y=None):
+            seen.extend(raw)
+            return super().fit_transform(raw, y)
+
+    found = tune(texts, y, vectorizer=Spy(), n_components=3, label_shapes=10)
+    assert len(seen) == len(texts) - found.n_validation
+    assert found.rows[0].accuracy == 1
+
+
+def test_missing_labels_train_and_do_not_validate():
+    some = np.array([None if i % 2 else str(label) for i, label in enumerate(y)], dtype=object)
+    found = tune(X, some, n_components=3, label_shapes=10)
+    assert found.n_validation == pytest.approx(
+        0.25 * sum(label is not None for label in some), abs=1
+    )
+    assert found.measure == "accuracy"
+    marked = tune(
+        X, [-7 if label is None else label for label in some],
+        estimator=SupervisedVBNMF(unlabelled=-7), n_components=3, label_shapes=10,
+    )  # fmt: skip
+    assert [r.accuracy for r in marked.rows] == [r.accuracy for r in found.rows]
+    assert marked.estimator.unlabelled == -7
+
+
+def test_class_weights_are_by_the_labels_as_given():
+    X, y = drawn(60, seed=1)
+    names = np.array(["x", "b", "m"])[y]  # in another order than their codes
+    weights = {"x": 30.0, "b": 0.1, "m": 0.1}
+    found = tune(
+        X, names, estimator=SupervisedVBNMF(class_weight=weights), n_components=3, label_shapes=10
+    )
+    split = prepare(X, names, QUICK, None, 0.25, 0)
+    model = SupervisedVBNMF(3, label_shape=10, class_weight=weights, random_state=0)
+    model.fit(split.X, np.array(split.classes)[split.y])
+    truth = np.array(split.classes)[split.Y_validation.indices]
+    assert found.rows[0].accuracy == model.score(split.X_validation, truth)
+    assert found.rows[0].bound != tune(X, names, n_components=3, label_shapes=10).rows[0].bound
+    assert found.estimator.class_weight == weights
+
+
+def test_several_labels_and_labels_of_one_document():
+    sets = [[str(label), "all"] if i % 3 else [str(label)] for i, label in enumerate(y)]
+    sets[5] = ["lonely"]
+    assert tune(X, sets, n_components=4, label_shapes=10).measure == "micro F1"
+    single = y.astype(object)
+    single[5] = 99
+    assert tune(X, single, n_components=4, label_shapes=10).n_validation > 15
+
+
+def test_progress_rises_to_the_end():
+    steps = []
+    tune(X, y, estimator=QUICK, progress=steps.append, **SMALL)
+    parts = [step.part for step in steps]
+    assert parts == sorted(parts)
+    assert parts[-1] == 1
+    assert {step.rung for step in steps} == {0, 1, 2}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_components": [0]}, "n_components must be an integer of at least 1"),
+        ({"n_components": []}, "at least one number"),
+        ({"label_shapes": [-1]}, "label_shapes must be a positive number"),
+        ({"validation": 1.5}, "validation must be a part of all documents"),
+        ({"random_state": None}, "random_state must be an integer"),
+        ({"estimator": SupervisedVBNMF(init=np.ones((3, 30)))}, "name of a kind of start"),
+        ({"checkpoint": "no/such/folder/tune.csv"}, "there is no folder"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises((ValueError, OSError), match=message):
+        tune(X, y, **options)
+
+
+def test_bad_data():
+    with pytest.raises(ValueError, match="vectorizer="):
+        tune(["a text", "another"], ["a", "b"])
+    with pytest.raises(ValueError, match="no document is left to validate on"):
+        tune(X[:3], ["a", "b", "c"])
+    with pytest.raises(TypeError, match="must be a SupervisedVBNMF; got str"):
+        tune(X, y, estimator="nmf")
+    with pytest.raises(ValueError, match="same length"):
+        tune(X, y[:-1])
