@@ -58,6 +58,7 @@ class Oracle:
     Delta : (D, L) labels, Δ of Table A1 transposed to our orientation; L = 0: unsupervised. Rows
         sum to one: one-hot, equal parts of several labels, or q(z_d) where the label is unknown.
     a_t, b_t, a_v, b_v, a_lam, b_lam : tied hyperparameters; with labels a_v is 1 and b_v is unused.
+        a_lam and b_lam may be columns (L, 1): one for each label.
     alpha_t, beta_t : (W, K) shape and scale of q(t).
     alpha_v, beta_v : (D, K) shape and scale of q(v).
     alpha_lam, beta_lam : (L, K) shape and scale of q(λ).
@@ -71,8 +72,8 @@ class Oracle:
     b_t: float
     a_v: float
     b_v: float
-    a_lam: float
-    b_lam: float
+    a_lam: float | Array
+    b_lam: float | Array
     alpha_t: Array
     beta_t: Array
     alpha_v: Array
@@ -195,7 +196,7 @@ def update_t(o: Oracle) -> Oracle:
 def update_lam(o: Oracle) -> Oracle:
     """q(λ_lk) = G(a_λ + N_l, 1 / (1/b_λ + Σ_{d: z_d = l}⟨v_dk⟩)); N_l counts the documents of l."""
     N = o.Delta.sum(axis=0)
-    shape = np.broadcast_to((o.a_lam + N)[:, None], o.alpha_lam.shape)
+    shape = np.broadcast_to(o.a_lam + N[:, None], o.alpha_lam.shape)
     return replace(o, alpha_lam=shape, beta_lam=1 / (1 / o.b_lam + o.Delta.T @ o.E_v))
 
 
@@ -270,7 +271,12 @@ def update_b_v(o: Oracle) -> Oracle:
 
 
 def update_b_lam(o: Oracle) -> Oracle:
-    """b_λ = mean(E_λ) / a_λ."""
+    """b_λ = mean(E_λ) / a_λ; where each label has its own a_λ, m / a_l with the best mean m."""
+    if np.ndim(o.a_lam):
+        # Σ_lk (−a_l ln m − a_l E_λ / m) is largest there
+        return replace(
+            o, b_lam=(o.a_lam * o.E_lam).sum() / o.E_lam.shape[1] / o.a_lam.sum() / o.a_lam
+        )
     return replace(o, b_lam=float(o.E_lam.mean()) / o.a_lam)
 
 
@@ -312,7 +318,7 @@ def bound(o: Oracle) -> float:
     coef = (o.a_v - 1) * o.logL_v - o.rate_v * o.E_v + o.a_v * o.log_rate_v - gammaln(o.a_v)
     coef = coef + gamma_entropy(o.alpha_v, o.beta_v)
     label = (o.a_lam - 1) * o.logL_lam - o.E_lam / o.b_lam
-    label = label - o.a_lam * math.log(o.b_lam) - gammaln(o.a_lam)
+    label = label - o.a_lam * np.log(o.b_lam) - gammaln(o.a_lam)
     label = label + gamma_entropy(o.alpha_lam, o.beta_lam)
     return float(data + term.sum() + coef.sum() + label.sum() + _unknown_labels(o))
 

@@ -39,10 +39,11 @@ def as_oracle(X, y, K, state, knobs):
     """The same starting state, in the oracle's hands."""
     prior, terms = state.prior, state.terms
     o = oracle.random_start(
-        X.toarray(), y if knobs.a_lam else None, K, 0,
+        X.toarray(), y if knobs.a_lam is not None else None, K, 0,
         a_t=prior.a_t, b_t=prior.b_t, a_v=prior.a_v, b_v=prior.b_v,
-        a_lam=prior.a_lam or 1.0, b_lam=prior.b_lam or 1.0,
     )  # fmt: skip
+    if prior.a_lam is not None:
+        o = oracle.replace(o, a_lam=_column(prior.a_lam), b_lam=_column(prior.b_lam))
     o = oracle.replace(
         o,
         alpha_t=terms.shape[:, :K].astype(float).copy(),
@@ -55,6 +56,10 @@ def as_oracle(X, y, K, state, knobs):
             beta_lam=state.rates.scale,
         )
     return o  # its P is uniform: every document's weight is spread evenly
+
+
+def _column(by_label):
+    return by_label[:, None] if np.ndim(by_label) else by_label
 
 
 def oracle_iterations(o, knobs, n, burn_in):
@@ -86,6 +91,13 @@ def test_fit_with_a_given_scale_equals_the_oracle(kernel, case):
     check_against_oracle(kernel, case, GIVEN_SCALE["supervised"])
 
 
+@pytest.mark.parametrize("b_lam", [None, 0.5])
+def test_fit_with_a_shape_for_each_label_equals_the_oracle(kernel, case, b_lam):
+    n_labels = int(case[1].max()) + 1
+    a_lam = np.linspace(1.0, 40.0, n_labels)
+    check_against_oracle(kernel, case, replace(LEARN_ALL["supervised"], a_lam=a_lam, b_lam=b_lam))
+
+
 def check_against_oracle(kernel, case, knobs, n=8, burn_in=3):
     X, y, K = case
     knobs = replace(knobs, least_a_t=0.0)  # the oracle has no guard
@@ -101,7 +113,7 @@ def check_against_oracle(kernel, case, knobs, n=8, burn_in=3):
     assert_allclose([prior.a_t, prior.b_t], [o.a_t, o.b_t], rtol=1e-8)
     if o.supervised:
         assert_allclose(result.state.rates.E, o.E_lam, rtol=1e-8)
-        assert_allclose(prior.b_lam, o.b_lam, rtol=1e-8)
+        assert_allclose(prior.b_lam, np.ravel(o.b_lam) if np.ndim(o.b_lam) else o.b_lam, rtol=1e-8)
     else:
         assert_allclose(prior.b_v, o.b_v, rtol=1e-8)
 
