@@ -18,6 +18,7 @@ from benchmarks import (
     heads,
     iteration,
     memory,
+    missing,
     scaling,
     splits,
 )
@@ -63,6 +64,19 @@ def test_heads(capsys):
     heads.main(["none.whl", "--corpora", "scipy-docs", "--components", "5", "--seeds", "1"])
     out = capsys.readouterr().out
     assert len(re.findall(r"^\| scipy-docs \| 5 \| ", out, re.MULTILINE)) == 8
+
+
+def test_missing(capsys):
+    missing.main(["--corpora", "drawn", "--parts", "0.05", "0.5", "--seeds", "1"])
+    out = capsys.readouterr().out
+    assert len(re.findall(r"^\| drawn \| (?:5|50) % \| 0\.\d", out, re.MULTILINE)) == 2
+
+
+def test_the_part_that_keeps_labels():
+    y = np.repeat([0, 1, 2], [500, 30, 1])
+    kept = missing.keep(y, 0.1, np.random.default_rng(0))
+    assert set(y[kept]) == {0, 1, 2}
+    assert 30 < kept.sum() < 90
 
 
 def test_choices(capsys):
@@ -209,6 +223,7 @@ def test_all_are_listed(capsys):
         "text",
         "choices",
         "heads",
+        "missing",
         "accuracy",
     ):
         assert re.search(rf"^  {name} ", listed, re.MULTILINE)

