@@ -68,6 +68,20 @@ def test_the_next_command_runs(file, here):
     assert fitted["hyperparameters"]["label_shape"] == result["recommended"]["label_shape"]
 
 
+def test_auto_is_the_default_of_fit(file, here):
+    options = ("--label", "label", "-k", "3", "--label-shapes", "10, auto")
+    result = ok("tune", file, *options)
+    lines = result.out.splitlines()
+    assert [line.split()[:2] for line in lines[2:4]] == [["3", "auto"], ["3", "10"]]
+    assert lines[-1].strip() == f"vbnmf fit {file} --label label -k 3"
+    table = here / "vbnmf-tune" / "tune.csv"
+    before = table.read_bytes()
+    again = ok("tune", file, *options, "--json", "--quiet").json  # read back, not run again
+    assert table.read_bytes() == before
+    assert [row["label_shape"] for row in again["rows"]] == ["auto", 10]
+    assert again["recommended"] == {"n_components": 3, "label_shape": "auto"}
+
+
 def test_json(file, here):
     result = ok("tune", file, *FEW, "--out", "there", "--json", "--quiet")
     assert result.err == ""
@@ -135,9 +149,10 @@ def test_matrix_and_several_labels(here):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("-k", "3,x"), "'3,x' is no list of numbers such as 20,40,80"),
+        (("-k", "3,x"), "'3,x' is no list such as 20,40,80"),
         (("-k", "0"), "n_components must be an integer of at least 1"),
         (("--label-shapes", "-3"), "must be a positive number"),
+        (("--label-shapes", "auto,much"), "'auto,much' is no list such as auto,30,300"),
         (("--validation", "1.5"), "1.5"),
         (("--label", "nowhere"), "no label column 'nowhere'"),
         (("--out", "taken"), "takes a folder"),
@@ -171,14 +186,18 @@ def test_picture_shows_every_candidate(file, here):
     texts, labels = make_corpus(1, n_each=20, mixed=0.4)
     vectorizer = DocumentVectorizer(min_df=2)
     found = tune(
-        texts, labels, n_components=[3, 6], label_shapes=[1, 10, 100], vectorizer=vectorizer
+        texts, labels, n_components=[3, 6], label_shapes=["auto", 1, 10, 100], vectorizer=vectorizer
     )
     above, below = draw(found).axes
     last = max(row.rung for row in found.rows)
     lines = {line.get_label(): line for line in below.lines}
+    alone = [tuple(line.get_ydata()) for line in below.lines]
     for k in (3, 6):
         line = lines[f"{k} components"]
         rows = {r.label_shape: r.inter_label_sparsity for r in found.rows if r.n_components == k}
         assert list(line.get_ydata()) == [rows[shape] for shape in (1, 10, 100)]
+        assert (rows["auto"],) in alone
+    assert [tick.get_text() for tick in below.get_xticklabels()] == ["auto", "1", "10", "100"]
+    assert list(below.get_xticks()) == [0, 1, 2, 3]
     bars = [bar for container in above.containers for bar in container[2][0].get_segments()]
     assert len(bars) == sum(row.rung == last for row in found.rows)

@@ -13,11 +13,10 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
 
 from vbnmf import SupervisedVBNMF, inter_label_sparsity, tune
-from vbnmf.experiments.advice import Trial, recommended_of, words
-from vbnmf.experiments.tuning import _survivors, default_grid
+from vbnmf.experiments.tuning import default_grid
 from vbnmf.experiments.validating import held_out_bound, prepare, score, split_documents
 
-SMALL = {"n_components": [3, 4, 6, 8], "label_shapes": [1, 10, 100], "random_state": 3}
+SMALL = {"n_components": [3, 4, 6, 8], "label_shapes": [100, "auto", 1], "random_state": 3}
 
 
 def drawn(n_each=25, n_labels=3, seed=0):
@@ -136,8 +135,9 @@ def test_held_out_bound_is_the_formula():
 def test_halves_until_few_are_left(found):
     sizes = [sum(row.rung == rung for row in found.rows) for rung in range(3)]
     assert sizes[0] == 12
-    assert 6 <= sizes[1] <= 8  # the better half, and one of each number of components
-    assert 3 <= sizes[2] <= 6
+    assert 6 <= sizes[1] <= 6 + 4  # the better half, and one of each number of components
+    assert (sizes[1] + 1) // 2 <= sizes[2] <= (sizes[1] + 1) // 2 + 4
+    assert sizes[2] < sizes[1]
     for rung in (0, 1):
         survivors = {r.candidate for r in found.rows if r.rung == rung and r.survived}
         assert survivors == {r.candidate for r in found.rows if r.rung == rung + 1}
@@ -175,38 +175,27 @@ def test_warm_rungs_begin_from_components(monkeypatch):
     assert starts == [kinds[row.rung] for row in rows]
 
 
-def row(k, shape, accuracy, error=0.02, sparsity=0.5, rung=0):
-    return Trial(k, shape, rung, 10, accuracy, error, accuracy, -1.0, sparsity, 0.1)
+# what is tried
 
 
-def test_survivors_keep_what_is_small_and_as_good():
-    rows = [row(k, a, 0.9) for k in (40, 80) for a in (1, 2)]
-    rows += [row(10, 1, 0.89), row(10, 2, 0.885), row(5, 1, 0.87), row(5, 2, 0.8)]
-    kept = [r.candidate for r in _survivors(rows)]
-    assert kept == [(40, 1), (40, 2), (80, 1), (80, 2), (10, 1)]
-    tied = [row(40, 1, 0.9, sparsity=0.5), row(40, 2, 0.9, sparsity=0.6)]
-    assert [r.candidate for r in _survivors(tied)] == [(40, 2)]
+@pytest.mark.parametrize("shapes", ["auto", ["auto"], np.array(["auto"]), ("auto", "auto")])
+def test_auto_is_the_estimators_own(shapes):
+    found = tune(X, y, n_components=4, label_shapes=shapes)
+    assert [r.candidate for r in found.rows] == [(4, "auto")]
+    assert found.recommended == {"n_components": 4, "label_shape": "auto"}
+    split = prepare(X, y, QUICK, None, 0.25, 0)
+    model = SupervisedVBNMF(4, random_state=0).fit(split.X, split.y)
+    assert found.rows[0].bound == score(model, split).bound
+    assert found.estimator.get_params() == model.get_params()
 
 
-# what is said
-
-
-def test_recommends_the_fewest_components_within_one_error():
-    rows = [row(80, 10, 0.90), row(40, 10, 0.885), row(40, 30, 0.881, sparsity=0.8)]
-    rows += [row(20, 10, 0.87)]
-    assert recommended_of(rows).candidate == (40, 10)
-    said = words(rows, rows, "accuracy", 400)
-    assert "Best on 400 validation documents: 80 components with label_shape 10" in said
-    assert "Recommended: 40 components with label_shape 10, accuracy 0.885" in said
-    assert "sparser by label: 40 components with label_shape 30" in said
-    assert "The best n_components is the largest that was tried" in said
-    assert "±0.040" in said
-    assert "The best of 4" in said
-    alone = words(rows[:1], rows[:1], "accuracy", 400)
-    assert "It is recommended. " in alone
-    assert "It is recommended: nothing with fewer" in words([rows[0], rows[3]], rows[:1], "F", 9)
-    assert "tried" not in alone
-    assert "The best of" not in alone
+def test_label_shapes_in_order():
+    shapes = [30, "auto", np.float32(2.5), 100, 30.0]
+    found = tune(X, y, n_components=[5, 3], label_shapes=shapes, estimator=QUICK)
+    first = [r.candidate for r in found.rows if r.rung == 0]
+    assert first == [(k, shape) for k in (3, 5) for shape in ("auto", 2.5, 30.0, 100.0)]
+    default = tune(X, y, n_components=3, estimator=QUICK)
+    assert {r.label_shape for r in default.rows} == {"auto", 30, 100, 300, 1000}
 
 
 @pytest.mark.parametrize(
@@ -364,8 +353,10 @@ def test_progress_rises_to_the_end():
     ("options", "message"),
     [
         ({"n_components": [0]}, "n_components must be an integer of at least 1"),
-        ({"n_components": []}, "at least one number"),
-        ({"label_shapes": [-1]}, "label_shapes must be a positive number"),
+        ({"n_components": []}, "at least one value"),
+        ({"label_shapes": [-1]}, "label_shape must be a positive number"),
+        ({"label_shapes": ["auto", "free"]}, "label_shape must be .* got 'free'"),
+        ({"label_shapes": []}, "at least one value"),
         ({"validation": 1.5}, "validation must be a part of all documents"),
         ({"random_state": None}, "random_state must be an integer"),
         ({"estimator": SupervisedVBNMF(init=np.ones((3, 30)))}, "name of a kind of start"),

@@ -14,13 +14,14 @@ from vbnmf.cli import common
 from vbnmf.cli.fit import build, labelled, text_options
 from vbnmf.cli.progress import Display
 from vbnmf.cli.tables import table
+from vbnmf.experiments.advice import LabelShape, order, shown
 
 if TYPE_CHECKING:
     from vbnmf.experiments.tuning import Step, Tuning
 
 
-def _numbers(kind: type, example: str) -> Callable[..., Any]:
-    """A callback for numbers with commas between them."""
+def _several(kind: Callable[[str], Any], example: str) -> Callable[..., Any]:
+    """A callback for values with commas between them."""
 
     def convert(_: click.Context, option: click.Parameter, value: str | None) -> Any:
         if value is None:
@@ -28,11 +29,13 @@ def _numbers(kind: type, example: str) -> Callable[..., Any]:
         try:
             return [kind(part) for part in value.split(",")]
         except ValueError:
-            raise click.BadParameter(
-                f"{value!r} is no list of numbers such as {example}."
-            ) from None
+            raise click.BadParameter(f"{value!r} is no list such as {example}.") from None
 
     return convert
+
+
+def _label_shape(text: str) -> LabelShape:
+    return "auto" if text.strip() == "auto" else float(text)
 
 
 @click.command(short_help="Choose --components and --label-shape for a fit.")
@@ -42,10 +45,11 @@ def _numbers(kind: type, example: str) -> Callable[..., Any]:
               "Again for more columns.")  # fmt: skip
 @common.label_separator
 @click.option("--only-labelled", is_flag=True, help="Leave out documents without a label.")
-@click.option("-k", "--components", metavar="N,N,…", callback=_numbers(int, "20,40,80"),
+@click.option("-k", "--components", metavar="N,N,…", callback=_several(int, "20,40,80"),
               help="Numbers of components to try.  [default: by the number of labels]")  # fmt: skip
-@click.option("--label-shapes", metavar="A,A,…", callback=_numbers(float, "10,100,1000"),
-              help="Label shapes to try.  [default: 10,30,100,300,1000]")  # fmt: skip
+@click.option("--label-shapes", metavar="A,A,…", callback=_several(_label_shape, "auto,30,300"),
+              help="Label shapes to try: numbers, or 'auto' for the number of documents of each "
+              "label.  [default: auto,30,100,300,1000]")  # fmt: skip
 @click.option("--validation", type=click.FloatRange(0, 1, min_open=True, max_open=True),
               metavar="PART", default=0.25, show_default=True,
               help="Part of the labelled documents to score on.")  # fmt: skip
@@ -62,8 +66,8 @@ def _numbers(kind: type, example: str) -> Callable[..., Any]:
 @common.as_json
 def tune(
     file: str, label: tuple[str, ...], label_separator: str | None, only_labelled: bool,
-    components: list[int] | None, label_shapes: list[float] | None, validation: float, out: str,
-    seed: int, jobs: int | None, force: bool, quiet: bool, as_json: bool,
+    components: list[int] | None, label_shapes: list[LabelShape] | None, validation: float,
+    out: str, seed: int, jobs: int | None, force: bool, quiet: bool, as_json: bool,
     text: str | None, labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
     skip_empty: bool, **texts: Any,
 ) -> None:  # fmt: skip
@@ -76,7 +80,7 @@ def tune(
     \b
     Examples:
       vbnmf tune tickets.csv --label team
-      vbnmf tune newsgroups/ -k 20,50,100 --label-shapes 30,100,300 --stop-words english
+      vbnmf tune newsgroups/ -k 20,50,100 --label-shapes auto,100,300 --stop-words english
     """  # noqa: D301
     from vbnmf.experiments.tuning import tune as search
 
@@ -134,7 +138,7 @@ class _TuneProgress(Display):
         self._show(
             step.part,
             f"round {step.rung + 1} of {step.n_rungs}, {step.done} of {step.total} candidates: "
-            f"{step.n_components} components, label shape {step.label_shape:g}",
+            f"{step.n_components} components, label shape {shown(step.label_shape)}",
             "",
         )
 
@@ -147,7 +151,7 @@ def _table(found: "Tuning") -> str:
     rows = [
         [
             str(row.n_components),
-            f"{row.label_shape:g}",
+            shown(row.label_shape),
             str(row.iterations),
             f"{row.accuracy:.3f} ± {row.standard_error:.3f}",
             f"{row.macro_accuracy:.3f}",
@@ -155,7 +159,7 @@ def _table(found: "Tuning") -> str:
             f"{row.inter_label_sparsity:.3f}",
             notes.get(key, "" if row.rung == last else f"dropped in round {row.rung + 1}"),
         ]
-        for key, row in sorted(latest.items())
+        for key, row in sorted(latest.items(), key=lambda item: order(item[0]))
     ]
     macro = found.measure.replace("micro ", "")
     head = ["components", "label shape", "iterations", found.measure, f"macro {macro}"]
@@ -197,7 +201,10 @@ def _next_command(file: str, recommended: dict[str, Any]) -> str:
             for item in values:
                 parts += [flag] if item is True else [] if item is False else [flag, str(item)]
     k, shape = recommended["n_components"], recommended["label_shape"]
-    return shlex.join([*parts, "-k", str(k), "--label-shape", f"{shape:g}"])
+    parts += ["-k", str(k)]
+    if shape != "auto":  # the default
+        parts += ["--label-shape", f"{shape:g}"]
+    return shlex.join(parts)
 
 
 def _as_json(found: "Tuning") -> dict[str, Any]:

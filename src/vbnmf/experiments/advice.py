@@ -2,7 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+LabelShape = float | Literal["auto"]
+
+_NOTICEABLE = 0.01  # difference of inter-label sparsity that is worth a word
+
+
+def order(candidate: tuple[int, LabelShape]) -> tuple[int, float]:
+    """What candidates, n_components and label_shape, are sorted by: "auto" comes first."""
+    k, shape = candidate
+    return k, 0.0 if shape == "auto" else shape
+
+
+def shown(shape: LabelShape) -> str:
+    """A label shape as people read it."""
+    return shape if shape == "auto" else f"{shape:g}"
 
 
 @dataclass(frozen=True)
@@ -12,7 +27,7 @@ class Trial:
     Attributes
     ----------
     n_components : int
-    label_shape : float
+    label_shape : float or "auto"
     rung : int
         From 0; only those of the last rung have converged.
     iterations : int
@@ -35,7 +50,7 @@ class Trial:
     """
 
     n_components: int
-    label_shape: float
+    label_shape: LabelShape
     rung: int
     iterations: int
     accuracy: float
@@ -47,7 +62,7 @@ class Trial:
     survived: bool | None = None
 
     @property
-    def candidate(self) -> tuple[int, float]:
+    def candidate(self) -> tuple[int, LabelShape]:
         """What tells candidates apart."""
         return self.n_components, self.label_shape
 
@@ -74,10 +89,24 @@ def near(rows: Sequence[Trial]) -> list[Trial]:
 
 
 def recommended_of(rows: Sequence[Trial]) -> Trial:
-    """The best of the fewest components within one standard error of the most accurate row."""
+    """The fewest components within one standard error of the most accurate row."""
+    return min(preferred(rows), key=lambda row: row.n_components)
+
+
+def preferred(rows: Sequence[Trial]) -> list[Trial]:
+    """One row for each number of components that comes within one standard error of the best.
+
+    It is "auto", which is one knob less, and treats rare and common labels alike; or the best of
+    them where that does not come as near.
+    """
     close = near(rows)
-    fewest = min(row.n_components for row in close)
-    return best_of([row for row in close if row.n_components == fewest])
+    return [
+        max(
+            (row for row in close if row.n_components == k),
+            key=lambda row: (row.label_shape == "auto", *row.rank),
+        )
+        for k in sorted({row.n_components for row in close})
+    ]
 
 
 def words(rows: Sequence[Trial], last: Sequence[Trial], measure: str, n_validation: int) -> str:
@@ -94,13 +123,18 @@ def words(rows: Sequence[Trial], last: Sequence[Trial], measure: str, n_validati
         why = ": nothing with fewer components came within one standard error" if smaller else ""
         said.append(f"It is recommended{why}.")
     else:
+        fewer = chosen.n_components < best.n_components
+        gain = (
+            f"with {chosen.n_components} components to read instead of {best.n_components}"
+            if fewer
+            else "with the default, which goes by the number of documents of each label"
+        )
         said.append(
             f"Recommended: {_named(chosen)}, {measure} {chosen.accuracy:.3f}. That is within one "
-            f"standard error of the best, with {chosen.n_components} components to read instead "
-            f"of {best.n_components}; inter-label sparsity is {chosen.inter_label_sparsity:.3f} "
-            f"instead of {best.inter_label_sparsity:.3f}."
+            f"standard error of the best, {gain}; inter-label sparsity is "
+            f"{chosen.inter_label_sparsity:.3f} instead of {best.inter_label_sparsity:.3f}."
         )
-    if sparsest.inter_label_sparsity > chosen.inter_label_sparsity:
+    if sparsest.inter_label_sparsity > chosen.inter_label_sparsity + _NOTICEABLE:
         said.append(
             f"As good, and sparser by label: {_named(sparsest)}, inter-label sparsity "
             f"{sparsest.inter_label_sparsity:.3f}, {measure} {sparsest.accuracy:.3f}; take it if "
@@ -121,14 +155,14 @@ def words(rows: Sequence[Trial], last: Sequence[Trial], measure: str, n_validati
 
 
 def _named(row: Trial) -> str:
-    return f"{row.n_components} components with label_shape {row.label_shape:g}"
+    return f"{row.n_components} components with label_shape {shown(row.label_shape)}"
 
 
 def _edges(rows: Sequence[Trial], best: Trial) -> list[str]:
     """Say where the best lies at an end of what was tried, beyond which there may be a better."""
     said = []
     for name in ("n_components", "label_shape"):
-        tried = sorted({getattr(row, name) for row in rows})
+        tried = sorted({getattr(row, name) for row in rows} - {"auto"})
         value = getattr(best, name)
         if len(tried) > 1 and value in (tried[0], tried[-1]):
             end = "smallest" if value == tried[0] else "largest"

@@ -11,7 +11,7 @@ from typing import Any
 
 from vbnmf import store
 from vbnmf.core.model import Array
-from vbnmf.experiments.advice import Trial
+from vbnmf.experiments.advice import LabelShape, Trial
 from vbnmf.store import ModelFileError, replacing
 
 _COLUMNS = ("data", *(field.name for field in fields(Trial)))
@@ -45,7 +45,7 @@ class Checkpoint:
         yield checkpoint
         rmtree(folder, ignore_errors=True)
 
-    def row(self, rung: int, candidate: tuple[int, float]) -> Trial | None:
+    def row(self, rung: int, candidate: tuple[int, LabelShape]) -> Trial | None:
         """The row of a candidate in a rung, if it has been run."""
         found = (row for row in self._rows if (row.rung, row.candidate) == (rung, candidate))
         return next(found, None)
@@ -81,7 +81,7 @@ class Checkpoint:
             ) from error
 
     def _file(self, row: Trial) -> Path:
-        return self._folder / f"{row.rung}-{row.n_components}-{row.label_shape!r}.safetensors"
+        return self._folder / f"{row.rung}-{row.n_components}-{row.label_shape}.safetensors"
 
     def _save(self) -> None:
         if self._path is None:
@@ -121,4 +121,6 @@ def _read_rows(path: Path, key: str) -> list[Trial]:
 def _value(name: str, text: str) -> Any:
     if name == "survived":
         return {"": None, "True": True, "False": False}[text]
+    if name == "label_shape" and text == "auto":
+        return text
     return int(text) if name in _WHOLE else float(text)

@@ -13,7 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, inf, log2
+from math import ceil, log2
 from typing import Any
 
 import numpy as np
@@ -24,17 +24,25 @@ import vbnmf
 from vbnmf.core.model import Array
 from vbnmf.documents import default_components
 from vbnmf.estimators import SupervisedVBNMF
-from vbnmf.estimators.validation import check_count, check_shape_or_scale
-from vbnmf.experiments.advice import Trial, best_of, recommended_of, words
+from vbnmf.estimators.validation import check_count, check_label_shape
+from vbnmf.experiments.advice import (
+    LabelShape,
+    Trial,
+    best_of,
+    order,
+    preferred,
+    recommended_of,
+    words,
+)
 from vbnmf.experiments.checkpoint import Checkpoint
 from vbnmf.experiments.validating import Split, prepare, score
 
-LABEL_SHAPES = (10.0, 30.0, 100.0, 300.0, 1000.0)
+LABEL_SHAPES: tuple[LabelShape, ...] = ("auto", 30.0, 100.0, 300.0, 1000.0)
 FINALISTS = 5  # candidates, or fewer, that are fitted until they converge
-# Iterations after burn-in of the first rung, and of the next; from then on they double. After 20
-# candidates are hardly told apart by label_shape, after 40 they are: docs/tuning.md.
+# Iterations after burn-in of the first rung, and of the next; from then on they double. How well
+# candidates are told apart after them is in docs/tuning.md.
 ITERATIONS = 30
-BURN_IN = 10  # iterations added to the first rung where the estimator chooses its burn-in itself
+BURN_IN = 10  # what the estimator chooses itself from a random start
 
 _WITHOUT_EFFECT = ("n_components", "label_shape", "random_state", "n_jobs", "verbose", "callback")
 
@@ -63,7 +71,7 @@ class Step:
     total: int
     part: float
     n_components: int
-    label_shape: float
+    label_shape: LabelShape
     accuracy: float
 
 
@@ -78,7 +86,7 @@ class Tuning:
     best : dict
         ``n_components`` and ``label_shape`` of the best accuracy in the last rung.
     recommended : dict
-        Those of the fewest components within one standard error of it.
+        Those of the fewest components within one standard error of it; of these "auto", if it is.
     recommendation : str
         The same in words: what is nearly as good, and how sure one can be.
     estimator : SupervisedVBNMF
@@ -103,7 +111,7 @@ def tune(
     y: Any,
     *,
     n_components: int | Sequence[int] | None = None,
-    label_shapes: float | Sequence[float] | None = None,
+    label_shapes: LabelShape | Sequence[LabelShape] | None = None,
     estimator: SupervisedVBNMF | None = None,
     vectorizer: Any = None,
     validation: float = 0.25,
@@ -120,9 +128,11 @@ def tune(
     y : array-like of shape (n_docs,), lists of labels, or matrix of shape (n_docs, n_labels)
         Labels, as ``SupervisedVBNMF.fit`` takes them. Documents whose label is not known are for
         training only.
-    n_components, label_shapes : numbers, or None
-        What to try; by default as many components as labels, half as many more, twice and four
-        times as many, within reason, with label shapes from 10 to 1000.
+    n_components : int, several, or None
+        What to try; None: as many as labels, half as many more, twice and four times as many,
+        within reason.
+    label_shapes : float or "auto", several, or None
+        What to try; None: "auto", 30, 100, 300 and 1000.
     estimator : SupervisedVBNMF or None
         All other parameters; None takes ``SupervisedVBNMF()``.
     vectorizer : DocumentVectorizer or None
@@ -181,7 +191,7 @@ def tune(
 
 
 def _climb(
-    candidates: Sequence[tuple[int, float]], ladder: "_Ladder", kept: Checkpoint
+    candidates: Sequence[tuple[int, LabelShape]], ladder: "_Ladder", kept: Checkpoint
 ) -> list[Trial]:
     """All rows: rung after rung, those that the checkpoint has not being run again."""
     going = list(candidates)
@@ -200,12 +210,7 @@ def _climb(
             done.append(row)
             ladder.tell(rung, len(going), done, *going[min(place + 1, len(going) - 1)])
         if rung < ladder.n_rungs - 1:
-            # by the best that each has shown: to go on from components alone costs some a little
-            shown = [
-                best_of([row for row in (*rows, *done) if row.candidate == candidate])
-                for candidate in going
-            ]
-            going = [row.candidate for row in _survivors(shown)]
+            going = [row.candidate for row in _survivors(done)]
             done = [replace(row, survived=row.candidate in going) for row in done]
         else:
             done = [replace(row, survived=True) for row in done]
@@ -215,16 +220,12 @@ def _climb(
 
 
 def _survivors(rows: Sequence[Trial]) -> list[Trial]:
-    """The better half, and of each number of components the best that chance may have kept back.
+    """The better half, and of each number of components the one that would be recommended.
 
-    Without the latter, what is smaller and as good might be gone before the end.
+    Without the latter, what is simpler and as good might be gone by chance before the end.
     """
     ranked = sorted(rows, key=lambda row: row.rank, reverse=True)
-    kept = ranked[: (len(ranked) + 1) // 2]
-    for k in {row.n_components for row in rows} - {row.n_components for row in kept}:
-        first = next(row for row in ranked if row.n_components == k)
-        if first.accuracy >= ranked[0].accuracy - ranked[0].standard_error:
-            kept.append(first)
+    kept = [*ranked[: (len(ranked) + 1) // 2], *preferred(rows)]
     return [row for row in rows if row in kept]
 
 
@@ -244,7 +245,7 @@ class _Ladder:
     def run(
         self,
         rung: int,
-        candidate: tuple[int, float],
+        candidate: tuple[int, LabelShape],
         before: Trial | None,
         start: Array | None,
         done: Sequence[Trial],
@@ -256,7 +257,8 @@ class _Ladder:
         model = clone(self.estimator).set_params(n_components=k, label_shape=shape)
         last = rung == self.n_rungs - 1
         if not last:
-            burn_in = model.burn_in if isinstance(model.burn_in, int) else BURN_IN
+            own = BURN_IN if model.init == "random" else 0
+            burn_in = own if model.burn_in == "auto" else model.burn_in
             n = ITERATIONS * 2 ** max(0, rung - 1) + (burn_in if rung == 0 else 0)
             model.set_params(max_iter=min(n, model.max_iter))
         if start is not None:
@@ -277,7 +279,13 @@ class _Ladder:
         return row, model.components_
 
     def tell(
-        self, rung: int, total: int, done: Sequence[Trial], k: int, shape: float, part: float = 0.0
+        self,
+        rung: int,
+        total: int,
+        done: Sequence[Trial],
+        k: int,
+        shape: LabelShape,
+        part: float = 0.0,
     ) -> None:
         """Tell how far the search is; rungs take about the same time, for halves get double."""
         if self.progress is None:
@@ -305,19 +313,22 @@ def _checked_estimator(estimator: Any) -> SupervisedVBNMF:
 
 def _candidates(
     split: Split, n_components: Any, label_shapes: Any
-) -> tuple[tuple[int, float], ...]:
+) -> tuple[tuple[int, LabelShape], ...]:
     """Pairs of n_components and label_shape, in order."""
-    shapes = LABEL_SHAPES if label_shapes is None else np.atleast_1d(label_shapes).tolist()
+    # as objects, for an array of "auto" and numbers would be one of strings
+    shapes = np.atleast_1d(
+        np.asarray(LABEL_SHAPES if label_shapes is None else label_shapes, object)
+    )
     counts = (
         default_grid(split.n_labels, split.X.shape[0])
         if n_components is None
         else np.atleast_1d(n_components).tolist()
     )
-    if not counts or not shapes:
-        raise ValueError("n_components and label_shapes must each have at least one number.")
+    if not counts or not len(shapes):
+        raise ValueError("n_components and label_shapes must each have at least one value.")
     ks = {check_count("n_components", k) for k in counts}
-    checked = {check_shape_or_scale("label_shapes", shape, auto=False) or inf for shape in shapes}
-    return tuple((k, shape) for k in sorted(ks) for shape in sorted(checked))
+    checked: set[LabelShape] = {check_label_shape(shape) or "auto" for shape in shapes}
+    return tuple(sorted(((k, shape) for k in ks for shape in checked), key=order))
 
 
 def default_grid(n_labels: int, n_docs: int) -> list[int]:

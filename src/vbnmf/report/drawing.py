@@ -76,9 +76,9 @@ def save_figure(figure: Figure, folder: Path) -> list[Path]:
     drawn = draw(figure)
     installed = set(fontManager.get_font_names())
     picture, vectors = BytesIO(), BytesIO()
-    with _style(*(name for name in _FURTHER_FONTS if name in installed)):
+    with style(*(name for name in _FURTHER_FONTS if name in installed)):
         drawn.savefig(picture, format="png", dpi=200, metadata={"Software": None})
-    with _style():
+    with style():
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         drawn.savefig(vectors, format="svg", metadata=nothing)
     # formulas name this font alone; where it is not installed, another without serifs will do
@@ -92,7 +92,7 @@ def save_figure(figure: Figure, folder: Path) -> list[Path]:
 
 def draw(figure: Figure) -> Drawing:
     """Draw a figure; it belongs to no window, and nothing is left behind in matplotlib."""
-    with _style():
+    with style():
         if isinstance(figure, Lines):
             return _draw_lines(figure)
         if isinstance(figure, Scatter):
@@ -101,7 +101,7 @@ def draw(figure: Figure) -> Drawing:
 
 
 @contextmanager
-def _style(*further_fonts: str) -> Iterator[None]:
+def style(*further_fonts: str) -> Iterator[None]:
     """Our style upon matplotlib's own, whatever the user has set; afterwards all is as it was."""
     fonts = {"font.sans-serif": ["DejaVu Sans", *further_fonts]}
     with matplotlib.style.context(["default", _STYLE | fonts]), warnings.catch_warnings():
@@ -118,7 +118,7 @@ def _draw_lines(figure: Lines) -> Drawing:
         offset_copy(axes.transData, drawing, x=shift, units="points") for shift in _shifts(figure)
     ]
     for place, (curve, transform) in enumerate(zip(figure.curves, transforms, strict=True)):
-        looks = _look(place if curve.look is None else curve.look)
+        looks = look(place if curve.look is None else curve.look)
         parts: list[Artist] = [*axes.plot(curve.x, curve.y, label=text(curve.name), **looks)]
         if curve.low:
             thin = {"color": looks["color"], "alpha": 0.8}
@@ -183,7 +183,7 @@ def _draw_mark(axes: Axes, mark: Mark, figure: Lines, transforms: list[Transform
 def _draw_scatter(figure: Scatter) -> Drawing:
     drawing, axes = _axes(figure)
     for place, cloud in enumerate(figure.clouds):
-        looks = _look(place)
+        looks = look(place)
         if cloud.hull:
             line = {"edgecolor": looks["color"], "linestyle": looks["linestyle"], "linewidth": 1.0}
             axes.fill(*zip(*cloud.hull, strict=True), facecolor="none", **line, zorder=3)
@@ -242,7 +242,7 @@ def _axes(figure: Lines | Scatter) -> tuple[Drawing, Axes]:
     return drawing, axes
 
 
-def _look(place: int) -> dict[str, Any]:
+def look(place: int) -> dict[str, Any]:
     """How a curve is drawn, by its place among others."""
     kinds = {"color": COLOURS, "marker": MARKERS, "linestyle": STYLES}
     return {name: values[place % len(values)] for name, values in kinds.items()}

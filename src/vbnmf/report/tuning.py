@@ -11,14 +11,14 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
-from vbnmf.experiments.advice import Trial
+from vbnmf.experiments.advice import Trial, order, shown
 from vbnmf.experiments.tuning import Tuning
-from vbnmf.report.drawing import _look, _style
+from vbnmf.report.drawing import look, style
 from vbnmf.store import replacing
 
 _WIDTH = 4.2  # inches
 _PALE = "#b4b4b4"  # of candidates that were dropped
-_SIDEWAYS = 0.05  # part of a label shape by which lines are apart
+_SIDEWAYS = 0.06  # of the way to the next label shape, by which lines are apart
 
 
 def save_picture(tuning: Tuning, folder: Path, name: str = "tune") -> list[Path]:
@@ -32,7 +32,7 @@ def save_picture(tuning: Tuning, folder: Path, name: str = "tune") -> list[Path]
     paths = []
     for kind, options in kinds.items():
         content = BytesIO()
-        with _style():
+        with style():
             drawing.savefig(content, format=kind, **options)
         paths.append(folder / f"{name}.{kind}")
         with replacing(paths[-1]) as temporary:
@@ -43,32 +43,33 @@ def save_picture(tuning: Tuning, folder: Path, name: str = "tune") -> list[Path]
 def draw(tuning: Tuning) -> Drawing:
     """Draw accuracy with its standard error above, inter-label sparsity below.
 
-    A line is a number of components. What was dropped on the way is grey and has no error, because
-    it stands where it was when it was dropped, not where it would have come to.
+    A line is a number of components. Label shapes are evenly spaced; "auto" is no number among
+    them, and no line leads to it. What was dropped on the way is grey and has no error, because it
+    stands where it was when it was dropped, not where it would have come to.
     """
     latest = {row.candidate: row for row in tuning.rows}  # rows are in the order of the rungs
-    ks, shapes = (sorted(set(values)) for values in zip(*latest, strict=True))
+    candidates = sorted(latest, key=order)
+    ks, shapes = (list(dict.fromkeys(values)) for values in zip(*candidates, strict=True))
     last = max(row.rung for row in tuning.rows)
-    with _style():
+    with style():
         drawing = Drawing(figsize=(_WIDTH, 4.8), layout="constrained")
         above, below = drawing.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-        above.set_xscale("log")
         for place, k in enumerate(ks):
             rows = [latest[k, shape] for shape in shapes]
             # a little sideways, so that bars do not hide each other
-            shift = 1 + _SIDEWAYS * (place - (len(ks) - 1) / 2)
+            shift = _SIDEWAYS * (place - (len(ks) - 1) / 2)
+            x = [i + shift for i in range(len(shapes))]
             for axes, name in ((above, "accuracy"), (below, "inter_label_sparsity")):
-                _line(axes, [row.label_shape * shift for row in rows], rows, name, place, last)
+                _line(axes, x, rows, name, place, last)
                 if k == tuning.recommended["n_components"]:
                     chosen = latest[tuple(tuning.recommended.values())]
-                    at = [chosen.label_shape * shift], [getattr(chosen, name)]
+                    at = [x[shapes.index(chosen.label_shape)]], [getattr(chosen, name)]
                     (circle,) = axes.plot(*at, "o", color="black", fillstyle="none", zorder=5)
                     circle.set(markersize=8, markeredgewidth=1.0)
         circle.set_label("recommended")
         if last > 0:
             below.plot([], [], "o", color=_PALE, label="dropped on the way")
-        below.set_xticks(shapes, [f"{shape:g}" for shape in shapes])
-        below.minorticks_off()
+        below.set_xticks(range(len(shapes)), [shown(shape) for shape in shapes])
         below.set_xlabel("label_shape")
         above.set_ylabel(f"{tuning.measure} on {tuning.n_validation:,} documents")
         below.set_ylabel("inter-label sparsity")
@@ -80,17 +81,20 @@ def draw(tuning: Tuning) -> Drawing:
 def _line(
     axes: Axes, x: Sequence[float], rows: Sequence[Trial], name: str, place: int, last: int
 ) -> None:
-    """One number of components: a line through all, and colour for those that converged."""
-    look = _look(place)
+    """One number of components: a line through all numbers, colour for those that converged."""
+    looks = look(place)
     y = [getattr(row, name) for row in rows]
     label = f"{rows[0].n_components} components"
-    axes.plot(x, y, label=label, linewidth=0.9, alpha=0.8, zorder=2, **look)
+    first = int(rows[0].label_shape == "auto" and len(rows) > 1)
+    axes.plot(x[first:], y[first:], label=label, linewidth=0.9, alpha=0.8, zorder=2, **looks)
+    if first:
+        axes.plot(x[:1], y[:1], alpha=0.8, zorder=2, **looks)
     dropped = [i for i, row in enumerate(rows) if row.rung < last]
     at = [x[i] for i in dropped], [y[i] for i in dropped]
-    axes.plot(*at, color=_PALE, marker=look["marker"], linestyle="none", zorder=3)
+    axes.plot(*at, color=_PALE, marker=looks["marker"], linestyle="none", zorder=3)
     if name == "accuracy":
         kept = [i for i, row in enumerate(rows) if row.rung == last]
         at = [x[i] for i in kept], [y[i] for i in kept]
         errors = [rows[i].standard_error for i in kept]
-        style: dict[str, Any] = {"elinewidth": 0.9, "capsize": 2, "linestyle": "none", "zorder": 4}
-        axes.errorbar(*at, errors, color=look["color"], marker=look["marker"], **style)
+        bars: dict[str, Any] = {"elinewidth": 0.9, "capsize": 2, "linestyle": "none", "zorder": 4}
+        axes.errorbar(*at, errors, color=looks["color"], marker=looks["marker"], **bars)
