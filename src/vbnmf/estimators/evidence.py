@@ -12,7 +12,9 @@ Components have seen the documents of training. For these each term's own share,
 fit; otherwise a term of few documents would look like proof.
 """
 
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -61,6 +63,7 @@ def evidence_left_out(
     scales: Array,
     smoothing: float,
     weight: Array | None = None,
+    n_threads: int = 1,
 ) -> Array:
     """e of documents of training, (n_docs, K), each as if it had been left out of the fit.
 
@@ -78,11 +81,15 @@ def evidence_left_out(
         Added to each shape.
     weight : array of shape (n_docs,) or None
         How many documents each one counted as, if not one: of several, one is left out.
+    n_threads : int
+        How many threads share the work.
     """
     parts_in = np.ones(X.shape[0]) if weight is None else np.minimum(weight, 1.0)
     totals = np.log(shapes.sum(axis=0, dtype=np.float64) + len(shapes) * smoothing)
+    scales = scales.astype(shapes.dtype)
     out = np.zeros((X.shape[0], len(scales)))
-    for begin, end in _blocks(X.indptr):
+
+    def fill(begin: int, end: int) -> None:
         at = slice(X.indptr[begin], X.indptr[end])
         x, of_term = X.data[at], shapes[X.indices[at]]
         cells = np.diff(X.indptr[begin : end + 1])
@@ -96,6 +103,9 @@ def evidence_left_out(
             shape=(end - begin, len(x)),
         )
         out[begin:end] = rows @ logs
+
+    with ThreadPoolExecutor(n_threads) as pool:  # blocks do not depend on who fills them
+        deque(pool.map(fill, *zip(*_blocks(X.indptr), strict=True)), maxlen=0)
     mass = X @ np.ones(X.shape[1])
     out /= np.maximum(mass, _TINY)[:, None]
     out[mass > 0] -= totals - totals.mean()

@@ -169,7 +169,10 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             return
         known = np.flatnonzero(targets.known & (weight > 0))
         shapes, scales = self.component_shapes_.T, self.component_scales_
-        seen = evidence_left_out(X[known], V[known], shapes, scales, self.smoothing_, weight[known])
+        seen = evidence_left_out(
+            X[known], V[known], shapes, scales, self.smoothing_, weight[known],
+            count_threads(self.n_jobs),
+        )  # fmt: skip
         indicators = targets.indicators[known]
         head = fit_head(seen, indicators, weight[known], multilabel=targets.multilabel)
         self.head_weights_, self.head_intercepts_ = head.weights, head.intercepts
