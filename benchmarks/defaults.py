@@ -32,7 +32,6 @@ KNOBS: dict[str, tuple[type[Any], str, Sequence[Any]]] = {
     "init": (SupervisedVBNMF, "init", ("random", "label")),
     "burn_in": (SupervisedVBNMF, "burn_in", (0, 10, 30)),
     "OWN_PART": (SupervisedVBNMF, "OWN_PART", (0.34, 0.7, 0.9, 0.99)),
-    "SHARED_PART": (SupervisedVBNMF, "SHARED_PART", (0.0, 0.2, 0.4)),
     "label_shape": (SupervisedVBNMF, "label_shape", (1.0, 10.0, 100.0, 1000.0, "auto")),
     "class_weight": (SupervisedVBNMF, "class_weight", (None, "balanced")),
     "term_shape": (SupervisedVBNMF, "term_shape", (0.1, 0.2, 0.35, 0.5, 1.0, "auto", "free")),

@@ -200,7 +200,7 @@ def test_label_shapes_in_order():
 
 @pytest.mark.parametrize(
     ("n_labels", "n_docs", "grid"),
-    [(20, 10_000, [20, 30, 40, 80]), (2, 10_000, [10, 20]), (3, 15, [10, 12, 15]),
+    [(20, 10_000, [20, 24, 40, 80]), (2, 10_000, [10, 20]), (3, 15, [10, 12, 15]),
      (500, 10_000, [100, 200])],
 )  # fmt: skip
 def test_grid_by_the_number_of_labels(n_labels, n_docs, grid):

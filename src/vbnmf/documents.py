@@ -6,6 +6,7 @@ on it; pipelines of scikit-learn are free to combine the parts otherwise.
 
 import os
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
@@ -174,6 +175,32 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
             )
         return self.vectorizer_.transform(documents)
 
+    def report(
+        self, documents: Any = None, labels: Any = None, *, ids: Any = None, title: str = ""
+    ) -> Any:
+        """Make a page in which to explore the model; notebooks display it.
+
+        Parameters
+        ----------
+        documents : iterable of str, or matrix of shape (n_docs, n_terms), or None
+            Documents to show with it, best others than those of training.
+        labels : array-like of shape (n_docs,), lists of labels, indicator matrix, or None
+            Their labels, in the form that ``fit`` takes; predictions are held against them.
+        ids : sequence of str or None
+            What each document is called; None: its number.
+        title : str
+            Of the page.
+
+        Returns
+        -------
+        vbnmf.report.explorer.Report
+            ``.save("page.html")`` writes it; ``.html`` is all of it.
+        """
+        check_is_fitted(self, "estimator_")
+        # a page is made by a room above this one, which only those load who want one
+        explorer = import_module("vbnmf.report.explorer")
+        return explorer.explore(self, documents, labels, ids=ids, title=title)
+
     def _check_labels(self) -> None:
         if not self.has_labels:
             raise ValueError(
@@ -301,4 +328,4 @@ def _names(names: Any, n_terms: int) -> Array:
 
 def default_components(n_labels: int | None) -> int:
     """Number of components where none is asked for: more than labels, and enough for few."""
-    return 20 if n_labels is None else int(np.clip(n_labels + n_labels // 2, 20, 100))
+    return 20 if n_labels is None else int(np.clip(n_labels + n_labels // 5, 20, 100))

@@ -4,10 +4,10 @@
 at random, so that every component begins as a noisy copy of the whole corpus; documents begin with
 their weight spread evenly, which needs no randomness and no memory.
 
-*Label*: each label gets components of its own, more the more documents it has, and some are left
-for all. A document begins with nearly all of its weight on the components of its label, and a
-component as a noisy copy of the documents that it is used in. Documents whose label is unknown take
-no part in that: they would only make components alike.
+*Label*: each label gets components of its own, more the more documents it has. A document begins
+with nearly all of its weight on the components of its label, and a component as a noisy copy of the
+documents that it is used in. Documents whose label is unknown take no part in that: they would only
+make components alike.
 
 *Given*: documents begin where their label's terms are in the components, if labels count from the
 start; in a burn-in, which holds labels off, with their weight spread evenly.
@@ -59,9 +59,6 @@ _TINY = np.finfo(float).tiny
 OWN_PART = 0.99
 """Part of a document's weight that begins on the components of its own label."""
 
-SHARED_PART = 0.2
-"""Part of the components that belong to no label at first, where there are more than labels."""
-
 _PORTION_STEPS = 10  # the bound that a fit comes to gains up to ten, and hardly after that
 
 
@@ -82,8 +79,7 @@ def label_portions(n_docs: Array, K: int) -> Array:
     if n_labels >= K:
         own[np.argsort(-n_docs, kind="stable"), np.arange(n_labels) % K] = 1.0
     else:
-        counts = _allotted(n_docs, max(n_labels, K - int(SHARED_PART * K)))
-        own[np.repeat(np.arange(n_labels), counts), np.arange(counts.sum())] = 1.0
+        own[np.repeat(np.arange(n_labels), _allotted(n_docs, K)), np.arange(K)] = 1.0
     own /= own.sum(axis=1, keepdims=True)
     return OWN_PART * own + (1 - OWN_PART) / K
 

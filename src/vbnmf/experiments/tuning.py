@@ -129,7 +129,7 @@ def tune(
         Labels, as ``SupervisedVBNMF.fit`` takes them. Documents whose label is not known are for
         training only.
     n_components : int, several, or None
-        What to try; None: as many as labels, half as many more, twice and four times as many,
+        What to try; None: as many as labels, a fifth more, twice and four times as many,
         within reason.
     label_shapes : float or "auto", several, or None
         What to try; None: "auto", 30, 100, 300 and 1000.
@@ -333,7 +333,7 @@ def _candidates(
 
 def default_grid(n_labels: int, n_docs: int) -> list[int]:
     """Numbers of components to try: by the number of labels, from 10 to 200, and the default."""
-    by_labels = (n_labels, n_labels + n_labels // 2, 2 * n_labels, 4 * n_labels)
+    by_labels = (n_labels, 2 * n_labels, 4 * n_labels)
     usual = [*(min(max(k, 10), 200) for k in by_labels), default_components(n_labels)]
     return sorted({min(k, n_docs) for k in usual})
 
