@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.special import log_softmax, logit, softmax
 from test_heads import drawn, model, pairs_of_documents
 
-from vbnmf import load
+from vbnmf import SupervisedVBNMF, load
 from vbnmf.estimators import generative
 from vbnmf.estimators.evidence import evidence, term_evidence
 
@@ -378,3 +378,12 @@ def test_several_labels_are_explained():
     fitted = model().fit(X, Y)
     (best, second), *_ = fitted.explain(X[:1])
     assert best.probability >= second.probability == np.sort(fitted.predict_proba(X[:1])[0])[-2]
+
+
+def test_what_predicts_is_what_was_fitted():
+    X, y = drawn()
+    fitted = SupervisedVBNMF(4, random_state=0, max_iter=30, tol=0).fit(X, y)
+    before = fitted.predict_proba(X)
+    fitted.set_params(classifier="generative")
+    assert_array_equal(fitted.predict_proba(X), before)
+    assert fitted.classifier_ == "regression"

@@ -61,7 +61,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         count_threads(self.n_jobs)  # one is enough here; a wrong number is told all the same
         X = check_matrix(self, X, reset=False)
         within, used = without_unused_terms(X)
-        if self.classifier == "generative":
+        if self.classifier_ == "generative":
             calibration = generative.Calibration(self.temperature_, self.head_intercepts_)
             P = calibration.probabilities(evidence(within, self._term_log_odds(used)))
         else:
@@ -163,7 +163,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         self.multilabel_, self.threshold_ = targets.multilabel, 0.5
         n_labels = len(targets.classes)
         self.head_weights_, self.temperature_ = np.zeros((n_labels, V.shape[1])), 1.0
-        if self.classifier == "generative":
+        if self.classifier_ == "generative":
             found = calibration or generative.Calibration(1.0, self._log_prior)
             self.temperature_, self.head_intercepts_ = found.temperature, found.biases
             return
@@ -199,7 +199,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
 
         Also which components the label uses, (K,) of bool.
         """
-        if self.classifier == "generative":
+        if self.classifier_ == "generative":
             logs = self._term_log_odds(used)
             shares = self.components_[:, used].T / self.label_rates_[label]
             shares = shares / shares.sum(axis=1, keepdims=True)

@@ -78,6 +78,7 @@ def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
         }
         header["multilabel"] = model.multilabel_
         header["threshold"] = model.threshold_
+        header["classifier"] = model.classifier_
         header["smoothing"] = model.smoothing_
         header["temperature"] = model.temperature_
     return header, arrays
@@ -142,7 +143,7 @@ def _set_labels(
     model.threshold_ = _number(header, "threshold", positive=True)
     model.smoothing_ = _number(header, "smoothing", positive=True)
     model.temperature_ = _number(header, "temperature", positive=True)
-    check_choice("classifier", model.classifier, CLASSIFIERS)
+    model.classifier_ = check_choice("classifier", header["classifier"], CLASSIFIERS)
     with np.errstate(over="ignore"):
         model.label_rates_ = model.label_rate_shapes_[:, None] * model.label_rate_scales_
     if not np.isfinite(model.label_rates_).all():

@@ -106,6 +106,8 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         Number of documents known to have each.
     label_frequencies_ : ndarray of shape (n_labels,)
         The same as part of the documents whose labels are known.
+    classifier_ : str
+        What predicts, as ``classifier`` was when it was fitted.
     head_weights_ : ndarray of shape (n_labels, n_components)
         Weights of the regression behind ``predict``: zero where it is not the classifier.
     head_intercepts_ : ndarray of shape (n_labels,)
@@ -281,6 +283,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
             generative = classifier == "generative"
             calibration = self._calibrate(X, targets, weight) if generative else None
             V = self._fit_model(X, targets, weight)
+            self.classifier_ = classifier
             ones = np.ones(X.shape[0])
             self._fit_head(X, V, targets, ones if weight is None else weight, calibration)
             return V
