@@ -38,8 +38,9 @@ model_options = common.options(
                  "components a label uses."),
     click.option("--class-weight", type=click.Choice(["balanced"]), help="'balanced': rare labels "
                  "count as much as common ones."),
-    click.option("--classifier", type=click.Choice(["regression", "generative"]), help="What "
-                 "predicts: a regression on the evidence for components, or the model itself."),
+    click.option("--classifier", type=click.Choice(["auto", "regression", "generative"]),
+                 help="What predicts: a regression on the evidence for components, or the model "
+                 "itself; with few documents a label, whichever is better."),
     click.option("--coef-shape", type=float, help="Without labels: 1 or less, the smaller the "
                  "sparser the coefficients."),
     click.option("--term-shape", callback=_number_or_auto, help="Shape of the components' prior, "

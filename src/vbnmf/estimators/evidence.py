@@ -13,7 +13,7 @@ fit; otherwise a term of few documents would look like proof.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
@@ -21,6 +21,7 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
+from vbnmf.estimators.validation import is_empty
 
 _CELLS_AT_ONCE = 1 << 14  # non-zeros of which rows of K numbers are held at a time
 _TINY = np.finfo(float).tiny
@@ -84,10 +85,33 @@ def evidence_left_out(
     n_threads : int
         How many threads share the work.
     """
-    parts_in = np.ones(X.shape[0]) if weight is None else np.minimum(weight, 1.0)
     totals = np.log(shapes.sum(axis=0, dtype=np.float64) + len(shapes) * smoothing)
+
+    def logs(left: Array) -> Array:
+        found = np.log(left + smoothing)
+        return np.asarray(found - found.mean(axis=1, keepdims=True))
+
+    out = left_out(X, V, shapes, scales, logs, weight, n_threads)
+    out[~is_empty(X)] -= totals - totals.mean()
+    return out
+
+
+def left_out(
+    X: sparse.csr_array,
+    V: Array,
+    shapes: Array,
+    scales: Array,
+    logs: Callable[[Array], Array],
+    weight: Array | None = None,
+    n_threads: int = 1,
+) -> Array:
+    """Mean of logarithms over the terms of each document, its own share taken out of the shapes.
+
+    ``logs`` is given what is left of the shapes of some terms, (n, K), and returns (n, …).
+    """
+    parts_in = np.ones(X.shape[0]) if weight is None else np.minimum(weight, 1.0)
     scales = scales.astype(shapes.dtype)
-    out = np.zeros((X.shape[0], len(scales)))
+    out = np.zeros((X.shape[0], logs(shapes[:1]).shape[1]))
 
     def fill(begin: int, end: int) -> None:
         at = slice(X.indptr[begin], X.indptr[end])
@@ -96,19 +120,15 @@ def evidence_left_out(
         own = of_term * np.repeat(V[begin:end] * scales, cells, axis=0)
         counted = x * np.repeat(parts_in[begin:end], cells)
         own *= (counted / np.maximum(own.sum(axis=1), _TINY))[:, None]
-        logs = np.log(np.maximum(of_term - own, 0) + smoothing)
-        logs -= logs.mean(axis=1, keepdims=True)
         rows = sparse.csr_array(
             (x.astype(np.float64), np.arange(len(x)), X.indptr[begin : end + 1] - at.start),
             shape=(end - begin, len(x)),
         )
-        out[begin:end] = rows @ logs
+        out[begin:end] = rows @ logs(np.maximum(of_term - own, 0))
 
     with ThreadPoolExecutor(n_threads) as pool:  # blocks do not depend on who fills them
         deque(pool.map(fill, *zip(*_blocks(X.indptr), strict=True)), maxlen=0)
-    mass = X @ np.ones(X.shape[1])
-    out /= np.maximum(mass, _TINY)[:, None]
-    out[mass > 0] -= totals - totals.mean()
+    out /= np.maximum(X @ np.ones(X.shape[1]), _TINY)[:, None]
     return out
 
 

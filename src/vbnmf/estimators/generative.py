@@ -8,19 +8,23 @@ as well, by q(v) and an annealed q(z), is dearer and predicts worse (docs/deviat
 that may use any mixture is explained by wrong labels too well.
 
 Terms are far from independent, so that g is too sure of itself. A temperature and a bias for each
-label are found under which documents left out of the fit are most likely to have their labels.
+label are found under which the documents of training are most likely to have their labels, each of
+them as if it had been left out of the fit.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 from threadpoolctl import threadpool_limits
 
 from vbnmf.core.model import Array
+from vbnmf.estimators.evidence import left_out
+from vbnmf.estimators.validation import is_empty
 
-_FIRST_TEMPERATURE = 10.0
+_USUAL_TEMPERATURE = 10.0
 _TERMS_AT_ONCE = 1 << 10
 
 
@@ -45,6 +49,32 @@ def term_log_odds(components: Array, rates: Array, totals: Array) -> Array:
     return logs - np.log(np.einsum("k,lk->l", totals, expected))
 
 
+def log_odds_left_out(
+    X: sparse.csr_array,
+    V: Array,
+    shapes: Array,
+    scales: Array,
+    rates: Array,
+    weight: Array,
+    n_threads: int,
+) -> Array:
+    """g of documents of training, (n_docs, n_labels), each as if it had been left out of the fit.
+
+    Parameters are those of ``evidence_left_out``, and the expected rates of labels.
+    """
+    expected = (scales[:, None] / rates.T).astype(shapes.dtype)  # (K, n_labels)
+    least = np.finfo(shapes.dtype).tiny
+
+    def logs(left: Array) -> Array:
+        # not a product by BLAS, which would be rounded by its number of threads
+        return np.log(np.maximum(np.einsum("wk,kl->wl", left, expected), least))
+
+    out = left_out(X, V, shapes, scales, logs, weight, n_threads)
+    totals = np.einsum("k,kl->l", shapes.sum(axis=0, dtype=np.float64), expected)
+    out[~is_empty(X)] -= np.log(totals)
+    return out
+
+
 @dataclass(frozen=True)
 class Calibration:
     """How evidence becomes probabilities: softmax(biases + temperature · g)."""
@@ -57,24 +87,28 @@ class Calibration:
         return np.asarray(softmax(self.biases + self.temperature * evidence, axis=1))
 
 
-def calibrate(evidence: Array, log_prior: Array, y: Array) -> Calibration:
+def calibrate(
+    evidence: Array, log_prior: Array, y: Array, weight: Array | None = None
+) -> Calibration:
     """The calibration under which the labels y, codes of (n_docs,), are most probable.
 
-    Biases stay near ln p(z), by a normal prior of variance one: few documents tell little of them.
+    Biases stay near ln p(z) and the logarithm of the temperature near that of 10, by normal priors
+    of variance one: few documents tell little of them.
     """
     n = len(y)
+    weight = np.ones(n) if weight is None else weight
     is_label = np.eye(len(log_prior))[y]
 
     def loss(free: Array) -> tuple[float, Array]:
         temperature, shift = np.exp(free[0]), free[1:]
         logs = log_softmax(log_prior + shift + temperature * evidence, axis=1)
-        excess = np.exp(logs) - is_label
+        excess = weight[:, None] * (np.exp(logs) - is_label)
         slope = np.concatenate([[temperature * (excess * evidence).sum()], excess.sum(axis=0)])
-        slope[1:] += shift
-        return -float(logs[np.arange(n), y].sum()) + float((shift**2).sum()) / 2, slope
+        away = free - start
+        return -float((weight * logs[np.arange(n), y]).sum()) + float(away @ away) / 2, slope + away
 
     start = np.zeros(1 + len(log_prior))
-    start[0] = np.log(_FIRST_TEMPERATURE)
+    start[0] = np.log(_USUAL_TEMPERATURE)
     with threadpool_limits(1):  # the same bits on any machine's BLAS
         found = minimize(loss, start, jac=True, method="L-BFGS-B").x
     return Calibration(float(np.exp(found[0])), log_prior + found[1:])

@@ -1,16 +1,15 @@
 """What makes the supervised model a classifier: labels and probabilities of new documents.
 
 Two ways lead from a document to its label: a regression on ``evidence``, and the model itself
-(``generative``). Which is the better one was measured: docs/deviations.md.
+(``generative``). With many documents a label the former is better, with few often the latter
+(docs/deviations.md), which is then found out on the documents of training.
 """
 
-import warnings
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import ClassifierMixin, clone
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.model import Array
@@ -18,7 +17,7 @@ from vbnmf.estimators import generative
 from vbnmf.estimators.base import without_unused_terms
 from vbnmf.estimators.evidence import evidence, evidence_left_out, mean_occurrence, term_evidence
 from vbnmf.estimators.explaining import Explained, Explanation, summed_up
-from vbnmf.estimators.heads import Head, fit_head
+from vbnmf.estimators.heads import Head, accuracy_left_out, fit_head, folds
 from vbnmf.estimators.targets import Targets
 from vbnmf.estimators.validation import (
     check_count,
@@ -28,7 +27,7 @@ from vbnmf.estimators.validation import (
 )
 
 CLASSIFIERS = ("regression", "generative")
-_LEFT_OUT_EVERY = 5  # documents of a label, to find the temperature on
+_ENOUGH = 50  # documents a label, with which the regression has always been the better one
 _TINY = np.finfo(float).tiny
 
 
@@ -151,32 +150,39 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         ]
 
     def _fit_head(
-        self,
-        X: sparse.csr_array,
-        V: Array,
-        targets: Targets,
-        weight: Array,
-        calibration: generative.Calibration | None,
+        self, X: sparse.csr_array, V: Array, targets: Targets, weight: Array, classifier: str
     ) -> None:
-        """Train the regression on documents of known labels, unless the model itself predicts."""
+        """Find what predicts on the documents of known labels."""
         self.smoothing_ = mean_occurrence(X, weight)
         self.multilabel_, self.threshold_ = targets.multilabel, 0.5
-        n_labels = len(targets.classes)
-        self.head_weights_, self.temperature_ = np.zeros((n_labels, V.shape[1])), 1.0
-        if self.classifier_ == "generative":
-            found = calibration or generative.Calibration(1.0, self._log_prior)
-            self.temperature_, self.head_intercepts_ = found.temperature, found.biases
-            return
+        self.head_weights_, self.temperature_ = np.zeros((len(targets.classes), V.shape[1])), 1.0
         known = np.flatnonzero(targets.known & (weight > 0))
+        X, V, weight, indicators = X[known], V[known], weight[known], targets.indicators[known]
+        if classifier == "auto":
+            few = len(known) < _ENOUGH * len(targets.classes)
+            classifier = "auto" if few and not targets.multilabel else "regression"
         shapes, scales = self.component_shapes_.T, self.component_scales_
-        seen = evidence_left_out(
-            X[known], V[known], shapes, scales, self.smoothing_, weight[known],
-            count_threads(self.n_jobs),
-        )  # fmt: skip
-        indicators = targets.indicators[known]
-        head = fit_head(seen, indicators, weight[known], multilabel=targets.multilabel)
-        self.head_weights_, self.head_intercepts_ = head.weights, head.intercepts
-        self.threshold_ = head.threshold
+        n_threads = count_threads(self.n_jobs)
+        if classifier != "generative":
+            seen = evidence_left_out(X, V, shapes, scales, self.smoothing_, weight, n_threads)
+            head = fit_head(seen, indicators, weight, multilabel=targets.multilabel)
+        if classifier != "regression":
+            odds = generative.log_odds_left_out(
+                X, V, shapes, scales, self.label_rates_, weight, n_threads
+            )
+            y, log_prior = indicators.indices, _logs(self.label_frequencies_)
+            calibration = generative.calibrate(odds, log_prior, y, weight)
+        if classifier == "auto":
+            right = calibration.probabilities(odds).argmax(axis=1) == y
+            regression = accuracy_left_out(seen, indicators, weight, folds(X))
+            better = np.average(right, weights=weight) > regression
+            classifier = "generative" if better else "regression"
+        self.classifier_ = classifier
+        if classifier == "generative":
+            self.temperature_, self.head_intercepts_ = calibration.temperature, calibration.biases
+        else:
+            self.head_weights_, self.head_intercepts_ = head.weights, head.intercepts
+            self.threshold_ = head.threshold
 
     @property
     def _head(self) -> Head:
@@ -211,35 +217,6 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
                 weights = weights - self.head_weights_.mean(axis=0)
             parts, uses = self._term_evidence(used) * weights, weights > 0
         return parts * (x / x.sum())[:, None], uses
-
-    @property
-    def _log_prior(self) -> Array:
-        return _logs(self.label_frequencies_)
-
-    def _calibrate(
-        self, X: sparse.csr_array, targets: Targets, weight: Array | None
-    ) -> generative.Calibration | None:
-        """The calibration that suits documents of known label left out of a fit of its own."""
-        if targets.multilabel:
-            raise ValueError(
-                'classifier="generative" takes one label a document; y has several. Use '
-                'classifier="regression".'
-            )
-        counts = targets.known if weight is None else targets.known & (weight > 0)
-        known = np.flatnonzero(counts)
-        by_label = known[np.argsort(targets.indicators[known].indices, kind="stable")]
-        left_out = np.sort(by_label[_LEFT_OUT_EVERY // 2 :: _LEFT_OUT_EVERY])
-        rest = np.setdiff1d(np.arange(X.shape[0]), left_out)
-        if len(left_out) < 2 or X[rest].nnz == 0:
-            return None
-        other = clone(self)
-        check_matrix(other, X, reset=True)
-        with warnings.catch_warnings():  # the fit to all documents tells it, too
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            other._fit_model(X[rest], targets.rows(rest), None if weight is None else weight[rest])
-        y = targets.indicators[left_out].indices
-        found = evidence(X[left_out], other._term_log_odds(slice(None)))
-        return generative.calibrate(found, _logs(targets.frequencies(weight)), y)
 
 
 def _logs(frequencies: Array) -> Array:

@@ -77,11 +77,11 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
     transform_tol : float, default=1e-4
         A document in ``transform`` is done when an iteration moves less than this part of its
         weight from one component to another.
-    classifier : "regression" or "generative", default="regression"
+    classifier : "auto", "regression" or "generative", default="auto"
         What predicts. "regression": a logistic regression on how well each component alone explains
         a document; see ``vbnmf.estimators.evidence``. "generative": the posterior of the label by
-        the model, with a temperature found on a fifth of the documents, which is left out of a fit
-        of its own; for one label a document.
+        the model, calibrated; for one label a document. "auto" is the regression, but with fewer
+        than 50 documents a label whichever is right more often about documents left out.
     class_weight : dict, "balanced" or None, default=None
         How many documents a document of each label counts as, times ``sample_weight``: for rare
         labels to matter more. "balanced" lets all labels count the same.
@@ -107,7 +107,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
     label_frequencies_ : ndarray of shape (n_labels,)
         The same as part of the documents whose labels are known.
     classifier_ : str
-        What predicts, as ``classifier`` was when it was fitted.
+        What predicts, "regression" or "generative".
     head_weights_ : ndarray of shape (n_labels, n_components)
         Weights of the regression behind ``predict``: zero where it is not the classifier.
     head_intercepts_ : ndarray of shape (n_labels,)
@@ -191,7 +191,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         bound_every: int = 5,
         transform_max_iter: int = 100,
         transform_tol: float = 1e-4,
-        classifier: Literal["regression", "generative"] = "regression",
+        classifier: Literal["auto", "regression", "generative"] = "auto",
         class_weight: Any = None,
         unlabelled: Any = None,
         random_state: Any = None,
@@ -274,18 +274,20 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> Array:
         """Fit, and return the coefficients (n_docs, n_components) found on the way."""
         with self._all_or_nothing():
-            classifier = check_choice("classifier", self.classifier, CLASSIFIERS)
+            classifier = check_choice("classifier", self.classifier, ("auto", *CLASSIFIERS))
             X = check_matrix(self, X, reset=True)
             targets = check_targets(self, y, X.shape[0], self.unlabelled)
             weight = check_weights(sample_weight, X.shape[0])
             weight = with_class_weights(self.class_weight, targets, weight)
             check_weight_left(X, targets, weight)
-            generative = classifier == "generative"
-            calibration = self._calibrate(X, targets, weight) if generative else None
+            if classifier == "generative" and targets.multilabel:
+                raise ValueError(
+                    'classifier="generative" takes one label a document; y has several. Use '
+                    'classifier="regression".'
+                )
             V = self._fit_model(X, targets, weight)
-            self.classifier_ = classifier
             ones = np.ones(X.shape[0])
-            self._fit_head(X, V, targets, ones if weight is None else weight, calibration)
+            self._fit_head(X, V, targets, ones if weight is None else weight, classifier)
             return V
 
     def _fit_model(self, X: sparse.csr_array, targets: Targets, weight: Array | None) -> Array:

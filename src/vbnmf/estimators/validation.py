@@ -156,8 +156,8 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """One of a few words."""
     if isinstance(value, str) and value in choices:
         return value
-    known = " or ".join(f'"{choice}"' for choice in choices)
-    raise ValueError(f"{name} must be {known}; got {value!r}.")
+    *first, last = (f'"{choice}"' for choice in choices)
+    raise ValueError(f"{name} must be {', '.join(first)} or {last}; got {value!r}.")
 
 
 def check_weights(sample_weight: Any, n_docs: int, name: str = "sample_weight") -> Array | None:
