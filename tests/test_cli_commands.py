@@ -263,10 +263,8 @@ def test_report(home, tmp_path, monkeypatch):
     assert "<title>m</title>" in (tmp_path / "m.html").read_text()
     assert run("report", home / "m.vbnmf").code == 2
     assert ok("report", home / "m.vbnmf", "--force", "--quiet") == (0, "", "")
-    ok("report", home / "u.vbnmf", "--out", "other.html", "--top", "3")
-    other = (tmp_path / "other.html").read_text()
-    assert "<title>u</title>" in other
-    assert other.count('class="bar"') == 3 * 6
+    ok("report", home / "u.vbnmf", "--out", "other.html", "--title", "Other & more")
+    assert "<title>Other &amp; more</title>" in (tmp_path / "other.html").read_text()
 
 
 class TestData:

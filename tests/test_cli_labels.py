@@ -273,10 +273,10 @@ def test_other_commands(model, tmp_path):
     assert "wheel" in ok("topics", model, "--label", "bike").out
     ok("report", model, "--out", tmp_path / "m.html")
     page = (tmp_path / "m.html").read_text(encoding="utf-8")
-    assert "3 labels, of which a document may have several" in page
-    assert f"{load(model).estimator_.threshold_:.2f}" in page
+    assert '"several":true' in page
+    assert f'"threshold":{load(model).estimator_.threshold_:.4g},' in page
     for labels, name in zip(zip(*bits(), strict=True), WORDS, strict=True):
-        assert f"{name} <small>{sum(labels)} documents" in page
+        assert f'"name":"{name}","documents":{sum(labels)},' in page
     ok("transform", model, "tags.csv", "--out", tmp_path / "c.npz")
     with np.load(tmp_path / "c.npz") as stored:
         np.testing.assert_array_equal(stored["coefficients"], load(model).transform(TEXTS))

@@ -9,7 +9,6 @@ import pytest
 from cliruns import LABELS, TEXTS, make_corpus
 
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, load
-from vbnmf.report.page import render
 from vbnmf.store import ModelFileError
 
 pytestmark = pytest.mark.filterwarnings("ignore::vbnmf.text.EmptyDocumentWarning")
@@ -69,7 +68,7 @@ def test_file(several, tmp_path):
     assert same.predict_with_score(NEW) == several.predict_with_score(NEW)
     assert same.columns_ == several.columns_
     assert same.has_several_labels
-    assert render(same, title="t", n_terms=5) == render(several, title="t", n_terms=5)
+    assert same.report().html == several.report().html
     same.save(tmp_path / "again")
     assert (tmp_path / "m").read_bytes() == (tmp_path / "again").read_bytes()
 
@@ -102,5 +101,5 @@ def outcome(path):
     labels, scores = model.predict_with_score(["green tea", "coffee", "zzz"])
     assert len(labels) == 3
     assert np.isfinite(np.hstack(list(scores))).all()
-    assert render(model, title="", n_terms=3).endswith("</html>\n")
+    assert model.report().html.endswith("</html>\n")
     return "works"

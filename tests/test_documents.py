@@ -18,7 +18,6 @@ from sklearn.exceptions import NotFittedError
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, load
 from vbnmf.documents import default_components
 from vbnmf.estimators.validation import is_empty
-from vbnmf.report.page import render
 from vbnmf.store import ModelFileError
 from vbnmf.text import DocumentVectorizer
 
@@ -208,7 +207,7 @@ class TestFile:
             assert found.tolist() == wanted.tolist()
         assert same.terms_.tolist() == model.terms_.tolist()
         assert same.n_empty_ == model.n_empty_
-        assert render(same, title="t", n_terms=5) == render(model, title="t", n_terms=5)
+        assert same.report(title="t").html == model.report(title="t").html
         same.save(tmp_path / "again")
         files = [ModelFile((tmp_path / name).read_bytes()) for name in ("m", "again")]
         assert files[0].header == files[1].header
@@ -259,7 +258,7 @@ def outcome(path):
         return f"loading: {error!r}"
     try:
         labels, scores = model.predict_with_score(["green tea", "coffee", "zzz"])
-        page = render(model, title="", n_terms=3)
+        page = model.report().html
     except BaseException as error:
         return f"using: {error!r}"
     sound = len(labels) == 3 and np.isfinite(scores).all() and page.endswith("</html>\n")

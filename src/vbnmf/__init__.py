@@ -17,6 +17,9 @@ _HOMES = {
     "DocumentModel": "vbnmf.documents",
     "load": "vbnmf.documents",
     "tune": "vbnmf.experiments.tuning",
+    "LabelMapDisplay": "vbnmf.report.displays",
+    "ComponentTermsDisplay": "vbnmf.report.displays",
+    "BoundDisplay": "vbnmf.report.displays",
     "show_versions": "vbnmf.estimators",
 }
 

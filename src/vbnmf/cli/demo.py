@@ -30,7 +30,7 @@ def demo(out: str, seed: int, jobs: int | None, force: bool, quiet: bool) -> Non
       vbnmf demo --out somewhere
     """  # noqa: D301
     from vbnmf.data import load_corpus
-    from vbnmf.report.page import write_page
+    from vbnmf.report.explorer import explore
     from vbnmf.report.summary import summarise
 
     folder = Path(out)
@@ -76,11 +76,15 @@ def demo(out: str, seed: int, jobs: int | None, force: bool, quiet: bool) -> Non
     )
     folder.mkdir(parents=True, exist_ok=True)
     model.save(folder / "demo.vbnmf")
-    write_page(model, folder / "demo.html", title="vbnmf demo: sub-packages by their docstrings")
+    page = explore(
+        model, test.texts, test.labels, ids=test.ids, command="vbnmf demo",
+        title="vbnmf demo: sub-packages by their docstrings",
+    )  # fmt: skip
+    page.save(folder / "demo.html")
     took = time.monotonic() - started
     click.echo(
         f"\n{took:.0f} seconds. Look next at\n"
-        f"  {folder / 'demo.html'}: all components and labels, in a browser\n"
+        f"  {folder / 'demo.html'}: all components, labels and documents, in a browser\n"
         f"  vbnmf topics {folder / 'demo.vbnmf'} --label {summary.labels[-1]}\n"
         f"  vbnmf fit YOUR.csv --label COLUMN"
     )

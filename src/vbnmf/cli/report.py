@@ -1,29 +1,88 @@
-"""vbnmf report: a page that shows a model."""
+"""vbnmf report: the explorer, a page that shows a model."""
 
+import shlex
+import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
 from vbnmf.cli import common
+from vbnmf.cli.progress import Display
 
 
 @click.command(short_help="Write a page that shows a model.")
 @click.argument("model")
+@click.option("--documents", metavar="FILE", help="Documents to show with it, best others than "
+              "those of training; their labels are used where they have any.")  # fmt: skip
 @click.option("--out", metavar="PAGE.html", help="Page to write.  [default: MODEL's name.html]")
-@click.option("--top", type=click.IntRange(1), default=12, show_default=True,
-              help="Number of terms a component.")  # fmt: skip
+@click.option("--title", metavar="TEXT", help="Title of the page.  [default: MODEL's name]")
+@click.option("--label", metavar="COL", multiple=True, default=("auto",), show_default=True,
+              help="Column of labels; that of the fit if it is there. Again for more "
+              "columns.")  # fmt: skip
+@common.label_separator
+@common.reading
+@common.jobs
 @common.force
 @common.config
 @common.quiet
-def report(model: str, out: str | None, top: int, force: bool, quiet: bool) -> None:
-    """Write one HTML file that shows the components and labels of a MODEL; it opens offline.
+def report(
+    model: str, documents: str | None, out: str | None, title: str | None, label: tuple[str, ...],
+    jobs: int | None, force: bool, quiet: bool, **reading: Any,
+) -> None:  # fmt: skip
+    """Write one HTML file in which to explore a MODEL: it opens offline, in any browser.
+
+    It shows which components make each label, the terms of each, and how far to trust them. With
+    --documents also the texts, tinted by component, why each was given its label, and how often
+    that was right.
 
     \b
-    Example:
-      vbnmf report tickets.vbnmf --out tickets.html
+    Examples:
+      vbnmf report tickets.vbnmf
+      vbnmf report tickets.vbnmf --documents held-out.csv --out tickets.html
     """  # noqa: D301
-    from vbnmf.report.page import write_page
+    from vbnmf.report.explorer import explore
 
-    target = common.check_out(out or Path(model).with_suffix(".html").name, force, model)
-    write_page(common.load_model(model), target, title=Path(model).stem, n_terms=top)
+    sources = [model] if documents is None else [model, documents]
+    target = common.check_out(out or Path(model).with_suffix(".html").name, force, *sources)
+    fitted = common.load_model(model)
+    fitted.estimator_.set_params(n_jobs=jobs)
+    contents = labels = ids = None
+    if documents is not None:
+        found = _read(fitted, documents, quiet, label, reading)
+        contents, labels, ids = common.content(fitted, found), found.labels, common.ids(found)
+    with PageProgress(quiet) as progress:
+        page = explore(
+            fitted, contents, labels, ids=ids, title=title or Path(model).stem,
+            command=shlex.join(["vbnmf", *sys.argv[1:]]), tell=progress,
+        )  # fmt: skip
+        page.save(target)
     common.say(f"Wrote {target}.", quiet)
+
+
+class PageProgress(Display):
+    """Shows how far a page is."""
+
+    _doing = "drawing"
+
+    def __call__(self, part: float, text: str) -> None:
+        """Show the part that is done, from 0 to 1, and what is being done."""
+        self._show(part, text, "")
+
+
+def _read(
+    fitted: Any, source: str, quiet: bool, label: tuple[str, ...], reading: dict[str, Any]
+) -> Any:
+    """Documents, with their labels where there are any or were asked for."""
+    from vbnmf.data import ReaderError
+
+    asked = label != ("auto",) or reading["labels"] is not None
+    if asked:
+        return common.read_for(fitted, source, quiet, label=common.label_columns(label), **reading)
+    if fitted.has_labels and source != "-":  # standard input cannot be read twice
+        try:
+            return common.read_for(fitted, source, quiet, label="auto", **reading)
+        except ReaderError:  # no labels, or another fault, which is told below
+            pass
+    reading = {**reading, "label_separator": None}
+    return common.read_for(fitted, source, quiet, label=None, **reading)

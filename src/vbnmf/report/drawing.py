@@ -65,7 +65,7 @@ _STYLE = {
 
 # For letters that DejaVu Sans lacks, in PNG, where one of these is installed. SVG names none of
 # them, so that it is the same everywhere: what shows it finds letters by itself.
-_FURTHER_FONTS = (
+FURTHER_FONTS = (
     "Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans", "Microsoft YaHei", "PingFang SC",
     "Hiragino Sans", "Arial Unicode MS", "Noto Sans Devanagari", "Noto Sans Thai", "Noto Sans",
 )  # fmt: skip
@@ -76,7 +76,7 @@ def save_figure(figure: Figure, folder: Path) -> list[Path]:
     drawn = draw(figure)
     installed = set(fontManager.get_font_names())
     picture, vectors = BytesIO(), BytesIO()
-    with style(*(name for name in _FURTHER_FONTS if name in installed)):
+    with style(*(name for name in FURTHER_FONTS if name in installed)):
         drawn.savefig(picture, format="png", dpi=200, metadata={"Software": None})
     with style():
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))

@@ -1,0 +1,32 @@
+"""Pictures of a model of the offline corpus, for a paper: map, components and bound.
+
+Run: python examples/displays.py [FOLDER]     (needs matplotlib: pip install "vbnmf[plot]")
+"""
+
+import sys
+from pathlib import Path
+
+from vbnmf import (
+    BoundDisplay,
+    ComponentTermsDisplay,
+    DocumentModel,
+    LabelMapDisplay,
+    SupervisedVBNMF,
+)
+from vbnmf.data import load_corpus
+from vbnmf.text import DocumentVectorizer
+
+folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+corpus = load_corpus("scipy-docs", subset="train")
+vectorizer = DocumentVectorizer(stop_words="english", stem="english", min_df=2)
+model = DocumentModel(SupervisedVBNMF(n_components=36, random_state=0), vectorizer)
+model.fit(corpus.texts, corpus.labels)
+
+displays = {
+    "display-map": LabelMapDisplay.from_estimator(model),
+    "display-terms": ComponentTermsDisplay.from_estimator(model, n_terms=8),
+    "display-bound": BoundDisplay.from_estimator(model),
+}
+for name, display in displays.items():
+    display.figure_.savefig(folder / f"{name}.png")
+    print(folder / f"{name}.png")

@@ -1,0 +1,396 @@
+"""Pictures of fitted models for papers and slides, by scikit-learn's convention of displays.
+
+A display holds what is drawn; ``from_estimator`` makes it of a model, and ``plot`` draws it, by
+``report.canvas``. Importing this module does not import matplotlib.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.preprocessing import normalize as normalize_rows
+from sklearn.utils.validation import check_is_fitted
+
+from vbnmf.core.model import Array
+from vbnmf.documents import DocumentModel
+from vbnmf.estimators.base import BaseVBNMF
+from vbnmf.estimators.validation import check_choice, check_count
+
+_MOST_COMPONENTS = 6  # that are drawn where none are asked for
+_AUTO_BURN_IN = 10  # iterations that the estimator takes from a random start
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LabelMapDisplay:
+    """Which labels use which components, as a map; ``from_estimator`` makes one of a model.
+
+    Parameters
+    ----------
+    activations : array-like of shape (n_labels, n_components)
+        What the colours stand for, not negative.
+    labels, components : sequences of str
+        Names of the rows and columns.
+    faded : array-like of bool of shape (n_components,), or None
+        Components that come last where columns are ordered.
+    quantity : str
+        What the activations are, for the colour bar.
+
+    Attributes
+    ----------
+    ax_, figure_, im_, colorbar_
+        As matplotlib has them; the last may be None.
+    text_ : ndarray of matplotlib Text of shape (n_labels, n_components), or None
+        Values in the cells as drawn, None in those left empty.
+    label_order_, component_order_ : ndarrays of int
+        Which row and column of ``activations`` is at each place of the map.
+    """
+
+    activations: Any
+    labels: Sequence[str]
+    components: Sequence[str]
+    faded: Any = None
+    quantity: str = "activation"
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, normalize: Literal["label"] | None = "label", n_terms: int = 3,
+        names: Any = None, ax: Any = None, **kwargs: Any,
+    ) -> Self:  # fmt: skip
+        """Draw the map of a fitted model.
+
+        Parameters
+        ----------
+        estimator : fitted SupervisedVBNMF, or DocumentModel with labels
+        normalize : "label" or None, default="label"
+            "label": each row sums to one. None: ``label_activations_`` as they are.
+        n_terms : int, default=3
+            Terms in the name of a component, after its number.
+        names : sequence of str or None, default=None
+            Names of the terms, where the model does not know them.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure.
+        **kwargs : passed to ``plot``, such as order, cmap, include_values
+        """
+        model, terms = _model_and_terms(estimator, names)
+        if not hasattr(model, "label_activations_"):
+            raise ValueError(
+                f"LabelMapDisplay needs a model with labels; got a {type(model).__name__}. Fit a "
+                "SupervisedVBNMF with labels, or draw the components by ComponentTermsDisplay."
+            )
+        activations, quantity = model.label_activations_, "mean coefficient"
+        if normalize is not None:
+            check_choice("normalize", normalize, ("label",))
+            activations = normalize_rows(activations, norm="l1")
+            quantity = "part of the label's coefficients"
+        faded = model.faded_
+        top = _top_terms(model.components_, check_count("n_terms", n_terms, least=0))
+        return cls(
+            activations=activations,
+            labels=[str(label) for label in model.classes_],
+            components=[
+                " ".join([str(k), *(["(faded)"] if faded[k] else [terms[w] for w in row])])
+                for k, row in enumerate(top)
+            ],
+            faded=faded,
+            quantity=quantity,
+        ).plot(ax=ax, **kwargs)
+
+    def plot(
+        self,
+        *,
+        order: bool = True,
+        include_values: bool | Literal["auto"] = "auto",
+        values_format: str = ".2f",
+        cmap: Any = "Blues",
+        colorbar: bool = True,
+        ax: Any = None,
+        im_kw: Mapping[str, Any] | None = None,
+        text_kw: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Draw the map.
+
+        Parameters
+        ----------
+        order : bool, default=True
+            Put rows and columns that are alike beside each other (hierarchical clustering with
+            the best order of its leaves), faded components last; otherwise as they are.
+        include_values : bool or "auto", default="auto"
+            Write values into the cells; "auto": where there is room. Zeros are left out.
+        values_format : str, default=".2f"
+        cmap : str or matplotlib Colormap, default="Blues"
+            Colours.
+        colorbar : bool, default=True
+            Show what the colours mean.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure in our style that fits on a page.
+        im_kw, text_kw : dict or None, default=None
+            Passed to ``imshow``, which has colours grow with the root, and to text in cells.
+        """
+        canvas = _canvas("LabelMapDisplay.plot")
+        self.label_order_, self.component_order_ = canvas.places(self, order)
+        im_kw = {"cmap": cmap} | dict(im_kw or {})
+        with canvas.look_of(ax):
+            self.ax_, self.im_, self.colorbar_, self.text_ = canvas.heat_map(
+                self, ax, include_values, values_format, colorbar, im_kw, text_kw or {}
+            )
+        self.figure_ = self.ax_.figure
+        return self
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ComponentTermsDisplay:
+    """The strongest terms of components, as bars; ``from_estimator`` makes one of a model.
+
+    Weights are parts of their component, because a factor can move between it and its coefficients.
+    The credible intervals are too narrow; see ``component_interval`` of the models.
+
+    Parameters
+    ----------
+    terms, weights : sequences of sequences
+        Names of terms of each component, the strongest first, and their weights.
+    titles : sequence of str
+        What each component is called.
+    intervals, level : sequence of (low, high), and float; or None
+        Ends of the intervals, two arrays a component, and their probability.
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib Axes of shape (n_components,)
+        One for each component.
+    ax_, figure_
+        The first of them, and their figure.
+    bars_, errors_ : lists
+        Bars and intervals (or None) of each component.
+    """
+
+    terms: Sequence[Sequence[str]]
+    weights: Sequence[Array]
+    titles: Sequence[str]
+    intervals: Sequence[tuple[Array, Array]] | None = None
+    level: float | None = None
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        components: Any = None,
+        *,
+        n_terms: int = 10,
+        level: float | None = 0.9,
+        names: Any = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw components of a fitted model.
+
+        Parameters
+        ----------
+        estimator : fitted VBNMF, SupervisedVBNMF or DocumentModel
+        components : int, array of int or bool, or None, default=None
+            Which ones; None: those that explain most. Titles have the part each explains.
+        n_terms : int, default=10
+            Terms of each.
+        level : float or None, default=0.9
+            Probability of the intervals; None draws none.
+        names : sequence of str or None, default=None
+            Names of the terms, where the model does not know them.
+        ax : matplotlib Axes, array of them, or None, default=None
+            One for each component, one to be divided, or None for a figure.
+        **kwargs : passed to ``plot``
+        """
+        model, known = _model_and_terms(estimator, names)
+        numbers = _numbers(model, components)
+        top = _top_terms(model.components_[numbers], check_count("n_terms", n_terms))
+        sums = model.component_sums_[numbers][:, None]
+        intervals = None
+        if level is not None:
+            ends = model.component_interval(level, components=numbers)
+            low, high = (np.take_along_axis(end, top, axis=1) / sums for end in ends)
+            intervals = list(zip(low, high, strict=True))
+        mass, faded = model.component_mass_, model.faded_
+        said = ["faded" if faded[k] else f"{100 * mass[k]:.1f} %" for k in numbers]
+        return cls(
+            terms=[[known[w] for w in row] for row in top],
+            weights=list(np.take_along_axis(model.components_[numbers], top, axis=1) / sums),
+            titles=[f"component {k} ({word})" for k, word in zip(numbers, said, strict=True)],
+            intervals=intervals,
+            level=level,
+        ).plot(ax=ax, **kwargs)
+
+    def plot(
+        self,
+        *,
+        n_columns: int = 3,
+        ax: Any = None,
+        bar_kw: Mapping[str, Any] | None = None,
+        error_kw: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Draw the bars.
+
+        Parameters
+        ----------
+        n_columns : int, default=3
+            Components beside each other.
+        ax : matplotlib Axes, array of them, or None, default=None
+            One for each component, one to be divided, or None for a figure.
+        bar_kw, error_kw : dict or None, default=None
+            Passed to ``barh`` and ``errorbar``.
+        """
+        canvas = _canvas("ComponentTermsDisplay.plot")
+        n_columns = check_count("n_columns", n_columns)
+        with canvas.look_of(ax):
+            self.axes_, self.bars_, self.errors_ = canvas.bar_charts(
+                self, ax, n_columns, bar_kw or {}, error_kw or {}
+            )
+        self.ax_ = self.axes_[0]
+        self.figure_ = self.ax_.figure
+        return self
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class BoundDisplay:
+    """The lower bound by iteration, of one or several models; ``from_estimator`` makes one of them.
+
+    All iterations are drawn, those of burn-in and annealing shaded. Bounds of several models
+    compare only where they are of the same documents.
+
+    Parameters
+    ----------
+    iterations, bounds, names : sequences of arrays, of arrays, and of str
+        Where the bound was evaluated, its values, and the name, for each model.
+    burn_in, annealing : sequences of int
+        Iterations of burn-in, and after it those in which unknown labels became definite.
+
+    Attributes
+    ----------
+    ax_, figure_
+        As matplotlib has them.
+    lines_, phases_ : lists of matplotlib Line2D
+        Curves of the models, and the shades around them of burn-in and annealing.
+    """
+
+    iterations: Sequence[Array]
+    bounds: Sequence[Array]
+    names: Sequence[str]
+    burn_in: Sequence[int]
+    annealing: Sequence[int]
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, annealing: int = 0, ax: Any = None, **kwargs: Any
+    ) -> Self:
+        """Draw the bounds of fitted models, of the best start of each.
+
+        Parameters
+        ----------
+        estimator : fitted VBNMF, SupervisedVBNMF or DocumentModel, or a dict of them by name
+        annealing : int, default=0
+            Iterations after burn-in to be marked: 30 if labels were unknown, which no model tells.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; that of another BoundDisplay adds to it. None makes a figure.
+        **kwargs : passed to ``plot``
+        """
+        if not isinstance(estimator, Mapping):
+            estimator = {type(_model(estimator)).__name__: estimator}
+        models = [_model(one) for one in estimator.values()]
+        return cls(
+            iterations=[_iterations(model) for model in models],
+            bounds=[model.bound_history_ for model in models],
+            names=[str(name) for name in estimator],
+            burn_in=[_burn_in(model) for model in models],
+            annealing=[check_count("annealing", annealing, least=0)] * len(models),
+        ).plot(ax=ax, **kwargs)
+
+    def plot(self, *, ax: Any = None, line_kw: Mapping[str, Any] | None = None) -> Self:
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure.
+        line_kw : dict or None, default=None
+            Passed to ``plot`` of the axes.
+        """
+        canvas = _canvas("BoundDisplay.plot")
+        with canvas.look_of(ax):
+            self.ax_, self.lines_, self.phases_ = canvas.curves(self, ax, line_kw or {})
+        self.figure_ = self.ax_.figure
+        return self
+
+
+def _model_and_terms(estimator: Any, names: Any) -> tuple[Any, list[str]]:
+    """The model of the matrix, and what its terms are called."""
+    model = _model(estimator)
+    if names is None and isinstance(estimator, DocumentModel):
+        names = estimator.terms_
+    if names is None:
+        unknown = [f"term {w}" for w in range(model.n_features_in_)]
+        names = getattr(model, "feature_names_in_", unknown)
+    if len(names) != model.n_features_in_:
+        raise ValueError(
+            f"`names` must have one for each of {model.n_features_in_} terms; got {len(names)}."
+        )
+    return model, [str(name) for name in names]
+
+
+def _model(estimator: Any) -> Any:
+    """The model of the matrix, fitted."""
+    if isinstance(estimator, DocumentModel):
+        check_is_fitted(estimator, "estimator_")
+        return estimator.estimator_
+    if not isinstance(estimator, BaseVBNMF):
+        raise TypeError(
+            "a display takes a fitted VBNMF, SupervisedVBNMF or DocumentModel; got a "
+            f"{type(estimator).__name__}. Of a Pipeline, give the step that is one of them."
+        )
+    check_is_fitted(estimator, "components_")
+    return estimator
+
+
+def _top_terms(weights: Array, n: int) -> Array:
+    """Columns of the n largest in each row, the largest first."""
+    return np.argsort(-weights, axis=1, kind="stable")[:, :n]
+
+
+def _numbers(model: Any, components: Any) -> Array:
+    """Numbers of the components that are asked for."""
+    K = len(model.components_)
+    if components is None:
+        return np.argsort(-model.component_mass_, kind="stable")[:_MOST_COMPONENTS]
+    try:
+        numbers = np.arange(K)[np.atleast_1d(components)]
+    except IndexError:
+        numbers = np.empty(0, int)
+    if numbers.ndim != 1 or not len(numbers):
+        raise ValueError(
+            f"components must be numbers from 0 to {K - 1}, at least one; got {components!r}."
+        )
+    return numbers
+
+
+def _iterations(model: Any) -> Array:
+    """Where the bound was evaluated: at every so many iterations, and once more at the end."""
+    every, n = int(model.bound_every), int(model.n_iter_)
+    at = np.array([*range(0, n, every), n])
+    if len(at) != len(model.bound_history_):
+        raise ValueError(
+            f"bound_every is {every}, but was another when the model was fitted. Set it back."
+        )
+    return at
+
+
+def _burn_in(model: Any) -> int:
+    """Iterations of burn-in; "auto" has some from a random start only."""
+    if model.burn_in != "auto":
+        return int(model.burn_in)
+    return _AUTO_BURN_IN if isinstance(model.init, str) and model.init == "random" else 0
+
+
+def _canvas(who: str) -> Any:
+    """What draws; it needs matplotlib."""
+    try:
+        from vbnmf.report import canvas
+    except ModuleNotFoundError as error:
+        raise ImportError(f'{who} needs matplotlib: pip install "vbnmf[plot]".') from error
+    return canvas

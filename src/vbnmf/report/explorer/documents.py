@@ -1,0 +1,301 @@
+"""What the explorer shows of documents: coefficients, predictions, the evidence, tinted texts.
+
+Scores over all documents are in ``quality``; where terms stand in a text is found in ``marking``.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from vbnmf.core.model import Array
+from vbnmf.documents import DocumentModel
+from vbnmf.report.explorer.marking import Marker
+from vbnmf.report.explorer.payload import rounded, sig
+
+MOST_DOCUMENTS = 5000
+LONGEST = 2000
+"""Characters of a text that are shown."""
+_COEFFICIENTS = 6  # largest of a document that are shown
+_WHY_COMPONENTS, _WHY_TERMS = 4, 8
+_TYPICAL = 8  # documents of a component
+_LOOSE_TERMS = 60  # terms of a document that has no text
+_AT_ONCE = 200  # documents between two signs of life
+_TINY = np.finfo(float).tiny
+
+Told = Callable[[float, str], None]
+"""Called with the part that is done, from 0 to 1, and what is being done."""
+
+
+@dataclass(frozen=True)
+class Looked:
+    """Documents as the model sees them.
+
+    Attributes
+    ----------
+    texts : list of str or None
+        None where documents are rows of a matrix.
+    X : csr_array of shape (n_docs, n_terms)
+    ids : list of str
+    names : list of str
+        The labels of the model, and after them those that only the documents have.
+    truth : list of (list of int or None), or None
+        Labels of each document as places in ``names``; None where they are not known.
+    given : list of lists of int, or None
+        Labels predicted, the most probable first; None if the model has no labels.
+    P : ndarray of shape (n_docs, n_labels), or None
+        Probabilities of the labels.
+    V : ndarray of shape (n_docs, K)
+        Coefficients.
+    """
+
+    texts: list[str] | None
+    X: sparse.csr_array
+    ids: list[str]
+    names: list[str]
+    truth: list[list[int] | None] | None
+    given: list[list[int]] | None
+    P: Array | None
+    V: Array
+
+    @property
+    def wrong(self) -> list[bool]:
+        """Whether each document was given other labels than it has."""
+        if self.truth is None or self.given is None:
+            return [False] * len(self.ids)
+        return [
+            true is not None and set(true) != set(given)
+            for true, given in zip(self.truth, self.given, strict=True)
+        ]
+
+
+def look(model: DocumentModel, documents: Any, labels: Any, ids: Any, tell: Told) -> Looked:
+    """Predict labels and find coefficients."""
+    is_matrix = getattr(documents, "ndim", 1) == 2
+    texts = None if is_matrix else list(documents)
+    tell(0.05, "counting terms")
+    X = sparse.csr_array(model.vectorize(documents if texts is None else texts))
+    n_docs = X.shape[0]
+    if n_docs == 0:
+        raise ValueError("there are no documents to show. Give at least one, or none at all.")
+    names = [str(label) for label in model.estimator_.classes_] if model.has_labels else []
+    truth = None if labels is None else _truth(labels, names, n_docs, model)
+    if ids is not None and len(ids) != n_docs:
+        raise ValueError(f"there are {n_docs} documents but {len(ids)} ids of them in `ids`.")
+    tell(0.15, "finding coefficients")
+    V = model.estimator_.transform(X)
+    P = given = None
+    if model.has_labels:
+        tell(0.3, "predicting labels")
+        P = model.estimator_.predict_proba(X)
+        given = _given(model, P)
+    named = [str(i) for i in (range(n_docs) if ids is None else ids)]
+    return Looked(texts, X, named, names, truth, given, P, V)
+
+
+def document_payload(
+    model: DocumentModel, looked: Looked, places: Array, most: int, tell: Told
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the page says of documents.
+
+    Returns
+    -------
+    facts : dict
+        Few numbers: how many there are and are shown, which are typical of components.
+    details : dict
+        A list for each property, with an item for each document; large, to be compressed.
+    """
+    n_docs = len(looked.ids)
+    shown = np.unique(np.linspace(0, n_docs - 1, min(n_docs, most)).round().astype(int))
+    amounts = looked.V[shown] * model.estimator_.component_sums_
+    parts = amounts / np.maximum(amounts.sum(axis=1, keepdims=True), _TINY)
+    wrong = looked.wrong
+    details: dict[str, Any] = {
+        "ids": [looked.ids[d] for d in shown],
+        "truth": None if looked.truth is None else [looked.truth[d] for d in shown],
+        "given": None if looked.given is None else [looked.given[d] for d in shown],
+        "p": None if looked.P is None else rounded(looked.P[shown].max(axis=1), 3),
+        "wrong": [int(wrong[d]) for d in shown],
+        "coefficients": [_largest(row) for row in parts],
+        "why": _why(model, looked, shown, places, tell),
+        **_texts(model, looked, shown, places),
+    }
+    facts = {
+        "total": n_docs,
+        "shown": len(shown),
+        "longest": LONGEST,
+        "labelled": any(true is not None for true in looked.truth or []),
+        "names": looked.names,
+        "typical": _typical(parts, looked.X[shown]),
+        "marked": details["spans"] is not None,
+    }
+    return facts, details
+
+
+def shortened(details: dict[str, Any], longest: int) -> dict[str, Any]:
+    """The same with texts of at most so many characters, and the marks that are left in them."""
+    if details["texts"] is None:
+        return details
+    spans = details["spans"]
+    return details | {
+        "texts": [text[:longest] for text in details["texts"]],
+        "spans": None if spans is None else [_within(marks, longest) for marks in spans],
+    }
+
+
+def _truth(
+    labels: Any, names: list[str], n_docs: int, model: DocumentModel
+) -> list[list[int] | None]:
+    """Labels of documents as places in ``names``, to which unknown ones are added."""
+    if getattr(labels, "ndim", 1) == 2:  # a column for each label of the model
+        bits = labels.toarray() if sparse.issparse(labels) else np.asarray(labels)
+        if bits.shape[1] != len(names):
+            raise ValueError(
+                f"labels have {bits.shape[1]} columns, but the model has {len(names)} labels."
+            )
+        found: list[list[int] | None] = [np.flatnonzero(row).tolist() or None for row in bits]
+    else:
+        place = {name: i for i, name in enumerate(names)}
+        unlabelled = getattr(model.estimator_, "unlabelled", None)
+        found = []
+        for label in labels:
+            values = list(label) if isinstance(label, list | tuple | set | np.ndarray) else [label]
+            if len(values) > 1 and model.has_labels and not model.has_several_labels:
+                raise ValueError(
+                    "documents have several labels each, but the model was fitted to documents of "
+                    "one. Give one label a document, or fit a model to documents with several."
+                )
+            known = [str(v) for v in values if not _is_missing(v, unlabelled)]
+            found.append([place.setdefault(name, len(place)) for name in known] or None)
+        names[:] = list(place)
+    if len(found) != n_docs:
+        raise ValueError(f"there are {n_docs} documents but {len(found)} labels of them.")
+    return found
+
+
+def _is_missing(label: Any, unlabelled: Any) -> bool:
+    """Whether a label is None, not a number, or what the model takes for none."""
+    try:
+        return label is None or bool(label != label) or bool(label == unlabelled)
+    except (TypeError, ValueError):  # the NA of pandas has no truth value
+        return True
+
+
+def _given(model: DocumentModel, P: Array) -> list[list[int]]:
+    order = np.argsort(-P, axis=1, kind="stable")
+    if not model.has_several_labels:
+        return order[:, :1].tolist()
+    enough = model.estimator_.labels_from(P) == 1
+    return [row[chosen[row]].tolist() for row, chosen in zip(order, enough, strict=True)]
+
+
+def _largest(parts: Array) -> list[int]:
+    """Components of a document: [component, per mille, …], the largest first."""
+    best = np.argsort(-parts, kind="stable")[:_COEFFICIENTS]
+    return [n for k in best.tolist() for n in (k, round(1000 * float(parts[k])))]
+
+
+def _typical(parts: Array, X: sparse.csr_array) -> list[list[int]]:
+    """Documents of each component: [document, per mille, …]; short ones count for less."""
+    weight = X @ np.ones(X.shape[1])
+    trust = weight / np.maximum(weight + np.median(weight), _TINY)
+    lists = []
+    for column in parts.T:
+        best = np.argsort(-column * trust, kind="stable")[:_TYPICAL]
+        sure = [d for d in best.tolist() if column[d] >= 0.05 and weight[d] > 0]
+        lists.append([n for d in sure for n in (d, round(1000 * float(column[d])))])
+    return lists
+
+
+def _why(
+    model: DocumentModel, looked: Looked, shown: Array, places: Array, tell: Told
+) -> list[list[list[Any]]] | None:
+    """Evidence for the two most probable labels of documents.
+
+    For each: label, probability, [component, part, …], [term, part, …].
+    """
+    if looked.P is None:
+        return None
+    place = {name: i for i, name in enumerate(looked.names)}
+    numbers = np.arange(looked.X.shape[1])
+    found: list[list[list[Any]]] = []
+    for begin in range(0, len(shown), _AT_ONCE):
+        tell(0.4 + 0.4 * begin / len(shown), f"explaining document {begin:,} of {len(shown):,}")
+        explained = model.estimator_.explain(
+            looked.X[shown[begin : begin + _AT_ONCE]],
+            n_terms=_WHY_TERMS, n_components=_WHY_COMPONENTS, names=numbers,
+        )  # fmt: skip
+        found += [
+            [
+                [
+                    place[str(why.label)],
+                    sig(why.probability, 3),
+                    [n for c in why.components for n in (c.component, sig(c.part, 3))],
+                    [n for t in why.terms for n in (int(places[t.term]), sig(t.part, 3))],
+                ]
+                for why in both
+            ]
+            for both in explained
+        ]
+    tell(0.8, "marking terms in texts")
+    return found
+
+
+def _texts(
+    model: DocumentModel, looked: Looked, shown: Array, places: Array
+) -> dict[str, list[Any] | None]:
+    """Texts with the terms in them, each with the component that it is owed to.
+
+    ``terms``: [term, component, …] of each document; ``spans``: [gap to the one before, length,
+    number of the pair in ``terms``, …] in characters; ``lengths``: of whole texts.
+    """
+    estimator = model.estimator_
+    texts = None if looked.texts is None else [looked.texts[d][:LONGEST] for d in shown]
+    marker = None if texts is None else Marker.of(model.vectorizer_)
+    all_marks = None if marker is None or texts is None else iter(marker.mark(texts))
+    terms, spans = [], []
+    for d in shown.tolist():
+        at = slice(looked.X.indptr[d], looked.X.indptr[d + 1])
+        used, weights = looked.X.indices[at], looked.X.data[at]
+        order = np.argsort(-weights, kind="stable")
+        if all_marks is None:
+            marks: list[tuple[int, int, int]] = []
+            chosen = used[order][:_LOOSE_TERMS]
+        else:
+            has = set(used.tolist())
+            marks = [mark for mark in next(all_marks) if mark[2] in has]
+            chosen = np.array(list(dict.fromkeys(mark[2] for mark in marks)), dtype=int)
+        owed = (estimator.components_[:, chosen].T * looked.V[d]).argmax(axis=1)
+        pairs = zip(places[chosen].tolist(), owed.tolist(), strict=True)
+        terms.append([n for pair in pairs for n in pair])
+        spans.append(_flat(marks, {w: i for i, w in enumerate(chosen.tolist())}))
+    return {
+        "texts": texts,
+        "lengths": None if looked.texts is None else [len(looked.texts[d]) for d in shown],
+        "terms": terms,
+        "spans": None if all_marks is None else spans,
+    }
+
+
+def _flat(marks: list[tuple[int, int, int]], number: dict[int, int]) -> list[int]:
+    flat, at = [], 0
+    for start, end, term in marks:
+        flat += [start - at, end - start, number[term]]
+        at = end
+    return flat
+
+
+def _within(marks: list[int], longest: int) -> list[int]:
+    """The marks that end before a text is cut."""
+    kept: list[int] = []
+    at = 0
+    numbers = iter(marks)
+    while mark := list(islice(numbers, 3)):
+        at += mark[0] + mark[1]
+        if at > longest:
+            break
+        kept += mark
+    return kept

@@ -1,0 +1,265 @@
+"""What the explorer shows of a model, as plain numbers and texts; its documents are elsewhere.
+
+    p(w|k)  part of term w in component k             p(k)  part of the documents' weight
+    p(w)    = Σ_k p(k) p(w|k)                         p(k|w) = p(k) p(w|k) / p(w)
+    p(w|l)  = Σ_k p(k|l) p(w|k), where p(k|l) is the part of component k in label l
+    relevance of w in k = λ ln p(w|k) + (1 − λ) ln (p(w|k) / p(w))        (Sievert and Shirley 2014)
+
+Everything is computed here; the page only sorts, selects and draws. Numbers are rounded to a few
+significant digits, and lists are cut, so that the page stays small: what can be shown is complete.
+"""
+
+from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from vbnmf.core.coherence import topic_diversity
+from vbnmf.core.model import Array
+from vbnmf.core.sparsity import hoyer_sparsity
+from vbnmf.documents import DocumentModel
+from vbnmf.estimators.info import versions
+from vbnmf.estimators.intervals import component_interval
+from vbnmf.report.explorer.ordering import order_components, order_map
+from vbnmf.report.summary import MATTERS
+
+STEPS = np.linspace(0, 1, 11)
+"""Values of λ that the slider can take."""
+TOP = 30
+"""Terms of a component that the page shows at any λ, and of a label."""
+MOST_TERMS = 20_000
+"""Terms that can be looked up, the commonest; more are on the page only where they are listed."""
+LEVEL = 0.9
+"""Probability of the credible intervals."""
+DIVERSE = 25  # strongest terms of a component, as is usual for diversity
+_NAME_TERMS = 3
+_LEAST_SHARE, _MOST_SHARES = 0.03, 6  # of a term over components and labels
+_NEIGHBOURS, _SHARED = 8, 3  # labels that share components, and how many of these are named
+_LEAST_COMMON = 0.05  # part of two labels from which they are said to share components
+_TINY = np.finfo(float).tiny
+
+
+def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
+    """What the page says of the model.
+
+    Returns
+    -------
+    payload : dict
+        Fit for JSON.
+    places : ndarray of shape (n_terms,)
+        Where each term of the model stands in the payload's list of terms; -1: it is left out.
+    """
+    estimator = model.estimator_
+    mass = estimator.component_mass_
+    p_k = mass if mass.sum() > 0 else np.full(len(mass), 1 / len(mass))
+    parts = _row_parts(estimator.components_)
+    p_w = p_k @ parts
+    use = label_use(model)
+    p_wl = use @ parts
+    p_l = _row_parts(estimator.label_frequencies_) if model.has_labels else np.zeros(0)
+    listed = [relevant_terms(row, p_w) for row in parts]
+    telling = [_telling_terms(row, np.maximum(p_l @ p_wl, _TINY)) for row in p_wl]
+    commonest = np.argsort(-p_w, kind="stable")[:MOST_TERMS]
+    kept = np.unique(np.concatenate([commonest, *listed, *telling]))
+    places = np.full(len(p_w), -1)
+    places[kept] = np.arange(len(kept))
+    names = [" ".join(map(str, model.terms_[_strongest(row, _NAME_TERMS)])) for row in parts]
+    payload = {
+        "steps": STEPS.round(2).tolist(),
+        "top": TOP,
+        "level": LEVEL,
+        "matters": MATTERS,
+        "several": model.has_several_labels,
+        "components": [
+            {
+                "name": names[k],
+                "mass": sig(mass[k]),
+                "faded": bool(estimator.faded_[k]),
+                "terms": _terms_of_component(estimator, k, listed[k], places),
+            }
+            for k in range(len(mass))
+        ],
+        "labels": _labels(model, use, p_wl, p_w, telling, places),
+        "use": [rounded(row) for row in use],
+        "activations": _activations(model),
+        "order": dict(zip(("labels", "components"), _orders(use, parts, p_w), strict=True)),
+        "terms": {
+            "names": [str(name) for name in model.terms_[kept]],
+            "p": rounded(p_w[kept], 5),
+            "components": shares(p_k[:, None] * parts[:, kept]),
+            "labels": shares(p_l[:, None] * p_wl[:, kept]),
+            "total": len(p_w),
+        },
+        "fit": _fit(model),
+    }
+    return payload, places
+
+
+def label_use(model: DocumentModel) -> Array:
+    """p(k|l), (n_labels, K): the part of each component in what is expected of a label."""
+    if not model.has_labels:
+        return np.zeros((0, len(model.estimator_.component_sums_)))
+    return _row_parts(model.estimator_.label_activations_ * model.estimator_.component_sums_)
+
+
+def relevant_terms(part: Array, p_w: Array) -> Array:
+    """Terms among the ``TOP`` most relevant of a component at any step of λ, p(w|k) given."""
+    log_part, log_p = np.log(np.maximum(part, _TINY)), np.log(np.maximum(p_w, _TINY))
+    found = [_strongest(log_part - (1 - step) * log_p, TOP) for step in STEPS]
+    chosen = np.unique(np.concatenate(found))
+    return chosen[np.argsort(-part[chosen], kind="stable")]
+
+
+def shares(joint: Array) -> list[list[int]]:
+    """Where each term occurs: [row, per cent, row, per cent, …], the most first.
+
+    Parameters
+    ----------
+    joint : array of shape (n_rows, n_terms)
+        Joint probabilities of components or labels and terms.
+    """
+    if not len(joint):
+        return []
+    of_term = joint / np.maximum(joint.sum(axis=0), _TINY)
+    order = np.argsort(-of_term, axis=0, kind="stable")[:_MOST_SHARES]
+    largest = np.take_along_axis(of_term, order, axis=0)
+    hundredths = np.rint(100 * np.where(largest >= _LEAST_SHARE, largest, 0)).astype(int)
+    return [
+        [n for row, part in zip(rows, parts, strict=True) if part for n in (row, part)]
+        for rows, parts in zip(order.T.tolist(), hundredths.T.tolist(), strict=True)
+    ]
+
+
+def rounded(values: Iterable[float], digits: int = 4) -> list[float | None]:
+    """Significant digits; what is not finite becomes None."""
+    return [sig(value, digits) for value in values]
+
+
+def sig(value: float, digits: int = 4) -> float | None:
+    """A number of so many significant digits; None if it is not finite."""
+    if not np.isfinite(value):
+        return None
+    number = float(f"{value:.{digits}g}")
+    return int(number) if number.is_integer() and abs(number) < 1e15 else number
+
+
+def _terms_of_component(
+    estimator: Any, k: int, chosen: Array, places: Array
+) -> list[list[float | None]]:
+    """For each term: its place, p(w|k), and the credible interval of it."""
+    # quantiles of the chosen terms only: those of all would take seconds
+    of_chosen = SimpleNamespace(
+        component_shapes_=estimator.component_shapes_[k : k + 1, chosen],
+        component_scales_=estimator.component_scales_[k : k + 1],
+    )
+    low, high = component_interval(of_chosen, LEVEL, None)
+    total = max(float(estimator.components_[k].sum(dtype=np.float64)), _TINY)
+    columns = (estimator.components_[k, chosen], low[0], high[0])
+    values = [rounded(column.astype(float) / total, 5) for column in columns]
+    return [list(row) for row in zip(places[chosen].tolist(), *values, strict=True)]
+
+
+def _labels(
+    model: DocumentModel, use: Array, p_wl: Array, p_w: Array, telling: list[Array], places: Array
+) -> list[dict[str, Any]]:
+    if not model.has_labels:
+        return []
+    estimator = model.estimator_
+    return [
+        {
+            "name": str(label),
+            "documents": int(estimator.label_counts_[i]),
+            "terms": [
+                [int(places[w]), sig(p_wl[i, w], 5), sig(p_wl[i, w] / max(p_w[w], _TINY))]
+                for w in telling[i]
+            ],
+            "neighbours": _neighbours(use, i),
+        }
+        for i, label in enumerate(estimator.classes_.tolist())
+    ]
+
+
+def _telling_terms(p_wl: Array, background: Array) -> Array:
+    """Terms that set a label apart: the largest parts of Kullback and Leibler's divergence."""
+    parts = p_wl * np.log(np.maximum(p_wl, _TINY) / background)
+    best = _strongest(parts, TOP)
+    return best[parts[best] > 0]
+
+
+def _neighbours(use: Array, label: int) -> list[list[Any]]:
+    """Labels of the largest common part with this one: label, part, shared components."""
+    common = np.minimum(use, use[label])
+    part = common.sum(axis=1)
+    others = [i for i in _strongest(part, _NEIGHBOURS + 1).tolist() if i != label]
+    return [
+        [i, sig(part[i], 3), _strongest(common[i], _SHARED).tolist()]
+        for i in others[:_NEIGHBOURS]
+        if part[i] >= _LEAST_COMMON
+    ]
+
+
+def _activations(model: DocumentModel) -> list[list[float | None]]:
+    if not model.has_labels:
+        return []
+    return [rounded(row) for row in model.estimator_.label_activations_]
+
+
+def _orders(use: Array, parts: Array, p_w: Array) -> tuple[list[int], list[int]]:
+    if len(use):
+        return order_map(use, MATTERS)
+    return [], order_components(parts[:, _strongest(p_w, 2000)])
+
+
+def _fit(model: DocumentModel) -> dict[str, Any]:
+    """What is known of the fit without any document."""
+    estimator = model.estimator_
+    shown = estimator.components_[~estimator.faded_ if not estimator.faded_.all() else slice(None)]
+    facts = versions()
+    measures = {
+        "diversity": sig(topic_diversity(shown, DIVERSE)),
+        "component_sparsity": sig(float(np.mean([hoyer_sparsity(row) for row in shown]))),
+    }
+    if model.has_labels:
+        summed = estimator.label_activations_ * estimator.label_counts_[:, None]
+        measures["inter_label_sparsity"] = sig(hoyer_sparsity(summed))
+    return {
+        "model": type(estimator).__name__,
+        "classifier": estimator.classifier_ if model.has_labels else None,
+        "bound": [
+            list(point)
+            for point in zip(
+                _bound_iterations(estimator), rounded(estimator.bound_history_, 9), strict=True
+            )
+        ],
+        "final_bound": sig(estimator.bound_, 9),
+        "iterations": int(estimator.n_iter_),
+        "empty": model.n_empty_,
+        "threshold": sig(estimator.threshold_) if model.has_several_labels else None,
+        "hyperparameters": {
+            name: sig(float(value)) for name, value in estimator.hyperparameters_.items()
+        },
+        "measures": measures,
+        "versions": {
+            name: facts[name]
+            for name in ("vbnmf", "kernel", "python", "numpy", "scipy", "scikit-learn")
+        },
+    }
+
+
+def _bound_iterations(estimator: Any) -> list[int]:
+    """Iterations before which the bound was computed; the last is that of the fitted model."""
+    n = len(estimator.bound_history_) - 1
+    regular = [min(i * int(estimator.bound_every), estimator.n_iter_) for i in range(n)]
+    return [*regular, int(estimator.n_iter_)]
+
+
+def _row_parts(rows: Array) -> Array:
+    """Rows (or one vector) divided by their sums, in float64; zeros stay zeros."""
+    rows = np.asarray(rows, dtype=np.float64)
+    return rows / np.maximum(rows.sum(axis=-1, keepdims=True), _TINY)
+
+
+def _strongest(values: Array, n: int) -> Array:
+    """Indices of the n largest values, the largest first; of equal ones the first."""
+    return np.argsort(-values, kind="stable")[:n]

@@ -1,0 +1,134 @@
+"""How well a model does on documents: accuracy, confusions, calibration, coherence, sparsity."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import f1_score, precision_recall_fscore_support
+
+from vbnmf.core.coherence import npmi_coherence
+from vbnmf.core.model import Array
+from vbnmf.core.sparsity import hoyer_sparsity, inter_label_sparsity
+from vbnmf.documents import DocumentModel
+from vbnmf.estimators.validation import is_empty
+from vbnmf.report.explorer.documents import Looked
+from vbnmf.report.explorer.payload import rounded, sig
+
+COHERENT = 10  # strongest terms of a component, as is usual for coherence
+_BINS = 10
+
+
+def quality_payload(model: DocumentModel, looked: Looked) -> dict[str, Any]:
+    """Measures of all documents; those of predictions only where labels are known."""
+    coherence = npmi_coherence(model.estimator_.components_, looked.X, COHERENT)
+    lively = ~model.estimator_.faded_
+    measures = {
+        "coherence": sig(coherence[lively if lively.any() else slice(None)].mean()),
+        "coefficient_sparsity": sig(hoyer_sparsity(looked.V)),
+    }
+    scores: dict[str, Any] = {}
+    labels = looked.truth or []
+    known = [d for d, true in enumerate(labels) if true is not None]
+    if known:
+        truth = [true for true in labels if true is not None]
+        repeated = np.repeat(looked.V[known], [len(true) for true in truth], axis=0)
+        flat = [label for true in truth for label in true]
+        measures["inter_label_sparsity"] = sig(inter_label_sparsity(repeated, flat))
+        if looked.given is not None and looked.P is not None:
+            given = [looked.given[d] for d in known]
+            score = _several if model.has_several_labels else _single
+            scores = score(truth, given, looked.P[known], looked.names)
+    return {
+        "documents": len(looked.ids),
+        "labelled": len(known),
+        "empty": int(is_empty(looked.X).sum()),
+        "coherence": rounded(coherence, 3),
+        "measures": measures,
+        **scores,
+    }
+
+
+def calibration(p: Array, hit: Array) -> list[list[float | None]]:
+    """Probabilities against what came of them, in bins of a tenth that hold any.
+
+    Parameters
+    ----------
+    p : array of shape (n,)
+        Probabilities that were told.
+    hit : array of bool of shape (n,)
+        Whether it was so.
+
+    Returns
+    -------
+    list of [mean probability, part that was so, number]
+    """
+    at = np.minimum((p * _BINS).astype(int), _BINS - 1)
+    return [
+        [sig(p[at == b].mean()), sig(hit[at == b].mean()), int((at == b).sum())]
+        for b in range(_BINS)
+        if (at == b).any()
+    ]
+
+
+def _single(
+    truth: list[list[int]], given: list[list[int]], P: Array, names: list[str]
+) -> dict[str, Any]:
+    y, z = (np.array([labels[0] for labels in lists]) for lists in (truth, given))
+    found, right, _, support = _by_label(y, z, len(names))
+    had = support > 0
+    confusion = np.zeros((len(names), len(names)), dtype=int)
+    np.add.at(confusion, (y, z), 1)
+    bins = calibration(P.max(axis=1), y == z)
+    return {
+        "accuracy": {
+            "accuracy": sig(np.mean(y == z)),
+            "macro accuracy": sig(found[had].mean()),
+            "by always saying the commonest label": sig(support.max() / len(y)),
+        },
+        "by_label": _rows(support, found, right),
+        "confusion": confusion.tolist(),
+        **_calibrated(bins),
+    }
+
+
+def _several(
+    truth: list[list[int]], given: list[list[int]], P: Array, names: list[str]
+) -> dict[str, Any]:
+    Y, Z = (np.zeros((len(truth), len(names)), dtype=int) for _ in range(2))
+    for table, lists in ((Y, truth), (Z, given)):
+        for row, labels in zip(table, lists, strict=True):
+            row[labels] = 1
+    found, right, f1, support = _by_label(Y, Z, None)
+    had = support > 0
+    bins = calibration(P.ravel(), (Y[:, : P.shape[1]] == 1).ravel())
+    return {
+        "accuracy": {
+            "micro F1": sig(f1_score(Y, Z, average="micro", zero_division=0)),
+            "macro F1": sig(f1[had].mean()),
+            "all labels of a document and no other": sig(np.mean((Y == Z).all(axis=1))),
+        },
+        "by_label": _rows(support, found, right),
+        **_calibrated(bins),
+    }
+
+
+def _by_label(y: Array, z: Array, n_labels: int | None) -> tuple[Array, Array, Array, Array]:
+    """Recall, precision, F1 and number of documents of each label."""
+    labels = None if n_labels is None else range(n_labels)
+    precision, recall, f1, support = precision_recall_fscore_support(
+        y, z, labels=labels, zero_division=0.0
+    )
+    return recall, precision, f1, support
+
+
+def _rows(support: Array, found: Array, right: Array) -> list[list[float | None]]:
+    """[documents, part found, part right] of each label."""
+    return [
+        [int(n), sig(r) if n else None, sig(p)]
+        for n, r, p in zip(support, found, right, strict=True)
+    ]
+
+
+def _calibrated(bins: list[list[Any]]) -> dict[str, Any]:
+    total = sum(n for _, _, n in bins)
+    error = sum(n * abs(p - hit) for p, hit, n in bins) / total
+    return {"calibration": bins, "calibration_error": sig(error)}

@@ -1,0 +1,137 @@
+// Pictures as SVG: bars, curves and maps. On the page they take the colours of the theme, in files their own.
+
+const SCREEN = {
+  ink: "var(--ink)",
+  soft: "var(--soft)",
+  line: "var(--line)",
+  accent: "var(--accent)",
+  paper: "var(--paper)",
+};
+const PRINT = { ink: "#1b1f24", soft: "#57606a", line: "#d0d7de", accent: "#2f5fd0", paper: "#ffffff" };
+const FONT = { "font-family": "system-ui, sans-serif", "font-size": 12 };
+
+// A bar inside a row of a table, with an interval where there is one; the row says the same in numbers.
+function bar(value, most, low = null, high = null) {
+  const x = (v) => (100 * clamp(v / (most || 1), 0, 1)).toFixed(2);
+  return svg(
+    "svg",
+    { class: "barcell", viewBox: "0 0 100 12", preserveAspectRatio: "none", "aria-hidden": "true" },
+    svg("rect", { x: 0, y: 2, width: x(value), height: 8, rx: 0.6, class: "fill" }),
+    low !== null && [
+      svg("line", { x1: x(low), x2: x(high), y1: 6, y2: 6, class: "whisker" }),
+      [low, high].map((end) => svg("line", { x1: x(end), x2: x(end), y1: 3.5, y2: 8.5, class: "whisker" })),
+    ],
+  );
+}
+
+function frame(width, height, colours, ...children) {
+  return svg(
+    "svg",
+    { viewBox: `0 0 ${width} ${height}`, width, height, ...FONT },
+    svg("rect", { width, height, fill: colours.paper }),
+    children,
+  );
+}
+
+const text = (x, y, content, properties = {}) => svg("text", { x, y, fill: PRINT.ink, ...properties }, String(content));
+
+// rows: {name, value, text, low, high}
+function barsPicture(title, rows) {
+  const [left, width, step] = [250, 760, 22];
+  const most = largest(rows.map((row) => Math.max(row.value, row.high ?? 0)));
+  const x = (value) => left + ((width - left - 70) * clamp(value, 0, most)) / most;
+  return frame(
+    width,
+    46 + step * rows.length,
+    PRINT,
+    text(12, 24, title, { "font-size": 15, "font-weight": 600 }),
+    rows.map((row, i) => {
+      const y = 42 + step * i;
+      return [
+        text(left - 8, y + 13, row.name, { "text-anchor": "end" }),
+        svg("rect", { x: left, y: y + 2, width: x(row.value) - left, height: 14, fill: PRINT.accent, opacity: 0.75 }),
+        (row.low ?? null) !== null &&
+          svg("path", { d: `M${x(row.low)} ${y + 5}v8m0-4H${x(row.high)}m0-4v8`, stroke: PRINT.ink, fill: "none" }),
+        text(width - 8, y + 13, row.text, { "text-anchor": "end", fill: PRINT.soft }),
+      ];
+    }),
+  );
+}
+
+function ticks(low, high, n = 4) {
+  const raw = (high - low) / n || 1;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = power * ([1, 2, 5, 10].find((m) => m * power >= raw) ?? 10);
+  const first = Math.ceil(low / step - 1e-9);
+  return range(Math.floor(high / step + 1e-9) - first + 1).map((i) => Number(((first + i) * step).toPrecision(12)));
+}
+
+// points: [x, y]; a curve through them, with dots where `dots`, and a diagonal to compare with
+function curvePicture(points, { x: xName, y: yName, label, colours = SCREEN, dots = false, unit = false }) {
+  const [width, height, left, bottom] = [620, 280, 84, 44];
+  const [xs, ys] = [0, 1].map((i) => (unit ? [0, 1] : points.map((point) => point[i])));
+  const [x0, x1, y0, y1] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+  const x = (v) => left + ((width - left - 16) * (v - x0)) / (x1 - x0 || 1);
+  const y = (v) => height - bottom - ((height - bottom - 16) * (v - y0)) / (y1 - y0 || 1);
+  const drawn = frame(
+    width,
+    height,
+    colours,
+    ticks(y0, y1).map((v) => [
+      svg("line", { x1: left, x2: width - 16, y1: y(v), y2: y(v), stroke: colours.line }),
+      text(left - 8, y(v) + 4, count(v), { "text-anchor": "end", fill: colours.soft }),
+    ]),
+    ticks(x0, x1, 6).map((v) =>
+      text(x(v), height - bottom + 18, count(v), { "text-anchor": "middle", fill: colours.soft }),
+    ),
+    text(left + (width - left) / 2, height - 8, xName, { "text-anchor": "middle", fill: colours.soft }),
+    text(16, height / 2, yName, {
+      "text-anchor": "middle",
+      fill: colours.soft,
+      transform: `rotate(-90 16 ${height / 2})`,
+    }),
+    unit && svg("line", { x1: x(0), y1: y(0), x2: x(1), y2: y(1), stroke: colours.soft, "stroke-dasharray": "4 4" }),
+    svg("polyline", {
+      points: points.map(([a, b]) => `${x(a)},${y(b)}`).join(" "),
+      fill: "none",
+      stroke: colours.accent,
+      "stroke-width": 2,
+    }),
+    (dots || points.length === 1) &&
+      points.map(([a, b]) => svg("circle", { cx: x(a), cy: y(b), r: 4, fill: colours.accent })),
+  );
+  return put(drawn, { class: "curve", role: "img", "aria-label": label }, []);
+}
+
+// values[row][column] from 0 to 1 is the shade, texts[row][column] what is written
+function mapPicture(rows, columns, values, texts) {
+  const [left, cell, top] = [200, 30, 190];
+  const shade = (part) => {
+    const mix = (from, to) => Math.round(from + (to - from) * part);
+    return `rgb(${mix(255, 106)} ${mix(255, 165)} ${mix(255, 250)})`;
+  };
+  return frame(
+    left + cell * columns.length + 110,
+    top + 20 * rows.length + 12,
+    PRINT,
+    columns.map((name, j) => {
+      const x = left + cell * (j + 0.6);
+      return text(x, top - 8, name, { transform: `rotate(-55 ${x} ${top - 8})`, "font-size": 11 });
+    }),
+    rows.map((name, i) => [
+      text(left - 8, top + 20 * i + 14, name, { "text-anchor": "end" }),
+      columns.map((_, j) => [
+        svg("rect", {
+          x: left + cell * j,
+          y: top + 20 * i,
+          width: cell,
+          height: 20,
+          fill: shade(values[i][j]),
+          stroke: PRINT.line,
+        }),
+        texts[i][j] &&
+          text(left + cell * (j + 0.5), top + 20 * i + 14, texts[i][j], { "text-anchor": "middle", "font-size": 11 }),
+      ]),
+    ]),
+  );
+}

@@ -1,0 +1,232 @@
+// Component: its terms by relevance, the labels it serves, its most typical documents; one, or two beside each other.
+
+views.component = {
+  title: "Component",
+  draw() {
+    const k = integer("k", data.components.length) ?? heaviest();
+    const other = integer("with", data.components.length);
+    const shown = other === null || other === k ? [k] : [k, other];
+    const places = shown.map(() => el("div", { class: "terms" }));
+    const fill = () =>
+      shown.forEach((one, i) => places[i].replaceChildren(termTable(one, shown.length > 1 ? shown[1 - i] : null)));
+    fill();
+    return [
+      heading("Component ", el("span", { class: "tag" }, `#${k}`), " ", bdi(data.components[k].name)),
+      controls(
+        steps(
+          "component",
+          "k",
+          k,
+          data.components.map((_, i) => componentName(i)),
+          "component",
+        ),
+        pinButton(k),
+        choice("with", "Compare with", [["", "nothing"], ...pinsFirst(k).map((i) => [i, componentName(i)])]),
+        slider(fill),
+      ),
+      el(
+        "div",
+        { class: shown.length > 1 ? "two" : "one" },
+        shown.map((one, i) => panel(one, places[i], shown.length > 1)),
+      ),
+    ];
+  },
+};
+
+const heaviest = () =>
+  data.components.reduce((best, component, k) => (component.mass > data.components[best].mass ? k : best), 0);
+const relevance = () => {
+  const step = integer("relevance", data.steps.length);
+  return step ?? data.steps.length - 1;
+};
+
+// The terms of a component by relevance at a step of λ: λ ln p(w|k) + (1 − λ) ln (p(w|k) / p(w)), the first if equal.
+function ranked(k, step = relevance()) {
+  const lambda = data.steps[step];
+  const score = ([w, p]) => Math.log(Math.max(p, 1e-300)) - (1 - lambda) * Math.log(Math.max(data.terms.p[w], 1e-300));
+  return data.components[k].terms
+    .map((term) => [score(term), term])
+    .sort(([a, s], [b, t]) => b - a || s[0] - t[0])
+    .slice(0, data.top)
+    .map(([, [w, p, low, high]]) => ({ w, p, low, high, lift: p / (data.terms.p[w] || 1e-300) }));
+}
+
+function slider(fill) {
+  const last = data.steps.length - 1;
+  const shown = (step) => `λ = ${data.steps[step]}`;
+  const output = el("output", { for: "relevance" }, shown(relevance()));
+  const input = el("input", {
+    type: "range",
+    id: "relevance",
+    min: 0,
+    max: last,
+    step: 1,
+    value: relevance(),
+    "aria-describedby": "relevance-ends",
+    "aria-valuetext": shown(relevance()),
+    oninput: () => {
+      const step = Number(input.value);
+      adjust({ relevance: step === last ? null : step });
+      output.textContent = shown(step);
+      input.setAttribute("aria-valuetext", shown(step));
+      fill();
+    },
+  });
+  return el(
+    "div",
+    { class: "slider" },
+    el("label", { for: "relevance" }, "Rank terms"),
+    output,
+    input,
+    el(
+      "span",
+      { id: "relevance-ends", class: "ends" },
+      el("span", null, "0: most its own"),
+      " ",
+      el("span", null, "1: most frequent"),
+    ),
+  );
+}
+
+function termTable(k, other) {
+  const terms = ranked(k);
+  const shared = new Set(other === null ? [] : ranked(other).map((term) => term.w));
+  const most = largest(terms.map((term) => term.high ?? term.p));
+  return table({
+    caption: `Terms of component ${componentName(k)}`,
+    rows: terms,
+    className: "bars",
+    columns: [
+      {
+        name: "Term",
+        heading: true,
+        cell: ({ w }) => [termLink(w), shared.has(w) && el("span", { class: "tag" }, " in both")],
+      },
+      { name: "Part", right: true, cell: ({ p }) => percent(p) },
+      {
+        name: `${100 * data.level} % interval`,
+        wide: true,
+        cell: ({ p, low, high }) =>
+          el(
+            "span",
+            { class: "withbar", title: `${percent(low)} to ${percent(high)}` },
+            bar(p, most, low, high),
+            el("span", { class: "hidden" }, `${percent(low)} to ${percent(high)}`),
+          ),
+      },
+      { name: "Lift", right: true, cell: ({ lift }) => `${number(lift, 2)} ×` },
+    ],
+  });
+}
+
+function panel(k, place, several) {
+  const component = data.components[k];
+  const coherence = data.quality?.coherence[k];
+  return el(
+    "div",
+    { class: "panel" },
+    el(
+      "div",
+      { class: "about" },
+      several && el("h3", null, componentLink(k)),
+      facts(
+        `${percent(component.mass)} of all weight`,
+        coherence !== undefined && `coherence ${number(coherence, 2)}`,
+        component.faded && "faded: it owes more to the prior than to documents",
+      ),
+    ),
+    section(
+      "Terms",
+      "Part: how much of the component the term makes up, with what the model is unsure of. Lift: how many times more than in all documents.",
+      downloads(
+        `component-${k}-terms`,
+        () => [
+          ["term", "part", "low", "high", "lift"],
+          ...ranked(k).map(({ w, p, low, high, lift }) => [termName(w), p, low, high, Number(lift.toPrecision(5))]),
+        ],
+        () =>
+          barsPicture(
+            componentName(k),
+            ranked(k).map(({ w, p, low, high }) => ({ name: termName(w), value: p, low, high, text: percent(p) })),
+          ),
+      ),
+      place,
+    ),
+    el("div", null, data.labels.length > 0 && servedLabels(k), data.documents && typicalDocuments(k)),
+  );
+}
+
+function servedLabels(k) {
+  const served = range(data.labels.length)
+    .map((l) => ({ l, part: data.use[l][k] }))
+    .filter(({ part }) => part >= 0.005)
+    .sort((a, b) => b.part - a.part);
+  const most = largest(served.map(({ part }) => part));
+  return section(
+    "Labels it serves",
+    served.length ? "How much of the label it makes up." : "It makes up half a per cent or more of no label.",
+    downloads(
+      `component-${k}-labels`,
+      () => [["label", "part"], ...range(data.labels.length).map((l) => [labelName(l), data.use[l][k]])],
+      () =>
+        barsPicture(
+          `${componentName(k)}: labels`,
+          served.map(({ l, part }) => ({ name: labelName(l), value: part, text: percent(part) })),
+        ),
+    ),
+    served.length > 0 &&
+      table({
+        caption: `Labels that component ${componentName(k)} serves`,
+        rows: served.slice(0, 12),
+        className: "bars",
+        columns: [
+          { name: "Label", heading: true, cell: ({ l }) => labelLink(l) },
+          { name: "Part", right: true, cell: ({ part }) => percent(part) },
+          { name: "", wide: true, cell: ({ part }) => bar(part, most) },
+        ],
+      }),
+    served.length > 12 && el("p", { class: "quiet" }, `and ${count(served.length - 12)} more, which the CSV has.`),
+  );
+}
+
+function typicalDocuments(k) {
+  const typical = pairs(data.documents.typical[k]);
+  return section(
+    "Most typical documents",
+    typical.length ? "How much of the document it makes up." : "No document that is shown is of it.",
+    null,
+    typical.length > 0 &&
+      withDocuments((docs) =>
+        el(
+          "ul",
+          { class: "cards" },
+          typical.map(([d, part]) => documentCard(docs, d, percent(part / 1000))),
+        ),
+      ),
+  );
+}
+
+// ---- pins: components kept at hand
+
+const pins = () =>
+  param("pins")
+    .split(",")
+    .filter(Boolean)
+    .map(Number)
+    .filter((k) => data.components[k]);
+const pinsFirst = (k) => [...new Set([...pins(), ...data.order.components])].filter((i) => i !== k);
+
+function pinButton(k) {
+  const pinned = pins().includes(k);
+  return el(
+    "button",
+    {
+      type: "button",
+      id: "pin",
+      "aria-pressed": String(pinned),
+      onclick: () =>
+        adjust({ pins: (pinned ? pins().filter((i) => i !== k) : [...pins(), k]).join(",") }, { draw: true }),
+    },
+    pinned ? "Unpin" : "Pin",
+  );
+}

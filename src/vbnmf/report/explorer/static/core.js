@@ -1,0 +1,135 @@
+// The data of the page, elements, numbers as text, and the state, which is the part of the address after #.
+
+const data = JSON.parse(document.getElementById("payload").textContent);
+const views = {}; // by name: {title, draw(main)}; each file of a view adds its own
+
+// ---- elements: text is only ever set as text, so that nothing in the data can become markup
+
+function put(element, properties, children) {
+  for (const [name, value] of Object.entries(properties || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name.startsWith("--")) element.style.setProperty(name, value);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(
+    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
+  );
+  return element;
+}
+
+const el = (tag, properties, ...children) => put(document.createElement(tag), properties, children);
+const svg = (tag, properties, ...children) =>
+  put(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
+// what comes from data keeps its direction to itself
+const bdi = (text) => el("bdi", null, String(text));
+const say = (text) => {
+  document.getElementById("said").textContent = text;
+};
+
+// ---- numbers as text
+
+const percent = (part) => {
+  if (part === null || part === undefined) return "–";
+  const value = 100 * part;
+  return `${value >= 9.95 || value === 0 ? value.toFixed(0) : value >= 0.1 ? value.toFixed(1) : "<0.1"} %`;
+};
+const number = (value, digits = 3) =>
+  value === null || value === undefined
+    ? "–"
+    : Number(value.toPrecision(digits)).toLocaleString("en", { maximumSignificantDigits: digits });
+const count = (value) => value.toLocaleString("en");
+const plural = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
+const pairs = (flat) => Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i], flat[2 * i + 1]]);
+const range = (n) => Array.from({ length: n }, (_, i) => i);
+const largest = (values, least = 1e-12) => values.reduce((most, value) => Math.max(most, value), least);
+const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
+
+// ---- state
+
+const KEPT = ["pins"]; // what stays from view to view
+const read = () => new URLSearchParams(location.hash.slice(1));
+let state = read();
+
+const param = (name, fallback = "") => state.get(name) ?? fallback;
+const integer = (name, limit) => {
+  const value = Number.parseInt(param(name), 10);
+  return Number.isInteger(value) && value >= 0 && value < limit ? value : null;
+};
+
+function address(view, parameters = {}) {
+  const next = new URLSearchParams({ view });
+  for (const name of KEPT) if (state.get(name)) next.set(name, state.get(name));
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value === null || value === "") next.delete(name);
+    else next.set(name, value);
+  }
+  return `#${next}`;
+}
+
+// Change parameters of this view. Not a step in the history, and drawn again only if asked for.
+function adjust(parameters, { draw = false } = {}) {
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value === null || value === "" || value === false) state.delete(name);
+    else state.set(name, value);
+  }
+  try {
+    history.replaceState(null, "", `#${state}`);
+  } catch {
+    /* not allowed in some frames: the state is kept here */
+  }
+  if (draw) redraw();
+}
+
+function visit(target) {
+  state = new URLSearchParams(target.slice(1));
+  try {
+    history.pushState(null, "", target);
+  } catch {
+    /* as above */
+  }
+  redraw({ arrived: true });
+}
+
+// ---- links between views
+
+const link = (view, parameters, ...children) => el("a", { href: address(view, parameters) }, children);
+const componentName = (k) => `#${k} ${data.components[k].name}`;
+const componentLink = (k, name) =>
+  link("component", { k }, name ?? [el("span", { class: "tag" }, `#${k}`), " ", bdi(data.components[k].name)]);
+const labelName = (l) => (data.documents && l >= data.labels.length ? data.documents.names[l] : data.labels[l].name);
+const labelLink = (l) =>
+  l < data.labels.length
+    ? link("label", { l }, bdi(labelName(l)))
+    : el("span", null, bdi(labelName(l)), " (not in the model)");
+const termName = (w) => (w < 0 ? "a term that is not listed" : data.terms.names[w]);
+const termLink = (w) => (w < 0 ? el("span", null, termName(w)) : link("term", { w }, bdi(termName(w))));
+
+// ---- documents, which are compressed
+
+let unpacked = null;
+
+function documents() {
+  unpacked ??= (async () => {
+    if (typeof DecompressionStream === "undefined")
+      throw new Error("this browser is too old to unpack them; any of 2023 or later can");
+    const text = atob(document.getElementById("packed").textContent);
+    const bytes = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return JSON.parse(await new Response(stream).text());
+  })();
+  return unpacked;
+}
+
+// A place that is filled when documents are there; done: called after that.
+function withDocuments(fill, done = () => {}) {
+  const place = el("div", { "aria-busy": "true" }, el("p", { class: "quiet" }, "Unpacking documents …"));
+  documents()
+    .then(fill, (error) => el("p", { class: "notice" }, `The documents cannot be shown: ${error.message}.`))
+    .then((filled) => {
+      place.replaceChildren(...[filled].flat(Infinity).filter(Boolean));
+      place.removeAttribute("aria-busy");
+      done();
+    });
+  return place;
+}

@@ -1,0 +1,348 @@
+// Document: a list to search and filter, and one document with its terms tinted, its coefficients and the evidence.
+
+const LISTED = 40; // documents on a page of the list
+const TINTS = 6; // components with a colour of their own in a text
+
+if (data.documents) {
+  views.document = {
+    title: "Documents",
+    draw: () => {
+      const d = integer("d", data.documents.shown);
+      return d === null ? drawList() : withDocuments((docs) => drawDocument(docs, d), entitle);
+    },
+  };
+}
+
+// ---- the list
+
+function drawList() {
+  const { total, shown, labelled, longest } = data.documents;
+  const place = el("div");
+  const fill = (docs) => place.replaceChildren(...documentList(docs).filter(Boolean));
+  const names = data.documents.names.map((name, i) => [i, name]);
+  const search = el("input", {
+    type: "search",
+    id: "query",
+    value: param("query"),
+    placeholder: "words in the text or id",
+    oninput: () => {
+      adjust({ query: search.value, page: null });
+      documents().then(fill, () => {});
+    },
+  });
+  documents().then(fill, () => {});
+  return [
+    heading("Documents"),
+    el(
+      "p",
+      { class: "lead" },
+      shown < total
+        ? `${count(shown)} of ${plural(total, "document")} are on this page, evenly spread; scores are of all.`
+        : `${plural(total, "document")}.`,
+      ` Texts are cut after ${count(longest)} characters.`,
+      labelled && views.label ? " Wrongly predicted ones come first, those the model was surest of at the top." : "",
+    ),
+    controls(
+      el("label", { class: "choice", for: "query" }, el("span", null, "Search"), search),
+      labelled &&
+        data.labels.length > 0 &&
+        choice("only", "Show", [
+          ["", "all"],
+          ["wrong", "wrongly predicted"],
+          ["right", "rightly predicted"],
+        ]),
+      labelled && choice("truth", "Label", [["", "any"], ...names]),
+      data.labels.length > 0 && choice("given", "Given", [["", "any"], ...names.slice(0, data.labels.length)]),
+      data.labels.length > 0 &&
+        choice("order", "Order", [
+          ["", labelled ? "wrong first" : "surest first"],
+          ["unsure", "least sure first"],
+          ["file", "as in the file"],
+        ]),
+    ),
+    withDocuments(() => place),
+  ];
+}
+
+function chosenDocuments(docs) {
+  const words = param("query").toLowerCase().split(/\s+/).filter(Boolean);
+  const [truth, given] = [integer("truth", data.documents.names.length), integer("given", data.labels.length)];
+  const only = param("only");
+  const found = range(docs.ids.length).filter((d) => {
+    if (only === "wrong" && !docs.wrong[d]) return false;
+    if (only === "right" && (docs.wrong[d] || !docs.truth?.[d])) return false;
+    if (truth !== null && !docs.truth?.[d]?.includes(truth)) return false;
+    if (given !== null && !docs.given?.[d]?.includes(given)) return false;
+    if (!words.length) return true;
+    const content = `${docs.ids[d]} ${documentText(docs, d)}`.toLowerCase();
+    return words.every((word) => content.includes(word));
+  });
+  const order = param("order");
+  if (!docs.p || order === "file") return found;
+  if (order === "unsure") return found.sort((a, b) => docs.p[a] - docs.p[b]);
+  return found.sort((a, b) => docs.wrong[b] - docs.wrong[a] || docs.p[b] - docs.p[a]);
+}
+
+function documentList(docs) {
+  const found = chosenDocuments(docs);
+  const shown = pages("page", found.length, LISTED, "documents");
+  say(`${plural(found.length, "document")} found.`);
+  return [
+    el(
+      "div",
+      { class: "bar" },
+      el("p", { class: "quiet" }, `${plural(found.length, "document")} found`),
+      shown.control,
+      downloads(
+        "documents",
+        () => [
+          ["id", "label", "given", "probability", "wrong", "components", "text"],
+          ...found.map((d) => [
+            docs.ids[d],
+            labelTexts(docs.truth?.[d]),
+            labelTexts(docs.given?.[d]),
+            docs.p?.[d],
+            docs.wrong[d],
+            pairs(docs.coefficients[d])
+              .map(([k, part]) => `${k}:${part / 1000}`)
+              .join(" "),
+            docs.texts?.[d],
+          ]),
+        ],
+        () => barsPicture("Documents found, by their strongest component", strongestComponents(docs, found)),
+      ),
+    ),
+    found.length > 0 &&
+      el(
+        "ul",
+        { class: "cards" },
+        found.slice(shown.begin, shown.end).map((d) => documentCard(docs, d)),
+      ),
+  ];
+}
+
+function strongestComponents(docs, found) {
+  const counts = new Map();
+  for (const d of found) counts.set(docs.coefficients[d][0], (counts.get(docs.coefficients[d][0]) ?? 0) + 1);
+  return [...counts]
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, 30)
+    .map(([k, n]) => ({ name: componentName(k), value: n, text: count(n) }));
+}
+
+const labelTexts = (labels) => (labels ?? []).map(labelName).join("; ");
+const documentText = (docs, d) =>
+  docs.texts?.[d] ??
+  pairs(docs.terms[d])
+    .map(([w]) => termName(w))
+    .join(" ");
+
+function documentCard(docs, d, extra = null) {
+  const whole = documentText(docs, d).replace(/\s+/g, " ").trim();
+  const snippet = whole.length > 180 ? `${whole.slice(0, 180)} …` : whole;
+  return el(
+    "li",
+    { class: docs.wrong[d] ? "card wrong" : "card" },
+    el(
+      "div",
+      { class: "cardhead" },
+      link("document", { d }, bdi(docs.ids[d])),
+      extra && el("span", { class: "quiet" }, extra),
+      verdict(docs, d),
+    ),
+    el("p", { class: "snippet", dir: "auto" }, snippet || "(no text)"),
+  );
+}
+
+function verdict(docs, d) {
+  if (!docs.given) return docs.truth?.[d] && el("span", { class: "verdict" }, bdi(labelTexts(docs.truth[d])));
+  const given = docs.given[d].length ? labelTexts(docs.given[d]) : "no label";
+  return el(
+    "span",
+    { class: "verdict" },
+    docs.wrong[d] ? [el("span", { class: "badge" }, "wrong"), " ", bdi(labelTexts(docs.truth[d])), " was given "] : "",
+    bdi(given),
+    ` ${percent(docs.p[d])}`,
+  );
+}
+
+// ---- one document
+
+function drawDocument(docs, d) {
+  const found = chosenDocuments(docs);
+  const at = found.indexOf(d);
+  const filters = Object.fromEntries(["query", "only", "truth", "given", "order"].map((name) => [name, param(name)]));
+  const to = (i, title, arrow) =>
+    at < 0 || i < 0 || i >= found.length
+      ? el("span", { class: "button off", "aria-hidden": "true" }, arrow)
+      : el(
+          "a",
+          {
+            class: "button",
+            href: address("document", { ...filters, d: found[i] }),
+            "aria-label": `${title} document`,
+          },
+          arrow,
+        );
+  const parts = pairs(docs.coefficients[d]);
+  const tints = new Map(parts.slice(0, TINTS).map(([k], i) => [k, i]));
+  return [
+    heading("Document ", bdi(docs.ids[d])),
+    controls(
+      el(
+        "div",
+        { class: "steps" },
+        to(at - 1, "Previous", "←"),
+        el("a", { class: "button", href: address("document", filters) }, "All documents"),
+        to(at + 1, "Next", "→"),
+      ),
+    ),
+    facts(
+      docs.truth?.[d] && ["label ", docs.truth[d].map((l, i) => [i > 0 && ", ", labelLink(l)])],
+      docs.given && [
+        "given ",
+        docs.given[d].length ? docs.given[d].map((l, i) => [i > 0 && ", ", labelLink(l)]) : "no label",
+        ` with ${percent(docs.p[d])}`,
+      ],
+      docs.wrong[d] === 1 && el("span", { class: "badge" }, "wrong"),
+    ),
+    el(
+      "div",
+      { class: "two wider" },
+      section(
+        "Text",
+        docs.spans
+          ? "Terms are tinted by the component that they are owed to."
+          : "Its terms, the heaviest first, tinted by the component that they are owed to.",
+        null,
+        tinted(docs, d, tints),
+      ),
+      el("div", null, coefficients(docs, d, parts, tints), docs.why && evidence(docs, d)),
+    ),
+  ];
+}
+
+function tinted(docs, d, tints) {
+  const terms = pairs(docs.terms[d]);
+  const mark = (content, [w, k]) => {
+    const tint = tints.get(k);
+    return el(
+      "a",
+      {
+        class: `term tint${tint ?? "x"}`,
+        href: address(w < 0 ? "component" : "term", w < 0 ? { k } : { w }),
+        title: `${termName(w)}: ${componentName(k)}`,
+      },
+      content,
+    );
+  };
+  if (!docs.texts)
+    return el(
+      "p",
+      { class: "text", dir: "auto" },
+      terms.map((term) => [mark(termName(term[0]), term), " "]),
+    );
+  const letters = Array.from(docs.texts[d]); // marks count characters, not UTF-16 units
+  const pieces = [];
+  let from = 0;
+  const spans = docs.spans?.[d] ?? [];
+  for (let i = 0; i < spans.length; i += 3) {
+    const begin = from + spans[i];
+    pieces.push(
+      letters.slice(from, begin).join(""),
+      mark(letters.slice(begin, begin + spans[i + 1]).join(""), terms[spans[i + 2]]),
+    );
+    from = begin + spans[i + 1];
+  }
+  pieces.push(letters.slice(from).join(""));
+  return [
+    el("p", { class: "text", dir: "auto" }, pieces),
+    docs.lengths[d] > letters.length &&
+      el("p", { class: "quiet" }, `Cut after ${count(letters.length)} of ${count(docs.lengths[d])} characters.`),
+    !docs.spans && el("p", { class: "quiet" }, "The model's terms are no words, and cannot be marked."),
+  ];
+}
+
+function coefficients(docs, d, parts, tints) {
+  const rest = 1000 - parts.reduce((sum, [, part]) => sum + part, 0);
+  return section(
+    "What it is made of",
+    "How much of the document each component makes up.",
+    downloads(
+      `document-${d}-components`,
+      () => [["component", "name", "part"], ...parts.map(([k, part]) => [k, data.components[k].name, part / 1000])],
+      () =>
+        barsPicture(
+          `${docs.ids[d]}: components`,
+          parts.map(([k, part]) => ({ name: componentName(k), value: part, text: percent(part / 1000) })),
+        ),
+    ),
+    table({
+      caption: "Components of the document",
+      rows: parts,
+      className: "bars",
+      columns: [
+        {
+          name: "Component",
+          heading: true,
+          cell: ([k]) => [
+            el("span", { class: `swatch tint${tints.get(k) ?? "x"}`, "aria-hidden": "true" }),
+            componentLink(k),
+          ],
+        },
+        { name: "Part", right: true, cell: ([, part]) => percent(part / 1000) },
+        { name: "", wide: true, cell: ([, part]) => bar(part, parts[0][1]) },
+      ],
+    }),
+    rest >= 5 && el("p", { class: "quiet" }, `${percent(rest / 1000)} in others.`),
+  );
+}
+
+function evidence(docs, d) {
+  const whys = docs.why[d];
+  const rows = whys.flatMap(([l, , components, terms]) => [
+    ...pairs(components).map(([k, part]) => [labelName(l), "component", componentName(k), part]),
+    ...pairs(terms).map(([w, part]) => [labelName(l), "term", termName(w), part]),
+  ]);
+  const most = largest(rows.map((row) => row[3]));
+  return section(
+    "The evidence",
+    whys.length
+      ? "What spoke for the most probable label, and for the next. Numbers are exact parts of the label's score; what speaks against it, or hardly for it, is not listed."
+      : "It has no term that the model knows: nothing speaks for a label but how common it is.",
+    whys.length > 0 &&
+      downloads(
+        `document-${d}-evidence`,
+        () => [["label", "by", "name", "part"], ...rows],
+        () =>
+          barsPicture(
+            `${docs.ids[d]}: evidence`,
+            rows.map(([label, , name, part]) => ({
+              name: `${label}: ${name}`,
+              value: part,
+              text: `+${part.toFixed(2)}`,
+            })),
+          ),
+      ),
+    whys.map(([l, p, components, terms]) => [
+      el("h4", null, labelLink(l), ` ${percent(p)}`),
+      [
+        ["Component", components, componentLink],
+        ["Term", terms, termLink],
+      ].map(
+        ([name, parts, linked]) =>
+          parts.length > 0 &&
+          table({
+            caption: `${name}s that spoke for ${labelName(l)}`,
+            className: "bars",
+            rows: pairs(parts),
+            columns: [
+              { name, heading: true, cell: ([i]) => linked(i) },
+              { name: "Part", right: true, cell: ([, part]) => `+${part.toFixed(2)}` },
+              { name: "", wide: true, cell: ([, part]) => bar(part, most) },
+            ],
+          }),
+      ),
+    ]),
+  );
+}

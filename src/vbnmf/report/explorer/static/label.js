@@ -1,0 +1,171 @@
+// Label: the components and terms that make it, the labels it shares components with, what it is confused with.
+
+views.label = {
+  title: "Label",
+  draw() {
+    const l = integer("l", data.labels.length) ?? data.order.labels[0];
+    const label = data.labels[l];
+    const score = data.quality?.by_label?.[l];
+    return [
+      heading("Label ", bdi(label.name)),
+      controls(
+        steps(
+          "label",
+          "l",
+          l,
+          data.labels.map((one) => one.name),
+          "label",
+        ),
+      ),
+      facts(
+        `${plural(label.documents, "training document")}`,
+        score && score[0] > 0 && `${percent(score[1])} of its ${plural(score[0], "document")} here found`,
+        score && score[2] !== null && `${percent(score[2])} of the documents given it are right`,
+      ),
+      el(
+        "div",
+        { class: "two" },
+        el(
+          "div",
+          null,
+          labelComponents(l),
+          neighbours(l),
+          data.documents?.labelled && data.quality?.by_label && confusedDocuments(l),
+        ),
+        tellingTerms(l),
+      ),
+    ];
+  },
+};
+
+function labelComponents(l) {
+  const used = range(data.components.length)
+    .map((k) => ({ k, part: data.use[l][k], activation: data.activations[l][k] }))
+    .sort((a, b) => b.part - a.part);
+  const shown = used.filter(({ part }) => part >= 0.01).slice(0, 15);
+  const most = shown[0]?.part;
+  return section(
+    "Its components",
+    "How much of the label each makes up.",
+    downloads(
+      `label-${l}-components`,
+      () => [
+        ["component", "name", "part", "mean coefficient"],
+        ...used.map(({ k, part, activation }) => [k, data.components[k].name, part, activation]),
+      ],
+      () =>
+        barsPicture(
+          `${labelName(l)}: components`,
+          shown.map(({ k, part }) => ({ name: componentName(k), value: part, text: percent(part) })),
+        ),
+    ),
+    table({
+      caption: `Components of label ${labelName(l)}`,
+      rows: shown,
+      className: "bars",
+      columns: [
+        { name: "Component", heading: true, cell: ({ k }) => componentLink(k) },
+        { name: "Part", right: true, cell: ({ part }) => percent(part) },
+        { name: "", wide: true, cell: ({ part }) => bar(part, most) },
+      ],
+    }),
+  );
+}
+
+function tellingTerms(l) {
+  const terms = data.labels[l].terms.map(([w, p, lift]) => ({ w, p, lift }));
+  const most = largest(terms.map(({ p }) => p));
+  return section(
+    "Its most telling terms",
+    terms.length
+      ? "Terms that set it apart from all documents taken together. Part: how much of the label the term makes up."
+      : "No term sets it apart.",
+    downloads(
+      `label-${l}-terms`,
+      () => [["term", "part", "lift"], ...terms.map(({ w, p, lift }) => [termName(w), p, lift])],
+      () =>
+        barsPicture(
+          `${labelName(l)}: terms`,
+          terms.map(({ w, p }) => ({ name: termName(w), value: p, text: percent(p) })),
+        ),
+    ),
+    terms.length > 0 &&
+      table({
+        caption: `Telling terms of label ${labelName(l)}`,
+        rows: terms,
+        className: "bars",
+        columns: [
+          { name: "Term", heading: true, cell: ({ w }) => termLink(w) },
+          { name: "Part", right: true, cell: ({ p }) => percent(p) },
+          { name: "", wide: true, cell: ({ p }) => bar(p, most) },
+          { name: "Lift", right: true, cell: ({ lift }) => `${number(lift, 2)} ×` },
+        ],
+      }),
+  );
+}
+
+function neighbours(l) {
+  const near = data.labels[l].neighbours;
+  return section(
+    "Labels it shares components with",
+    near.length
+      ? "In common: the part of both labels that is made of the same components."
+      : "With no other label it has as much as 5 % in common.",
+    near.length > 0 &&
+      downloads(
+        `label-${l}-neighbours`,
+        () => [
+          ["label", "in common", "by components"],
+          ...near.map(([m, part, by]) => [labelName(m), part, by.join(" ")]),
+        ],
+        () =>
+          barsPicture(
+            `${labelName(l)}: labels in common`,
+            near.map(([m, part]) => ({ name: labelName(m), value: part, text: percent(part) })),
+          ),
+      ),
+    near.length > 0 &&
+      table({
+        caption: `Labels that share components with ${labelName(l)}`,
+        rows: near,
+        columns: [
+          { name: "Label", heading: true, cell: ([m]) => labelLink(m) },
+          { name: "In common", right: true, cell: ([, part]) => percent(part) },
+          {
+            name: "By",
+            cell: ([, , by]) => by.map((k, i) => [i > 0 && " ", el("span", { class: "nowrap" }, componentLink(k))]),
+          },
+        ],
+      }),
+  );
+}
+
+function confusedDocuments(l) {
+  const list = (title, docs, found, query) =>
+    section(
+      `${title} (${count(found.length)})`,
+      null,
+      null,
+      found.length
+        ? el(
+            "ul",
+            { class: "cards" },
+            found.slice(0, 4).map((d) => documentCard(docs, d)),
+          )
+        : el("p", { class: "quiet" }, "None of those shown."),
+      found.length > 4 && el("p", null, link("document", query, "All of them")),
+    );
+  return withDocuments((docs) => {
+    const sure = (a, b) => docs.p[b] - docs.p[a];
+    const missed = range(docs.ids.length)
+      .filter((d) => docs.truth?.[d]?.includes(l) && !docs.given[d].includes(l))
+      .sort(sure);
+    const wrongly = range(docs.ids.length)
+      .filter((d) => docs.given[d].includes(l) && docs.truth?.[d] && !docs.truth[d].includes(l))
+      .sort(sure);
+    return [
+      list("Its documents that were given another label", docs, missed, { truth: l, only: "wrong" }),
+      list("Documents of others that were given it", docs, wrongly, { given: l, only: "wrong" }),
+    ];
+  });
+}

@@ -1,0 +1,251 @@
+// Map: labels × components, as a table that can be sorted; components alone where there are no labels.
+
+const MATTERS = data.matters; // a component of less than this part of every label is left out at first
+const [ROWS, COLUMNS] = [60, 60]; // most labels and components on the map at once
+
+views.map = {
+  title: data.labels.length ? "Map" : "Overview",
+  draw: () => (data.labels.length ? drawMap() : drawComponents()),
+};
+
+function drawMap() {
+  const measures = {
+    part: {
+      name: "part of the label",
+      values: data.use,
+      least: 0.2,
+      text: (v) => (v >= 0.005 ? (100 * v).toFixed(0) : ""),
+    },
+    activation: {
+      name: "mean coefficient",
+      values: data.activations,
+      least: 1e-12,
+      text: (v) => (v > 0 ? number(v, 2) : ""),
+    },
+  };
+  const measure = measures[param("measure", "part")] ?? measures.part;
+  const values = measure.values;
+  const most = largest(values.flat(), measure.least); // the full colour
+  const matters = range(data.components.length).filter((k) => data.use.some((row) => row[k] >= MATTERS));
+  const all = param("all") === "1" || !matters.length;
+  const labels = orderedLabels(values);
+  const components = orderedComponents(values, new Set(all ? range(data.components.length) : matters));
+  const rows = pages("row", labels.length, ROWS, "labels");
+  const columns = pages("column", components.length, COLUMNS, "components");
+  const [l, k] = [labels.slice(rows.begin, rows.end), components.slice(columns.begin, columns.end)];
+  const left = data.components.length - matters.length;
+  return [
+    heading("What makes each label"),
+    el(
+      "p",
+      { class: "lead" },
+      `${plural(data.labels.length, "label")}${data.several ? ", of which a document may have several," : ""} by ${plural(data.components.length, "component")}. A component is a pattern of terms that occur together, named by its strongest; `,
+      measure === measures.part
+        ? "numbers are its part in the label, in per cent; below half a per cent the cell is empty."
+        : "numbers are its mean coefficient over the documents of the label.",
+    ),
+    controls(
+      choice(
+        "measure",
+        "Show",
+        [
+          ["part", "part of the label, %"],
+          ["activation", "mean coefficient"],
+        ],
+        "part",
+      ),
+      choice("rows", "Labels", labelOrders(), "alike"),
+      choice("columns", "Components", componentOrders(), "alike"),
+      left > 0 &&
+        matters.length > 0 &&
+        el(
+          "label",
+          { class: "check" },
+          el("input", {
+            type: "checkbox",
+            id: "all",
+            checked: all,
+            onchange: () => adjust({ all: all ? null : "1", column: null }, { draw: true }),
+          }),
+          ` also the ${count(left)} of less than ${100 * MATTERS} % in any label`,
+        ),
+      rows.control,
+      columns.control,
+      downloads(
+        "map",
+        () => [
+          ["label", ...components.map((c) => componentName(c))],
+          ...labels.map((i) => [labelName(i), ...components.map((c) => values[i][c])]),
+        ],
+        () =>
+          mapPicture(
+            l.map(labelName),
+            k.map(componentName),
+            l.map((i) => k.map((c) => values[i][c] / most)),
+            l.map((i) => k.map((c) => measure.text(values[i][c]))),
+          ),
+      ),
+    ),
+    mapTable(l, k, values, most, measure),
+  ];
+}
+
+function mapTable(labels, components, values, most, measure) {
+  const [byComponent, byLabel] = [sortedBy("rows"), sortedBy("columns")];
+  const sorter = (name, i, title, on) =>
+    el(
+      "button",
+      {
+        type: "button",
+        class: "sort tiny",
+        id: `${name}-by-${i}`,
+        "aria-pressed": String(on),
+        "aria-label": title,
+        title,
+        onclick: () => adjust({ [name]: on ? null : `by${i}`, row: null, column: null }, { draw: true }),
+      },
+      name === "rows" ? "↓" : "→",
+    );
+  const head = components.map((k) =>
+    el(
+      "th",
+      { scope: "col", "aria-sort": byComponent === k && "descending" },
+      el("div", { class: "column" }, componentLink(k)),
+      sorter("rows", k, `Sort labels by component ${componentName(k)}`, byComponent === k),
+    ),
+  );
+  const rows = labels.map((l) =>
+    el(
+      "tr",
+      null,
+      el(
+        "th",
+        { scope: "row" },
+        el(
+          "div",
+          { class: "row" },
+          labelLink(l),
+          sorter("columns", l, `Sort components by label ${labelName(l)}`, byLabel === l),
+        ),
+      ),
+      components.map((k) => {
+        const shown = measure.text(values[l][k]);
+        return el("td", { "--part": shown ? (values[l][k] / most).toFixed(3) : null }, shown);
+      }),
+    ),
+  );
+  return el(
+    "div",
+    { class: "scroll map", tabindex: 0, role: "region", "aria-label": "Map of labels and components" },
+    el(
+      "table",
+      null,
+      el("caption", { class: "hidden" }, `Labels in rows, components in columns; ${measure.name}`),
+      el("thead", null, el("tr", null, el("td", { class: "corner" }), head)),
+      el("tbody", null, rows),
+    ),
+  );
+}
+
+const sortedBy = (name) => {
+  const match = /^by(\d+)$/.exec(param(name));
+  return match ? Number(match[1]) : null;
+};
+
+const labelOrders = () => {
+  const by = sortedBy("rows");
+  return [
+    ["alike", "alike together"],
+    ["name", "by name"],
+    ["documents", "by documents"],
+    ...(data.components[by] ? [[`by${by}`, `by component ${componentName(by)}`]] : []),
+  ];
+};
+
+const componentOrders = () => {
+  const by = sortedBy("columns");
+  return [
+    ["alike", "alike together"],
+    ["mass", "by weight"],
+    ["number", "by number"],
+    ["name", "by name"],
+    ...(data.labels[by] ? [[`by${by}`, `by label ${labelName(by)}`]] : []),
+  ];
+};
+
+function orderedLabels(values) {
+  const by = sortedBy("rows");
+  const order = [...data.order.labels];
+  if (data.components[by]) return order.sort((a, b) => values[b][by] - values[a][by]);
+  if (param("rows") === "name") return order.sort((a, b) => labelName(a).localeCompare(labelName(b)));
+  if (param("rows") === "documents") return order.sort((a, b) => data.labels[b].documents - data.labels[a].documents);
+  return order;
+}
+
+function orderedComponents(values, shown) {
+  const by = sortedBy("columns");
+  const order = data.order.components.filter((k) => shown.has(k));
+  if (data.labels[by]) return order.sort((a, b) => values[by][b] - values[by][a]);
+  if (param("columns") === "mass") return order.sort((a, b) => data.components[b].mass - data.components[a].mass);
+  if (param("columns") === "number") return order.sort((a, b) => a - b);
+  if (param("columns") === "name")
+    return order.sort((a, b) => data.components[a].name.localeCompare(data.components[b].name));
+  return order;
+}
+
+function drawComponents() {
+  const most = largest(data.components.map((component) => component.mass));
+  const coherence = data.quality?.coherence;
+  const rows = data.order.components;
+  const shown = pages("row", rows.length, 200, "components");
+  return [
+    heading("What the model found"),
+    el(
+      "p",
+      { class: "lead" },
+      `${plural(rows.length, "component")}, alike ones together. A component is a pattern of terms that occur together, named by its strongest; its weight is the part of all documents that it explains.`,
+    ),
+    controls(
+      shown.control,
+      downloads(
+        "components",
+        () => [
+          ["component", "name", "weight", ...(coherence ? ["coherence"] : [])],
+          ...rows.map((k) => [
+            k,
+            data.components[k].name,
+            data.components[k].mass,
+            ...(coherence ? [coherence[k]] : []),
+          ]),
+        ],
+        () =>
+          barsPicture(
+            "Components by weight",
+            rows.map((k) => ({
+              name: componentName(k),
+              value: data.components[k].mass,
+              text: percent(data.components[k].mass),
+            })),
+          ),
+      ),
+    ),
+    table({
+      caption: "Components",
+      sorting: "sort",
+      rows: rows.slice(shown.begin, shown.end),
+      columns: [
+        { name: "Component", heading: true, cell: (k) => componentLink(k), value: (k) => data.components[k].name },
+        {
+          name: "Weight",
+          right: true,
+          cell: (k) => percent(data.components[k].mass),
+          value: (k) => data.components[k].mass,
+        },
+        { name: "", wide: true, cell: (k) => bar(data.components[k].mass, most) },
+        ...(coherence
+          ? [{ name: "Coherence", right: true, cell: (k) => number(coherence[k], 2), value: (k) => coherence[k] }]
+          : []),
+      ],
+    }),
+  ];
+}

@@ -1,0 +1,45 @@
+// Downloads: each section offers its numbers as CSV and its picture as SVG.
+
+const csvCell = (value) => {
+  const text = value === null || value === undefined ? "" : String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+};
+const csv = (rows) => rows.map((row) => `${row.map(csvCell).join(",")}\r\n`).join("");
+
+function download(name, type, content) {
+  const url = URL.createObjectURL(new Blob([content], { type: `${type};charset=utf-8` }));
+  const anchor = el("a", { href: url, download: name });
+  document.body.append(anchor);
+  anchor.click();
+  anchor.remove();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
+  say(`${name} was saved.`);
+}
+
+// name: of the file; rows(): a table with its header; picture(): an svg element with colours of its own
+function downloads(name, rows, picture) {
+  const button = (kind, act) =>
+    el("button", { type: "button", class: "small", "aria-label": `Download ${name} as ${kind}`, onclick: act }, kind);
+  return el(
+    "div",
+    { class: "downloads" },
+    button("CSV", () => download(`${name}.csv`, "text/csv", csv(rows()))),
+    picture &&
+      button("SVG", () => {
+        const drawn = picture();
+        drawn.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+        download(`${name}.svg`, "image/svg+xml", new XMLSerializer().serializeToString(drawn));
+      }),
+  );
+}
+
+// A part of a view: heading, what it says, downloads, content.
+function section(title, lead, saving, ...content) {
+  return el(
+    "section",
+    null,
+    el("div", { class: "bar" }, el("h3", null, title), saving),
+    lead && el("p", { class: "lead" }, lead),
+    content,
+  );
+}

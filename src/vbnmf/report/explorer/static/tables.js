@@ -1,0 +1,147 @@
+// Tables that can be sorted, choices and steps: what views have in common.
+
+// columns: {name, cell(row), value(row) to sort by, right: numbers, heading: names the row}
+// sorting: name of the parameter that holds the order; without it the table is as it comes
+function table({ caption, columns, rows, sorting = null, className = "" }) {
+  const body = el("tbody");
+  const heads = columns.map((column, i) => {
+    if (!column.name) return el("td"); // bars, which say what another column says
+    if (!sorting || !column.value) return el("th", { scope: "col", class: column.right && "right" }, column.name);
+    const turn = () => {
+      const [at, falling] = order();
+      const first = Boolean(column.right); // numbers: the largest first
+      adjust({
+        [sorting]: at === i ? (falling === first ? `${first ? "" : "-"}${i}` : null) : `${first ? "-" : ""}${i}`,
+      });
+      fill();
+      say(`Sorted by ${column.name}.`);
+    };
+    return el(
+      "th",
+      { scope: "col", class: column.right && "right" },
+      el(
+        "button",
+        { type: "button", class: "sort", onclick: turn },
+        column.name,
+        el("span", { class: "arrow", "aria-hidden": "true" }),
+      ),
+    );
+  });
+
+  function order() {
+    const match = /^(-?)(\d+)$/.exec(sorting ? param(sorting) : "");
+    return match && columns[match[2]]?.value ? [Number(match[2]), match[1] === "-"] : [null, false];
+  }
+
+  function fill() {
+    const [at, falling] = order();
+    let shown = rows;
+    if (at !== null) {
+      const value = columns[at].value;
+      const compare = (a, b) => (typeof a === "string" ? a.localeCompare(b) : (a ?? -Infinity) - (b ?? -Infinity));
+      shown = [...rows].sort((a, b) => (falling ? compare(value(b), value(a)) : compare(value(a), value(b))));
+    }
+    heads.forEach((head, i) => {
+      if (i === at) head.setAttribute("aria-sort", falling ? "descending" : "ascending");
+      else head.removeAttribute("aria-sort");
+    });
+    body.replaceChildren(
+      ...shown.map((row) =>
+        el(
+          "tr",
+          null,
+          columns.map((column) =>
+            el(
+              column.heading ? "th" : "td",
+              { scope: column.heading && "row", class: column.right ? "right" : column.wide && "wide" },
+              column.cell(row),
+            ),
+          ),
+        ),
+      ),
+    );
+  }
+
+  fill();
+  return el(
+    "div",
+    { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
+    el(
+      "table",
+      { class: className },
+      el("caption", { class: "hidden" }, caption),
+      el("thead", null, el("tr", null, heads)),
+      body,
+    ),
+  );
+}
+
+// A choice that is a parameter of the view; options: [value, text]
+function choice(name, title, options, fallback = "") {
+  const select = el(
+    "select",
+    {
+      id: `choose-${name}`,
+      onchange: () => adjust({ [name]: select.value === fallback ? null : select.value }, { draw: true }),
+    },
+    options.map(([value, shown]) => el("option", { value, selected: param(name, fallback) === String(value) }, shown)),
+  );
+  return el("label", { class: "choice", for: `choose-${name}` }, el("span", null, title), select);
+}
+
+// Previous, a list of all, and next
+function steps(view, name, at, names, what) {
+  const to = (i, title, arrow) =>
+    i < 0 || i >= names.length
+      ? el("span", { class: "button off", "aria-hidden": "true" }, arrow)
+      : el("a", { class: "button", href: address(view, { [name]: i }), "aria-label": `${title} ${what}` }, arrow);
+  const select = el(
+    "select",
+    {
+      id: "choose-one",
+      "aria-label": `Choose a ${what}`,
+      onchange: () => visit(address(view, { [name]: select.value })),
+    },
+    names.map((shown, i) => el("option", { value: i, selected: i === at }, shown)),
+  );
+  return el("div", { class: "steps" }, to(at - 1, "Previous", "←"), select, to(at + 1, "Next", "→"));
+}
+
+// Which part of a long list is shown; size: how many at once
+function pages(name, total, size, what) {
+  const last = Math.max(Math.ceil(total / size) - 1, 0);
+  const at = clamp(integer(name, last + 1) ?? 0, 0, last);
+  const begin = at * size;
+  const turn = (i, title, arrow) =>
+    el(
+      "button",
+      {
+        type: "button",
+        id: `${name}-${title}`,
+        disabled: i < 0 || i > last,
+        "aria-label": `${title} ${what}`,
+        onclick: () => adjust({ [name]: i || null }, { draw: true }),
+      },
+      arrow,
+    );
+  const control =
+    last > 0 &&
+    el(
+      "div",
+      { class: "steps", role: "group", "aria-label": `Part of the ${what}` },
+      turn(at - 1, "Previous", "←"),
+      el("span", null, `${what} ${count(begin + 1)}–${count(Math.min(begin + size, total))} of ${count(total)}`),
+      turn(at + 1, "Next", "→"),
+    );
+  return { begin, end: Math.min(begin + size, total), control };
+}
+
+const controls = (...parts) => el("div", { class: "controls" }, parts);
+const facts = (...items) =>
+  el(
+    "ul",
+    { class: "facts" },
+    items.filter(Boolean).map((item) => el("li", null, item)),
+  );
+// The head of a view, which takes the focus on arrival
+const heading = (...children) => el("h2", { id: "heading", tabindex: -1 }, children);

@@ -1,0 +1,108 @@
+"""Models of every kind for the explorer, and their pages; made once."""
+
+from functools import cache
+
+import numpy as np
+from cliruns import make_corpus
+
+from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF
+from vbnmf.report.explorer import explore
+from vbnmf.text import DocumentVectorizer
+
+HOSTILE = [
+    "</script><script>window.hacked = 1</script>",
+    "</style></title><img src=x onerror='window.hacked = 2'>",
+    "\"quoted\" 'twice' `and` \\so\\ on",
+    "&amp; & &lt; &#60; &nbsp",
+    "<!-- comment --> <![CDATA[ x ]]>",
+    "\u202eright to left\u202c \u200f عربى",
+    "emoji 👩‍👩‍👧 🍵",
+    "javascript:window.hacked = 3//http://example.org/",
+    "=cmd()|' /C calc'!A0",
+    "{{script}} {braces} ${x} %s",
+    "中文 ünïcödé ﬁ \u2028 \u2029",
+    "#view=quality&k=1",
+]
+
+
+def counts(n_docs, n_terms, seed=0):
+    return np.random.default_rng(seed).poisson(2.0, (n_docs, n_terms)).astype(np.float32) + 0.5
+
+
+def fit(n_labels, K, terms, labels=None, n_docs=None, max_iter=3):
+    """A model of made-up documents."""
+    n_docs = n_docs or max(2 * n_labels, 8)
+    X = counts(n_docs, len(terms))
+    if n_labels == 0:
+        return DocumentModel(VBNMF(K, max_iter=max_iter, random_state=0)).fit(X, terms=terms)
+    names = labels or [f"label {i}" for i in range(n_labels)]
+    y = [names[i % n_labels] for i in range(n_docs)]
+    model = SupervisedVBNMF(K, max_iter=max_iter, random_state=0)
+    return DocumentModel(model).fit(X, y, terms=terms)
+
+
+@cache
+def usual():
+    """Model, texts and labels: mixed, some wrongly labelled, one of a label nobody knows."""
+    vectorizer = DocumentVectorizer(stem="english", min_df=2)
+    estimator = SupervisedVBNMF(8, max_iter=60, random_state=0)
+    model = DocumentModel(estimator, vectorizer).fit(*make_corpus(1, n_each=25, mixed=0.3))
+    texts, labels = make_corpus(2, n_each=20, mixed=0.3)
+    labels[0], labels[21], labels[45], labels[-1] = "tea", "bike", "unheard", None
+    texts[1] = "nothing that anybody knows"
+    texts[2] = f"{texts[2]} 🍵 Wheels, wheel! " + 300 * "long text "
+    return model, texts, labels
+
+
+@cache
+def several():
+    """The same with several labels a document."""
+    texts, labels = make_corpus(3, n_each=12, mixed=0.1)
+    lists = [[label, "early"] if i % 2 else [label] for i, label in enumerate(labels)]
+    model = DocumentModel(SupervisedVBNMF(6, max_iter=30, random_state=0)).fit(texts, lists)
+    return model, texts, [*lists[:-1], None]
+
+
+@cache
+def page(kind):
+    """A page by the name of its kind."""
+    if kind == "usual":
+        model, texts, labels = usual()
+        return explore(model, texts, labels, title="The usual", command="vbnmf report x.vbnmf")
+    if kind == "no documents":
+        return explore(usual()[0], title="Without documents")
+    if kind == "several labels":
+        return explore(*several())
+    if kind == "hostile":
+        model = fit(len(HOSTILE), 4, HOSTILE, HOSTILE)
+        return explore(
+            model, counts(len(HOSTILE), len(HOSTILE), 1), HOSTILE, ids=HOSTILE, title=HOSTILE[0],
+            command=HOSTILE[1],
+        )  # fmt: skip
+    if kind == "hostile texts":
+        texts, labels = make_corpus(4, n_each=6)
+        texts = [f"{text} {bad}" for text, bad in zip(texts, HOSTILE * 2, strict=False)]
+        model = DocumentModel(SupervisedVBNMF(3, max_iter=5, random_state=0)).fit(texts, labels)
+        return explore(model, texts, labels)
+    if kind == "unsupervised":
+        texts, _ = make_corpus(5, n_each=6)
+        model = DocumentModel(VBNMF(5, max_iter=10, random_state=0)).fit(texts)
+        return explore(model, texts)
+    sizes = {
+        "one label": (1, 3),
+        "200 labels": (200, 12),
+        "one component": (2, 1),
+        "500 components": (3, 500),
+        "one component, no labels": (0, 1),
+    }
+    n_labels, K = sizes[kind]
+    terms = [f"term{i}" for i in range(40)]
+    model = fit(n_labels, K, terms)
+    y = [f"label {i % n_labels}" for i in range(8)] if n_labels else None
+    return explore(model, counts(8, 40, 1), y, title=kind)
+
+
+KINDS = [
+    *("usual", "no documents", "several labels", "hostile", "hostile texts", "unsupervised"),
+    *("one label", "200 labels", "one component", "500 components", "one component, no labels"),
+]

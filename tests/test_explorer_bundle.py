@@ -1,0 +1,156 @@
+"""One file: nothing inside can leave its place, the policy fits, and it is written whole."""
+
+import base64
+import gzip
+import hashlib
+import html
+import json
+import re
+from html.parser import HTMLParser
+from importlib.resources import files
+
+import pytest
+from explorer_pages import HOSTILE, KINDS, page, usual
+
+from vbnmf import VBNMF, DocumentModel
+from vbnmf.report.explorer import Report
+from vbnmf.report.explorer.bundle import SCRIPTS, mended, pack, to_json
+
+
+class Elements(HTMLParser):
+    """Tags of a page in order, with what is in them."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.found, self._open = [], []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag, attrs):
+        element = {"tag": tag, "text": "", **dict(attrs)}
+        self.found.append(element)
+        if tag != "meta":
+            self._open.append(element)
+
+    def handle_endtag(self, tag):
+        assert self._open.pop()["tag"] == tag
+
+    def handle_data(self, data):
+        for element in self._open:
+            element["text"] += data
+
+    def handle_comment(self, data):
+        raise AssertionError(f"a comment: {data}")
+
+    def all(self, tag):
+        return [element for element in self.found if element["tag"] == tag]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_page(kind):
+    """The elements are those of the source, whatever the data; the policy lets in two hashes."""
+    text = page(kind).html
+    elements = Elements(text)
+    assert [element["text"] for element in elements.all("title")] == [page(kind).title]
+    kinds = [element.get("type") for element in elements.all("script")]
+    with_documents = kind != "no documents"
+    assert kinds == ["application/json", *(["text/plain"] if with_documents else []), None]
+    assert {element["tag"] for element in elements.found} == {
+        *("html", "head", "meta", "title", "style", "body", "a", "header", "main", "noscript"),
+        *("p", "footer", "script"),
+    }
+    attributes = {name for element in elements.found for name in element} - {"tag", "text"}
+    assert not any(name.startswith("on") or name in ("src", "style") for name in attributes)
+    (policy,) = [e["content"] for e in elements.all("meta") if "http-equiv" in e]
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    assert rules == {
+        "default-src": "'none'",
+        "script-src": hashed(elements.all("script")[-1]["text"]),
+        "style-src": hashed(elements.all("style")[0]["text"]),
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    payload = json.loads(elements.all("script")[0]["text"])
+    assert payload["title"] == page(kind).title
+
+
+def hashed(source):
+    return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
+
+
+def test_sources():
+    """All of them are bundled, and none writes markup or reaches for the network."""
+    static = files("vbnmf.report.explorer") / "static"
+    names = {path.name for path in static.iterdir()}
+    assert names == {f"{name}.js" for name in SCRIPTS} | {"style.css", "page.html"}
+    for name in names:
+        source = (static / name).read_text(encoding="utf-8")
+        assert not re.search(
+            r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function|fetch\(|"
+            r"XMLHttpRequest|WebSocket|import\(|url\(|@import|https?://(?!www\.w3\.org/2000/svg)",
+            source,
+        ), name
+        assert len(source.splitlines()) < 400
+
+
+class TestJson:
+    def test_nothing_leaves_its_place(self):
+        text = to_json({"bad": HOSTILE})
+        assert not re.search("[<>&\u2028\u2029]", text)
+        assert json.loads(text) == {"bad": HOSTILE}
+
+    def test_not_a_number(self):
+        with pytest.raises(ValueError, match="JSON"):
+            to_json({"x": float("nan")})
+
+    def test_pack(self):
+        value = {"texts": HOSTILE}
+        packed = pack(value)
+        assert re.fullmatch(r"[A-Za-z0-9+/=]+", packed)
+        assert json.loads(gzip.decompress(base64.b64decode(packed))) == value
+        assert pack(value) == packed
+
+    def test_halves_of_characters(self):
+        assert mended("a\ud800b🍵") == "a\ufffdb🍵"
+        assert json.loads(to_json("\ud800")) == "\ufffd"
+        usual()[0].report(title="\ud800").html.encode()
+
+
+class TestReport:
+    def test_the_same_bits(self):
+        model, texts, labels = usual()
+        first, second = (model.report(texts, labels, title="t") for _ in range(2))
+        assert first == second
+        assert first.html == second.html
+
+    def test_save(self, tmp_path):
+        path = tmp_path / "page.html"
+        report = usual()[0].report(title="日本語 & co")
+        assert report.save(path) == path
+        assert path.read_bytes().decode() == report.html
+        assert "<title>日本語 &amp; co</title>" in report.html
+        assert "日本語" in repr(report)
+        assert len(repr(report)) < 200
+
+    def test_a_failure_keeps_the_old_page(self, tmp_path):
+        path = tmp_path / "page.html"
+        path.write_text("old")
+        with pytest.raises(UnicodeEncodeError):
+            Report("\ud800", "broken").save(path)
+        assert path.read_text() == "old"
+        assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
+
+    def test_notebook(self):
+        report = page("hostile")
+        (frame,) = Elements(report._repr_html_()).all("iframe")
+        assert frame["srcdoc"] == report.html
+        assert frame["sandbox"] == "allow-scripts allow-downloads"
+        assert frame["title"] == report.title
+        large = Report("x" * 13_000_000, "large")
+        assert "iframe" not in large._repr_html_()
+        assert ".save(" in html.unescape(large._repr_html_())
+
+    def test_not_fitted(self):
+        with pytest.raises(ValueError, match="not fitted"):
+            DocumentModel(VBNMF()).report()

@@ -1,0 +1,284 @@
+"""What the explorer says of documents: predictions, evidence, marks in texts, scores."""
+
+import base64
+import gzip
+import json
+
+import numpy as np
+import pytest
+from explorer_pages import counts, fit, several, usual
+from scipy import sparse
+from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, recall_score
+
+from vbnmf import DocumentModel, SupervisedVBNMF
+from vbnmf.core.coherence import npmi_coherence
+from vbnmf.report.explorer import explore
+from vbnmf.report.explorer import page as page_module
+from vbnmf.report.explorer.documents import document_payload, look, shortened
+from vbnmf.report.explorer.marking import Marker
+from vbnmf.report.explorer.payload import model_payload
+from vbnmf.report.explorer.quality import calibration, quality_payload
+from vbnmf.text import DocumentVectorizer
+
+pytestmark = pytest.mark.filterwarnings("ignore::vbnmf.text.EmptyDocumentWarning")
+
+
+def silent(part, doing):
+    assert 0 <= part <= 1
+    assert doing
+
+
+def shown(model, documents, labels=None, most=5000, ids=None):
+    looked = look(model, documents, labels, ids, silent)
+    payload, places = model_payload(model)
+    return payload, looked, *document_payload(model, looked, places, most, silent)
+
+
+@pytest.fixture(scope="module")
+def all_of_it():
+    model, texts, labels = usual()
+    return shown(model, texts, labels)
+
+
+class TestDocuments:
+    def test_predictions(self, all_of_it):
+        model, texts, labels = usual()
+        _, _, facts, details = all_of_it
+        names = facts["names"]
+        assert names == [*model.estimator_.classes_, "unheard"]
+        found, scores = model.predict_with_score(texts)
+        assert [names[given] for (given,) in details["given"]] == found.tolist()
+        assert details["p"] == pytest.approx(scores.tolist(), rel=0.01)
+        truth = [None if t is None else names[t[0]] for t in details["truth"]]
+        assert truth == labels
+        wrong = [t is not None and t != f for t, f in zip(labels, found, strict=True)]
+        assert details["wrong"] == [int(w) for w in wrong]
+        assert sum(wrong) >= 3
+
+    def test_coefficients(self, all_of_it):
+        model, texts, _ = usual()
+        parts = model.transform(texts) * model.estimator_.component_sums_
+        parts /= parts.sum(axis=1, keepdims=True)
+        for row, flat in zip(parts, all_of_it[3]["coefficients"], strict=True):
+            best = np.argsort(-row, kind="stable")[:6]
+            assert flat[::2] == best.tolist()
+            assert flat[1::2] == pytest.approx((1000 * row[best]).tolist(), abs=0.51)
+
+    def test_evidence(self, all_of_it):
+        model, texts, _ = usual()
+        payload, _, facts, details = all_of_it
+        terms = payload["terms"]["names"]
+        explained = model.explain(texts, n_terms=8, n_components=4)
+        for both, flat in zip(explained, details["why"], strict=True):
+            assert len(both) == len(flat)
+            for why, (label, p, components, by_term) in zip(both, flat, strict=True):
+                assert facts["names"][label] == why.label
+                assert p == pytest.approx(why.probability, rel=0.01)
+                assert components[::2] == [part.component for part in why.components]
+                assert [terms[w] for w in by_term[::2]] == [part.term for part in why.terms]
+                assert by_term[1::2] == pytest.approx([t.part for t in why.terms], rel=0.01)
+        assert details["why"][1] == []  # no known term
+
+    def test_terms_are_owed_to_components(self, all_of_it):
+        model = usual()[0]
+        payload, looked, _, details = all_of_it
+        place = {term: i for i, term in enumerate(model.terms_)}
+        for d in (0, 5, 30):
+            flat = details["terms"][d]
+            assert flat
+            for w, k in zip(flat[::2], flat[1::2], strict=True):
+                at = place[payload["terms"]["names"][w]]
+                assert k == (model.estimator_.components_[:, at] * looked.V[d]).argmax()
+
+    def test_typical(self, all_of_it):
+        """Documents in which the component is strongest, but not the shortest of them."""
+        _, looked, facts, _ = all_of_it
+        assert len(facts["typical"]) == looked.V.shape[1]
+        for k, flat in enumerate(facts["typical"]):
+            assert len(flat[::2]) == len(set(flat[::2])) <= 8
+            if flat:
+                best = looked.V[flat[0]] * usual()[0].estimator_.component_sums_
+                assert best[k] / best.sum() == pytest.approx(flat[1] / 1000, abs=0.001)
+                assert 1 not in flat[::2]  # it has no known term
+
+    def test_at_most_so_many(self):
+        model, texts, labels = usual()
+        _, _, facts, details = shown(model, texts, labels, most=7)
+        assert (facts["total"], facts["shown"]) == (60, 7)
+        assert details["ids"] == ["0", "10", "20", "30", "39", "49", "59"]
+        assert details["texts"][1] == texts[10]
+
+    def test_long_texts_are_cut(self, all_of_it):
+        _, _, facts, details = all_of_it
+        assert facts["longest"] == 2000
+        assert len(details["texts"][2]) == 2000 < details["lengths"][2] == len(usual()[1][2])
+        shorter = shortened(details, 40)
+        for text, marks, before in zip(
+            shorter["texts"], shorter["spans"], details["spans"], strict=True
+        ):
+            assert len(text) <= 40
+            assert marks == before[: len(marks)]
+            gaps_and_lengths = [n for i, n in enumerate(marks) if i % 3 < 2]
+            assert sum(gaps_and_lengths) <= 40
+        assert sum(map(len, shorter["spans"])) > 100
+
+    def test_texts_are_cut_until_the_page_is_small(self, monkeypatch):
+        model, texts, labels = usual()
+        full = len(explore(model, texts, labels).html)
+        monkeypatch.setattr(page_module, "_PACKED", 6000)
+        cut = explore(model, texts, labels).html
+        assert len(cut) < full
+        assert '"longest":120' in cut
+
+    def test_matrix(self):
+        """Without texts the heaviest terms stand for them."""
+        terms = [f"term {i}" for i in range(90)]
+        model = fit(2, 3, terms)
+        X = counts(4, 90, seed=1)
+        _, _, facts, details = shown(model, X, ["label 0", "label 1", None, "label 1"])
+        assert details["texts"] is details["spans"] is details["lengths"] is None
+        assert not facts["marked"]
+        assert [len(flat) for flat in details["terms"]] == [120] * 4
+        assert details["terms"][0][0] == X[0].argmax()
+        again = shown(model, sparse.csr_matrix(X))[3]
+        assert again["terms"] == details["terms"]
+        assert again["truth"] is None
+
+    def test_unsupervised(self):
+        model = fit(0, 3, list("abcdef"))
+        _, looked, facts, details = shown(model, counts(4, 6), ["x", "y", "x", None])
+        assert facts["names"] == ["x", "y"]
+        assert details["truth"] == [[0], [1], [0], None]
+        assert details["given"] is details["why"] is details["p"] is None
+        assert "accuracy" not in quality_payload(model, looked)
+
+    def test_labels_that_are_not_known(self):
+        """As a fit takes them: None, NaN, the NA of pandas, an empty list, what stands for none."""
+        import pandas as pd
+
+        terms = list("abcdef")
+        estimator = SupervisedVBNMF(2, max_iter=2, unlabelled=-1, random_state=0)
+        model = DocumentModel(estimator).fit(counts(4, 6), [0, 1, 0, 1], terms=terms)
+        labels = [1, -1, None, np.float32("nan"), pd.NA, []]
+        details = shown(model, counts(6, 6), labels)[3]
+        assert details["truth"] == [[1], None, None, None, None, None]
+
+    def test_several_labels(self):
+        model, texts, labels = several()
+        _, _, facts, details = shown(model, texts, labels)
+        names = facts["names"]
+        found = [[names[i] for i in given] for given in details["given"]]
+        assert found == model.predict(texts)
+        truth = [None if t is None else [names[i] for i in t] for t in details["truth"]]
+        assert truth == labels
+        bits = np.array([[int(n in (t or [])) for n in names] for t in labels])
+        again = shown(model, texts, bits)[3]
+        as_sets = [None if t is None else set(t) for t in details["truth"]]
+        assert [None if t is None else set(t) for t in again["truth"]] == as_sets
+
+    @pytest.mark.parametrize(
+        ("documents", "labels", "ids", "message"),
+        [
+            ([], None, None, "no documents"),
+            (["wheel"], ["a", "b"], None, "1 documents but 2 labels"),
+            (["wheel"], None, ["a", "b"], "1 documents but 2 ids"),
+            (["wheel"], [["bike", "tea"]], None, "several labels each"),
+            (["wheel"], np.ones((1, 9)), None, "9 columns"),
+        ],
+    )
+    def test_refusals(self, documents, labels, ids, message):
+        with pytest.raises(ValueError, match=message):
+            look(usual()[0], documents, labels, ids, silent)
+
+
+class TestMarking:
+    def marks(self, text, **options):
+        vectorizer = DocumentVectorizer(**options).fit([text, "other words"])
+        terms = vectorizer.get_feature_names_out()
+        (marks,) = Marker.of(vectorizer).mark([text])
+        return [(text[start:end], terms[column]) for start, end, column in marks]
+
+    def test_words(self):
+        assert self.marks("A Cat, cats! 🍵 dog-cat") == [
+            *(("Cat", "cat"), ("cats", "cats"), ("dog", "dog"), ("cat", "cat"))
+        ]
+        assert self.marks("Cat CATS", stem="english") == [("Cat", "cat"), ("CATS", "cat")]
+        assert self.marks("Cat cat", lowercase=False) == [("Cat", "Cat"), ("cat", "cat")]
+        assert self.marks("the cat", stop_words="english") == [("cat", "cat")]
+        pattern = {"token_pattern": r"[a-z](\d)"}
+        assert self.marks("x1 y2", **pattern) == [("1", "1"), ("2", "2")]
+
+    def test_runs_of_words(self):
+        """The longest is marked, across a stop word, and no word twice."""
+        found = self.marks("big red apple", ngram_range=(1, 2))
+        assert found == [("big red", "big red"), ("apple", "apple")]
+        found = self.marks("cup of tea", ngram_range=(2, 2), stop_words=["of"])
+        assert found == [("cup of tea", "cup tea")]
+
+    def test_unknown_words(self):
+        vectorizer = DocumentVectorizer().fit(["one two"])
+        assert Marker.of(vectorizer).mark(["three two", ""]) == [[(6, 9, 1)], []]
+
+    def test_no_places(self):
+        assert Marker.of(None) is None
+        texts = ["green tea", "red tea", "black coffee"]
+        vectorizer = DocumentVectorizer(analyzer="char")
+        assert Marker.of(vectorizer.fit(texts)) is None
+        model = DocumentModel(SupervisedVBNMF(2, max_iter=2, random_state=0), vectorizer)
+        model.fit(texts, ["a", "a", "b"])
+        _, _, facts, details = shown(model, texts)
+        assert not facts["marked"]
+        assert details["texts"] == texts
+
+
+class TestQuality:
+    def test_single(self, all_of_it):
+        model, texts, labels = usual()
+        payload = quality_payload(model, all_of_it[1])
+        known = [i for i, label in enumerate(labels) if label is not None]
+        y, z = np.array(labels)[known], model.predict(texts)[known]
+        names = all_of_it[2]["names"]
+        assert payload["labelled"] == len(known) == 59
+        assert payload["empty"] == 1
+        accuracy = payload["accuracy"]
+        assert accuracy["accuracy"] == pytest.approx(accuracy_score(y, z), rel=1e-3)
+        recall = recall_score(y, z, labels=names, average=None, zero_division=0)
+        assert accuracy["macro accuracy"] == pytest.approx(recall.mean(), rel=1e-3)
+        assert payload["confusion"] == confusion_matrix(y, z, labels=names).tolist()
+        found = [row[1] for row in payload["by_label"]]
+        assert found == pytest.approx(recall.tolist(), rel=1e-3)
+        X = model.vectorize(texts)
+        coherence = npmi_coherence(model.estimator_.components_, X)
+        assert payload["coherence"] == pytest.approx(coherence.tolist(), rel=0.01, abs=1e-3)
+
+    def test_several(self):
+        model, texts, labels = several()
+        looked = look(model, texts, labels, None, silent)
+        payload = quality_payload(model, looked)
+        names = looked.names
+        known = [i for i, label in enumerate(labels) if label is not None]
+        Y = np.array([[int(n in labels[i]) for n in names] for i in known])
+        Z = model.estimator_.predict(model.vectorize([texts[i] for i in known]))
+        f1 = f1_score(Y, Z, average="micro")
+        assert payload["accuracy"]["micro F1"] == pytest.approx(f1, rel=1e-3)
+        assert sum(n for _, _, n in payload["calibration"]) == Y.size
+        assert "confusion" not in payload
+
+    def test_no_label_known(self):
+        model, texts, _ = usual()
+        payload = quality_payload(model, look(model, texts, [None] * 60, None, silent))
+        assert payload["labelled"] == 0
+        assert "accuracy" not in payload
+
+    def test_calibration(self):
+        p = np.array([0.05, 0.95, 0.96, 1.0, 0.55])
+        hit = np.array([False, True, False, True, True])
+        assert calibration(p, hit) == [[0.05, 0, 1], [0.55, 1, 1], [0.97, 0.6667, 3]]
+
+
+def test_what_is_packed_is_what_was_found(all_of_it):
+    model, texts, labels = usual()
+    html = explore(model, texts, labels).html
+    packed = html.split('id="packed">')[1].split("</script>")[0]
+    details = json.loads(gzip.decompress(base64.b64decode(packed)))
+    assert details == json.loads(json.dumps(all_of_it[3]))
