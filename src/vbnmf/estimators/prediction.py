@@ -1,8 +1,9 @@
 """What makes the supervised model a classifier: labels and probabilities of new documents.
 
 Two ways lead from a document to its label: a regression on ``evidence``, and the model itself
-(``generative``). With many documents a label the former is better, with few often the latter
-(docs/deviations.md), which is then found out on the documents of training.
+(``generative``). With many documents a label the former is better, and so it is where documents of
+unknown label took part; with few documents it is often the latter (docs/deviations.md), which is
+then found out on the documents of training.
 """
 
 from typing import Any
@@ -27,7 +28,7 @@ from vbnmf.estimators.validation import (
 )
 
 CLASSIFIERS = ("regression", "generative")
-_ENOUGH = 50  # documents a label, with which the regression has always been the better one
+_ENOUGH = 25  # documents a label, from which on the regression is as good or better
 _TINY = np.finfo(float).tiny
 
 
@@ -159,7 +160,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         known = np.flatnonzero(targets.known & (weight > 0))
         X, V, weight, indicators = X[known], V[known], weight[known], targets.indicators[known]
         if classifier == "auto":
-            few = len(known) < _ENOUGH * len(targets.classes)
+            few = len(known) < _ENOUGH * len(targets.classes) and targets.known.all()
             classifier = "auto" if few and not targets.multilabel else "regression"
         shapes, scales = self.component_shapes_.T, self.component_scales_
         n_threads = count_threads(self.n_jobs)

@@ -81,7 +81,8 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         What predicts. "regression": a logistic regression on how well each component alone explains
         a document; see ``vbnmf.estimators.evidence``. "generative": the posterior of the label by
         the model, calibrated; for one label a document. "auto" is the regression, but with fewer
-        than 50 documents a label whichever is right more often about documents left out.
+        than 25 documents a label, and none unknown, whichever is right more often about documents
+        left out.
     class_weight : dict, "balanced" or None, default=None
         How many documents a document of each label counts as, times ``sample_weight``: for rare
         labels to matter more. "balanced" lets all labels count the same.
