@@ -82,13 +82,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     missing = sorted({m.package for m in options.methods if not m.installed})
     machine = measure.machine(options.threads)
     cells = list(_cells(options))
-    order = {cell.key: place for place, cell in enumerate(cells)}
     todo = [cell for cell in cells if cell.key not in rows]
     for done, cell in enumerate(todo, 1):
         rows[cell.key] = run(cell, list(rows.values()), options)
-        write_rows(sorted(rows.values(), key=lambda row: order.get(_key(row), len(order))), table)
+        write_rows(sorted(rows.values(), key=_place), table)
         print(f"[{done}/{len(todo)}] {_said(rows[cell.key])}", file=sys.stderr, flush=True)
-    found = [rows[cell.key] for cell in cells]
+    found = sorted(rows.values(), key=_place)  # also what earlier runs left here
     text = report(found, machine, options.source)
     if missing:
         text += f"\n\nNot installed, so not run: {', '.join(missing)}."
@@ -386,6 +385,13 @@ def _said(row: Row) -> str:
 
 def _in_words(parameters: str) -> str:
     return ", ".join(f"{name} = {value}" for name, value in json.loads(parameters).items()) or "–"
+
+
+def _place(row: Row) -> tuple[int, int, int, int]:
+    """Where a row stands in tables: by corpus, method, number of components and seed."""
+    corpus, method, K, seed = _key(row)
+    names = [method.key for method in METHODS]
+    return splits.CORPORA.index(corpus), names.index(method), K, seed
 
 
 def _key(row: Row) -> tuple[str, str, int, int]:
