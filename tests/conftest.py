@@ -1,7 +1,10 @@
-"""Small corpora and the kernels under test."""
+"""Small corpora, the kernels under test, and the browser that opens pages."""
+
+import shutil
 
 import numpy as np
 import pytest
+from explorer_browser import unavailable
 from scipy import sparse
 
 from vbnmf.kernels.reference import ReferenceKernel
@@ -73,3 +76,49 @@ def case(request):
     """Corpus, label codes, number of components."""
     X, y = make_corpus(**request.param)
     return X, y, request.param["K"]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """The machine's browser, offline; where there is none tests are skipped, but not in CI."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError as error:
+        unavailable(f"Playwright is not installed: {error}")
+    path = shutil.which("chromium")
+    if path is None:
+        unavailable("there is no chromium on this machine")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield started.new_context(offline=True, reduced_motion="reduce")
+        started.close()
+
+
+@pytest.fixture
+def visit(browser, tmp_path):
+    """Open a page at a place; whatever goes wrong in it, or it asks for, fails the test."""
+    tabs, faults = [], []
+
+    def opened(shown, place="", width=1200, height=900, scheme="light"):
+        path = tmp_path / "page.html"
+        path.write_text(getattr(shown, "html", shown), encoding="utf-8")
+        tab = browser.new_page()
+        tabs.append(tab)
+        tab.set_viewport_size({"width": width, "height": height})
+        tab.emulate_media(color_scheme=scheme)
+        tab.on("console", lambda message: faults.append(f"{message.type}: {message.text}"))
+        tab.on("pageerror", lambda error: faults.append(str(error)))
+        tab.on("dialog", lambda dialog: faults.append(f"dialog: {dialog.message}"))
+        tab.on("request", lambda request: faults.append(request.url[:99]) if asks(request) else 0)
+        tab.goto(f"{path.as_uri()}#{place}")
+        return tab
+
+    def asks(request):
+        return not request.url.startswith(("file:", "blob:"))
+
+    yield opened
+    for tab in tabs:
+        tab.close()
+    assert faults == []

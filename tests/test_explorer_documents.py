@@ -68,7 +68,12 @@ class TestDocuments:
         model, texts, _ = usual()
         payload, _, facts, details = all_of_it
         terms = payload["terms"]["names"]
-        explained = model.explain(texts, n_terms=8, n_components=4)
+        of_model = [[t for t in true or [] if t < 3] for true in details["truth"]]
+        X, names = model.vectorize(texts), model.terms_
+        explained = model.estimator_.explain(
+            X, n_terms=8, n_components=4, names=names, also=of_model
+        )
+        assert max(map(len, explained)) == 3
         for both, flat in zip(explained, details["why"], strict=True):
             assert len(both) == len(flat)
             for why, (label, p, components, by_term) in zip(both, flat, strict=True):
@@ -77,6 +82,12 @@ class TestDocuments:
                 assert components[::2] == [part.component for part in why.components]
                 assert [terms[w] for w in by_term[::2]] == [part.term for part in why.terms]
                 assert by_term[1::2] == pytest.approx([t.part for t in why.terms], rel=0.01)
+        for (label,), given, why in zip(
+            (t or [3] for t in details["truth"]), details["given"], details["why"], strict=True
+        ):
+            if why:
+                assert [why[0][0]] == given
+                assert label == 3 or label in [w[0] for w in why]
         assert details["why"][1] == []  # no known term
 
     def test_terms_are_owed_to_components(self, all_of_it):

@@ -44,14 +44,15 @@ def parts_of(model):
 
 class TestComponents:
     def test_terms_and_intervals(self, model, payload):
-        parts, _ = parts_of(model)
+        parts, p_w = parts_of(model)
         low, high = model.estimator_.component_interval(0.9)
         totals = model.estimator_.components_.sum(axis=1, dtype=float)
         names = payload["terms"]["names"]
         place = {term: i for i, term in enumerate(model.terms_)}
         for k, component in enumerate(payload["components"]):
             assert component["mass"] == pytest.approx(model.estimator_.component_mass_[k], rel=1e-3)
-            best = np.argsort(-parts[k], kind="stable")[:3]
+            relevance = 0.6 * np.log(parts[k]) + 0.4 * np.log(parts[k] / p_w)
+            best = np.argsort(-relevance, kind="stable")[:3]
             assert component["name"] == " ".join(model.terms_[best])
             assert component["faded"] == model.estimator_.faded_[k]
             for w, p, least, most in component["terms"]:

@@ -294,12 +294,13 @@ def test_explanations_hold_the_largest_parts(classifier):
     X, y = mixed(seed=3)
     fitted = model(classifier=classifier).fit(X, y)
     P = fitted.predict_proba(X)
-    all_of_it = fitted.explain(X[:10], n_terms=1000, n_components=1000)
-    short = fitted.explain(X[:10], n_terms=2, n_components=1)
+    also = P[:10].argmin(axis=1)[:, None]
+    all_of_it = fitted.explain(X[:10], n_terms=1000, n_components=1000, also=also)
+    short = fitted.explain(X[:10], n_terms=2, n_components=1, also=also)
     assert len(all_of_it) == len(short) == 10
     for d in range(10):
         used, x = X.indices[X.indptr[d] : X.indptr[d + 1]], X[[d]].data
-        order = np.argsort(-P[d], kind="stable")[:2]
+        order = np.append(np.argsort(-P[d], kind="stable")[:2], also[d])
         assert [e.label for e in all_of_it[d]] == order.tolist()
         assert [e.probability for e in all_of_it[d]] == P[d][order].tolist()
         for whole, brief, label in zip(all_of_it[d], short[d], order, strict=True):

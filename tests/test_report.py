@@ -65,14 +65,30 @@ class TestSummary:
         use = estimator.label_activations_ * estimator.components_.sum(axis=1, dtype=np.float64)
         use = use[:, [c.number for c in summary.components]]
         np.testing.assert_allclose(summary.use, use / use.sum(axis=1, keepdims=True), rtol=1e-5)
+        all_parts = estimator.components_.astype(float)
+        all_parts /= all_parts.sum(axis=1, keepdims=True)
+        p_w = estimator.component_mass_ @ all_parts
         for i, component in enumerate(summary.components):
-            expected = model.estimator_.components_[component.number]
-            order = np.argsort(-expected, kind="stable")[:4]
+            expected = all_parts[component.number]
+            relevance = 0.6 * np.log(expected) + 0.4 * np.log(expected / p_w)
+            order = np.argsort(-relevance, kind="stable")[:4]
             assert [term for term, _ in component.terms] == model.terms_[order].tolist()
-            parts = expected[order] / expected.sum()
+            parts = expected[order]
             assert [part for _, part in component.terms] == pytest.approx(parts.tolist())
             use = sorted(zip(summary.use[:, i], summary.labels, strict=True), reverse=True)[:2]
             assert [part for _, part in component.labels] == [part for part, _ in use]
+
+    def test_words_of_all_components_name_none(self):
+        """What is frequent everywhere comes after what is a component's own."""
+        X = np.tile([9.0, 5, 0, 0, 0], (20, 1))
+        X[:10, 2], X[10:, 3] = 8, 8
+        y = ["left"] * 10 + ["right"] * 10
+        estimator = SupervisedVBNMF(2, random_state=0)
+        model = DocumentModel(estimator).fit(X, y, terms=["all", "also", "west", "east", "none"])
+        for label, own in (("left", "west"), ("right", "east")):
+            ((component, _), *_) = components_of_label(summarise(model), label)
+            assert component.terms[0][0] == own
+            assert dict(component.terms)["all"] > dict(component.terms)[own]
 
     def test_components_of_a_label(self, blocks):
         summary = summarise(blocks[1])

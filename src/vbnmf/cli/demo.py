@@ -51,14 +51,14 @@ def demo(out: str, seed: int, jobs: int | None, force: bool, quiet: bool) -> Non
     with FitProgress(quiet) as progress:
         model.estimator.set_params(callback=progress)
         model.fit(train.texts, train.labels)
-    summary = summarise(model, n_terms=6)
+    summary = summarise(model, n_terms=5)
     rows = []
     for label in summary.labels:
         row = summary.use[summary.labels.index(label)]
         best = row.argmax()
         rows.append([label, percent(row[best]), summary.components[best].name])
     click.echo("\nWhat makes each sub-package: its strongest component, by the terms of it\n")
-    click.echo(table(["label", "part", "strongest terms"], rows, right=(1,)))
+    click.echo(table(["label", "part", "most relevant terms"], rows, right=(1,)))
 
     scores = score(model, test.texts, test.labels)
     click.echo(f"\nLabels of {scores['documents']:,} documents that the model has not seen\n")

@@ -15,7 +15,7 @@ from vbnmf.cli.tables import percent, table
 @click.option("--label", metavar="LABEL", help="Only the components of this label.")
 @common.as_json
 def topics(model: str, top: int, label: str | None, as_json: bool) -> None:
-    """Show the components of a MODEL: strongest labels and terms.
+    """Show the components of a MODEL: strongest labels and most relevant terms.
 
     \b
     Examples:

@@ -6,6 +6,7 @@ unknown label took part; with few documents it is often the latter (docs/deviati
 then found out on the documents of training.
 """
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,13 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         return np.asarray(self.classes_[probabilities.argmax(axis=1)])
 
     def explain(
-        self, X: Any, *, n_terms: int = 8, n_components: int = 3, names: Any = None
+        self,
+        X: Any,
+        *,
+        n_terms: int = 8,
+        n_components: int = 3,
+        names: Any = None,
+        also: Sequence[Iterable[int]] | None = None,
     ) -> list[list[Explanation]]:
         """What spoke for the most probable label of documents, and for the runner-up.
 
@@ -96,11 +103,13 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             Most terms, of a label and of each component, and most components that are named.
         names : sequence of str or None, default=None
             Names of the terms; None takes those of training, or numbers where there were none.
+        also : sequence of iterables of int, of length n_docs, or None, default=None
+            Labels of each document, as places in ``classes_``, to explain after these two.
 
         Returns
         -------
         list of lists of Explanation
-            For each document the two labels, or the only one there is; none for a document without
+            For each document the labels, each once; none for a document without
             any known term, of which nothing can be said.
 
         Examples
@@ -118,10 +127,15 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         P = self.predict_proba(X)
         X = check_matrix(self, X, reset=False)
         names = self._names(names)
+        best = np.argsort(-P, axis=1, kind="stable")[:, :2].tolist()
+        more = [()] * len(best) if also is None else also
         return [
-            self._explain_one(*_terms_of(X, d), P[d], names, n_terms, n_components)
-            for d in range(X.shape[0])
-        ]
+            self._explain_one(
+                *_terms_of(X, d), P[d], list(dict.fromkeys([*two, *more[d]])), names,
+                n_terms, n_components,
+            )
+            for d, two in enumerate(best)
+        ]  # fmt: skip
 
     def _names(self, names: Any) -> Array:
         """Names of all terms."""
@@ -136,18 +150,24 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         return names
 
     def _explain_one(
-        self, used: Array, x: Array, P: Array, names: Array, n_terms: int, n_components: int
+        self,
+        used: Array,
+        x: Array,
+        P: Array,
+        codes: list[int],
+        names: Array,
+        n_terms: int,
+        n_components: int,
     ) -> list[Explanation]:
         """Explanations of a document of terms ``used`` with weights x and probabilities P."""
         labels = self.classes_.tolist()
-        best = np.argsort(-P, kind="stable")[: 2 if len(used) else 0].tolist()
         return [
             summed_up(
                 Explained(labels[code], float(P[code]), *self._parts(used, x, code), names[used]),
                 n_terms=n_terms,
                 n_components=n_components,
             )
-            for code in best
+            for code in (codes if len(used) else [])
         ]
 
     def _fit_head(

@@ -2,6 +2,7 @@
 
 The weight of a component is the part of all term weight that it explains. Its *use* by a label is
 its part in the expected weight of that label's documents taken together, prior included.
+Terms stand by their relevance, so that those common to many components do not name them all.
 """
 
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ import numpy as np
 
 from vbnmf.core.model import Array
 from vbnmf.documents import DocumentModel
+
+_TINY = np.finfo(float).tiny
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class Component:
     weight : float
         Part of all term weight that it explains.
     terms : list of (str, float)
-        Its strongest terms, with the part of the component that each makes up.
+        Its most relevant terms, with the part of the component that each makes up.
     labels : list of (str, float)
         The labels that use it most, with its part in each; empty without labels.
     """
@@ -35,7 +38,7 @@ class Component:
 
     @property
     def name(self) -> str:
-        """The strongest terms in a row."""
+        """The most relevant terms in a row."""
         return " ".join(term for term, _ in self.terms)
 
 
@@ -62,33 +65,58 @@ class Summary:
 
 
 def summarise(model: DocumentModel, *, n_terms: int = 10, n_labels: int = 3) -> Summary:
-    """Describe a fitted model by its components, each by its strongest terms and labels."""
+    """Describe a fitted model by its components, each by its most relevant terms and labels."""
     estimator = model.estimator_
-    a_t = estimator.hyperparameters_["term_shape"]
-    mass = np.maximum((estimator.component_shapes_ - a_t).sum(axis=1, dtype=np.float64), 0)
+    mass, sums = estimator.component_mass_, np.maximum(estimator.component_sums_, _TINY)
+    p_w = (component_probabilities(model) / sums) @ estimator.components_
     order = np.argsort(-mass, kind="stable")
     labels = [str(label) for label in estimator.classes_] if model.has_labels else []
     use = np.zeros((0, len(order)))
     if labels:
         use = (estimator.label_activations_ * estimator.component_sums_)[:, order]
         # no document may have a label that is a column of an indicator matrix
-        use = use / np.maximum(use.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        use = use / np.maximum(use.sum(axis=1, keepdims=True), _TINY)
     components = []
     for position, k in enumerate(order):
-        weights = estimator.components_[k]
-        total = max(float(weights.sum(dtype=np.float64)), np.finfo(float).tiny)
-        top = np.argsort(-weights, kind="stable")[:n_terms]
+        parts = estimator.components_[k] / sums[k]
+        top = np.argsort(-relevance(parts, p_w), kind="stable")[:n_terms]
         strongest = np.argsort(-use[:, position], kind="stable")[:n_labels]
         components.append(
             Component(
                 number=int(k),
-                weight=float(mass[k] / max(mass.sum(), np.finfo(float).tiny)),
-                terms=[(str(model.terms_[w]), float(weights[w] / total)) for w in top],
+                weight=float(mass[k]),
+                terms=[(str(model.terms_[w]), float(parts[w])) for w in top],
                 labels=[(labels[i], float(use[i, position])) for i in strongest],
             )
         )
     documents = estimator.label_counts_.tolist() if labels else []
     return Summary(components, labels, use, documents)
+
+
+BALANCE = 0.6
+"""λ of relevance by which components are named; Sievert and Shirley's, found with readers."""
+
+
+def relevance(part: Array, p_w: Array, balance: float = BALANCE) -> Array:
+    """λ ln p(w|k) + (1 − λ) ln (p(w|k) / p(w)): how well terms describe a component.
+
+    Parameters
+    ----------
+    part : array of shape (n_terms,)
+        p(w|k), the part of the component that each term makes up.
+    p_w : array of shape (n_terms,)
+        p(w) = Σ_k p(k) p(w|k), the same of all documents.
+    balance : float, default=0.6
+        λ: at 1 the most frequent terms are the most relevant, at 0 those most its own.
+    """
+    log_part, log_p = (np.log(np.maximum(p, _TINY, dtype=np.float64)) for p in (part, p_w))
+    return np.asarray(log_part - (1 - balance) * log_p)
+
+
+def component_probabilities(model: DocumentModel) -> Array:
+    """p(k), (K,): the weight of each component; where none has any, the same of all."""
+    mass = np.asarray(model.estimator_.component_mass_)
+    return mass if mass.sum() > 0 else np.full(len(mass), 1 / len(mass))
 
 
 MATTERS = 0.02

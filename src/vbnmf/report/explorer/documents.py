@@ -213,7 +213,7 @@ def _typical(parts: Array, X: sparse.csr_array) -> list[list[int]]:
 def _why(
     model: DocumentModel, looked: Looked, shown: Array, places: Array, tell: Told
 ) -> list[list[list[Any]]] | None:
-    """Evidence for the two most probable labels of documents.
+    """Evidence for the two most probable labels of documents, and for those that they have.
 
     For each: label, probability, [component, part, …], [term, part, …].
     """
@@ -221,12 +221,18 @@ def _why(
         return None
     place = {name: i for i, name in enumerate(looked.names)}
     numbers = np.arange(looked.X.shape[1])
+
+    def known(labels: list[int] | None) -> list[int]:
+        """Labels that the model has."""
+        return [label for label in labels or [] if label < len(model.estimator_.classes_)]
+
     found: list[list[list[Any]]] = []
     for begin in range(0, len(shown), _AT_ONCE):
         tell(0.4 + 0.4 * begin / len(shown), f"explaining document {begin:,} of {len(shown):,}")
+        some = shown[begin : begin + _AT_ONCE]
         explained = model.estimator_.explain(
-            looked.X[shown[begin : begin + _AT_ONCE]],
-            n_terms=_WHY_TERMS, n_components=_WHY_COMPONENTS, names=numbers,
+            looked.X[some], n_terms=_WHY_TERMS, n_components=_WHY_COMPONENTS, names=numbers,
+            also=None if looked.truth is None else [known(looked.truth[d]) for d in some],
         )  # fmt: skip
         found += [
             [

@@ -22,7 +22,7 @@ from vbnmf.documents import DocumentModel
 from vbnmf.estimators.info import versions
 from vbnmf.estimators.intervals import component_interval
 from vbnmf.report.explorer.ordering import order_components, order_map
-from vbnmf.report.summary import MATTERS
+from vbnmf.report.summary import BALANCE, MATTERS, component_probabilities, relevance
 
 STEPS = np.linspace(0, 1, 11)
 """Values of λ that the slider can take."""
@@ -51,8 +51,7 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
         Where each term of the model stands in the payload's list of terms; -1: it is left out.
     """
     estimator = model.estimator_
-    mass = estimator.component_mass_
-    p_k = mass if mass.sum() > 0 else np.full(len(mass), 1 / len(mass))
+    mass, p_k = estimator.component_mass_, component_probabilities(model)
     parts = _row_parts(estimator.components_)
     p_w = p_k @ parts
     use = label_use(model)
@@ -64,16 +63,17 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
     kept = np.unique(np.concatenate([commonest, *listed, *telling]))
     places = np.full(len(p_w), -1)
     places[kept] = np.arange(len(kept))
-    names = [" ".join(map(str, model.terms_[_strongest(row, _NAME_TERMS)])) for row in parts]
+    naming = [_strongest(relevance(row, p_w), _NAME_TERMS) for row in parts]
     payload = {
         "steps": STEPS.round(2).tolist(),
+        "step": int(np.abs(STEPS - BALANCE).argmin()),
         "top": TOP,
         "level": LEVEL,
         "matters": MATTERS,
         "several": model.has_several_labels,
         "components": [
             {
-                "name": names[k],
+                "name": " ".join(map(str, model.terms_[naming[k]])),
                 "mass": sig(mass[k]),
                 "faded": bool(estimator.faded_[k]),
                 "terms": _terms_of_component(estimator, k, listed[k], places),
@@ -105,8 +105,7 @@ def label_use(model: DocumentModel) -> Array:
 
 def relevant_terms(part: Array, p_w: Array) -> Array:
     """Terms among the ``TOP`` most relevant of a component at any step of λ, p(w|k) given."""
-    log_part, log_p = np.log(np.maximum(part, _TINY)), np.log(np.maximum(p_w, _TINY))
-    found = [_strongest(log_part - (1 - step) * log_p, TOP) for step in STEPS]
+    found = [_strongest(relevance(part, p_w, step), TOP) for step in STEPS]
     chosen = np.unique(np.concatenate(found))
     return chosen[np.argsort(-part[chosen], kind="stable")]
 

@@ -35,10 +35,7 @@ views.component = {
 
 const heaviest = () =>
   data.components.reduce((best, component, k) => (component.mass > data.components[best].mass ? k : best), 0);
-const relevance = () => {
-  const step = integer("relevance", data.steps.length);
-  return step ?? data.steps.length - 1;
-};
+const relevance = () => integer("relevance", data.steps.length) ?? data.step;
 
 // The terms of a component by relevance at a step of λ: λ ln p(w|k) + (1 − λ) ln (p(w|k) / p(w)), the first if equal.
 function ranked(k, step = relevance()) {
@@ -66,7 +63,7 @@ function slider(fill) {
     "aria-valuetext": shown(relevance()),
     oninput: () => {
       const step = Number(input.value);
-      adjust({ relevance: step === last ? null : step });
+      adjust({ relevance: step === data.step ? null : step });
       output.textContent = shown(step);
       input.setAttribute("aria-valuetext", shown(step));
       fill();
@@ -81,9 +78,9 @@ function slider(fill) {
     el(
       "span",
       { id: "relevance-ends", class: "ends" },
-      el("span", null, "0: most its own"),
+      el("span", null, "most its own"),
       " ",
-      el("span", null, "1: most frequent"),
+      el("span", null, "most frequent"),
     ),
   );
 }
@@ -114,7 +111,7 @@ function termTable(k, other) {
             el("span", { class: "hidden" }, `${percent(low)} to ${percent(high)}`),
           ),
       },
-      { name: "Lift", right: true, cell: ({ lift }) => `${number(lift, 2)} ×` },
+      { name: "Lift", right: true, cell: ({ lift }) => times(lift) },
     ],
   });
 }
@@ -130,14 +127,14 @@ function panel(k, place, several) {
       { class: "about" },
       several && el("h3", null, componentLink(k)),
       facts(
-        `${percent(component.mass)} of all weight`,
-        coherence !== undefined && `coherence ${number(coherence, 2)}`,
+        `makes up ${percent(component.mass)} of all documents`,
+        coherence !== undefined && `coherence ${number(coherence, 2)} (1: its terms always occur together)`,
         component.faded && "faded: it owes more to the prior than to documents",
       ),
     ),
     section(
       "Terms",
-      "Part: how much of the component the term makes up, with what the model is unsure of. Lift: how many times more than in all documents.",
+      `Part: how much of the component the term makes up, and between which bounds that is with ${100 * data.level} % probability. Lift: how many times more than in all documents.`,
       downloads(
         `component-${k}-terms`,
         () => [
@@ -191,18 +188,25 @@ function servedLabels(k) {
 
 function typicalDocuments(k) {
   const typical = pairs(data.documents.typical[k]);
-  return section(
-    "Most typical documents",
-    typical.length ? "How much of the document it makes up." : "No document that is shown is of it.",
-    null,
-    typical.length > 0 &&
-      withDocuments((docs) =>
-        el(
-          "ul",
-          { class: "cards" },
-          typical.map(([d, part]) => documentCard(docs, d, percent(part / 1000))),
-        ),
+  const title = "Most typical documents";
+  if (!typical.length) return section(title, "No document that is shown is of it.", null);
+  return withDocuments((docs) =>
+    section(
+      title,
+      "How much of the document it makes up, and the label that the document was given.",
+      downloads(`component-${k}-documents`, () => {
+        const [head, ...rows] = documentRows(
+          docs,
+          typical.map(([d]) => d),
+        );
+        return [["part", ...head], ...rows.map((row, i) => [typical[i][1] / 1000, ...row])];
+      }),
+      el(
+        "ul",
+        { class: "cards" },
+        typical.map(([d, part]) => documentCard(docs, d, percent(part / 1000))),
       ),
+    ),
   );
 }
 

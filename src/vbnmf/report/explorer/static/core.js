@@ -32,8 +32,10 @@ const say = (text) => {
 const percent = (part) => {
   if (part === null || part === undefined) return "–";
   const value = 100 * part;
-  return `${value >= 9.95 || value === 0 ? value.toFixed(0) : value >= 0.1 ? value.toFixed(1) : "<0.1"} %`;
+  return `${value >= 9.95 || value === 0 ? value.toFixed(0) : value >= 0.1 ? value.toFixed(1) : "<0.1"}\u00a0%`; // in one line
 };
+const times = (value) =>
+  value === null ? "–" : `${value < 9.95 ? value.toFixed(1) : count(Math.round(value))}\u00a0×`;
 const number = (value, digits = 3) =>
   value === null || value === undefined
     ? "–"

@@ -37,10 +37,10 @@ function drawList() {
       "p",
       { class: "lead" },
       shown < total
-        ? `${count(shown)} of ${plural(total, "document")} are on this page, evenly spread; scores are of all.`
+        ? `${count(shown)} of ${plural(total, "document")} are on this page, evenly spread; the scores in Quality are of all.`
         : `${plural(total, "document")}.`,
       ` Texts are cut after ${count(longest)} characters.`,
-      labelled && views.label ? " Wrongly predicted ones come first, those the model was surest of at the top." : "",
+      labelled && views.label ? " Those given a wrong label come first, and of these the ones the model was surest of." : "",
     ),
     controls(
       el("label", { class: "choice", for: "query" }, el("span", null, "Search"), search),
@@ -48,8 +48,8 @@ function drawList() {
         data.labels.length > 0 &&
         choice("only", "Show", [
           ["", "all"],
-          ["wrong", "wrongly predicted"],
-          ["right", "rightly predicted"],
+          ["wrong", "given a wrong label"],
+          ["right", "given the right label"],
         ]),
       labelled && choice("truth", "Label", [["", "any"], ...names]),
       data.labels.length > 0 && choice("given", "Given", [["", "any"], ...names.slice(0, data.labels.length)]),
@@ -95,20 +95,7 @@ function documentList(docs) {
       shown.control,
       downloads(
         "documents",
-        () => [
-          ["id", "label", "given", "probability", "wrong", "components", "text"],
-          ...found.map((d) => [
-            docs.ids[d],
-            labelTexts(docs.truth?.[d]),
-            labelTexts(docs.given?.[d]),
-            docs.p?.[d],
-            docs.wrong[d],
-            pairs(docs.coefficients[d])
-              .map(([k, part]) => `${k}:${part / 1000}`)
-              .join(" "),
-            docs.texts?.[d],
-          ]),
-        ],
+        () => documentRows(docs, found),
         () => barsPicture("Documents found, by their strongest component", strongestComponents(docs, found)),
       ),
     ),
@@ -120,6 +107,22 @@ function documentList(docs) {
       ),
   ];
 }
+
+// Documents as a table to be saved
+const documentRows = (docs, found) => [
+  ["id", "label", "given", "probability", "wrong", "components", "text"],
+  ...found.map((d) => [
+    docs.ids[d],
+    labelTexts(docs.truth?.[d]),
+    labelTexts(docs.given?.[d]),
+    docs.p?.[d],
+    docs.wrong[d],
+    pairs(docs.coefficients[d])
+      .map(([k, part]) => `${k}:${part / 1000}`)
+      .join(" "),
+    docs.texts?.[d],
+  ]),
+];
 
 function strongestComponents(docs, found) {
   const counts = new Map();
@@ -137,9 +140,11 @@ const documentText = (docs, d) =>
     .map(([w]) => termName(w))
     .join(" ");
 
+const sureness = (docs, d) => `, ${percent(docs.p[d])} sure`;
+
 function documentCard(docs, d, extra = null) {
   const whole = documentText(docs, d).replace(/\s+/g, " ").trim();
-  const snippet = whole.length > 180 ? `${whole.slice(0, 180)} …` : whole;
+  const snippet = whole.length > 180 ? `${whole.slice(0, 180).replace(/\S{1,20}$/, "").trim()} …` : whole;
   return el(
     "li",
     { class: docs.wrong[d] ? "card wrong" : "card" },
@@ -156,13 +161,11 @@ function documentCard(docs, d, extra = null) {
 
 function verdict(docs, d) {
   if (!docs.given) return docs.truth?.[d] && el("span", { class: "verdict" }, bdi(labelTexts(docs.truth[d])));
-  const given = docs.given[d].length ? labelTexts(docs.given[d]) : "no label";
   return el(
     "span",
     { class: "verdict" },
-    docs.wrong[d] ? [el("span", { class: "badge" }, "wrong"), " ", bdi(labelTexts(docs.truth[d])), " was given "] : "",
-    bdi(given),
-    ` ${percent(docs.p[d])}`,
+    docs.wrong[d] ? [el("span", { class: "badge" }, "wrong"), " ", bdi(labelTexts(docs.truth[d])), " was "] : "",
+    docs.given[d].length ? ["given ", bdi(labelTexts(docs.given[d])), sureness(docs, d)] : "given no label",
   );
 }
 
@@ -202,7 +205,7 @@ function drawDocument(docs, d) {
       docs.given && [
         "given ",
         docs.given[d].length ? docs.given[d].map((l, i) => [i > 0 && ", ", labelLink(l)]) : "no label",
-        ` with ${percent(docs.p[d])}`,
+        docs.given[d].length > 0 && sureness(docs, d),
       ],
       docs.wrong[d] === 1 && el("span", { class: "badge" }, "wrong"),
     ),
@@ -212,8 +215,8 @@ function drawDocument(docs, d) {
       section(
         "Text",
         docs.spans
-          ? "Terms are tinted by the component that they are owed to."
-          : "Its terms, the heaviest first, tinted by the component that they are owed to.",
+          ? "Each term has the colour of the component that it is owed to; grey: of one that is not listed."
+          : "Its terms, the heaviest first, in the colour of the component that they are owed to.",
         null,
         tinted(docs, d, tints),
       ),
@@ -305,10 +308,14 @@ function evidence(docs, d) {
     ...pairs(terms).map(([w, part]) => [labelName(l), "term", termName(w), part]),
   ]);
   const most = largest(rows.map((row) => row[3]));
+  const role = (l, i) =>
+    [docs.given[d].includes(l) ? "given" : i === 1 && "runner-up", docs.truth?.[d]?.includes(l) && "its label"]
+      .filter(Boolean)
+      .join(", ");
   return section(
-    "The evidence",
+    "Why this label",
     whys.length
-      ? "What spoke for the most probable label, and for the next. Numbers are exact parts of the label's score; what speaks against it, or hardly for it, is not listed."
+      ? `What spoke for the most probable label${["", "", " and for the next", ", for the next, and for its own"][Math.min(whys.length, 3)]}. Numbers are exact parts of the label's score; what speaks against it, or hardly for it, is not listed.`
       : "It has no term that the model knows: nothing speaks for a label but how common it is.",
     whys.length > 0 &&
       downloads(
@@ -324,8 +331,8 @@ function evidence(docs, d) {
             })),
           ),
       ),
-    whys.map(([l, p, components, terms]) => [
-      el("h4", null, labelLink(l), ` ${percent(p)}`),
+    whys.map(([l, p, components, terms], i) => [
+      el("h4", null, labelLink(l), ` ${percent(p)} `, el("span", { class: "tag" }, role(l, i))),
       [
         ["Component", components, componentLink],
         ["Term", terms, termLink],

@@ -98,7 +98,7 @@ function tellingTerms(l) {
           { name: "Term", heading: true, cell: ({ w }) => termLink(w) },
           { name: "Part", right: true, cell: ({ p }) => percent(p) },
           { name: "", wide: true, cell: ({ p }) => bar(p, most) },
-          { name: "Lift", right: true, cell: ({ lift }) => `${number(lift, 2)} ×` },
+          { name: "Lift", right: true, cell: ({ lift }) => times(lift) },
         ],
       }),
   );
@@ -141,11 +141,11 @@ function neighbours(l) {
 }
 
 function confusedDocuments(l) {
-  const list = (title, docs, found, query) =>
+  const list = (title, name, docs, found, query) =>
     section(
       `${title} (${count(found.length)})`,
       null,
-      null,
+      found.length > 0 && downloads(`label-${l}-${name}`, () => documentRows(docs, found)),
       found.length
         ? el(
             "ul",
@@ -153,7 +153,7 @@ function confusedDocuments(l) {
             found.slice(0, 4).map((d) => documentCard(docs, d)),
           )
         : el("p", { class: "quiet" }, "None of those shown."),
-      found.length > 4 && el("p", null, link("document", query, "All of them")),
+      found.length > 4 && el("p", null, link("document", query, `All ${count(found.length)}`)),
     );
   return withDocuments((docs) => {
     const sure = (a, b) => docs.p[b] - docs.p[a];
@@ -164,8 +164,8 @@ function confusedDocuments(l) {
       .filter((d) => docs.given[d].includes(l) && docs.truth?.[d] && !docs.truth[d].includes(l))
       .sort(sure);
     return [
-      list("Its documents that were given another label", docs, missed, { truth: l, only: "wrong" }),
-      list("Documents of others that were given it", docs, wrongly, { given: l, only: "wrong" }),
+      list("Its documents that were given another label", "missed", docs, missed, { truth: l, only: "wrong" }),
+      list("Documents of others that were given it", "wrongly-given", docs, wrongly, { given: l, only: "wrong" }),
     ];
   });
 }

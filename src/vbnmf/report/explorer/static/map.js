@@ -39,10 +39,11 @@ function drawMap() {
     el(
       "p",
       { class: "lead" },
-      `${plural(data.labels.length, "label")}${data.several ? ", of which a document may have several," : ""} by ${plural(data.components.length, "component")}. A component is a pattern of terms that occur together, named by its strongest; `,
+      `${plural(data.labels.length, "label")}${data.several ? ", of which a document may have several," : ""} in rows, ${plural(data.components.length, "component")} in columns. A component is a pattern of terms that occur together, named by those most typical of it. `,
       measure === measures.part
-        ? "numbers are its part in the label, in per cent; below half a per cent the cell is empty."
-        : "numbers are its mean coefficient over the documents of the label.",
+        ? "Numbers are how much of the label's documents it makes up, in per cent; an empty cell is less than half a per cent."
+        : "Numbers are its mean coefficient over the label's documents.",
+      " Choose a label or component to see more of it; arrows sort by it.",
     ),
     controls(
       choice(
@@ -203,7 +204,7 @@ function drawComponents() {
     el(
       "p",
       { class: "lead" },
-      `${plural(rows.length, "component")}, alike ones together. A component is a pattern of terms that occur together, named by its strongest; its weight is the part of all documents that it explains.`,
+      `${plural(rows.length, "component")}, alike ones together. A component is a pattern of terms that occur together, named by those most typical of it; its weight is the part of all documents that it makes up.`,
     ),
     controls(
       shown.control,

@@ -43,7 +43,7 @@ function scores(quality) {
     .filter(({ n, l }) => n > 0 || l < data.labels.length);
   return section(
     "Predictions",
-    `Of ${plural(quality.labelled, "document")} with known labels${quality.empty ? `; ${plural(quality.empty, "document")} without any known term` : ""}.`,
+    `Of ${plural(quality.labelled, "document")} with known labels${quality.empty ? `; ${plural(quality.empty, "document")} without any known term` : ""}. Found: how many of the label's documents were given it. Right: how many of those given it have it.${quality.accuracy["macro accuracy"] === undefined ? "" : " Macro accuracy: the mean of Found, in which each label counts the same."}`,
     downloads(
       "accuracy",
       () => [
@@ -76,11 +76,6 @@ function scores(quality) {
         { name: "Right", right: true, cell: ({ right }) => percent(right), value: ({ right }) => right },
       ],
     }),
-    el(
-      "p",
-      { class: "quiet" },
-      "Found: part of the label's documents that were given it. Right: part of the documents given it that have it.",
-    ),
   );
 }
 
@@ -244,7 +239,7 @@ function bound() {
   const options = { x: "iteration", y: "lower bound", label };
   return section(
     "The fit",
-    `The lower bound must rise and level off. ${plural(data.fit.iterations, "iteration")}; it ended at ${number(data.fit.final_bound, 9)}.`,
+    `The lower bound, which training raises, must level off. ${plural(data.fit.iterations, "iteration")}; it ended at ${number(data.fit.final_bound, 9)}.`,
     downloads(
       "bound",
       () => [["iteration", "bound"], ...points],

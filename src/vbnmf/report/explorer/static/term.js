@@ -6,13 +6,13 @@ views.term = {
   title: "Terms",
   draw() {
     const w = integer("w", data.terms.names.length);
-    const results = el("ul", { class: "chips", id: "found" });
-    const fill = () =>
-      results.replaceChildren(
-        ...foundTerms(param("find")).map((i) =>
-          el("li", null, link("term", { w: i, find: param("find") }, bdi(termName(i)))),
-        ),
-      );
+    const results = el("div", { id: "found" });
+    const fill = () => {
+      const found = foundTerms(param("find"));
+      const none = el("p", { class: "quiet" }, "No term has that in it.");
+      results.replaceChildren(found.length ? (w === null ? termList(found) : termChips(found)) : none);
+      return found.length;
+    };
     const search = el("input", {
       type: "search",
       id: "find",
@@ -22,8 +22,7 @@ views.term = {
       placeholder: "a term, or part of it",
       oninput: () => {
         adjust({ find: search.value });
-        fill();
-        const n = results.children.length;
+        const n = fill();
         say(n === FOUND ? `${n} or more terms found.` : `${plural(n, "term")} found.`);
       },
       onkeydown: (event) => {
@@ -41,6 +40,7 @@ views.term = {
         names.length < total
           ? `The ${count(names.length)} commonest of ${plural(total, "term")} can be looked up.`
           : `${plural(total, "term")}.`,
+        " The commonest are listed, or those that have in them what you type.",
       ),
       controls(el("label", { class: "choice grow", for: "find" }, el("span", null, "Search"), search)),
       results,
@@ -49,6 +49,65 @@ views.term = {
     ];
   },
 };
+
+const foundLink = (w) => link("term", { w, find: param("find") }, bdi(termName(w)));
+const termChips = (found) =>
+  el(
+    "ul",
+    { class: "chips" },
+    found.map((w) => el("li", null, foundLink(w))),
+  );
+
+// Parts of terms in all documents, which are small
+const fine = (part) => `${part < 1e-4 ? "<0.01" : (100 * part).toFixed(2)}\u00a0%`;
+
+// Terms with where each occurs most
+function termList(found) {
+  const kinds = data.labels.length ? ["components", "labels"] : ["components"];
+  const first = (kind, w) => pairs(data.terms[kind][w])[0];
+  const most = largest(found.map((w) => data.terms.p[w]));
+  const text = { components: componentName, labels: labelName };
+  const linked = { components: componentLink, labels: labelLink };
+  return section(
+    param("find") ? "Terms found" : "The commonest terms",
+    "Part: how much of all documents the term makes up. In brackets, how much of the term is there.",
+    downloads(
+      "terms",
+      () => [
+        ["term", "part", ...kinds.flatMap((kind) => [`most in ${kind}`, "of it"])],
+        ...found.map((w) => [
+          termName(w),
+          data.terms.p[w],
+          ...kinds.flatMap((kind) => {
+            const [i, part] = first(kind, w) ?? [];
+            return part ? [text[kind](i), part / 100] : [null, null];
+          }),
+        ]),
+      ],
+      () =>
+        barsPicture(
+          "Terms",
+          found.map((w) => ({ name: termName(w), value: data.terms.p[w], text: fine(data.terms.p[w]) })),
+        ),
+    ),
+    table({
+      caption: "Terms",
+      rows: found,
+      columns: [
+        { name: "Term", heading: true, cell: foundLink },
+        { name: "Part", right: true, cell: (w) => fine(data.terms.p[w]) },
+        { name: "", wide: true, cell: (w) => bar(data.terms.p[w], most) },
+        ...kinds.map((kind) => ({
+          name: `Most in ${kind.slice(0, -1)}`,
+          cell: (w) => {
+            const [i, part] = first(kind, w) ?? [];
+            return part ? [linked[kind](i), ` (${percent(part / 100)})`] : "spread over many";
+          },
+        })),
+      ],
+    }),
+  );
+}
 
 // Terms that begin with what is typed, then those that have it inside, commonest first; without any, the commonest.
 function foundTerms(typed) {

@@ -1,0 +1,181 @@
+"""What views of the explorer save, and how they show documents; in a real browser."""
+
+import csv
+import io
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from explorer_browser import jump, ready
+from explorer_pages import page, several, usual
+
+from vbnmf.report.explorer.payload import TOP
+
+
+class TestDownloads:
+    def rows(self, tab, name):
+        with tab.expect_download() as found:
+            tab.click(f"button[aria-label='Download {name} as CSV']")
+        assert found.value.suggested_filename == f"{name}.csv"
+        text = found.value.path().read_text(encoding="utf-8")
+        return list(csv.reader(io.StringIO(text, newline="")))
+
+    def picture(self, tab, name):
+        with tab.expect_download() as found:
+            tab.click(f"button[aria-label='Download {name} as SVG']")
+        root = ElementTree.fromstring(found.value.path().read_text(encoding="utf-8"))  # noqa: S314
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        return ["".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")]
+
+    def test_map(self, visit):
+        tab = visit(page("usual"), "view=map&all=1&rows=name&columns=number")
+        estimator = usual()[0].estimator_
+        header, *rows = self.rows(tab, "map")
+        assert [row[0] for row in rows] == estimator.classes_.tolist()
+        use = estimator.label_activations_ * estimator.component_sums_
+        use /= use.sum(axis=1, keepdims=True)
+        found = np.array([row[1:] for row in rows], dtype=float)
+        np.testing.assert_allclose(found, use, rtol=1e-3)
+        assert header[1].startswith("#0 ")
+        drawn = self.picture(tab, "map")
+        assert set(estimator.classes_) <= set(drawn)
+        tab.select_option("#choose-measure", "activation")
+        rows = self.rows(tab, "map")[1:]
+        found = np.array([row[1:] for row in rows], dtype=float)
+        np.testing.assert_allclose(found, estimator.label_activations_, rtol=1e-3)
+
+    def test_component(self, visit):
+        tab = visit(page("usual"), "view=component&k=1")
+        model = usual()[0]
+        weights = model.estimator_.components_[1].astype(float)
+        low, high = (a[0] for a in model.estimator_.component_interval(0.9, components=1))
+        header, *rows = self.rows(tab, "component-1-terms")
+        assert header == ["term", "part", "low", "high", "lift"]
+        assert len(rows) == min(TOP, len(model.terms_))
+        place = {term: i for i, term in enumerate(model.terms_)}
+        for term, *numbers in rows:
+            i = place[term]
+            expected = np.array([weights[i], low[i], high[i]]) / weights.sum()
+            assert [float(n) for n in numbers[:3]] == pytest.approx(expected.tolist(), rel=1e-3)
+        assert rows[0][0] in self.picture(tab, "component-1-terms")
+        labels = self.rows(tab, "component-1-labels")[1:]
+        assert [label for label, _ in labels] == model.estimator_.classes_.tolist()
+
+    def test_the_others(self, visit):
+        """Each view offers its numbers and a picture."""
+        model, texts, labels = usual()
+        tab = visit(page("usual"), "view=label&l=0")
+        for name in ("label-0-components", "label-0-terms"):
+            assert len(self.rows(tab, name)) > 2
+            assert len(self.picture(tab, name)) > 2
+        jump(tab, "view=document&order=file")
+        header, *rows = self.rows(tab, "documents")
+        assert [row[header.index("text")] for row in rows] == [text[:2000] for text in texts]
+        assert [row[header.index("label")] for row in rows] == [label or "" for label in labels]
+        assert [row[header.index("given")] for row in rows] == model.predict(texts).tolist()
+        assert self.picture(tab, "documents")
+        jump(tab, "view=document&d=0")
+        why = model.explain(texts[:1], n_components=4)[0]
+        rows = self.rows(tab, "document-0-evidence")[1:]
+        named = [(str(w.label), t.term) for w in why for t in w.terms]
+        assert [(row[0], row[2]) for row in rows if row[1] == "term"] == named
+        assert self.picture(tab, "document-0-components")
+        jump(tab, "view=term&w=3")
+        assert self.rows(tab, "term-3-components")[0] == ["component", "part"]
+        assert self.picture(tab, "term-3-labels")
+        tab = visit(page("usual"), "view=quality")  # a browser limits how many a page may save
+        bound = self.rows(tab, "bound")[1:]
+        values = [float(value) for _, value in bound]
+        assert values == pytest.approx(model.estimator_.bound_history_.tolist(), rel=1e-7)
+        for name in ("accuracy", "confusions", "calibration", "measures", "bound"):
+            assert self.picture(tab, name)
+
+    def test_lists_of_documents(self, visit):
+        """Typical of a component, confused with a label: all of them, not only those shown."""
+        model, texts, labels = usual()
+        found = model.predict(texts)
+        tab = ready(visit(page("usual"), "view=component&k=1"))
+        header, *rows = self.rows(tab, "component-1-documents")
+        assert header[:2] == ["part", "id"]
+        parts = model.transform(texts) * model.estimator_.component_sums_
+        parts = (parts / parts.sum(axis=1, keepdims=True))[:, 1]
+        assert [float(row[0]) for row in rows] == pytest.approx(
+            [parts[int(row[1])] for row in rows], abs=0.001
+        )
+        assert [row[1] for row in rows] == tab.locator(".cardhead a").all_inner_texts()
+        pairs = list(enumerate(zip(labels, found, strict=True)))
+        for i_label, name in enumerate(model.estimator_.classes_):
+            jump(tab, f"view=label&l={i_label}")
+            missed = [i for i, (label, given) in pairs if label == name != given]
+            wrongly = [
+                i for i, (label, given) in pairs if label not in (name, None) and given == name
+            ]
+            for which, expected in (("missed", missed), ("wrongly-given", wrongly)):
+                if expected:
+                    rows = self.rows(tab, f"label-{i_label}-{which}")[1:]
+                    assert sorted(int(row[0]) for row in rows) == expected
+                else:
+                    button = f"button[aria-label='Download label-{i_label}-{which} as CSV']"
+                    assert tab.locator(button).count() == 0
+
+    def test_terms(self, visit):
+        """The commonest terms first, each with where most of it is."""
+        estimator, terms = usual()[0].estimator_, usual()[0].terms_
+        parts = estimator.components_.astype(float)
+        parts *= (estimator.component_mass_ / parts.sum(axis=1))[:, None]
+        tab = visit(page("usual"), "view=term")
+        header, *rows = self.rows(tab, "terms")
+        assert header == ["term", "part", "most in components", "of it", "most in labels", "of it"]
+        p_w = parts.sum(axis=0)
+        best = np.argsort(-p_w, kind="stable")[:24]
+        assert [row[0] for row in rows] == terms[best].tolist()
+        assert [float(row[1]) for row in rows] == pytest.approx(p_w[best].tolist(), rel=1e-3)
+        for row, column in zip(rows, parts[:, best].T, strict=True):
+            assert row[2].startswith(f"#{column.argmax()} ")
+            assert float(row[3]) == pytest.approx(column.max() / column.sum(), abs=0.006)
+        assert rows[0][0] in self.picture(tab, "terms")
+        tab.fill("#find", "zzz")
+        assert tab.inner_text("#found") == "No term has that in it."
+
+
+class TestDocuments:
+    def test_wrong_ones_first(self, visit):
+        model, texts, labels = usual()
+        tab = ready(visit(page("usual"), "view=document"))
+        wrong = [
+            str(i)
+            for i, (label, given) in enumerate(zip(labels, model.predict(texts), strict=True))
+            if label is not None and label != given
+        ]
+        assert len(wrong) >= 3
+        ids = tab.locator(".cardhead a").all_inner_texts()
+        assert sorted(ids[: len(wrong)]) == sorted(wrong)
+        assert tab.locator(".card.wrong .badge").count() == len(wrong)
+        tab.select_option("#choose-only", "wrong")
+        assert sorted(ready(tab).locator(".cardhead a").all_inner_texts()) == sorted(wrong)
+
+    def test_search(self, visit):
+        tab = ready(visit(page("usual"), "view=document&order=file"))
+        tab.fill("#query", "wheels")
+        tab.wait_for_selector(".card:only-child")
+        assert tab.locator(".cardhead a").all_inner_texts() == ["2"]
+        assert "query=wheels" in tab.url
+
+    def test_tinted_text(self, visit):
+        """The text is whole, and what is tinted are its terms, after emoji too."""
+        texts = usual()[1]
+        tab = ready(visit(page("usual"), "view=document&d=2"))
+        assert tab.locator(".text").text_content() == texts[2][:2000]
+        tinted = tab.locator(".text .term").all_text_contents()
+        assert tinted[-2:] == ["Wheels", "wheel"]
+        assert "Cut after 2,000" in tab.inner_text("main")
+        jump(tab, "view=document&d=1")
+        assert "nothing speaks for a label" in tab.inner_text("main")
+
+    def test_several_labels(self, visit):
+        model, texts, _ = several()
+        tab = ready(visit(page("several labels"), "view=document&d=1"))
+        given = model.predict(texts[1:2])[0]
+        assert all(label in tab.inner_text(".facts") for label in given)
+        jump(tab, "view=quality")
+        assert "micro F1" in tab.inner_text("main")
