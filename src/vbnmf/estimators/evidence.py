@@ -23,7 +23,7 @@ from scipy import sparse
 from vbnmf.core.model import Array
 from vbnmf.estimators.validation import is_empty
 
-_CELLS_AT_ONCE = 1 << 14  # non-zeros of which rows of K numbers are held at a time
+_NUMBERS_AT_ONCE = 1 << 17  # held of each matrix of non-zeros × K
 _TINY = np.finfo(float).tiny
 
 
@@ -92,8 +92,7 @@ def evidence_left_out(
         return np.asarray(found - found.mean(axis=1, keepdims=True))
 
     out = left_out(X, V, shapes, scales, logs, weight, n_threads)
-    out[~is_empty(X)] -= totals - totals.mean()
-    return out
+    return np.subtract(out, totals - totals.mean(), out=out, where=~is_empty(X)[:, None])
 
 
 def left_out(
@@ -127,12 +126,13 @@ def left_out(
         out[begin:end] = rows @ logs(np.maximum(of_term - own, 0))
 
     with ThreadPoolExecutor(n_threads) as pool:  # blocks do not depend on who fills them
-        deque(pool.map(fill, *zip(*_blocks(X.indptr), strict=True)), maxlen=0)
+        deque(pool.map(fill, *zip(*_blocks(X.indptr, len(scales)), strict=True)), maxlen=0)
     out /= np.maximum(X @ np.ones(X.shape[1]), _TINY)[:, None]
     return out
 
 
-def _blocks(indptr: Array) -> Iterator[tuple[int, int]]:
-    """Ranges of documents with about ``_CELLS_AT_ONCE`` non-zeros."""
-    cuts = np.searchsorted(indptr, np.arange(0, indptr[-1], _CELLS_AT_ONCE))
+def _blocks(indptr: Array, K: int) -> Iterator[tuple[int, int]]:
+    """Ranges of documents with about ``_NUMBERS_AT_ONCE`` numbers for their non-zeros."""
+    cells = max(1, _NUMBERS_AT_ONCE // K)
+    cuts = np.searchsorted(indptr, np.arange(0, indptr[-1], cells))
     yield from pairwise(np.unique(np.append(cuts, len(indptr) - 1)).tolist())

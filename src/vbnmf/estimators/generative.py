@@ -71,8 +71,7 @@ def log_odds_left_out(
 
     out = left_out(X, V, shapes, scales, logs, weight, n_threads)
     totals = np.einsum("k,kl->l", shapes.sum(axis=0, dtype=np.float64), expected)
-    out[~is_empty(X)] -= np.log(totals)
-    return out
+    return np.subtract(out, np.log(totals), out=out, where=~is_empty(X)[:, None])
 
 
 @dataclass(frozen=True)

@@ -53,12 +53,16 @@ class Head:
 def fit_head(
     evidence: Array, indicators: sparse.csr_array, weight: Array, *, multilabel: bool
 ) -> Head:
-    """Train on evidence, (n_docs, K), labels, (n_docs, n_labels), and weights of documents."""
+    """Train on evidence, (n_docs, K), labels, (n_docs, n_labels), and weights of documents.
+
+    The evidence is centred in place.
+    """
     n_labels, K = indicators.shape[1], evidence.shape[1]
     if n_labels == 1:
         return Head(np.zeros((1, K)), np.full(1, _CERTAIN), multilabel)
-    centre = np.average(evidence, axis=0, weights=weight)
-    A, threshold = evidence - centre, 0.5
+    centre = np.einsum("d,dk->k", weight, evidence) / weight.sum()
+    A, threshold = evidence, 0.5
+    A -= centre
     with warnings.catch_warnings(), threadpool_limits(1):  # the same bits on any machine's BLAS
         warnings.simplefilter("ignore", UserWarning)  # it is a regression of two or more labels
         if multilabel:

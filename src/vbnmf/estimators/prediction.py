@@ -177,10 +177,11 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         self.smoothing_ = mean_occurrence(X, weight)
         self.multilabel_, self.threshold_ = targets.multilabel, 0.5
         self.head_weights_, self.temperature_ = np.zeros((len(targets.classes), V.shape[1])), 1.0
-        known = np.flatnonzero(targets.known & (weight > 0))
-        X, V, weight, indicators = X[known], V[known], weight[known], targets.indicators[known]
+        counts, indicators = targets.known & (weight > 0), targets.indicators
+        if not counts.all():
+            X, V, weight, indicators = X[counts], V[counts], weight[counts], indicators[counts]
         if classifier == "auto":
-            few = len(known) < _ENOUGH * len(targets.classes) and targets.known.all()
+            few = len(weight) < _ENOUGH * len(targets.classes) and targets.known.all()
             classifier = "auto" if few and not targets.multilabel else "regression"
         shapes, scales = self.component_shapes_.T, self.component_scales_
         n_threads = count_threads(self.n_jobs)
