@@ -35,3 +35,27 @@ def test_what_predicts_is_what_was_fitted():
     fitted.set_params(classifier="generative")
     assert_array_equal(fitted.predict_proba(X), before)
     assert fitted.classifier_ == "regression"
+
+
+def test_score_takes_what_fit_takes():
+    X, y = drawn()
+    fitted = model().fit(X, y)
+    right = fitted.predict(X) == y
+    assert fitted.score(X, y) == right.mean()
+    partly = [None if d % 3 == 0 else label for d, label in enumerate(y.tolist())]
+    known = np.arange(len(y)) % 3 > 0
+    assert fitted.score(X, partly) == right[known].mean()
+    weight = np.arange(len(y), dtype=float)
+    assert fitted.score(X, y, weight) == np.average(right, weights=weight)
+
+
+def test_score_of_several_labels_is_of_whole_sets():
+    X, y = drawn()
+    sets = [["abc"[label]] + ["d"] * (d % 2) for d, label in enumerate(y.tolist())]
+    fitted = model().fit(X, sets)
+    Y = np.array([[c in labels for c in "abcd"] for labels in sets], dtype=int)
+    exact = (fitted.predict(X) == Y).all(axis=1)
+    assert fitted.score(X, sets) == exact.mean()
+    assert fitted.score(X, Y) == exact.mean()
+    stranger = [*sets[:-1], ["e"]]
+    assert fitted.score(X, stranger) == exact[:-1].sum() / len(y)

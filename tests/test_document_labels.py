@@ -41,7 +41,7 @@ def test_lists_by_probability(several):
         assert found == sorted(row[enough], reverse=True)
         assert [row[names.index(label)] for label in given] == found
     assert several.predict(documents) == labels
-    assert {len(given) for given in labels} > {1, 2}
+    assert {len(given) for given in labels} >= {1, 2}
     assert several.has_several_labels
     known = [(set(a), set(b)) for a, b in zip(several.predict(TEXTS), SEVERAL, strict=True) if b]
     assert np.mean([a == b for a, b in known]) > 0.9

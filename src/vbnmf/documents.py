@@ -150,6 +150,16 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
             return _lists(P, given, self.estimator_.classes_.tolist())
         return given, P.max(axis=1)
 
+    def predict_proba(self, documents: Any) -> Array:
+        """Probabilities of labels, (n_docs, n_labels), in the order of ``estimator_.classes_``."""
+        self._check_labels()
+        return self.estimator_.predict_proba(self.vectorize(documents))
+
+    def score(self, documents: Any, labels: Any) -> float:
+        """Part of the documents whose label, or whole set of labels, is predicted."""
+        self._check_labels()
+        return self.estimator_.score(self.vectorize(documents), labels)
+
     def explain(
         self, documents: Any, *, n_terms: int = 8, n_components: int = 3
     ) -> list[list[Explanation]]:

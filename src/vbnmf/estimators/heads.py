@@ -21,6 +21,7 @@ _PENALTY = 10.0  # chosen on held-out training documents: docs/deviations.md
 _MAX_ITER = 300
 _THRESHOLDS = np.linspace(0.1, 0.9, 33)
 _FOLDS = 3
+_ENOUGH = 50  # documents to choose a threshold by
 _GOLDEN, _SPREAD = 0.6180339887498949, 1009.0  # what mixes documents into folds
 _CERTAIN = 20.0  # intercept of a label that all documents have
 
@@ -126,7 +127,7 @@ def _regressions(A: Array, Y: Array, weight: Array) -> tuple[Array, Array]:
 
 def _best_threshold(A: Array, Y: Array, weight: Array) -> float:
     """The threshold of the best micro F1 on documents left out."""
-    if len(A) < 2 * _FOLDS:
+    if len(A) < _ENOUGH:
         return 0.5
     left_out = np.zeros(Y.shape)
     # shuffled, because documents often come by label

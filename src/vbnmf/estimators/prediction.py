@@ -7,6 +7,7 @@ then found out on the documents of training.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,11 @@ from vbnmf.estimators.base import without_unused_terms
 from vbnmf.estimators.evidence import evidence, evidence_left_out, mean_occurrence, term_evidence
 from vbnmf.estimators.explaining import Explained, Explanation, summed_up
 from vbnmf.estimators.heads import Head, accuracy_left_out, fit_head, folds
-from vbnmf.estimators.targets import Targets
+from vbnmf.estimators.targets import Targets, check_targets
 from vbnmf.estimators.validation import (
     check_count,
     check_matrix,
+    check_weights,
     count_threads,
     is_empty,
 )
@@ -74,6 +76,35 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         """Logarithms of ``predict_proba``."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Part of the documents whose label, or whole set of labels, is predicted.
+
+        y is given as to ``fit``; documents whose label is not known do not count.
+        """
+        predicted = self.predict(X)
+        targets = check_targets(self, y, len(predicted), self.unlabelled)
+        if self.multilabel_:
+            right = (self._places(targets) == predicted).all(axis=1)
+        else:
+            labels = targets.classes.tolist()
+            given = [labels[codes[0]] if len(codes) else None for codes in _codes(targets)]
+            right = np.array([a == b for a, b in zip(given, predicted.tolist(), strict=True)])
+        weight = check_weights(sample_weight, len(predicted))
+        weight = np.ones(len(predicted)) if weight is None else weight
+        return float(np.average(right, weights=weight * targets.known))
+
+    def _places(self, targets: Targets) -> Array:
+        """Indicators of labels in the order of ``classes_``; of one it does not have, -1 in all."""
+        places = {label: place for place, label in enumerate(self.classes_.tolist())}
+        names = targets.classes.tolist()
+        if not set(names) & set(places) and len(names) == len(places):
+            names = self.classes_.tolist()  # columns without names, in the order of training
+        Y = np.zeros((len(targets.group), len(places)), dtype=np.int64)
+        for row, codes in enumerate(_codes(targets)):
+            found = [places.get(names[code], -1) for code in codes]
+            Y[row, found] = 1 if -1 not in found else -1
+        return Y
 
     def labels_from(self, probabilities: Array) -> Array:
         """As ``predict``, from what ``predict_proba`` returned."""
@@ -239,6 +270,12 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
                 weights = weights - self.head_weights_.mean(axis=0)
             parts, uses = self._term_evidence(used) * weights, weights > 0
         return parts * (x / x.sum())[:, None], uses
+
+
+def _codes(targets: Targets) -> list[list[int]]:
+    """Labels of each document, as places in the classes of the targets."""
+    indptr, indices = targets.indicators.indptr, targets.indicators.indices
+    return [indices[a:b].tolist() for a, b in pairwise(indptr.tolist())]
 
 
 def _logs(frequencies: Array) -> Array:

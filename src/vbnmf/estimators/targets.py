@@ -287,6 +287,8 @@ def _from_vector(labels: Array, unlabelled: Any) -> tuple[Array, sparse.csr_arra
     found = labels[~missing]
     if missing.any() and {type(label) for label in found} in ({int}, {float}, {bool}, {str}):
         found = np.array(found.tolist())  # without the gaps they may be plain numbers
+    if missing.any() and found.dtype.kind == "f" and (found == np.floor(found)).all():
+        found = found.astype(np.int64)  # only the gaps had made them floats
     _check_numbers(found)
     classes, codes = _sorted_labels(found)
     indptr = np.concatenate([[0], np.cumsum(~missing)]).astype(np.int64)
