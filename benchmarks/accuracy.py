@@ -9,7 +9,8 @@ sparsity is of the test documents' coefficients, found without labels; coherence
 the components' ten strongest terms in training documents. Methods that no seed changes run once.
 
 Rows are added to ``results.csv`` one by one, and what is there is not run again; delete rows to
-have them run again. Which methods there are is in ``classifiers``, which corpora in ``splits``.
+have them run again. Which methods there are is in ``classifiers``, which corpora in ``splits``, and
+what is made of the rows in ``standings``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -37,25 +37,14 @@ from benchmarks import measure, splits
 from benchmarks.classifiers import METHODS, Array, Method, Parameters
 from benchmarks.heads import calibration_error
 from benchmarks.splits import Split
+from benchmarks.standings import METRICS, Row, draw, in_words, key_of, report
 from vbnmf import inter_label_sparsity
 from vbnmf.core.coherence import npmi_coherence
 from vbnmf.store import replacing
 
-Row = dict[str, Any]
-
 TEXT = ("corpus", "method", "parameters")
 WHOLE = ("K", "seed", "components")  # K is what was asked for, 0 if nothing was
-METRICS = {
-    "accuracy": "accuracy",
-    "macro_accuracy": "macro accuracy",
-    "calibration_error": "calibration error",
-    "inter_label_sparsity": "inter-label sparsity",
-    "coherence": "coherence",
-    "seconds_train": "seconds to train",
-    "seconds_predict": "seconds to predict",
-}
 COLUMNS = ("corpus", "method", "K", "seed", "components", "parameters", "validation", *METRICS)
-OURS = "vbnmf"
 
 
 @dataclass(frozen=True)
@@ -78,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     options = _options(argv)
     options.out.mkdir(parents=True, exist_ok=True)
     table = options.out / "results.csv"
-    rows = {_key(row): row for row in read_rows(table)}
+    rows = {key_of(row): row for row in read_rows(table)}
     missing = sorted({m.package for m in options.methods if not m.installed})
     machine = measure.machine(options.threads)
     cells = list(_cells(options))
@@ -102,7 +91,7 @@ def run(cell: Cell, rows: Sequence[Row], options: argparse.Namespace) -> Row:
     split = splits.load(cell.corpus, cell.seed, options.source)
     with warnings.catch_warnings(), threadpool_limits(options.threads):
         warnings.simplefilter("ignore")  # what does not converge is scored as it is
-        siblings = [row for row in rows if _key(row)[:3] == cell.key[:3]]
+        siblings = [row for row in rows if key_of(row)[:3] == cell.key[:3]]
         if siblings:
             parameters = json.loads(siblings[0]["parameters"])
             validation = siblings[0]["validation"]
@@ -165,35 +154,6 @@ def score(method: Method, model: Pipeline, split: Split) -> Row:
     }
 
 
-def summarise(rows: Sequence[Row]) -> list[Row]:
-    """Rows that differ by seed alone as one: means, and the least and most accuracy as "spread"."""
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(_key(row)[:3], []).append(row)
-    found = []
-    for group in groups.values():
-        summary = dict(group[0]) | {"runs": len(group)}
-        for name in METRICS:
-            values = [row[name] for row in group if row[name] is not None]
-            summary[name] = float(np.mean(values)) if values else None
-        accuracies = [row["accuracy"] for row in group]
-        found.append(summary | {"spread": (min(accuracies), max(accuracies))})
-    return found
-
-
-def report(rows: Sequence[Row], machine: str, source: str | Path = "wheel") -> str:
-    """Markdown: a table for each corpus, means over seeds, and the table of what must hold."""
-    summaries = summarise(rows)
-    parts = [f"{machine}; mean (least–most) over seeds"]
-    for corpus in dict.fromkeys(row["corpus"] for row in rows):
-        lines = [_line(s) for s in summaries if s["corpus"] == corpus]
-        about = splits.load(corpus, 0, source)
-        parts.append(f"### {corpus}: {about}\n\n" + measure.markdown(lines))
-    if musts := list(_musts(summaries)):
-        parts.append("### What must hold\n\n" + measure.markdown(musts))
-    return "\n\n".join(parts)
-
-
 def read_rows(path: Path) -> list[Row]:
     """Read a table; no file is no rows.
 
@@ -220,51 +180,6 @@ def write_rows(rows: Sequence[Row], path: Path) -> None:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-
-
-def draw(rows: Sequence[Row], path: Path) -> None:
-    """Accuracy over components and over seconds to train, a column for each corpus."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-
-    from vbnmf.report.drawing import COLOURS, MARKERS
-
-    summaries = summarise(rows)
-    corpora = list(dict.fromkeys(row["corpus"] for row in rows))
-    figure = Figure(figsize=(max(7.0, 4.0 * len(corpora)), 8.0), layout="constrained")
-    axes = figure.subplots(2, len(corpora), squeeze=False, sharey="col")
-    shown: dict[str, Any] = {}
-    for (place, method), (column, corpus) in product(enumerate(METHODS), enumerate(corpora)):
-        found = [s for s in summaries if (s["corpus"], s["method"]) == (corpus, method.key)]
-        if not found:
-            continue
-        ours = method.key == OURS
-        colour = "#B00000" if ours else COLOURS[place % len(COLOURS)]
-        marker = MARKERS[(place + place // len(COLOURS)) % len(MARKERS)]  # a pair of its own
-        accuracies = [s["accuracy"] for s in found]
-        spread = np.abs(np.array([s["spread"] for s in found]).T - accuracies)
-        for axis, name in zip(axes[:, column], ("components", "seconds_train"), strict=True):
-            if found[0][name] is None:  # it reads all terms: a level to compare with
-                axis.axhline(accuracies[0], color=colour, ls=":", lw=1.2)
-                continue
-            shown[method.name] = axis.errorbar(
-                [s[name] for s in found], accuracies, spread, color=colour,
-                marker=marker, lw=2.2 if ours else 1, ms=9 if ours else 6, zorder=3 if ours else 2,
-            )  # fmt: skip
-    names = ("components (dotted: none, all terms)", "seconds to train")
-    for (row, column), axis in np.ndenumerate(axes):
-        axis.set(xscale="log", xlabel=names[row], title="" if row else corpora[column])
-        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if row == 0 else (1,)))
-        axis.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        axis.xaxis.set_minor_formatter(NullFormatter())
-        axis.grid(color="#e3e3e3", lw=0.5)
-        axis.set_axisbelow(True)
-        axis.set_ylabel("" if column else "accuracy on the test part")
-    figure.legend(
-        shown.values(), shown.keys(), loc="outside lower center", frameon=False, fontsize=8,
-        ncols=2 if len(corpora) == 1 else 4,
-    )  # fmt: skip
-    figure.savefig(path, dpi=150)
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -310,92 +225,21 @@ def _predicted(model: Any, X: Any) -> tuple[Array, Array | None]:
     return model.classes_[P.argmax(axis=1)], P.max(axis=1)
 
 
-def _line(summary: Row) -> dict[str, object]:
-    """A line of a corpus' table."""
-    least, most = summary["spread"]
-    shown: dict[str, object] = {
-        "method": next(m.name for m in METHODS if m.key == summary["method"]),
-        "components": summary["components"],
-        "validation": f"{summary['validation']:.4f}",
-    }
-    for name, title in METRICS.items():
-        digits = 2 if name.startswith("seconds") else 3 + name.endswith("accuracy")
-        value = summary[name]
-        shown[title] = "–" if value is None else f"{value:.{digits}f}"
-    if summary["runs"] > 1:
-        shown["accuracy"] = f"{shown['accuracy']} ({least:.4f}–{most:.4f})"
-    return shown | {"runs": summary["runs"], "parameters": _in_words(summary["parameters"])}
-
-
-def _musts(summaries: Sequence[Row]) -> Iterator[dict[str, object]]:
-    """What the project asks of itself, as far as the runs at hand can tell."""
-
-    def best(corpus: str, method: str, K: int | None = None) -> Row | None:
-        """The summary of a method; of several, the one that does best on validation data."""
-        some = [s for s in summaries if (s["corpus"], s["method"]) == (corpus, method)]
-        some = [s for s in some if (s["K"] <= 200 if K is None else s["K"] == K)]
-        return max(some, key=lambda s: s["validation"], default=None)
-
-    def line(
-        what: str, measured: float, sign: str, must: float, want: float | None
-    ) -> dict[str, object]:
-        def holds(target: float) -> str:
-            return "yes" if (measured >= target if sign == "≥" else measured <= target) else "no"
-
-        return {
-            "what": what,
-            "measured": f"{measured:.4f}",
-            "must": f"{sign} {must:.4g}",
-            "holds": holds(must),
-            "want": "–" if want is None else f"{sign} {want:.4g}",
-            "reached": "–" if want is None else holds(want),
-        }
-
-    news, thin = "20newsgroups", "thinned"
-    ours, ours20, svm = best(news, OURS), best(news, OURS, 20), best(news, "svm")
-    if protocol := best(news, "paper"):
-        yield line("the paper's protocol: accuracy", protocol["accuracy"], "≥", 0.7418, 0.78)
-    if ours20:
-        yield line("K = 20: accuracy", ours20["accuracy"], "≥", 0.82, 0.835)
-    for key in ("llda", "llda-100"):
-        if ours20 and (llda := best(news, key)):
-            name = "labelled LDA" + ("" if key == "llda" else " of 100 iterations")
-            gain = ours20["accuracy"] - llda["accuracy"]
-            yield line(f"K = 20: accuracy above {name}", gain, "≥", 0.03, None)
-            part = ours20["seconds_train"] / llda["seconds_train"]
-            yield line(f"K = 20: seconds to train ÷ those of {name}", part, "≤", 0.5, 0.2)
-    if ours:
-        level = svm["accuracy"] if svm else None
-        yield line(f"K ≤ 200 (K = {ours['K']}): accuracy", ours["accuracy"], "≥", 0.83, level)
-    if (ours := best(thin, OURS)) and (svm := best(thin, "svm")):
-        for name, must, want in (("accuracy", 0.04, 0.01), ("macro_accuracy", 0.08, 0.03)):
-            what = f"thinned (K = {ours['K']}): {METRICS[name]} below the linear SVM's"
-            yield line(what, svm[name] - ours[name], "≤", must, want)
-
-
 def _said(row: Row) -> str:
     """A row in one line."""
     K = f", K = {row['K']}" if row["K"] else ""
     return (
         f"{row['corpus']}: {row['method']}{K}, seed {row['seed']}: accuracy "
         f"{row['accuracy']:.4f}, macro {row['macro_accuracy']:.4f}, {row['seconds_train']:.1f} s "
-        f"to train, {row['seconds_predict']:.1f} s to predict, {_in_words(row['parameters'])}"
+        f"to train, {row['seconds_predict']:.1f} s to predict, {in_words(row['parameters'])}"
     )
-
-
-def _in_words(parameters: str) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in json.loads(parameters).items()) or "–"
 
 
 def _place(row: Row) -> tuple[int, int, int, int]:
     """Where a row stands in tables: by corpus, method, number of components and seed."""
-    corpus, method, K, seed = _key(row)
+    corpus, method, K, seed = key_of(row)
     names = [method.key for method in METHODS]
     return splits.CORPORA.index(corpus), names.index(method), K, seed
-
-
-def _key(row: Row) -> tuple[str, str, int, int]:
-    return row["corpus"], row["method"], row["K"], row["seed"]
 
 
 def _parsed(name: str, cell: str) -> Any:

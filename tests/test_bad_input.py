@@ -385,17 +385,3 @@ def test_a_fit_that_fails_leaves_the_earlier_one(model, case):
         assert_array_equal(np.copy(value), copies[name], err_msg=name)
     fitted.set_params(n_jobs=None, n_components=2)
     assert_array_equal(fitted.transform(frame), V)
-
-
-def test_frozen_sets_are_sets_of_labels_but_cannot_be_labels_themselves():
-    labels = [frozenset({1}), frozenset({2})] * 2
-    model = SupervisedVBNMF(2, max_iter=2).fit(np.ones((4, 3)), labels)
-    assert model.classes_.tolist() == [1, 2]
-    with pytest.raises(ValueError, match="cannot be sorted"):
-        SupervisedVBNMF(2, max_iter=2).fit(np.ones((4, 3)), [[label] for label in labels])
-
-
-def test_labels_that_are_tuples_are_fine():
-    model = SupervisedVBNMF(2, max_iter=2, tol=0).fit(np.ones((4, 3)), [("b", 1), ("a", 2)] * 2)
-    assert model.classes_.tolist() == [("a", 2), ("b", 1)]
-    assert model.label_counts_.tolist() == [2, 2]

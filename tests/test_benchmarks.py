@@ -21,6 +21,7 @@ from benchmarks import (
     missing,
     scaling,
     splits,
+    standings,
 )
 from vbnmf.text import DocumentVectorizer
 
@@ -132,7 +133,7 @@ def test_accuracy_says_what_holds():
         return empty | {"corpus": corpus, "method": method, "K": K, "parameters": "{}"} | values
 
     news = "20newsgroups"
-    summaries = accuracy.summarise(
+    summaries = standings.summarise(
         [
             row(news, "vbnmf", 20, seed=0, validation=0.7, accuracy=0.81, seconds_train=1.0),
             row(news, "vbnmf", 20, seed=1, validation=0.7, accuracy=0.85, seconds_train=3.0),
@@ -142,7 +143,7 @@ def test_accuracy_says_what_holds():
             row("thinned", "svm", seed=0, validation=0.7, accuracy=0.53, macro_accuracy=0.5),
         ]
     )
-    lines = {line["what"]: line for line in accuracy._musts(summaries)}
+    lines = {line["what"]: line for line in standings.musts(summaries)}
     assert {what: (line["measured"], line["holds"]) for what, line in lines.items()} == {
         "K = 20: accuracy": ("0.8300", "yes"),
         "K = 20: accuracy above labelled LDA": ("0.0290", "no"),

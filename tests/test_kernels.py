@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import oracle
+import oracle_uses
 import pytest
 from conftest import INSTRUCTION_SETS, make_corpus
 from numpy.testing import assert_allclose, assert_array_equal
@@ -102,7 +103,7 @@ def test_projection_equals_the_oracle(kernel, case, n_iter):
     X, y, K = case
     o = start(X, y, K)
     a_v, b_v = 0.7, 1.3
-    _, beta_v, Sigma_v = oracle.project(X.toarray(), o.alpha_t, o.beta_t, a_v, b_v, n_iter)
+    _, beta_v, Sigma_v = oracle_uses.project(X.toarray(), o.alpha_t, o.beta_t, a_v, b_v, n_iter)
     terms = terms_of(kernel, o.alpha_t, o.beta_t[0], X.dtype)
     E_v, iterations = kernel.project(X, terms.L, beta_v[0], a_v, max_iter=n_iter, tol=0.0)
     assert_allclose(E_v, (a_v + Sigma_v) * beta_v, rtol=1e-9)

@@ -78,3 +78,17 @@ def test_a_series_of_lists_and_floats_as_bits():
     assert series.indicators.toarray().tolist() == expected
     floats = check_targets(SupervisedVBNMF(), np.array(expected, dtype=float).tolist(), 3)
     assert floats.indicators.toarray().tolist() == expected
+
+
+def test_frozen_sets_are_sets_of_labels_but_cannot_be_labels_themselves():
+    labels = [frozenset({1}), frozenset({2})] * 2
+    model = SupervisedVBNMF(2, max_iter=2).fit(np.ones((4, 3)), labels)
+    assert model.classes_.tolist() == [1, 2]
+    with pytest.raises(ValueError, match="cannot be sorted"):
+        SupervisedVBNMF(2, max_iter=2).fit(np.ones((4, 3)), [[label] for label in labels])
+
+
+def test_labels_that_are_tuples_are_fine():
+    model = SupervisedVBNMF(2, max_iter=2, tol=0).fit(np.ones((4, 3)), [("b", 1), ("a", 2)] * 2)
+    assert model.classes_.tolist() == [("a", 2), ("b", 1)]
+    assert model.label_counts_.tolist() == [2, 2]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import Oracle
+from oracle_uses import hoyer_sparsity, inter_label_sparsity, project
 from scipy import stats
 from scipy.special import gammaln
 
@@ -236,7 +237,7 @@ def test_projection_is_the_unsupervised_v_and_s_updates_with_t_fixed() -> None:
     trained = run(start("supervised"), 10)
     X = data(seed=5)
     a_v, b_v, K = 0.5, 2.0, 3
-    alpha_v, beta_v, Sigma_v = oracle.project(X, trained.alpha_t, trained.beta_t, a_v, b_v, 4)
+    alpha_v, beta_v, Sigma_v = project(X, trained.alpha_t, trained.beta_t, a_v, b_v, 4)
     o = oracle.random_start(X, None, K, 0, a_v=a_v, b_v=b_v)
     o = replace(o, alpha_t=trained.alpha_t, beta_t=trained.beta_t)  # uniform P: Σ_v = row sum / K
     bounds = []
@@ -247,19 +248,19 @@ def test_projection_is_the_unsupervised_v_and_s_updates_with_t_fixed() -> None:
     np.testing.assert_allclose(beta_v, o.beta_v, rtol=1e-12)
     np.testing.assert_allclose(Sigma_v, o.Sigma_v, rtol=1e-12)
     assert np.all(np.diff(bounds) > 0)
-    first = oracle.project(X, trained.alpha_t, trained.beta_t, a_v, b_v, 1)[0]
+    first = project(X, trained.alpha_t, trained.beta_t, a_v, b_v, 1)[0]
     np.testing.assert_allclose(first, np.tile(a_v + X.sum(axis=1)[:, None] / K, K), rtol=1e-12)
     np.testing.assert_array_equal(alpha_v[4], a_v)  # the empty document gets the prior's shape
 
 
 def test_hoyer_sparsity_at_its_ends_and_in_between() -> None:
-    assert oracle.hoyer_sparsity([0, 0, 3, 0]) == pytest.approx(1)
-    assert oracle.hoyer_sparsity([2, 2, 2]) == pytest.approx(0)
-    assert oracle.hoyer_sparsity([[3, 4], [0, 0]]) == pytest.approx((2 - 7 / 5) / (2 - 1))
-    assert oracle.hoyer_sparsity([-1, 1, 0]) == oracle.hoyer_sparsity([5, 0, 5])
+    assert hoyer_sparsity([0, 0, 3, 0]) == pytest.approx(1)
+    assert hoyer_sparsity([2, 2, 2]) == pytest.approx(0)
+    assert hoyer_sparsity([[3, 4], [0, 0]]) == pytest.approx((2 - 7 / 5) / (2 - 1))
+    assert hoyer_sparsity([-1, 1, 0]) == hoyer_sparsity([5, 0, 5])
 
 
 def test_inter_label_sparsity_is_that_of_the_sums_by_label() -> None:
     V = [[1, 0], [2, 0], [0, 5]]
-    assert oracle.inter_label_sparsity(V, ["a", "a", "b"]) == oracle.hoyer_sparsity([3, 0, 0, 5])
-    assert oracle.inter_label_sparsity(V, [0, 1, 0]) == oracle.hoyer_sparsity([1, 5, 2, 0])
+    assert inter_label_sparsity(V, ["a", "a", "b"]) == hoyer_sparsity([3, 0, 0, 5])
+    assert inter_label_sparsity(V, [0, 1, 0]) == hoyer_sparsity([1, 5, 2, 0])

@@ -28,7 +28,7 @@ from vbnmf.estimators.validation import (
     check_weights,
 )
 
-_BURN_IN = 10
+_BURN_IN = 10  # iterations from a random start, if nothing else is said
 _LEAST_LABEL_SHAPE = 1.0  # of a label that no document is known to have
 _TINY = np.finfo(float).tiny
 
@@ -337,9 +337,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         )
 
     def _burn_in(self, init: Array | str) -> Any:
-        if isinstance(self.burn_in, str) and self.burn_in == "auto":
-            return _BURN_IN if isinstance(init, str) and init == "random" else 0
-        return self.burn_in
+        return burn_in_of(self.burn_in, init)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -347,3 +345,10 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         tags.classifier_tags.poor_score = True  # where two measurements are all there is
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def burn_in_of(burn_in: Any, init: Any) -> Any:
+    """Iterations of burn-in from such a start: "auto" has some from a random one only."""
+    if isinstance(burn_in, str) and burn_in == "auto":
+        return _BURN_IN if isinstance(init, str) and init == "random" else 0
+    return burn_in

@@ -24,6 +24,7 @@ import vbnmf
 from vbnmf.core.model import Array
 from vbnmf.documents import default_components
 from vbnmf.estimators import SupervisedVBNMF
+from vbnmf.estimators.supervised import burn_in_of
 from vbnmf.estimators.validation import check_count, check_label_shape
 from vbnmf.experiments.advice import (
     LabelShape,
@@ -42,7 +43,6 @@ FINALISTS = 5  # candidates, or fewer, that are fitted until they converge
 # Iterations after burn-in of the first rung, and of the next; from then on they double. How well
 # candidates are told apart after them is in docs/tuning.md.
 ITERATIONS = 30
-BURN_IN = 10  # what the estimator chooses itself from a random start
 
 _WITHOUT_EFFECT = ("n_components", "label_shape", "random_state", "n_jobs", "verbose", "callback")
 
@@ -257,8 +257,7 @@ class _Ladder:
         model = clone(self.estimator).set_params(n_components=k, label_shape=shape)
         last = rung == self.n_rungs - 1
         if not last:
-            own = BURN_IN if model.init == "random" else 0
-            burn_in = own if model.burn_in == "auto" else model.burn_in
+            burn_in = burn_in_of(model.burn_in, model.init)
             n = ITERATIONS * 2 ** max(0, rung - 1) + (burn_in if rung == 0 else 0)
             model.set_params(max_iter=min(n, model.max_iter))
         if start is not None:

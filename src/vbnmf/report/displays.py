@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from vbnmf.core.model import Array
 from vbnmf.documents import DocumentModel
 from vbnmf.estimators.base import BaseVBNMF
+from vbnmf.estimators.supervised import burn_in_of
 from vbnmf.estimators.validation import check_choice, check_count
 
 _MOST_COMPONENTS = 6  # that are drawn where none are asked for
-_AUTO_BURN_IN = 10  # iterations that the estimator takes from a random start
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -298,7 +298,7 @@ class BoundDisplay:
             iterations=[_iterations(model) for model in models],
             bounds=[model.bound_history_ for model in models],
             names=[str(name) for name in estimator],
-            burn_in=[_burn_in(model) for model in models],
+            burn_in=[burn_in_of(model.burn_in, model.init) for model in models],
             annealing=[check_count("annealing", annealing, least=0)] * len(models),
         ).plot(ax=ax, **kwargs)
 
@@ -378,13 +378,6 @@ def _iterations(model: Any) -> Array:
             f"bound_every is {every}, but was another when the model was fitted. Set it back."
         )
     return at
-
-
-def _burn_in(model: Any) -> int:
-    """Iterations of burn-in; "auto" has some from a random start only."""
-    if model.burn_in != "auto":
-        return int(model.burn_in)
-    return _AUTO_BURN_IN if isinstance(model.init, str) and model.init == "random" else 0
 
 
 def _canvas(who: str) -> Any:

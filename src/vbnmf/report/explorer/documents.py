@@ -13,6 +13,7 @@ from scipy import sparse
 
 from vbnmf.core.model import Array
 from vbnmf.documents import DocumentModel
+from vbnmf.estimators.targets import is_missing
 from vbnmf.report.explorer.marking import Marker
 from vbnmf.report.explorer.payload import rounded, sig
 
@@ -168,20 +169,12 @@ def _truth(
                     "documents have several labels each, but the model was fitted to documents of "
                     "one. Give one label a document, or fit a model to documents with several."
                 )
-            known = [str(v) for v in values if not _is_missing(v, unlabelled)]
+            known = [str(v) for v in values if not is_missing(v, unlabelled)]
             found.append([place.setdefault(name, len(place)) for name in known] or None)
         names[:] = list(place)
     if len(found) != n_docs:
         raise ValueError(f"there are {n_docs} documents but {len(found)} labels of them.")
     return found
-
-
-def _is_missing(label: Any, unlabelled: Any) -> bool:
-    """Whether a label is None, not a number, or what the model takes for none."""
-    try:
-        return label is None or bool(label != label) or bool(label == unlabelled)
-    except (TypeError, ValueError):  # the NA of pandas has no truth value
-        return True
 
 
 def _given(model: DocumentModel, P: Array) -> list[list[int]]:

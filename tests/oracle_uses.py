@@ -1,0 +1,60 @@
+"""The slow specification of what is done with a fitted model: projection of documents, sparsity.
+
+As in ``oracle``, nothing of ``vbnmf`` is imported and nothing is made fast.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+from oracle import Array, gamma_mean, gamma_mean_log
+from scipy.special import softmax
+
+
+def project(
+    X: ArrayLike, alpha_t: Array, beta_t: Array, a_v: float, b_v: float, n_iter: int
+) -> tuple[Array, Array, Array]:
+    """Coefficients of `X` (D, W) with q(t) fixed and prior v ~ Gamma(a_v, b_v).
+
+    Starts from Σ_v = row sum / K; an iteration sets q(v) from Σ_v and then Σ_v from the ratios.
+
+    Returns
+    -------
+    alpha_v, beta_v, Sigma_v : (D, K) arrays
+        The q(v) of the last iteration and the Σ_v computed from it.
+    """
+    X = np.asarray(X, dtype=np.float64)
+    D, K = X.shape[0], alpha_t.shape[1]
+    logL_t = gamma_mean_log(alpha_t, beta_t)
+    Sigma_v = np.repeat(X.sum(axis=1)[:, None] / K, K, axis=1)
+    beta_v = np.broadcast_to(1 / (1 / b_v + gamma_mean(alpha_t, beta_t).sum(axis=0)), (D, K))
+    for _ in range(n_iter):
+        alpha_v = a_v + Sigma_v
+        logL_v = gamma_mean_log(alpha_v, beta_v)
+        P = softmax(logL_t[None, :, :] + logL_v[:, None, :], axis=2)
+        Sigma_v = np.asarray((X[:, :, None] * P).sum(axis=1))
+    return alpha_v, beta_v, Sigma_v
+
+
+def hoyer_sparsity(x: ArrayLike) -> float:
+    """(12), of a vector or of a matrix as one long vector; at least two elements, not all zero."""
+    values = np.asarray(x, dtype=np.float64).ravel()
+    l1 = squares = 0.0
+    for value in values:
+        l1 += abs(value)
+        squares += value * value
+    root_n = math.sqrt(len(values))
+    return (root_n - l1 / math.sqrt(squares)) / (root_n - 1)
+
+
+def inter_label_sparsity(V: ArrayLike, y: Sequence[object]) -> float:
+    """(13): Hoyer sparsity of the (L, K) sums of the rows of V (D, K) that share a label."""
+    sums: dict[object, list[float]] = {}
+    for row, label in zip(np.asarray(V, dtype=np.float64), y, strict=True):
+        held = sums.setdefault(label, [0.0] * len(row))
+        for k, value in enumerate(row):
+            held[k] += value
+    return hoyer_sparsity([sums[label] for label in sums])
