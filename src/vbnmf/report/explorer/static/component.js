@@ -134,7 +134,7 @@ function panel(k, place, several) {
     ),
     section(
       "Terms",
-      `Part: how much of the component the term makes up, and between which bounds that is with ${100 * data.level} % probability. Lift: how many times more than in all documents.`,
+      `Part: how much of the component the term makes up, with the model's own ${100 * data.level} % interval, which is too narrow rather than too wide. Lift: how many times more than in all documents.`,
       downloads(
         `component-${k}-terms`,
         () => [
