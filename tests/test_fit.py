@@ -28,7 +28,7 @@ def open_engine(kernel, X, y, K, knobs):
     labels = knobs.a_lam is not None
     group = y if labels else np.zeros(X.shape[0], np.int32)
     engine = LocalEngine(kernel, X, group, int(group.max()) + 1, K)
-    engine.spread(starts.even_portions(K))
+    engine.begin(starts.even_portions(K))
     rng = np.random.default_rng(1)
     shapes = kernel.zeros(X.shape[1], K, X.dtype)
     starts.random_shapes(rng, engine.totals, knobs.a_t or starts.FIRST_TERM_SHAPE, shapes[:, :K])

@@ -39,7 +39,7 @@ def unknown():
 
 def start(kernel, X, group, labels):
     engine = LocalEngine(kernel, X, group, int(group.max()) + 1, K)
-    engine.spread(starts.even_portions(K))
+    engine.begin(starts.even_portions(K))
     shapes = kernel.zeros(X.shape[1], K, X.dtype)
     starts.random_shapes(np.random.default_rng(1), engine.totals, 0.7, shapes[:, :K])
     return engine, starts.state(kernel, shapes, K, engine.totals, KNOBS, labels)

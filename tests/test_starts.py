@@ -11,9 +11,16 @@ from scipy import sparse
 from vbnmf import SupervisedVBNMF
 from vbnmf.core import starts
 from vbnmf.engines.local import LocalEngine
-from vbnmf.estimators.base import _start
+from vbnmf.estimators.starting import Start
 from vbnmf.estimators.targets import check_targets
 from vbnmf.kernels.reference import ReferenceKernel
+
+
+def begin(engine, init, K, knobs, labels, rng, dtype, burn_in=0):
+    groups = np.zeros((0, labels.known.shape[1]), dtype=bool)
+    start = Start(init, K, burn_in, scopes=None, scoped=False, groups=groups)
+    return start.begin(engine, None, knobs, labels, rng, dtype)
+
 
 sizes_of_labels = st.lists(st.integers(0, 10**5), min_size=1, max_size=12).map(np.array)
 
@@ -99,12 +106,12 @@ def test_documents_of_unknown_label_take_no_part(kernel, dtype):
     targets = check_targets(SupervisedVBNMF(), [0, 1] * 6 + [None] * 5, 17)
     engine = LocalEngine(kernel, X, targets.group, targets.n_groups, 3)
     knobs = starts.Knobs(a_t=0.5, b_t=None, a_v=1.0, b_v=None, a_lam=2.0)
-    state = _start(engine, "label", 3, knobs, targets.labels, rng, np.dtype(dtype))
+    state = begin(engine, "label", 3, knobs, targets.labels, rng, np.dtype(dtype))
     shapes = state.terms.shape[:, :3]
     assert_allclose(shapes[5:], 0.5)
     assert_allclose((shapes[:5] - 0.5).sum(axis=1), X[:12].sum(axis=0)[:5], rtol=1e-5)
     # but their own weight is spread as their labels would have it
-    own = starts.label_portions(targets.labels.by_label(engine.totals.n_docs), 3)
+    own = starts.label_portions(targets.labels.documents(engine.totals.n_docs), 3)
     assert_allclose(
         engine.Sigma_v[12:], np.repeat(50 * own.mean(axis=0)[None], 5, axis=0), rtol=1e-5
     )
@@ -146,9 +153,9 @@ def test_spread_follows_portions():
     X, y = make_corpus(12, 9, 3)
     engine = LocalEngine(ReferenceKernel(), X, y, 3, 4)
     portions = np.random.default_rng(0).dirichlet(np.ones(4), 3)
-    engine.spread(portions)
+    engine.begin(portions)
     assert_allclose(engine.Sigma_v, X.sum(axis=1)[:, None] * portions[y])
-    engine.spread(starts.even_portions(4))
+    engine.begin(starts.even_portions(4))
     assert_allclose(engine.Sigma_v, np.repeat(X.sum(axis=1)[:, None] / 4, 4, axis=1))
 
 
@@ -214,7 +221,7 @@ def test_documents_begin_in_given_components_by_their_label(kernel):
     for burn_in in (0, 10):
         engine = LocalEngine(kernel, X, targets.group, targets.n_groups, 2)
         rng = np.random.default_rng(0)
-        _start(engine, init, 2, knobs, targets.labels, rng, np.dtype(float), burn_in)
+        begin(engine, init, 2, knobs, targets.labels, rng, np.dtype(float), burn_in)
         spread[burn_in] = engine.Sigma_v / engine.Sigma_v.sum(axis=1, keepdims=True)
     a, b = [0.995, 0.005], [0.005, 0.995]
     unknown = np.array([2 * np.array(a) + b]) / 3

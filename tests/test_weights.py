@@ -129,7 +129,7 @@ def test_weighted_fit_equals_the_oracle_of_repeated_documents(kernel, labels):
     knobs = starts.Knobs(**vars(LEARN_ALL[labels]) | {"least_a_t": 0.0})
     group = y if labels == "supervised" else np.zeros(14, np.int32)
     engine = LocalEngine(kernel, X, group, int(group.max()) + 1, 3, weight.astype(float))
-    engine.spread(starts.even_portions(3))
+    engine.begin(starts.even_portions(3))
     shapes = kernel.zeros(11, 3, X.dtype)
     starts.random_shapes(np.random.default_rng(1), engine.totals, 0.5, shapes[:, :3])
     state = starts.state(kernel, shapes, 3, engine.totals, knobs)

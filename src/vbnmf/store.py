@@ -20,7 +20,8 @@ from safetensors.numpy import save_file
 from vbnmf.core.model import Array
 
 KEY = "vbnmf"
-VERSION = 3
+VERSION = 4
+OLDEST_VERSION = 3
 
 
 class ModelFileError(ValueError):
@@ -119,6 +120,19 @@ def check_array(
     return array
 
 
+def check_mask(arrays: Mapping[str, Array], name: str, shape: tuple[int, ...]) -> Array:
+    """Return an array of zeros and ones from a file as bool, if it has this shape."""
+    if name not in arrays:
+        raise ModelFileError(f"the model file lacks the array {name!r}: it is damaged.")
+    array = arrays[name]
+    if array.dtype != np.uint8 or array.shape != shape or (array > 1).any():
+        raise ModelFileError(
+            f"array {name!r} must hold zeros and ones in the shape {shape}; the file has "
+            f"{array.dtype} in {array.shape}."
+        )
+    return array.astype(bool)
+
+
 def _header(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
     if KEY not in metadata:
         raise ModelFileError(f"{path} is a safetensors file, but not a vbnmf model.")
@@ -126,10 +140,10 @@ def _header(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
     if not isinstance(header, dict):
         raise ModelFileError(f"the header of {path} is not an object: the file is damaged.")
     version = header.pop("format_version", None)
-    if type(version) is not int or version != VERSION:
+    if type(version) is not int or not OLDEST_VERSION <= version <= VERSION:
         raise ModelFileError(
-            f"{path} has format version {version!r}; this vbnmf reads version {VERSION}. Update "
-            "vbnmf, or fit the model again with this one."
+            f"{path} has format version {version!r}; this vbnmf reads versions {OLDEST_VERSION} to "
+            f"{VERSION}. Update vbnmf, or fit the model again with this one."
         )
     return header
 

@@ -6,7 +6,8 @@
     + Σ_lk [ (a_λ−1)⟨ln λ⟩ − E_λ/b_λ − a_λ ln b_λ − ln Γ(a_λ) + H(q(λ)) ]
     + Σ_dl [ δ_dl (ln p(l) − ln δ_dl) ]                                     where z_d is unknown
 
-Without labels λ is the constant 1/b_v and the last two lines are absent. Every sum over
+Without labels λ is the constant 1/b_v and the last two lines are absent. Sums over dk and lk are
+over what is in scope; what is out of it is zero for certain and adds nothing. Every sum over
 documents or terms comes ready-made from a sweep or from the update of T; what is added here is
 small.
 """
@@ -15,8 +16,17 @@ import numpy as np
 from scipy.special import entr, gammaln
 
 from vbnmf.core import gamma
-from vbnmf.core.model import Array, Labels, Prior, Rates, State, Statistics, Terms, Totals
-from vbnmf.core.updates import column
+from vbnmf.core.model import (
+    Array,
+    Labels,
+    Prior,
+    Rates,
+    State,
+    Statistics,
+    Terms,
+    Totals,
+    column,
+)
 
 
 def bound(state: State, stats: Statistics, totals: Totals) -> float:
@@ -25,7 +35,7 @@ def bound(state: State, stats: Statistics, totals: Totals) -> float:
         data_term(state.terms, stats, totals)
         + terms_term(state.prior, state.terms)
         + coefs_term(state, stats, totals.n_docs)
-        + (0.0 if state.rates is None else rates_term(state.prior, state.rates))
+        + (0.0 if state.rates is None else rates_term(state.prior, state.rates, state.labels))
         + (0.0 if state.labels is None else labels_term(state.labels, totals.n_docs))
     )
 
@@ -51,37 +61,46 @@ def terms_term(prior: Prior, terms: Terms) -> float:
 def coefs_term(state: State, stats: Statistics, n_docs: Array) -> float:
     """⟨ln p(V | Λ, z)⟩ + H(q(V))."""
     prior, rates, labels = state.prior, state.rates, state.labels
-    n, K = n_docs.sum(), stats.scale.shape[1]
-    log_scales = _dot(n_docs, np.log(stats.scale).sum(axis=1))
+    n_cells, log_scales = _cells(stats.scale, n_docs)
     if rates is None or labels is None:
-        mean_log_rates = -n * K * np.log(prior.b_v)
+        mean_log_rates = -n_cells * np.log(prior.b_v)
         expected = float(stats.E_sums.sum()) / prior.b_v
     else:
-        mean_logs = gamma.mean_log(rates.shape[:, None], rates.scale).sum(axis=1)
-        mean_log_rates = _dot(labels.by_label(n_docs), mean_logs)
+        mean_log_rates = float((column(labels.documents_in_scope(n_docs)) * rates.mean_log).sum())
         expected = float((rates.E * labels.by_label(stats.E_sums)).sum())
+        if labels.scopes is not None and len(labels.latent):
+            outside = labels.scopes.outside
+            mean_log_rates += np.log(outside) * labels.sums_outside(n_docs[:, None]).sum()
+            expected += outside * labels.sums_outside(stats.E_sums).sum()
     return float(
         (prior.a_v - 1) * (stats.psi + log_scales)
         + prior.a_v * mean_log_rates
         - expected
-        - n * K * gammaln(prior.a_v)
+        - n_cells * gammaln(prior.a_v)
         + (stats.entropy + log_scales)
     )
 
 
-def rates_term(prior: Prior, rates: Rates) -> float:
+def _cells(scale: Array, n_docs: Array) -> tuple[float, float]:
+    """Number of coefficients in scope, and Σ_dk ln scale over them."""
+    counts = scale > 0
+    logs = np.log(scale, out=np.zeros_like(scale), where=counts)
+    return _dot(n_docs, counts.sum(axis=1)), _dot(n_docs, logs.sum(axis=1))
+
+
+def rates_term(prior: Prior, rates: Rates, labels: Labels | None = None) -> float:
     """⟨ln p(Λ)⟩ + H(q(Λ))."""
     assert prior.a_lam is not None
     assert prior.b_lam is not None
-    shape = rates.shape[:, None]
     a_lam, b_lam = column(prior.a_lam), column(prior.b_lam)
     each = (
-        (a_lam - 1) * gamma.mean_log(shape, rates.scale)
+        (a_lam - 1) * rates.mean_log
         - rates.E / b_lam
         - (a_lam * np.log(b_lam) + gammaln(a_lam))
-        + gamma.entropy(shape, rates.scale)
+        + gamma.entropy(column(rates.shape), rates.scale)
     )
-    return float(each.sum())
+    in_scope = True if labels is None or labels.scopes is None else labels.scopes.mask
+    return float((each * in_scope).sum())
 
 
 def labels_term(labels: Labels, n_docs: Array) -> float:

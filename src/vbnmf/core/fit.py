@@ -37,9 +37,17 @@ class Schedule:
         return min(1.0, since / (self.annealing + 1)) if since > 0 else 0.0
 
 
+FITTING = "fitting"
+"""The stage of the fit itself."""
+
+
 @dataclass(frozen=True)
 class Progress:
-    """What a callback is told after each iteration."""
+    """What a callback is told after each iteration.
+
+    Before the fit itself, where components are looked for, iterations are those of one stage, and
+    there is no bound to tell yet.
+    """
 
     iteration: int  # finished so far
     max_iter: int
@@ -47,9 +55,12 @@ class Progress:
     rise: float  # relative rise an iteration at the last evaluation; nan before there are two
     restart: int  # from 0
     n_restarts: int
+    stage: str = FITTING  # what is being done
 
     def __str__(self) -> str:
         restart = f"start {self.restart + 1} of {self.n_restarts}, " if self.n_restarts > 1 else ""
+        if self.stage != FITTING:
+            return f"{restart}{self.stage}: iteration {self.iteration} of {self.max_iter}"
         return (
             f"{restart}iteration {self.iteration} of {self.max_iter}: bound {self.bound:.6g}, "
             f"rising by {self.rise:.1e} an iteration"
@@ -158,7 +169,9 @@ def _learn_coefs_prior(
         prior = replace(prior, b_v=hyper.scale(mean_v, prior.a_v))
     if state.rates is not None and knobs.b_lam is None:
         assert prior.a_lam is not None
-        prior = replace(prior, b_lam=hyper.scale_of_rates(state.rates.E, prior.a_lam))
+        scopes = None if state.labels is None else state.labels.scopes
+        in_scope = None if scopes is None else scopes.mask
+        prior = replace(prior, b_lam=hyper.scale_of_rates(state.rates.E, prior.a_lam, in_scope))
     return prior
 
 

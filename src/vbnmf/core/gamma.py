@@ -1,10 +1,12 @@
 """Gamma(shape, scale): mean, mean logarithm and entropy (the paper's appendix A.2)."""
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, psi
 
-from vbnmf.core.model import Array
+Array = NDArray[Any]
 
 
 def mean(shape: ArrayLike, scale: ArrayLike) -> Array:

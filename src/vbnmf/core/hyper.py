@@ -1,7 +1,8 @@
 """Hyperparameters that maximise the bound, tied over a whole matrix.
 
     b = mean(E) / a                                    (b_t, b_v, b_λ; closed form)
-    b_l = m / a_l,  m = Σ_lk a_l E_lk / (K Σ_l a_l)    (b_λ where each label has its own a_λ)
+    b_l = m / a_l,  m = Σ_lk a_l E_lk / (K Σ_l a_l)    (b_λ where each label has its own a_λ; over
+                                                       what is in scope)
     ln a − ψ(a) = ln mean(E) − mean⟨ln ·⟩              (a_t with b_t learned; Newton)
     ψ(a) = mean⟨ln ·⟩ − ln b                           (a_t with b_t fixed; Newton)
 
@@ -32,14 +33,19 @@ def scale(mean: float, shape: float) -> float:
     return mean / shape
 
 
-def scale_of_rates(E: Array, shape: float | Array) -> float | Array:
+def scale_of_rates(
+    E: Array, shape: float | Array, in_scope: Array | None = None
+) -> float | Array:
     """Scale of the prior of rates whose posterior means are E, (n_labels, K).
 
     Where each label has a shape of its own, (n_labels,), so it has a scale, and what all share is
-    the mean of the prior.
+    the mean of the prior. Rates that are not ``in_scope``, (n_labels, K) of bool, do not count.
     """
-    means = E.mean(axis=1)
-    return np.average(means, weights=np.broadcast_to(shape, means.shape)) / shape
+    if in_scope is None:
+        means = E.mean(axis=1)
+        return np.average(means, weights=np.broadcast_to(shape, means.shape)) / shape
+    weights = np.broadcast_to(np.reshape(shape, (-1, 1)), E.shape) * in_scope
+    return float((weights * E).sum() / weights.sum()) / shape
 
 
 def shape(mean: float, mean_log: float, *, least: float = 0.0) -> float:

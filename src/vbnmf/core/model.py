@@ -12,6 +12,7 @@ t_wk        ~ Gamma(a_t, b_t): component k's use of term w
 v_dk        ~ Gamma(a_v, 1/λ_{z_d k}), or Gamma(a_v, b_v) where there are no labels
 λ_lk        ~ Gamma(a_lam, b_lam): rate of component k in label l
 z_d         label of document d; δ_dl its weights over labels, which sum to one
+B_lk        whether label l is in the scope of component k: v_dk is zero where z_d is not
 E, L        ⟨·⟩ and exp⟨ln ·⟩ under q
 Sigma_t     Σ_d ⟨s_dwk⟩, and Sigma_v = Σ_w ⟨s_dwk⟩
 ==========  =============================================================================
@@ -20,11 +21,14 @@ Scales are scales throughout (mean = shape · scale), as in the paper's appendix
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+
+from vbnmf.core import gamma
 
 Array = NDArray[Any]
 
@@ -42,6 +46,19 @@ class Prior:
     b_v: float
     a_lam: float | Array | None = None
     b_lam: float | Array | None = None
+
+
+@dataclass(frozen=True)
+class Scopes:
+    """Which labels each component serves.
+
+    A document of known labels uses the components of their scopes and no other. A document of
+    unknown label may use all of them, because q(z) leaves every label possible: under a label that
+    is not in the scope, its coefficient has the fixed rate ``outside``, which allows for very little.
+    """
+
+    mask: Array  # (n_labels, K) of bool: B
+    outside: float
 
 
 @dataclass(frozen=True)
@@ -67,15 +84,25 @@ class Terms:
 
 @dataclass(frozen=True)
 class Rates:
-    """q(Λ): λ_lk ~ Gamma(shape_l, scale_lk)."""
+    """q(Λ): λ_lk ~ Gamma(shape_l, scale_lk), or shape_lk where there are scopes."""
 
-    shape: Array  # (n_groups,)
-    scale: Array  # (n_groups, K)
+    shape: Array  # (n_labels,) or (n_labels, K)
+    scale: Array  # (n_labels, K)
 
     @property
     def E(self) -> Array:
-        """⟨λ⟩, (n_groups, K)."""
-        return self.shape[:, None] * self.scale
+        """⟨λ⟩, (n_labels, K)."""
+        return np.asarray(column(self.shape) * self.scale)
+
+    @property
+    def mean_log(self) -> Array:
+        """⟨ln λ⟩, (n_labels, K)."""
+        return gamma.mean_log(column(self.shape), self.scale)
+
+
+def column(by_label: float | Array) -> Array:
+    """Shape one number, or one for each label, to stand beside (n_labels, K)."""
+    return np.reshape(by_label, (-1, 1)) if np.ndim(by_label) < 2 else np.asarray(by_label)
 
 
 @dataclass(frozen=True)
@@ -84,12 +111,14 @@ class Labels:
 
     Groups with given labels come first; each document of unknown label is a group of its own
     behind them, with q(z) as its row. A document with several labels has them in equal parts, for
-    which the bound is the paper's relaxed one (Jensen): Σ_l δ ln λ_l ≤ ln Σ_l δ λ_l.
+    which the bound is the paper's relaxed one (Jensen): Σ_l δ ln λ_l ≤ ln Σ_l δ λ_l. With scopes the
+    parts are those of the labels that the component serves, δ_dl B_lk / Σ_j δ_dj B_jk.
     """
 
     known: sparse.csr_array  # (n_known, n_labels)
     latent: Array  # (n_latent, n_labels): q(z)
     log_prior: Array  # (n_labels,): ln p(z), by how frequent the labels are
+    scopes: Scopes | None = None  # None: every component may serve every label
 
     @classmethod
     def one_each(cls, n_docs: Array) -> "Labels":
@@ -105,16 +134,63 @@ class Labels:
         log_prior = np.log(np.maximum(frequency, np.finfo(float).tiny))
         return cls(known, np.repeat(frequency[None], n_latent, axis=0), log_prior)
 
+    @cached_property
+    def in_scope(self) -> Array | None:
+        """Which components each group may use, (n_groups, K) of bool; None: all of them."""
+        if self.scopes is None:
+            return None
+        latent = np.ones((len(self.latent), self.scopes.mask.shape[1]), dtype=bool)
+        return np.vstack([self._parts_in_scope > 0, latent])
+
+    @cached_property
+    def _parts_in_scope(self) -> Array:
+        """Σ_l δ_gl B_lk of the known groups, (n_known, K)."""
+        assert self.scopes is not None
+        return np.asarray(self.known @ self.scopes.mask.astype(np.float64))
+
     def by_group(self, values: Array) -> Array:
-        """Mean over the labels of each group: (n_labels, K) to (n_groups, K)."""
-        known = self.known @ values
-        return np.vstack([known, _product(self.latent, values)]) if len(self.latent) else known
+        """Mean over the labels of each group: (n_labels, K) to (n_groups, K).
+
+        Components out of a known group's scope get zero.
+        """
+        of_latent = values
+        if self.scopes is None:
+            known = self.known @ values
+        else:
+            mask, parts = self.scopes.mask, self._parts_in_scope
+            known = self.known @ np.where(mask, values, 0.0)
+            known = np.divide(known, parts, out=np.zeros_like(known), where=parts > 0)
+            of_latent = np.where(mask, values, self.scopes.outside)
+        return np.vstack([known, _product(self.latent, of_latent)]) if len(self.latent) else known
 
     def by_label(self, sums: Array) -> Array:
-        """Sums of the groups dealt out to their labels: (n_groups, …) to (n_labels, …)."""
-        n_known = self.known.shape[0]
-        known = self.known.T @ sums[:n_known]
-        return known + _product(self.latent.T, sums[n_known:]) if len(self.latent) else known
+        """Deal out sums of the groups, (n_groups, K), to their labels, (n_labels, K)."""
+        known, latent = np.split(sums, [self.known.shape[0]])
+        if self.scopes is not None:
+            parts = self._parts_in_scope
+            known = np.divide(known, parts, out=np.zeros_like(parts), where=parts > 0)
+        dealt = self.known.T @ known
+        dealt = dealt + _product(self.latent.T, latent) if len(self.latent) else dealt
+        return dealt if self.scopes is None else np.where(self.scopes.mask, dealt, 0.0)
+
+    def documents(self, n_docs: Array) -> Array:
+        """N_l, the number of documents of each label, (n_labels,), from that of each group."""
+        known, latent = np.split(n_docs, [self.known.shape[0]])
+        dealt = self.known.T @ known
+        return dealt + _product(self.latent.T, latent) if len(self.latent) else dealt
+
+    def documents_in_scope(self, n_docs: Array) -> Array:
+        """N_l as far as each component is concerned: (n_labels,), or (n_labels, K) with scopes."""
+        if self.scopes is None:
+            return self.documents(n_docs)
+        K = self.scopes.mask.shape[1]
+        return self.by_label(np.broadcast_to(n_docs[:, None], (len(n_docs), K)))
+
+    def sums_outside(self, sums: Array) -> Array:
+        """Sums of the documents of unknown label under labels out of scope, (n_labels, K)."""
+        assert self.scopes is not None
+        latent = np.broadcast_to(sums, (len(sums), self.scopes.mask.shape[1]))[self.known.shape[0] :]
+        return np.where(self.scopes.mask, 0.0, _product(self.latent.T, latent))
 
 
 def _product(a: Array, b: Array) -> Array:
@@ -181,7 +257,7 @@ class Kernel(Protocol):
 
 
 class Engine(Protocol):
-    """What the loop asks of the place where the documents are."""
+    """What the loop and the starts ask of the place where the documents are."""
 
     @property
     def kernel(self) -> Kernel:
@@ -191,6 +267,24 @@ class Engine(Protocol):
     @property
     def totals(self) -> Totals:
         """What never changes about the corpus."""
+        ...
+
+    def begin(self, portions: Array, in_scope: Array | None = None) -> None:
+        """Start anew with each document's weight spread over the components by its group.
+
+        ``portions`` is (n_groups, K), or (1, K) for all groups alike, and ``in_scope`` as in
+        ``Labels``.
+        """
+        ...
+
+    def group_term_sums(self) -> sparse.csr_array:
+        """Σ_d x_dw by group, (n_groups, n_terms)."""
+        ...
+
+    def cluster_term_sums(
+        self, known: sparse.csr_array, counts: Array, rng: np.random.Generator | None
+    ) -> Array:
+        """Σ_d x_dw by cluster of each label, (n_terms, Σ counts); ``known`` as in ``Labels``."""
         ...
 
     def sweep(

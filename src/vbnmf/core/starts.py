@@ -24,7 +24,18 @@ from typing import Any
 import numpy as np
 
 from vbnmf.core import hyper
-from vbnmf.core.model import Array, Kernel, Labels, Prior, Rates, State, Terms, Totals
+from vbnmf.core.model import (
+    Array,
+    Kernel,
+    Labels,
+    Prior,
+    Rates,
+    State,
+    Terms,
+    Totals,
+    column,
+)
+from vbnmf.core.updates import rates_shape
 
 
 @dataclass(frozen=True)
@@ -79,16 +90,25 @@ def label_portions(n_docs: Array, K: int) -> Array:
     if n_labels >= K:
         own[np.argsort(-n_docs, kind="stable"), np.arange(n_labels) % K] = 1.0
     else:
-        own[np.repeat(np.arange(n_labels), _allotted(n_docs, K)), np.arange(K)] = 1.0
+        own[np.repeat(np.arange(n_labels), allotted(n_docs, K)), np.arange(K)] = 1.0
     own /= own.sum(axis=1, keepdims=True)
     return OWN_PART * own + (1 - OWN_PART) / K
 
 
-def _allotted(n_docs: Array, n_components: int) -> Array:
-    """Components of each label, (n_labels,): one at least, the rest by the roots of their sizes."""
+def allotted(n_docs: Array, total: int, most: Array | None = None) -> Array:
+    """Components of each label, (n_labels,): one at least, the rest by the roots of their sizes.
+
+    No label gets more than ``most``, (n_labels,), of them, so that there may be fewer in all.
+    """
     counts = np.ones(len(n_docs), dtype=np.int64)
-    for _ in range(n_components - len(n_docs)):
-        counts[np.argmax(np.sqrt(n_docs) / (counts + 0.5))] += 1
+    roots = np.sqrt(n_docs)
+    for _ in range(total - len(n_docs)):
+        worth = roots / (counts + 0.5)
+        if most is not None:
+            worth = np.where(counts < most, worth, -1.0)
+            if worth.max() < 0:
+                break
+        counts[np.argmax(worth)] += 1
     return counts
 
 
@@ -177,7 +197,7 @@ def state(
     n_docs = float(totals.n_docs.sum())
     weight = totals.mass / (n_docs * K)  # of a component in a document, on average
     a_t = knobs.a_t or FIRST_TERM_SHAPE
-    E_t_sum = _sum_of_a_component(knobs, a_t, n_terms, weight)
+    E_t_sum = sum_of_a_component(knobs, a_t, n_terms, weight)
     b_t = knobs.b_t or hyper.scale(E_t_sum / n_terms, a_t)
     b_v = knobs.b_v or hyper.scale(weight / E_t_sum, knobs.a_v)
     scale = E_t_sum / shapes[:, :K].sum(axis=0, dtype=np.float64)
@@ -187,8 +207,8 @@ def state(
     rate = 1 / b_v
     b_lam = knobs.b_lam or rate / knobs.a_lam
     labels = labels or Labels.one_each(totals.n_docs)
-    shape = knobs.a_lam + knobs.a_v * labels.by_label(totals.n_docs)
-    rates = Rates(shape, np.repeat((rate / shape)[:, None], K, axis=1))
+    shape = rates_shape(knobs.a_lam, knobs.a_v, labels, totals.n_docs)
+    rates = Rates(shape, np.broadcast_to(rate / column(shape), (len(shape), K)))
     return State(Prior(a_t, b_t, knobs.a_v, b_v, knobs.a_lam, b_lam), terms, rates, labels)
 
 
@@ -199,7 +219,7 @@ def terms_of(kernel: Kernel, shapes: Array, scale: Array, *, tally: bool = True)
     return kernel.gamma_rows(shapes, L, scale, 0.0, tally=tally)
 
 
-def _sum_of_a_component(knobs: Knobs, a_t: float, n_terms: int, weight: float) -> float:
+def sum_of_a_component(knobs: Knobs, a_t: float, n_terms: int, weight: float) -> float:
     """Σ_w E_t that agrees with whichever scale is fixed."""
     if knobs.b_t:
         return n_terms * a_t * knobs.b_t

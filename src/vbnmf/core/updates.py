@@ -1,7 +1,7 @@
 """The updates of q(T), q(Λ) and of the scale of q(V): one function an equation.
 
     q(t):  shape a_t + Sigma_t,      scale 1 / (1/b_t + Σ_d E_v[d,k])
-    q(v):  shape a_v + Sigma_v,      scale 1 / (Σ_l δ_dl E_λ[l,k] + Σ_w E_t[w,k])
+    q(v):  shape a_v + Sigma_v,      scale 1 / (Σ_l δ_dl E_λ[l,k] + Σ_w E_t[w,k]), or 0 out of scope
     q(λ):  shape a_λ + a_v N_l,      scale 1 / (1/b_λ + Σ_d δ_dl E_v[d,k]),    N_l = Σ_d δ_dl
     q(z):  δ_dl ∝ p(l) exp Σ_k [ a_v ⟨ln λ_lk⟩ − E_λ[l,k] E_v[d,k] ]           where z_d is unknown
 
@@ -14,8 +14,17 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import softmax
 
-from vbnmf.core import gamma
-from vbnmf.core.model import Array, Kernel, Labels, Prior, Rates, State, Statistics, Terms
+from vbnmf.core.model import (
+    Array,
+    Kernel,
+    Labels,
+    Prior,
+    Rates,
+    State,
+    Statistics,
+    Terms,
+    column,
+)
 
 
 def terms_scale(prior: Prior, E_v_sums: Array) -> Array:
@@ -29,6 +38,8 @@ def coefs_scale(state: State) -> Array:
     if state.rates is not None:
         assert state.labels is not None
         rate = state.labels.by_group(state.rates.E)
+        if state.labels.in_scope is not None:
+            return np.where(state.labels.in_scope, 1.0 / (rate + state.terms.E_sums), 0.0)
     return 1.0 / (rate + state.terms.E_sums)
 
 
@@ -36,13 +47,14 @@ def rates(prior: Prior, labels: Labels, n_docs: Array, E_v_sums: Array) -> Rates
     """q(Λ) from the number of documents of each group and their Σ_d E_v."""
     assert prior.a_lam is not None
     assert prior.b_lam is not None
-    shape = prior.a_lam + prior.a_v * labels.by_label(n_docs)
+    shape = rates_shape(prior.a_lam, prior.a_v, labels, n_docs)
     return Rates(shape, 1.0 / (column(1.0 / prior.b_lam) + labels.by_label(E_v_sums)))
 
 
-def column(by_label: float | Array) -> Array:
-    """What is one number, or one for each label, as a column beside (n_labels, K)."""
-    return np.reshape(by_label, (-1, 1))
+def rates_shape(a_lam: float | Array, a_v: float, labels: Labels, n_docs: Array) -> Array:
+    """Shape of q(λ), (n_labels,), or (n_labels, K) with scopes."""
+    counts = labels.documents_in_scope(n_docs)
+    return (a_lam if counts.ndim == 1 else column(a_lam)) + a_v * counts
 
 
 def latent_labels(
@@ -54,15 +66,18 @@ def latent_labels(
     """
     n_known = labels.known.shape[0]
     E_v = E_v_sums[n_known:] / np.maximum(n_docs[n_known:], np.finfo(float).tiny)[:, None]
-    evidence = label_evidence(prior.a_v, rates, E_v)
+    evidence = label_evidence(prior.a_v, labels, rates, E_v)
     return replace(labels, latent=softmax(labels.log_prior + heat * evidence, axis=1))
 
 
-def label_evidence(a_v: float, rates: Rates, E_v: Array) -> Array:
+def label_evidence(a_v: float, labels: Labels, rates: Rates, E_v: Array) -> Array:
     """⟨ln p(v | λ_l)⟩ but for what all labels share, (n_docs, n_labels)."""
-    mean_logs = gamma.mean_log(rates.shape[:, None], rates.scale).sum(axis=1)
+    E, mean_log = rates.E, rates.mean_log
+    if labels.scopes is not None:
+        mask, outside = labels.scopes.mask, labels.scopes.outside
+        E, mean_log = np.where(mask, E, outside), np.where(mask, mean_log, np.log(outside))
     # not a product by BLAS, which would be rounded by its number of threads
-    return a_v * mean_logs - np.einsum("dk,lk->dl", E_v, rates.E)
+    return a_v * mean_log.sum(axis=1) - np.einsum("dk,lk->dl", E_v, E)
 
 
 def terms(kernel: Kernel, state: State, stats: Statistics, *, tally: bool) -> Terms:

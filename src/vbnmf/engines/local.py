@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import gammaln
 
+from vbnmf.core.clusters import cluster_term_sums
 from vbnmf.core.model import Array, Statistics, Terms, Totals
 
 if TYPE_CHECKING:
@@ -55,12 +56,14 @@ class LocalEngine:
         """Σ_w ⟨s⟩ of each document, (n_docs, K): all that documents keep between sweeps."""
         return self._documents.Sigma_v
 
-    def spread(self, portions: Array) -> None:
+    def begin(self, portions: Array, in_scope: Array | None = None) -> None:
         """Start anew with each document's weight spread over the components by its group.
 
-        ``portions`` is (n_groups, K), or (1, K) for all groups alike; rows sum to one.
+        ``portions`` is (n_groups, K), or (1, K) for all groups alike; rows sum to one, and are zero
+        for components that are not ``in_scope``, (n_groups, K) of bool. None: all are.
         """
         portions = np.broadcast_to(portions, (len(self.totals.n_docs), portions.shape[1]))
+        self._documents.begin(portions.shape[1], in_scope)
         Sigma_v = self.Sigma_v
         for begin in range(0, len(Sigma_v), _ROWS_AT_ONCE):
             at = slice(begin, begin + _ROWS_AT_ONCE)
@@ -69,6 +72,17 @@ class LocalEngine:
     def group_term_sums(self) -> sparse.csr_array:
         """Σ_d x_dw by group, (n_groups, n_terms)."""
         return self._members @ self._X
+
+    def cluster_term_sums(
+        self, known: sparse.csr_array, counts: Array, rng: np.random.Generator | None = None
+    ) -> Array:
+        """Σ_d x_dw by cluster of each label, (n_terms, Σ counts).
+
+        ``known`` (n_known, n_labels) has the labels of the first groups; documents of others take no
+        part. ``counts`` are the clusters of each label.
+        """
+        of_label = (self._members[: known.shape[0]].T @ known).tocsc()
+        return cluster_term_sums(self._X, of_label, counts, rng)
 
     def coefficients(self, scale: Array, a_v: float) -> Array:
         """E_v, (n_docs, K), of q(v) with ``scale`` (n_groups, K)."""

@@ -18,10 +18,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core import starts
 from vbnmf.core.fit import Fit, Progress, Schedule, fit
-from vbnmf.core.model import Array, Labels, State
+from vbnmf.core.discovery import Found
+from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.local import LocalEngine
 from vbnmf.estimators import intervals, pruning
+from vbnmf.estimators.starting import Corpus, Start
 from vbnmf.estimators.targets import Targets
 from vbnmf.estimators.validation import (
     MOST_ITERATIONS,
@@ -29,10 +31,12 @@ from vbnmf.estimators.validation import (
     check_fraction,
     check_init,
     check_matrix,
+    check_n_components,
     count_threads,
 )
 from vbnmf.kernels import open_kernel
 
+BURN_IN = 10  # iterations from a random start, if nothing else is said
 ANNEALING = 30  # iterations in which labels that are unknown become definite
 _REPORT_EVERY = 10  # iterations between the lines of verbose=1
 
@@ -43,12 +47,21 @@ class Outcome(NamedTuple):
     fit: Fit  # without its large arrays
     shapes: Array  # of q(T), (n_terms, K)
     coefficients: Array | None  # (n_docs, K), if asked for
+    background: int | None  # the component that began as the background
+    reason: str  # why there are as many components as there are
+
+
+def burn_in_of(burn_in: Any, init: Any) -> Any:
+    """Iterations of burn-in from such a start: "auto" has some from a random one only."""
+    if isinstance(burn_in, str) and burn_in == "auto":
+        return BURN_IN if isinstance(init, str) and init == "random" else 0
+    return burn_in
 
 
 class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Everything but the labels; the parameters are described in the subclasses."""
 
-    _named_starts: tuple[str, ...] = ("random",)
+    _named_starts: tuple[str, ...] = ("auto", "random")
     callback: Callable[[Progress], None] | None
 
     def transform(self, X: Any) -> Array:
@@ -177,7 +190,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _burn_in(self, init: Array | str) -> Any:
         """Iterations of burn-in from such a start, unchecked."""
-        return self.burn_in
+        return burn_in_of(self.burn_in, init)
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -200,11 +213,12 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Fit to checked documents, set what both models have, and return the best start."""
         labels = None if targets is None else targets.labels
         group = np.zeros(X.shape[0], np.int32) if targets is None else targets.group
-        n_groups = 1 if targets is None else targets.n_groups
-        K = check_count("n_components", self.n_components)
+        corpus = Corpus(X, group, 1 if targets is None else targets.n_groups, labels, weight)
+        K = check_n_components(self.n_components, self.init)
         init = check_init(self.init, self._named_starts, K, X.shape[1])
+        start = self._start(init, K, targets)
         knobs = self._knobs(targets, weight)
-        schedule = self._schedule(burn_in=self._burn_in(init))
+        schedule = self._schedule(burn_in=start.burn_in)
         if labels is not None and len(labels.latent):
             schedule = replace(schedule, annealing=ANNEALING)
         n_init = check_count("n_init", self.n_init)
@@ -217,22 +231,24 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         with open_kernel(count_threads(self.n_jobs)) as kernel:
             for restart in range(n_init):
                 rng = np.random.default_rng(random_state.randint(0, 2**32, 4, np.uint32))
-                engine = LocalEngine(kernel, X, group, n_groups, K, weight)
-                watch = self._watcher(restart, n_init)
+                tell = self._teller(restart, n_init)
+                found = start.find(kernel, corpus, knobs, rng if restart else None, tell.of_stage)
+                draft = None if found is None else found.draft
+                engine = corpus.engine(kernel)
                 # no names for what lies between: a name would keep large arrays alive
                 outcome = _wind_up(
                     engine,
                     fit(
                         engine,
-                        _start(engine, init, K, knobs, labels, rng, X.dtype, schedule.burn_in),
+                        start.begin(engine, draft, knobs, labels, rng, X.dtype),
                         knobs,
                         schedule,
-                        watch,
+                        tell,
                     ),
-                    K,
+                    found,
                     coefficients=coefficients,
                 )
-                del engine  # before the next one is made
+                del engine, draft, found  # before the next ones are made
                 if best is None or outcome.fit.bound > best.fit.bound:
                     best = outcome
         assert best is not None
@@ -242,6 +258,17 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 _not_converged(best.fit, schedule), ConvergenceWarning, stacklevel=_callers_level()
             )
         return best
+
+    def _start(self, init: Array | str, K: int | None, targets: Targets | None) -> Start:
+        """What kind of start was asked for."""
+        return Start(
+            init=init,
+            n_components=K,
+            burn_in=self._burn_in(init),
+            scopes=None,
+            scoped=False,
+            groups=np.zeros((0, 1), dtype=bool),
+        )
 
     def _schedule(self, burn_in: Any) -> Schedule:
         return Schedule(
@@ -265,21 +292,15 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             "coef_shape": prior.a_v,
             "coef_scale": prior.b_v,
         }
+        self.n_components_ = len(self.components_)
+        self.n_components_reason_ = outcome.reason
+        self.background_ = outcome.background
         self.bound_ = result.bound
         self.bound_history_ = np.array(result.bound_history)
         self.n_iter_ = result.n_iter
 
-    def _watcher(self, restart: int, n_restarts: int) -> Callable[[int, float, float], None]:
-        """Tell the callback, and whoever reads standard error, about each iteration."""
-
-        def watch(iteration: int, bound: float, rise: float) -> None:
-            progress = Progress(iteration, self.max_iter, bound, rise, restart, n_restarts)
-            if self.callback is not None:
-                self.callback(progress)
-            if self.verbose and (self.verbose > 1 or iteration % _REPORT_EVERY == 0):
-                sys.stderr.write(f"[{type(self).__name__}] {progress}\n")
-
-        return watch
+    def _teller(self, restart: int, n_restarts: int) -> "_Teller":
+        return _Teller(self, restart, n_restarts)
 
     @property
     def _n_features_out(self) -> int:
@@ -293,42 +314,39 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return tags
 
 
-def _start(
-    engine: LocalEngine,
-    init: Array | str,
-    K: int,
-    knobs: Knobs,
-    labels: Labels | None,
-    rng: np.random.Generator,
-    dtype: np.dtype[Any],
-    burn_in: int = 0,
-) -> State:
-    """Bring the documents to their start, and return the state that goes with it."""
-    a_t = knobs.a_t or starts.FIRST_TERM_SHAPE
-    shapes = engine.kernel.zeros(len(engine.totals.term_sums), K, dtype)
-    out = shapes[:, :K]
-    portions = starts.even_portions(K)
-    if isinstance(init, np.ndarray):
-        starts.given_shapes(init, engine.totals, a_t, out)
-        if labels is not None and not burn_in:
-            sums = labels.known.T @ engine.group_term_sums()[: labels.known.shape[0]]
-            portions = labels.by_group(starts.fitted_portions(sums.tocsr(), out))
-    elif init == "label":
-        assert labels is not None
-        n_docs = labels.by_label(engine.totals.n_docs)
-        portions = labels.by_group(starts.label_portions(n_docs, K))
-        n_known = labels.known.shape[0]
-        sums = engine.group_term_sums()[:n_known]
-        starts.label_shapes(rng, sums, portions[:n_known], a_t, out)
-    else:
-        starts.random_shapes(rng, engine.totals, a_t, out)
-    engine.spread(portions)
-    return starts.state(engine.kernel, shapes, K, engine.totals, knobs, labels)
+class _Teller:
+    """Tell the callback, and whoever reads standard error, about each iteration."""
+
+    def __init__(self, model: BaseVBNMF, restart: int, n_restarts: int) -> None:
+        self._model, self._restart, self._n_restarts = model, restart, n_restarts
+
+    def __call__(self, iteration: int, bound: float, rise: float) -> None:
+        """Tell about an iteration of the fit."""
+        self._tell(
+            Progress(
+                iteration, self._model.max_iter, bound, rise, self._restart, self._n_restarts
+            )
+        )
+
+    def of_stage(self, stage: str, iteration: int, of: int) -> None:
+        """Tell about an iteration of what comes before the fit."""
+        nan = float("nan")
+        self._tell(Progress(iteration, of, nan, nan, self._restart, self._n_restarts, stage))
+
+    def _tell(self, progress: Progress) -> None:
+        model = self._model
+        if model.callback is not None:
+            model.callback(progress)
+        if model.verbose and (model.verbose > 1 or progress.iteration % _REPORT_EVERY == 0):
+            sys.stderr.write(f"[{type(model).__name__}] {progress}\n")
 
 
-def _wind_up(engine: LocalEngine, result: Fit, K: int, *, coefficients: bool) -> Outcome:
+def _wind_up(
+    engine: LocalEngine, result: Fit, found: Found | None, *, coefficients: bool
+) -> Outcome:
     """Keep what matters of a fit, letting go of each large array before the next one is made."""
     terms = result.state.terms
+    K = len(terms.scale)
     shapes = terms.shape
     nothing = np.empty((0, K))
     light = replace(result.state, terms=replace(terms, shape=nothing, L=nothing))
@@ -337,7 +355,27 @@ def _wind_up(engine: LocalEngine, result: Fit, K: int, *, coefficients: bool) ->
     del terms
     engine.close()
     E_v = engine.coefficients(result.stats.scale, a_v) if coefficients else None
-    return Outcome(result, np.ascontiguousarray(shapes[:, :K]), E_v)
+    return Outcome(
+        result,
+        np.ascontiguousarray(shapes[:, :K]),
+        E_v,
+        None if found is None else found.draft.background,
+        reason_of_number(K, {} if found is None else found.tried),
+    )
+
+
+def reason_of_number(K: int, tried: dict[int, float]) -> str:
+    """Why there are K components, in words; ``tried`` has the bound by number of components."""
+    if not tried:
+        return f"{K} components, as asked for"
+    others = sorted((n for n in tried if n != K), key=lambda n: abs(n - K))[:2]
+    lost = ", ".join(f"{n} by {tried[K] - tried[n]:,.0f}" for n in sorted(others))
+    if max(tried) == K:
+        return (
+            f"{K} components, the most that were tried, had the best bound (less: {lost}); the "
+            "documents may support more, which a number asks for"
+        )
+    return f"{K} components had the best bound of {len(tried)} numbers tried (less: {lost})"
 
 
 def _callers_level() -> int:

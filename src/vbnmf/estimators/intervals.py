@@ -35,13 +35,14 @@ def component_interval(model: Any, level: float, components: Any) -> tuple[Array
 def label_interval(model: Any, level: float) -> tuple[Array, Array]:
     """Quantiles by label, (n_labels, K) each; see ``SupervisedVBNMF.label_interval``."""
     a_v = model.hyperparameters_["coef_shape"]
-    n_docs = (model.label_rate_shapes_ - model.label_shapes_) / a_v
+    n_docs = (model.label_rate_shapes_ - model.label_shapes_[:, None]) / a_v
     known = n_docs >= _LEAST_DOCS
     shape = np.where(known, a_v * n_docs, 1.0)
     with np.errstate(divide="ignore"):  # the quantile of a tiny shape is zero, and 1/λ unbounded
         high, low = (shape / gammaincinv(shape, tail) for tail in _tails(level))
-    E_v = np.where(known[:, None], model.label_activations_, 1.0)
-    return E_v * np.where(known, low, 0.0)[:, None], E_v * np.where(known, high, np.inf)[:, None]
+    E_v = np.where(known, model.label_activations_, 1.0)
+    low, high = E_v * np.where(known, low, 0.0), E_v * np.where(known, high, np.inf)
+    return np.where(model.scopes_, low, 0.0), np.where(model.scopes_, high, 0.0)
 
 
 _LEAST_DOCS = 0.99

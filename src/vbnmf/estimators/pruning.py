@@ -64,9 +64,20 @@ def prune(model: Model, X: Any, y: Any, sample_weight: Any, least: float | None)
         explained = model.component_shapes_[kept] - model.hyperparameters_["term_shape"]
         start = {"n_components": len(kept), "init": np.maximum(explained, 0.0), "n_init": 1}
         # a copy of the parameters now, because an `init` of all components would not fit later
-        init = model.init if isinstance(model.init, str) else np.asarray(model.init)[kept]
+        after = {"n_init": model.n_init}
+        after["init"] = model.init if isinstance(model.init, str) else np.asarray(model.init)[kept]
+        if hasattr(model, "scopes_"):
+            mask = model.scopes_[:, kept]
+            start |= {"scopes": mask if not model.scopes_.all() else "all", "label_tree": None}
+            given = isinstance(model.scopes, str)
+            after |= {"scopes": model.scopes if given else np.asarray(model.scopes)[:, kept]}
+            after |= {"label_tree": model.label_tree}
         pruned = clone(model).set_params(**start).fit(X, y, sample_weight=sample_weight)
-        pruned.set_params(init=init, n_init=model.n_init)
+        pruned.set_params(**after)
+        if model.background_ in kept.tolist():
+            pruned.background_ = kept.tolist().index(model.background_)
+        if hasattr(model, "scopes_"):
+            pruned.label_groups_ = model.label_groups_
     pruned.pruning_ = Pruning(np.flatnonzero(removed), model.bound_, pruned.bound_)
     return pruned
 

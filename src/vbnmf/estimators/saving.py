@@ -22,9 +22,10 @@ from vbnmf.estimators.validation import (
     check_fraction,
     count_threads,
 )
-from vbnmf.store import ModelFileError, check_array
+from vbnmf.store import ModelFileError, check_array, check_mask
 
 _LARGEST = 1e38  # of what single precision holds
+_LONGEST_REASON = 1000  # characters
 
 _MODELS: dict[str, type[BaseVBNMF]] = {"VBNMF": VBNMF, "SupervisedVBNMF": SupervisedVBNMF}
 _HYPERPARAMETERS = {
@@ -55,6 +56,8 @@ def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
         "hyperparameters": model.hyperparameters_,
         "bound": float(model.bound_),
         "n_iter": int(model.n_iter_),
+        "background": model.background_,
+        "n_components_reason": model.n_components_reason_,
     }
     arrays = {
         "component_shapes": model.component_shapes_.T,
@@ -69,12 +72,18 @@ def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
         header["label_counts"] = model.label_counts_.tolist()
         arrays |= {
             "label_activations": model.label_activations_,
+            "scopes": model.scopes_.astype(np.uint8),
             "label_shapes": model.label_shapes_,
             "label_rate_shapes": model.label_rate_shapes_,
             "label_rate_scales": model.label_rate_scales_,
             "label_frequencies": model.label_frequencies_,
             "head_weights": model.head_weights_,
             "head_intercepts": model.head_intercepts_,
+        }
+        places = {label: place for place, label in enumerate(model.classes_.tolist())}
+        header["label_groups"] = {
+            name: [places[label] for label in labels.tolist()]
+            for name, labels in model.label_groups_.items()
         }
         header["multilabel"] = model.multilabel_
         header["threshold"] = model.threshold_
@@ -109,6 +118,9 @@ def from_state(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
     model.bound_history_ = check_array(arrays, "bound_history", (None,))
     model.bound_ = _number(header, "bound")
     model.n_iter_ = whole(header["n_iter"])
+    model.n_components_ = K
+    model.n_components_reason_ = _reason(header, K)
+    model.background_ = _background(header, K)
     model.hyperparameters_ = {
         key: _number(header["hyperparameters"], key, positive=True)
         for key in _HYPERPARAMETERS[name]
@@ -132,7 +144,16 @@ def _set_labels(
         raise ModelFileError(f"there are {n} labels but {len(model.label_counts_)} counts of them.")
     model.label_activations_ = check_array(arrays, "label_activations", (n, K), least=0)
     model.label_shapes_ = check_array(arrays, "label_shapes", (n,), positive=True)
-    model.label_rate_shapes_ = check_array(arrays, "label_rate_shapes", (n,), positive=True)
+    if arrays["label_rate_shapes"].ndim == 1:  # format 3, which had no scopes
+        shapes = check_array(arrays, "label_rate_shapes", (n,), positive=True)
+        model.label_rate_shapes_ = np.repeat(shapes[:, None], K, axis=1)
+        model.scopes_, model.label_groups_ = np.ones((n, K), dtype=bool), {}
+    else:
+        model.label_rate_shapes_ = check_array(arrays, "label_rate_shapes", (n, K), positive=True)
+        model.scopes_ = check_mask(arrays, "scopes", (n, K))
+        model.label_groups_ = _label_groups(header["label_groups"], model.classes_)
+    if not model.scopes_.any(axis=0).all() or not model.scopes_.any(axis=1).all():
+        raise ModelFileError("a label or a component is in no scope: the file is damaged.")
     model.label_rate_scales_ = check_array(arrays, "label_rate_scales", (n, K), positive=True)
     model.label_frequencies_ = check_array(arrays, "label_frequencies", (n,), least=0)
     model.head_weights_ = check_array(arrays, "head_weights", (n, K))
@@ -145,9 +166,39 @@ def _set_labels(
     model.temperature_ = _number(header, "temperature", positive=True)
     model.classifier_ = check_choice("classifier", header["classifier"], CLASSIFIERS)
     with np.errstate(over="ignore"):
-        model.label_rates_ = model.label_rate_shapes_[:, None] * model.label_rate_scales_
-    if not np.isfinite(model.label_rates_).all():
+        rates = model.label_rate_shapes_ * model.label_rate_scales_
+    if not np.isfinite(rates).all():
         raise ModelFileError("the rates of labels are too large: the file is damaged.")
+    model.label_rates_ = np.where(model.scopes_, rates, np.inf)
+
+
+def _label_groups(stored: Any, classes: Array) -> dict[str, Array]:
+    """Groups of a label tree, each with its labels."""
+    if not isinstance(stored, dict) or len(stored) > 2 * len(classes):
+        raise ModelFileError("the groups of labels are damaged.")
+    groups = {}
+    for name, places in stored.items():
+        at = [whole(place) for place in places]
+        if not at or max(at) >= len(classes) or len(set(at)) != len(at):
+            raise ModelFileError("the groups of labels are damaged.")
+        groups[name] = classes[at]
+    return groups
+
+
+def _background(header: dict[str, Any], K: int) -> int | None:
+    """The component that began as the background, if the file names one."""
+    stored = header.get("background")
+    if stored is not None and whole(stored) >= K:
+        raise ModelFileError(f"the background is component {stored}, but there are {K}.")
+    return stored
+
+
+def _reason(header: dict[str, Any], K: int) -> str:
+    """Why there are as many components; files of format 3 do not say."""
+    stored = header.get("n_components_reason", f"{K} components, as asked for")
+    if not isinstance(stored, str) or len(stored) > _LONGEST_REASON:
+        raise ModelFileError("the reason for the number of components is damaged.")
+    return stored
 
 
 def _storable_parameters(model: BaseVBNMF) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """SupervisedVBNMF: the paper's model, whose coefficients are sparse by label."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -8,11 +9,13 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.fit import Progress
-from vbnmf.core.model import Array
+from vbnmf.core.model import Array, column
 from vbnmf.core.starts import Knobs
 from vbnmf.estimators import intervals
 from vbnmf.estimators.base import BaseVBNMF
+from vbnmf.estimators.labeltree import as_masks, check_label_tree
 from vbnmf.estimators.prediction import CLASSIFIERS, PredictsLabels
+from vbnmf.estimators.starting import Start
 from vbnmf.estimators.targets import (
     Targets,
     check_targets,
@@ -23,12 +26,12 @@ from vbnmf.estimators.validation import (
     check_choice,
     check_label_shape,
     check_matrix,
+    check_scopes,
     check_shape_or_scale,
     check_term_shape,
     check_weights,
 )
 
-_BURN_IN = 10  # iterations from a random start, if nothing else is said
 _LEAST_LABEL_SHAPE = 1.0  # of a label that no document is known to have
 _TINY = np.finfo(float).tiny
 
@@ -37,32 +40,50 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
     """Variational Bayesian NMF with label-dependent sparsity of the coefficients.
 
     As ``VBNMF``, but a coefficient has a rate that belongs to its document's label,
-    ``v_dk ~ Gamma(1, 1/λ_lk)`` with ``λ_lk ~ Gamma(label_shape, label_scale)``, so that each label
-    comes to use few of the components. ``transform`` gives coefficients, ``predict`` and
-    ``predict_proba`` give labels, and ``explain`` says why.
+    ``v_dk ~ Gamma(coef_shape, 1/λ_lk)`` with ``λ_lk ~ Gamma(label_shape, label_scale)``, so that each
+    label comes to use few of the components. By default each component also has a *scope*: it serves
+    one label, a group of labels, or all of them, and documents of other labels do not use it at all.
+    ``transform`` gives coefficients, ``predict`` and ``predict_proba`` give labels, and ``explain``
+    says why.
+
+    The paper's model is ``scopes="all", init="random", coef_shape=1`` with a number as
+    ``label_shape``.
 
     Parameters
     ----------
-    n_components : int, default=20
-        Number of components K.
+    n_components : int or "auto", default=20
+        Number of components K. "auto" looks for the number with the best bound;
+        ``n_components_reason_`` says why.
+    scopes : "auto", "all" or array of bool of shape (n_labels, n_components), default="auto"
+        Which labels each component may serve. "auto" finds out where ``init="auto"``, and is "all"
+        otherwise. "all" lets every component serve every label, as in the paper. An array says it;
+        its rows are the labels in the order of ``classes_``.
+    label_tree : str, mapping or None, default=None
+        Groups of labels, each of which gets a component of its own: a separator inside the names of
+        labels, such as "." or "/", or a mapping from labels to the groups above them, and from
+        groups to groups above those. Scopes of several labels are then groups of the tree.
     label_shape : float or "auto", default="auto"
-        The paper's a^λ: the larger, the fewer components a label uses, until a prior that strong
-        leaves no room for labels to differ. It counts against the documents of a label: "auto" is
-        as many for each label, so that rare and common labels are treated alike.
+        The paper's a^λ, a pseudo-count of documents in which a label hardly uses a component: the
+        larger, the fewer components a label uses, until labels can no longer differ. "auto" is 1
+        with scopes, which say by themselves which labels use a component, and the number of
+        documents of each label without.
     label_scale : float or "auto", default="auto"
         Scale of the prior of label rates: a number is held fixed, "auto" is learned.
-    coef_shape : float, default=1
-        Shape of the coefficients' prior; the paper has 1.
-    term_shape : float, "auto" or "free", default=0.5
+    coef_shape : float, default=0.2
+        Shape of the coefficients' prior: the smaller, the fewer components a document uses. The
+        paper has 1.
+    term_shape : float, "auto" or "free", default=0.1
         Shape of the components' prior. "auto" is learned after burn-in, but not below 0.35, because
         sparse components spoil sparse coefficients (docs/deviations.md); "free" has no such guard.
     term_scale : float or "auto", default="auto"
         Scale of the components' prior.
-    init : "label", "random" or array of shape (n_components, n_terms), default="label"
-        Where the components begin: with the documents of single labels, at random as in the paper,
-        or as given.
+    init : "auto", "label", "random" or array of shape (n_components, n_terms), default="auto"
+        Where the components begin. "auto" clusters the documents of each label, merges components
+        that say the same, and finds scopes on the way. "label" begins with the documents of single
+        labels, "random" at random as in the paper, an array as given.
     n_init : int, default=1
-        Number of random starts, of which the one with the best bound is kept.
+        Number of starts, of which the one with the best bound is kept. The first start of "auto"
+        is not random, so that seeds make no difference to it.
     max_iter : int, default=200
         Most iterations of one start.
     tol : float, default=5e-5
@@ -107,6 +128,16 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         Number of documents known to have each.
     label_frequencies_ : ndarray of shape (n_labels,)
         The same as part of the documents whose labels are known.
+    scopes_ : ndarray of bool of shape (n_labels, n_components)
+        Which labels each component serves.
+    background_ : int or None
+        The component that began as a background common to all labels, if there is one.
+    label_groups_ : dict
+        Groups of ``label_tree``, each with its labels.
+    n_components_ : int
+        Number of components.
+    n_components_reason_ : str
+        Why there are as many, in words.
     classifier_ : str
         What predicts, "regression" or "generative".
     head_weights_ : ndarray of shape (n_labels, n_components)
@@ -125,10 +156,11 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         Mean expected coefficient of each component over the documents of each label; those with
         several labels, or with an unknown one, count in parts.
     label_rates_ : ndarray of shape (n_labels, n_components)
-        Expected rates λ; the inverse of a rate is the size of coefficients it allows for.
+        Expected rates λ; the inverse of a rate is the size of coefficients it allows for. Infinite
+        for labels out of a component's scope.
     label_shapes_ : ndarray of shape (n_labels,)
         a^λ of each label.
-    label_rate_shapes_ : ndarray of shape (n_labels,)
+    label_rate_shapes_ : ndarray of shape (n_labels, n_components)
         Shapes of the gamma posteriors of ``label_rates_``.
     label_rate_scales_ : ndarray of shape (n_labels, n_components)
         Scales of these posteriors.
@@ -173,18 +205,20 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
     [0, 1]
     """
 
-    _named_starts = ("label", "random")
+    _named_starts = ("auto", "label", "random")
 
     def __init__(
         self,
-        n_components: int = 20,
+        n_components: int | Literal["auto"] = 20,
         *,
+        scopes: Any = "auto",
+        label_tree: Any = None,
         label_shape: float | Literal["auto"] = "auto",
         label_scale: float | Literal["auto"] = "auto",
-        coef_shape: float = 1.0,
-        term_shape: float | Literal["auto", "free"] = 0.5,
+        coef_shape: float = 0.2,
+        term_shape: float | Literal["auto", "free"] = 0.1,
         term_scale: float | Literal["auto"] = "auto",
-        init: Any = "label",
+        init: Any = "auto",
         n_init: int = 1,
         max_iter: int = 200,
         tol: float = 5e-5,
@@ -201,6 +235,8 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         callback: Callable[[Progress], None] | None = None,
     ) -> None:
         self.n_components = n_components
+        self.scopes = scopes
+        self.label_tree = label_tree
         self.label_shape = label_shape
         self.label_scale = label_scale
         self.coef_shape = coef_shape
@@ -305,13 +341,17 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         self.classes_ = targets.classes
         self.label_counts_ = targets.indicators.sum(axis=0).astype(np.int64)
         self.label_frequencies_ = targets.frequencies(weight)
-        n_docs = labels.by_label(np.bincount(targets.group, weight, minlength=targets.n_groups))
+        n_docs = labels.documents(np.bincount(targets.group, weight, minlength=targets.n_groups))
         sums = labels.by_label(result.stats.E_sums)
         self.label_activations_ = sums / np.maximum(n_docs, _TINY)[:, None]
-        self.label_rates_ = rates.E
-        self.label_rate_shapes_ = rates.shape
+        scopes = labels.scopes
+        self.scopes_ = np.ones(sums.shape, dtype=bool) if scopes is None else scopes.mask
+        groups = check_label_tree(self.label_tree, targets.classes)
+        self.label_groups_ = {name: targets.classes[at] for name, at in groups.items()}
+        self.label_rates_ = np.where(self.scopes_, rates.E, np.inf)
+        self.label_rate_shapes_ = np.broadcast_to(column(rates.shape), rates.scale.shape).copy()
         self.label_rate_scales_ = rates.scale
-        self.label_shapes_ = np.broadcast_to(prior.a_lam, rates.shape.shape).copy()
+        self.label_shapes_ = np.broadcast_to(prior.a_lam, (len(sums),)).copy()
         self.hyperparameters_ |= {
             "label_shape": float(np.mean(prior.a_lam)),
             "label_scale": float(np.mean(prior.b_lam)),
@@ -323,9 +363,11 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         assert targets is not None
         a_t, least_a_t = check_term_shape(self.term_shape)
         a_lam: Any = check_label_shape(self.label_shape)
-        if a_lam is None:
+        if a_lam is None and self._is_scoped():
+            a_lam = 1.0
+        elif a_lam is None:
             n_docs = np.bincount(targets.group, weight, minlength=targets.n_groups)
-            a_lam = np.maximum(targets.labels.by_label(n_docs), _LEAST_LABEL_SHAPE)
+            a_lam = np.maximum(targets.labels.documents(n_docs), _LEAST_LABEL_SHAPE)
         return Knobs(
             a_t=a_t,
             least_a_t=least_a_t,
@@ -336,8 +378,32 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
             b_lam=check_shape_or_scale("label_scale", self.label_scale),
         )
 
-    def _burn_in(self, init: Array | str) -> Any:
-        return burn_in_of(self.burn_in, init)
+    def _is_scoped(self) -> bool:
+        """Whether components may be kept from serving some labels."""
+        if not isinstance(self.scopes, str):
+            return True
+        return self.scopes == "auto" and isinstance(self.init, str) and self.init == "auto"
+
+    def _start(self, init: Array | str, K: int | None, targets: Targets | None) -> Start:
+        assert targets is not None
+        n_labels = len(targets.classes)
+        scopes = check_scopes(self.scopes, n_labels, K)
+        groups = as_masks(check_label_tree(self.label_tree, targets.classes), n_labels)
+        if not isinstance(scopes, str) and isinstance(init, str) and init == "auto":
+            raise ValueError(
+                'scopes that are given need a start that does not look for them: init="label", '
+                '"random" or an array. Or leave scopes="auto".'
+            )
+        if len(groups) and not (isinstance(init, str) and init == "auto"):
+            raise ValueError('label_tree needs init="auto", which gives its groups components.')
+        if len(groups) and K is not None and K <= len(groups):
+            raise ValueError(
+                f"label_tree has {len(groups)} groups, which need a component each beside those of "
+                f"the labels; n_components={K} is too few. Ask for at least {len(groups) + 1}."
+            )
+        start = super()._start(init, K, targets)
+        mask = None if isinstance(scopes, str) else scopes
+        return replace(start, scopes=mask, scoped=self._is_scoped(), groups=groups)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -345,10 +411,3 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         tags.classifier_tags.poor_score = True  # where two measurements are all there is
         tags.classifier_tags.multi_label = True
         return tags
-
-
-def burn_in_of(burn_in: Any, init: Any) -> Any:
-    """Iterations of burn-in from such a start: "auto" has some from a random one only."""
-    if isinstance(burn_in, str) and burn_in == "auto":
-        return _BURN_IN if isinstance(init, str) and init == "random" else 0
-    return burn_in

@@ -25,29 +25,33 @@ class VBNMF(BaseVBNMF):
 
     Parameters
     ----------
-    n_components : int, default=20
-        Number of components K.
-    coef_shape : float, default=0.5
+    n_components : int or "auto", default=20
+        Number of components K. "auto" looks for the number with the best bound;
+        ``n_components_reason_`` says why.
+    coef_shape : float, default=0.2
         Shape of the coefficients' prior; 1 or less gives sparse coefficients, the smaller the
         sparser.
     coef_scale : float or "auto", default="auto"
         Scale of the coefficients' prior: a number is held fixed, "auto" is learned.
-    term_shape : float, "auto" or "free", default=0.5
+    term_shape : float, "auto" or "free", default=0.1
         Shape of the components' prior. "auto" is learned after burn-in, but not below 0.35, because
         sparse components spoil sparse coefficients (docs/deviations.md); "free" has no such guard.
     term_scale : float or "auto", default="auto"
         Scale of the components' prior.
-    init : "random" or array of shape (n_components, n_terms), default="random"
-        Where the components begin.
+    init : "auto", "random" or array of shape (n_components, n_terms), default="auto"
+        Where the components begin. "auto" clusters the documents, begins with about twice as many
+        components as are asked for, and merges those that say the same; one of them may become a
+        background of common terms. "random" deals out each term's weight at random.
     n_init : int, default=1
-        Number of random starts, of which the one with the best bound is kept.
+        Number of starts, of which the one with the best bound is kept. The first start of "auto"
+        is not random, so that seeds make no difference to it.
     max_iter : int, default=200
         Most iterations of one start.
     tol : float, default=5e-5
         Stop when an iteration raises the bound by less than this part of its value.
-    burn_in : int, default=10
+    burn_in : int or "auto", default="auto"
         Iterations in which the scale of the coefficients is held at its starting value, and
-        ``term_shape`` is not learned.
+        ``term_shape`` is not learned. "auto" is 10 where components begin at random, none otherwise.
     bound_every : int, default=5
         Evaluate the bound, and with it ``tol``, every so many iterations.
     transform_max_iter : int, default=100
@@ -69,6 +73,12 @@ class VBNMF(BaseVBNMF):
     ----------
     components_ : ndarray of shape (n_components, n_terms)
         Expected weights of the terms in each component.
+    n_components_ : int
+        Number of components.
+    n_components_reason_ : str
+        Why there are as many, in words.
+    background_ : int or None
+        The component that began as a background of terms common to all documents, if there is one.
     component_shapes_ : ndarray of shape (n_components, n_terms)
         Shapes of the gamma posteriors of ``components_``.
     component_scales_ : ndarray of shape (n_components,)
@@ -102,17 +112,17 @@ class VBNMF(BaseVBNMF):
 
     def __init__(
         self,
-        n_components: int = 20,
+        n_components: int | Literal["auto"] = 20,
         *,
-        coef_shape: float = 0.5,
+        coef_shape: float = 0.2,
         coef_scale: float | Literal["auto"] = "auto",
-        term_shape: float | Literal["auto", "free"] = 0.5,
+        term_shape: float | Literal["auto", "free"] = 0.1,
         term_scale: float | Literal["auto"] = "auto",
-        init: Any = "random",
+        init: Any = "auto",
         n_init: int = 1,
         max_iter: int = 200,
         tol: float = 5e-5,
-        burn_in: int = 10,
+        burn_in: int | Literal["auto"] = "auto",
         bound_every: int = 5,
         transform_max_iter: int = 100,
         transform_tol: float = 1e-4,

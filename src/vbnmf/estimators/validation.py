@@ -102,14 +102,14 @@ def check_shape_or_scale(name: str, value: Any, *, auto: bool = True) -> float |
 
 
 def check_label_shape(value: Any) -> float | None:
-    """a_λ, or None if it is the number of documents of each label."""
+    """a_λ, or None if it goes by the labels."""
     if isinstance(value, str) and value == "auto":
         return None
     if _is_number(value, Real) and 0 < value < math.inf:
         return float(value)
     raise ValueError(
-        'label_shape must be a positive number or "auto", the number of documents of each label; '
-        f"got {value!r}."
+        'label_shape must be a positive number or "auto", which goes by scopes and the number of '
+        f"documents of each label; got {value!r}."
     )
 
 
@@ -129,7 +129,42 @@ def _is_number(value: Any, kind: Any) -> bool:
     return isinstance(value, kind) and not isinstance(value, (bool, np.bool_))
 
 
-def check_init(init: Any, names: tuple[str, ...], n_components: int, n_terms: int) -> Array | str:
+def check_n_components(value: Any, init: Any) -> int | None:
+    """Number of components, or None if it is to be found."""
+    if not (isinstance(value, str) and value == "auto"):
+        if isinstance(value, str):
+            raise ValueError(f'n_components must be an integer or "auto"; got {value!r}.')
+        return check_count("n_components", value)
+    if isinstance(init, str) and init == "auto":
+        return None
+    raise ValueError(
+        'n_components="auto" needs init="auto": other starts do not look for components. Give a '
+        "number."
+    )
+
+
+def check_scopes(scopes: Any, n_labels: int, n_components: int | None) -> Array | str:
+    """"auto", "all", or which labels each component serves, (n_labels, n_components) of bool."""
+    if isinstance(scopes, str) and scopes in ("auto", "all"):
+        return scopes
+    expected = f"(n_labels, n_components) = ({n_labels}, {n_components})"
+    if isinstance(scopes, str) or scopes is None:
+        raise ValueError(f'scopes must be "auto", "all" or a mask {expected}; got {scopes!r}.')
+    mask = np.asarray(scopes)
+    if mask.shape != (n_labels, n_components) or not np.isin(mask, (0, 1)).all():
+        raise ValueError(
+            f"scopes must be a mask of zeros and ones of shape {expected}; got an array of shape "
+            f"{mask.shape}."
+        )
+    mask = mask.astype(bool)
+    if not mask.any(axis=1).all() or not mask.any(axis=0).all():
+        raise ValueError("scopes must give every label a component and every component a label.")
+    return mask
+
+
+def check_init(
+    init: Any, names: tuple[str, ...], n_components: int | None, n_terms: int
+) -> Array | str:
     """Starting components, (n_components, n_terms), or the name of a kind of start."""
     if isinstance(init, str) and init in names:
         return init

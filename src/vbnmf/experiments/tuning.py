@@ -24,7 +24,7 @@ import vbnmf
 from vbnmf.core.model import Array
 from vbnmf.documents import default_components
 from vbnmf.estimators import SupervisedVBNMF
-from vbnmf.estimators.supervised import burn_in_of
+from vbnmf.estimators.base import burn_in_of
 from vbnmf.estimators.validation import check_count, check_label_shape
 from vbnmf.experiments.advice import (
     LabelShape,

@@ -63,7 +63,7 @@ class NativeKernel:
         prior_shape = float(prior_shape)
         self.run(
             lambda queue: _native.gamma_rows(
-                queue, blocks, R, L, scales, prior_shape, K, tally, offset, sums, tallies
+                queue, blocks, R, L, scales, prior_shape, tally, offset, sums, tallies
             )
         )
         offset += np.log(largest)
@@ -127,7 +127,7 @@ class NativeDocuments:
         K: int,
         weight: Array | None,
     ) -> None:
-        self._kernel, self._K, self._n_groups = kernel, K, n_groups
+        self._kernel, self._n_groups, self._dtype = kernel, n_groups, X.dtype
         n_docs = X.shape[0]
         # Sorted by group, a block needs sums for few groups, however many there are in all.
         self._order = np.argsort(group, kind="stable").astype(np.int64)
@@ -141,8 +141,21 @@ class NativeDocuments:
         self._transposed = _matrix(by_term, cut_into_blocks(np.diff(by_term.indptr)))
         self._sums_at, self._sums_group = _lines_of_sums(self._group[self._order], blocks)
         self._group_mass = np.bincount(group, self._weight * (X @ np.ones(X.shape[1])), n_groups)
-        self._L_v = kernel.zeros(n_docs, K, X.dtype)
-        self._Sigma_v = kernel.zeros(n_docs, K, X.dtype)
+        self.begin(K)
+
+    def begin(self, K: int, in_scope: Array | None = None) -> None:
+        """Start over with K components, all of Sigma_v being zero.
+
+        ``in_scope`` (n_groups, K) says which components each group may use, None that all may use
+        all. A sweep only touches the cache lines that hold components in scope; scales must be zero
+        and Sigma_v stays zero elsewhere.
+        """
+        n_docs, dtype = len(self._order), self._dtype
+        self._K = K
+        self._L_v = self._Sigma_v = None  # let go of the old ones first
+        self._L_v = self._kernel.zeros(n_docs, K, dtype)
+        self._Sigma_v = self._kernel.zeros(n_docs, K, dtype)
+        self._scopes = _lines_in_scope(in_scope, self._L_v.shape[1], dtype)
 
     @property
     def Sigma_v(self) -> Array:
@@ -160,12 +173,13 @@ class NativeDocuments:
         a_v = float(a_v)
         self._kernel.run(
             lambda queue: self._matrix.sweep(
-                queue, self._order, self._group, self._weight, L_t, scales, a_v, self._K,
+                queue, self._order, self._group, self._weight, L_t, scales, self._scopes, a_v,
                 self._Sigma_v, self._L_v, update, bound, self._sums_at, lines, tallies,
             )
         )  # fmt: skip
         shape_sums = np.zeros((self._n_groups, self._K))
         np.add.at(shape_sums, self._sums_group, lines[:, : self._K])
+        shape_sums *= scale > 0
         log_mean, psi, entropy = tallies.sum(axis=0) if bound else (np.nan,) * 3
         log_mean += (np.log(largest) * self._group_mass).sum()
         return DocumentSums(shape_sums, float(log_mean), float(psi), float(entropy))
@@ -176,18 +190,24 @@ class NativeDocuments:
 
     def gather(self, L_t: Array, out: Array) -> Array:
         """R_t of the last sweep, (n_terms, K), in ``out``, a matrix in this kernel's layout."""
-        self._kernel.run(lambda queue: self._transposed.gather(queue, L_t, self._L_v, out))
+        self._kernel.run(
+            lambda queue: self._transposed.gather(
+                queue, L_t, self._L_v, out, self._group, self._scopes
+            )
+        )
         return out
 
 
 def _relative(kernel: NativeKernel, scale: Array, dtype: np.dtype[Any]) -> tuple[Array, Array]:
     """Rows of scales in the kernel's layout, divided by their largest; and the largest.
 
-    So single precision holds scales of any size; what was divided out goes into offsets.
+    So single precision holds scales of any size; what was divided out goes into offsets. A scale of
+    zero, which is out of scope, stays zero, and no other becomes zero.
     """
     largest = scale.max(axis=1)
     padded = kernel.zeros(scale.shape[0], scale.shape[1], dtype)
-    padded[:, : scale.shape[1]] = scale / largest[:, None]
+    relative = np.maximum(scale / largest[:, None], np.finfo(dtype).tiny)
+    padded[:, : scale.shape[1]] = np.where(scale > 0, relative, 0)
     return padded, largest
 
 
@@ -202,3 +222,15 @@ def _lines_of_sums(sorted_group: Array, blocks: Array) -> tuple[Array, Array]:
     groups = [np.unique(sorted_group[b:e]) for b, e in pairwise(blocks)]
     first = np.cumsum([0, *map(len, groups)])[:-1].astype(np.int64)
     return first, np.concatenate(groups)
+
+
+def _lines_in_scope(in_scope: Array | None, stride: int, dtype: np.dtype[Any]) -> Any:
+    """The cache lines of a row that each group needs, for the compiled passes."""
+    if in_scope is None or in_scope.all():
+        return _native.Scopes(np.zeros(1, np.int64), np.zeros(0, np.int32))
+    per_line = _native.ROW_BYTES // dtype.itemsize
+    padded = np.zeros((len(in_scope), stride), dtype=bool)
+    padded[:, : in_scope.shape[1]] = in_scope
+    needed = padded.reshape(len(in_scope), -1, per_line).any(axis=2)
+    at = np.concatenate([[0], np.cumsum(needed.sum(axis=1))]).astype(np.int64)
+    return _native.Scopes(at, np.nonzero(needed)[1].astype(np.int32))

@@ -109,9 +109,17 @@ class ReferenceDocuments:
         self._members = sparse.csr_array(
             (self._weight, (group, np.arange(X.shape[0]))), shape=(n_groups, X.shape[0])
         )
-        self._L_v = np.empty((X.shape[0], K), X.dtype)
         self._ratio = np.zeros_like(X.data)
-        self.Sigma_v = np.zeros((X.shape[0], K), X.dtype)
+        self.begin(K)
+
+    def begin(self, K: int, in_scope: Array | None = None) -> None:
+        """Start over with K components, all of Sigma_v being zero.
+
+        ``in_scope`` (n_groups, K) says which components each group may use: those whose scale is
+        not zero. Nothing follows from it here; the compiled kernel is faster for it.
+        """
+        self._L_v = np.empty((self._X.shape[0], K), self._X.dtype)
+        self.Sigma_v = np.zeros((self._X.shape[0], K), self._X.dtype)
 
     def sweep(
         self, L_t: Array, scale: Array, a_v: float, *, update: bool, bound: bool
@@ -119,6 +127,7 @@ class ReferenceDocuments:
         """Finish q(v), then form the ratios and, with ``update``, the next Sigma_v."""
         shape_sums = self._members @ self.Sigma_v.astype(np.float64, copy=False)
         shape_sums += a_v * self._members.sum(axis=1)[:, None]
+        shape_sums *= scale > 0
         log_mean = total_psi = total_entropy = 0.0 if bound else np.nan
         for begin, end in _blocks_of_rows(self._X):
             block = self._X[begin:end]
@@ -134,7 +143,7 @@ class ReferenceDocuments:
                 mass = weight * (block @ np.ones(block.shape[1]))
                 by_cell = np.repeat(weight, np.diff(block.indptr)) * block.data
                 log_mean += float((by_cell * np.log(mean)).sum() + (mass * offset).sum())
-                block_psi, block_entropy = _tally(shape, weight)
+                block_psi, block_entropy = _tally(shape, weight, scale[self._group[begin:end]] > 0)
                 total_psi += block_psi
                 total_entropy += block_entropy
         return DocumentSums(shape_sums, log_mean, total_psi, total_entropy)
@@ -153,7 +162,8 @@ class ReferenceDocuments:
 
 def _exp_mean_log(shape: Array, scale: Array) -> tuple[Array, Array]:
     """exp⟨ln ·⟩ by rows, each divided by the exp of its offset; and the offsets."""
-    logs = psi(shape.astype(np.float64, copy=False)) + np.log(scale)
+    with np.errstate(divide="ignore"):  # a scale of zero is out of scope: exp⟨ln ·⟩ is zero
+        logs = psi(shape.astype(np.float64, copy=False)) + np.log(scale)
     offset = logs.max(axis=1)
     return np.exp(logs - offset[:, None]), offset
 
@@ -169,10 +179,10 @@ def _ratios(X: sparse.csr_array, L_v: Array, L_t: Array) -> tuple[sparse.csr_arr
     return sparse.csr_array((X.data / mean, X.indices, X.indptr), shape=X.shape), mean
 
 
-def _tally(shape: Array, weight: Array) -> tuple[float, float]:
-    """Σ ψ(shape) and Σ H(Gamma(shape, 1)), rows by their weight."""
+def _tally(shape: Array, weight: Array, counts: Array | bool = True) -> tuple[float, float]:
+    """Σ ψ(shape) and Σ H(Gamma(shape, 1)) over what counts, rows by their weight."""
     shape = shape.astype(np.float64, copy=False)
-    sums = psi(shape).sum(axis=1), gamma.entropy(shape, 1.0).sum(axis=1)
+    sums = tuple((values * counts).sum(axis=1) for values in (psi(shape), gamma.entropy(shape, 1.0)))
     return float((weight * sums[0]).sum()), float((weight * sums[1]).sum())
 
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from vbnmf.core.model import Array
 from vbnmf.documents import DocumentModel
 from vbnmf.estimators.base import BaseVBNMF
-from vbnmf.estimators.supervised import burn_in_of
+from vbnmf.estimators.base import burn_in_of
 from vbnmf.estimators.validation import check_choice, check_count
 
 _MOST_COMPONENTS = 6  # that are drawn where none are asked for

@@ -66,6 +66,12 @@ template <class T> struct Matrix { // rows in compressed form, cut into blocks
   Sparse<T> view() const { return {indptr.data(), indices.data(), data.data()}; }
 };
 
+struct Scopes { // the lines of each group; none: all
+  Array<const int64_t> at;
+  Array<const int32_t> of;
+  Lines view() const { return {at.data(), of.size() ? of.data() : nullptr}; }
+};
+
 // Arrays are taken as they are: a converted copy would swallow what is written to it.
 auto exact(const char* name) { return nb::arg(name).noconvert(); }
 
@@ -79,13 +85,13 @@ template <class T> void bind(nb::module_& m, const char* name) {
           exact("indptr"), exact("indices"), exact("data"), exact("blocks"))
       .def("sweep",
            [](const M& X, Queue& queue, Array<const int64_t> order, Array<const int32_t> group,
-              Array<const double> weight, Array<const T> L_t, Array<const T> scale, T a_v, int64_t K,
-              Array<T> Sigma_v, Array<T> L_v, bool update, bool bound, Array<const int64_t> sums_at,
+              Array<const double> weight, Array<const T> L_t, Array<const T> scale, const Scopes& scopes,
+              T a_v, Array<T> Sigma_v, Array<T> L_v, bool update, bool bound, Array<const int64_t> sums_at,
               Array<double> shape_sums, Array<double> tallies) {
              const int64_t stride = (int64_t)L_v.shape(1);
-             const DocumentPass<T> pass{X.view(),   order.data(), group.data(),   weight.data(),
-                                        L_t.data(), scale.data(), a_v,            Sigma_v.data(),
-                                        L_v.data(), K,            stride,         update,
+             const DocumentPass<T> pass{X.view(),   order.data(), group.data(),  weight.data(),
+                                        L_t.data(), scale.data(), scopes.view(), a_v,
+                                        Sigma_v.data(), L_v.data(), stride,      update,
                                         bound};
              drain(queue, X.blocks, [&](int64_t b, int64_t begin, int64_t end) {
                Tally tally;
@@ -95,16 +101,17 @@ template <class T> void bind(nb::module_& m, const char* name) {
              });
            },
            nb::arg("queue"), exact("order"), exact("group"), exact("weight"), exact("L_t"),
-           exact("scale"), nb::arg("a_v"), nb::arg("K"), exact("Sigma_v"), exact("L_v"), nb::arg("update"),
+           exact("scale"), nb::arg("scopes"), nb::arg("a_v"), exact("Sigma_v"), exact("L_v"), nb::arg("update"),
            nb::arg("bound"), exact("sums_at"), exact("shape_sums"), exact("tallies"))
       .def("gather",
-           [](const M& X, Queue& queue, Array<const T> L, Array<const T> other, Array<T> R) {
-             const GatherPass<T> pass{X.view(), L.data(), other.data(), R.data(),
-                                      (int64_t)R.shape(1)};
+           [](const M& X, Queue& queue, Array<const T> L, Array<const T> other, Array<T> R,
+              Array<const int32_t> group, const Scopes& scopes) {
+             const GatherPass<T> pass{X.view(), L.data(), other.data(), R.data(), (int64_t)R.shape(1),
+                                      group.data(), scopes.view()};
              drain(queue, X.blocks,
                    [&](int64_t, int64_t begin, int64_t end) { passes<T>().gather(pass, begin, end); });
            },
-           nb::arg("queue"), exact("L"), exact("other"), exact("R"))
+           nb::arg("queue"), exact("L"), exact("other"), exact("R"), exact("group"), nb::arg("scopes"))
       .def("project", [](const M& X, Queue& queue, Array<const T> L_t, Array<const T> scale, T a_v,
                          int64_t K, int64_t max_iter, double tol, Array<T> E_v,
                          Array<int32_t> n_iter) {
@@ -116,10 +123,10 @@ template <class T> void bind(nb::module_& m, const char* name) {
            nb::arg("queue"), exact("L_t"), exact("scale"), nb::arg("a_v"), nb::arg("K"),
            nb::arg("max_iter"), nb::arg("tol"), exact("E_v"), exact("n_iter"));
   m.def("gamma_rows", [](Queue& queue, Array<const int64_t> blocks, Array<T> R, Array<T> L,
-                         Array<const T> scale, T prior, int64_t K, bool bound, Array<double> offset,
+                         Array<const T> scale, T prior, bool bound, Array<double> offset,
                          Array<double> shape_sums, Array<double> tallies) {
     const int64_t stride = (int64_t)R.shape(1);
-    const GammaPass<T> pass{R.data(), L.data(), scale.data(), prior, offset.data(), K, stride, bound};
+    const GammaPass<T> pass{R.data(), L.data(), scale.data(), prior, offset.data(), stride, bound};
     drain(queue, blocks, [&](int64_t b, int64_t begin, int64_t end) {
       Tally tally;
       passes<T>().gamma(pass, begin, end, shape_sums.data() + b * stride, tally);
@@ -127,7 +134,7 @@ template <class T> void bind(nb::module_& m, const char* name) {
     });
   },
         nb::arg("queue"), exact("blocks"), exact("R"), exact("L"), exact("scale"), nb::arg("prior"),
-        nb::arg("K"), nb::arg("bound"), exact("offset"), exact("shape_sums"), exact("tallies"));
+        nb::arg("bound"), exact("offset"), exact("shape_sums"), exact("tallies"));
   m.def("exp_psi", [](Array<const T> x, Array<T> out) {
     passes<T>().exp_psi(x.data(), out.data(), (int64_t)x.size());
   },
@@ -140,6 +147,12 @@ NB_MODULE(_native, m) {
   m.doc() = "Compiled kernels of vbnmf; use them through vbnmf.kernels.";
   m.attr("ROW_BYTES") = ROW_BYTES;
   nb::class_<Queue>(m, "Queue").def(nb::init<>());
+  nb::class_<Scopes>(m, "Scopes")
+      .def("__init__",
+           [](Scopes* self, Array<const int64_t> at, Array<const int32_t> of) {
+             new (self) Scopes{at, of};
+           },
+           exact("at"), exact("of"));
   bind<float>(m, "Matrix32");
   bind<double>(m, "Matrix64");
   m.def("instruction_set", [] { return std::string(in_use->name); });

@@ -17,6 +17,13 @@ template <class T> struct Sparse { // rows in compressed form
   const T* data;
 };
 
+// Which lines of a row, ROW_BYTES each, hold the components that a group of documents may use. Where `of` is
+// null, every group uses all of them.
+struct Lines {
+  const int64_t* at; // groups + 1: where the lines of each group begin
+  const int32_t* of; // the lines of each group, ascending
+};
+
 struct Tally { // what a block adds to the bound
   double log_mean = 0; // sum of x ln(sum_k L_t L_v)
   double psi = 0;      // sum of psi(shape)
@@ -30,11 +37,12 @@ template <class T> struct DocumentPass {
   const int32_t* group;  // of each document
   const double* weight;  // of each document in all sums
   const T* L_t;          // terms x stride
-  const T* scale;        // groups x stride: scale of q(v)
+  const T* scale;        // groups x stride: scale of q(v); zero for components out of scope
+  Lines lines;           // of each group
   T a_v;
   T* Sigma_v;            // documents x stride, in and out
   T* L_v;                // documents x stride, out
-  int64_t K, stride;
+  int64_t stride;
   bool update;           // write Sigma_v
   bool bound;            // fill the tally
 };
@@ -46,6 +54,8 @@ template <class T> struct GatherPass {
   const T* M; // of the columns
   T* R;       // out
   int64_t stride;
+  const int32_t* group; // of each column
+  Lines lines;          // of each group
 };
 
 // q = Gamma(shape, scale) row by row: shape = prior + L o R, then L anew from it.
@@ -55,7 +65,7 @@ template <class T> struct GammaPass {
   const T* scale; // stride
   T prior;
   double* offset; // rows
-  int64_t K, stride;
+  int64_t stride;
   bool bound;
 };
 

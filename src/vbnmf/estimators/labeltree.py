@@ -1,0 +1,104 @@
+"""Groups of labels, from a tree that the user gives.
+
+A tree is a separator inside the names of labels ("comp.graphics" and "comp.windows" are under "comp"),
+or a mapping from a label or group to the group above it. The root, which holds all labels, has no name.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from vbnmf.core.model import Array
+
+
+def check_label_tree(tree: Any, classes: Array) -> dict[str, Array]:
+    """Return the groups of a label tree, as labels by their places in ``classes``.
+
+    Groups of one label, of all labels, and of the same labels as a group before are left out: they
+    would say nothing new.
+
+    Raises
+    ------
+    ValueError
+        The tree is no tree of these labels.
+    """
+    if tree is None:
+        return {}
+    labels = classes.tolist()
+    if isinstance(tree, str):
+        paths = [_prefixes(label, tree) for label in labels]
+        if not any(paths):
+            raise ValueError(
+                f"label_tree={tree!r} is in the name of no label; the labels are "
+                f"{_some(labels)}. Give the separator that parts the levels of your labels."
+            )
+    elif isinstance(tree, Mapping):
+        paths = _paths(tree, labels)
+    else:
+        raise ValueError(
+            "label_tree must be a separator inside the names of labels, a mapping from labels to "
+            f"the groups above them, or None; got {tree!r}."
+        )
+    members: dict[str, list[int]] = {}
+    for place, groups in enumerate(paths):
+        for group in groups:
+            members.setdefault(group, []).append(place)
+    found: dict[str, Array] = {}
+    seen: set[tuple[int, ...]] = set()
+    for name, places in members.items():
+        if 1 < len(places) < len(labels) and tuple(places) not in seen:
+            seen.add(tuple(places))
+            found[name] = np.array(places)
+    return found
+
+
+def as_masks(groups: dict[str, Array], n_labels: int) -> Array:
+    """Groups as rows of a matrix, (n_groups, n_labels) of bool."""
+    masks = np.zeros((len(groups), n_labels), dtype=bool)
+    for row, places in zip(masks, groups.values(), strict=True):
+        row[places] = True
+    return masks
+
+
+def _prefixes(label: Any, separator: str) -> list[str]:
+    """The groups above a label: all that comes before each separator."""
+    if not isinstance(label, str) or not separator:
+        raise ValueError(
+            "a label_tree that is a separator needs labels that are strings, and at least one "
+            f"character; got {separator!r} and the label {label!r}."
+        )
+    parts = label.split(separator)
+    prefixes = [separator.join(parts[:n]) for n in range(1, len(parts))]
+    return [prefix for prefix in prefixes if prefix]
+
+
+def _paths(parents: Mapping[Any, Any], labels: list[Any]) -> list[list[str]]:
+    """The groups above each label, the nearest first."""
+    groups = set(parents.values())
+    unknown = [name for name in parents if name not in groups and name not in set(labels)]
+    if unknown:
+        raise ValueError(
+            f"label_tree names {_some(unknown)}, which is neither a label nor above one; the labels "
+            f"are {_some(labels)}."
+        )
+    paths = []
+    for label in labels:
+        path: list[Any] = []
+        at = label
+        while at in parents:
+            at = parents[at]
+            if at == label or at in path:
+                raise ValueError(
+                    f"label_tree has {label!r} above itself, by way of {_some([*path, at])}. A label "
+                    "or group must not be its own parent."
+                )
+            path.append(at)
+        paths.append([str(name) for name in path])
+    return paths
+
+
+def _some(names: list[Any]) -> str:
+    """The first few names."""
+    shown = ", ".join(repr(name) for name in names[:5])
+    return shown if len(names) <= 5 else f"{shown}, … ({len(names)} in all)"

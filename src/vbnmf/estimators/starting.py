@@ -1,0 +1,137 @@
+"""Where a fit begins: the start that was asked for, as a state of the core.
+
+"auto" finds components and their scopes (``vbnmf.core.discovery``), on documents of known labels and on
+a sample where there are very many. The other starts fill the components as ``vbnmf.core.starts`` says.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from vbnmf.core import discovery, starts
+from vbnmf.core.discovery import Draft, Found, Plan, Watch
+from vbnmf.core.model import Array, Labels, State
+from vbnmf.core.starts import Knobs
+from vbnmf.engines.local import LocalEngine
+
+MOST_DOCUMENTS = 50_000
+"""Documents that components are looked for in; the fit itself is to all of them."""
+
+LEAST_OF_A_LABEL = 100
+"""As many documents of each label are looked at even then, if it has them."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Checked documents with their groups and labels; ``labels`` is None without labels."""
+
+    X: sparse.csr_array
+    group: Array
+    n_groups: int
+    labels: Labels | None
+    weight: Array | None
+
+    def engine(self, kernel: Any) -> LocalEngine:
+        """Hold the documents in memory for sweeps."""
+        return LocalEngine(kernel, self.X, self.group, self.n_groups, 1, self.weight)
+
+    def to_look_at(self) -> "Corpus":
+        """The documents of known labels, a sample where there are more than enough."""
+        n_known = 1 if self.labels is None else self.labels.known.shape[0]
+        rows = np.flatnonzero(self.group < n_known)
+        if len(rows) > MOST_DOCUMENTS:
+            rows = _sample(rows, self.group)
+        if len(rows) == self.X.shape[0]:
+            return self
+        labels = self.labels
+        if labels is not None:
+            labels = replace(labels, latent=np.zeros((0, labels.known.shape[1])))
+        weight = None if self.weight is None else self.weight[rows]
+        return Corpus(self.X[rows], self.group[rows], n_known, labels, weight)
+
+
+@dataclass(frozen=True)
+class Start:
+    """A kind of start, with what it needs to know."""
+
+    init: Array | str  # "auto", "label", "random" or components (K, n_terms)
+    n_components: int | None  # None: as many as the bound says
+    burn_in: int
+    scopes: Array | None  # (n_labels, K) of bool where they are given
+    scoped: bool  # whether "auto" finds scopes
+    groups: Array  # (n_groups, n_labels) of bool: of the label tree
+
+    def find(
+        self, kernel: Any, corpus: Corpus, knobs: Knobs, rng: np.random.Generator | None, watch: Watch
+    ) -> Found | None:
+        """Look for components, where the start is "auto"."""
+        if not isinstance(self.init, str) or self.init != "auto":
+            return None
+        looked_at = corpus.to_look_at()
+        room = self.n_components is None or self.n_components - len(self.groups) > 1
+        plan = Plan(self.n_components, self.groups, background=room, scoped=self.scoped)
+        if knobs.a_lam is not None:  # scopes make labels differ here, not the prior of the rates
+            knobs = replace(knobs, a_lam=1.0)
+        dtype = corpus.X.dtype
+        engine = looked_at.engine(kernel)
+        return discovery.discover(engine, looked_at.labels, knobs, plan, dtype, rng, watch)
+
+    def begin(
+        self,
+        engine: LocalEngine,
+        draft: Draft | None,
+        knobs: Knobs,
+        labels: Labels | None,
+        rng: np.random.Generator,
+        dtype: np.dtype[Any],
+    ) -> State:
+        """Bring the documents to their start, and return the state that goes with it."""
+        draft = draft or self._draft(engine, knobs, labels, rng, dtype)
+        return discovery.begin(engine, draft, knobs, labels, dtype)
+
+    def _draft(
+        self,
+        engine: LocalEngine,
+        knobs: Knobs,
+        labels: Labels | None,
+        rng: np.random.Generator,
+        dtype: np.dtype[Any],
+    ) -> Draft:
+        """A start that needs no looking."""
+        assert self.n_components is not None
+        K = self.n_components
+        n_labels = 1 if labels is None else labels.known.shape[1]
+        a_t = knobs.a_t or starts.FIRST_TERM_SHAPE
+        shapes = np.empty((len(engine.totals.term_sums), K), dtype)
+        portions = np.repeat(starts.even_portions(K), n_labels, axis=0)
+        if isinstance(self.init, np.ndarray):
+            starts.given_shapes(self.init, engine.totals, a_t, shapes)
+            if labels is not None and not self.burn_in:
+                sums = labels.known.T @ engine.group_term_sums()[: labels.known.shape[0]]
+                portions = starts.fitted_portions(sums.tocsr(), shapes)
+        elif self.init == "label":
+            assert labels is not None
+            portions = starts.label_portions(labels.documents(engine.totals.n_docs), K)
+            n_known = labels.known.shape[0]
+            sums = engine.group_term_sums()[:n_known]
+            starts.label_shapes(rng, sums, labels.known @ portions, a_t, shapes)
+        else:
+            starts.random_shapes(rng, engine.totals, a_t, shapes)
+        mask = np.ones((n_labels, K), dtype=bool) if self.scopes is None else self.scopes
+        if not mask.all():
+            portions = discovery.spread(portions * mask, mask)
+        return Draft(shapes, portions, mask, prior_in=a_t)
+
+
+def _sample(rows: Array, group: Array) -> Array:
+    """Every so many of the documents of each group, but all of small groups."""
+    of_group = group[rows]
+    order = np.argsort(of_group, kind="stable")
+    sizes = np.bincount(of_group)[of_group[order]]
+    first = np.searchsorted(of_group[order], of_group[order])
+    wanted = np.maximum(sizes * (MOST_DOCUMENTS / len(rows)), np.minimum(sizes, LEAST_OF_A_LABEL))
+    place = np.arange(len(order)) - first
+    taken = np.floor((place + 1) * wanted / sizes) > np.floor(place * wanted / sizes)
+    return np.sort(rows[order[taken]])
