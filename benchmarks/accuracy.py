@@ -39,7 +39,7 @@ from benchmarks.heads import calibration_error
 from benchmarks.splits import Split
 from benchmarks.standings import METRICS, Row, draw, in_words, key_of, report
 from vbnmf import inter_label_sparsity
-from vbnmf.core.coherence import npmi_coherence
+from vbnmf.metrics import document_npmi
 from vbnmf.store import replacing
 
 TEXT = ("corpus", "method", "parameters")
@@ -141,7 +141,7 @@ def score(method: Method, model: Pipeline, split: Split) -> Row:
             sparsity = inter_label_sparsity(model[: n + 1].transform(X_new), split.y_new)
             A = model[:n].transform(X) if n else split.X
             A = A if sp.issparse(A) else split.X  # words, not weights
-            coherence = float(np.mean(npmi_coherence(components, A, top=10)))
+            coherence = float(np.mean(document_npmi(components, A, top=10)))
     return {
         "components": n_components,
         "accuracy": float(right.mean()),

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from vbnmf import DocumentModel, SupervisedVBNMF
 from vbnmf.cli.evaluate import score, score_table
-from vbnmf.core.coherence import npmi_coherence, topic_diversity
+from vbnmf.metrics.coherence import npmi_coherence, topic_diversity
 
 
 def coherence_by_loops(components, X, top):

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, recall_score
 
 from vbnmf import DocumentModel, SupervisedVBNMF
-from vbnmf.core.coherence import npmi_coherence
+from vbnmf.metrics.coherence import npmi_coherence
 from vbnmf.report.explorer import explore
 from vbnmf.report.explorer import page as page_module
 from vbnmf.report.explorer.documents import document_payload, look, shortened
