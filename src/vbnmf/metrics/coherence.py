@@ -85,7 +85,8 @@ def window_npmi(
 
     A window moves over each document token by token. The probability of a term is the part of all
     windows that have it; how often a window has it does not matter. A document that is shorter
-    than the window is one window, and one without any token has none.
+    than the window is one window, and one without any token has none. Palmetto, the program of
+    Röder et al., counts windows in the same way.
 
     A pair that no window has counts -1. A pair that says nothing counts 0: one of whose terms no
     window has, or both of which all have.
