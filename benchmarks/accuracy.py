@@ -5,8 +5,9 @@ are chosen on a quarter of the training documents, once for a corpus, with seed 
 "validation" is the accuracy there, by which vbnmf's number of components is chosen too where one
 number is asked for. Seconds leave out splitting texts into words and choosing parameters, and
 include all else. Calibration error is over fifteen bins of the highest probability; inter-label
-sparsity is of the test documents' coefficients, found without labels; coherence is the mean NPMI of
-the components' ten strongest terms in training documents. Methods that no seed changes run once.
+sparsity is of the test documents' coefficients, found without labels; coherence is the mean NPMI by
+documents of the components' ten strongest terms, in those of training. Methods that no seed changes
+run once.
 
 Rows are added to ``results.csv`` one by one, and what is there is not run again; delete rows to
 have them run again. Which methods there are is in ``classifiers``, which corpora in ``splits``, and
