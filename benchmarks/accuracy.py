@@ -5,8 +5,9 @@ are chosen on a quarter of the training documents, once for a corpus, with seed 
 "validation" is the accuracy there, by which vbnmf's number of components is chosen too where one
 number is asked for. Seconds leave out splitting texts into words and choosing parameters, and
 include all else. Calibration error is over fifteen bins of the highest probability; inter-label
-sparsity is of the test documents' coefficients, found without labels; coherence is the mean NPMI of
-the components' ten strongest terms in training documents. Methods that no seed changes run once.
+sparsity is of the test documents' coefficients, found without labels; coherence is the mean NPMI by
+documents of the components' ten strongest terms, in those of training. Methods that no seed changes
+run once.
 
 Rows are added to ``results.csv`` one by one, and what is there is not run again; delete rows to
 have them run again. Which methods there are is in ``classifiers``, which corpora in ``splits``, and
@@ -39,7 +40,7 @@ from benchmarks.heads import calibration_error
 from benchmarks.splits import Split
 from benchmarks.standings import METRICS, Row, draw, in_words, key_of, report
 from vbnmf import inter_label_sparsity
-from vbnmf.core.coherence import npmi_coherence
+from vbnmf.metrics import document_npmi
 from vbnmf.store import replacing
 
 TEXT = ("corpus", "method", "parameters")
@@ -141,7 +142,7 @@ def score(method: Method, model: Pipeline, split: Split) -> Row:
             sparsity = inter_label_sparsity(model[: n + 1].transform(X_new), split.y_new)
             A = model[:n].transform(X) if n else split.X
             A = A if sp.issparse(A) else split.X  # words, not weights
-            coherence = float(np.mean(npmi_coherence(components, A, top=10)))
+            coherence = float(np.mean(document_npmi(components, A, top=10)))
     return {
         "components": n_components,
         "accuracy": float(right.mean()),

@@ -20,7 +20,7 @@ METRICS = {
     "macro_accuracy": "macro accuracy",
     "calibration_error": "calibration error",
     "inter_label_sparsity": "inter-label sparsity",
-    "coherence": "coherence",
+    "coherence": "NPMI by documents",
     "seconds_train": "seconds to train",
     "seconds_predict": "seconds to predict",
 }

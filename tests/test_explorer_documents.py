@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, recall_score
 
 from vbnmf import DocumentModel, SupervisedVBNMF
-from vbnmf.core.coherence import npmi_coherence
+from vbnmf.metrics import document_npmi
 from vbnmf.report.explorer import explore
 from vbnmf.report.explorer import page as page_module
 from vbnmf.report.explorer.documents import document_payload, look, shortened
@@ -259,8 +259,8 @@ class TestQuality:
         found = [row[1] for row in payload["by_label"]]
         assert found == pytest.approx(recall.tolist(), rel=1e-3)
         X = model.vectorize(texts)
-        coherence = npmi_coherence(model.estimator_.components_, X)
-        assert payload["coherence"] == pytest.approx(coherence.tolist(), rel=0.01, abs=1e-3)
+        npmi = document_npmi(model.estimator_.components_, X)
+        assert payload["npmi_documents"] == pytest.approx(npmi.tolist(), rel=0.01, abs=1e-3)
 
     def test_several(self):
         model, texts, labels = several()

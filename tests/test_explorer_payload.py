@@ -179,7 +179,7 @@ class TestFit:
         assert payload["fit"]["model"] == "SupervisedVBNMF"
         assert payload["fit"]["threshold"] is None
         assert set(payload["fit"]["measures"]) == {
-            *("diversity", "component_sparsity", "inter_label_sparsity")
+            *("diversity", "exclusivity", "component_sparsity", "inter_label_sparsity")
         }
         assert {"vbnmf", "python", "numpy"} <= set(payload["fit"]["versions"])
         labels = model_payload(several()[0])[0]

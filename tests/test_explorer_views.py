@@ -9,7 +9,9 @@ import pytest
 from explorer_browser import jump, ready
 from explorer_pages import page, several, usual
 
+from vbnmf.report.explorer.documents import look
 from vbnmf.report.explorer.payload import TOP
+from vbnmf.report.explorer.quality import quality_payload
 
 
 class TestDownloads:
@@ -89,6 +91,30 @@ class TestDownloads:
         assert values == pytest.approx(model.estimator_.bound_history_.tolist(), rel=1e-7)
         for name in ("accuracy", "confusions", "calibration", "measures", "bound"):
             assert self.picture(tab, name)
+
+    def test_measures(self, visit):
+        """Each by a name of its own; those of documents only where there are documents."""
+        of_model = ["Diversity", "Exclusivity", "Sparsity of components"]
+        of_documents = [
+            *("NPMI by documents", "NPMI by windows of 10 tokens"),
+            *("Held-out log-likelihood", "Sparsity of coefficients"),
+        ]
+        model, texts, _ = usual()
+        looked = look(model, texts, None, None, lambda part, doing: None)
+        expected = quality_payload(model, looked)["measures"]
+        rows = dict(self.rows(visit(page("usual"), "view=quality"), "measures")[1:])
+        assert set(rows) == {*of_model, *of_documents, "Inter-label sparsity"}
+        for name, key in zip(
+            of_documents,
+            ("npmi_documents", "npmi_windows", "held_out_log_likelihood", "coefficient_sparsity"),
+            strict=True,
+        ):
+            assert float(rows[name]) == expected[key]
+        rows = dict(self.rows(visit(page("no documents"), "view=quality"), "measures")[1:])
+        assert set(rows) == {*of_model, "Inter-label sparsity"}
+        rows = dict(self.rows(visit(page("one label"), "view=quality"), "measures")[1:])
+        assert "NPMI by documents" in rows
+        assert "NPMI by windows of 10 tokens" not in rows
 
     def test_lists_of_documents(self, visit):
         """Typical of a component, confused with a label: all of them, not only those shown."""

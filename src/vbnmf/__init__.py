@@ -12,8 +12,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "VBNMF": "vbnmf.estimators",
     "SupervisedVBNMF": "vbnmf.estimators",
-    "hoyer_sparsity": "vbnmf.core.sparsity",
-    "inter_label_sparsity": "vbnmf.core.sparsity",
+    "hoyer_sparsity": "vbnmf.metrics",
+    "inter_label_sparsity": "vbnmf.metrics",
     "DocumentModel": "vbnmf.documents",
     "load": "vbnmf.documents",
     "tune": "vbnmf.experiments.tuning",

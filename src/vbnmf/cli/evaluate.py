@@ -9,7 +9,7 @@ from vbnmf.cli.tables import percent, table
 
 Names = list[list[str]]  # labels of each document
 Rows = list[dict[str, Any]]
-TOP, DIVERSE = 10, 25  # strongest terms of a component, as is usual for coherence and diversity
+Line = tuple[str, float | None, str]  # a measure's name, value and meaning
 
 
 @click.command(short_help="Score a model on labelled documents.")
@@ -33,7 +33,8 @@ def evaluate(
     Micro accuracy is the part of documents whose label was found; macro accuracy is the mean of
     that part over labels, rare ones counting as much as common ones. If documents may have several
     labels: F1 of all labels given, its mean over labels, and the part of documents that were given
-    all their labels and no other.
+    all their labels and no other. Measures of the components follow: how sparse, readable and
+    distinct they are, and how well they tell the half of a document from the other half.
 
     \b
     Example:
@@ -56,9 +57,8 @@ def score(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
     """Accuracies (F1 where documents have several labels), components, a row for each label."""
     import numpy as np
 
-    from vbnmf.core.coherence import npmi_coherence, topic_diversity
-    from vbnmf.core.sparsity import hoyer_sparsity, inter_label_sparsity
     from vbnmf.estimators.validation import is_empty
+    from vbnmf.metrics import hoyer_sparsity, inter_label_sparsity
 
     has_label = np.array([label is not None for label in labels])
     if not has_label.any():
@@ -71,6 +71,8 @@ def score(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
             "and gives one. Fit it to documents with several labels, or check --label."
         )
     X = fitted.vectorize(contents)[has_label]
+    is_matrix = getattr(contents, "ndim", 1) == 2
+    texts = None if is_matrix else [contents[i] for i in np.flatnonzero(has_label)]
     estimator = fitted.estimator_
     V = estimator.transform(X)
     known = [str(label) for label in estimator.classes_]
@@ -81,8 +83,6 @@ def score(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
         predicted = [_names(label) for label in given]
     commonest = known[int(np.argmax(estimator.label_counts_))]
     numbers, rows = (_f1 if several else _accuracies)(y, predicted, commonest)
-    faded = estimator.faded_
-    shown = estimator.components_[~faded if not faded.all() else slice(None)]
     repeats = [len(names) for names in y]  # a document counts for each of its labels
     return {
         "documents": len(y),
@@ -90,10 +90,24 @@ def score(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
         **numbers,
         "coefficient_sparsity": hoyer_sparsity(V),
         "inter_label_sparsity": inter_label_sparsity(np.repeat(V, repeats, axis=0), _flat(y)),
-        "coherence": float(npmi_coherence(shown, X, TOP).mean()),
-        "diversity": topic_diversity(shown, DIVERSE),
-        "faded_components": int(faded.sum()),
+        **_of_components(fitted, X, texts),
+        "faded_components": int(estimator.faded_.sum()),
         "labels": [{**row, "known": row["label"] in known} for row in rows],
+    }
+
+
+def _of_components(fitted: Any, X: Any, texts: list[str] | None) -> dict[str, float | None]:
+    """How readable and distinct the components are, and how well they tell unseen terms."""
+    from vbnmf.metrics import document_npmi
+    from vbnmf.report import measures
+
+    estimator = fitted.estimator_
+    shown = estimator.components_[measures.lasting(estimator)]
+    return {
+        "npmi_documents": float(document_npmi(shown, X, measures.TOP).mean()),
+        "npmi_windows": measures.npmi_by_windows(fitted, texts),
+        **measures.distinctness(estimator),
+        "held_out_log_likelihood": measures.held_out_log_likelihood(estimator, X),
     }
 
 
@@ -167,33 +181,50 @@ def score_table(scores: dict[str, Any]) -> str:
         for row in scores["labels"]
     ]
     by_label = table(["label", "documents", "found", "right"], rows, right=(1, 2, 3))
-    of = f"of {scores['documents']:,} documents"
-    if "micro_f1" in scores:
-        numbers = (
-            f"micro F1               {scores['micro_f1']:.4f}   {of} "
-            f"({scores['most_frequent_label_f1']:.4f} by saying the commonest label)\n"
-            f"macro F1               {scores['macro_f1']:.4f}   mean over labels\n"
-            f"subset accuracy        {scores['subset_accuracy']:.4f}   all labels of a document "
-            "and no other\n"
-        )
-    else:
-        numbers = (
-            f"micro accuracy         {scores['micro_accuracy']:.4f}   {of} "
-            f"({scores['most_frequent_label_accuracy']:.4f} by saying the commonest label)\n"
-            f"macro accuracy         {scores['macro_accuracy']:.4f}   mean over labels\n"
-        )
+    lines = [*_prediction_lines(scores), *_component_lines(scores)]
+    known = [(name, f"{value:.4f}", said) for name, value, said in lines if value is not None]
+    width = max(len(name) for name, _, _ in known)
+    numbers = "\n".join(
+        f"{name:{width}}   {value:>7}   {said}".rstrip() for name, value, said in known
+    )
     n_faded = scores["faded_components"]
-    faded = f"{n_faded} faded components are left out of the last two.\n" if n_faded else ""
+    faded = f"{n_faded} faded components are left out of NPMI, diversity and exclusivity.\n"
     return (
-        f"{by_label}\n\n"
-        f"{numbers}"
-        f"coefficient sparsity   {scores['coefficient_sparsity']:.4f}\n"
-        f"inter-label sparsity   {scores['inter_label_sparsity']:.4f}\n"
-        f"coherence              {scores['coherence']:.4f}   NPMI of the {TOP} strongest terms: "
-        "-1 never together, 0 by chance, 1 always\n"
-        f"diversity              {scores['diversity']:.4f}   part of all components' {DIVERSE} "
-        "strongest terms that is distinct\n"
-        f"{faded}\n"
+        f"{by_label}\n\n{numbers}\n{faded if n_faded else ''}\n"
         "found: part of the label's documents that were given it; right: part of the documents "
         "given it that have it."
     )
+
+
+def _prediction_lines(scores: dict[str, Any]) -> list[Line]:
+    of = f"of {scores['documents']:,} documents"
+    if "micro_f1" in scores:
+        simplest = f"{scores['most_frequent_label_f1']:.4f} by saying the commonest label"
+        return [
+            ("micro F1", scores["micro_f1"], f"{of} ({simplest})"),
+            ("macro F1", scores["macro_f1"], "mean over labels"),
+            ("subset accuracy", scores["subset_accuracy"], "all labels of a document and no other"),
+        ]
+    simplest = f"{scores['most_frequent_label_accuracy']:.4f} by saying the commonest label"
+    return [
+        ("micro accuracy", scores["micro_accuracy"], f"{of} ({simplest})"),
+        ("macro accuracy", scores["macro_accuracy"], "mean over labels"),
+    ]
+
+
+def _component_lines(scores: dict[str, Any]) -> list[Line]:
+    from vbnmf.report.measures import DIVERSE, TOP, WINDOW
+
+    together = f"of the {TOP} strongest terms: -1 never together, 0 by chance, 1 always"
+    distinct = f"part of all components' {DIVERSE} strongest terms that is distinct"
+    share = f"mean share of a component in its {TOP} strongest terms"
+    half = "a unit of weight: half of each document by the other half"
+    return [
+        ("coefficient sparsity", scores["coefficient_sparsity"], ""),
+        ("inter-label sparsity", scores["inter_label_sparsity"], ""),
+        ("NPMI by documents", scores["npmi_documents"], together),
+        (f"NPMI by windows of {WINDOW} tokens", scores["npmi_windows"], "the same"),
+        ("diversity", scores["diversity"], distinct),
+        ("exclusivity", scores["exclusivity"], share),
+        ("held-out log-likelihood", scores["held_out_log_likelihood"], half),
+    ]

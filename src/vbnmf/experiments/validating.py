@@ -15,12 +15,12 @@ from sklearn.base import clone
 from vbnmf.core import starts
 from vbnmf.core.bound import coefs_term, data_term
 from vbnmf.core.model import Array, Prior, State
-from vbnmf.core.sparsity import hoyer_sparsity
 from vbnmf.engines.local import LocalEngine
 from vbnmf.estimators import SupervisedVBNMF
 from vbnmf.estimators.targets import Targets, check_targets
 from vbnmf.estimators.validation import check_matrix, count_threads
 from vbnmf.kernels import open_kernel
+from vbnmf.metrics import hoyer_sparsity
 
 
 class Scores(NamedTuple):

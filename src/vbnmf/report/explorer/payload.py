@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from vbnmf.core.coherence import topic_diversity
 from vbnmf.core.model import Array
-from vbnmf.core.sparsity import hoyer_sparsity
 from vbnmf.documents import DocumentModel
 from vbnmf.estimators.info import versions
 from vbnmf.estimators.intervals import component_interval
+from vbnmf.metrics import hoyer_sparsity
 from vbnmf.report.explorer.ordering import order_components, order_map
+from vbnmf.report.measures import distinctness, lasting
 from vbnmf.report.summary import BALANCE, MATTERS, component_probabilities, relevance
 
 STEPS = np.linspace(0, 1, 11)
@@ -32,7 +32,6 @@ MOST_TERMS = 20_000
 """Terms that can be looked up, the commonest; more are on the page only where they are listed."""
 LEVEL = 0.9
 """Probability of the credible intervals."""
-DIVERSE = 25  # strongest terms of a component, as is usual for diversity
 _NAME_TERMS = 3
 _LEAST_SHARE, _MOST_SHARES = 0.03, 6  # of a term over components and labels
 _NEIGHBOURS, _SHARED = 8, 3  # labels that share components, and how many of these are named
@@ -213,10 +212,10 @@ def _orders(use: Array, parts: Array, p_w: Array) -> tuple[list[int], list[int]]
 def _fit(model: DocumentModel) -> dict[str, Any]:
     """What is known of the fit without any document."""
     estimator = model.estimator_
-    shown = estimator.components_[~estimator.faded_ if not estimator.faded_.all() else slice(None)]
+    shown = estimator.components_[lasting(estimator)]
     facts = versions()
     measures = {
-        "diversity": sig(topic_diversity(shown, DIVERSE)),
+        **{name: sig(value) for name, value in distinctness(estimator).items()},
         "component_sparsity": sig(float(np.mean([hoyer_sparsity(row) for row in shown]))),
     }
     if model.has_labels:

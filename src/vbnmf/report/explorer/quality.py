@@ -1,29 +1,30 @@
-"""How well a model does on documents: accuracy, confusions, calibration, coherence, sparsity."""
+"""How well a model does on documents: accuracy, confusions, calibration, measures of components."""
 
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import f1_score, precision_recall_fscore_support
 
-from vbnmf.core.coherence import npmi_coherence
 from vbnmf.core.model import Array
-from vbnmf.core.sparsity import hoyer_sparsity, inter_label_sparsity
 from vbnmf.documents import DocumentModel
 from vbnmf.estimators.validation import is_empty
+from vbnmf.metrics import document_npmi, hoyer_sparsity, inter_label_sparsity
+from vbnmf.report import measures
 from vbnmf.report.explorer.documents import Looked
 from vbnmf.report.explorer.payload import rounded, sig
 
-COHERENT = 10  # strongest terms of a component, as is usual for coherence
 _BINS = 10
 
 
 def quality_payload(model: DocumentModel, looked: Looked) -> dict[str, Any]:
     """Measures of all documents; those of predictions only where labels are known."""
-    coherence = npmi_coherence(model.estimator_.components_, looked.X, COHERENT)
-    lively = ~model.estimator_.faded_
-    measures = {
-        "coherence": sig(coherence[lively if lively.any() else slice(None)].mean()),
-        "coefficient_sparsity": sig(hoyer_sparsity(looked.V)),
+    estimator = model.estimator_
+    npmi = document_npmi(estimator.components_, looked.X, measures.TOP)
+    found = {
+        "npmi_documents": float(npmi[measures.lasting(estimator)].mean()),
+        "npmi_windows": measures.npmi_by_windows(model, looked.texts),
+        "held_out_log_likelihood": measures.held_out_log_likelihood(estimator, looked.X),
+        "coefficient_sparsity": hoyer_sparsity(looked.V),
     }
     scores: dict[str, Any] = {}
     labels = looked.truth or []
@@ -32,7 +33,7 @@ def quality_payload(model: DocumentModel, looked: Looked) -> dict[str, Any]:
         truth = [true for true in labels if true is not None]
         repeated = np.repeat(looked.V[known], [len(true) for true in truth], axis=0)
         flat = [label for true in truth for label in true]
-        measures["inter_label_sparsity"] = sig(inter_label_sparsity(repeated, flat))
+        found["inter_label_sparsity"] = inter_label_sparsity(repeated, flat)
         if looked.given is not None and looked.P is not None:
             given = [looked.given[d] for d in known]
             score = _several if model.has_several_labels else _single
@@ -41,8 +42,8 @@ def quality_payload(model: DocumentModel, looked: Looked) -> dict[str, Any]:
         "documents": len(looked.ids),
         "labelled": len(known),
         "empty": int(is_empty(looked.X).sum()),
-        "coherence": rounded(coherence, 3),
-        "measures": measures,
+        "npmi_documents": rounded(npmi, 3),
+        "measures": {name: None if value is None else sig(value) for name, value in found.items()},
         **scores,
     }
 

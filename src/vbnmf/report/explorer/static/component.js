@@ -118,7 +118,7 @@ function termTable(k, other) {
 
 function panel(k, place, several) {
   const component = data.components[k];
-  const coherence = data.quality?.coherence[k];
+  const npmi = data.quality?.npmi_documents[k];
   return el(
     "div",
     { class: "panel" },
@@ -128,7 +128,7 @@ function panel(k, place, several) {
       several && el("h3", null, componentLink(k)),
       facts(
         `makes up ${percent(component.mass)} of all documents`,
-        coherence !== undefined && `coherence ${number(coherence, 2)} (1: its terms always occur together)`,
+        npmi !== undefined && `NPMI by documents ${number(npmi, 2)} (1: its terms always occur together)`,
         component.faded && "faded: it owes more to the prior than to documents",
       ),
     ),

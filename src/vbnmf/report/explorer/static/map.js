@@ -196,7 +196,7 @@ function orderedComponents(values, shown) {
 
 function drawComponents() {
   const most = largest(data.components.map((component) => component.mass));
-  const coherence = data.quality?.coherence;
+  const npmi = data.quality?.npmi_documents;
   const rows = data.order.components;
   const shown = pages("row", rows.length, 200, "components");
   return [
@@ -211,12 +211,12 @@ function drawComponents() {
       downloads(
         "components",
         () => [
-          ["component", "name", "weight", ...(coherence ? ["coherence"] : [])],
+          ["component", "name", "weight", ...(npmi ? ["NPMI by documents"] : [])],
           ...rows.map((k) => [
             k,
             data.components[k].name,
             data.components[k].mass,
-            ...(coherence ? [coherence[k]] : []),
+            ...(npmi ? [npmi[k]] : []),
           ]),
         ],
         () =>
@@ -243,8 +243,8 @@ function drawComponents() {
           value: (k) => data.components[k].mass,
         },
         { name: "", wide: true, cell: (k) => bar(data.components[k].mass, most) },
-        ...(coherence
-          ? [{ name: "Coherence", right: true, cell: (k) => number(coherence[k], 2), value: (k) => coherence[k] }]
+        ...(npmi
+          ? [{ name: "NPMI by documents", right: true, cell: (k) => number(npmi[k], 2), value: (k) => npmi[k] }]
           : []),
       ],
     }),

@@ -1,11 +1,23 @@
 // Quality: how far to trust the model. The fit, measures of components, and scores on labelled documents.
 
 const MEASURES = {
-  coherence: [
-    "Coherence",
-    "NPMI of the ten strongest terms of components in these documents: 1 always together, 0 by chance, −1 never",
+  npmi_documents: [
+    "NPMI by documents",
+    "whether the ten strongest terms of components are in the same documents: 1 always, 0 by chance, −1 never",
+  ],
+  npmi_windows: [
+    "NPMI by windows of 10 tokens",
+    "whether they stand near each other in these documents: 1 always, 0 by chance, −1 never",
   ],
   diversity: ["Diversity", "part of the components' 25 strongest terms that are distinct"],
+  exclusivity: [
+    "Exclusivity",
+    "mean share of a component in its ten strongest terms: 1 if no other component has them",
+  ],
+  held_out_log_likelihood: [
+    "Held-out log-likelihood",
+    "mean logarithm of the probability of half of each document's terms, by the other half: the nearer to 0 the better",
+  ],
   component_sparsity: ["Sparsity of components", "Hoyer's: 1 a single term, 0 all terms alike"],
   coefficient_sparsity: ["Sparsity of coefficients", "Hoyer's, of these documents"],
   inter_label_sparsity: [
@@ -211,7 +223,7 @@ function measures(quality) {
     .map((key) => [...MEASURES[key], found[key]]);
   return section(
     "Components",
-    "How readable and how different components are.",
+    "How readable and how different components are, and how well they tell the rest of a document.",
     downloads(
       "measures",
       () => [["measure", "value"], ...rows.map(([name, , value]) => [name, value])],

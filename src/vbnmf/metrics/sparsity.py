@@ -8,7 +8,7 @@ from scipy import sparse
 
 
 def hoyer_sparsity(x: Any) -> float:
-    """Sparsity of an array taken as one long vector, equation (12).
+    """Compute Hoyer's sparsity of an array taken as one long vector, equation (12).
 
     Parameters
     ----------
@@ -20,6 +20,11 @@ def hoyer_sparsity(x: Any) -> float:
     float
         1 if a single element is not zero, 0 if all have the same magnitude. A single element
         counts as 0, and so does an array of zeros.
+
+    References
+    ----------
+    P. O. Hoyer (2004). Non-negative matrix factorization with sparseness constraints. Journal of
+    Machine Learning Research 5, 1457-1469.
 
     Examples
     --------
@@ -39,7 +44,7 @@ def hoyer_sparsity(x: Any) -> float:
 
 
 def inter_label_sparsity(V: ArrayLike, y: Any) -> float:
-    """Hoyer's sparsity of the coefficients summed by label, equation (13).
+    """Compute Hoyer's sparsity of the coefficients summed by label, equation (13).
 
     Parameters
     ----------
@@ -61,7 +66,8 @@ def inter_label_sparsity(V: ArrayLike, y: Any) -> float:
     V = np.asarray(V)
     if V.ndim != 2 or len(V) != len(y):
         raise ValueError(
-            f"V must have one row a label in y; got V of shape {V.shape} and {len(y)} labels."
+            f"V must have one row a label in y; got V of shape {V.shape} and {len(y)} labels. Give "
+            "the coefficients of the documents that the labels are of."
         )
     labels, codes = np.unique(np.asarray(y), return_inverse=True)
     sums = np.zeros((len(labels), V.shape[1]))

@@ -1,0 +1,23 @@
+"""Measures of components and coefficients: how sparse, readable, distinct, stable and predictive.
+
+All of them take arrays, or a fitted model where one is needed, and return numbers.
+"""
+
+from vbnmf.metrics.coherence import document_npmi, window_npmi
+from vbnmf.metrics.diversity import exclusivity, topic_diversity
+from vbnmf.metrics.likelihood import completion_log_likelihood, split_documents
+from vbnmf.metrics.sparsity import hoyer_sparsity, inter_label_sparsity
+from vbnmf.metrics.stability import matched_similarity, seed_stability
+
+__all__ = [
+    "completion_log_likelihood",
+    "document_npmi",
+    "exclusivity",
+    "hoyer_sparsity",
+    "inter_label_sparsity",
+    "matched_similarity",
+    "seed_stability",
+    "split_documents",
+    "topic_diversity",
+    "window_npmi",
+]

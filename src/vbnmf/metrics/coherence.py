@@ -1,0 +1,243 @@
+"""How well the strongest terms of components belong together: normalised PMI (NPMI).
+
+    p_i  = part of the contexts that have term i,     p_ij = part that have both i and j
+    NPMI = ln(p_ij / (p_i p_j)) / −ln p_ij             1: always together, 0: by chance, −1: never
+
+A context is a whole document in ``document_npmi``, and a run of a few tokens in ``window_npmi``.
+The numbers of the two are not comparable. Terms are ranked by their weight in the component, which
+is what ``vbnmf topics`` shows.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from vbnmf.core.model import Array
+from vbnmf.metrics.ranking import strongest_terms
+
+_AT_ONCE = 1 << 20  # pairs of window and term that are held in memory
+
+
+def document_npmi(components: ArrayLike, X: Any, top: int = 10) -> Array:
+    """Compute the mean NPMI of each component's strongest terms, counted by whole documents.
+
+    A pair that no document has counts -1. A pair that says nothing counts 0: one of whose terms no
+    document has, or both of which all have. Estimates from few documents are rough.
+
+    Parameters
+    ----------
+    components : array_like of shape (K, n_terms)
+        Weights of the terms in each component.
+    X : {array_like, sparse matrix} of shape (n_docs, n_terms)
+        Documents: those of training, or better others. A weight above zero means that the
+        document has the term; its size does not matter.
+    top : int, default=10
+        Number of strongest terms; at least 2, and all of them where there are fewer.
+
+    Returns
+    -------
+    ndarray of shape (K,)
+        Between -1 and 1; 0 where there is no pair, because there is but one term.
+
+    See Also
+    --------
+    window_npmi : The same by windows of tokens, as in the literature.
+
+    References
+    ----------
+    G. Bouma (2009). Normalized (pointwise) mutual information in collocation extraction.
+    Proceedings of the Biennial GSCL Conference, 31-40.
+
+    Examples
+    --------
+    >>> X = [[1, 1, 0, 0], [2, 1, 0, 0], [0, 0, 3, 0], [0, 0, 0, 1]]
+    >>> document_npmi([[5, 4, 0, 0], [0, 0, 3, 2]], X, top=2).tolist()
+    [1.0, -1.0]
+    """
+    strongest = strongest_terms(components, top, least=2)
+    has = sparse.csc_array(X)
+    if has.shape[1] != np.shape(components)[1]:
+        raise ValueError(
+            f"X has {has.shape[1]} terms, but the components have {np.shape(components)[1]}. Make "
+            "X in the same way as for the fit."
+        )
+    if has.shape[0] == 0:
+        raise ValueError("X has no documents to count terms in. Give at least one.")
+    scores = np.zeros(len(strongest))
+    # one component after another: the pairs of all terms together would not fit into memory
+    for k, terms in enumerate(strongest):
+        present = (has[:, terms] > 0).astype(np.float64)
+        scores[k] = _mean_npmi((present.T @ present).toarray() / has.shape[0])
+    return scores
+
+
+def window_npmi(
+    components: ArrayLike,
+    documents: Iterable[Sequence[str]],
+    terms: Sequence[str],
+    top: int = 10,
+    window: int = 10,
+) -> Array:
+    """Compute the mean NPMI of each component's strongest terms, counted by sliding windows.
+
+    A window moves over each document token by token. The probability of a term is the part of all
+    windows that have it; how often a window has it does not matter. A document that is shorter
+    than the window is one window, and one without any token has none. Palmetto, the program of
+    Röder et al., counts windows in the same way.
+
+    A pair that no window has counts -1. A pair that says nothing counts 0: one of whose terms no
+    window has, or both of which all have.
+
+    Parameters
+    ----------
+    components : array_like of shape (K, n_terms)
+        Weights of the terms in each component.
+    documents : iterable of sequences of str
+        The tokens of each document in their order, those that are no terms as well. Read once.
+    terms : sequence of str of length n_terms
+        The token that each column of the components stands for.
+    top : int, default=10
+        Number of strongest terms; at least 2, and all of them where there are fewer.
+    window : int, default=10
+        Length of the window in tokens; at least 2.
+
+    Returns
+    -------
+    ndarray of shape (K,)
+        Between -1 and 1; 0 where there is no pair, because there is but one term.
+
+    See Also
+    --------
+    document_npmi : The same by whole documents, for which a matrix is enough.
+
+    References
+    ----------
+    N. Aletras, M. Stevenson (2013). Evaluating topic coherence using distributional semantics.
+    Proceedings of the 10th International Conference on Computational Semantics, 13-22.
+
+    J. H. Lau, D. Newman, T. Baldwin (2014). Machine reading tea leaves: automatically evaluating
+    topic coherence and topic model quality. Proceedings of the 14th Conference of the European
+    Chapter of the Association for Computational Linguistics, 530-539.
+
+    M. Röder, A. Both, A. Hinneburg (2015). Exploring the space of topic coherence measures.
+    Proceedings of the 8th ACM International Conference on Web Search and Data Mining, 399-408.
+
+    Examples
+    --------
+    Of the four windows of two tokens, one has both terms and two have each.
+
+    >>> documents = [["green", "tea", "is", "green"], ["hot"]]
+    >>> window_npmi([[2, 1]], documents, ["green", "tea"], window=2).tolist()
+    [0.0]
+    """
+    strongest = strongest_terms(components, top, least=2)
+    names = _checked_names(terms, np.shape(components)[1])
+    if window < 2:
+        raise ValueError(
+            f"window must be at least 2 tokens, for pairs to be in it; got {window}. Ten is usual."
+        )
+    used = np.unique(strongest)
+    place = {names[column]: i for i, column in enumerate(used)}
+    n_windows, counts = 0, sparse.csr_array((len(used), len(used)), dtype=np.int64)
+    for present in _windows(documents, place, window):
+        n_windows += present.shape[0]
+        counts = counts + present.T @ present
+    if n_windows == 0:
+        raise ValueError(
+            "documents have no tokens to count terms in. Give at least one that is not empty."
+        )
+    return np.array(
+        [
+            _mean_npmi(counts[chosen][:, chosen].toarray() / n_windows)
+            for chosen in np.searchsorted(used, strongest)
+        ]
+    )
+
+
+def _windows(
+    documents: Iterable[Sequence[str]], place: dict[str, int], window: int
+) -> Iterator[sparse.csr_array]:
+    """Which windows have which terms, 0/1 of shape (windows, terms), a batch at a time.
+
+    The window that begins at token s of a document has the tokens s to s + window - 1. A term at
+    token i is therefore in the windows that begin at i - window + 1 to i, as far as there are such.
+    """
+    n_windows = size = 0
+    found: list[int] = []  # terms, and for each the first window that has it and the last
+    first: list[int] = []
+    last: list[int] = []
+    for number, tokens in enumerate(documents):
+        if isinstance(tokens, str | bytes):
+            raise TypeError(
+                f"documents must be sequences of tokens; number {number} (from 0) is a single "
+                f"{type(tokens).__name__}. Split it into tokens first."
+            )
+        if not len(tokens):
+            continue
+        n_here = max(len(tokens) - window + 1, 1)
+        n_before = len(found)
+        for i, token in enumerate(tokens):
+            if token in place:
+                found.append(place[token])
+                first.append(n_windows + max(i - window + 1, 0))
+                last.append(n_windows + min(i, n_here - 1))
+        n_windows += n_here
+        size += (len(found) - n_before) * min(window, n_here)
+        if size >= _AT_ONCE:
+            yield _incidence(found, first, last, n_windows, len(place))
+            n_windows, size, found, first, last = 0, 0, [], [], []
+    if n_windows:
+        yield _incidence(found, first, last, n_windows, len(place))
+
+
+def _incidence(
+    found: list[int], first: list[int], last: list[int], n_windows: int, n_terms: int
+) -> sparse.csr_array:
+    """A one for each term in each of the windows from its first to its last."""
+    lengths = np.array(last, dtype=np.int64) - np.array(first, dtype=np.int64) + 1
+    ends = np.cumsum(lengths)
+    total = int(lengths.sum())
+    rows = np.arange(total) + np.repeat(np.array(first, dtype=np.int64) - ends + lengths, lengths)
+    columns = np.repeat(np.array(found, dtype=np.int64), lengths)
+    present = sparse.csr_array((np.ones(total, np.int64), (rows, columns)), (n_windows, n_terms))
+    present.data[:] = 1  # a term that a window has twice was added up
+    return present
+
+
+def _checked_names(terms: Sequence[str], n_terms: int) -> list[str]:
+    names = list(terms)
+    if len(names) != n_terms:
+        raise ValueError(
+            f"terms has {len(names)} names, but the components have {n_terms} columns. Give one "
+            "name a column, in their order."
+        )
+    if len(set(names)) != n_terms:
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(
+            f"the names in terms must differ; {twice!r} is there more than once. Give the tokens "
+            "that columns stand for."
+        )
+    return names
+
+
+def _mean_npmi(p: Array) -> float:
+    """Mean NPMI over pairs of terms, by the parts of contexts that have both, (top, top).
+
+    On the diagonal of p are the parts that have each term.
+    """
+    first, second = np.triu_indices(len(p), 1)
+    if not len(first):
+        return 0.0
+    return float(_npmi(p[first, second], p[first, first], p[second, second]).mean())
+
+
+def _npmi(both: Array, p_i: Array, p_j: Array) -> Array:
+    """NPMI of pairs, by the parts of contexts that have both terms, and each."""
+    scores = np.where((both == 0) & (p_i > 0) & (p_j > 0), -1.0, 0.0)
+    some = (both > 0) & (both < 1)
+    log_both = np.log(both[some])
+    scores[some] = (log_both - np.log(p_i[some] * p_j[some])) / -log_both
+    return scores

@@ -1,0 +1,123 @@
+"""The measures that `vbnmf evaluate` and the explorer tell of a fitted model."""
+
+import numpy as np
+import pytest
+from cliruns import make_corpus
+from explorer_pages import usual
+from scipy import sparse
+
+from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, metrics
+from vbnmf.cli.evaluate import score, score_table
+from vbnmf.report import measures
+from vbnmf.report.explorer.documents import look
+from vbnmf.report.explorer.quality import quality_payload
+from vbnmf.text import DocumentVectorizer
+from vbnmf.text.sequences import token_sequences
+
+pytestmark = pytest.mark.filterwarnings("ignore::vbnmf.text.EmptyDocumentWarning")
+TOLD = ("npmi_documents", "npmi_windows", "diversity", "exclusivity", "held_out_log_likelihood")
+
+
+def text_model(n_components=4, **options):
+    estimator = SupervisedVBNMF(n_components, max_iter=30, random_state=0)
+    return DocumentModel(estimator, DocumentVectorizer(**options)).fit(*make_corpus(1, mixed=0.3))
+
+
+def test_of_texts():
+    """Unlabelled documents are not measured; stemmed tokens are matched with stemmed terms."""
+    model, texts, labels = usual()
+    scores = score(model, texts, labels)
+    texts = [text for text, label in zip(texts, labels, strict=True) if label is not None]
+    estimator, X = model.estimator_, model.vectorize(texts)
+    kept = estimator.components_[~estimator.faded_]
+    tokens = token_sequences(model.vectorizer_, texts)
+    by_windows = metrics.window_npmi(kept, tokens, list(model.vectorizer_.vocabulary_))
+    assert scores["npmi_documents"] == pytest.approx(metrics.document_npmi(kept, X).mean())
+    assert scores["npmi_windows"] == pytest.approx(by_windows.mean())
+    assert scores["npmi_windows"] != pytest.approx(scores["npmi_documents"], abs=0.01)
+    assert scores["diversity"] == metrics.topic_diversity(kept)
+    assert scores["exclusivity"] == pytest.approx(metrics.exclusivity(kept).mean())
+    expected = metrics.completion_log_likelihood(estimator, X)
+    assert scores["held_out_log_likelihood"] == pytest.approx(expected)
+    assert expected < 0
+
+
+def test_the_explorer_tells_the_same():
+    model, texts, labels = usual()
+    labels = [label or "tea" for label in labels]
+    scores = score(model, texts, labels)
+    looked = look(model, texts, labels, None, lambda part, doing: None)
+    payload = quality_payload(model, looked)
+    told = payload["measures"] | measures.distinctness(model.estimator_)
+    for name in TOLD:
+        assert told[name] == pytest.approx(scores[name], rel=1e-3), name
+    by_component = np.array(payload["npmi_documents"])
+    kept = by_component[~model.estimator_.faded_]
+    assert kept.mean() == pytest.approx(scores["npmi_documents"], abs=1e-3)
+
+
+def test_table():
+    model, texts, labels = usual()
+    scores = score(model, texts, labels)
+    lines = score_table(scores).splitlines()
+    for name, key in {
+        "micro accuracy": "micro_accuracy",
+        "NPMI by documents": "npmi_documents",
+        "NPMI by windows of 10 tokens": "npmi_windows",
+        "diversity": "diversity",
+        "exclusivity": "exclusivity",
+        "held-out log-likelihood": "held_out_log_likelihood",
+    }.items():
+        (line,) = [line for line in lines if line.startswith(f"{name} ")]
+        assert line[len(name) :].split()[0] == f"{scores[key]:.4f}"
+
+
+def test_of_a_matrix():
+    """Components that have faded are left out; there are no windows without texts."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = sparse.csr_array(rng.poisson(np.kron([[4, 0.1], [0.1, 4]], np.ones(30))[y]).astype(float))
+    model = DocumentModel(SupervisedVBNMF(9, label_shape=1, random_state=0, max_iter=500))
+    estimator = model.fit(X, y).estimator_
+    scores = score(model, X, y.tolist())
+    faded = estimator.faded_
+    kept = estimator.components_[~faded]
+    assert 0 < scores["faded_components"] == faded.sum() < 8
+    assert scores["npmi_documents"] == metrics.document_npmi(kept, X).mean()
+    assert scores["npmi_windows"] is None
+    assert scores["diversity"] == metrics.topic_diversity(kept)
+    assert scores["exclusivity"] == metrics.exclusivity(kept).mean()
+    assert scores["held_out_log_likelihood"] == metrics.completion_log_likelihood(estimator, X)
+    table = score_table(scores)
+    assert "windows" not in table
+    said = f"{faded.sum()} faded components are left out of NPMI, diversity and exclusivity."
+    assert said in table.splitlines()
+
+
+def test_all_components_count_if_all_have_faded():
+    estimator = VBNMF(2, max_iter=1, random_state=0).fit(np.ones((3, 4)))
+    assert measures.lasting(estimator).dtype == bool
+    estimator.component_shapes_ = np.full_like(estimator.component_shapes_, 1e-9)
+    assert estimator.faded_.all()
+    assert measures.lasting(estimator).tolist() == [True, True]
+
+
+def test_no_windows():
+    texts = make_corpus(2)[0]
+    model = text_model()
+    assert measures.npmi_by_windows(model, texts) is not None
+    assert measures.npmi_by_windows(model, None) is None
+    assert measures.npmi_by_windows(model, ["", "?"]) is None
+    assert measures.npmi_by_windows(text_model(ngram_range=(1, 2)), texts) is None
+    assert measures.npmi_by_windows(text_model(analyzer="char_wb"), texts) is None
+
+
+def test_documents_of_one_term_hold_nothing_out():
+    model = text_model()
+    texts = ["kettle", "wheel wheel", "unheard of"]
+    scores = score(model, texts, ["tea", "bike", "tea"])
+    assert scores["held_out_log_likelihood"] is None
+    assert "log-likelihood" not in score_table(scores)
+    looked = look(model, texts, None, None, lambda part, doing: None)
+    assert quality_payload(model, looked)["measures"]["held_out_log_likelihood"] is None
+    assert measures.held_out_log_likelihood(model.estimator_, model.vectorize(["cup kettle"])) < 0
