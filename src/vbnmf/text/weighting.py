@@ -22,8 +22,8 @@ WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
 # Chosen on validation data: python -m benchmarks weighting, whose table is in docs/deviations.md.
 DEFAULT_WEIGHTING: Weighting = "log"
 
-MEAN_WEIGHT = 100.0
-"""What the weights of a training document add up to in "log", on average."""
+MEAN_WEIGHT = 3.0
+"""What a term weighs in a training document that has it, in "log", on average."""
 
 
 def inverse_document_frequency(
@@ -92,12 +92,13 @@ def largest_scores(
 
 
 def _length_of_documents(directions: sp.csr_matrix) -> float:
-    """Return the factor that brings rows of length 1 to a mean sum of ``MEAN_WEIGHT``.
+    """Return the factor that brings the mean of non-zero weights to ``MEAN_WEIGHT``.
 
     A Poisson model takes the size of a row as an amount of evidence: documents scaled to length 1
-    would all but vanish beside the priors. The length is Euclidean and not a sum, because
-    a few words should not count as much as a long text: at one Euclidean length, a document of
-    n terms of equal weight has a sum in proportion to √n.
+    would all but vanish beside the priors, and texts of three words that weigh as much as long ones
+    would be taken for certain. The length is Euclidean and not a sum, because a few words should
+    not count as much as a long text: at one Euclidean length, a document of n terms of equal weight
+    has a sum in proportion to √n.
     """
-    sums = np.asarray(directions.sum(axis=1)).ravel()
-    return float(MEAN_WEIGHT / sums[sums > 0].mean()) if sums.any() else 1.0
+    occurring = directions.data[directions.data > 0]
+    return float(MEAN_WEIGHT / occurring.mean()) if len(occurring) else 1.0
