@@ -337,5 +337,5 @@ def _names(names: Any, n_terms: int) -> Array:
 
 
 def default_components(n_labels: int | None) -> int:
-    """Number of components where none is asked for: more than labels, and enough for few."""
-    return 20 if n_labels is None else int(np.clip(n_labels + n_labels // 5, 20, 100))
+    """Number of components where none is asked for: two a label, and enough for few labels."""
+    return 20 if n_labels is None else int(np.clip(2 * n_labels, 20, 300))

@@ -22,6 +22,14 @@ def _number_or_auto(_: click.Context, option: click.Parameter, value: str | None
         raise click.BadParameter(f"{value!r} is neither a number nor 'auto' or 'free'.") from None
 
 
+def _components(_: click.Context, option: click.Parameter, value: str | None) -> Any:
+    if value is None or value == "auto":
+        return value
+    if re.fullmatch(r"\d+", value):
+        return int(value)
+    raise click.BadParameter(f"{value!r} is neither a number nor 'auto'.")
+
+
 def _count_or_part(_: click.Context, option: click.Parameter, value: Any) -> Any:
     text = str(value)
     if re.fullmatch(r"\d+", text):
@@ -32,15 +40,19 @@ def _count_or_part(_: click.Context, option: click.Parameter, value: Any) -> Any
 
 
 model_options = common.options(
-    click.option("-k", "--components", type=int, metavar="N", help="Number of components; by the "
-                 "number of labels if left out."),
-    click.option("--label-shape", type=float, help="The paper's a^λ: the larger, the fewer "
-                 "components a label uses."),
+    click.option("-k", "--components", callback=_components, metavar="N|auto", help="Number of "
+                 "components; by the number of labels if left out. 'auto': as many as the lower "
+                 "bound says."),
+    click.option("--label-tree", metavar="SEPARATOR", help="What parts the levels in the names of "
+                 "labels, such as '.' or '/'; each group of labels gets a component of its own."),
+    click.option("--label-shape", type=float, help="The paper's a^λ, a pseudo-count: the larger, "
+                 "the fewer components a label uses."),
     click.option("--class-weight", type=click.Choice(["balanced"]), help="'balanced': rare labels "
                  "count as much as common ones."),
-    click.option("--classifier", type=click.Choice(["auto", "regression", "generative"]),
-                 help="What predicts: a regression on the evidence for components, or the model "
-                 "itself; with few documents a label, whichever is better."),
+    click.option("--classifier", type=click.Choice(
+                     ["auto", "words and components", "components", "generative"]),
+                 help="What predicts: components and single words, components alone, or the model "
+                 "itself."),
     click.option("--coef-shape", type=float, help="Without labels: 1 or less, the smaller the "
                  "sparser the coefficients."),
     click.option("--term-shape", callback=_number_or_auto, help="Shape of the components' prior, "
@@ -103,7 +115,8 @@ def fit(
       vbnmf fit tickets.csv --label team
       vbnmf fit articles.csv --label topics --label-separator ";"
       vbnmf fit reviews.jsonl.gz --text body --label stars -k 60 --stem english --stop-words english
-      vbnmf fit newsgroups/ --label auto --out newsgroups.vbnmf
+      vbnmf fit newsgroups/ --label auto --label-tree . -k 60 --out newsgroups.vbnmf
+      vbnmf fit tickets.csv --label team -k auto
     """  # noqa: D301
     target = common.check_out(out or _default_name(file), force, file)
     columns = common.label_columns(label or (("auto",) if labels else ()))
@@ -118,9 +131,9 @@ def fit(
     model = build(n_labels, **settings)
     n_docs = len(y) if y is not None else len(documents)
     about = "without labels" if y is None else f"with {n_labels} labels"
-    common.say(
-        f"Fitting {model.estimator.n_components} components to {n_docs:,} documents {about}.", quiet
-    )
+    k = model.estimator.n_components
+    how_many = "as many components as the bound says" if k == "auto" else f"{k} components"
+    common.say(f"Fitting {how_many} to {n_docs:,} documents {about}.", quiet)
     with FitProgress(quiet) as progress:
         model.estimator.set_params(callback=progress)
         model.fit(contents, y, terms=documents.terms)
@@ -138,7 +151,8 @@ def fit(
         "documents_without_label": 0 if y is None else sum(label is None for label in y),
         "documents_without_known_term": model.n_empty_,
         "terms": len(model.terms_),
-        "components": int(model.estimator_.components_.shape[0]),
+        "components": model.estimator_.n_components_,
+        "components_reason": model.estimator_.n_components_reason_,
         "labels": len(model.estimator_.classes_) if model.has_labels else 0,
         "iterations": int(model.estimator_.n_iter_),
         "bound": model.estimator_.bound_,
@@ -147,6 +161,8 @@ def fit(
     if as_json:
         common.print_json(result)
         return
+    if k == "auto":
+        common.say(f"{result['components_reason']}.", quiet)
     common.say(
         f"Wrote {target}: {result['components']} components of {result['terms']:,} terms, bound "
         f"{result['bound']:,.0f} after {result['iterations']} iterations.\n"
@@ -160,7 +176,8 @@ def build(
     *,
     seed: int = 0,
     jobs: int | None = None,
-    components: int | None = None,
+    components: Any = None,
+    label_tree: str | None = None,
     label_shape: float | None = None,
     class_weight: str | None = None,
     classifier: str | None = None,
@@ -179,7 +196,8 @@ def build(
     from vbnmf.text import DocumentVectorizer
 
     about_labels = {
-        "label_shape": label_shape, "class_weight": class_weight, "classifier": classifier,
+        "label_tree": label_tree, "label_shape": label_shape, "class_weight": class_weight,
+        "classifier": classifier,
     }  # fmt: skip
     for name, value in about_labels.items():
         if n_labels is None and value is not None:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from vbnmf.cli import common
-from vbnmf.cli.tables import table
+from vbnmf.cli.tables import percent, table
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _JSON_LINES = (".jsonl", ".ndjson", ".json")
@@ -114,6 +114,8 @@ def _as_dict(why: Any) -> dict[str, Any]:
             for component, part, terms in why.components
         ],
         "terms": {term: round(share, 4) for term, share in why.terms},
+        "words_alone": {term: round(share, 4) for term, share in why.words},
+        "component_share": round(why.component_share, 4),
     }
 
 
@@ -124,13 +126,14 @@ def _explanations(rows: list[dict[str, Any]]) -> str:
         name = row["id"]
         for why in row["explanation"]:
             components = {by["component"]: by["part"] for by in why["components"]}
-            score = f"{why['score']:.2f}"
-            cells.append([name, str(why["label"]), score, _parts(components), _parts(why["terms"])])
+            score, share = f"{why['score']:.2f}", percent(why["component_share"])
+            by = [_parts(components), share, _parts(why["terms"])]
+            cells.append([name, str(why["label"]), score, *by])
             name = ""
         if not row["explanation"]:
-            cells.append([name, _text(row["label"]), _text(row["score"]), "", row["note"]])
-    head = ["id", "label", "score", "by components", "by terms"]
-    return f"{table(head, cells, right=(2,))}\n"
+            cells.append([name, _text(row["label"]), _text(row["score"]), "", "", row["note"]])
+    head = ["id", "label", "score", "by components", "share", "by terms"]
+    return f"{table(head, cells, right=(2, 4))}\n"
 
 
 def _parts(parts: dict[Any, float]) -> str:

@@ -80,6 +80,9 @@ class FitProgress(Display):
 
     def __call__(self, progress: "Progress") -> None:
         """Show where the fit is."""
+        if isnan(progress.bound):  # before the fit itself: how much is to come is not known
+            self._show(0.0, str(progress), "")
+            return
         done = progress.restart * progress.max_iter + progress.iteration
         total = progress.n_restarts * progress.max_iter
         text = f"iteration {done} of at most {total}: bound {progress.bound:,.0f}"

@@ -1,6 +1,6 @@
 """Why a label was predicted: the parts that terms and components had in it.
 
-Both classifiers add up what each term of a document says, so that parts are exact: their sum over
+All classifiers add up what each term of a document says, so that parts are exact: their sum over
 terms and components is how much the document's terms raised a label's score above the mean of all
 labels (with several labels a document: above its intercept). Named are only components that the
 label uses: that a document is unlike those of other labels is part of the sum, and of the parts of
@@ -30,12 +30,27 @@ class ComponentPart(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """What spoke for a label of a document, the largest parts first."""
+    """What spoke for a label of a document, the largest parts first.
+
+    Attributes
+    ----------
+    label : object
+    probability : float
+    components : list of ComponentPart
+    terms : list of TermPart
+        By components and by themselves together.
+    words : list of TermPart
+        By themselves alone, beyond the components.
+    component_share : float
+        How much of what spoke for the label, or against it, was by components: from 0 to 1.
+    """
 
     label: object
     probability: float
     components: list[ComponentPart]
     terms: list[TermPart]
+    words: list[TermPart]
+    component_share: float
 
 
 class Explained(NamedTuple):
@@ -43,14 +58,15 @@ class Explained(NamedTuple):
 
     label: object
     probability: float
-    parts: Array  # (n_terms_of_the_document, K)
+    parts: Array  # (n_terms_of_the_document, K + 1): by components, and by words alone
     uses: Array  # (K,) of bool: components that the label uses
     names: Array  # (n_terms_of_the_document,)
 
 
 def summed_up(whole: Explained, *, n_terms: int, n_components: int) -> Explanation:
     """The largest parts by component and by term."""
-    by_component = np.where(whole.uses, whole.parts.sum(axis=0), 0.0)
+    totals = whole.parts.sum(axis=0)
+    by_component = np.where(whole.uses, totals[:-1], 0.0)
     components = [
         ComponentPart(
             int(k), float(by_component[k]), _largest(whole.parts[:, k], whole.names, n_terms)
@@ -59,7 +75,15 @@ def summed_up(whole: Explained, *, n_terms: int, n_components: int) -> Explanati
         if by_component[k] > 0
     ]
     terms = _largest(whole.parts.sum(axis=1), whole.names, n_terms)
-    return Explanation(whole.label, whole.probability, components, terms)
+    words = _largest(whole.parts[:, -1], whole.names, n_terms)
+    share = component_share(float(totals[:-1].sum()), float(totals[-1]))
+    return Explanation(whole.label, whole.probability, components, terms, words, share)
+
+
+def component_share(by_components: float, by_words: float) -> float:
+    """Part of a score that components carry, by the sizes of both parts; 1 where there is none."""
+    total = abs(by_components) + abs(by_words)
+    return abs(by_components) / total if total > 0 else 1.0
 
 
 def _largest(parts: Array, names: Array, n: int) -> list[TermPart]:

@@ -5,7 +5,7 @@ label is given where its probability passes a threshold. What the evidence is: `
 """
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import sparse
@@ -23,7 +23,7 @@ _THRESHOLDS = np.linspace(0.1, 0.9, 33)
 _FOLDS = 3
 _ENOUGH = 50  # documents to choose a threshold by
 _GOLDEN, _SPREAD = 0.6180339887498949, 1009.0  # what mixes documents into folds
-_CERTAIN = 20.0  # intercept of a label that all documents have
+CERTAIN = 20.0  # intercept of a label that all documents have
 
 
 @dataclass(frozen=True)
@@ -37,17 +37,25 @@ class Head:
     multilabel : bool
     threshold : float
         Probability from which a label is given, where documents may have several.
+    words : ndarray of shape (n_labels, n_terms), or (n_labels, 0)
+        Weights of single words in documents of unit length, where they have any.
     """
 
     weights: Array
     intercepts: Array
     multilabel: bool = False
     threshold: float = 0.5
+    words: Array = field(default_factory=lambda: np.zeros((0, 0), np.float32))
 
-    def probabilities(self, evidence: Array) -> Array:
-        """Probabilities of the labels, (n_docs, n_labels), from evidence, (n_docs, K)."""
+    def probabilities(self, evidence: Array, documents: sparse.csr_array | None = None) -> Array:
+        """Probabilities of the labels, (n_docs, n_labels), from evidence, (n_docs, K).
+
+        ``documents`` of unit length, (n_docs, n_terms), are needed where words have weights.
+        """
         # not a product by BLAS, which would be rounded by its number of threads
         scores = np.einsum("dk,lk->dl", evidence, self.weights) + self.intercepts
+        if documents is not None:
+            scores += documents @ self.words.T.astype(np.float64)
         return np.asarray(expit(scores) if self.multilabel else softmax(scores, axis=1))
 
 
@@ -60,7 +68,7 @@ def fit_head(
     """
     n_labels, K = indicators.shape[1], evidence.shape[1]
     if n_labels == 1:
-        return Head(np.zeros((1, K)), np.full(1, _CERTAIN), multilabel)
+        return Head(np.zeros((1, K)), np.full(1, CERTAIN), multilabel)
     centre = np.einsum("d,dk->k", weight, evidence) / weight.sum()
     A, threshold = evidence, 0.5
     A -= centre
@@ -69,7 +77,8 @@ def fit_head(
         if multilabel:
             Y = indicators.toarray().astype(np.int64)
             weights, intercepts = _regressions(A, Y, weight)
-            threshold = _best_threshold(A, Y, weight)
+            if len(A) >= _ENOUGH:
+                threshold, _ = best_threshold(_left_out(A, Y, weight), Y, weight)
         else:
             weights, intercepts = _regression(A, indicators.indices, weight, n_labels)
         intercepts = intercepts - weights @ centre
@@ -100,9 +109,9 @@ def folds(X: sparse.csr_array, n: int = 5) -> Array:
 def _regression(A: Array, y: Array, weight: Array, n_labels: int) -> tuple[Array, Array]:
     """Weights, (n_labels, K), and intercepts of one regression for all labels that occur."""
     occur = np.unique(y)
-    all_weights, all_intercepts = np.zeros((n_labels, A.shape[1])), np.full(n_labels, -_CERTAIN)
+    all_weights, all_intercepts = np.zeros((n_labels, A.shape[1])), np.full(n_labels, -CERTAIN)
     if len(occur) == 1:
-        all_intercepts[occur] = _CERTAIN
+        all_intercepts[occur] = CERTAIN
         return all_weights, all_intercepts
     fitted = LogisticRegression(C=_PENALTY, max_iter=_MAX_ITER).fit(A, y, sample_weight=weight)
     weights, intercepts = fitted.coef_, fitted.intercept_
@@ -118,24 +127,28 @@ def _regressions(A: Array, Y: Array, weight: Array) -> tuple[Array, Array]:
     weights, intercepts = np.zeros((Y.shape[1], A.shape[1])), np.zeros(Y.shape[1])
     for label, y in enumerate(Y.T):
         if y.min() == y.max():
-            intercepts[label] = _CERTAIN if y.all() else -_CERTAIN
+            intercepts[label] = CERTAIN if y.all() else -CERTAIN
         else:
             both, intercept = _regression(A, y, weight, 2)
             weights[label], intercepts[label] = both[1], intercept[1]
     return weights, intercepts
 
 
-def _best_threshold(A: Array, Y: Array, weight: Array) -> float:
-    """The threshold of the best micro F1 on documents left out."""
-    if len(A) < _ENOUGH:
-        return 0.5
+def _left_out(A: Array, Y: Array, weight: Array) -> Array:
+    """Probabilities of documents by regressions that did not see them."""
     left_out = np.zeros(Y.shape)
     # shuffled, because documents often come by label
     for train, test in KFold(_FOLDS, shuffle=True, random_state=0).split(A):
         weights, intercepts = _regressions(A[train], Y[train], weight[train])
         left_out[test] = expit(A[test] @ weights.T + intercepts)
+    return left_out
+
+
+def best_threshold(P: Array, Y: Array, weight: Array) -> tuple[float, float]:
+    """The threshold of the best micro F1 on documents left out, and that F1."""
     scores = [
-        f1_score(Y, left_out >= t, average="micro", sample_weight=weight, zero_division=0)
+        f1_score(Y, P >= t, average="micro", sample_weight=weight, zero_division=0)
         for t in _THRESHOLDS
     ]
-    return float(_THRESHOLDS[int(np.argmax(scores))])
+    best = int(np.argmax(scores))
+    return float(_THRESHOLDS[best]), float(scores[best])

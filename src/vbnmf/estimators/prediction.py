@@ -1,9 +1,9 @@
 """What makes the supervised model a classifier: labels and probabilities of new documents.
 
-Two ways lead from a document to its label: a regression on ``evidence``, and the model itself
-(``generative``). With many documents a label the former is better, and so it is where documents of
-unknown label took part; with few documents it is often the latter (docs/deviations.md), which is
-then found out on the documents of training.
+Three ways lead from a document to its label: components and single words together (``words``), a
+regression on the evidence for components alone (``heads``), and the model itself (``generative``). The
+first is right most often; with few documents a label it is often the last, which is then found out on
+documents of training that are left out.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,8 +29,9 @@ from vbnmf.estimators.validation import (
     count_threads,
     is_empty,
 )
+from vbnmf.estimators.words import fit_words, has_room, of_unit_length
 
-CLASSIFIERS = ("regression", "generative")
+CLASSIFIERS = ("words and components", "components", "generative")
 _ENOUGH = 25  # documents a label, from which on the regression is as good or better
 _TINY = np.finfo(float).tiny
 
@@ -68,7 +69,8 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             calibration = generative.Calibration(self.temperature_, self.head_intercepts_)
             P = calibration.probabilities(evidence(within, self._term_log_odds(used)))
         else:
-            P = self._head.probabilities(evidence(within, self._term_evidence(used)))
+            documents = of_unit_length(within) if self.word_weights_.size else None
+            P = self._head(used).probabilities(evidence(within, self._term_evidence(used)), documents)
         P[is_empty(X)] = self.label_frequencies_
         return P
 
@@ -204,42 +206,62 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
     def _fit_head(
         self, X: sparse.csr_array, V: Array, targets: Targets, weight: Array, classifier: str
     ) -> None:
-        """Find what predicts on the documents of known labels."""
+        """Train what predicts on the documents of known labels."""
+        n_labels, n_terms, K = len(targets.classes), X.shape[1], V.shape[1]
         self.smoothing_ = mean_occurrence(X, weight)
         self.multilabel_, self.threshold_ = targets.multilabel, 0.5
-        self.head_weights_, self.temperature_ = np.zeros((len(targets.classes), V.shape[1])), 1.0
+        self.head_weights_, self.temperature_ = np.zeros((n_labels, K)), 1.0
+        self.word_weights_ = np.zeros((n_labels, 0), np.float32)
         counts, indicators = targets.known & (weight > 0), targets.indicators
         if not counts.all():
             X, V, weight, indicators = X[counts], V[counts], weight[counts], indicators[counts]
-        if classifier == "auto":
-            few = len(weight) < _ENOUGH * len(targets.classes) and targets.known.all()
-            classifier = "auto" if few and not targets.multilabel else "regression"
+        auto = classifier == "auto"
+        few = len(weight) < _ENOUGH * n_labels and targets.known.all() and not targets.multilabel
         shapes, scales = self.component_shapes_.T, self.component_scales_
         n_threads = count_threads(self.n_jobs)
+        head, accuracy = None, -1.0
         if classifier != "generative":
             seen = evidence_left_out(X, V, shapes, scales, self.smoothing_, weight, n_threads)
-            head = fit_head(seen, indicators, weight, multilabel=targets.multilabel)
-        if classifier != "regression":
+            found = None
+            if classifier != "components" and has_room(X.shape[0], n_terms, n_labels, K):
+                several = {"multilabel": targets.multilabel, "n_threads": n_threads}
+                found = fit_words(seen, X, indicators, weight, **several)
+            classifier = "components" if found is None else "words and components"
+            if found is not None:
+                head, accuracy = found
+            elif auto and few:
+                accuracy = accuracy_left_out(seen, indicators, weight, folds(X))
+            if head is None:
+                head = fit_head(seen, indicators, weight, multilabel=targets.multilabel)
+        if head is None or (auto and few):
             odds = generative.log_odds_left_out(
                 X, V, shapes, scales, self.label_rates_, weight, n_threads
             )
             y, log_prior = indicators.indices, _logs(self.label_frequencies_)
             calibration = generative.calibrate(odds, log_prior, y, weight)
-        if classifier == "auto":
             right = calibration.probabilities(odds).argmax(axis=1) == y
-            regression = accuracy_left_out(seen, indicators, weight, folds(X))
-            better = np.average(right, weights=weight) > regression
-            classifier = "generative" if better else "regression"
+            if head is None or np.average(right, weights=weight) > accuracy:
+                classifier = "generative"
         self.classifier_ = classifier
         if classifier == "generative":
             self.temperature_, self.head_intercepts_ = calibration.temperature, calibration.biases
-        else:
-            self.head_weights_, self.head_intercepts_ = head.weights, head.intercepts
-            self.threshold_ = head.threshold
+            return
+        assert head is not None
+        self.head_weights_, self.head_intercepts_ = head.weights, head.intercepts
+        self.threshold_ = head.threshold
+        if head.words.size:
+            self.word_weights_ = head.words
 
-    @property
-    def _head(self) -> Head:
-        return Head(self.head_weights_, self.head_intercepts_, self.multilabel_, self.threshold_)
+    def _head(self, used: Array | slice) -> Head:
+        """What predicts from documents over some of the terms."""
+        words = self.word_weights_
+        return Head(
+            self.head_weights_,
+            self.head_intercepts_,
+            self.multilabel_,
+            self.threshold_,
+            words[:, used] if words.size else words,
+        )
 
     def _term_evidence(self, used: Array | slice) -> Array:
         """What some of the terms say of each component, (n_used, K)."""
@@ -254,9 +276,9 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         return generative.term_log_odds(components, self.label_rates_, self.component_sums_)
 
     def _parts(self, used: Array, x: Array, label: int) -> tuple[Array, Array]:
-        """Parts of terms of weights x and of components in a label's score, (n_used, K).
+        """Parts in a label's score of terms of weights x: by components, then by words alone.
 
-        Also which components the label uses, (K,) of bool.
+        Returns an array of shape (n_used, K + 1), and which components the label uses, (K,) of bool.
         """
         if self.classifier_ == "generative":
             logs = self._term_log_odds(used)
@@ -265,11 +287,19 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             parts = self.temperature_ * (logs[:, label] - logs.mean(axis=1))[:, None] * shares
             uses = np.ones(shares.shape[1], dtype=bool)
         else:
-            weights = self.head_weights_[label]
-            if not self.multilabel_:
-                weights = weights - self.head_weights_.mean(axis=0)
+            weights = self._above_mean(self.head_weights_, label)
             parts, uses = self._term_evidence(used) * weights, weights > 0
-        return parts * (x / x.sum())[:, None], uses
+        parts = parts * (x / x.sum())[:, None]
+        alone = np.zeros(len(x))
+        if self.word_weights_.size:
+            x = x.astype(np.float64)
+            alone = self._above_mean(self.word_weights_[:, used], label) * x / np.sqrt((x**2).sum())
+        return np.column_stack([parts, alone]), uses
+
+    def _above_mean(self, weights: Array, label: int) -> Array:
+        """Weights of a label above the mean of all labels; its own where documents have several."""
+        own = weights[label].astype(np.float64)
+        return own if self.multilabel_ else own - weights.mean(axis=0, dtype=np.float64)
 
 
 def _codes(targets: Targets) -> list[list[int]]:

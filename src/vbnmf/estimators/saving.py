@@ -79,6 +79,7 @@ def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
             "label_frequencies": model.label_frequencies_,
             "head_weights": model.head_weights_,
             "head_intercepts": model.head_intercepts_,
+            "word_weights": model.word_weights_,
         }
         places = {label: place for place, label in enumerate(model.classes_.tolist())}
         header["label_groups"] = {
@@ -158,13 +159,18 @@ def _set_labels(
     model.label_frequencies_ = check_array(arrays, "label_frequencies", (n,), least=0)
     model.head_weights_ = check_array(arrays, "head_weights", (n, K))
     model.head_intercepts_ = check_array(arrays, "head_intercepts", (n,))
+    model.word_weights_ = np.zeros((n, 0), np.float32)  # files of format 3 have none
+    if arrays.get("word_weights", model.word_weights_).size:
+        model.word_weights_ = check_array(arrays, "word_weights", (n, model.n_features_in_))
     model.multilabel_ = header["multilabel"]
     if not isinstance(model.multilabel_, bool):
         raise ModelFileError(f"multilabel is {model.multilabel_!r}: the file is damaged.")
     model.threshold_ = _number(header, "threshold", positive=True)
     model.smoothing_ = _number(header, "smoothing", positive=True)
     model.temperature_ = _number(header, "temperature", positive=True)
-    model.classifier_ = check_choice("classifier", header["classifier"], CLASSIFIERS)
+    classifier = header["classifier"]
+    classifier = "components" if classifier == "regression" else classifier  # as format 3 called it
+    model.classifier_ = check_choice("classifier", classifier, CLASSIFIERS)
     with np.errstate(over="ignore"):
         rates = model.label_rate_shapes_ * model.label_rate_scales_
     if not np.isfinite(rates).all():
@@ -214,6 +220,8 @@ def _storable_parameters(model: BaseVBNMF) -> dict[str, Any]:
 
 
 def _checked_parameters(name: str, parameters: Any) -> dict[str, Any]:
+    if parameters.get("classifier") == "regression":  # as format 3 called it
+        parameters = {**parameters, "classifier": "components"}
     known = _MODELS[name]().get_params(deep=False)
     for key, value in parameters.items():
         if key not in known or (key == "callback" and value is not None):

@@ -98,12 +98,14 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
     transform_tol : float, default=1e-4
         A document in ``transform`` is done when an iteration moves less than this part of its
         weight from one component to another.
-    classifier : "auto", "regression" or "generative", default="auto"
-        What predicts. "regression": a logistic regression on how well each component alone explains
-        a document; see ``vbnmf.estimators.evidence``. "generative": the posterior of the label by
-        the model, calibrated; for one label a document. "auto" is the regression, but with fewer
-        than 25 documents a label, and none unknown, whichever is right more often about documents
-        left out.
+    classifier : {"auto", "words and components", "components", "generative"}, default="auto"
+        What predicts. "words and components": a linear support vector machine on how well each
+        component explains a document and on its single words; see ``vbnmf.estimators.words``.
+        "components": a logistic regression on the components alone; see
+        ``vbnmf.estimators.evidence``. "generative": the posterior of the label by the model,
+        calibrated; for one label a document. "auto" is the first, but with fewer than 25 documents
+        a label, and none unknown, whichever of the first and the last is right more often about
+        documents left out.
     class_weight : dict, "balanced" or None, default=None
         How many documents a document of each label counts as, times ``sample_weight``: for rare
         labels to matter more. "balanced" lets all labels count the same.
@@ -139,11 +141,13 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
     n_components_reason_ : str
         Why there are as many, in words.
     classifier_ : str
-        What predicts, "regression" or "generative".
+        What predicts: "words and components", "components" or "generative".
     head_weights_ : ndarray of shape (n_labels, n_components)
-        Weights of the regression behind ``predict``: zero where it is not the classifier.
+        Weights of the evidence for components in ``predict``: zero if the classifier is generative.
+    word_weights_ : ndarray of shape (n_labels, n_terms), or (n_labels, 0)
+        Weights of single words in ``predict``, where they have any.
     head_intercepts_ : ndarray of shape (n_labels,)
-        Its intercepts; where the classifier is generative, the labels' biases.
+        Intercepts; where the classifier is generative, the labels' biases.
     smoothing_ : float
         Mean weight of a term that occurs, which smooths its probabilities in components.
     temperature_ : float
@@ -226,7 +230,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         bound_every: int = 5,
         transform_max_iter: int = 100,
         transform_tol: float = 1e-4,
-        classifier: Literal["auto", "regression", "generative"] = "auto",
+        classifier: Literal["auto", "words and components", "components", "generative"] = "auto",
         class_weight: Any = None,
         unlabelled: Any = None,
         random_state: Any = None,
@@ -320,7 +324,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
             if classifier == "generative" and targets.multilabel:
                 raise ValueError(
                     'classifier="generative" takes one label a document; y has several. Use '
-                    'classifier="regression".'
+                    'classifier="components".'
                 )
             V = self._fit_model(X, targets, weight)
             ones = np.ones(X.shape[0])

@@ -1,0 +1,179 @@
+"""Labels by components first and by single words for the rest: a linear support vector machine.
+
+    s_dl = b_l + Σ_k w_lk e_dk + Σ_w u_lw x_dw / ‖x_d‖
+
+What components say of a document is the evidence e, of documents of training each as if it had been
+left out (``evidence``). Its columns are standardised and take part with ``COMPONENT_SIZE`` beside a
+document of unit length. The penalty on the weights makes words the dearer of the two, so that they say
+what components cannot. Scores become probabilities by a temperature and biases (with several labels a
+document: a slope and an intercept for each label) that suit scores of documents left out.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from scipy import sparse
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+from threadpoolctl import threadpool_limits
+
+from vbnmf.core.model import Array
+from vbnmf.estimators import generative
+from vbnmf.estimators.heads import CERTAIN, Head, best_threshold, folds
+
+COMPONENT_SIZE = 0.1
+"""Standard deviation of the evidence for each component beside documents of length one."""
+
+MOST_WEIGHTS = 50_000_000
+"""Weights of words are learned for up to so many labels times terms,"""
+
+MOST_EVIDENCE = 100_000_000
+"""and for up to so many documents times components."""
+
+_FOLDS = 3
+_MAX_ITER = 3000
+_TINY = np.finfo(float).tiny
+
+
+def has_room(n_docs: int, n_terms: int, n_labels: int, K: int) -> bool:
+    """Whether weights of words fit into memory, and there is something to tell apart."""
+    return 1 < n_labels <= MOST_WEIGHTS / n_terms and n_docs * K <= MOST_EVIDENCE
+
+
+def of_unit_length(X: sparse.csr_array) -> sparse.csr_array:
+    """Divide documents by their Euclidean length, in float64."""
+    values = X.data.astype(np.float64)
+    row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    length = np.sqrt(np.bincount(row, values**2, minlength=X.shape[0]))
+    values /= np.maximum(length, _TINY)[row]
+    return sparse.csr_array((values, X.indices, X.indptr), shape=X.shape)
+
+
+def fit_words(
+    evidence: Array,
+    X: sparse.csr_array,
+    indicators: sparse.csr_array,
+    weight: Array,
+    *,
+    multilabel: bool,
+    n_threads: int,
+) -> tuple[Head, float] | None:
+    """Train on documents, and return the head and its accuracy on documents left out.
+
+    Parameters
+    ----------
+    evidence : array of shape (n_docs, K)
+        Evidence of the documents, each as if it had been left out.
+    X : csr_array of shape (n_docs, n_terms)
+        The documents.
+    indicators : csr_array of shape (n_docs, n_labels)
+        Their labels.
+    weight : array of shape (n_docs,)
+        How many documents each one counts as.
+    multilabel : bool
+        Whether documents may have several labels.
+    n_threads : int
+        How many machines are trained at a time.
+
+    Returns
+    -------
+    (Head, float) or None
+        None where there are too few documents to leave some out.
+    """
+    K = evidence.shape[1]
+    centre = np.average(evidence, axis=0, weights=weight)
+    spread = np.sqrt(np.average((evidence - centre) ** 2, axis=0, weights=weight))
+    size = COMPONENT_SIZE / np.maximum(spread, _TINY) * (spread > 0)
+    features = sparse.csr_array(
+        sparse.hstack([sparse.csr_array((evidence - centre) * size), of_unit_length(X)])
+    )
+    fold = folds(X, _FOLDS)
+    if min(np.bincount(fold, minlength=_FOLDS)) == 0 or len(fold) < 2 * _FOLDS:
+        return None
+    everything = np.ones(len(fold), dtype=bool)
+    jobs = [(everything, everything), *((fold != n, fold == n) for n in range(_FOLDS))]
+    machine = _one_for_each if multilabel else _one_for_all
+    with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
+
+        def train(job: tuple[Array, Array]) -> tuple[Array, Array, Array]:
+            rows, held = job
+            weights, intercepts = machine(features[rows], indicators[rows], weight[rows])
+            # not by BLAS, which rounds by its number of threads
+            return weights, intercepts, np.asarray(features[held] @ weights.T) + intercepts
+
+        (weights, intercepts, _), *left_out = pool.map(train, jobs)
+    scores = np.empty(indicators.shape)
+    for (_, held), (_, _, found) in zip(jobs[1:], left_out, strict=True):
+        scores[held] = found
+    calibrate = _calibrate_each if multilabel else _calibrate_all
+    slopes, shifts, accuracy, threshold = calibrate(scores, indicators, weight)
+    weights = weights * slopes[:, None]
+    of_components = weights[:, :K] * size
+    head = Head(
+        weights=np.ascontiguousarray(of_components),
+        intercepts=intercepts * slopes + shifts - np.einsum("lk,k->l", of_components, centre),
+        multilabel=multilabel,
+        threshold=threshold,
+        words=np.ascontiguousarray(weights[:, K:], dtype=np.float32),
+    )
+    return head, accuracy
+
+
+def _one_for_all(A: sparse.csr_array, labels: sparse.csr_array, weight: Array) -> tuple[Array, Array]:
+    """Weights, (n_labels, n_features), and intercepts for documents of one label each."""
+    y = labels.indices
+    occur = np.unique(y)
+    weights, intercepts = np.zeros((labels.shape[1], A.shape[1])), np.full(labels.shape[1], -CERTAIN)
+    if len(occur) == 1:
+        intercepts[occur] = CERTAIN
+        return weights, intercepts
+    fitted = _machine().fit(A, y, sample_weight=weight)
+    found, constant = fitted.coef_, fitted.intercept_
+    if len(found) == 1:  # scikit-learn keeps one row for two labels
+        found, constant = np.vstack([-found, found]), np.concatenate([-constant, constant])
+    weights[occur], intercepts[occur] = found, constant
+    return weights, intercepts
+
+
+def _one_for_each(
+    A: sparse.csr_array, labels: sparse.csr_array, weight: Array
+) -> tuple[Array, Array]:
+    """Weights, (n_labels, n_features), and intercepts where each label is there or not."""
+    weights, intercepts = np.zeros((labels.shape[1], A.shape[1])), np.zeros(labels.shape[1])
+    for label, y in enumerate(labels.toarray().T):
+        if y.min() == y.max():
+            intercepts[label] = CERTAIN if y.all() else -CERTAIN
+        else:
+            fitted = _machine().fit(A, y > 0, sample_weight=weight)
+            weights[label], intercepts[label] = fitted.coef_[0], fitted.intercept_[0]
+    return weights, intercepts
+
+
+def _machine() -> LinearSVC:
+    return LinearSVC(random_state=0, max_iter=_MAX_ITER)
+
+
+Calibrated = tuple[Array, Array, float, float]  # slopes and shifts by label, accuracy, threshold
+
+
+def _calibrate_all(scores: Array, labels: sparse.csr_array, weight: Array) -> Calibrated:
+    """One slope for all labels, and a shift for each."""
+    y, n_labels = labels.indices, labels.shape[1]
+    found = generative.calibrate(scores, np.zeros(n_labels), y, weight)
+    right = found.probabilities(scores).argmax(axis=1) == y
+    slopes = np.full(n_labels, found.temperature)
+    return slopes, found.biases, float(np.average(right, weights=weight)), 0.5
+
+
+def _calibrate_each(scores: Array, labels: sparse.csr_array, weight: Array) -> Calibrated:
+    """A slope and a shift for each label (Platt, 1999)."""
+    Y = labels.toarray() > 0
+    slopes, shifts = np.ones(Y.shape[1]), np.zeros(Y.shape[1])
+    for label, (s, y) in enumerate(zip(scores.T, Y.T, strict=True)):
+        if y.any() and not y.all():
+            fitted = LogisticRegression().fit(s[:, None], y, sample_weight=weight)
+            slopes[label], shifts[label] = fitted.coef_[0, 0], fitted.intercept_[0]
+    P = expit(scores * slopes + shifts)
+    threshold, score = best_threshold(P, Y, weight)
+    return slopes, shifts, score, threshold
