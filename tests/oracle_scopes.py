@@ -79,7 +79,9 @@ def update_v(o, B, outside):
     """q(v) in scope."""
     beta = np.zeros_like(o.alpha_v)
     for d, k, of_labels in cells(o, B):
-        rate = sum(p * (o.E_lam[m, k] if B[m, k] else outside) for m, p in enumerate(of_labels) if p)
+        rate = sum(
+            p * (o.E_lam[m, k] if B[m, k] else outside) for m, p in enumerate(of_labels) if p
+        )
         beta[d, k] = 1 / (rate + o.E_t[:, k].sum())
     return replace(o, alpha_v=o.a_v + o.Sigma_v, beta_v=beta)
 

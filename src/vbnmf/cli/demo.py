@@ -68,7 +68,11 @@ def demo(out: str, seed: int, jobs: int | None, force: bool, quiet: bool) -> Non
             ["", "accuracy", "by means of"],
             [
                 ["commonest label", f"{scores['most_frequent_label_accuracy']:.3f}", "nothing"],
-                ["vbnmf", f"{scores['micro_accuracy']:.3f}", f"{k} components a person can read, and words for the rest"],
+                [
+                    "vbnmf",
+                    f"{scores['micro_accuracy']:.3f}",
+                    f"{k} components a person can read, and words for the rest",
+                ],
                 ["linear SVM", f"{svm[0]:.3f}", f"{svm[1]:,} weights for each label"],
             ],
             right=(1,),

@@ -7,7 +7,8 @@
 3. Components that say the same are merged until as many are left as were asked for, or as the bound
    says. The scope of a merged component is the union of the scopes, or the least group of the label
    tree that holds both.
-4. Labels that hardly use a component leave its scope, if the bound agrees.
+4. Shared components are split by label, without labels that hardly use them, and merged again, as long
+   as the bound rises.
 
 Each step makes a *draft*, which says where a fit begins. Drafts are judged by the bound after the same
 few sweeps: how many clusters to begin with, whether there is a background, how many components there
@@ -16,6 +17,7 @@ are, which scopes are narrower. Nothing here is random unless ``rng`` is given.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,10 +29,12 @@ from vbnmf.core.model import Array, Engine, Labels, Scopes, State
 from vbnmf.core.starts import Knobs
 
 WIDE = 2  # times as many components at first as are asked for,
-OF_A_LABEL = (3, 5)  # but as many as this for each label, whichever the bound prefers,
+OF_A_LABEL = (3, 7)  # but as many as this for each label, whichever the bound prefers,
+APART = 1.5  # times as many are worth a second try
 DOCUMENTS_OF_A_COMPONENT = 5  # as long as a label has so many documents for each
 LEAST_CLUSTERS = 24  # at first, where the number of components is to be found
 
+ROUNDS = 2  # of splitting and merging again, at most
 SWEEPS = 15  # to judge a draft by
 BACKGROUND_PART = 0.25  # of a document's weight begins on the background and groups
 SMOOTHING = 0.2  # part of a cluster's terms that begins as the label's average
@@ -77,7 +81,9 @@ class Found:
     """A draft, and why it has as many components as it has."""
 
     draft: Draft
-    tried: dict[int, float]  # numbers of components and the bound of each, where it was searched for
+    tried: dict[
+        int, float
+    ]  # numbers of components and the bound of each, where it was searched for
 
 
 def begin(
@@ -120,11 +126,11 @@ def discover(
         for draft, n_kept in _wide_drafts(explorer, plan, counts, rng)
     ]
     best = max(found, key=lambda candidate: candidate.draft.bound)
-    narrower = _narrowed(best.draft)
-    if narrower is not None:
-        narrower = explorer.settle(narrower, "narrower scopes")
-        if narrower.bound >= best.draft.bound:
-            best = replace(best, draft=narrower)
+    for _ in range(ROUNDS):
+        again = _merged_again(explorer, best.draft, plan)
+        if again is None or again.bound <= best.draft.bound:
+            break
+        best = replace(best, draft=again)
     return replace(best, draft=_in_order(best.draft))
 
 
@@ -147,6 +153,12 @@ class _Explorer:
         """Documents of each label, (n_labels,)."""
         n_docs = self.engine.totals.n_docs
         return n_docs if self.labels is None else self.labels.documents(n_docs)
+
+    @cached_property
+    def label_mass(self) -> Array:
+        """Weight of the documents of each label, (n_labels,)."""
+        of_group = np.asarray(self.engine.group_term_sums().sum(axis=1)).ravel()
+        return of_group if self.labels is None else self.labels.documents(of_group)
 
     def settle(self, draft: Draft, stage: str) -> Draft:
         """Sweep a few times from a draft; the result knows its bound."""
@@ -175,7 +187,8 @@ def starting_counts(n_docs: Array, plan: Plan) -> list[Array]:
     n_labels = len(n_docs)
     most = np.maximum(n_docs // DOCUMENTS_OF_A_COMPONENT, 1)
     least = LEAST_CLUSTERS if plan.n_components is None else WIDE * plan.n_components
-    totals = {max(least, each * n_labels) for each in OF_A_LABEL}
+    few, many = (max(least, each * n_labels) for each in OF_A_LABEL)
+    totals = (few, many) if many >= APART * few else (few,)
     choices = {tuple(starts.allotted(n_docs, total, most).tolist()) for total in totals}
     if plan.n_components is not None:  # where documents are few, still as many as were asked for
         enough = starts.allotted(n_docs, plan.n_components)
@@ -189,12 +202,12 @@ def _wide_drafts(
     """Components of single labels, without and with a background, and how many are not to merge."""
     own = explorer.settle(_of_single_labels(explorer, counts, rng), "components of single labels")
     if len(plan.groups):
-        yield explorer.settle(_with_groups(own, plan.groups), "groups of labels"), len(plan.groups)
+        yield explorer.settle(_with_groups(own, explorer.label_mass, plan.groups), "groups of labels"), len(plan.groups)
     else:
         yield own, 0
     if plan.background:
         groups = np.vstack([np.ones((1, len(counts)), dtype=bool), plan.groups])
-        draft = _with_groups(own, groups, background=True)
+        draft = _with_groups(own, explorer.label_mass, groups, background=True)
         yield explorer.settle(draft, "a background"), len(groups)
 
 
@@ -227,9 +240,7 @@ def _best_number(bound: Callable[[int], float], least: int, most: int) -> int:
     return int(best)
 
 
-def _of_single_labels(
-    explorer: _Explorer, counts: Array, rng: np.random.Generator | None
-) -> Draft:
+def _of_single_labels(explorer: _Explorer, counts: Array, rng: np.random.Generator | None) -> Draft:
     """Clusters of the documents of each label, as many as ``counts``."""
     n_docs, labels = explorer.n_docs, explorer.labels
     known = Labels.one_each(n_docs).known if labels is None else labels.known
@@ -251,11 +262,12 @@ def _fill_empty(sums: Array, of_label: Array, n: Array, rng: np.random.Generator
     sums[:, empty] = of_label[:, empty] * noise / (10.0 * n[empty])
 
 
-def _with_groups(draft: Draft, groups: Array, *, background: bool = False) -> Draft:
+def _with_groups(
+    draft: Draft, label_mass: Array, groups: Array, *, background: bool = False
+) -> Draft:
     """Put a component for each group of labels, (n_groups, n_labels) of bool, before the others."""
-    label_mass = (draft.counts.sum(axis=0) * draft.portions).sum(axis=1)
-    by_label = draft.counts @ (draft.portions * (draft.counts.sum(axis=0) > 0)).T
-    by_label *= label_mass / np.maximum(by_label.sum(axis=0), _TINY)
+    total = np.maximum(draft.counts.sum(axis=0, dtype=np.float64), _TINY)
+    by_label = np.einsum("wk,lk->wl", draft.counts, draft.portions * label_mass[:, None] / total)
     part = BACKGROUND_PART / np.maximum(groups.sum(axis=0), 1) * groups  # (n_groups, n_labels)
     kept = 1 - part.sum(axis=0)
     of_component = (draft.mask * kept[:, None]).sum(axis=0) / draft.mask.sum(axis=0)
@@ -277,9 +289,7 @@ def _merged(draft: Draft, groups: list[list[int]], n_kept: int, plan: Plan) -> D
     mask[:, n_kept:] = _closed(mask[:, n_kept:], plan.groups) if plan.scoped else True
     return replace(
         draft,
-        counts=np.stack(
-            [draft.counts[:, column > 0].sum(axis=1) for column in joined.T], axis=1
-        ),
+        counts=np.stack([draft.counts[:, column > 0].sum(axis=1) for column in joined.T], axis=1),
         portions=spread(np.einsum("lp,pk->lk", draft.portions, joined), mask),
         mask=mask,
     )
@@ -295,6 +305,43 @@ def _closed(mask: Array, groups: Array) -> Array:
     for k in np.flatnonzero(mask.sum(axis=0) > 1):
         closed[:, k] = next((g for g in by_size if g[mask[:, k]].all()), everyone)
     return closed
+
+
+def _merged_again(explorer: _Explorer, draft: Draft, plan: Plan) -> Draft | None:
+    """Split shared components by label and merge them again, now that they say what they say.
+
+    What was merged too early, or not at all, gets a second chance, and scopes lose the labels that
+    hardly use a component. None where there is nothing to split.
+    """
+    n_kept = len(plan.groups) + (draft.background is not None)
+    split = _split_by_label(_narrowed(draft) or draft, explorer.label_mass, n_kept)
+    if split.K == draft.K:
+        return None
+    split = explorer.settle(split, "shared components, split by label")
+    merges = merge_order(split.counts[:, n_kept:], explorer.a_t, draft.K - n_kept)
+    merged = _merged(split, merges.groups(draft.K - n_kept), n_kept, plan)
+    return explorer.settle(merged, "merged again")
+
+
+def _split_by_label(draft: Draft, label_mass: Array, n_kept: int) -> Draft:
+    """Give each label a copy of its own of the components it shares, but for the first ``n_kept``."""
+    label, component = np.nonzero(draft.mask[:, n_kept:])
+    order = np.argsort(component, kind="stable")
+    label, component = label[order], component[order] + n_kept
+    mass = draft.portions * label_mass[:, None]
+    part = mass / np.maximum(mass.sum(axis=0), _TINY)
+    mask = np.zeros((len(mass), len(label)), dtype=bool)
+    mask[label, np.arange(len(label))] = True
+    return replace(
+        draft,
+        counts=np.hstack(
+            [draft.counts[:, :n_kept], draft.counts[:, component] * part[label, component]]
+        ),
+        portions=np.hstack(
+            [draft.portions[:, :n_kept], mask * draft.portions[:, component]]
+        ),
+        mask=np.hstack([draft.mask[:, :n_kept], mask]),
+    )
 
 
 def _narrowed(draft: Draft) -> Draft | None:

@@ -189,7 +189,9 @@ class Labels:
     def sums_outside(self, sums: Array) -> Array:
         """Sums of the documents of unknown label under labels out of scope, (n_labels, K)."""
         assert self.scopes is not None
-        latent = np.broadcast_to(sums, (len(sums), self.scopes.mask.shape[1]))[self.known.shape[0] :]
+        latent = np.broadcast_to(sums, (len(sums), self.scopes.mask.shape[1]))[
+            self.known.shape[0] :
+        ]
         return np.where(self.scopes.mask, 0.0, _product(self.latent.T, latent))
 
 

@@ -323,9 +323,7 @@ class _Teller:
     def __call__(self, iteration: int, bound: float, rise: float) -> None:
         """Tell about an iteration of the fit."""
         self._tell(
-            Progress(
-                iteration, self._model.max_iter, bound, rise, self._restart, self._n_restarts
-            )
+            Progress(iteration, self._model.max_iter, bound, rise, self._restart, self._n_restarts)
         )
 
     def of_stage(self, stage: str, iteration: int, of: int) -> None:

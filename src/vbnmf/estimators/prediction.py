@@ -70,7 +70,9 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             P = calibration.probabilities(evidence(within, self._term_log_odds(used)))
         else:
             documents = of_unit_length(within) if self.word_weights_.size else None
-            P = self._head(used).probabilities(evidence(within, self._term_evidence(used)), documents)
+            P = self._head(used).probabilities(
+                evidence(within, self._term_evidence(used)), documents
+            )
         P[is_empty(X)] = self.label_frequencies_
         return P
 

@@ -64,7 +64,12 @@ class Start:
     groups: Array  # (n_groups, n_labels) of bool: of the label tree
 
     def find(
-        self, kernel: Any, corpus: Corpus, knobs: Knobs, rng: np.random.Generator | None, watch: Watch
+        self,
+        kernel: Any,
+        corpus: Corpus,
+        knobs: Knobs,
+        rng: np.random.Generator | None,
+        watch: Watch,
     ) -> Found | None:
         """Look for components, where the start is "auto"."""
         if not isinstance(self.init, str) or self.init != "auto":

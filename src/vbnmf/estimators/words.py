@@ -120,11 +120,16 @@ def fit_words(
     return head, accuracy
 
 
-def _one_for_all(A: sparse.csr_array, labels: sparse.csr_array, weight: Array) -> tuple[Array, Array]:
+def _one_for_all(
+    A: sparse.csr_array, labels: sparse.csr_array, weight: Array
+) -> tuple[Array, Array]:
     """Weights, (n_labels, n_features), and intercepts for documents of one label each."""
     y = labels.indices
     occur = np.unique(y)
-    weights, intercepts = np.zeros((labels.shape[1], A.shape[1])), np.full(labels.shape[1], -CERTAIN)
+    weights, intercepts = (
+        np.zeros((labels.shape[1], A.shape[1])),
+        np.full(labels.shape[1], -CERTAIN),
+    )
     if len(occur) == 1:
         intercepts[occur] = CERTAIN
         return weights, intercepts

@@ -182,7 +182,9 @@ def _ratios(X: sparse.csr_array, L_v: Array, L_t: Array) -> tuple[sparse.csr_arr
 def _tally(shape: Array, weight: Array, counts: Array | bool = True) -> tuple[float, float]:
     """Σ ψ(shape) and Σ H(Gamma(shape, 1)) over what counts, rows by their weight."""
     shape = shape.astype(np.float64, copy=False)
-    sums = tuple((values * counts).sum(axis=1) for values in (psi(shape), gamma.entropy(shape, 1.0)))
+    sums = tuple(
+        (values * counts).sum(axis=1) for values in (psi(shape), gamma.entropy(shape, 1.0))
+    )
     return float((weight * sums[0]).sum()), float((weight * sums[1]).sum())
 
 

