@@ -202,7 +202,12 @@ def _wide_drafts(
     """Components of single labels, without and with a background, and how many are not to merge."""
     own = explorer.settle(_of_single_labels(explorer, counts, rng), "components of single labels")
     if len(plan.groups):
-        yield explorer.settle(_with_groups(own, explorer.label_mass, plan.groups), "groups of labels"), len(plan.groups)
+        yield (
+            explorer.settle(
+                _with_groups(own, explorer.label_mass, plan.groups), "groups of labels"
+            ),
+            len(plan.groups),
+        )
     else:
         yield own, 0
     if plan.background:
@@ -337,9 +342,7 @@ def _split_by_label(draft: Draft, label_mass: Array, n_kept: int) -> Draft:
         counts=np.hstack(
             [draft.counts[:, :n_kept], draft.counts[:, component] * part[label, component]]
         ),
-        portions=np.hstack(
-            [draft.portions[:, :n_kept], mask * draft.portions[:, component]]
-        ),
+        portions=np.hstack([draft.portions[:, :n_kept], mask * draft.portions[:, component]]),
         mask=np.hstack([draft.mask[:, :n_kept], mask]),
     )
 

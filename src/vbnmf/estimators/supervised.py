@@ -32,6 +32,9 @@ from vbnmf.estimators.validation import (
     check_weights,
 )
 
+SHAPES_WITH_SCOPES = (0.1, 0.2)  # of the priors of terms and of coefficients
+SHAPES_WITHOUT = (0.5, 1.0)  # the latter as in the paper
+_ENOUGH_KNOWN = 0.5  # part of the documents whose labels are known, for scopes to be found
 _LEAST_LABEL_SHAPE = 1.0  # of a label that no document is known to have
 _TINY = np.finfo(float).tiny
 
@@ -46,8 +49,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
     ``transform`` gives coefficients, ``predict`` and ``predict_proba`` give labels, and ``explain``
     says why.
 
-    The paper's model is ``scopes="all", init="random", coef_shape=1`` with a number as
-    ``label_shape``.
+    The paper's model is ``scopes="all", init="random"`` with a number as ``label_shape``.
 
     Parameters
     ----------
@@ -69,17 +71,18 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         documents of each label without.
     label_scale : float or "auto", default="auto"
         Scale of the prior of label rates: a number is held fixed, "auto" is learned.
-    coef_shape : float, default=0.2
-        Shape of the coefficients' prior: the smaller, the fewer components a document uses. The
-        paper has 1.
-    term_shape : float, "auto" or "free", default=0.1
-        Shape of the components' prior. "auto" is learned after burn-in, but not below 0.35, because
+    coef_shape : float or None, default=None
+        Shape of the coefficients' prior: the smaller, the fewer components a document uses. None is
+        0.2 with scopes, and the paper's 1 without.
+    term_shape : float, "auto", "free" or None, default=None
+        Shape of the components' prior. None is 0.1 with scopes, and 0.5 without. "auto" is learned after burn-in, but not below 0.35, because
         sparse components spoil sparse coefficients (docs/deviations.md); "free" has no such guard.
     term_scale : float or "auto", default="auto"
         Scale of the components' prior.
     init : "auto", "label", "random" or array of shape (n_components, n_terms), default="auto"
         Where the components begin. "auto" clusters the documents of each label, merges components
-        that say the same, and finds scopes on the way. "label" begins with the documents of single
+        that say the same, and finds scopes on the way; where most labels are unknown it is "label",
+        because scopes would say too much about documents of unknown label. "label" begins with the documents of single
         labels, "random" at random as in the paper, an array as given.
     n_init : int, default=1
         Number of starts, of which the one with the best bound is kept. The first start of "auto"
@@ -219,8 +222,8 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         label_tree: Any = None,
         label_shape: float | Literal["auto"] = "auto",
         label_scale: float | Literal["auto"] = "auto",
-        coef_shape: float = 0.2,
-        term_shape: float | Literal["auto", "free"] = 0.1,
+        coef_shape: float | None = None,
+        term_shape: float | Literal["auto", "free"] | None = None,
         term_scale: float | Literal["auto"] = "auto",
         init: Any = "auto",
         n_init: int = 1,
@@ -365,9 +368,12 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
 
     def _knobs(self, targets: Targets | None, weight: Array | None) -> Knobs:
         assert targets is not None
-        a_t, least_a_t = check_term_shape(self.term_shape)
+        scoped = self._is_scoped(targets)
+        of_terms, of_coefs = SHAPES_WITH_SCOPES if scoped else SHAPES_WITHOUT
+        a_t, least_a_t = check_term_shape(of_terms if self.term_shape is None else self.term_shape)
+        coef_shape = of_coefs if self.coef_shape is None else self.coef_shape
         a_lam: Any = check_label_shape(self.label_shape)
-        if a_lam is None and self._is_scoped():
+        if a_lam is None and scoped:
             a_lam = 1.0
         elif a_lam is None:
             n_docs = np.bincount(targets.group, weight, minlength=targets.n_groups)
@@ -376,17 +382,18 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
             a_t=a_t,
             least_a_t=least_a_t,
             b_t=check_shape_or_scale("term_scale", self.term_scale),
-            a_v=check_shape_or_scale("coef_shape", self.coef_shape, auto=False) or 0.0,
+            a_v=check_shape_or_scale("coef_shape", coef_shape, auto=False) or 0.0,
             b_v=None,
             a_lam=a_lam,
             b_lam=check_shape_or_scale("label_scale", self.label_scale),
         )
 
-    def _is_scoped(self) -> bool:
+    def _is_scoped(self, targets: Targets) -> bool:
         """Whether components may be kept from serving some labels."""
         if not isinstance(self.scopes, str):
             return True
-        return self.scopes == "auto" and isinstance(self.init, str) and self.init == "auto"
+        looks = isinstance(self.init, str) and self.init == "auto"
+        return self.scopes == "auto" and looks and targets.known.mean() >= _ENOUGH_KNOWN
 
     def _start(self, init: Array | str, K: int | None, targets: Targets | None) -> Start:
         assert targets is not None
@@ -405,9 +412,13 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
                 f"label_tree has {len(groups)} groups, which need a component each beside those of "
                 f"the labels; n_components={K} is too few. Ask for at least {len(groups) + 1}."
             )
+        scoped = self._is_scoped(targets)
+        finds = isinstance(init, str) and init == "auto" and isinstance(scopes, str)
+        if finds and scopes == "auto" and not scoped and K is not None and not len(groups):
+            init = "label"
         start = super()._start(init, K, targets)
         mask = None if isinstance(scopes, str) else scopes
-        return replace(start, scopes=mask, scoped=self._is_scoped(), groups=groups)
+        return replace(start, scopes=mask, scoped=scoped, groups=groups)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -79,7 +79,8 @@ def fit_words(
     Returns
     -------
     (Head, float) or None
-        None where there are too few documents to leave some out.
+        None where there are too few documents to leave some out, or where it is right about fewer
+        of them than the commonest label is.
     """
     K = evidence.shape[1]
     centre = np.average(evidence, axis=0, weights=weight)
@@ -108,6 +109,11 @@ def fit_words(
         scores[held] = found
     calibrate = _calibrate_each if multilabel else _calibrate_all
     slopes, shifts, accuracy, threshold = calibrate(scores, indicators, weight)
+    commonest = (weight @ indicators).max() / weight.sum()
+    if accuracy < commonest and not multilabel:
+        return None  # no better than to say the commonest label
+    never = np.flatnonzero(np.asarray(indicators.sum(axis=0)).ravel() == 0)
+    shifts[never] -= CERTAIN
     weights = weights * slopes[:, None]
     of_components = weights[:, :K] * size
     head = Head(
@@ -123,13 +129,13 @@ def fit_words(
 def _one_for_all(
     A: sparse.csr_array, labels: sparse.csr_array, weight: Array
 ) -> tuple[Array, Array]:
-    """Weights, (n_labels, n_features), and intercepts for documents of one label each."""
+    """Weights, (n_labels, n_features), and intercepts for documents of one label each.
+
+    A label that none of them has gets the score of one that speaks against a document.
+    """
     y = labels.indices
     occur = np.unique(y)
-    weights, intercepts = (
-        np.zeros((labels.shape[1], A.shape[1])),
-        np.full(labels.shape[1], -CERTAIN),
-    )
+    weights, intercepts = np.zeros((labels.shape[1], A.shape[1])), np.full(labels.shape[1], -1.0)
     if len(occur) == 1:
         intercepts[occur] = CERTAIN
         return weights, intercepts
