@@ -66,7 +66,7 @@ def label_table(summary: Any, label: str) -> str:
     if summary.blocks is not None:
         head.insert(2, "scope")
         for row, (component, _) in zip(rows, found, strict=True):
-            row.insert(2, component.scope.beside(label))
+            row.insert(2, component.scope.beside(label) if component.scope else "")
     return table(head, rows, right=(0, 1)) + _weights(blocks_of_label(summary, label), label)
 
 

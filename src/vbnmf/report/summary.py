@@ -112,7 +112,7 @@ def _reading_order(mass: Array, scopes: list[Scope] | None) -> Array:
     """Components by scope, then by falling weight."""
     blocks = list(BLOCKS)
     rank = [0] * len(mass) if scopes is None else [blocks.index(scope.block) for scope in scopes]
-    return np.lexsort((-mass, rank))
+    return np.lexsort((-mass, np.array(rank)))
 
 
 BALANCE = 0.6

@@ -51,10 +51,11 @@ def order_map(
 
     Labels are compared by the components they use (Hellinger's distance). Components stand in
     blocks: what is common to all labels, the background first, what some share, what one has
-    alone, and what has faded. Common ones stand by how much they are used, those of one label in
-    the order of labels. Shared ones, and all where kinds are not known, are compared by how far the
-    labels they serve lie apart in the order of labels just found (Wasserstein's distance), which
-    puts blocks on the diagonal; those that matter to no label, and so lie nowhere, come last.
+    alone, and what has faded. Common ones stand by how much they are used, shared ones and those of
+    one label by the first label they matter to in the order just found, then by the next, so that
+    those of the same labels are neighbours. Where kinds are not known, components are compared by
+    how far the labels they serve lie apart (Wasserstein's distance), which puts blocks on the
+    diagonal; those that matter to no label, and so lie nowhere, come last.
 
     Parameters
     ----------
@@ -81,9 +82,8 @@ def order_map(
                 [kinds is not None and kinds[k] == "background" for k in members]
             )
             members = members[np.lexsort((-use[:, members].sum(axis=0), ~is_background))]
-        elif block == "own":
-            place = np.argsort(labels)[use[:, members].argmax(axis=0)]
-            members = members[np.lexsort((-use[:, members].max(axis=0), place))]
+        elif block in ("shared", "own"):
+            members = members[_stairs(use[labels][:, members], matters)]
         elif block != "faded":
             members = members[_along_labels(use[labels][:, members], matters)]
         components += members.tolist()
@@ -103,6 +103,13 @@ def order_rows(rows: Array, metric: str) -> list[int]:
     distances = pdist(rows, metric)
     tree = linkage(distances, "average", optimal_ordering=n <= _MOST_OPTIMAL)
     return [int(i) for i in leaves_list(tree)]
+
+
+def _stairs(use: Array, matters: float) -> list[int]:
+    """Components by the places of the labels they matter to, then by how much they are used."""
+    least = np.minimum(matters, use.max(axis=0))
+    keys = [(np.flatnonzero(row >= low).tolist(), -row.sum()) for row, low in zip(use.T, least, strict=True)]
+    return sorted(range(len(keys)), key=keys.__getitem__)
 
 
 def _along_labels(use: Array, matters: float) -> Array:

@@ -83,7 +83,7 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
             for k in range(len(mass))
         ],
         "labels": _labels(model, _told_apart(use, scopes), p_wl, p_w, telling, places),
-        "use": [rounded(row) for row in use],
+        "use": [rounded(row, 6) for row in use],
         "activations": _activations(model),
         "order": _orders(estimator, use, scopes, parts, p_w),
         "scopes": scope_payload(estimator, use, scopes, p_k[:, None] * parts[:, kept]),

@@ -42,8 +42,8 @@ def scope_payload(
                 "name": name,
                 "title": BLOCKS[name],
                 "components": sum(scope.block == name for scope in scopes),
-                "mass": sig(part),
-                "labels": rounded(of_labels[name]),
+                "mass": sig(float(part), 6),
+                "labels": rounded(of_labels[name], 6),
             }
             for name, part in mass.items()
         ],
