@@ -108,7 +108,10 @@ def order_rows(rows: Array, metric: str) -> list[int]:
 def _stairs(use: Array, matters: float) -> list[int]:
     """Components by the places of the labels they matter to, then by how much they are used."""
     least = np.minimum(matters, use.max(axis=0))
-    keys = [(np.flatnonzero(row >= low).tolist(), -row.sum()) for row, low in zip(use.T, least, strict=True)]
+    keys = [
+        (np.flatnonzero(row >= low).tolist(), -row.sum())
+        for row, low in zip(use.T, least, strict=True)
+    ]
     return sorted(range(len(keys)), key=keys.__getitem__)
 
 
