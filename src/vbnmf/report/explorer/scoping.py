@@ -34,8 +34,6 @@ def scope_payload(
         return None
     mass = by_block(estimator.component_mass_, scopes)
     of_labels = by_block(use, scopes)
-    of_term = joint / np.maximum(joint.sum(axis=0), _TINY)
-    hundredths = np.rint(100 * np.stack(list(by_block(of_term.T, scopes).values()), axis=-1))
     return {
         "blocks": [
             {
@@ -57,5 +55,16 @@ def scope_payload(
             for scope in scopes
         ],
         "columns": map_blocks([scope.kind for scope in scopes], estimator.faded_),
-        "terms": hundredths.astype(int).tolist(),
+        "terms": _of_terms(joint, scopes),
     }
+
+
+def _of_terms(joint: Array, scopes: list[Scope]) -> list[int]:
+    """Per cent of each term in all blocks but the last, which has the rest; one term after another.
+
+    Flat and without the last, because there are many terms.
+    """
+    of_term = joint / np.maximum(joint.sum(axis=0), _TINY)
+    parts = np.stack(list(by_block(of_term.T, scopes).values()), axis=-1)
+    ends = np.rint(100 * np.cumsum(parts, axis=-1)).astype(int)  # so that all add up to 100
+    return np.diff(ends[:, :-1], prepend=0).ravel().tolist()

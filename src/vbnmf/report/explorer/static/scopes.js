@@ -20,6 +20,13 @@ function columnBlocks(components) {
 const inBlocks = (parts) =>
   scopes.blocks.map((block, i) => `${percent(parts[i])} ${block.title}`).join(", ");
 
+// Parts of a term in the blocks; the payload leaves out the last, which has the rest
+function termInBlocks(w) {
+  const n = scopes.blocks.length - 1;
+  const known = scopes.terms.slice(w * n, (w + 1) * n);
+  return [...known, 100 - known.reduce((sum, part) => sum + part, 0)].map((part) => part / 100);
+}
+
 // The other labels of a component's scope, as links; of many the first; or the group that they are
 function sharedWith(k, l) {
   const { labels, group } = scopes.components[k];
