@@ -309,8 +309,20 @@ class TestPage:
         thick = [i for i, cell in enumerate(cells) if cell.evaluate(line) == "2px"]
         assert thick == [spans[0], spans[0] + spans[1]]
         assert "% common to all labels" in tab.inner_text(".lead")
+        with tab.expect_download() as found:
+            tab.click("button[aria-label='Download map as SVG']")
+        picture = found.value.path().read_text(encoding="utf-8")
+        assert all(f">{name}</text>" in picture for name in ("common", "shared", "own"))
         tab.select_option("#choose-columns", "mass")
         assert heads.count() == 0
+
+    def test_names_of_blocks_stay_in_sight(self, visit):
+        tab = visit(page("scopes"), "view=map", width=360, height=740)
+        tab.locator(".map").evaluate("e => e.scrollTo(e.scrollWidth, 0)")
+        tab.wait_for_function("document.querySelector('.map').style.cssText.includes('--names')")
+        edges = "document.querySelector('.corner').getBoundingClientRect().right"
+        own = tab.locator(".map .blocks span").last.bounding_box()
+        assert tab.evaluate(edges) <= own["x"] < 360
 
     def test_views(self, visit):
         from explorer_browser import jump

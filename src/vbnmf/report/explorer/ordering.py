@@ -78,10 +78,8 @@ def order_map(
     for block in sorted(set(blocks), key=_RANKS.__getitem__):
         members = np.flatnonzero(blocks == block)
         if block == "common":
-            is_background = np.array(
-                [kinds is not None and kinds[k] == "background" for k in members]
-            )
-            members = members[np.lexsort((-use[:, members].sum(axis=0), ~is_background))]
+            rank = np.array([_RANKS[kind] for kind in kinds or ()])[members]
+            members = members[np.lexsort((-use[:, members].sum(axis=0), rank))]
         elif block in ("shared", "own"):
             members = members[_stairs(use[labels][:, members], matters)]
         elif block != "faded":

@@ -143,7 +143,14 @@ function mapTable(labels, components, blocks, values, most, measure) {
   );
   return el(
     "div",
-    { class: "scroll map", tabindex: 0, role: "region", "aria-label": "Map of labels and components" },
+    {
+      class: "scroll map",
+      tabindex: 0,
+      role: "region",
+      "aria-label": "Map of labels and components",
+      onscroll: ({ currentTarget: map }) =>
+        map.style.setProperty("--names", `${map.querySelector(".corner").offsetWidth}px`), // beside which names of blocks stay
+    },
     el(
       "table",
       null,
