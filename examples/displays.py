@@ -19,7 +19,7 @@ from vbnmf.text import DocumentVectorizer
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 corpus = load_corpus("scipy-docs", subset="train")
 vectorizer = DocumentVectorizer(stop_words="english", stem="english", min_df=2)
-model = DocumentModel(SupervisedVBNMF(n_components=36, random_state=0), vectorizer)
+model = DocumentModel(SupervisedVBNMF(n_components=48, random_state=0), vectorizer)
 model.fit(corpus.texts, corpus.labels)
 
 displays = {

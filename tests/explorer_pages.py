@@ -63,6 +63,31 @@ def several():
     return model, texts, [*lists[:-1], None]
 
 
+SCOPES = {
+    "a": (1, 1, 1, 0, 1, 1, 0, 0, 0, 0),
+    "b": (1, 1, 1, 0, 0, 0, 1, 0, 0, 0),
+    "c": (1, 1, 0, 1, 0, 0, 0, 1, 0, 0),
+    "d": (1, 1, 0, 1, 0, 0, 0, 0, 1, 0),
+    "e": (1, 1, 0, 1, 0, 0, 0, 0, 0, 1),
+}
+
+
+@cache
+def scoped():
+    """A model with a background, a common component, two that labels share, and own ones."""
+    labels, mask = list(SCOPES), np.array(list(SCOPES.values()), dtype=bool)
+    rng = np.random.default_rng(0)
+    y = np.repeat(labels, 12)
+    topics = rng.dirichlet(np.full(60, 0.1), mask.shape[1])
+    parts = mask * rng.uniform(0.5, 1.5, mask.shape)
+    X = rng.poisson(np.repeat(40 * parts @ topics, 12, axis=0)).astype(np.float32)
+    model = SupervisedVBNMF(10, scopes=mask, init=40 * topics, max_iter=40)
+    model = DocumentModel(model).fit(X, y, terms=[f"term{w}" for w in range(60)])
+    model.estimator_.background_ = 0  # as if it had been found
+    model.estimator_.label_groups_ = {"last": np.array(["c", "d", "e"])}
+    return model, X, y
+
+
 @cache
 def page(kind):
     """A page by the name of its kind."""
@@ -73,6 +98,8 @@ def page(kind):
         return explore(usual()[0], title="Without documents")
     if kind == "several labels":
         return explore(*several())
+    if kind == "scopes":
+        return explore(*scoped(), title="Scopes")
     if kind == "hostile":
         model = fit(len(HOSTILE), 4, HOSTILE, HOSTILE)
         return explore(
@@ -103,6 +130,14 @@ def page(kind):
 
 
 KINDS = [
-    *("usual", "no documents", "several labels", "hostile", "hostile texts", "unsupervised"),
+    *(
+        "usual",
+        "no documents",
+        "several labels",
+        "scopes",
+        "hostile",
+        "hostile texts",
+        "unsupervised",
+    ),
     *("one label", "200 labels", "one component", "500 components", "one component, no labels"),
 ]

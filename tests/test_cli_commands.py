@@ -41,8 +41,8 @@ def _wide_terminal(monkeypatch):
 
 class TestTopics:
     def test_table(self, home, model):
-        head, _, *rows = ok("topics", home / "m.vbnmf", "--top", "4").out.splitlines()
-        assert head.split() == "# weight strongest in (part of the label) terms".split()  # noqa: SIM905
+        head, _, *rows, _, _ = ok("topics", home / "m.vbnmf", "--top", "4").out.splitlines()
+        assert head.split() == "# weight scope (part of the label) terms".split()  # noqa: SIM905
         assert [int(row.split()[0]) for row in rows] == [
             row["component"] for row in ok("topics", home / "m.vbnmf", "--json").json
         ]
@@ -55,8 +55,12 @@ class TestTopics:
             assert row.endswith("  " + " ".join(model.terms_[best]))
 
     def test_labels_that_hardly_use_a_component_are_left_out(self, tmp_path):
+        """Where scopes do not say which labels use it."""
         write_csv(tmp_path / "a.csv")
         ok("fit", tmp_path / "a.csv", "--label", "label", "--quiet", "--out", tmp_path / "m")
+        model = load(tmp_path / "m")
+        model.estimator_.scopes_[:] = True
+        model.save(tmp_path / "m")
         rows = {row["component"]: row for row in ok("topics", tmp_path / "m", "--json").json}
         assert min(part for row in rows.values() for part in row["labels"].values()) < 0.02
         for line in ok("topics", tmp_path / "m").out.splitlines()[2:]:
@@ -72,9 +76,9 @@ class TestTopics:
 
     def test_json(self, home, model):
         rows = ok("topics", home / "m.vbnmf", "--top", "3", "--json").json
-        assert all(set(row) == {"component", "weight", "labels", "terms"} for row in rows)
+        keys = {"component", "weight", "scope", "scope_kind", "background", "labels", "terms"}
+        assert all(set(row) == keys for row in rows)
         weights = [row["weight"] for row in rows]
-        assert weights == sorted(weights, reverse=True)
         assert sum(weights) == pytest.approx(1)
         assert all(len(row["terms"]) == 3 for row in rows)
         assert {label for row in rows for label in row["labels"]} == {"bike", "coffee", "tea"}
@@ -85,13 +89,13 @@ class TestTopics:
         parts = [row["labels"]["tea"] for row in mine]
         assert parts == sorted(parts, reverse=True)
         assert min(parts) >= 0.02
-        assert [row for row in everything if row["labels"]["tea"] >= 0.02] == sorted(
-            mine, key=lambda row: -row["weight"]
-        )
+        kept = [row for row in everything if row["labels"]["tea"] >= 0.02]
+        assert kept == [row for row in everything if row in mine]
+        assert len(kept) == len(mine)
         table = ok("topics", home / "m.vbnmf", "--label", "tea").out.splitlines()
         assert table[0].split("  ")[0].strip() == "#"
         assert "part of tea" in table[0]
-        assert [int(row.split()[0]) for row in table[2:]] == [row["component"] for row in mine]
+        assert [int(row.split()[0]) for row in table[2:-2]] == [row["component"] for row in mine]
 
     @pytest.mark.parametrize(
         ("name", "known"),

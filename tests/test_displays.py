@@ -49,7 +49,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def model(data):
-    fitted = SupervisedVBNMF(6, random_state=0).fit(*data)
+    fitted = SupervisedVBNMF(6, init="label", coef_shape=1, term_shape=0.35).fit(*data)
     assert 0 < fitted.faded_.sum() < 4
     return fitted
 
@@ -66,7 +66,8 @@ class TestLabelMap:
             model, names=WORDS, order=order, normalize=normalize, n_terms=2
         )
         A = model.label_activations_
-        if normalize:
+        if normalize:  # as the explorer and the terminal have it
+            A = A * model.component_sums_
             A = A / A.sum(axis=1, keepdims=True)
         rows, columns = display.label_order_, display.component_order_
         assert sorted(rows) == [0, 1, 2]
@@ -184,7 +185,8 @@ class TestComponentTerms:
             np.testing.assert_allclose(widths, model.components_[k, top] / total)
             (lines,) = errors.lines[2]
             ends = np.array([segment[:, 0] for segment in lines.get_segments()])
-            np.testing.assert_allclose(ends, np.c_[low[k, top], high[k, top]] / total)
+            expected = np.c_[low[k, top], high[k, top]] / total
+            np.testing.assert_allclose(ends, expected, rtol=1e-6, atol=1e-12)
             said = "faded" if model.faded_[k] else f"{100 * model.component_mass_[k]:.1f} %"
             assert ax.get_title(loc="right") == f"component {k} ({said})"
             assert "80 %" in ax.get_xlabel()
@@ -226,7 +228,7 @@ class TestBound:
         told = {}
         fitted = VBNMF(
             2, random_state=0, tol=0, max_iter=most, bound_every=every, burn_in=2,
-            callback=lambda p: told.setdefault(p.bound, p.iteration - 1),
+            callback=lambda p: np.isnan(p.bound) or told.setdefault(p.bound, p.iteration - 1),
         ).fit(data[0])  # fmt: skip
         (line,) = BoundDisplay.from_estimator(fitted).lines_
         x, y = line.get_data()

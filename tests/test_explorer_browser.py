@@ -127,6 +127,7 @@ def test_slider(visit):
     parts = estimator.components_.astype(float)
     parts /= parts.sum(axis=1, keepdims=True)
     p_w = estimator.component_mass_ @ parts
+    place = {term: w for w, term in enumerate(model.terms_)}
     tab = visit(page("usual"))
     orders = set()
     for k in (0, 3):
@@ -137,9 +138,11 @@ def test_slider(visit):
         for step, lam in enumerate(STEPS):
             tab.fill("#relevance", str(step))
             relevance = lam * np.log(parts[k]) + (1 - lam) * np.log(parts[k] / p_w)
-            names = model.terms_[np.argsort(-relevance, kind="stable")[:TOP]].tolist()
-            assert terms(tab) == names
-            orders.add(tuple(names))
+            shown = [place[term] for term in terms(tab)]
+            best = np.sort(relevance)[::-1][:TOP]
+            # numbers on the page are rounded: terms that are nearly the same may change places
+            np.testing.assert_allclose(relevance[shown], best, atol=1e-3)
+            orders.add(tuple(shown))
     assert len(orders) > 4
 
 

@@ -10,17 +10,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from vbnmf import VBNMF, DocumentModel
+from vbnmf.report.explorer.numbers import rounded, sig
 from vbnmf.report.explorer.ordering import order_components, order_map, order_rows
-from vbnmf.report.explorer.payload import (
-    STEPS,
-    TOP,
-    label_use,
-    model_payload,
-    relevant_terms,
-    rounded,
-    shares,
-    sig,
-)
+from vbnmf.report.explorer.payload import STEPS, TOP, model_payload, relevant_terms, shares
+from vbnmf.report.scopes import label_use
 
 TERMS = [f"term {i}" for i in range(60)]
 
@@ -90,7 +83,7 @@ class TestLabels:
         estimator = model.estimator_
         use = estimator.label_activations_ * estimator.component_sums_
         use /= use.sum(axis=1, keepdims=True)
-        np.testing.assert_allclose(label_use(model), use)
+        np.testing.assert_allclose(label_use(model.estimator_), use)
         np.testing.assert_allclose(payload["use"], use, rtol=1e-3)
         np.testing.assert_allclose(payload["activations"], estimator.label_activations_, rtol=1e-3)
         found = [(label["name"], label["documents"]) for label in payload["labels"]]
@@ -102,7 +95,7 @@ class TestLabels:
         from cliruns import WORDS
 
         parts, p_w = parts_of(model)
-        p_wl = label_use(model) @ parts
+        p_wl = label_use(model.estimator_) @ parts
         background = model.estimator_.label_frequencies_ @ p_wl
         for i, label in enumerate(payload["labels"]):
             divergence = p_wl[i] * np.log(p_wl[i] / background)
@@ -117,7 +110,8 @@ class TestLabels:
 
     def test_neighbours(self):
         model = fit(5, 3, TERMS)
-        use = label_use(model)
+        model.estimator_.scopes_[:] = True  # with scopes: test_report_scopes.py
+        use = label_use(model.estimator_)
         for i, label in enumerate(model_payload(model)[0]["labels"]):
             common = np.minimum(use, use[i]).sum(axis=1)
             found = {other: part for other, part, _ in label["neighbours"]}
@@ -129,7 +123,8 @@ class TestLabels:
             assert parts == sorted(parts, reverse=True)
             for other, _, by in label["neighbours"]:
                 both = np.minimum(use[i], use[other])
-                assert by == np.argsort(-both, kind="stable")[:3].tolist()
+                best = np.argsort(-both, kind="stable")[:3].tolist()
+                assert by == [k for k in best if both[k] > 0]
 
 
 @pytest.mark.parametrize(("n_labels", "K"), [(0, 1), (0, 7), (1, 1), (1, 5), (2, 1), (3, 90)])

@@ -57,9 +57,13 @@ class TestSummary:
         model = fit(5, 9)
         summary = summarise(model, n_terms=4, n_labels=2)
         assert sorted(c.number for c in summary.components) == list(range(9))
-        weights = [c.weight for c in summary.components]
+        blocks = ["common", "shared", "own"]
+        order = [(blocks.index(c.scope.block), -c.weight) for c in summary.components]
+        assert order == sorted(order)
+        assert sum(c.weight for c in summary.components) == pytest.approx(1)
+        model.estimator_.scopes_[:] = True
+        weights = [c.weight for c in summarise(model).components]
         assert weights == sorted(weights, reverse=True)
-        assert sum(weights) == pytest.approx(1)
         # what a label's documents get from a component: their coefficient times all its terms
         estimator = model.estimator_
         use = estimator.label_activations_ * estimator.components_.sum(axis=1, dtype=np.float64)

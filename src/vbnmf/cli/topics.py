@@ -15,7 +15,11 @@ from vbnmf.cli.tables import percent, table
 @click.option("--label", metavar="LABEL", help="Only the components of this label.")
 @common.as_json
 def topics(model: str, top: int, label: str | None, as_json: bool) -> None:
-    """Show the components of a MODEL: strongest labels and most relevant terms.
+    """Show the components of a MODEL: the labels they serve and most relevant terms.
+
+    Where components have scopes, those common to all labels come first, because the others are read
+    against them; then those that some labels share, then those of one label alone. Within each, the
+    heaviest come first; with --label, those that make up most of the label.
 
     \b
     Examples:
@@ -37,36 +41,53 @@ def topics(model: str, top: int, label: str | None, as_json: bool) -> None:
 
 
 def component_table(summary: Any) -> str:
-    """All components, the heaviest first."""
-    from vbnmf.report.summary import MATTERS
-
-    rows = [
-        [
-            str(component.number),
-            percent(component.weight),
-            ", ".join(
-                f"{label} {percent(use)}" for label, use in component.labels if use >= MATTERS
-            ),
-            component.name,
-        ]
-        for component in summary.components
-    ]
+    """All components, and below how much of the weight has which kind of scope."""
     head = ["#", "weight", "strongest in (part of the label)", "terms"]
-    if not summary.labels:
-        rows = [[row[0], row[1], row[3]] for row in rows]
-        head = [head[0], head[1], head[3]]
-    return table(head, rows, right=(0, 1))
+    if summary.blocks is not None:
+        head[2] = "scope (part of the label)"
+    columns = [0, 1, 2, 3] if summary.labels else [0, 1, 3]
+    rows = [
+        [str(component.number), percent(component.weight), _labels(summary, place), component.name]
+        for place, component in enumerate(summary.components)
+    ]
+    shown = [[row[i] for i in columns] for row in [head, *rows]]
+    return table(shown[0], shown[1:], right=(0, 1)) + _weights(
+        summary.blocks, "the documents' weight"
+    )
 
 
 def label_table(summary: Any, label: str) -> str:
-    """The components that matter to one label."""
-    from vbnmf.report.summary import components_of_label
+    """The components that matter to one label, and below how much of it has which scope."""
+    from vbnmf.report.summary import blocks_of_label, components_of_label
 
-    rows = [
-        [str(component.number), percent(use), component.name]
-        for component, use in components_of_label(summary, label)
-    ]
-    return table(["#", f"part of {label}", "terms"], rows, right=(0, 1))
+    found = components_of_label(summary, label)
+    head = ["#", f"part of {label}", "terms"]
+    rows = [[str(component.number), percent(use), component.name] for component, use in found]
+    if summary.blocks is not None:
+        head.insert(2, "scope")
+        for row, (component, _) in zip(rows, found, strict=True):
+            row.insert(2, component.scope.beside(label) if component.scope else "")
+    return table(head, rows, right=(0, 1)) + _weights(blocks_of_label(summary, label), label)
+
+
+def _labels(summary: Any, place: int) -> str:
+    """The scope of a component with its part of the labels, or the labels that use it most."""
+    from vbnmf.report.summary import MATTERS
+
+    component = summary.components[place]
+    if component.scope is None:
+        strong = (f"{label} {percent(use)}" for label, use in component.labels if use >= MATTERS)
+        return ", ".join(strong)
+    parts = [percent(summary.use[i, place]) for i in component.scope.labels]
+    return str(component.scope.in_words(parts))
+
+
+def _weights(blocks: dict[str, float] | None, whole: str) -> str:
+    """A line below a table: how much of the whole has which scope, where scopes say anything."""
+    if blocks is None:
+        return ""
+    found = reversed([(name, part) for name, part in blocks.items() if part > 0])
+    return f"\n\n{', '.join(f'{name} {percent(part)}' for name, part in found)} of {whole}"
 
 
 def _plain(summary: Any, label: str | None) -> Any:
@@ -79,6 +100,9 @@ def _plain(summary: Any, label: str | None) -> Any:
         {
             "component": component.number,
             "weight": component.weight,
+            "scope": None if component.scope is None else component.scope.names,
+            "scope_kind": None if component.scope is None else component.scope.kind,
+            "background": component.background,
             "labels": dict(component.labels),
             "terms": dict(component.terms),
         }

@@ -21,7 +21,7 @@ from sklearn.preprocessing import normalize
 
 from vbnmf.core.model import Array
 from vbnmf.report.drawing import COLOURS, COLUMN, FURTHER_FONTS, PAGE, look, style, text
-from vbnmf.report.explorer.ordering import order_map
+from vbnmf.report.explorer.ordering import map_blocks, order_map, runs
 from vbnmf.report.summary import MATTERS
 
 if TYPE_CHECKING:
@@ -56,26 +56,26 @@ def own_figure(width: float, height: float) -> Any:
 
 
 def places(display: "LabelMapDisplay", order: bool) -> tuple[Array, Array]:
-    """Rows and columns of the activations from first to last on the map, faded columns last."""
+    """Rows and columns of the activations from first to last on the map."""
     values = np.asarray(display.activations)
     if not order:
         return np.arange(values.shape[0]), np.arange(values.shape[1])
-    faded = np.zeros(values.shape[1], bool) if display.faded is None else display.faded
-    alive = np.flatnonzero(np.logical_not(faded))
-    labels, components = order_map(normalize(values, norm="l1")[:, alive], MATTERS)
-    return np.array(labels), np.concatenate([alive[components], np.flatnonzero(faded)])
+    parts = normalize(values, norm="l1")
+    labels, components = order_map(parts, MATTERS, display.kinds, display.faded)
+    return np.array(labels), np.array(components)
 
 
 def heat_map(
     display: "LabelMapDisplay",
     ax: Axes | None,
+    in_blocks: bool,
     include_values: bool | str,
     values_format: str,
     colorbar: bool,
     im_kw: Mapping[str, Any],
     text_kw: Mapping[str, Any],
-) -> tuple[Axes, Any, Any, Array | None]:
-    """Cells with names along both sides; the axes, image, colour bar and texts of the cells."""
+) -> tuple[Axes, Any, Any, Array | None, list[Any]]:
+    """Cells with names along both sides; the axes, image, colour bar, texts, titles of blocks."""
     rows, columns = display.label_order_, display.component_order_
     values = np.asarray(display.activations)[np.ix_(rows, columns)]
     labels = [text(display.labels[i], _LONGEST_NAME) for i in rows.tolist()]
@@ -93,7 +93,7 @@ def heat_map(
     if colorbar:
         n_rows, n_columns = values.shape
         shape: dict[str, Any] = {"location": "bottom", "shrink": 0.6, "aspect": 30}
-        shape |= {"pad": 0.02 if n_rows > 8 else 0.12}  # of the map's height
+        shape |= {"pad": 0.02 if n_rows > 8 else 0.12}  # of the map's height, under its titles
         shape |= {"ticks": MaxNLocator(5 if n_columns > 8 else 2)}
         bar = figure.colorbar(image, ax=ax, **shape)
         bar.outline.set_linewidth(0.4)
@@ -106,9 +106,11 @@ def heat_map(
     ax.grid(visible=False)
     ax.set_xticks(range(len(names)), names, rotation=90)
     ax.set_yticks(range(len(labels)), labels)
+    titles = _set_apart(ax, _blocks(display)) if in_blocks and display.kinds is not None else []
     if own:
         _fit_page(ax, *values.shape)
     figure.draw_without_rendering()
+    _part_titles(ax, titles)
     wide, high = _points(ax) / values.shape[::-1]
     longest = max(name.get_window_extent().height for name in ax.get_xticklabels())
     if longest * 72 / figure.dpi < 0.95 * wide:
@@ -127,7 +129,40 @@ def heat_map(
         size = mpl.rcParams["font.size"]
         include_values = wide > 0.65 * size * most + 2 and high > _LINE * size
     texts = _write_values(ax, image, values, values_format, text_kw) if include_values else None
-    return ax, image, bar, texts
+    return ax, image, bar, texts, titles
+
+
+def _blocks(display: "LabelMapDisplay") -> list[tuple[str, int]]:
+    """Blocks of the map from left to right, with the number of columns of each."""
+    n = len(display.components)
+    faded = np.zeros(n, bool) if display.faded is None else np.asarray(display.faded)
+    blocks = map_blocks(display.kinds, faded)
+    return runs([blocks[k] for k in display.component_order_])
+
+
+def _set_apart(ax: Axes, blocks: list[tuple[str, int]]) -> list[Any]:
+    """Lines between the blocks of columns, and their titles under the map."""
+    ends = np.cumsum([n for _, n in blocks])
+    for end in ends[:-1]:
+        ax.axvline(end - 0.5, color="black", linewidth=0.8)
+    return [
+        ax.annotate(
+            name, (end - n / 2 - 0.5, 0), xycoords=("data", "axes fraction"), xytext=(0, -3),
+            textcoords="offset points", ha="center", va="top", annotation_clip=False,
+        )
+        for (name, n), end in zip(blocks, ends, strict=True)
+    ]  # fmt: skip
+
+
+def _part_titles(ax: Axes, titles: list[Any]) -> None:
+    """Move titles of narrow blocks to the right where they would run into each other."""
+    figure: Any = ax.figure
+    free = -np.inf  # pixels
+    for title in titles:
+        box = title.get_window_extent()
+        shift = max(free - box.x0, 0.0)
+        title.xyann = (shift * 72 / figure.dpi, title.xyann[1])
+        free = box.x1 + shift + 4 * figure.dpi / 72
 
 
 def _fit_page(ax: Axes, n_rows: int, n_columns: int) -> None:

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.preprocessing import normalize as normalize_rows
 from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.model import Array
 from vbnmf.documents import DocumentModel
-from vbnmf.estimators.base import BaseVBNMF
-from vbnmf.estimators.base import burn_in_of
+from vbnmf.estimators.base import BaseVBNMF, burn_in_of
 from vbnmf.estimators.validation import check_choice, check_count
+from vbnmf.report.scopes import label_use, scopes_of
 
 _MOST_COMPONENTS = 6  # that are drawn where none are asked for
 
@@ -35,6 +34,9 @@ class LabelMapDisplay:
         Components that come last where columns are ordered.
     quantity : str
         What the activations are, for the colour bar.
+    kinds : sequence of str of length n_components, or None
+        Scopes of components: "background", "common", "shared" or "own". Columns then stand in
+        blocks, which a line sets apart and a title names.
 
     Attributes
     ----------
@@ -44,6 +46,8 @@ class LabelMapDisplay:
         Values in the cells as drawn, None in those left empty.
     label_order_, component_order_ : ndarrays of int
         Which row and column of ``activations`` is at each place of the map.
+    titles_ : list of matplotlib Text
+        Titles of the blocks from left to right; none where columns stand in no blocks.
     """
 
     activations: Any
@@ -51,6 +55,7 @@ class LabelMapDisplay:
     components: Sequence[str]
     faded: Any = None
     quantity: str = "activation"
+    kinds: Sequence[str] | None = None
 
     @classmethod
     def from_estimator(
@@ -63,7 +68,8 @@ class LabelMapDisplay:
         ----------
         estimator : fitted SupervisedVBNMF, or DocumentModel with labels
         normalize : "label" or None, default="label"
-            "label": each row sums to one. None: ``label_activations_`` as they are.
+            "label": part of each component in the label's expected weight, as the explorer and
+            ``vbnmf topics`` have it; rows sum to one. None: ``label_activations_`` as they are.
         n_terms : int, default=3
             Terms in the name of a component, after its number.
         names : sequence of str or None, default=None
@@ -81,9 +87,8 @@ class LabelMapDisplay:
         activations, quantity = model.label_activations_, "mean coefficient"
         if normalize is not None:
             check_choice("normalize", normalize, ("label",))
-            activations = normalize_rows(activations, norm="l1")
-            quantity = "part of the label's coefficients"
-        faded = model.faded_
+            activations, quantity = label_use(model), "part of the label"
+        faded, scopes = model.faded_, scopes_of(model)
         top = _top_terms(model.components_, check_count("n_terms", n_terms, least=0))
         return cls(
             activations=activations,
@@ -94,6 +99,7 @@ class LabelMapDisplay:
             ],
             faded=faded,
             quantity=quantity,
+            kinds=None if scopes is None else [scope.kind for scope in scopes],
         ).plot(ax=ax, **kwargs)
 
     def plot(
@@ -114,7 +120,8 @@ class LabelMapDisplay:
         ----------
         order : bool, default=True
             Put rows and columns that are alike beside each other (hierarchical clustering with
-            the best order of its leaves), faded components last; otherwise as they are.
+            the best order of its leaves), columns in blocks by scope, faded components last, as
+            in the explorer; otherwise as they are, and no blocks are drawn.
         include_values : bool or "auto", default="auto"
             Write values into the cells; "auto": where there is room. Zeros are left out.
         values_format : str, default=".2f"
@@ -131,8 +138,8 @@ class LabelMapDisplay:
         self.label_order_, self.component_order_ = canvas.places(self, order)
         im_kw = {"cmap": cmap} | dict(im_kw or {})
         with canvas.look_of(ax):
-            self.ax_, self.im_, self.colorbar_, self.text_ = canvas.heat_map(
-                self, ax, include_values, values_format, colorbar, im_kw, text_kw or {}
+            self.ax_, self.im_, self.colorbar_, self.text_, self.titles_ = canvas.heat_map(
+                self, ax, order, include_values, values_format, colorbar, im_kw, text_kw or {}
             )
         self.figure_ = self.ax_.figure
         return self

@@ -3,6 +3,8 @@
 The weight of a component is the part of all term weight that it explains. Its *use* by a label is
 its part in the expected weight of that label's documents taken together, prior included.
 Terms stand by their relevance, so that those common to many components do not name them all.
+Components stand by scope, what is common to all labels first, because the rest is read against it;
+then what labels share, then what each has alone. Within each, and without scopes, by weight.
 """
 
 from dataclasses import dataclass
@@ -11,6 +13,7 @@ import numpy as np
 
 from vbnmf.core.model import Array
 from vbnmf.documents import DocumentModel
+from vbnmf.report.scopes import BLOCKS, Scope, by_block, label_use, scopes_of
 
 _TINY = np.finfo(float).tiny
 
@@ -29,12 +32,18 @@ class Component:
         Its most relevant terms, with the part of the component that each makes up.
     labels : list of (str, float)
         The labels that use it most, with its part in each; empty without labels.
+    scope : Scope or None
+        The labels that it serves; None where scopes say nothing.
+    background : bool
+        Whether it began as a background of terms common to all documents.
     """
 
     number: int
     weight: float
     terms: list[tuple[str, float]]
     labels: list[tuple[str, float]]
+    scope: Scope | None
+    background: bool
 
     @property
     def name(self) -> str:
@@ -49,19 +58,23 @@ class Summary:
     Attributes
     ----------
     components : list of Component
-        By falling weight.
+        By scope, and then by falling weight.
     labels : list of str
         The labels, sorted; empty without labels.
     use : ndarray of shape (n_labels, n_components)
         Use of each component, in the order of ``components``, by each label; rows sum to one.
     documents : list of int
         Training documents of each label.
+    blocks : dict of str to float, or None
+        Weight of all components that are "common", "shared" and "own"; None where scopes say
+        nothing.
     """
 
     components: list[Component]
     labels: list[str]
     use: Array
     documents: list[int]
+    blocks: dict[str, float] | None
 
 
 def summarise(model: DocumentModel, *, n_terms: int = 10, n_labels: int = 3) -> Summary:
@@ -69,13 +82,10 @@ def summarise(model: DocumentModel, *, n_terms: int = 10, n_labels: int = 3) -> 
     estimator = model.estimator_
     mass, sums = estimator.component_mass_, np.maximum(estimator.component_sums_, _TINY)
     p_w = (component_probabilities(model) / sums) @ estimator.components_
-    order = np.argsort(-mass, kind="stable")
+    scopes = scopes_of(estimator)
+    order = _reading_order(mass, scopes)
     labels = [str(label) for label in estimator.classes_] if model.has_labels else []
-    use = np.zeros((0, len(order)))
-    if labels:
-        use = (estimator.label_activations_ * estimator.component_sums_)[:, order]
-        # no document may have a label that is a column of an indicator matrix
-        use = use / np.maximum(use.sum(axis=1, keepdims=True), _TINY)
+    use = label_use(estimator)[:, order]
     components = []
     for position, k in enumerate(order):
         parts = estimator.components_[k] / sums[k]
@@ -87,10 +97,22 @@ def summarise(model: DocumentModel, *, n_terms: int = 10, n_labels: int = 3) -> 
                 weight=float(mass[k]),
                 terms=[(str(model.terms_[w]), float(parts[w])) for w in top],
                 labels=[(labels[i], float(use[i, position])) for i in strongest],
+                scope=None if scopes is None else scopes[k],
+                background=bool(k == estimator.background_),
             )
         )
     documents = estimator.label_counts_.tolist() if labels else []
-    return Summary(components, labels, use, documents)
+    blocks = None
+    if scopes is not None:
+        blocks = {name: float(part) for name, part in by_block(mass, scopes).items()}
+    return Summary(components, labels, use, documents, blocks)
+
+
+def _reading_order(mass: Array, scopes: list[Scope] | None) -> Array:
+    """Components by scope, then by falling weight."""
+    blocks = list(BLOCKS)
+    rank = [0] * len(mass) if scopes is None else [blocks.index(scope.block) for scope in scopes]
+    return np.lexsort((-mass, np.array(rank)))
 
 
 BALANCE = 0.6
@@ -128,3 +150,13 @@ def components_of_label(summary: Summary, label: str) -> list[tuple[Component, f
     row = summary.use[summary.labels.index(label)]
     order = [i for i in np.argsort(-row, kind="stable") if row[i] >= MATTERS]
     return [(summary.components[i], float(row[i])) for i in order]
+
+
+def blocks_of_label(summary: Summary, label: str) -> dict[str, float] | None:
+    """Parts of a label that are "common", "shared" and "own"; None where scopes say nothing."""
+    scopes = [component.scope for component in summary.components]
+    known = [scope for scope in scopes if scope is not None]
+    if len(known) < len(scopes):
+        return None
+    row = summary.use[summary.labels.index(label)]
+    return {name: float(part) for name, part in by_block(row, known).items()}

@@ -16,7 +16,7 @@ from typing import Any
 
 # in this order in one scope: what is used comes first
 SCRIPTS = (
-    *("core", "saving", "charts", "tables"),
+    *("core", "saving", "charts", "tables", "scopes"),
     *("map", "component", "label", "document", "term", "quality", "app"),
 )
 _UNSAFE = {c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}

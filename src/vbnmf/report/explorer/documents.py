@@ -15,7 +15,7 @@ from vbnmf.core.model import Array
 from vbnmf.documents import DocumentModel
 from vbnmf.estimators.targets import is_missing
 from vbnmf.report.explorer.marking import Marker
-from vbnmf.report.explorer.payload import rounded, sig
+from vbnmf.report.explorer.numbers import rounded, sig
 
 MOST_DOCUMENTS = 5000
 LONGEST = 2000

@@ -9,7 +9,6 @@ Everything is computed here; the page only sorts, selects and draws. Numbers are
 significant digits, and lists are cut, so that the page stays small: what can be shown is complete.
 """
 
-from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,8 +19,11 @@ from vbnmf.documents import DocumentModel
 from vbnmf.estimators.info import versions
 from vbnmf.estimators.intervals import component_interval
 from vbnmf.metrics import hoyer_sparsity
+from vbnmf.report.explorer.numbers import rounded, sig
 from vbnmf.report.explorer.ordering import order_components, order_map
+from vbnmf.report.explorer.scoping import scope_payload
 from vbnmf.report.measures import distinctness, lasting
+from vbnmf.report.scopes import Scope, label_use, scopes_of
 from vbnmf.report.summary import BALANCE, MATTERS, component_probabilities, relevance
 
 STEPS = np.linspace(0, 1, 11)
@@ -53,7 +55,7 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
     mass, p_k = estimator.component_mass_, component_probabilities(model)
     parts = _row_parts(estimator.components_)
     p_w = p_k @ parts
-    use = label_use(model)
+    use, scopes = label_use(estimator), scopes_of(estimator)
     p_wl = use @ parts
     p_l = _row_parts(estimator.label_frequencies_) if model.has_labels else np.zeros(0)
     listed = [relevant_terms(row, p_w) for row in parts]
@@ -75,14 +77,16 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
                 "name": " ".join(map(str, model.terms_[naming[k]])),
                 "mass": sig(mass[k]),
                 "faded": bool(estimator.faded_[k]),
+                "background": bool(k == estimator.background_),
                 "terms": _terms_of_component(estimator, k, listed[k], places),
             }
             for k in range(len(mass))
         ],
-        "labels": _labels(model, use, p_wl, p_w, telling, places),
-        "use": [rounded(row) for row in use],
+        "labels": _labels(model, _told_apart(use, scopes), p_wl, p_w, telling, places),
+        "use": [rounded(row, 6) for row in use],
         "activations": _activations(model),
-        "order": dict(zip(("labels", "components"), _orders(use, parts, p_w), strict=True)),
+        "order": _orders(estimator, use, scopes, parts, p_w),
+        "scopes": scope_payload(estimator, use, scopes, p_k[:, None] * parts[:, kept]),
         "terms": {
             "names": [str(name) for name in model.terms_[kept]],
             "p": rounded(p_w[kept], 5),
@@ -93,13 +97,6 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
         "fit": _fit(model),
     }
     return payload, places
-
-
-def label_use(model: DocumentModel) -> Array:
-    """p(k|l), (n_labels, K): the part of each component in what is expected of a label."""
-    if not model.has_labels:
-        return np.zeros((0, len(model.estimator_.component_sums_)))
-    return _row_parts(model.estimator_.label_activations_ * model.estimator_.component_sums_)
 
 
 def relevant_terms(part: Array, p_w: Array) -> Array:
@@ -129,19 +126,6 @@ def shares(joint: Array) -> list[list[int]]:
     ]
 
 
-def rounded(values: Iterable[float], digits: int = 4) -> list[float | None]:
-    """Significant digits; what is not finite becomes None."""
-    return [sig(value, digits) for value in values]
-
-
-def sig(value: float, digits: int = 4) -> float | None:
-    """A number of so many significant digits; None if it is not finite."""
-    if not np.isfinite(value):
-        return None
-    number = float(f"{value:.{digits}g}")
-    return int(number) if number.is_integer() and abs(number) < 1e15 else number
-
-
 def _terms_of_component(
     estimator: Any, k: int, chosen: Array, places: Array
 ) -> list[list[float | None]]:
@@ -159,7 +143,7 @@ def _terms_of_component(
 
 
 def _labels(
-    model: DocumentModel, use: Array, p_wl: Array, p_w: Array, telling: list[Array], places: Array
+    model: DocumentModel, apart: Array, p_wl: Array, p_w: Array, telling: list[Array], places: Array
 ) -> list[dict[str, Any]]:
     if not model.has_labels:
         return []
@@ -172,7 +156,7 @@ def _labels(
                 [int(places[w]), sig(p_wl[i, w], 5), sig(p_wl[i, w] / max(p_w[w], _TINY))]
                 for w in telling[i]
             ],
-            "neighbours": _neighbours(use, i),
+            "neighbours": _neighbours(apart, i),
         }
         for i, label in enumerate(estimator.classes_.tolist())
     ]
@@ -185,13 +169,24 @@ def _telling_terms(p_wl: Array, background: Array) -> Array:
     return best[parts[best] > 0]
 
 
+def _told_apart(use: Array, scopes: list[Scope] | None) -> Array:
+    """The use without components that all labels have by their scope, which tell none apart."""
+    if scopes is None:
+        return use
+    return np.where([scope.block == "common" for scope in scopes], 0.0, use)
+
+
 def _neighbours(use: Array, label: int) -> list[list[Any]]:
     """Labels of the largest common part with this one: label, part, shared components."""
     common = np.minimum(use, use[label])
     part = common.sum(axis=1)
     others = [i for i in _strongest(part, _NEIGHBOURS + 1).tolist() if i != label]
     return [
-        [i, sig(part[i], 3), _strongest(common[i], _SHARED).tolist()]
+        [
+            i,
+            sig(part[i], 3),
+            [k for k in _strongest(common[i], _SHARED).tolist() if common[i, k] > 0],
+        ]
         for i in others[:_NEIGHBOURS]
         if part[i] >= _LEAST_COMMON
     ]
@@ -203,10 +198,16 @@ def _activations(model: DocumentModel) -> list[list[float | None]]:
     return [rounded(row) for row in model.estimator_.label_activations_]
 
 
-def _orders(use: Array, parts: Array, p_w: Array) -> tuple[list[int], list[int]]:
+def _orders(
+    estimator: Any, use: Array, scopes: list[Scope] | None, parts: Array, p_w: Array
+) -> dict[str, list[int]]:
+    labels: list[int] = []
     if len(use):
-        return order_map(use, MATTERS)
-    return [], order_components(parts[:, _strongest(p_w, 2000)])
+        kinds = None if scopes is None else [scope.kind for scope in scopes]
+        labels, components = order_map(use, MATTERS, kinds, estimator.faded_)
+    else:
+        components = order_components(parts[:, _strongest(p_w, 2000)])
+    return {"labels": labels, "components": components}
 
 
 def _fit(model: DocumentModel) -> dict[str, Any]:
@@ -232,6 +233,7 @@ def _fit(model: DocumentModel) -> dict[str, Any]:
         ],
         "final_bound": sig(estimator.bound_, 9),
         "iterations": int(estimator.n_iter_),
+        "n_components_reason": estimator.n_components_reason_,
         "empty": model.n_empty_,
         "threshold": sig(estimator.threshold_) if model.has_several_labels else None,
         "hyperparameters": {

@@ -11,7 +11,7 @@ from vbnmf.estimators.validation import is_empty
 from vbnmf.metrics import document_npmi, hoyer_sparsity, inter_label_sparsity
 from vbnmf.report import measures
 from vbnmf.report.explorer.documents import Looked
-from vbnmf.report.explorer.payload import rounded, sig
+from vbnmf.report.explorer.numbers import rounded, sig
 
 _BINS = 10
 

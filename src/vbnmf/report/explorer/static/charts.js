@@ -103,16 +103,24 @@ function curvePicture(points, { x: xName, y: yName, label, colours = SCREEN, dot
   return put(drawn, { class: "curve", role: "img", "aria-label": label }, []);
 }
 
-// values[row][column] from 0 to 1 is the shade, texts[row][column] what is written
-function mapPicture(rows, columns, values, texts) {
+// values[row][column] from 0 to 1 is the shade, texts[row][column] what is written, blocks those of columns
+function mapPicture(rows, columns, values, texts, blocks = []) {
   const [left, cell, top] = [200, 30, 190];
+  const bottom = top + 20 * rows.length;
   const shade = (part) => {
     const mix = (from, to) => Math.round(from + (to - from) * part);
     return `rgb(${mix(255, 106)} ${mix(255, 165)} ${mix(255, 250)})`;
   };
+  let free = 0; // titles of narrow blocks make room for each other
+  const titled = blocks.map(({ name, begin, size }) => {
+    const half = 3.5 * name.length;
+    const x = Math.max(left + cell * (begin + size / 2), free + half);
+    free = x + half + 6;
+    return text(x, bottom + 18, name, { "text-anchor": "middle", fill: PRINT.soft });
+  });
   return frame(
-    left + cell * columns.length + 110,
-    top + 20 * rows.length + 12,
+    Math.max(left + cell * columns.length + 110, free),
+    bottom + (blocks.length ? 30 : 12),
     PRINT,
     columns.map((name, j) => {
       const x = left + cell * (j + 0.6);
@@ -133,5 +141,10 @@ function mapPicture(rows, columns, values, texts) {
           text(left + cell * (j + 0.5), top + 20 * i + 14, texts[i][j], { "text-anchor": "middle", "font-size": 11 }),
       ]),
     ]),
+    blocks.slice(1).map(({ begin }) => {
+      const x = left + cell * begin;
+      return svg("line", { x1: x, x2: x, y1: top, y2: bottom, stroke: PRINT.ink, "stroke-width": 1.5 });
+    }),
+    titled,
   );
 }

@@ -127,6 +127,7 @@ function panel(k, place, several) {
       { class: "about" },
       several && el("h3", null, componentLink(k)),
       facts(
+        scopeWords(k) ?? (component.background && "began as a background of terms common to all"),
         `makes up ${percent(component.mass)} of all documents`,
         npmi !== undefined && `NPMI by documents ${number(npmi, 2)} (1: its terms always occur together)`,
         component.faded && "faded: it owes more to the prior than to documents",

@@ -98,7 +98,11 @@ function visit(target) {
 const link = (view, parameters, ...children) => el("a", { href: address(view, parameters) }, children);
 const componentName = (k) => `#${k} ${data.components[k].name}`;
 const componentLink = (k, name) =>
-  link("component", { k }, name ?? [el("span", { class: "tag" }, `#${k}`), " ", bdi(data.components[k].name)]);
+  put(
+    link("component", { k }, name ?? [el("span", { class: "tag" }, `#${k}`), " ", bdi(data.components[k].name)]),
+    { title: data.scopes?.components[k].words },
+    [],
+  );
 const labelName = (l) => (data.documents && l >= data.labels.length ? data.documents.names[l] : data.labels[l].name);
 const labelLink = (l) =>
   l < data.labels.length

@@ -50,8 +50,14 @@ function labelComponents(l) {
     downloads(
       `label-${l}-components`,
       () => [
-        ["component", "name", "part", "mean coefficient"],
-        ...used.map(({ k, part, activation }) => [k, data.components[k].name, part, activation]),
+        ["component", "name", "part", "mean coefficient", ...(scopes ? ["scope"] : [])],
+        ...used.map(({ k, part, activation }) => [
+          k,
+          data.components[k].name,
+          part,
+          activation,
+          ...(scopes ? [scopeWords(k)] : []),
+        ]),
       ],
       () =>
         barsPicture(
@@ -59,18 +65,42 @@ function labelComponents(l) {
           shown.map(({ k, part }) => ({ name: componentName(k), value: part, text: percent(part) })),
         ),
     ),
-    table({
-      caption: `Components of label ${labelName(l)}`,
-      rows: shown,
-      className: "bars",
-      columns: [
-        { name: "Component", heading: true, cell: ({ k }) => componentLink(k) },
-        { name: "Part", right: true, cell: ({ part }) => percent(part) },
-        { name: "", wide: true, cell: ({ part }) => bar(part, most) },
-      ],
-    }),
+    scopes
+      ? BESIDE.map(([name, title]) => blockOfLabel(l, title, name, shown, most))
+      : labelTable(`Components of label ${labelName(l)}`, shown, most),
   );
 }
+
+// Blocks of a label's components, its own first
+const BESIDE = [
+  ["own", "Its own"],
+  ["shared", "Shared with others"],
+  ["common", "Common to all labels"],
+];
+
+function blockOfLabel(l, title, name, used, most) {
+  const rows = used.filter(({ k }) => blockOf(k) === name);
+  const others = ({ k }) => el("div", { class: "quiet" }, "with ", sharedWith(k, l));
+  return (
+    rows.length > 0 && [
+      el("h4", null, `${title}: ${percent(blockNamed(name).labels[l])}`),
+      labelTable(`Components of label ${labelName(l)}: ${title}`, rows, most, name === "shared" ? others : () => null),
+    ]
+  );
+}
+
+// further(row): what is said under the name of a component
+const labelTable = (caption, rows, most, further = () => null) =>
+  table({
+    caption,
+    rows,
+    className: "bars",
+    columns: [
+      { name: "Component", heading: true, cell: (row) => [componentLink(row.k), further(row)] },
+      { name: "Part", right: true, cell: ({ part }) => percent(part) },
+      { name: "", wide: true, cell: ({ part }) => bar(part, most) },
+    ],
+  });
 
 function tellingTerms(l) {
   const terms = data.labels[l].terms.map(([w, p, lift]) => ({ w, p, lift }));
@@ -106,11 +136,12 @@ function tellingTerms(l) {
 
 function neighbours(l) {
   const near = data.labels[l].neighbours;
+  const common = scopes && blockNamed("common");
+  const listed = `In common: the part of both labels that is made of the same components${common ? ", those of all labels left out" : ""}.`;
+  const none = `${common ? "Besides what is common to all labels, with" : "With"} no other label it has as much as 5 % in common.`;
   return section(
     "Labels it shares components with",
-    near.length
-      ? "In common: the part of both labels that is made of the same components."
-      : "With no other label it has as much as 5 % in common.",
+    near.length ? listed : none,
     near.length > 0 &&
       downloads(
         `label-${l}-neighbours`,

@@ -33,6 +33,7 @@ function drawMap() {
   const rows = pages("row", labels.length, ROWS, "labels");
   const columns = pages("column", components.length, COLUMNS, "components");
   const [l, k] = [labels.slice(rows.begin, rows.end), components.slice(columns.begin, columns.end)];
+  const blocks = scopes && param("columns", "alike") === "alike" ? columnBlocks(k) : [];
   const left = data.components.length - matters.length;
   return [
     heading("What makes each label"),
@@ -43,6 +44,8 @@ function drawMap() {
       measure === measures.part
         ? "Numbers are how much of the label's documents it makes up, in per cent; an empty cell is less than half a per cent."
         : "Numbers are its mean coefficient over the label's documents.",
+      blocks.length > 0 &&
+        ` Columns stand by the labels that a component serves: of the documents' weight, ${inBlocks(scopes.blocks.map((block) => block.mass))}.`,
       " Choose a label or component to see more of it; arrows sort by it.",
     ),
     controls(
@@ -84,14 +87,16 @@ function drawMap() {
             k.map(componentName),
             l.map((i) => k.map((c) => values[i][c] / most)),
             l.map((i) => k.map((c) => measure.text(values[i][c]))),
+            blocks,
           ),
       ),
     ),
-    mapTable(l, k, values, most, measure),
+    mapTable(l, k, blocks, values, most, measure),
   ];
 }
 
-function mapTable(labels, components, values, most, measure) {
+function mapTable(labels, components, blocks, values, most, measure) {
+  const begins = new Set(blocks.slice(1).map(({ begin }) => begin));
   const [byComponent, byLabel] = [sortedBy("rows"), sortedBy("columns")];
   const sorter = (name, i, title, on) =>
     el(
@@ -107,10 +112,10 @@ function mapTable(labels, components, values, most, measure) {
       },
       name === "rows" ? "↓" : "→",
     );
-  const head = components.map((k) =>
+  const head = components.map((k, i) =>
     el(
       "th",
-      { scope: "col", "aria-sort": byComponent === k && "descending" },
+      { scope: "col", class: begins.has(i) && "begin", "aria-sort": byComponent === k && "descending" },
       el("div", { class: "column" }, componentLink(k)),
       sorter("rows", k, `Sort labels by component ${componentName(k)}`, byComponent === k),
     ),
@@ -129,24 +134,45 @@ function mapTable(labels, components, values, most, measure) {
           sorter("columns", l, `Sort components by label ${labelName(l)}`, byLabel === l),
         ),
       ),
-      components.map((k) => {
+      components.map((k, i) => {
         const shown = measure.text(values[l][k]);
-        return el("td", { "--part": shown ? (values[l][k] / most).toFixed(3) : null }, shown);
+        const part = shown ? (values[l][k] / most).toFixed(3) : null;
+        return el("td", { class: begins.has(i) && "begin", "--part": part }, shown);
       }),
     ),
   );
   return el(
     "div",
-    { class: "scroll map", tabindex: 0, role: "region", "aria-label": "Map of labels and components" },
+    {
+      class: "scroll map",
+      tabindex: 0,
+      role: "region",
+      "aria-label": "Map of labels and components",
+      onscroll: ({ currentTarget: map }) =>
+        map.style.setProperty("--names", `${map.querySelector(".corner").offsetWidth}px`), // beside which names of blocks stay
+    },
     el(
       "table",
       null,
       el("caption", { class: "hidden" }, `Labels in rows, components in columns; ${measure.name}`),
-      el("thead", null, el("tr", null, el("td", { class: "corner" }), head)),
+      blocks.length > 0 && [el("colgroup"), blocks.map(({ size }) => el("colgroup", { span: size }))],
+      el(
+        "thead",
+        null,
+        blocks.length > 0 && el("tr", { class: "blocks" }, el("td", { class: "corner" }), blocks.map(blockHead)),
+        el("tr", null, el("td", { class: "corner" }), head),
+      ),
       el("tbody", null, rows),
     ),
   );
 }
+
+const blockHead = ({ name, begin, size }) =>
+  el(
+    "th",
+    { scope: "colgroup", colspan: size, class: begin > 0 && "begin", title: blockNamed(name)?.title },
+    el("span", null, name),
+  );
 
 const sortedBy = (name) => {
   const match = /^by(\d+)$/.exec(param(name));
@@ -166,7 +192,7 @@ const labelOrders = () => {
 const componentOrders = () => {
   const by = sortedBy("columns");
   return [
-    ["alike", "alike together"],
+    ["alike", scopes ? "by the labels they serve" : "alike together"],
     ["mass", "by weight"],
     ["number", "by number"],
     ["name", "by name"],

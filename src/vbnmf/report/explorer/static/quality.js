@@ -43,6 +43,7 @@ views.quality = {
           "Made without documents: what follows is of the fit alone. With `--documents FILE` this page also shows accuracy, confusions and calibration.",
         ),
       measures(quality),
+      scopes && scopeMeasures(),
       bound(),
       setting(),
     ];
@@ -265,6 +266,7 @@ function setting() {
   const rows = [
     ["model", data.fit.model],
     ...(data.fit.classifier ? [["what predicts", data.fit.classifier]] : []),
+    ["components", data.fit.n_components_reason],
     ["terms", count(data.terms.total)],
     ["training documents without a known term", count(data.fit.empty)],
     ...(data.fit.threshold === null ? [] : [["probability from which a label is given", number(data.fit.threshold)]]),

@@ -44,6 +44,7 @@ views.term = {
       ),
       controls(el("label", { class: "choice grow", for: "find" }, el("span", null, "Search"), search)),
       results,
+      w !== null && scopes && facts(`its weight: ${inBlocks(termInBlocks(w))}`),
       w !== null &&
         el("div", { class: "two" }, occurrences(w, "components"), data.labels.length > 0 && occurrences(w, "labels")),
     ];

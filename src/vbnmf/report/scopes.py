@@ -1,0 +1,136 @@
+"""Which labels each component serves, and how much of them it makes up: by kind, and in words.
+
+The terminal, the page and the displays all say it by this module, so that they agree.
+A *kind* is "background", "common" (to all labels), "shared" (by some) or "own" (of one label). A
+*block* is where the map and lists put a component: the background stands with what is common.
+Nothing is said of a model in which every component serves every label.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vbnmf.core.model import Array
+
+BLOCKS = {
+    "common": "common to all labels",
+    "shared": "shared by several labels",
+    "own": "of one label alone",
+}
+"""Blocks in the order in which they stand, and what they are."""
+_NAMED, _NAMED_OF_MANY = 4, 3  # labels of a scope that are all named; of a larger one
+_TINY = np.finfo(float).tiny
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The labels that one component serves.
+
+    Attributes
+    ----------
+    kind : str
+        "background", "common", "shared" or "own".
+    labels : list of int
+        Places of its labels, those first of which it makes up most.
+    names : list of str
+        Their names.
+    group : str or None
+        Name of the group of the label tree that has exactly these labels.
+    """
+
+    kind: str
+    labels: list[int]
+    names: list[str]
+    group: str | None = None
+
+    @property
+    def block(self) -> str:
+        """Where it stands: "common", "shared" or "own"."""
+        return "common" if self.kind == "background" else self.kind
+
+    def in_words(self, parts: Sequence[str] | None = None) -> str:
+        """Say the scope in words, such as "shared by A, B".
+
+        Parameters
+        ----------
+        parts : sequence of str or None
+            How much of each of its labels the component makes up, to be said with the labels.
+        """
+        said = self.names
+        if parts is not None:
+            said = [f"{name} {part}" for name, part in zip(self.names, parts, strict=True)]
+        most = f", most in {said[0]}" if parts is not None else ""
+        if self.block == "common":
+            return ("background, " if self.kind == "background" else "") + BLOCKS["common"] + most
+        if self.kind == "own":
+            return f"of {self.names[0]} alone" + (f", {parts[0]} of it" if parts else "")
+        if self.group is not None:
+            return f"shared by {self._group_in_words()}{most}"
+        return f"shared by {_listed(said)}"
+
+    def beside(self, label: str) -> str:
+        """Say what the component is to one of its labels: "own", "shared with B", "common"."""
+        if self.kind != "shared":
+            return self.kind
+        if self.group is not None:
+            return f"shared within {self._group_in_words()}"
+        return f"shared with {_listed([name for name in self.names if name != label])}"
+
+    def _group_in_words(self) -> str:
+        return f"{self.group} ({len(self.names)} labels)"
+
+
+def label_use(estimator: Any) -> Array:
+    """p(k|l), (n_labels, K): the part of each component in what is expected of a label.
+
+    Rows sum to one; of a label without documents they are zeros. Without labels there are no rows.
+    """
+    if not hasattr(estimator, "label_activations_"):
+        return np.zeros((0, len(estimator.component_sums_)))
+    use = np.asarray(estimator.label_activations_ * estimator.component_sums_, dtype=np.float64)
+    return use / np.maximum(use.sum(axis=1, keepdims=True), _TINY)
+
+
+def scopes_of(estimator: Any) -> list[Scope] | None:
+    """Return the scope of each component; None where all serve all labels, or there are none."""
+    mask = getattr(estimator, "scopes_", None)
+    if mask is None or mask.all():
+        return None
+    names = [str(label) for label in estimator.classes_]
+    groups = {
+        name: np.isin(estimator.classes_, labels)
+        for name, labels in estimator.label_groups_.items()
+    }
+    return [
+        _scope(column, use, names, groups, is_background=k == estimator.background_)
+        for k, (column, use) in enumerate(zip(mask.T, label_use(estimator).T, strict=True))
+    ]
+
+
+def by_block(values: Array, scopes: Sequence[Scope]) -> dict[str, Array]:
+    """Add up what components have, (..., K), by the blocks that there are, in their order."""
+    of = np.array([scope.block for scope in scopes])
+    return {name: values[..., of == name].sum(axis=-1) for name in BLOCKS if (of == name).any()}
+
+
+def _scope(
+    mask: Array, use: Array, names: list[str], groups: dict[str, Array], *, is_background: bool
+) -> Scope:
+    """The scope of one component, by its columns of the scopes and of the use."""
+    labels = [int(i) for i in np.argsort(-use, kind="stable") if mask[i]]
+    if mask.all():
+        kind = "background" if is_background else "common"
+    else:
+        kind = "own" if len(labels) == 1 else "shared"
+    group = next((name for name, members in groups.items() if (members == mask).all()), None)
+    return Scope(kind, labels, [names[i] for i in labels], group)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names with commas; of many the first, and how many more there are."""
+    if len(names) <= _NAMED:
+        return ", ".join(names)
+    more = len(names) - _NAMED_OF_MANY
+    return f"{', '.join(names[:_NAMED_OF_MANY])} and {more} more labels"
