@@ -234,6 +234,7 @@ def _why(
                     sig(why.probability, 3),
                     [n for c in why.components for n in (c.component, sig(c.part, 3))],
                     [n for t in why.terms for n in (int(places[t.term]), sig(t.part, 3))],
+                    sig(why.component_share, 3),
                 ]
                 for why in both
             ]

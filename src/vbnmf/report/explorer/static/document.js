@@ -331,8 +331,10 @@ function evidence(docs, d) {
             })),
           ),
       ),
-    whys.map(([l, p, components, terms], i) => [
+    whys.map(([l, p, components, terms, share], i) => [
       el("h4", null, labelLink(l), ` ${percent(p)} `, el("span", { class: "tag" }, role(l, i))),
+      share < 1 &&
+        el("p", { class: "quiet" }, `${percent(share)} of the score is by components, the rest by single words beyond them.`),
       [
         ["Component", components, componentLink],
         ["Term", terms, termLink],
