@@ -172,6 +172,7 @@ def starting_counts(n_docs: Array, plan: Plan) -> list[Array]:
 
     ``n_docs`` are the documents of each label, (n_labels,).
     """
+    n_docs = np.round(n_docs, 6)  # rounding of weights must not break ties
     n_labels = len(n_docs)
     most = np.maximum(n_docs // DOCUMENTS_OF_A_COMPONENT, 1)
     least = LEAST_CLUSTERS if plan.n_components is None else WIDE * plan.n_components
