@@ -120,7 +120,7 @@ def discover(
         for draft, n_kept in _wide_drafts(explorer, plan, counts, rng)
     ]
     best = max(found, key=lambda candidate: candidate.draft.bound)
-    narrower = _narrowed(best.draft)
+    narrower = _narrowed(best.draft, plan) if plan.scoped else None
     if narrower is not None:
         narrower = explorer.settle(narrower, "narrower scopes")
         if narrower.bound >= best.draft.bound:
@@ -275,7 +275,7 @@ def _merged(draft: Draft, groups: list[list[int]], n_kept: int, plan: Plan) -> D
     for new, members in enumerate(groups, start=n_kept):
         joined[np.array(members) + n_kept, new] = 1
     mask = (draft.mask.astype(float) @ joined) > 0
-    mask[:, n_kept:] = _closed(mask[:, n_kept:], plan.groups) if plan.scoped else True
+    mask = _closed(mask, plan.groups) if plan.scoped else np.ones_like(mask)
     return replace(
         draft,
         counts=np.stack(
@@ -298,14 +298,18 @@ def _closed(mask: Array, groups: Array) -> Array:
     return closed
 
 
-def _narrowed(draft: Draft) -> Draft | None:
-    """Take labels that hardly use a component out of its scope; None where there are none."""
+def _narrowed(draft: Draft, plan: Plan) -> Draft | None:
+    """Take labels that hardly use a component out of its scope; None where there are none.
+
+    The background and the components of groups, which come first, keep their scopes.
+    """
     use = np.where(draft.mask, draft.portions, 0.0)
     keep = draft.mask & (use >= LEAST_USE + _EVEN_PART / draft.mask.sum(axis=1, keepdims=True))
     keep[use.argmax(axis=0), np.arange(draft.K)] = True  # every component has a label,
     keep[np.arange(len(use)), use.argmax(axis=1)] = True  # and every label a component
-    if draft.background is not None:
-        keep[:, draft.background] = True
+    n_kept = len(plan.groups) + (draft.background is not None)
+    keep[:, :n_kept] = draft.mask[:, :n_kept]
+    keep = _closed(keep, plan.groups)
     if (keep == draft.mask).all():
         return None
     return replace(draft, mask=keep, portions=spread(use * keep, keep))
