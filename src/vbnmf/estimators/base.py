@@ -124,7 +124,8 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             The documents of training, and their labels and weights where the model has them.
         least : float or None, default=None
             Remove components of less than this part of the documents' weight (``component_mass_``).
-            None removes those of ``faded_``.
+            None removes those of ``faded_``. A label that would be left without any component in
+            whose scope it is keeps the one that it uses most.
 
         Returns
         -------

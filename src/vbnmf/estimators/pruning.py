@@ -57,6 +57,10 @@ def prune(model: Model, X: Any, y: Any, sample_weight: Any, least: float | None)
     )
     if removed.all():
         raise ValueError(_nothing_left(model, least))
+    if hasattr(model, "scopes_"):
+        use = model.label_activations_ * model.component_sums_
+        alone = ~(model.scopes_ & ~removed).any(axis=1)  # labels with no other component
+        removed[use[alone].argmax(axis=1)] = False
     if not removed.any():
         pruned = copy(model)
     else:
