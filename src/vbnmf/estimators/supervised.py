@@ -154,7 +154,8 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         Probability from which ``predict`` gives a label, where documents may have several.
     label_activations_ : ndarray of shape (n_labels, n_components)
         Mean expected coefficient of each component over the documents of each label; those with
-        several labels, or with an unknown one, count in parts.
+        several labels, or with an unknown one, count in parts, which are those of the labels that
+        the component serves. Zero for labels out of its scope.
     label_rates_ : ndarray of shape (n_labels, n_components)
         Expected rates λ; the inverse of a rate is the size of coefficients it allows for. Infinite
         for labels out of a component's scope.
@@ -341,9 +342,10 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         self.classes_ = targets.classes
         self.label_counts_ = targets.indicators.sum(axis=0).astype(np.int64)
         self.label_frequencies_ = targets.frequencies(weight)
-        n_docs = labels.documents(np.bincount(targets.group, weight, minlength=targets.n_groups))
+        by_group = np.bincount(targets.group, weight, minlength=targets.n_groups)
+        n_docs = column(labels.documents_in_scope(by_group))
         sums = labels.by_label(result.stats.E_sums)
-        self.label_activations_ = sums / np.maximum(n_docs, _TINY)[:, None]
+        self.label_activations_ = sums / np.maximum(n_docs, _TINY)
         scopes = labels.scopes
         self.scopes_ = np.ones(sums.shape, dtype=bool) if scopes is None else scopes.mask
         groups = check_label_tree(self.label_tree, targets.classes)
