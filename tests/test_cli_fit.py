@@ -345,6 +345,18 @@ def test_progress_in_plain_lines(monkeypatch):
     assert show(monkeypatch, io.StringIO(), quiet=True) == ""
 
 
+def test_progress_before_the_fit(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    monkeypatch.setattr(progress.Display, "_seconds_between_lines", 0.0)
+    with progress.FitProgress(quiet=False) as callback:
+        nan = float("nan")
+        callback(Progress(3, 15, nan, nan, 1, 2, "a background"))
+        callback(Progress(1, 20, -1234.5, nan, 1, 2))
+    before, first = sys.stderr.getvalue().splitlines()
+    assert before == "a background: iteration 3 of 15"
+    assert first == "iteration 21 of at most 40: bound -1,234"
+
+
 def test_progress_on_a_terminal(monkeypatch):
     pytest.importorskip("rich", reason="the bar is rich's")
     monkeypatch.setenv("TERM", "xterm")

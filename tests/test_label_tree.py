@@ -6,7 +6,7 @@ from conftest import INSTRUCTION_SETS
 from numpy.testing import assert_allclose, assert_array_equal
 
 from vbnmf import SupervisedVBNMF, load
-from vbnmf.estimators.labeltree import as_masks, check_label_tree
+from vbnmf.estimators.labeltree import as_mapping, as_masks, check_label_tree
 
 NAMES = ["comp.mac.hardware", "comp.windows", "rec.autos", "rec.sport.baseball", "rec.sport.hockey"]
 
@@ -100,6 +100,18 @@ def test_masks():
     mask = as_masks(check_label_tree(".", np.array(NAMES)), 5)
     assert_array_equal(mask, [[1, 1, 0, 0, 0], [0, 0, 1, 1, 1], [0, 0, 0, 1, 1]])
     assert as_masks({}, 4).shape == (0, 4)
+
+
+def test_groups_as_a_tree_of_places():
+    found = check_label_tree(".", np.array(NAMES))
+    tree = as_mapping(found)
+    assert tree == {0: "comp", 1: "comp", 2: "rec", 3: "rec.sport", 4: "rec.sport",
+                    "rec.sport": "rec"}  # fmt: skip
+    again = check_label_tree(tree, np.arange(5))
+    assert {name: at.tolist() for name, at in again.items()} == {
+        name: at.tolist() for name, at in found.items()
+    }
+    assert as_mapping({}) == {}
 
 
 # What is refused

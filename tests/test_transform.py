@@ -224,7 +224,16 @@ def test_components_begin_with_the_labels():
 
 @pytest.mark.parametrize("model", MODELS)
 def test_going_on_from_fitted_components_starts_near_the_end(model):
-    done = quick(model, max_iter=500, tol=1e-9, coef_shape=1).fit(X, Y)
-    further = quick(model, init=done.components_, max_iter=30, burn_in=0, coef_shape=1).fit(X, Y)
-    fresh = quick(model, max_iter=30, burn_in=0, coef_shape=1, random_state=8).fit(X, Y)
+    same = {"coef_shape": 1, "term_shape": 0.5, "burn_in": 0}
+    done = quick(model, init="random", max_iter=500, tol=1e-9, **same).fit(X, Y)
+    further = quick(model, init=done.components_, max_iter=30, **same).fit(X, Y)
+    fresh = quick(model, init="random", max_iter=30, random_state=8, **same).fit(X, Y)
+    assert abs(further.bound_ - done.bound_) < 0.1 * abs(fresh.bound_ - done.bound_)
+
+
+def test_going_on_with_scopes_that_were_found():
+    done = quick(SupervisedVBNMF, max_iter=500, tol=1e-9).fit(X, Y)
+    parameters = {"init": done.components_, "scopes": done.scopes_, "max_iter": 30}
+    further = quick(SupervisedVBNMF, **parameters).fit(X, Y)
+    fresh = quick(SupervisedVBNMF, **parameters | {"init": "random"}).fit(X, Y)
     assert abs(further.bound_ - done.bound_) < 0.1 * abs(fresh.bound_ - done.bound_)

@@ -80,6 +80,12 @@ class FitProgress(Display):
 
     def __call__(self, progress: "Progress") -> None:
         """Show where the fit is."""
+        from vbnmf.core.fit import FITTING
+
+        if progress.stage != FITTING:
+            text = f"{progress.stage}: iteration {progress.iteration} of {progress.max_iter}"
+            self._show(progress.restart / progress.n_restarts, text, "")
+            return
         done = progress.restart * progress.max_iter + progress.iteration
         total = progress.n_restarts * progress.max_iter
         text = f"iteration {done} of at most {total}: bound {progress.bound:,.0f}"

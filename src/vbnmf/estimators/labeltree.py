@@ -61,6 +61,19 @@ def as_masks(groups: dict[str, Array], n_labels: int) -> Array:
     return masks
 
 
+def as_mapping(groups: dict[str, Array]) -> dict[Any, str]:
+    """Groups as a tree in which labels are called by their places."""
+    by_size = sorted(groups.items(), key=lambda group: len(group[1]))
+    above: dict[Any, str] = {}
+    for n, (name, places) in enumerate(by_size):
+        for place in places.tolist():
+            above.setdefault(place, name)
+        holds = (other for other, more in by_size[n + 1 :] if np.isin(places, more).all())
+        if (parent := next(holds, None)) is not None:
+            above[name] = parent
+    return above
+
+
 def _prefixes(label: Any, separator: str) -> list[str]:
     """The groups above a label: all that comes before each separator."""
     if not isinstance(label, str) or not separator:
