@@ -268,7 +268,9 @@ def parameters():
     for value in [*NOT_POSITIVE, "auto"]:
         yield "coef_shape", value, f"coef_shape must be a positive number; got {value!r}."
     for value in NOT_POSITIVE:
-        expected = 'label_shape must be a positive number or "auto", which goes by scopes and the number'
+        expected = (
+            'label_shape must be a positive number or "auto", which goes by scopes and the number'
+        )
         yield "label_shape", value, (expected, f"got {value!r}.")
     for value in (0, 1.0, "all", True):
         expected = "n_jobs must be None, a positive number of threads, or -1 for all; got"

@@ -348,9 +348,7 @@ def test_the_callback_is_told_of_what_comes_before_the_fit(model):
     assert np.isnan([p.bound for p in before]).all()
     assert {p.max_iter for p in before} == {SWEEPS}
     assert [p.iteration for p in before[:SWEEPS]] == [*range(1, SWEEPS + 1)]
-    assert str(told[0]) == (
-        f"start 1 of 2, components of single labels: iteration 1 of {SWEEPS}"
-    )
+    assert str(told[0]) == (f"start 1 of 2, components of single labels: iteration 1 of {SWEEPS}")
     told.clear()
     quick(model, init="random", max_iter=3, callback=told.append).fit(X, Y)
     assert [p.stage for p in told] == [FITTING] * 3

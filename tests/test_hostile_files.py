@@ -269,7 +269,9 @@ def test_arrays_that_nobody_asked_for(path, labelled):
 def test_scopes_that_are_none(path, labelled):
     scopes = load_tensors(labelled.raw)["scopes"]
     for wrong in (scopes + 1, scopes * 255, scopes.astype(np.float32), scopes.astype(bool)):
-        assert_refused(path, labelled.with_arrays(scopes=wrong), "'scopes' must hold zeros and ones")
+        assert_refused(
+            path, labelled.with_arrays(scopes=wrong), "'scopes' must hold zeros and ones"
+        )
     for empty in (scopes * [[1], [0]], scopes * [1, 0]):
         assert_refused(path, labelled.with_arrays(scopes=empty.astype(np.uint8)), "in no scope")
 

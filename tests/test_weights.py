@@ -279,7 +279,9 @@ def test_the_bound_never_falls_with_weights(labels, seed, K, init):
     weight = rng.choice([0.0, 0.01, 0.5, 1.0, 3.0, 100.0], n_docs)
     weight[X.sum(axis=1).argmax()] = 1.0
     weight[[int(np.flatnonzero(y == label)[0]) for label in np.unique(y)]] = 1.0
-    fitted = make(labels, init=init if labels or init == "auto" else "random", max_iter=40, bound_every=1)
+    fitted = make(
+        labels, init=init if labels or init == "auto" else "random", max_iter=40, bound_every=1
+    )
     history = fitted.set_params(n_components=K).fit(X, y, sample_weight=weight).bound_history_
     assert_never_falls(history)
 

@@ -1,17 +1,17 @@
 """Find components and their scopes: many of single labels first, then fewer that labels share.
 
-1. The documents of each label are clustered, and each cluster begins a component whose scope is that
-   label. A few sweeps let them settle.
-2. A *background* that all labels share joins them, or does not; so does a component for each group of a
-   label tree.
+1. The documents of each label are clustered, and each cluster begins a component whose scope is
+   that label. A few sweeps let them settle.
+2. A *background* that all labels share joins them, or does not; so does a component for each group
+   of a label tree.
 3. Components that say the same are merged until as many are left as were asked for, or as the bound
    says. The scope of a merged component is the union of the scopes, or the least group of the label
    tree that holds both.
 4. Labels that hardly use a component leave its scope, if the bound agrees.
 
-Each step makes a *draft*, which says where a fit begins. Drafts are judged by the bound after the same
-few sweeps: how many clusters to begin with, whether there is a background, how many components there
-are, which scopes are narrower. Nothing here is random unless ``rng`` is given.
+Each step makes a *draft*, which says where a fit begins. Drafts are judged by the bound after the
+same few sweeps: how many clusters to begin with, whether there is a background, how many components
+there are, which scopes are narrower. Nothing here is random unless ``rng`` is given.
 """
 
 from collections.abc import Callable, Iterator
@@ -77,7 +77,7 @@ class Found:
     """A draft, and why it has as many components as it has."""
 
     draft: Draft
-    tried: dict[int, float]  # numbers of components and the bound of each, where it was searched for
+    tried: dict[int, float]  # the bound by number of components, where that was searched for
 
 
 def begin(
@@ -218,7 +218,7 @@ def _merged_best(explorer: _Explorer, draft: Draft, plan: Plan, n_kept: int) -> 
 
 
 def _best_number(bound: Callable[[int], float], least: int, most: int) -> int:
-    """Find the number of components with the best bound: on a coarse grid, then nearer and nearer."""
+    """Find the number of components with the best bound: on a coarse grid, then ever nearer."""
     grid = np.unique(np.round(np.geomspace(least, most, 7)).astype(int)).tolist()
     best = max(grid, key=bound)
     step = max((abs(n - best) for n in grid[max(grid.index(best) - 1, 0) :][:3]), default=1)
@@ -228,9 +228,7 @@ def _best_number(bound: Callable[[int], float], least: int, most: int) -> int:
     return int(best)
 
 
-def _of_single_labels(
-    explorer: _Explorer, counts: Array, rng: np.random.Generator | None
-) -> Draft:
+def _of_single_labels(explorer: _Explorer, counts: Array, rng: np.random.Generator | None) -> Draft:
     """Clusters of the documents of each label, as many as ``counts``."""
     n_docs, labels = explorer.n_docs, explorer.labels
     known = Labels.one_each(n_docs).known if labels is None else labels.known
@@ -278,9 +276,7 @@ def _merged(draft: Draft, groups: list[list[int]], n_kept: int, plan: Plan) -> D
     mask = _closed(mask, plan.groups) if plan.scoped else np.ones_like(mask)
     return replace(
         draft,
-        counts=np.stack(
-            [draft.counts[:, column > 0].sum(axis=1) for column in joined.T], axis=1
-        ),
+        counts=np.stack([draft.counts[:, column > 0].sum(axis=1) for column in joined.T], axis=1),
         portions=spread(np.einsum("lp,pk->lk", draft.portions, joined), mask),
         mask=mask,
     )

@@ -33,9 +33,7 @@ def scale(mean: float, shape: float) -> float:
     return mean / shape
 
 
-def scale_of_rates(
-    E: Array, shape: float | Array, in_scope: Array | None = None
-) -> float | Array:
+def scale_of_rates(E: Array, shape: float | Array, in_scope: Array | None = None) -> float | Array:
     """Scale of the prior of rates whose posterior means are E, (n_labels, K).
 
     Where each label has a shape of its own, (n_labels,), so it has a scale, and what all share is

@@ -17,8 +17,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core import starts
-from vbnmf.core.fit import Fit, Progress, Schedule, fit
 from vbnmf.core.discovery import Found
+from vbnmf.core.fit import Fit, Progress, Schedule, fit
 from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.local import LocalEngine
@@ -324,9 +324,7 @@ class _Teller:
     def __call__(self, iteration: int, bound: float, rise: float) -> None:
         """Tell about an iteration of the fit."""
         self._tell(
-            Progress(
-                iteration, self._model.max_iter, bound, rise, self._restart, self._n_restarts
-            )
+            Progress(iteration, self._model.max_iter, bound, rise, self._restart, self._n_restarts)
         )
 
     def of_stage(self, stage: str, iteration: int, of: int) -> None:

@@ -1,7 +1,8 @@
 """Groups of labels, from a tree that the user gives.
 
-A tree is a separator inside the names of labels ("comp.graphics" and "comp.windows" are under "comp"),
-or a mapping from a label or group to the group above it. The root, which holds all labels, has no name.
+A tree is a separator inside the names of labels ("comp.graphics" and "comp.windows" are under
+"comp"), or a mapping from a label or group to the group above it. The root, which holds all labels,
+has no name.
 """
 
 from collections.abc import Hashable, Mapping
@@ -90,14 +91,16 @@ def _paths(parents: Mapping[Any, Any], labels: list[Any]) -> list[list[str]]:
     """The groups above each label, the nearest first."""
     odd = [name for name in parents.values() if not isinstance(name, Hashable)]
     if odd:
-        raise ValueError(f"label_tree must have the name of one group above each; got {_some(odd)}.")
+        raise ValueError(
+            f"label_tree must have the name of one group above each; got {_some(odd)}."
+        )
     paths = [_path(parents, label) for label in labels]
     known = set(labels).union(*paths)
     unknown = [name for name in parents if name not in known]
     if unknown:
         raise ValueError(
-            f"label_tree names {_some(unknown)}, which is neither a label nor above one; the labels "
-            f"are {_some(labels)}."
+            f"label_tree names {_some(unknown)}, which is neither a label nor above one; the "
+            f"labels are {_some(labels)}."
         )
     return [[str(name) for name in path] for path in paths]
 

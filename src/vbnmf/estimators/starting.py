@@ -1,7 +1,8 @@
 """Where a fit begins: the start that was asked for, as a state of the core.
 
-"auto" finds components and their scopes (``vbnmf.core.discovery``), on documents of known labels and on
-a sample where there are very many. The other starts fill the components as ``vbnmf.core.starts`` says.
+"auto" finds components and their scopes (``vbnmf.core.discovery``), on documents of known labels
+and on a sample where there are very many. The other starts fill the components as
+``vbnmf.core.starts`` says.
 """
 
 from dataclasses import dataclass, replace
@@ -64,7 +65,12 @@ class Start:
     groups: Array  # (n_groups, n_labels) of bool: of the label tree
 
     def find(
-        self, kernel: Any, corpus: Corpus, knobs: Knobs, rng: np.random.Generator | None, watch: Watch
+        self,
+        kernel: Any,
+        corpus: Corpus,
+        knobs: Knobs,
+        rng: np.random.Generator | None,
+        watch: Watch,
     ) -> Found | None:
         """Look for components, where the start is "auto"."""
         if not isinstance(self.init, str) or self.init != "auto":

@@ -40,11 +40,11 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
     """Variational Bayesian NMF with label-dependent sparsity of the coefficients.
 
     As ``VBNMF``, but a coefficient has a rate that belongs to its document's label,
-    ``v_dk ~ Gamma(coef_shape, 1/λ_lk)`` with ``λ_lk ~ Gamma(label_shape, label_scale)``, so that each
-    label comes to use few of the components. By default each component also has a *scope*: it serves
-    one label, a group of labels, or all of them, and documents of other labels do not use it at all.
-    ``transform`` gives coefficients, ``predict`` and ``predict_proba`` give labels, and ``explain``
-    says why.
+    ``v_dk ~ Gamma(coef_shape, 1/λ_lk)`` with ``λ_lk ~ Gamma(label_shape, label_scale)``, so that
+    each label comes to use few of the components. By default each component also has a *scope*: it
+    serves one label, a group of labels, or all of them, and documents of other labels do not use it
+    at all. ``transform`` gives coefficients, ``predict`` and ``predict_proba`` give labels, and
+    ``explain`` says why.
 
     The paper's model is ``scopes="all", init="random", coef_shape=1`` with a number as
     ``label_shape``.
@@ -398,7 +398,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
             )
         if len(groups) and not (isinstance(init, str) and init == "auto"):
             raise ValueError('label_tree needs init="auto", which gives its groups components.')
-        if len(groups) and K is not None and K <= len(groups):
+        if len(groups) and K is not None and len(groups) >= K:
             raise ValueError(
                 f"label_tree has {len(groups)} groups, which need a component each beside those of "
                 f"the labels; n_components={K} is too few. Ask for at least {len(groups) + 1}."

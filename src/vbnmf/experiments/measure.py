@@ -150,9 +150,7 @@ def _fitted(
     }
     model: BaseVBNMF
     if supervised:
-        model = SupervisedVBNMF(
-            label_shape=cell.parameter, coef_shape=a_v, scopes="all", **common
-        )
+        model = SupervisedVBNMF(label_shape=cell.parameter, coef_shape=a_v, scopes="all", **common)
     else:
         model = VBNMF(coef_shape=cell.parameter, **common)
     begin = time.perf_counter()

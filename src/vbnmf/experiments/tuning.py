@@ -276,8 +276,8 @@ class _Ladder:
         scores = score(model, self.split)
         inherited = before.iterations if start is not None and before is not None else 0
         row = Trial(k, shape, rung, inherited + model.n_iter_, *scores, time.perf_counter() - begin)
-        scopes = model.scopes_.astype(np.uint8) if model._is_scoped() else None
-        return row, Start(model.components_, scopes)
+        found = model.scopes_.astype(np.uint8) if model._is_scoped() else None
+        return row, Start(model.components_, found)
 
     def tell(
         self,

@@ -24,7 +24,8 @@ from vbnmf.kernels.layout import DocumentSums
 NONZEROS_AT_ONCE = 1 << 14
 """Scratch is this many rows of K numbers, never one for each non-zero."""
 
-_TINY = {4: 1e-36, 8: 1e-300}  # by bytes: nothing divides by zero, even where products of two L underflow
+# By bytes of a number: nothing divides by zero, even where products of two L underflow.
+_TINY = {4: 1e-36, 8: 1e-300}
 
 
 class ReferenceKernel:
@@ -182,7 +183,9 @@ def _ratios(X: sparse.csr_array, L_v: Array, L_t: Array) -> tuple[sparse.csr_arr
 def _tally(shape: Array, weight: Array, counts: Array | bool = True) -> tuple[float, float]:
     """Σ ψ(shape) and Σ H(Gamma(shape, 1)) over what counts, rows by their weight."""
     shape = shape.astype(np.float64, copy=False)
-    sums = tuple((values * counts).sum(axis=1) for values in (psi(shape), gamma.entropy(shape, 1.0)))
+    sums = tuple(
+        (values * counts).sum(axis=1) for values in (psi(shape), gamma.entropy(shape, 1.0))
+    )
     return float((weight * sums[0]).sum()), float((weight * sums[1]).sum())
 
 
