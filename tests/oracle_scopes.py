@@ -4,8 +4,8 @@
     parts of the labels of d:   δ_dl B_lk / Σ_j δ_dj B_jk      where z_d is known
                                 δ_dl = q(z_d = l)              where it is not
 
-Where z_d is unknown, the rate under a label out of scope is the constant ``outside``. Nothing of ``vbnmf``
-is imported.
+Where z_d is unknown, the rate under a label out of scope is the constant ``outside``. Nothing of
+``vbnmf`` is imported.
 """
 
 import math

@@ -251,7 +251,9 @@ NOT_TOLERANCES = [-1e-9, np.nan, np.inf, "a", None, True]
 def parameters():
     for name in ("n_components", "n_init", "max_iter", "bound_every"):
         for value in NOT_COUNTS:
-            yield name, value, f"{name} must be an integer of at least 1; got {value!r}."
+            a_word = name == "n_components" and isinstance(value, str)
+            expected = 'an integer or "auto"' if a_word else "an integer of at least 1"
+            yield name, value, f"{name} must be {expected}; got {value!r}."
     for value in (-1, 0.5, None):
         yield "burn_in", value, f"burn_in must be an integer of at least 0; got {value!r}."
     for value in NOT_TOLERANCES:
@@ -266,7 +268,9 @@ def parameters():
     for value in [*NOT_POSITIVE, "auto"]:
         yield "coef_shape", value, f"coef_shape must be a positive number; got {value!r}."
     for value in NOT_POSITIVE:
-        expected = 'label_shape must be a positive number or "auto", the number of documents'
+        expected = (
+            'label_shape must be a positive number or "auto", which goes by scopes and the number'
+        )
         yield "label_shape", value, (expected, f"got {value!r}.")
     for value in (0, 1.0, "all", True):
         expected = "n_jobs must be None, a positive number of threads, or -1 for all; got"

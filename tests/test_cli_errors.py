@@ -215,7 +215,7 @@ def test_damaged_model(damage, home, tmp_path):
         "cut short": content[:-100],
         "not ours": b"PK\x03\x04" + content,
         "empty": b"",
-        "other version": content.replace(b'format_version\\": 3', b'format_version\\": 9'),
+        "other version": content.replace(b'format_version\\": 4', b'format_version\\": 9'),
     }[damage]
     (tmp_path / "m.vbnmf").write_bytes(content)
     for args in (("topics",), ("predict", home / "a.csv"), ("report", "--out", tmp_path / "x")):

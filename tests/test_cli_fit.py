@@ -124,7 +124,10 @@ def test_counts_and_parts(table, text, value):
 
 
 def test_seed(table):
-    """The same seed gives the same file, another one another; jobs change nothing."""
+    """The same seed gives the same file, another one another; jobs change nothing.
+
+    Seeds are of random starts, and the first is not random.
+    """
     contents = {}
     for name, flags in {
         "a": ("--seed", "3"),
@@ -133,10 +136,12 @@ def test_seed(table):
         "d": ("--seed", "3", "--jobs", "1"),
         "e": ("--seed", "3", "--jobs", "2"),
     }.items():
-        fit(*flags, "--out", name)
+        fit(*flags, "--starts", "4", "--out", name)
         contents[name] = load(name).estimator_.components_
     np.testing.assert_array_equal(contents["a"], contents["b"])
     assert not np.array_equal(contents["a"], contents["c"])
+    first = [fit("--seed", seed).estimator_.components_ for seed in "34"]
+    np.testing.assert_array_equal(*first)
     np.testing.assert_array_equal(contents["a"], contents["d"])
     np.testing.assert_array_equal(contents["a"], contents["e"])
     predictions = {ok("predict", name, "tickets.csv", "--quiet").out for name in "ade"}
@@ -338,6 +343,18 @@ def test_progress_in_plain_lines(monkeypatch):
     assert second.startswith("iteration 28 of at most 40: bound -1,234, rising by 2.0e-03; at most")
     assert second.endswith(" s left")
     assert show(monkeypatch, io.StringIO(), quiet=True) == ""
+
+
+def test_progress_before_the_fit(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    monkeypatch.setattr(progress.Display, "_seconds_between_lines", 0.0)
+    with progress.FitProgress(quiet=False) as callback:
+        nan = float("nan")
+        callback(Progress(3, 15, nan, nan, 1, 2, "a background"))
+        callback(Progress(1, 20, -1234.5, nan, 1, 2))
+    before, first = sys.stderr.getvalue().splitlines()
+    assert before == "a background: iteration 3 of 15"
+    assert first == "iteration 21 of at most 40: bound -1,234"
 
 
 def test_progress_on_a_terminal(monkeypatch):

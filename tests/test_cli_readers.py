@@ -7,6 +7,7 @@ import pytest
 from cliruns import FIT, LABELS, TEXTS, counts, fitted, ok, write_all
 
 from vbnmf import load
+from vbnmf.report.summary import relevance
 
 FORMATS = [
     *("csv", "tsv", "jsonl", "csv.gz", "jsonl.gz", "stdin csv", "stdin jsonl.gz"),
@@ -79,11 +80,15 @@ def test_fit_without_labels(source, tmp_path):
 
 def test_topics(source, model):
     by_number = {row["component"]: row for row in ok("topics", model, "--json").json}
-    components = load(model).estimator_.components_
+    loaded = load(model)
+    parts = loaded.estimator_.components_ / loaded.estimator_.component_sums_[:, None]
+    p_w = loaded.estimator_.component_mass_ @ parts
     assert sorted(by_number) == list(range(6))
     for k, row in by_number.items():
-        strongest = load(model).terms_[components[k].argmax()]
-        assert next(iter(row["terms"])) == strongest
+        # terms stand by their relevance, and are told with their part of the component
+        named = dict(zip(loaded.terms_.tolist(), parts[k].tolist(), strict=True))
+        assert next(iter(row["terms"])) == loaded.terms_[relevance(parts[k], p_w).argmax()]
+        assert row["terms"] == pytest.approx({term: named[term] for term in row["terms"]})
     for label in set(labels_of(source)):
         assert str(label) in ok("topics", model).out
         assert ok("topics", model, "--label", str(label)).out

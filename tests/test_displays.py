@@ -21,6 +21,7 @@ from vbnmf import (
     LabelMapDisplay,
     SupervisedVBNMF,
 )
+from vbnmf.core.fit import FITTING
 
 WORDS = ["leaf", "green", "steep", "bean", "roast", "crema", "milk", "sweet", "warm"]
 LABELS = ["cocoa", "coffee", "tea"]
@@ -47,10 +48,15 @@ def data():
     return X, np.array(LABELS)[y]
 
 
-@pytest.fixture(scope="module")
-def model(data):
-    fitted = SupervisedVBNMF(6, init="label", coef_shape=1, term_shape=0.35).fit(*data)
-    assert 0 < fitted.faded_.sum() < 4
+@pytest.fixture(scope="module", params=["scopes", "faded"])
+def model(request, data):
+    """A model of the defaults, whose components have scopes, and one of which some have faded."""
+    if request.param == "scopes":
+        fitted = SupervisedVBNMF(6).fit(*data)
+        assert not fitted.scopes_.all()
+        return fitted
+    fitted = SupervisedVBNMF(6, init="label", coef_shape=1, term_shape=0.5, random_state=0)
+    assert 0 < fitted.fit(*data).faded_.sum() < 4
     return fitted
 
 
@@ -225,11 +231,17 @@ class TestComponentTerms:
 class TestBound:
     @pytest.mark.parametrize(("every", "most"), [(1, 7), (5, 43), (5, 40), (10, 3)])
     def test_iterations_are_those_of_the_fit(self, data, every, most):
-        told = {}
+        told, stages = {}, set()
+
+        def hear(progress):
+            stages.add(progress.stage)
+            if progress.stage == FITTING:
+                told.setdefault(progress.bound, progress.iteration - 1)
+
         fitted = VBNMF(
-            2, random_state=0, tol=0, max_iter=most, bound_every=every, burn_in=2,
-            callback=lambda p: np.isnan(p.bound) or told.setdefault(p.bound, p.iteration - 1),
-        ).fit(data[0])  # fmt: skip
+            2, random_state=0, tol=0, max_iter=most, bound_every=every, burn_in=2, callback=hear
+        ).fit(data[0])
+        assert "components of single labels" in stages  # before the fit, without a bound
         (line,) = BoundDisplay.from_estimator(fitted).lines_
         x, y = line.get_data()
         assert dict(zip(y[:-1], x[:-1], strict=True)) == told

@@ -13,7 +13,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from vbnmf import VBNMF, SupervisedVBNMF
-from vbnmf.core.fit import Progress
+from vbnmf.core.discovery import SWEEPS
+from vbnmf.core.fit import FITTING, Progress
 from vbnmf.core.hyper import LEAST_TERM_SHAPE
 
 MODELS = [VBNMF, SupervisedVBNMF]
@@ -23,6 +24,14 @@ X, Y = make_corpus(N_DOCS, N_TERMS, N_LABELS)
 
 def quick(model, **parameters):
     return model(**{"n_components": K, "max_iter": 25, "random_state": 0, **parameters})
+
+
+def plain(model, **parameters):
+    """A model whose start does not look for components, and whose labels may use all of them."""
+    start = {"init": "random", "coef_shape": 0.5, "term_shape": 0.5}
+    if model is SupervisedVBNMF:
+        start |= {"init": "label", "scopes": "all", "coef_shape": 1}
+    return quick(model, **start | parameters)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -40,17 +49,27 @@ def test_shapes_and_types_of_attributes(model, dtype):
         expected |= {
             "label_activations_": ((N_LABELS, K), np.float64),
             "label_rates_": ((N_LABELS, K), np.float64),
-            "label_rate_shapes_": ((N_LABELS,), np.float64),
+            "label_rate_shapes_": ((N_LABELS, K), np.float64),
             "label_rate_scales_": ((N_LABELS, K), np.float64),
+            "scopes_": ((N_LABELS, K), bool),
         }
+    outside = {"label_activations_": 0.0, "label_rates_": np.inf, "scopes_": False}
     for name, (shape, kind) in expected.items():
         value = getattr(fitted, name)
         assert (value.shape, value.dtype) == (shape, kind), name
+        if name in outside:
+            assert (value[~fitted.scopes_] == outside[name]).all(), name
+            value = value[fitted.scopes_]
         assert np.isfinite(value).all(), name
         assert (value > 0).all(), name
     assert V.shape == (N_DOCS, K)
     assert V.dtype == dtype
-    assert (V > 0).all()
+    in_scope = fitted.scopes_[Y] if model is SupervisedVBNMF else np.ones(V.shape, bool)
+    assert (V[in_scope] > 0).all()
+    assert (V[~in_scope] == 0).all()
+    assert fitted.n_components_ == K
+    assert fitted.n_components_reason_ == f"{K} components, as asked for"
+    assert fitted.background_ is None or type(fitted.background_) is int
     assert fitted.n_features_in_ == N_TERMS
     assert isinstance(fitted.bound_, float)
     assert isinstance(fitted.n_iter_, int)
@@ -81,21 +100,23 @@ def test_label_activations_are_mean_coefficients_by_label(dtype, burn_in):
     assert_array_equal(fitted.label_counts_, np.bincount(Y))
 
 
-def test_label_rates_are_the_fixed_point_of_their_update():
-    fitted = quick(SupervisedVBNMF, max_iter=3000, tol=1e-13, label_shape=2.0, coef_shape=1).fit(
-        X, Y
-    )
+@pytest.mark.parametrize("make", [quick, plain])
+def test_label_rates_are_the_fixed_point_of_their_update(make):
+    fitted = make(SupervisedVBNMF, max_iter=3000, tol=1e-13, label_shape=2.0, coef_shape=1)
+    fitted.fit(X, Y)
+    scopes = fitted.scopes_
+    assert scopes.all() == (make is plain)
     a, b = (fitted.hyperparameters_[key] for key in ("label_shape", "label_scale"))
-    counts = fitted.label_counts_
-    assert_allclose(fitted.label_rate_shapes_, a + counts, rtol=1e-14)
-    scales = 1 / (1 / b + counts[:, None] * fitted.label_activations_)
+    counts = fitted.label_counts_[:, None]
+    assert_allclose(fitted.label_rate_shapes_, a + counts * scopes, rtol=1e-14)
+    scales = 1 / (1 / b + counts * fitted.label_activations_)
     assert_allclose(fitted.label_rate_scales_, scales, rtol=1e-4)
-    expected = fitted.label_rate_shapes_[:, None] * fitted.label_rate_scales_
+    expected = np.where(scopes, fitted.label_rate_shapes_ * fitted.label_rate_scales_, np.inf)
     assert_allclose(fitted.label_rates_, expected, rtol=1e-14)
     # so that a label's largest coefficients have its smallest rates
-    assert_array_equal(
-        np.argsort(fitted.label_rates_, axis=1), np.argsort(-fitted.label_activations_, axis=1)
-    )
+    orders = np.argsort(fitted.label_rates_, axis=1), np.argsort(-fitted.label_activations_, axis=1)
+    for label, n_used in enumerate(scopes.sum(axis=1)):
+        assert_array_equal(*(order[label, :n_used] for order in orders))
 
 
 # The bound and the iterations
@@ -116,10 +137,11 @@ def test_history_has_an_entry_an_evaluation_and_ends_with_the_bound(model, bound
     assert each.bound_ == fitted.bound_
 
 
+@pytest.mark.parametrize(("init", "burn_in"), [("random", 10), ("auto", 0)])
 @pytest.mark.parametrize("model", MODELS)
-def test_fitting_ends_at_the_first_rise_below_tol(model):
-    tol, every, burn_in = 1e-3, 5, 10
-    fitted = quick(model, tol=tol, max_iter=500).fit(X, Y)
+def test_fitting_ends_at_the_first_rise_below_tol(model, init, burn_in):
+    tol, every = 1e-3, 5
+    fitted = quick(model, init=init, tol=tol, max_iter=500).fit(X, Y)
     # the last entry is one iteration, not five, after the one before
     *history, _final = fitted.bound_history_
     rises = np.diff(history) / (every * np.abs(history[1:]))
@@ -153,7 +175,7 @@ def test_the_warning_makes_sense_before_there_is_any_rise(model):
 @pytest.mark.parametrize("model", MODELS)
 def test_the_warning_points_at_the_caller(model, method):
     with pytest.warns(ConvergenceWarning) as caught:
-        getattr(quick(model), method)(X, Y)
+        getattr(quick(model, tol=1e-9), method)(X, Y)
     assert caught[0].filename == __file__
 
 
@@ -169,11 +191,11 @@ def test_no_warning_when_converged_or_not_asked_to(model, parameters):
 def test_restarts_keep_the_one_with_the_best_bound(model):
     # a generator goes on where it stopped, so that these are the starts of one run with n_init=4
     source = np.random.RandomState(5)
-    runs = [quick(model, init="random", random_state=source) for _ in range(4)]
+    runs = [plain(model, init="random", random_state=source) for _ in range(4)]
     coefficients = [run.fit_transform(X, Y) for run in runs]
     best = int(np.argmax([run.bound_ for run in runs]))
     assert best not in (0, len(runs) - 1)
-    several = quick(model, init="random", n_init=4, random_state=5)
+    several = plain(model, init="random", n_init=4, random_state=5)
     assert_array_equal(several.fit_transform(X, Y), coefficients[best])
     for name, value in vars(runs[best]).items():
         if name.endswith("_"):
@@ -206,11 +228,11 @@ def test_numbers_stay_and_auto_is_learned(burn_in):
 def test_each_auto_is_a_maximum_of_the_bound(model, name, held):
     # without one scale held, the other has no maximum: only their product matters
     held = {"max_iter": 3000, "tol": 1e-12, **held}
-    learned = quick(model, **{**held, name: "auto"}).fit(X, Y)
+    learned = plain(model, **{**held, name: "auto"}).fit(X, Y)
     value = learned.hyperparameters_[name]
     assert value > LEAST_TERM_SHAPE or name != "term_shape"
     below, at, above = (
-        quick(model, **{**held, name: factor * value, "init": learned.components_}).fit(X, Y).bound_
+        plain(model, **{**held, name: factor * value, "init": learned.components_}).fit(X, Y).bound_
         for factor in (0.8, 1, 1.25)
     )
     assert at > max(below, above) + 0.01
@@ -236,13 +258,13 @@ def test_a_learned_term_shape_stays_above_its_guard(model, term_scale):
 
 
 def test_label_rates_stay_equal_throughout_burn_in():
-    held = quick(SupervisedVBNMF, coef_shape=1, max_iter=12, burn_in=12).fit(X, Y)
+    held = plain(SupervisedVBNMF, coef_shape=1, max_iter=12, burn_in=12).fit(X, Y)
     start = X.sum() / (N_DOCS * K)  # components begin with a sum of one
     assert_allclose(held.label_rates_, 1 / start, rtol=1e-12)
     assert_allclose(held.hyperparameters_["coef_scale"], start, rtol=1e-12)
-    freed = quick(SupervisedVBNMF, max_iter=13, burn_in=12).fit(X, Y)
+    freed = plain(SupervisedVBNMF, max_iter=13, burn_in=12).fit(X, Y)
     assert freed.label_rates_.std(axis=0).min() > 0
-    at_once = quick(SupervisedVBNMF, max_iter=1, burn_in=0).fit(X, Y)
+    at_once = plain(SupervisedVBNMF, max_iter=1, burn_in=0).fit(X, Y)
     assert at_once.label_rates_.std(axis=0).min() > 0
 
 
@@ -297,18 +319,39 @@ def test_the_callback_is_told_of_each_iteration(model):
     fitted = quick(model, n_init=3, max_iter=11, bound_every=2, tol=0, callback=told.append)
     fitted.fit(X, Y)
     assert all(type(progress) is Progress for progress in told)
+    told = [p for p in told if p.stage == FITTING]
     assert [p.iteration for p in told] == [*range(1, 12)] * 3
     assert [p.restart for p in told] == [0] * 11 + [1] * 11 + [2] * 11
     assert {(p.max_iter, p.n_restarts) for p in told} == {(11, 3)}
     # the bound of the last evaluation, which is every second iteration
-    kept = [p for p in told if p.bound in fitted.bound_history_]
-    assert len(kept) == 11
+    kept = next(told[n : n + 11] for n in (0, 11, 22) if told[n].bound == fitted.bound_history_[0])
     assert_array_equal([p.bound for p in kept][::2], fitted.bound_history_[:-1])
     assert_array_equal([p.bound for p in kept][1::2], fitted.bound_history_[:-2])
     assert np.isnan([p.rise for p in kept[:2]]).all()
     history = fitted.bound_history_
     assert_allclose([p.rise for p in kept[2::2]], np.diff(history[:-1]) / -history[1:-1] / 2)
     assert "start 3 of 3, iteration 11 of 11: bound -" in str(told[-1])
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_callback_is_told_of_what_comes_before_the_fit(model):
+    told = []
+    quick(model, n_init=2, max_iter=3, callback=told.append).fit(X, Y)
+    stages = [p.stage for p in told]
+    assert stages[0] == "components of single labels"
+    assert {"a background", f"{K} components"} <= set(stages)
+    for restart in (0, 1):  # the fit itself comes last
+        of_start = [p.stage for p in told if p.restart == restart]
+        assert of_start[-3:] == [FITTING] * 3
+        assert FITTING not in of_start[:-3]
+    before = [p for p in told if p.stage != FITTING]
+    assert np.isnan([p.bound for p in before]).all()
+    assert {p.max_iter for p in before} == {SWEEPS}
+    assert [p.iteration for p in before[:SWEEPS]] == [*range(1, SWEEPS + 1)]
+    assert str(told[0]) == (f"start 1 of 2, components of single labels: iteration 1 of {SWEEPS}")
+    told.clear()
+    quick(model, init="random", max_iter=3, callback=told.append).fit(X, Y)
+    assert [p.stage for p in told] == [FITTING] * 3
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -329,8 +372,14 @@ def test_verbose_writes_to_standard_error(model, verbose, lines, capsys):
     quick(model, verbose=verbose, tol=0).fit(X, Y)
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.count("\n") == err.count(f"[{model.__name__}] iteration ") == lines
+    assert err.count(f"[{model.__name__}] iteration ") == lines
     assert (f"[{model.__name__}] iteration 10 of 25: bound -" in err) == bool(verbose)
+    # stages before the fit say what they are
+    stages = [line for line in err.splitlines() if "bound" not in line]
+    assert err.count("\n") == lines + len(stages)
+    assert all(f": iteration {n} of 15" in "".join(stages) for n in ([], [10], [1])[int(verbose)])
+    quick(model, init="random", verbose=verbose, tol=0).fit(X, Y)
+    assert capsys.readouterr().err.count("\n") == lines
 
 
 @pytest.mark.parametrize("model", [VBNMF, SupervisedVBNMF])

@@ -123,10 +123,10 @@ def test_another_safetensors_file(path, labelled):
     assert_refused(path, labelled.with_tensors(labelled.tensors, metadata=metadata), message)
 
 
-@pytest.mark.parametrize("version", [0, 2, 4, 3.0, True, None, "3", "x" * 50])
+@pytest.mark.parametrize("version", [0, 2, 5, 4.0, True, None, "4", "x" * 50])
 def test_unknown_versions(version, path, labelled):
     content = labelled.with_header(format_version=version)
-    assert_refused(path, content, f"format version {version!r}", "reads version 3", "Update vbnmf")
+    assert_refused(path, content, f"format version {version!r}", "reads versions 3 to 4", "Update")
 
 
 def test_pickled_code_is_not_run(path):
@@ -190,7 +190,7 @@ ARRAYS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ARRAYS)
+@pytest.mark.parametrize("name", [*ARRAYS, "scopes"])
 def test_arrays_that_are_missing_or_of_another_shape(name, path, labelled):
     array = load_tensors(labelled.raw)[name]
     assert_refused(path, labelled.with_arrays(**{name: None}), f"lacks the array {name!r}")
@@ -266,6 +266,16 @@ def test_arrays_that_nobody_asked_for(path, labelled):
         assert outcome(path) in ("refused", "works")
 
 
+def test_scopes_that_are_none(path, labelled):
+    scopes = load_tensors(labelled.raw)["scopes"]
+    for wrong in (scopes + 1, scopes * 255, scopes.astype(np.float32), scopes.astype(bool)):
+        assert_refused(
+            path, labelled.with_arrays(scopes=wrong), "'scopes' must hold zeros and ones"
+        )
+    for empty in (scopes * [[1], [0]], scopes * [1, 0]):
+        assert_refused(path, labelled.with_arrays(scopes=empty.astype(np.uint8)), "in no scope")
+
+
 def test_components_without_terms_are_refused(path, labelled):
     for shape in ((0, 2), (3, 0), (0, 0)):
         empty = np.ones(shape, dtype=np.float32)
@@ -284,6 +294,8 @@ def test_extreme_but_finite_arrays(name, value, dtype, path, labelled):
 
 
 def test_extreme_label_rates(path, labelled):
-    huge = {"label_rate_shapes": np.full(2, 1e308), "label_rate_scales": np.full((2, 2), 1e308)}
-    path.write_bytes(labelled.with_arrays(**huge))
-    assert outcome(path) in ("refused", "works")
+    for shape in (2, (2, 2)):  # format 3 and since
+        huge = {"label_rate_shapes": np.full(shape, 1e308)}
+        huge["label_rate_scales"] = np.full((2, 2), 1e308)
+        path.write_bytes(labelled.with_arrays(**huge))
+        assert outcome(path) in ("refused", "works")

@@ -56,12 +56,18 @@ def test_a_header_that_is_missing(path, labelled):
         ("classes", [None, 5, "ab", [], {}, ["a", "b"], {"dtype": "<U1"}, {"values": ["a", "b"]}]),
         ("label_counts", [None, 5, "ab", [], [1], [1, 2, 3], [-1, 2], [1.5, 2], [True, 2],
                           [None, 1], [[1], [2]], [2**63, 1], [2**70, 1]]),
+        ("label_groups", [None, 5, "ab", [], {"g": []}, {"g": 1}, {"g": "ab"}, {"g": [0, 0]},
+                          {"g": [2]}, {"g": [-1]}, {"g": [0.0]}, {"g": [True]}, {"g": [None]},
+                          {str(n): [0, 1] for n in range(5)}]),
+        ("background", [-1, 2, 0.0, "0", True, [0], {}]),
+        ("n_components_reason", [None, 5, [], {}, "x" * 1001]),
         ("feature_names", [None, 5, "xyz", {}, [], ["x", "y"], ["x", "y", 3], ["x", "y", None]]),
     ],
 )  # fmt: skip
 def test_entries_that_no_header_has(key, values, path, labelled):
     header = {name: value for name, value in labelled.header.items() if name != key}
-    if key != "feature_names":  # these are there only if X had names
+    # names are there only if X had them, and what was not in format 3 may be missing
+    if key not in ("feature_names", "background", "n_components_reason"):
         assert_refused(path, labelled.with_header_text(json.dumps(header)))
     for value in values:
         assert_refused(path, labelled.with_header(**{key: value}))

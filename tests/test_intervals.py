@@ -11,6 +11,7 @@ from test_recovery import draw, match
 from vbnmf import VBNMF, SupervisedVBNMF
 
 SEEDS = range(6)
+PAPER = {"scopes": "all", "coef_shape": 1, "term_shape": 0.5}
 
 
 @pytest.fixture(scope="module")
@@ -38,17 +39,24 @@ def test_quantiles_of_labels(label_shape):
     n = np.bincount(y)[:, None]
     sums = n * model.label_activations_
     low, high = model.label_interval(0.9)
-    expected = stats.invgamma(0.7 * n, scale=0.7 * sums)
-    np.testing.assert_allclose(expected.cdf(low), 0.05, atol=1e-9)
-    np.testing.assert_allclose(expected.sf(high), 0.05, atol=1e-9)
-    assert (low < model.label_activations_).all()
-    assert (high > model.label_activations_).all()
+    used = model.scopes_
+    expected = stats.invgamma(0.7 * (n * used)[used], scale=0.7 * sums[used])
+    np.testing.assert_allclose(expected.cdf(low[used]), 0.05, atol=1e-9)
+    np.testing.assert_allclose(expected.sf(high[used]), 0.05, atol=1e-9)
+    assert (low < model.label_activations_)[used].all()
+    assert (high > model.label_activations_)[used].all()
+    # a label does not use components out of whose scope it is, for certain
+    assert not used.all()
+    assert (low[~used] == 0).all()
+    assert (high[~used] == 0).all()
 
 
 def test_with_a_weak_prior_the_posterior_of_rates_says_the_same():
     X, y, *_ = draw(n_docs=600)
-    model = SupervisedVBNMF(4, label_shape=0.01, random_state=0, max_iter=600, tol=0).fit(X, y)
-    rates = stats.gamma(model.label_rate_shapes_[:, None], scale=model.label_rate_scales_)
+    model = SupervisedVBNMF(
+        4, label_shape=0.01, init="label", random_state=0, max_iter=600, tol=0, **PAPER
+    ).fit(X, y)
+    rates = stats.gamma(model.label_rate_shapes_, scale=model.label_rate_scales_)
     low, high = model.label_interval(0.9)
     np.testing.assert_allclose(low, 1 / rates.ppf(0.95), rtol=0.01)
     np.testing.assert_allclose(high, 1 / rates.ppf(0.05), rtol=0.01)
@@ -74,11 +82,11 @@ def test_single_precision_is_kept():
 @settings(max_examples=25, deadline=None)
 @given(level=st.floats(0.01, 0.99), wider=st.floats(0.001, 0.009))
 def test_intervals_of_higher_level_are_wider(model, level, wider):
-    for interval in (model.component_interval, model.label_interval):
+    for interval, at in (model.component_interval, ...), (model.label_interval, model.scopes_):
         (low, high), (lower, higher) = interval(level), interval(level + wider)
-        assert (lower < low).all()
-        assert (low < high).all()
-        assert (high < higher).all()
+        assert (lower < low)[at].all()
+        assert (low < high)[at].all()
+        assert (high < higher)[at].all()
 
 
 def test_nothing_is_known_of_a_label_without_documents():
@@ -86,7 +94,8 @@ def test_nothing_is_known_of_a_label_without_documents():
     model = SupervisedVBNMF(2, random_state=0, max_iter=20).fit(np.eye(4) * 3, y)
     low, high = model.label_interval()
     assert (low[2] == 0).all()
-    assert np.isposinf(high[2]).all()
+    assert np.isposinf(high[2][model.scopes_[2]]).all()
+    assert (high[2][~model.scopes_[2]] == 0).all()
     assert np.isfinite(high[:2]).all()
 
 
@@ -122,8 +131,9 @@ def coverage(data, label_shape, init):
     """
     X, y, T, _, means = data
     model = SupervisedVBNMF(
-        T.shape[1], label_shape=label_shape, init=init, n_init=2, random_state=0, max_iter=500
-    ).fit(X, y)
+        T.shape[1], label_shape=label_shape, init=init, n_init=2, random_state=0, max_iter=500,
+        **PAPER,
+    ).fit(X, y)  # fmt: skip
     cosines, order = match(model.components_, T.T)
     found = cosines > 0.9
     truth, strong = T.T[order][found], (model.component_shapes_ - 0.5 >= 10)[found]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from vbnmf import VBNMF, SupervisedVBNMF
@@ -70,9 +70,12 @@ def test_the_bound_never_falls_with_a_shape_for_each_label(
 
 
 @settings(deadline=None, max_examples=30)
-@given(corpora, st.integers(1, 6), st.sampled_from(["label", "random"]))
+@given(corpora, st.integers(1, 6), st.sampled_from(["auto", "label", "random"]))
 def test_the_bound_never_falls_with_missing_labels(corpus, K, init):
-    """Once annealing is over; shapes of labels are numbers of documents, known or not."""
+    """Once annealing is over; shapes of labels are numbers of documents, known or not.
+
+    With scopes, which only the start "auto" looks for, they are one.
+    """
     X, y = corpus
     rng = np.random.default_rng(K)
     labels = [None if d and rng.random() < 0.5 else int(label) for d, label in enumerate(y)]
@@ -81,7 +84,7 @@ def test_the_bound_never_falls_with_missing_labels(corpus, K, init):
     known = np.array([label for label in labels if label is not None])
     counts = np.unique(known, return_counts=True)[1]
     expected = counts + (len(y) - len(known)) * counts / len(known)
-    assert_allclose(model.label_shapes_, np.maximum(expected, 1))
+    assert_allclose(model.label_shapes_, 1 if init == "auto" else np.maximum(expected, 1))
     assert_never_falls(model.bound_history_[34:])
 
 
@@ -106,12 +109,32 @@ def corpus_with_structure(seed=0, dtype=np.float64):
     return X, np.argmax(V, axis=1)
 
 
-@pytest.mark.parametrize("labels", [True, False])
-def test_order_of_documents_does_not_matter(labels):
+@pytest.mark.parametrize(
+    ("labels", "init"),
+    [(True, "auto"), (True, "label"), (True, "random"), (False, "auto"), (False, "random")],
+)
+def test_order_of_documents_does_not_matter(labels, init):
     X, y = corpus_with_structure()
     order = np.random.default_rng(1).permutation(len(X))
-    a, b = (make(labels).fit_transform(X[i], y[i]) for i in (np.arange(len(X)), order))
+    a, b = (make(labels, init=init).fit_transform(X[i], y[i]) for i in (np.arange(len(X)), order))
     assert_allclose(a[order], b, rtol=1e-6)
+
+
+@pytest.mark.parametrize("K", [1, 3, 60, "auto"])
+def test_order_of_documents_of_some_unknown_and_several_labels_does_not_matter(K):
+    X, y = corpus_with_structure()
+    rng = np.random.default_rng(1)
+    order = rng.permutation(len(X))
+    unknown = [None if d % 4 == 3 else int(label) for d, label in enumerate(y)]
+    several = [
+        sorted({int(label), d % 4}) if d % 3 == 0 else [int(label)] for d, label in enumerate(y)
+    ]
+    for labels in (unknown, several):
+        models = [make(True).set_params(n_components=K) for _ in range(2)]
+        a = models[0].fit_transform(X, labels)
+        b = models[1].fit_transform(X[order], [labels[d] for d in order])
+        assert_array_equal(models[0].scopes_, models[1].scopes_)
+        assert_allclose(a[order], b, rtol=1e-6)
 
 
 @pytest.mark.parametrize("labels", [True, False])
@@ -142,6 +165,21 @@ def test_names_of_labels_do_not_matter():
     b = make(True, init="random").fit(X, np.array(["zebra", "yak", "xerus", "wolf"])[y])
     assert b.classes_.tolist() == ["wolf", "xerus", "yak", "zebra"]
     assert_allclose(a.label_rates_[::-1], b.label_rates_, rtol=1e-8)
+
+
+def test_names_of_labels_do_not_matter_where_components_are_looked_for():
+    """But for the order of components.
+
+    Ties go by the order of labels: labels of as many documents, components that are left empty.
+    """
+    X, y = corpus_with_structure(seed=5)
+    assert len(set(np.bincount(y))) == 4
+    a, b = (make(True).set_params(n_components=7).fit(X, names) for names in (y, 3 - y))
+    order = np.argsort(a.component_sums_ * a.component_mass_)
+    other = np.argsort(b.component_sums_ * b.component_mass_)
+    assert_allclose(a.bound_, b.bound_, rtol=1e-9)
+    assert_allclose(a.components_[order], b.components_[other], rtol=1e-6)
+    assert_array_equal(a.scopes_[::-1, order], b.scopes_[:, other])
 
 
 def make(labels, **parameters):

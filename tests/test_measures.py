@@ -77,7 +77,8 @@ def test_of_a_matrix():
     rng = np.random.default_rng(0)
     y = np.arange(60) % 2
     X = sparse.csr_array(rng.poisson(np.kron([[4, 0.1], [0.1, 4]], np.ones(30))[y]).astype(float))
-    model = DocumentModel(SupervisedVBNMF(9, label_shape=1, random_state=0, max_iter=500))
+    many = {"init": "label", "scopes": "all", "coef_shape": 1, "term_shape": 0.5, "label_shape": 1}
+    model = DocumentModel(SupervisedVBNMF(9, random_state=0, max_iter=500, **many))
     estimator = model.fit(X, y).estimator_
     scores = score(model, X, y.tolist())
     faded = estimator.faded_

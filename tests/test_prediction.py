@@ -204,7 +204,7 @@ def test_calibration_is_on_documents_left_out(monkeypatch):
         expected = np.zeros(3)
         for w in np.flatnonzero(x):
             own = shapes[w] * scales * V[d]
-            left = (shapes[w] - x[w] * own / own.sum()) * scales
+            left = np.maximum(shapes[w] - x[w] * own / own.sum(), 0) * scales
             expected += x[w] * np.log((left / fitted.label_rates_).sum(axis=1))
         assert_allclose(g[place], expected / x.sum() - np.log(totals), rtol=1e-6)
 
@@ -329,12 +329,15 @@ def test_explanations_hold_the_largest_parts(classifier):
 
 @both
 def test_the_words_of_a_label_speak_for_it(classifier):
+    """Where labels share components, words that all share speak for none; with scopes they may."""
     X, y = drawn()
-    fitted = model(classifier=classifier).fit(X, y)
-    for (best, second), label in zip(fitted.explain(X[:12], n_terms=3), y[:12], strict=True):
-        assert best.label == label
-        assert second.label != label
-        assert {t.term // 6 for t in best.terms} == {label}
+    shared = {"init": "label", "scopes": "all", "coef_shape": 1, "term_shape": 0.5}
+    for parameters, others in ({}, {3, 4}), (shared, set()):
+        fitted = model(classifier=classifier, **parameters).fit(X, y)
+        for (best, second), label in zip(fitted.explain(X[:12], n_terms=3), y[:12], strict=True):
+            assert best.label == label
+            assert second.label != label
+            assert {t.term // 6 for t in best.terms} - others == {label}
 
 
 @both

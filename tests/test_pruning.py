@@ -13,7 +13,9 @@ X, Y, T, *_ = draw(n_docs=300)
 
 
 def supervised(K=12, **parameters):
-    return SupervisedVBNMF(K, label_shape=1, random_state=0, **parameters)
+    """Labels may use all components, so that those too many fade."""
+    given = {"init": "label", "scopes": "all", "coef_shape": 1, "term_shape": 0.5} | parameters
+    return SupervisedVBNMF(K, label_shape=1, random_state=0, **given)
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +78,22 @@ def test_prune_by_mass(model):
     pruned = model.prune(X, Y, least=least)
     np.testing.assert_array_equal(pruned.pruning_.removed, np.flatnonzero(mass < least))
     assert len(pruned.components_) == pruned.n_components == (mass >= least).sum()
+
+
+def test_a_label_keeps_a_component():
+    """Those of a rare label weigh little, whatever they are to it."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [60, 60, 6])
+    X = rng.poisson(np.where(np.arange(12) // 4 == y[:, None], 3.0, 0.02))
+    model = SupervisedVBNMF(6).fit(X, y)
+    own = np.flatnonzero(model.scopes_[2])
+    least = 1.01 * model.component_mass_[own].max()
+    assert model.component_mass_.max() > least
+    pruned = model.prune(X, y, least=least)
+    best = own[(model.label_activations_ * model.component_sums_)[2, own].argmax()]
+    assert sorted(set(own) - set(pruned.pruning_.removed)) == [best]
+    assert pruned.scopes_.any(axis=1).all()
+    assert (pruned.predict(X) == y).mean() > 0.9
 
 
 def test_nothing_to_prune():

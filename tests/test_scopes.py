@@ -1,4 +1,4 @@
-"""Scopes in the core: against the oracle, hard zeros, a bound that never falls, few lines of cache."""
+"""Scopes in the core: against the oracle, hard zeros, a bound that never falls."""
 
 from dataclasses import replace
 

@@ -16,12 +16,13 @@ import joblib
 import numpy as np
 import pytest
 from conftest import make_corpus
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from safetensors import safe_open
 from sklearn.exceptions import NotFittedError
 
 import vbnmf
 from vbnmf import VBNMF, SupervisedVBNMF, load, store
+from vbnmf.text.vectorizer import EmptyDocumentWarning
 
 MODELS = [VBNMF, SupervisedVBNMF]
 X, Y = make_corpus(14, 9, 3)
@@ -185,12 +186,41 @@ def test_the_file_is_safetensors_with_a_readable_header(tmp_path):
         metadata = file.metadata()
         assert_array_equal(file.get_tensor("component_shapes"), fitted.component_shapes_.T)
     header = json.loads(metadata["vbnmf"])
-    assert header["format_version"] == 3
+    assert header["format_version"] == 4
     assert header["model"] == "SupervisedVBNMF"
     assert header["vbnmf"] == vbnmf.__version__
     assert header["parameters"]["n_components"] == 3
     assert header["hyperparameters"] == fitted.hyperparameters_
     assert header["classes"]["values"] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("saved_again", [False, True])
+def test_files_of_format_3_load_and_predict_the_same(saved_again, tmp_path):
+    """A file that vbnmf wrote before components had scopes."""
+    folder = Path(__file__).parent / "data"
+    expected = json.loads((folder / "model-format-3.json").read_text(encoding="utf-8"))
+    model = load(folder / "model-format-3.vbnmf")
+    if saved_again:
+        model.save(tmp_path / "model")
+        model = load(tmp_path / "model")
+    with pytest.warns(EmptyDocumentWarning, match=r"rows 3"):
+        proba = model.predict_proba(expected["texts"])
+    with pytest.warns(EmptyDocumentWarning, match=r"rows 3"):
+        coefficients = model.transform(expected["texts"])
+    assert_allclose(proba, expected["proba"], rtol=1e-6, atol=1e-9)
+    assert_allclose(coefficients, expected["coefficients"], rtol=1e-5)
+    estimator = model.estimator_
+    n_labels, K = estimator.label_rates_.shape
+    assert estimator.scopes_.dtype == bool
+    assert estimator.scopes_.all()
+    assert estimator.scopes_.shape == estimator.label_rate_shapes_.shape == (n_labels, K)
+    assert np.isfinite(estimator.label_rates_).all()
+    assert estimator.background_ is None
+    assert estimator.label_groups_ == {}
+    assert estimator.n_components_ == K
+    assert estimator.n_components_reason_ == f"{K} components, as asked for"
+    for ends in estimator.label_interval():
+        assert ends.shape == (n_labels, K)
 
 
 def test_the_same_model_gives_the_same_bytes(tmp_path):

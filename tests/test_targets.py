@@ -315,16 +315,22 @@ def test_documents_of_unknown_label_teach_words(seed):
 
 
 def test_empty_documents_show_the_rates_of_their_labels():
-    """A document without terms has a coefficient by its prior alone, at the mean of its rates."""
+    """A document without terms has a coefficient by its prior alone, at the mean of its rates.
+
+    These are of the labels that the component serves; it is not used where it serves none.
+    """
     X, y, _ = three_labels(0)
     cases = [["art"], ["art", "law"], ["art", "law", "sea"]]
     y = [[] if label is None else [label] for label in y] + cases
-    model = quick(label_shape=2.0)
-    V = model.fit_transform(np.vstack([X, np.zeros((3, X.shape[1]))]), y)
-    for v, n in zip(V[-3:], (1, 2, 3), strict=True):
-        rate = model.label_rates_[:n].mean(axis=0)
-        assert_allclose(v, 1 / (rate + model.component_sums_), rtol=1e-9)
-    assert model.label_counts_.tolist() == [5, 4, 3]
+    for scopes in ("all", "auto"):
+        model = quick(label_shape=2.0, coef_shape=1, scopes=scopes)
+        V = model.fit_transform(np.vstack([X, np.zeros((3, X.shape[1]))]), y)
+        assert model.scopes_.all() == (scopes == "all")
+        for v, n in zip(V[-3:], (1, 2, 3), strict=True):
+            served = np.ma.masked_invalid(model.label_rates_[:n])
+            rate = served.mean(axis=0).filled(np.inf)
+            assert_allclose(v, 1 / (rate + model.component_sums_), rtol=1e-9)
+        assert model.label_counts_.tolist() == [5, 4, 3]
 
 
 def test_a_document_of_two_labels_uses_components_of_both():
@@ -348,11 +354,16 @@ def test_a_document_of_two_labels_uses_components_of_both():
 def test_activations_are_means_in_parts():
     X, y = corpus_with_structure()
     several = [[label, (label + 1) % 4] if d % 3 else [label] for d, label in enumerate(y)]
-    model = quick()
-    V = model.fit_transform(X, several)
     parts = np.array([[(label in row) / len(row) for label in range(4)] for row in several])
-    assert_allclose(model.label_activations_, parts.T @ V / parts.sum(axis=0)[:, None], rtol=1e-9)
-    assert_array_equal(model.label_counts_, (parts > 0).sum(axis=0))
+    for scopes in ("all", "auto"):
+        model = quick(scopes=scopes)
+        V = model.fit_transform(X, several)
+        assert model.scopes_.all() == (scopes == "all")
+        served = parts[:, :, None] * model.scopes_  # (n_docs, n_labels, K)
+        served /= np.maximum(served.sum(axis=1, keepdims=True), 1e-99)
+        means = np.einsum("dlk,dk->lk", served, V) / np.maximum(served.sum(axis=0), 1e-99)
+        assert_allclose(model.label_activations_, means, rtol=1e-9)
+        assert_array_equal(model.label_counts_, (parts > 0).sum(axis=0))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -81,10 +81,10 @@ def test_log_weighting_by_hand():
         ]
     )
     directions = raw / np.linalg.norm(raw, axis=1, keepdims=True)
-    length = 100 / directions.sum(axis=1).mean()
+    length = 3 / directions[directions > 0].mean()
     assert_array_equal(vectorizer.get_feature_names_out(), ["fig", "pear", "plum"])
     assert_allclose(X.toarray(), directions * length, rtol=1e-14)
-    assert_allclose(X.sum(axis=1).mean(), 100)
+    assert_allclose(X.data[X.data > 0].mean(), 3)
     assert vectorizer.length_ == pytest.approx(length)
     new = vectorizer.transform(["fig fig unknown"]).toarray()
     assert_allclose(new, [[length, 0, 0]], rtol=1e-14)

@@ -156,21 +156,38 @@ def test_a_million_threads_are_not_started(monkeypatch):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_seed_gives_the_same_bits_twice_and_another_others(model, either_kernel):
-    first, again = (quick(model, random_state=1).fit(X, Y) for _ in range(2))
+    def quick_at_random(model, **parameters):
+        return quick(model, init="random", **parameters)
+
+    first, again = (quick_at_random(model, random_state=1).fit(X, Y) for _ in range(2))
     assert_same_bits(attributes(first), attributes(again))
     assert_same_bits(attributes(first), attributes(first.fit(X, Y)))
-    other = quick(model, random_state=2).fit(X, Y)
+    other = quick_at_random(model, random_state=2).fit(X, Y)
     assert np.abs(other.components_ - first.components_).max() > 0.01
     source = np.random.RandomState(1)
-    assert_same_bits(attributes(first), attributes(quick(model, random_state=source).fit(X, Y)))
-    moved_on = quick(model, random_state=source).fit(X, Y)
+    same = quick_at_random(model, random_state=source).fit(X, Y)
+    assert_same_bits(attributes(first), attributes(same))
+    moved_on = quick_at_random(model, random_state=source).fit(X, Y)
     assert np.abs(moved_on.components_ - first.components_).max() > 0.01
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_no_seed_gives_other_starts(model):
-    one, other = (quick(model, random_state=None, max_iter=1).fit(X, Y) for _ in range(2))
+    one, other = (
+        quick(model, init="random", random_state=None, max_iter=1).fit(X, Y) for _ in range(2)
+    )
     assert (one.components_ != other.components_).any()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_start_that_looks_for_components_needs_no_seed(model, either_kernel):
+    """But for further starts, which are random."""
+    fits = [quick(model, random_state=seed).fit(X, Y) for seed in (1, 2, None)]
+    for other in fits[1:]:
+        assert_same_bits(attributes(fits[0]), attributes(other))
+    first, again = (quick(model, n_init=3, random_state=1).fit(X, Y) for _ in range(2))
+    assert_same_bits(attributes(first), attributes(again))
+    assert first.bound_ >= fits[0].bound_
 
 
 # Starting points
@@ -207,7 +224,16 @@ def test_components_begin_with_the_labels():
 
 @pytest.mark.parametrize("model", MODELS)
 def test_going_on_from_fitted_components_starts_near_the_end(model):
-    done = quick(model, max_iter=500, tol=1e-9, coef_shape=1).fit(X, Y)
-    further = quick(model, init=done.components_, max_iter=30, burn_in=0, coef_shape=1).fit(X, Y)
-    fresh = quick(model, max_iter=30, burn_in=0, coef_shape=1, random_state=8).fit(X, Y)
+    same = {"coef_shape": 1, "term_shape": 0.5, "burn_in": 0}
+    done = quick(model, init="random", max_iter=500, tol=1e-9, **same).fit(X, Y)
+    further = quick(model, init=done.components_, max_iter=30, **same).fit(X, Y)
+    fresh = quick(model, init="random", max_iter=30, random_state=8, **same).fit(X, Y)
+    assert abs(further.bound_ - done.bound_) < 0.1 * abs(fresh.bound_ - done.bound_)
+
+
+def test_going_on_with_scopes_that_were_found():
+    done = quick(SupervisedVBNMF, max_iter=500, tol=1e-9).fit(X, Y)
+    parameters = {"init": done.components_, "scopes": done.scopes_, "max_iter": 30}
+    further = quick(SupervisedVBNMF, **parameters).fit(X, Y)
+    fresh = quick(SupervisedVBNMF, **parameters | {"init": "random"}).fit(X, Y)
     assert abs(further.bound_ - done.bound_) < 0.1 * abs(fresh.bound_ - done.bound_)

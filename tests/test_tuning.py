@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.special import digamma, gammaln
+from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
 
@@ -162,17 +163,37 @@ def test_the_last_rung_is_what_the_estimator_gives(found):
 
 
 def test_warm_rungs_begin_from_components(monkeypatch):
-    starts = []
+    """And within the scopes that they had, so that the same model goes on."""
+    starts, scopes = [], {}
     fit = SupervisedVBNMF.fit
 
     def spy(self, X, y):
-        starts.append((self.init if isinstance(self.init, str) else "array", self.burn_in))
-        return fit(self, X, y)
+        warm = not isinstance(self.init, str)
+        starts.append(("array" if warm else self.init, self.burn_in))
+        candidate = self.n_components, self.label_shape
+        if warm:
+            np.testing.assert_array_equal(self.scopes, scopes.get(candidate, "all"))
+        fit(self, X, y)
+        if not warm and self.init == "auto":
+            scopes[candidate] = self.scopes_
+        return self
 
     monkeypatch.setattr(SupervisedVBNMF, "fit", spy)
-    rows = tune(X, y, estimator=QUICK, **SMALL).rows
-    kinds = {0: ("label", QUICK.burn_in), 1: ("array", 0), 2: ("label", QUICK.burn_in)}
-    assert starts == [kinds[row.rung] for row in rows]
+    for init in ("auto", "label"):
+        starts.clear()
+        scopes.clear()
+        rows = tune(X, y, estimator=clone(QUICK).set_params(init=init), **SMALL).rows
+        kinds = {0: (init, QUICK.burn_in), 1: ("array", 0), 2: (init, QUICK.burn_in)}
+        assert starts == [kinds[row.rung] for row in rows]
+        assert bool(scopes) == (init == "auto")
+
+
+def test_a_label_tree_is_no_hindrance():
+    names = np.array(["a/x", "a/y", "b"])[y]
+    tree = clone(QUICK).set_params(label_tree="/")
+    found = tune(X, names, estimator=tree, **SMALL)
+    assert {row.rung for row in found.rows} == {0, 1, 2}
+    assert found.estimator.label_tree == "/"
 
 
 # what is tried

@@ -181,7 +181,7 @@ def assert_same_model(a, b, X, rtol=1e-7):
         assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=1e-3)
 
 
-START = {False: ["random"], True: ["label", "random"]}
+START = {False: ["auto", "random"], True: ["auto", "label", "random"]}
 MODELS = [(labels, init) for labels in START for init in START[labels]]
 
 
@@ -267,7 +267,10 @@ def test_a_heavy_document_has_its_way(labels):
 
 @settings(deadline=None, max_examples=40)
 @given(
-    st.booleans(), st.integers(0, 10**6), st.integers(1, 6), st.sampled_from(["label", "random"])
+    st.booleans(),
+    st.integers(0, 10**6),
+    st.integers(1, 6),
+    st.sampled_from(["auto", "label", "random"]),
 )
 def test_the_bound_never_falls_with_weights(labels, seed, K, init):
     rng = np.random.default_rng(seed)
@@ -276,7 +279,9 @@ def test_the_bound_never_falls_with_weights(labels, seed, K, init):
     weight = rng.choice([0.0, 0.01, 0.5, 1.0, 3.0, 100.0], n_docs)
     weight[X.sum(axis=1).argmax()] = 1.0
     weight[[int(np.flatnonzero(y == label)[0]) for label in np.unique(y)]] = 1.0
-    fitted = make(labels, init=init if labels else "random", max_iter=40, bound_every=1)
+    fitted = make(
+        labels, init=init if labels or init == "auto" else "random", max_iter=40, bound_every=1
+    )
     history = fitted.set_params(n_components=K).fit(X, y, sample_weight=weight).bound_history_
     assert_never_falls(history)
 
@@ -298,11 +303,13 @@ def test_the_bound_never_falls_with_weights_and_unknown_labels():
 def test_the_generative_classifier_counts_by_weight():
     X, y = corpus(80)
     weight = np.where(y == 0, 4.0, 1.0)
-    fitted = make(True, classifier="generative").fit(X, y, sample_weight=weight)
     sizes = np.bincount(y, weight)
-    assert_allclose(fitted.label_frequencies_, sizes / sizes.sum())
-    assert_allclose(fitted.label_shapes_, sizes)
-    assert_array_equal(fitted.label_counts_, np.bincount(y))
+    for scopes, shapes in {"auto": np.ones(3), "all": sizes}.items():
+        fitted = make(True, classifier="generative", scopes=scopes)
+        fitted.fit(X, y, sample_weight=weight)
+        assert_allclose(fitted.label_frequencies_, sizes / sizes.sum())
+        assert_allclose(fitted.label_shapes_, shapes)
+        assert_array_equal(fitted.label_counts_, np.bincount(y))
 
 
 def test_the_generative_classifier_leaves_out_documents_of_no_weight():

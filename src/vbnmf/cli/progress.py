@@ -80,8 +80,11 @@ class FitProgress(Display):
 
     def __call__(self, progress: "Progress") -> None:
         """Show where the fit is."""
-        if isnan(progress.bound):  # before the fit itself: how much is to come is not known
-            self._show(0.0, str(progress), "")
+        from vbnmf.core.fit import FITTING
+
+        if progress.stage != FITTING:
+            text = f"{progress.stage}: iteration {progress.iteration} of {progress.max_iter}"
+            self._show(progress.restart / progress.n_restarts, text, "")
             return
         done = progress.restart * progress.max_iter + progress.iteration
         total = progress.n_restarts * progress.max_iter

@@ -1,10 +1,10 @@
 """Clusters of the documents of each label: where components of their own begin.
 
-Spherical k-means (Dhillon & Modha, 2001) on documents of unit length. Centres are chosen greedily, as
-in k-means++ (Arthur & Vassilvitskii, 2007) but without chance: of a few documents, spread evenly over
-what the centres so far leave unexplained, the one that explains most becomes the next centre. Documents
-are visited in an order that follows from their contents, so that neither their order nor repeating one
-instead of weighing it changes anything.
+Spherical k-means (Dhillon & Modha, 2001) on documents of unit length. Centres are chosen greedily,
+as in k-means++ (Arthur & Vassilvitskii, 2007) but without chance: of a few documents, spread evenly
+over what the centres so far leave unexplained, the one that explains most becomes the next centre.
+Documents are visited in an order that follows from their contents, so that neither their order nor
+repeating one instead of weighing it changes anything.
 """
 
 from itertools import pairwise
@@ -16,9 +16,7 @@ from vbnmf.core.model import Array
 
 _CANDIDATES = 8  # documents that are tried for each centre
 _STEPS = 4  # of k-means
-_DOCUMENTS_A_CLUSTER = (
-    40  # more than so many times the clusters are not looked at to choose centres
-)
+_DOCUMENTS_A_CLUSTER = 40  # more than so many times the clusters are not looked at for centres
 _GOLDEN = 0.6180339887498949  # mixes terms into an order of documents
 _TINY = np.finfo(float).tiny
 
@@ -93,9 +91,8 @@ def _first_centres(
         left = np.cumsum(weight * np.maximum(1 - explained, 0) ** 2)
         if left[-1] <= 1e-9 * weight.sum():
             break  # every document is a copy of some centre
-        at = (
-            (np.arange(_CANDIDATES) + 0.5) / _CANDIDATES if rng is None else rng.random(_CANDIDATES)
-        )
+        even = (np.arange(_CANDIDATES) + 0.5) / _CANDIDATES
+        at = even if rng is None else rng.random(_CANDIDATES)
         tried = np.unique(np.searchsorted(left, at * left[-1]))
         similarity = (unit @ unit[tried].T).toarray()
         gain = (weight[:, None] * np.maximum(similarity - explained[:, None], 0)).sum(axis=0)

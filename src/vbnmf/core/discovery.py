@@ -1,18 +1,18 @@
 """Find components and their scopes: many of single labels first, then fewer that labels share.
 
-1. The documents of each label are clustered, and each cluster begins a component whose scope is that
-   label. A few sweeps let them settle.
-2. A *background* that all labels share joins them, or does not; so does a component for each group of a
-   label tree.
+1. The documents of each label are clustered, and each cluster begins a component whose scope is
+   that label. A few sweeps let them settle.
+2. A *background* that all labels share joins them, or does not; so does a component for each group
+   of a label tree.
 3. Components that say the same are merged until as many are left as were asked for, or as the bound
    says. The scope of a merged component is the union of the scopes, or the least group of the label
    tree that holds both.
 4. Shared components are split by label, without labels that hardly use them, and merged again, as long
    as the bound rises.
 
-Each step makes a *draft*, which says where a fit begins. Drafts are judged by the bound after the same
-few sweeps: how many clusters to begin with, whether there is a background, how many components there
-are, which scopes are narrower. Nothing here is random unless ``rng`` is given.
+Each step makes a *draft*, which says where a fit begins. Drafts are judged by the bound after the
+same few sweeps: how many clusters to begin with, whether there is a background, how many components
+there are, which scopes are narrower. Nothing here is random unless ``rng`` is given.
 """
 
 from collections.abc import Callable, Iterator
@@ -81,9 +81,7 @@ class Found:
     """A draft, and why it has as many components as it has."""
 
     draft: Draft
-    tried: dict[
-        int, float
-    ]  # numbers of components and the bound of each, where it was searched for
+    tried: dict[int, float]  # the bound by number of components, where that was searched for
 
 
 def begin(
@@ -126,7 +124,7 @@ def discover(
         for draft, n_kept in _wide_drafts(explorer, plan, counts, rng)
     ]
     best = max(found, key=lambda candidate: candidate.draft.bound)
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS if plan.scoped else 0):
         again = _merged_again(explorer, best.draft, plan)
         if again is None or again.bound <= best.draft.bound:
             break
@@ -184,6 +182,7 @@ def starting_counts(n_docs: Array, plan: Plan) -> list[Array]:
 
     ``n_docs`` are the documents of each label, (n_labels,).
     """
+    n_docs = np.round(n_docs, 6)  # rounding of weights must not break ties
     n_labels = len(n_docs)
     most = np.maximum(n_docs // DOCUMENTS_OF_A_COMPONENT, 1)
     least = LEAST_CLUSTERS if plan.n_components is None else WIDE * plan.n_components
@@ -235,7 +234,7 @@ def _merged_best(explorer: _Explorer, draft: Draft, plan: Plan, n_kept: int) -> 
 
 
 def _best_number(bound: Callable[[int], float], least: int, most: int) -> int:
-    """Find the number of components with the best bound: on a coarse grid, then nearer and nearer."""
+    """Find the number of components with the best bound: on a coarse grid, then ever nearer."""
     grid = np.unique(np.round(np.geomspace(least, most, 7)).astype(int)).tolist()
     best = max(grid, key=bound)
     step = max((abs(n - best) for n in grid[max(grid.index(best) - 1, 0) :][:3]), default=1)
@@ -291,7 +290,7 @@ def _merged(draft: Draft, groups: list[list[int]], n_kept: int, plan: Plan) -> D
     for new, members in enumerate(groups, start=n_kept):
         joined[np.array(members) + n_kept, new] = 1
     mask = (draft.mask.astype(float) @ joined) > 0
-    mask[:, n_kept:] = _closed(mask[:, n_kept:], plan.groups) if plan.scoped else True
+    mask = _closed(mask, plan.groups) if plan.scoped else np.ones_like(mask)
     return replace(
         draft,
         counts=np.stack([draft.counts[:, column > 0].sum(axis=1) for column in joined.T], axis=1),
@@ -319,7 +318,7 @@ def _merged_again(explorer: _Explorer, draft: Draft, plan: Plan) -> Draft | None
     hardly use a component. None where there is nothing to split.
     """
     n_kept = len(plan.groups) + (draft.background is not None)
-    split = _split_by_label(_narrowed(draft) or draft, explorer.label_mass, n_kept)
+    split = _split_by_label(_narrowed(draft, plan) or draft, explorer.label_mass, n_kept)
     if split.K == draft.K:
         return None
     split = explorer.settle(split, "shared components, split by label")
@@ -347,14 +346,18 @@ def _split_by_label(draft: Draft, label_mass: Array, n_kept: int) -> Draft:
     )
 
 
-def _narrowed(draft: Draft) -> Draft | None:
-    """Take labels that hardly use a component out of its scope; None where there are none."""
+def _narrowed(draft: Draft, plan: Plan) -> Draft | None:
+    """Take labels that hardly use a component out of its scope; None where there are none.
+
+    The background and the components of groups, which come first, keep their scopes.
+    """
     use = np.where(draft.mask, draft.portions, 0.0)
     keep = draft.mask & (use >= LEAST_USE + _EVEN_PART / draft.mask.sum(axis=1, keepdims=True))
     keep[use.argmax(axis=0), np.arange(draft.K)] = True  # every component has a label,
     keep[np.arange(len(use)), use.argmax(axis=1)] = True  # and every label a component
-    if draft.background is not None:
-        keep[:, draft.background] = True
+    n_kept = len(plan.groups) + (draft.background is not None)
+    keep[:, :n_kept] = draft.mask[:, :n_kept]
+    keep = _closed(keep, plan.groups)
     if (keep == draft.mask).all():
         return None
     return replace(draft, mask=keep, portions=spread(use * keep, keep))

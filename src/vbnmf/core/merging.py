@@ -1,13 +1,14 @@
 """Merge components that say the same: which pairs, in which order, and what the bound says of it.
 
-Two components with expected counts c_i and c_j of the terms (Sigma_t) become one with their sum. With
-q(S) otherwise as it was, the terms' part of the bound rises by g(c_i + c_j) − g(c_i) − g(c_j), where
+Two components with expected counts c_i and c_j of the terms (Sigma_t) become one with their sum.
+With q(S) otherwise as it was, the terms' part of the bound rises by
+g(c_i + c_j) − g(c_i) − g(c_j), where
 
     g(c) = Σ_w [ ln Γ(a_t + c_w) − ln Γ(a_t) ] − ln Γ(W a_t + Σ_w c_w) + ln Γ(W a_t)
 
 is the log marginal likelihood of counts under a symmetric Dirichlet prior. For components that no
-document uses together that is all: their coefficients do not change. The pair that gains most, or loses
-least, is merged first (Heller & Ghahramani, 2005, cluster by the same comparison).
+document uses together that is all: their coefficients do not change. The pair that gains most, or
+loses least, is merged first (Heller & Ghahramani, 2005, cluster by the same comparison).
 
 Only pairs of neighbours are compared: those whose distributions overlap most (Bhattacharyya).
 """
@@ -33,7 +34,7 @@ class Merges:
     pairs: list[tuple[int, int]]  # which two become component n, n + 1, …
 
     def groups(self, n_left: int) -> list[list[int]]:
-        """Components at the beginning that are one when ``n_left`` are left, or as few as can be."""
+        """Which of the first components are one when ``n_left`` are left, or as few as can be."""
         members: dict[int, list[int]] = {k: [k] for k in range(self.n)}
         for new, (i, j) in enumerate(self.pairs[: max(self.n - n_left, 0)], start=self.n):
             members[new] = sorted(members.pop(i) + members.pop(j))

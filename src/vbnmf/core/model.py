@@ -54,7 +54,8 @@ class Scopes:
 
     A document of known labels uses the components of their scopes and no other. A document of
     unknown label may use all of them, because q(z) leaves every label possible: under a label that
-    is not in the scope, its coefficient has the fixed rate ``outside``, which allows for very little.
+    is not in the scope, its coefficient has the fixed rate ``outside``, which allows for very
+    little.
     """
 
     mask: Array  # (n_labels, K) of bool: B
@@ -111,8 +112,8 @@ class Labels:
 
     Groups with given labels come first; each document of unknown label is a group of its own
     behind them, with q(z) as its row. A document with several labels has them in equal parts, for
-    which the bound is the paper's relaxed one (Jensen): Σ_l δ ln λ_l ≤ ln Σ_l δ λ_l. With scopes the
-    parts are those of the labels that the component serves, δ_dl B_lk / Σ_j δ_dj B_jk.
+    which the bound is the paper's relaxed one (Jensen): Σ_l δ ln λ_l ≤ ln Σ_l δ λ_l. With scopes
+    the parts are those of the labels that the component serves, δ_dl B_lk / Σ_j δ_dj B_jk.
     """
 
     known: sparse.csr_array  # (n_known, n_labels)
@@ -189,9 +190,8 @@ class Labels:
     def sums_outside(self, sums: Array) -> Array:
         """Sums of the documents of unknown label under labels out of scope, (n_labels, K)."""
         assert self.scopes is not None
-        latent = np.broadcast_to(sums, (len(sums), self.scopes.mask.shape[1]))[
-            self.known.shape[0] :
-        ]
+        of_latent = sums[self.known.shape[0] :]
+        latent = np.broadcast_to(of_latent, (len(of_latent), self.scopes.mask.shape[1]))
         return np.where(self.scopes.mask, 0.0, _product(self.latent.T, latent))
 
 

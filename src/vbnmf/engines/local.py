@@ -78,8 +78,8 @@ class LocalEngine:
     ) -> Array:
         """Σ_d x_dw by cluster of each label, (n_terms, Σ counts).
 
-        ``known`` (n_known, n_labels) has the labels of the first groups; documents of others take no
-        part. ``counts`` are the clusters of each label.
+        ``known`` (n_known, n_labels) has the labels of the first groups; documents of others take
+        no part. ``counts`` are the clusters of each label.
         """
         of_label = (self._members[: known.shape[0]].T @ known).tocsc()
         return cluster_term_sums(self._X, of_label, counts, rng)

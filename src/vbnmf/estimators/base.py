@@ -17,8 +17,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core import starts
-from vbnmf.core.fit import Fit, Progress, Schedule, fit
 from vbnmf.core.discovery import Found
+from vbnmf.core.fit import Fit, Progress, Schedule, fit
 from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.local import LocalEngine
@@ -124,7 +124,8 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             The documents of training, and their labels and weights where the model has them.
         least : float or None, default=None
             Remove components of less than this part of the documents' weight (``component_mass_``).
-            None removes those of ``faded_``.
+            None removes those of ``faded_``. A label that would be left without any component in
+            whose scope it is keeps the one that it uses most.
 
         Returns
         -------

@@ -1,10 +1,11 @@
 """Groups of labels, from a tree that the user gives.
 
-A tree is a separator inside the names of labels ("comp.graphics" and "comp.windows" are under "comp"),
-or a mapping from a label or group to the group above it. The root, which holds all labels, has no name.
+A tree is a separator inside the names of labels ("comp.graphics" and "comp.windows" are under
+"comp"), or a mapping from a label or group to the group above it. The root, which holds all labels,
+has no name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,19 @@ def as_masks(groups: dict[str, Array], n_labels: int) -> Array:
     return masks
 
 
+def as_mapping(groups: dict[str, Array]) -> dict[Any, str]:
+    """Groups as a tree in which labels are called by their places."""
+    by_size = sorted(groups.items(), key=lambda group: len(group[1]))
+    above: dict[Any, str] = {}
+    for n, (name, places) in enumerate(by_size):
+        for place in places.tolist():
+            above.setdefault(place, name)
+        holds = (other for other, more in by_size[n + 1 :] if np.isin(places, more).all())
+        if (parent := next(holds, None)) is not None:
+            above[name] = parent
+    return above
+
+
 def _prefixes(label: Any, separator: str) -> list[str]:
     """The groups above a label: all that comes before each separator."""
     if not isinstance(label, str) or not separator:
@@ -75,27 +89,34 @@ def _prefixes(label: Any, separator: str) -> list[str]:
 
 def _paths(parents: Mapping[Any, Any], labels: list[Any]) -> list[list[str]]:
     """The groups above each label, the nearest first."""
-    groups = set(parents.values())
-    unknown = [name for name in parents if name not in groups and name not in set(labels)]
+    odd = [name for name in parents.values() if not isinstance(name, Hashable)]
+    if odd:
+        raise ValueError(
+            f"label_tree must have the name of one group above each; got {_some(odd)}."
+        )
+    paths = [_path(parents, label) for label in labels]
+    known = set(labels).union(*paths)
+    unknown = [name for name in parents if name not in known]
     if unknown:
         raise ValueError(
-            f"label_tree names {_some(unknown)}, which is neither a label nor above one; the labels "
-            f"are {_some(labels)}."
+            f"label_tree names {_some(unknown)}, which is neither a label nor above one; the "
+            f"labels are {_some(labels)}."
         )
-    paths = []
-    for label in labels:
-        path: list[Any] = []
-        at = label
-        while at in parents:
-            at = parents[at]
-            if at == label or at in path:
-                raise ValueError(
-                    f"label_tree has {label!r} above itself, by way of {_some([*path, at])}. A label "
-                    "or group must not be its own parent."
-                )
-            path.append(at)
-        paths.append([str(name) for name in path])
-    return paths
+    return [[str(name) for name in path] for path in paths]
+
+
+def _path(parents: Mapping[Any, Any], label: Any) -> list[Any]:
+    """The groups above a label, the nearest first; None is above those that have none."""
+    way = [label]
+    while (above := parents.get(way[-1])) is not None:
+        if above in way:
+            loop = [*way[way.index(above) + 1 :], above]
+            raise ValueError(
+                f"label_tree has {above!r} above itself, by way of {_some(loop)}. A label or group "
+                "must not be its own parent."
+            )
+        way.append(above)
+    return way[1:]
 
 
 def _some(names: list[Any]) -> str:

@@ -57,6 +57,10 @@ def prune(model: Model, X: Any, y: Any, sample_weight: Any, least: float | None)
     )
     if removed.all():
         raise ValueError(_nothing_left(model, least))
+    if hasattr(model, "scopes_"):
+        use = model.label_activations_ * model.component_sums_
+        alone = ~(model.scopes_ & ~removed).any(axis=1)  # labels with no other component
+        removed[use[alone].argmax(axis=1)] = False
     if not removed.any():
         pruned = copy(model)
     else:
@@ -67,11 +71,11 @@ def prune(model: Model, X: Any, y: Any, sample_weight: Any, least: float | None)
         after = {"n_init": model.n_init}
         after["init"] = model.init if isinstance(model.init, str) else np.asarray(model.init)[kept]
         if hasattr(model, "scopes_"):
-            mask = model.scopes_[:, kept]
-            start |= {"scopes": mask if not model.scopes_.all() else "all", "label_tree": None}
-            given = isinstance(model.scopes, str)
-            after |= {"scopes": model.scopes if given else np.asarray(model.scopes)[:, kept]}
-            after |= {"label_tree": model.label_tree}
+            scopes = model.scopes_[:, kept] if model.scoped_ else "all"
+            start |= {"scopes": scopes, "label_tree": None}
+            named = isinstance(model.scopes, str)
+            after["scopes"] = model.scopes if named else np.asarray(model.scopes)[:, kept]
+            after["label_tree"] = model.label_tree
         pruned = clone(model).set_params(**start).fit(X, y, sample_weight=sample_weight)
         pruned.set_params(**after)
         if model.background_ in kept.tolist():

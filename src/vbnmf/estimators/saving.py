@@ -86,6 +86,7 @@ def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
             name: [places[label] for label in labels.tolist()]
             for name, labels in model.label_groups_.items()
         }
+        header["scoped"] = model.scoped_
         header["multilabel"] = model.multilabel_
         header["threshold"] = model.threshold_
         header["classifier"] = model.classifier_
@@ -145,14 +146,15 @@ def _set_labels(
         raise ModelFileError(f"there are {n} labels but {len(model.label_counts_)} counts of them.")
     model.label_activations_ = check_array(arrays, "label_activations", (n, K), least=0)
     model.label_shapes_ = check_array(arrays, "label_shapes", (n,), positive=True)
-    if arrays["label_rate_shapes"].ndim == 1:  # format 3, which had no scopes
-        shapes = check_array(arrays, "label_rate_shapes", (n,), positive=True)
-        model.label_rate_shapes_ = np.repeat(shapes[:, None], K, axis=1)
-        model.scopes_, model.label_groups_ = np.ones((n, K), dtype=bool), {}
-    else:
+    if "label_groups" in header:
         model.label_rate_shapes_ = check_array(arrays, "label_rate_shapes", (n, K), positive=True)
         model.scopes_ = check_mask(arrays, "scopes", (n, K))
         model.label_groups_ = _label_groups(header["label_groups"], model.classes_)
+    else:  # format 3, which had no scopes
+        shapes = check_array(arrays, "label_rate_shapes", (n,), positive=True)
+        model.label_rate_shapes_ = np.repeat(shapes[:, None], K, axis=1)
+        model.scopes_, model.label_groups_ = np.ones((n, K), dtype=bool), {}
+    model.scoped_ = header.get("scoped", False) is True
     if not model.scopes_.any(axis=0).all() or not model.scopes_.any(axis=1).all():
         raise ModelFileError("a label or a component is in no scope: the file is damaged.")
     model.label_rate_scales_ = check_array(arrays, "label_rate_scales", (n, K), positive=True)

@@ -1,7 +1,8 @@
 """Where a fit begins: the start that was asked for, as a state of the core.
 
-"auto" finds components and their scopes (``vbnmf.core.discovery``), on documents of known labels and on
-a sample where there are very many. The other starts fill the components as ``vbnmf.core.starts`` says.
+"auto" finds components and their scopes (``vbnmf.core.discovery``), on documents of known labels
+and on a sample where there are very many. The other starts fill the components as
+``vbnmf.core.starts`` says.
 """
 
 from dataclasses import dataclass, replace

@@ -43,11 +43,11 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
     """Variational Bayesian NMF with label-dependent sparsity of the coefficients.
 
     As ``VBNMF``, but a coefficient has a rate that belongs to its document's label,
-    ``v_dk ~ Gamma(coef_shape, 1/λ_lk)`` with ``λ_lk ~ Gamma(label_shape, label_scale)``, so that each
-    label comes to use few of the components. By default each component also has a *scope*: it serves
-    one label, a group of labels, or all of them, and documents of other labels do not use it at all.
-    ``transform`` gives coefficients, ``predict`` and ``predict_proba`` give labels, and ``explain``
-    says why.
+    ``v_dk ~ Gamma(coef_shape, 1/λ_lk)`` with ``λ_lk ~ Gamma(label_shape, label_scale)``, so that
+    each label comes to use few of the components. By default each component also has a *scope*: it
+    serves one label, a group of labels, or all of them, and documents of other labels do not use it
+    at all. ``transform`` gives coefficients, ``predict`` and ``predict_proba`` give labels, and
+    ``explain`` says why.
 
     The paper's model is ``scopes="all", init="random"`` with a number as ``label_shape``.
 
@@ -135,6 +135,8 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         The same as part of the documents whose labels are known.
     scopes_ : ndarray of bool of shape (n_labels, n_components)
         Which labels each component serves.
+    scoped_ : bool
+        Whether scopes were given or looked for; if not, every component may serve every label.
     background_ : int or None
         The component that began as a background common to all labels, if there is one.
     label_groups_ : dict
@@ -161,7 +163,8 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         Probability from which ``predict`` gives a label, where documents may have several.
     label_activations_ : ndarray of shape (n_labels, n_components)
         Mean expected coefficient of each component over the documents of each label; those with
-        several labels, or with an unknown one, count in parts.
+        several labels, or with an unknown one, count in parts, which are those of the labels that
+        the component serves. Zero for labels out of its scope.
     label_rates_ : ndarray of shape (n_labels, n_components)
         Expected rates λ; the inverse of a rate is the size of coefficients it allows for. Infinite
         for labels out of a component's scope.
@@ -348,10 +351,12 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         self.classes_ = targets.classes
         self.label_counts_ = targets.indicators.sum(axis=0).astype(np.int64)
         self.label_frequencies_ = targets.frequencies(weight)
-        n_docs = labels.documents(np.bincount(targets.group, weight, minlength=targets.n_groups))
+        by_group = np.bincount(targets.group, weight, minlength=targets.n_groups)
+        n_docs = column(labels.documents_in_scope(by_group))
         sums = labels.by_label(result.stats.E_sums)
-        self.label_activations_ = sums / np.maximum(n_docs, _TINY)[:, None]
+        self.label_activations_ = sums / np.maximum(n_docs, _TINY)
         scopes = labels.scopes
+        self.scoped_ = self._is_scoped(targets)
         self.scopes_ = np.ones(sums.shape, dtype=bool) if scopes is None else scopes.mask
         groups = check_label_tree(self.label_tree, targets.classes)
         self.label_groups_ = {name: targets.classes[at] for name, at in groups.items()}
@@ -407,7 +412,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
             )
         if len(groups) and not (isinstance(init, str) and init == "auto"):
             raise ValueError('label_tree needs init="auto", which gives its groups components.')
-        if len(groups) and K is not None and K <= len(groups):
+        if len(groups) and K is not None and len(groups) >= K:
             raise ValueError(
                 f"label_tree has {len(groups)} groups, which need a component each beside those of "
                 f"the labels; n_components={K} is too few. Ask for at least {len(groups) + 1}."

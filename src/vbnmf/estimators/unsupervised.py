@@ -51,7 +51,8 @@ class VBNMF(BaseVBNMF):
         Stop when an iteration raises the bound by less than this part of its value.
     burn_in : int or "auto", default="auto"
         Iterations in which the scale of the coefficients is held at its starting value, and
-        ``term_shape`` is not learned. "auto" is 10 where components begin at random, none otherwise.
+        ``term_shape`` is not learned. "auto" is 10 where components begin at random, none
+        otherwise.
     bound_every : int, default=5
         Evaluate the bound, and with it ``tol``, every so many iterations.
     transform_max_iter : int, default=100

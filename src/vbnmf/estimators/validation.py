@@ -144,7 +144,7 @@ def check_n_components(value: Any, init: Any) -> int | None:
 
 
 def check_scopes(scopes: Any, n_labels: int, n_components: int | None) -> Array | str:
-    """ "auto", "all", or which labels each component serves, (n_labels, n_components) of bool."""
+    """Which labels each component serves, (n_labels, n_components) of bool, or a word for it."""
     if isinstance(scopes, str) and scopes in ("auto", "all"):
         return scopes
     expected = f"(n_labels, n_components) = ({n_labels}, {n_components})"

@@ -2,11 +2,12 @@
 
     s_dl = b_l + Σ_k w_lk e_dk + Σ_w u_lw x_dw / ‖x_d‖
 
-What components say of a document is the evidence e, of documents of training each as if it had been
-left out (``evidence``). Its columns are standardised and take part with ``COMPONENT_SIZE`` beside a
-document of unit length. The penalty on the weights makes words the dearer of the two, so that they say
-what components cannot. Scores become probabilities by a temperature and biases (with several labels a
-document: a slope and an intercept for each label) that suit scores of documents left out.
+What components say of a document is the evidence e; documents of training are scored as if they had
+been left out (``evidence``). Its columns are standardised and take part with ``COMPONENT_SIZE``
+beside a document of unit length. The penalty on the weights makes words the dearer of the two, so
+that they say what components cannot. Scores become probabilities by a temperature and biases (with
+several labels a document: a slope and an intercept for each label) that suit scores of documents
+left out.
 """
 
 from concurrent.futures import ThreadPoolExecutor

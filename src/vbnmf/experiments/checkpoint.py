@@ -7,7 +7,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from vbnmf import store
 from vbnmf.core.model import Array
@@ -16,6 +16,13 @@ from vbnmf.store import ModelFileError, replacing
 
 _COLUMNS = ("data", *(field.name for field in fields(Trial)))
 _WHOLE = ("n_components", "rung", "iterations")
+
+
+class Start(NamedTuple):
+    """What a candidate goes on from."""
+
+    components: Array  # (K, n_terms)
+    scopes: Array | None  # (n_labels, K) of zeros and ones; None: every label may use all
 
 
 class Checkpoint:
@@ -65,15 +72,20 @@ class Checkpoint:
         for file in self._folder.glob(f"{rung - 1}-*.safetensors"):
             file.unlink()
 
-    def write(self, row: Trial, components: Array) -> None:
-        """Keep components, (K, n_terms)."""
+    def write(self, row: Trial, start: Start) -> None:
+        """Keep components, and their scopes."""
         self._folder.mkdir(exist_ok=True)
-        store.write(self._file(row), {"tuning": self._key}, {"components": components})
+        store.write(
+            self._file(row),
+            {"tuning": self._key},
+            {name: array for name, array in start._asdict().items() if array is not None},
+        )
 
-    def read(self, row: Trial) -> Array:
-        """Components of a row, (K, n_terms)."""
+    def read(self, row: Trial) -> Start:
+        """Components of a row, and their scopes."""
         try:
-            return store.read(self._file(row))[1]["components"]
+            arrays = store.read(self._file(row))[1]
+            return Start(arrays["components"], arrays.get("scopes"))
         except (FileNotFoundError, ModelFileError, KeyError) as error:
             raise ValueError(
                 f"{self._path} cannot be gone on with, because {self._file(row)} is missing or "

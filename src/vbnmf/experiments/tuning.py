@@ -21,7 +21,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import vbnmf
-from vbnmf.core.model import Array
+from vbnmf.core.fit import FITTING
 from vbnmf.documents import default_components
 from vbnmf.estimators import SupervisedVBNMF
 from vbnmf.estimators.base import burn_in_of
@@ -35,7 +35,7 @@ from vbnmf.experiments.advice import (
     recommended_of,
     words,
 )
-from vbnmf.experiments.checkpoint import Checkpoint
+from vbnmf.experiments.checkpoint import Checkpoint, Start
 from vbnmf.experiments.validating import Split, prepare, score
 
 LABEL_SHAPES: tuple[LabelShape, ...] = ("auto", 30.0, 100.0, 300.0, 1000.0)
@@ -203,9 +203,9 @@ def _climb(
             if row is None:
                 before = kept.row(rung - 1, candidate)
                 start = kept.read(before) if before and ladder.goes_on(rung) else None
-                row, components = ladder.run(rung, candidate, before, start, done, len(going))
+                row, further = ladder.run(rung, candidate, before, start, done, len(going))
                 if ladder.goes_on(rung + 1):
-                    kept.write(row, components)
+                    kept.write(row, further)
                 kept.add(row)
             done.append(row)
             ladder.tell(rung, len(going), done, *going[min(place + 1, len(going) - 1)])
@@ -247,11 +247,11 @@ class _Ladder:
         rung: int,
         candidate: tuple[int, LabelShape],
         before: Trial | None,
-        start: Array | None,
+        start: Start | None,
         done: Sequence[Trial],
         total: int,
-    ) -> tuple[Trial, Array]:
-        """Fit and score a candidate; the row, and its components (K, n_terms)."""
+    ) -> tuple[Trial, Start]:
+        """Fit and score a candidate; the row, and what it may go on from."""
         begin = time.perf_counter()
         k, shape = candidate
         model = clone(self.estimator).set_params(n_components=k, label_shape=shape)
@@ -261,11 +261,12 @@ class _Ladder:
             n = ITERATIONS * 2 ** max(0, rung - 1) + (burn_in if rung == 0 else 0)
             model.set_params(max_iter=min(n, model.max_iter))
         if start is not None:
-            model.set_params(init=start, burn_in=0)
+            scopes = "all" if start.scopes is None else start.scopes
+            model.set_params(init=start.components, burn_in=0, scopes=scopes, label_tree=None)
         if self.progress is not None:
             model.set_params(
                 callback=lambda at: self.tell(
-                    rung, total, done, k, shape, at.iteration / at.max_iter
+                    rung, total, done, k, shape, at.stage == FITTING and at.iteration / at.max_iter
                 )
             )
         with warnings.catch_warnings():
@@ -275,7 +276,8 @@ class _Ladder:
         scores = score(model, self.split)
         inherited = before.iterations if start is not None and before is not None else 0
         row = Trial(k, shape, rung, inherited + model.n_iter_, *scores, time.perf_counter() - begin)
-        return row, model.components_
+        found = model.scopes_.astype(np.uint8) if model.scoped_ else None
+        return row, Start(model.components_, found)
 
     def tell(
         self,

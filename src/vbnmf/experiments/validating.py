@@ -17,6 +17,7 @@ from vbnmf.core.bound import coefs_term, data_term
 from vbnmf.core.model import Array, Prior, State
 from vbnmf.engines.local import LocalEngine
 from vbnmf.estimators import SupervisedVBNMF
+from vbnmf.estimators.labeltree import as_mapping, check_label_tree
 from vbnmf.estimators.targets import Targets, check_targets
 from vbnmf.estimators.validation import check_matrix, count_threads
 from vbnmf.kernels import open_kernel
@@ -58,6 +59,9 @@ class Split:
         if isinstance(weights, dict):
             codes = {label: code for code, label in enumerate(self.classes)}
             parameters["class_weight"] = {codes.get(key, key): w for key, w in weights.items()}
+        if estimator.label_tree is not None:
+            groups = check_label_tree(estimator.label_tree, np.array(self.classes, dtype=object))
+            parameters["label_tree"] = as_mapping(groups)
         return clone(estimator).set_params(**parameters)
 
     @property

@@ -152,7 +152,7 @@ class NativeDocuments:
         """
         n_docs, dtype = len(self._order), self._dtype
         self._K = K
-        self._L_v = self._Sigma_v = None  # let go of the old ones first
+        self._L_v = self._Sigma_v = np.empty((0, 0), dtype)  # let go of the old ones first
         self._L_v = self._kernel.zeros(n_docs, K, dtype)
         self._Sigma_v = self._kernel.zeros(n_docs, K, dtype)
         self._scopes = _lines_in_scope(in_scope, self._L_v.shape[1], dtype)

@@ -24,7 +24,8 @@ from vbnmf.kernels.layout import DocumentSums
 NONZEROS_AT_ONCE = 1 << 14
 """Scratch is this many rows of K numbers, never one for each non-zero."""
 
-_TINY = 1e-300  # nothing divides by zero, even where products of two L underflow
+# By bytes of a number: nothing divides by zero, even where products of two L underflow.
+_TINY = {4: 1e-36, 8: 1e-300}
 
 
 class ReferenceKernel:
@@ -175,7 +176,7 @@ def _ratios(X: sparse.csr_array, L_v: Array, L_t: Array) -> tuple[sparse.csr_arr
     for begin in range(0, X.nnz, NONZEROS_AT_ONCE):
         at = slice(begin, begin + NONZEROS_AT_ONCE)
         mean[at] = np.einsum("jk,jk->j", L_v[row[at]], L_t[X.indices[at]])
-    mean = np.maximum(mean, _TINY)
+    mean = np.maximum(mean, _TINY[X.dtype.itemsize])
     return sparse.csr_array((X.data / mean, X.indices, X.indptr), shape=X.shape), mean
 
 
