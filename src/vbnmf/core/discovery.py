@@ -7,8 +7,8 @@
 3. Components that say the same are merged until as many are left as were asked for, or as the bound
    says. The scope of a merged component is the union of the scopes, or the least group of the label
    tree that holds both.
-4. Shared components are split by label, without labels that hardly use them, and merged again, as long
-   as the bound rises.
+4. Shared components are split by label, without labels that hardly use them, and merged again, as
+   long as the bound rises.
 
 Each step makes a *draft*, which says where a fit begins. Drafts are judged by the bound after the
 same few sweeps: how many clusters to begin with, whether there is a background, how many components
@@ -40,6 +40,7 @@ BACKGROUND_PART = 0.25  # of a document's weight begins on the background and gr
 SMOOTHING = 0.2  # part of a cluster's terms that begins as the label's average
 LEAST_USE = 0.01  # of a label's weight: a component with less is not for that label
 OUTSIDE_PART = 0.1  # of the average coefficient is what the rate outside a scope allows for
+_LEAST_COUNT = 1.0  # what says less than one occurrence of a term widens no scope
 _EVEN_PART = 0.05  # of a label's weight is spread evenly over its components at each step
 _TINY = np.finfo(float).tiny
 
@@ -289,7 +290,10 @@ def _merged(draft: Draft, groups: list[list[int]], n_kept: int, plan: Plan) -> D
     joined[np.arange(n_kept), np.arange(n_kept)] = 1
     for new, members in enumerate(groups, start=n_kept):
         joined[np.array(members) + n_kept, new] = 1
-    mask = (draft.mask.astype(float) @ joined) > 0
+    says_something = draft.counts.sum(axis=0, dtype=np.float64) >= _LEAST_COUNT
+    mask = ((draft.mask & says_something).astype(float) @ joined) > 0
+    nothing = ~mask.any(axis=0)
+    mask[:, nothing] = (draft.mask.astype(float) @ joined)[:, nothing] > 0
     mask = _closed(mask, plan.groups) if plan.scoped else np.ones_like(mask)
     return replace(
         draft,
@@ -328,7 +332,7 @@ def _merged_again(explorer: _Explorer, draft: Draft, plan: Plan) -> Draft | None
 
 
 def _split_by_label(draft: Draft, label_mass: Array, n_kept: int) -> Draft:
-    """Give each label a copy of its own of the components it shares, but for the first ``n_kept``."""
+    """Give labels copies of their own of what they share, but for the first ``n_kept``."""
     label, component = np.nonzero(draft.mask[:, n_kept:])
     order = np.argsort(component, kind="stable")
     label, component = label[order], component[order] + n_kept

@@ -147,8 +147,8 @@ def _left_out(A: Array, Y: Array, weight: Array) -> Array:
 def best_threshold(P: Array, Y: Array, weight: Array) -> tuple[float, float]:
     """The threshold of the best micro F1 on documents left out, and that F1."""
     scores = [
-        f1_score(Y, P >= t, average="micro", sample_weight=weight, zero_division=0)
-        for t in _THRESHOLDS
+        f1_score(Y, least <= P, average="micro", sample_weight=weight, zero_division=0)
+        for least in _THRESHOLDS
     ]
     best = int(np.argmax(scores))
     return float(_THRESHOLDS[best]), float(scores[best])

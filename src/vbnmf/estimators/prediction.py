@@ -1,9 +1,9 @@
 """What makes the supervised model a classifier: labels and probabilities of new documents.
 
 Three ways lead from a document to its label: components and single words together (``words``), a
-regression on the evidence for components alone (``heads``), and the model itself (``generative``). The
-first is right most often; with few documents a label it is often the last, which is then found out on
-documents of training that are left out.
+regression on the evidence for components alone (``heads``), and the model itself (``generative``).
+The first is right most often; with few documents a label it is often the last, which is then found
+out on documents of training that are left out.
 """
 
 from collections.abc import Iterable, Sequence
@@ -286,7 +286,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
     def _parts(self, used: Array, x: Array, label: int) -> tuple[Array, Array]:
         """Parts in a label's score of terms of weights x: by components, then by words alone.
 
-        Returns an array of shape (n_used, K + 1), and which components the label uses, (K,) of bool.
+        Returns an array of shape (n_used, K + 1), and which components the label uses, (K,).
         """
         if self.classifier_ == "generative":
             logs = self._term_log_odds(used)

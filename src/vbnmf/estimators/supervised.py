@@ -75,15 +75,16 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         Shape of the coefficients' prior: the smaller, the fewer components a document uses. None is
         0.2 with scopes, and the paper's 1 without.
     term_shape : float, "auto", "free" or None, default=None
-        Shape of the components' prior. None is 0.1 with scopes, and 0.5 without. "auto" is learned after burn-in, but not below 0.35, because
-        sparse components spoil sparse coefficients (docs/deviations.md); "free" has no such guard.
+        Shape of the components' prior. None is 0.1 with scopes, and 0.5 without. "auto" is learned
+        after burn-in, but not below 0.35, because sparse components spoil sparse coefficients
+        (docs/deviations.md); "free" has no such guard.
     term_scale : float or "auto", default="auto"
         Scale of the components' prior.
     init : "auto", "label", "random" or array of shape (n_components, n_terms), default="auto"
         Where the components begin. "auto" clusters the documents of each label, merges components
         that say the same, and finds scopes on the way; where most labels are unknown it is "label",
-        because scopes would say too much about documents of unknown label. "label" begins with the documents of single
-        labels, "random" at random as in the paper, an array as given.
+        because scopes would say too much about documents of unknown label. "label" begins with the
+        documents of single labels, "random" at random as in the paper, an array as given.
     n_init : int, default=1
         Number of starts, of which the one with the best bound is kept. The first start of "auto"
         is not random, so that seeds make no difference to it.
