@@ -36,7 +36,8 @@ LEAST_CLUSTERS = 24  # at first, where the number of components is to be found
 
 ROUNDS = 2  # of splitting and merging again, at most
 SWEEPS = 15  # to judge a draft by
-BACKGROUND_PART = 0.25  # of a document's weight begins on the background and groups
+BACKGROUND_PART = 0.25  # of a document's weight begins on the background and on each group,
+_MOST_SHARED = 0.5  # but no more than this on all of them
 SMOOTHING = 0.2  # part of a cluster's terms that begins as the label's average
 LEAST_USE = 0.01  # of a label's weight: a component with less is not for that label
 OUTSIDE_PART = 0.1  # of the average coefficient is what the rate outside a scope allows for
@@ -218,7 +219,7 @@ def _wide_drafts(
 
 def _merged_best(explorer: _Explorer, draft: Draft, plan: Plan, n_kept: int) -> Found:
     """Merge components until there are as many as were asked for, or as the bound says."""
-    merges = merge_order(draft.counts[:, n_kept:], explorer.a_t)
+    merges = merge_order(draft.counts[:, n_kept:], explorer.a_t, 1, _families(draft, plan, n_kept))
     drafts: dict[int, Draft] = {}
 
     def bound(n: int) -> float:
@@ -273,7 +274,8 @@ def _with_groups(
     """Put a component for each group of labels, (n_groups, n_labels) of bool, before the others."""
     total = np.maximum(draft.counts.sum(axis=0, dtype=np.float64), _TINY)
     by_label = np.einsum("wk,lk->wl", draft.counts, draft.portions * label_mass[:, None] / total)
-    part = BACKGROUND_PART / np.maximum(groups.sum(axis=0), 1) * groups  # (n_groups, n_labels)
+    levels = np.maximum(groups.sum(axis=0), 1)
+    part = np.minimum(BACKGROUND_PART, _MOST_SHARED / levels) * groups  # (n_groups, n_labels)
     kept = 1 - part.sum(axis=0)
     of_component = (draft.mask * kept[:, None]).sum(axis=0) / draft.mask.sum(axis=0)
     return Draft(
@@ -303,6 +305,17 @@ def _merged(draft: Draft, groups: list[list[int]], n_kept: int, plan: Plan) -> D
     )
 
 
+def _families(draft: Draft, plan: Plan, n_kept: int) -> Array | None:
+    """Which components may merge: those under one top group of the label tree; None: all."""
+    if not len(plan.groups):
+        return None
+    by_size = sorted(plan.groups, key=lambda group: -int(group.sum()))
+    of_label = np.arange(len(draft.mask))  # labels outside of all groups are by themselves
+    for group in reversed(by_size):
+        of_label[group] = np.flatnonzero(group)[0]
+    return of_label[draft.mask[:, n_kept:].argmax(axis=0)]
+
+
 def _closed(mask: Array, groups: Array) -> Array:
     """Widen scopes of several labels to the least group of the label tree that holds them."""
     if not len(groups):
@@ -326,7 +339,8 @@ def _merged_again(explorer: _Explorer, draft: Draft, plan: Plan) -> Draft | None
     if split.K == draft.K:
         return None
     split = explorer.settle(split, "shared components, split by label")
-    merges = merge_order(split.counts[:, n_kept:], explorer.a_t, draft.K - n_kept)
+    families = _families(split, plan, n_kept)
+    merges = merge_order(split.counts[:, n_kept:], explorer.a_t, draft.K - n_kept, families)
     merged = _merged(split, merges.groups(draft.K - n_kept), n_kept, plan)
     return explorer.settle(merged, "merged again")
 

@@ -41,7 +41,7 @@ class Merges:
         return sorted(members.values())
 
 
-def merge_order(counts: Array, a_t: float, n_left: int = 1) -> Merges:
+def merge_order(counts: Array, a_t: float, n_left: int = 1, family: Array | None = None) -> Merges:
     """Find the order in which to merge components until ``n_left`` are left.
 
     Parameters
@@ -52,10 +52,13 @@ def merge_order(counts: Array, a_t: float, n_left: int = 1) -> Merges:
         Prior shape of the terms.
     n_left : int
         Stop when so many are left. Components without common terms merge last.
+    family : array of int, shape (K,), or None
+        Components of different families merge only when all of each family have become one.
     """
     n_terms, K = counts.shape
     columns = [_Column.of(counts[:, k], a_t) for k in range(K)]
-    near = _neighbours(counts, min(_NEIGHBOURS, K - 1))
+    families = [0] * K if family is None else family.tolist()
+    near = _neighbours(counts, min(_NEIGHBOURS, K - 1), np.array(families))
     alive = dict.fromkeys(range(K))
     heap: list[tuple[float, int, int]] = []
 
@@ -67,8 +70,9 @@ def merge_order(counts: Array, a_t: float, n_left: int = 1) -> Merges:
         compare(i, sorted(j for j in near[i] if j < i))
     pairs: list[tuple[int, int]] = []
     while len(alive) > max(n_left, 1):
-        i, j = _next_pair(heap, alive)
+        i, j = _next_pair(heap, alive, families)
         new = len(columns)
+        families.append(families[i])
         pairs.append((i, j))
         columns.append(columns[i].plus(columns[j], a_t, n_terms))
         del alive[i], alive[j]
@@ -128,25 +132,37 @@ def _gains(
     return gains
 
 
-def _neighbours(counts: Array, n: int) -> list[set[int]]:
-    """The components that overlap most with each, both ways."""
+def _neighbours(counts: Array, n: int, family: Array) -> list[set[int]]:
+    """The components of the same family that overlap most with each, both ways."""
     K = counts.shape[1]
     total = np.maximum(counts.sum(axis=0, dtype=np.float64), np.finfo(float).tiny)
     roots = sparse.csr_array(np.sqrt(np.where(counts > _LEAST, counts, 0) / total).T)
     overlap = (roots @ roots.T).toarray()  # not by BLAS, which rounds by its number of threads
+    overlap[family[:, None] != family] = -1.0
     np.fill_diagonal(overlap, -1.0)
-    near = [set(row[:n].tolist()) for row in np.argsort(-overlap, axis=1, kind="stable")]
+    order = np.argsort(-overlap, axis=1, kind="stable")[:, :n]
+    near = [{k for k in row.tolist() if overlap[i, k] >= 0} for i, row in enumerate(order)]
     for k in range(K):
         for other in list(near[k]):
             near[other].add(k)
     return near
 
 
-def _next_pair(heap: list[tuple[float, int, int]], alive: dict[int, None]) -> tuple[int, int]:
-    """The best pair of components that are still there; the first two where none was compared."""
+def _next_pair(
+    heap: list[tuple[float, int, int]], alive: dict[int, None], families: list[int]
+) -> tuple[int, int]:
+    """The best pair of components that are still there; where none was compared, the first two.
+
+    These are of one family, if there are two of one.
+    """
     while heap:
         _gain, i, j = heapq.heappop(heap)
         if i in alive and j in alive:
             return i, j
+    last: dict[int, int] = {}
+    for k in alive:
+        if families[k] in last:
+            return last[families[k]], k
+        last[families[k]] = k
     first, second, *_ = alive
     return first, second
