@@ -10,7 +10,7 @@ from vbnmf import SupervisedVBNMF
 from vbnmf.estimators.targets import check_targets, with_class_weights
 
 
-@pytest.mark.parametrize("classifier", ["regression", "generative"])
+@pytest.mark.parametrize("classifier", ["components", "generative"])
 def test_balanced_is_the_weight_that_makes_labels_equal(classifier):
     X, y = corpus()
     counts = np.bincount(y)

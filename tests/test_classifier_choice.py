@@ -14,13 +14,13 @@ def few_documents(n_docs):
     return np.array([rng.multinomial(40, words[label]) for label in y], dtype=float), y
 
 
-@pytest.mark.parametrize(("n_docs", "expected"), [(4, "generative"), (60, "regression")])
+@pytest.mark.parametrize(("n_docs", "expected"), [(4, "generative"), (60, "components")])
 def test_with_few_documents_a_label_the_better_one_predicts(n_docs, expected):
     X, y = few_documents(n_docs + 4)
     train, new = slice(0, 20 * n_docs), slice(20 * n_docs, None)
     fits = {
         name: model(n_components=20, classifier=name).fit(X[train], y[train])
-        for name in ("auto", "regression", "generative")
+        for name in ("auto", "components", "generative")
     }
     assert fits["auto"].classifier_ == expected
     assert_array_equal(fits["auto"].predict_proba(X), fits[expected].predict_proba(X))
@@ -30,11 +30,11 @@ def test_with_few_documents_a_label_the_better_one_predicts(n_docs, expected):
 
 def test_what_predicts_is_what_was_fitted():
     X, y = drawn()
-    fitted = model(classifier="regression").fit(X, y)
+    fitted = model(classifier="components").fit(X, y)
     before = fitted.predict_proba(X)
     fitted.set_params(classifier="generative")
     assert_array_equal(fitted.predict_proba(X), before)
-    assert fitted.classifier_ == "regression"
+    assert fitted.classifier_ == "components"
 
 
 def test_score_takes_what_fit_takes():

@@ -12,7 +12,7 @@ from vbnmf import load
 from vbnmf.estimators import generative
 from vbnmf.estimators.evidence import evidence, term_evidence
 
-CLASSIFIERS = ["regression", "generative"]
+CLASSIFIERS = ["components", "generative"]
 both = pytest.mark.parametrize("classifier", CLASSIFIERS)
 
 
@@ -46,7 +46,7 @@ def test_probabilities_sum_to_one(classifier, n_labels, dtype):
 
 def test_the_regression_sees_evidence():
     X, y = mixed()
-    fitted = model(classifier="regression").fit(X, y)
+    fitted = model(classifier="components").fit(X, y)
     totals = fitted.component_shapes_.sum(axis=1) + 30 * fitted.smoothing_
     of_terms = term_evidence(fitted.component_shapes_.T, totals, fitted.smoothing_)
     scores = evidence(X, of_terms) @ fitted.head_weights_.T + fitted.head_intercepts_
@@ -235,7 +235,7 @@ def test_the_generative_classifier_takes_one_label_a_document():
 
 def test_other_classifiers_are_refused():
     X, y = drawn()
-    with pytest.raises(ValueError, match='must be "auto", "regression" or "generative"'):
+    with pytest.raises(ValueError, match='must be "auto", "components" or "generative"'):
         model(classifier="svm").fit(X, y)
 
 

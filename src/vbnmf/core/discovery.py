@@ -272,8 +272,8 @@ def _with_groups(
     draft: Draft, label_mass: Array, groups: Array, *, background: bool = False
 ) -> Draft:
     """Put a component for each group of labels, (n_groups, n_labels) of bool, before the others."""
-    total = np.maximum(draft.counts.sum(axis=0, dtype=np.float64), _TINY)
-    by_label = np.einsum("wk,lk->wl", draft.counts, draft.portions * label_mass[:, None] / total)
+    profiles = draft.counts / np.maximum(draft.counts.sum(axis=0, dtype=np.float64), _TINY)
+    by_label = np.einsum("wk,lk->wl", profiles, draft.portions * label_mass[:, None])
     levels = np.maximum(groups.sum(axis=0), 1)
     part = np.minimum(BACKGROUND_PART, _MOST_SHARED / levels) * groups  # (n_groups, n_labels)
     kept = 1 - part.sum(axis=0)

@@ -399,7 +399,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         if not isinstance(self.scopes, str):
             return True
         looks = isinstance(self.init, str) and self.init == "auto"
-        return self.scopes == "auto" and looks and targets.known.mean() >= _ENOUGH_KNOWN
+        return self.scopes == "auto" and looks and bool(targets.known.mean() >= _ENOUGH_KNOWN)
 
     def _start(self, init: Array | str, K: int | None, targets: Targets | None) -> Start:
         assert targets is not None

@@ -90,6 +90,10 @@ def fit_words(
     features = sparse.csr_array(
         sparse.hstack([sparse.csr_array((evidence - centre) * size), of_unit_length(X)])
     )
+    # LinearSVC takes no other kind of index
+    features.indices, features.indptr = (
+        a.astype(np.int32) for a in (features.indices, features.indptr)
+    )
     fold = folds(X, _FOLDS)
     if min(np.bincount(fold, minlength=_FOLDS)) == 0 or len(fold) < 2 * _FOLDS:
         return None
