@@ -258,14 +258,14 @@ def parameters():
         yield "burn_in", value, f"burn_in must be an integer of at least 0; got {value!r}."
     for value in NOT_TOLERANCES:
         yield "tol", value, f"tol must be a number of at least 0; got {value!r}."
-    for value in NOT_POSITIVE:
+    for value in (value for value in NOT_POSITIVE if value is not None):
         expected = 'term_shape must be a positive number, "auto", which learns it above a guard, or'
         yield "term_shape", value, (expected, '"free"', f"got {value!r}.")
     for name in ("term_scale", "coef_scale", "label_scale"):
         for value in NOT_POSITIVE:
             expected = f'{name} must be a positive number or "auto", which learns it; got'
             yield name, value, f"{expected} {value!r}."
-    for value in [*NOT_POSITIVE, "auto"]:
+    for value in [*(value for value in NOT_POSITIVE if value is not None), "auto"]:
         yield "coef_shape", value, f"coef_shape must be a positive number; got {value!r}."
     for value in NOT_POSITIVE:
         expected = (
@@ -389,3 +389,10 @@ def test_a_fit_that_fails_leaves_the_earlier_one(model, case):
         assert_array_equal(np.copy(value), copies[name], err_msg=name)
     fitted.set_params(n_jobs=None, n_components=2)
     assert_array_equal(fitted.transform(frame), V)
+
+
+@pytest.mark.parametrize("name", ["term_shape", "coef_shape"])
+def test_without_labels_shapes_are_numbers(name):
+    """With labels None goes by scopes; without there is nothing that it could go by."""
+    with pytest.raises(ValueError, match=f"{name} must be a positive number"):
+        VBNMF(2, **{name: None}).fit(np.ones((3, 4)))

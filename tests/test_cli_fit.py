@@ -37,6 +37,7 @@ def test_json(table):
     assert set(result) == {
         *("model", "documents", "documents_without_known_term", "terms", "components", "labels"),
         *("iterations", "bound", "hyperparameters", "documents_without_label"),
+        "components_reason",
     }
     assert result["model"] == "tickets.vbnmf"
     assert result["documents"] == 42
@@ -301,8 +302,8 @@ class TestConfig:
             ("fit = 3", "c.toml has fit, which"),
             ("k = ", "c.toml cannot be read as TOML"),
             ("k = [3]", "c.toml has k = [3]; it must be a text, a number, true or false."),
-            ('k = "many"', "'many' is not a valid integer"),
-            ("k = 4.7", "'4.7' is not a valid integer"),
+            ('k = "many"', "'many' is neither a number nor 'auto'"),
+            ("k = 4.7", "'4.7' is neither a number nor 'auto'"),
             ("min-df = -1", "'-1' is neither a count (5) nor a part"),
             ('weighting = "heavy"', "'heavy' is not one of"),
             ('config = "d.toml"', "c.toml has config, which"),

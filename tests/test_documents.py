@@ -342,4 +342,4 @@ def test_number_of_components():
     numbers = [default_components(n) for n in (1, 10, 20, 50, 1000)]
     assert numbers == sorted(numbers)
     assert default_components(20) >= 20
-    assert numbers[-1] <= 100
+    assert numbers[-1] <= 300

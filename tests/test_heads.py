@@ -75,7 +75,7 @@ def test_a_head_is_linear():
 
 def test_the_model_trains_it_on_documents_left_out():
     X, y = drawn()
-    fitted = model()
+    fitted = model(classifier="components")
     V = fitted.fit_transform(X, y)
     shapes, scales = fitted.component_shapes_.T, fitted.component_scales_
     A = left_out(X, V, shapes, scales, fitted.smoothing_)
@@ -104,7 +104,7 @@ def test_it_works_in_cross_validation():
 def test_documents_of_unknown_label_do_not_train_it():
     X, y = drawn()
     partly = [label if i < 45 else None for i, label in enumerate(y.tolist())]
-    fitted = model()
+    fitted = model(classifier="components")
     V = fitted.fit_transform(X, partly)[:45]
     shapes, scales = fitted.component_shapes_.T, fitted.component_scales_
     A = left_out(X[:45], V, shapes, scales, fitted.smoothing_)

@@ -292,10 +292,11 @@ def test_the_bound_never_falls_within_scopes(kernel_name, start):
 
 
 def test_scopes_of_all_labels_are_the_paper_s_model(kernel_name):
-    """Given the same label_shape: "auto" is another with scopes than without."""
+    """Given the same shapes: their defaults are others with scopes than without."""
     X, y = shelves()
-    by_mask = scoped(scopes=np.ones((4, 5)), label_shape=3).fit(X, y)
-    by_word = scoped(scopes="all", label_shape=3).fit(X, y)
+    shapes = {"label_shape": 3, "term_shape": 0.5, "coef_shape": 1}
+    by_mask = scoped(scopes=np.ones((4, 5)), **shapes).fit(X, y)
+    by_word = scoped(scopes="all", **shapes).fit(X, y)
     assert_allclose(by_mask.components_, by_word.components_, rtol=1e-10)
     assert_allclose(by_mask.bound_history_, by_word.bound_history_, rtol=1e-10)
 

@@ -319,10 +319,11 @@ def test_empty_documents_show_the_rates_of_their_labels():
 
     These are of the labels that the component serves; it is not used where it serves none.
     """
-    X, y, _ = three_labels(0)
+    X, y, z = three_labels(0)
     cases = [["art"], ["art", "law"], ["art", "law", "sea"]]
-    y = [[] if label is None else [label] for label in y] + cases
-    for scopes in ("all", "auto"):
+    partly = [[] if label is None else [label] for label in y] + cases
+    known = [[("art", "law", "sea")[label]] for label in z] + cases  # scopes need most labels
+    for scopes, y in (("all", partly), ("auto", known)):
         model = quick(label_shape=2.0, coef_shape=1, scopes=scopes)
         V = model.fit_transform(np.vstack([X, np.zeros((3, X.shape[1]))]), y)
         assert model.scopes_.all() == (scopes == "all")

@@ -65,8 +65,8 @@ model_options = common.options(
 text_options = common.options(
     click.option("--weighting", type=click.Choice(["paper", "counts", "log"]),
                  help="How counts are weighted; see docs/text.md."),
-    click.option("--max-terms", type=int, default=10_000, show_default=True,
-                 help="Most terms, those of the largest weight in any document."),
+    click.option("--max-terms", type=int,
+                 help="Most terms, those of the largest weight in any document; all if left out."),
     click.option("--min-df", default="2", show_default=True, callback=_count_or_part,
                  help="Leave out terms of fewer documents (a count or a part)."),
     click.option("--max-df", default="1.0", show_default=True, callback=_count_or_part,

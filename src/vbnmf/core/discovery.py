@@ -294,8 +294,8 @@ def _merged(draft: Draft, groups: list[list[int]], n_kept: int, plan: Plan) -> D
         joined[np.array(members) + n_kept, new] = 1
     says_something = draft.counts.sum(axis=0, dtype=np.float64) >= _LEAST_COUNT
     mask = ((draft.mask & says_something).astype(float) @ joined) > 0
-    nothing = ~mask.any(axis=0)
-    mask[:, nothing] = (draft.mask.astype(float) @ joined)[:, nothing] > 0
+    widest = (draft.mask.astype(float) @ joined) > 0
+    mask |= widest & (~mask.any(axis=0) | ~mask.any(axis=1)[:, None])  # none is left without
     mask = _closed(mask, plan.groups) if plan.scoped else np.ones_like(mask)
     return replace(
         draft,

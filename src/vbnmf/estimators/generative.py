@@ -87,12 +87,16 @@ class Calibration:
 
 
 def calibrate(
-    evidence: Array, log_prior: Array, y: Array, weight: Array | None = None
+    evidence: Array,
+    log_prior: Array,
+    y: Array,
+    weight: Array | None = None,
+    usual: float = _USUAL_TEMPERATURE,
 ) -> Calibration:
     """The calibration under which the labels y, codes of (n_docs,), are most probable.
 
-    Biases stay near ln p(z) and the logarithm of the temperature near that of 10, by normal priors
-    of variance one: few documents tell little of them.
+    Biases stay near ``log_prior`` and the logarithm of the temperature near that of ``usual``, by
+    normal priors of variance one: few documents tell little of them.
     """
     n = len(y)
     weight = np.ones(n) if weight is None else weight
@@ -107,7 +111,7 @@ def calibrate(
         return -float((weight * logs[np.arange(n), y]).sum()) + float(away @ away) / 2, slope + away
 
     start = np.zeros(1 + len(log_prior))
-    start[0] = np.log(_USUAL_TEMPERATURE)
+    start[0] = np.log(usual)
     with threadpool_limits(1):  # the same bits on any machine's BLAS
         found = minimize(loss, start, jac=True, method="L-BFGS-B").x
     return Calibration(float(np.exp(found[0])), log_prior + found[1:])

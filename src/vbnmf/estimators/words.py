@@ -32,7 +32,11 @@ MOST_WEIGHTS = 50_000_000
 MOST_EVIDENCE = 100_000_000
 """and for up to so many documents times components."""
 
+LEAST_DOCUMENTS = 50
+"""Fewer tell too little of how sure scores are."""
+
 _FOLDS = 3
+_USUAL_TEMPERATURE = 3.0  # of scores of support vector machines
 _MAX_ITER = 3000
 _TINY = np.finfo(float).tiny
 
@@ -95,7 +99,7 @@ def fit_words(
         a.astype(np.int32) for a in (features.indices, features.indptr)
     )
     fold = folds(X, _FOLDS)
-    if min(np.bincount(fold, minlength=_FOLDS)) == 0 or len(fold) < 2 * _FOLDS:
+    if min(np.bincount(fold, minlength=_FOLDS)) == 0 or len(fold) < LEAST_DOCUMENTS:
         return None
     everything = np.ones(len(fold), dtype=bool)
     jobs = [(everything, everything), *((fold != n, fold == n) for n in range(_FOLDS))]
@@ -176,7 +180,7 @@ Calibrated = tuple[Array, Array, float, float]  # slopes and shifts by label, ac
 def _calibrate_all(scores: Array, labels: sparse.csr_array, weight: Array) -> Calibrated:
     """One slope for all labels, and a shift for each."""
     y, n_labels = labels.indices, labels.shape[1]
-    found = generative.calibrate(scores, np.zeros(n_labels), y, weight)
+    found = generative.calibrate(scores, np.zeros(n_labels), y, weight, usual=_USUAL_TEMPERATURE)
     right = found.probabilities(scores).argmax(axis=1) == y
     slopes = np.full(n_labels, found.temperature)
     return slopes, found.biases, float(np.average(right, weights=weight)), 0.5
