@@ -14,13 +14,13 @@ def few_documents(n_docs):
     return np.array([rng.multinomial(40, words[label]) for label in y], dtype=float), y
 
 
-@pytest.mark.parametrize(("n_docs", "expected"), [(4, "generative"), (60, "components")])
+@pytest.mark.parametrize(("n_docs", "expected"), [(4, "generative"), (60, "words and components")])
 def test_with_few_documents_a_label_the_better_one_predicts(n_docs, expected):
     X, y = few_documents(n_docs + 4)
     train, new = slice(0, 20 * n_docs), slice(20 * n_docs, None)
     fits = {
         name: model(n_components=20, classifier=name).fit(X[train], y[train])
-        for name in ("auto", "components", "generative")
+        for name in ("auto", "words and components", "components", "generative")
     }
     assert fits["auto"].classifier_ == expected
     assert_array_equal(fits["auto"].predict_proba(X), fits[expected].predict_proba(X))

@@ -35,7 +35,7 @@ def test_the_table_names_labels_components_and_terms(folder):
     result = run("predict", "tickets.vbnmf", "later.csv", "--explain", "--quiet")
     assert result.code == 0
     head, _line, *rows = result.out.splitlines()
-    assert head.split() == ["id", "label", "score", "by", "components", "by", "terms"]
+    assert head.split() == ["id", "label", "score", "by", "components", "share", "by", "terms"]
     assert rows[0].split()[:2] == ["2", "hardware"]
     assert "paper +" in rows[0]
     assert rows[1].split()[0] == "billing"

@@ -68,10 +68,10 @@ def test_quiet_is_silent(table):
 
 
 def test_defaults(table):
-    """Components by the number of labels; 10,000 terms of two documents or more."""
+    """Components by the number of labels; all terms of two documents or more."""
     model = load(ok("fit", table, *LABEL, "--quiet", "--max-iter", "1", "--json").json["model"])
     assert model.estimator_.n_components == default_components(3)
-    assert model.vectorizer_.max_terms == 10_000
+    assert model.vectorizer_.max_terms is None
     assert model.vectorizer_.min_df == 2
     assert model.vectorizer_.weighting == DocumentVectorizer().weighting
     ok("fit", table, "--quiet", "--max-iter", "1", "--out", "u.vbnmf")

@@ -1,0 +1,223 @@
+"""How components and scopes are found: clusters, merges, a background, their number."""
+
+import numpy as np
+import pytest
+from conftest import make_corpus
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.special import gammaln
+
+from benchmarks import drawn
+from vbnmf import VBNMF, SupervisedVBNMF
+from vbnmf.core import discovery
+from vbnmf.core.clusters import cluster_term_sums
+from vbnmf.core.discovery import Draft, Plan
+from vbnmf.core.merging import Merges, _Column, _gains, merge_order
+from vbnmf.estimators import starting
+
+NO_GROUPS = np.zeros((0, 3), dtype=bool)
+
+
+@pytest.fixture(scope="module", params=drawn.KINDS)
+def found(request):
+    """A corpus of each kind, smaller than those of the benchmark, and the default fit to it."""
+    corpus = drawn.draw(request.param, 0, n_docs=1200, n_terms=300)
+    model = SupervisedVBNMF(len(corpus.components), classifier="generative")
+    return request.param, corpus, model.fit(corpus.X, corpus.y)
+
+
+def test_components_are_found_again(found):
+    kind, corpus, model = found
+    cosines, ours, true = drawn.match(model.components_, corpus)
+    assert (cosines > 0.9).mean() >= (0.95 if kind == "mixed" else 0.85)
+    right = (model.scopes_[:, ours] == corpus.scopes[:, true]).all(axis=0)
+    assert right.mean() >= 0.75
+
+
+def test_the_number_of_components_is_found(found):
+    _, corpus, _ = found
+    model = SupervisedVBNMF("auto", classifier="generative").fit(corpus.X, corpus.y)
+    K = len(corpus.components)
+    assert 0.8 * K <= model.n_components_ <= 1.2 * K
+    assert model.components_.shape[0] == model.n_components_
+    assert f"{model.n_components_} components had the best bound" in model.n_components_reason_
+
+
+def test_seeds_make_no_difference_and_starts_do(found):
+    _, corpus, model = found
+    other = SupervisedVBNMF(len(corpus.components), classifier="generative", random_state=7).fit(
+        corpus.X, corpus.y
+    )
+    assert_array_equal(other.components_, model.components_)
+    more = SupervisedVBNMF(
+        len(corpus.components), classifier="generative", n_init=2, random_state=0
+    ).fit(corpus.X, corpus.y)
+    assert more.bound_ >= model.bound_
+
+
+def test_a_background_is_found_where_there_is_one():
+    rng = np.random.default_rng(0)
+    common, own = np.zeros(60), np.zeros((4, 60))
+    common[:20] = rng.dirichlet(np.ones(20))
+    for label in range(4):
+        own[label, 20 + 10 * label : 30 + 10 * label] = rng.dirichlet(np.ones(10))
+    y = np.arange(400) % 4
+    part = rng.beta(2, 2, (400, 1))
+    X = rng.poisson(60 * (part * common + (1 - part) * own[y]))
+    model = SupervisedVBNMF(5).fit(X, y)
+    shared = np.flatnonzero(model.scopes_.all(axis=0))
+    assert len(shared) == 1
+    assert model.components_[shared[0], :20].sum() > 0.95 * model.component_sums_[shared[0]]
+
+
+def test_documents_without_labels_are_recovered_too():
+    corpus = drawn.draw("mixed", 1, n_docs=1200, n_terms=300)
+    model = VBNMF(len(corpus.components)).fit(corpus.X)
+    assert (drawn.match(model.components_, corpus)[0] > 0.9).mean() >= 0.8
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 6), st.integers(1, 9), st.sampled_from([1, 2, 7, 30]), st.integers(0, 10**6))
+def test_as_many_components_as_asked_for(n_labels, K, docs_of_a_label, seed):
+    """Whatever there is of labels and documents; every label has one and every one has a label."""
+    X, _ = make_corpus(n_labels * docs_of_a_label, 12, 1, seed)
+    y = np.arange(X.shape[0]) % n_labels
+    model = SupervisedVBNMF(K, max_iter=3, tol=0).fit(X, y)
+    assert model.components_.shape == (K, 12)
+    assert model.scopes_.any(axis=0).all()
+    assert model.scopes_.any(axis=1).all()
+    assert np.isfinite(model.components_).all()
+
+
+def test_many_labels_of_one_document():
+    rng = np.random.default_rng(0)
+    X = sparse.csr_array(rng.poisson(0.3, (500, 40)).astype(float) + np.eye(500, 40))
+    model = SupervisedVBNMF(30, max_iter=3, tol=0, classifier="generative")
+    model.fit(X, np.arange(500))
+    assert model.scopes_.shape == (500, 30)
+    assert model.scopes_.any(axis=1).all()
+
+
+def g(c, a):
+    """The log marginal likelihood of counts, as the module writes it."""
+    W = len(c)
+    return (gammaln(a + c) - gammaln(a)).sum() - gammaln(W * a + c.sum()) + gammaln(W * a)
+
+
+def test_gains_are_the_formula():
+    counts = np.random.default_rng(0).gamma(1, 5, (30, 4)) * (
+        np.random.default_rng(1).random((30, 4)) < 0.5
+    )
+    counts[counts < 0.06] = 0
+    columns = [_Column.of(counts[:, k], 0.3) for k in range(4)]
+    gains = _gains(columns, 0, [1, 2, 3], 0.3, 30)
+    expected = [g(counts[:, 0] + c, 0.3) - g(counts[:, 0], 0.3) - g(c, 0.3) for c in counts.T[1:]]
+    assert_allclose(gains, expected, rtol=1e-9)
+
+
+def test_what_says_the_same_merges_first():
+    rng = np.random.default_rng(0)
+    T = rng.dirichlet(np.full(50, 0.1), 3)
+    counts = np.column_stack([400 * T[0], 300 * T[1], 200 * T[0], 300 * T[2], 100 * T[1]])
+    assert merge_order(counts, 0.1, 3).groups(3) == [[0, 2], [1, 4], [3]]
+
+
+def test_families_merge_last():
+    rng = np.random.default_rng(0)
+    t = rng.dirichlet(np.full(50, 0.1))
+    counts = 200 * np.column_stack([t, t, rng.dirichlet(np.full(50, 0.1)), t])
+    merges = merge_order(counts, 0.1, 1, family=np.array([0, 1, 0, 1]))
+    assert merges.groups(2) == [[0, 2], [1, 3]]
+    assert merges.groups(1) == [[0, 1, 2, 3]]
+
+
+@given(st.integers(1, 12), st.integers(0, 100))
+def test_groups_are_a_partition(K, seed):
+    counts = np.random.default_rng(seed).gamma(0.2, 3, (15, K))
+    merges = merge_order(counts, 0.2)
+    for n in range(1, K + 1):
+        groups = merges.groups(n)
+        assert len(groups) == n
+        assert sorted(k for group in groups for k in group) == list(range(K))
+    assert Merges(K, []).groups(1) == [[k] for k in range(K)]
+
+
+def test_clusters_do_not_depend_on_the_order_of_documents():
+    rng = np.random.default_rng(0)
+    centres = rng.dirichlet(np.full(40, 0.1), 3)
+    X = sparse.csr_array(rng.poisson(50 * centres[np.arange(90) % 3]).astype(float))
+    members = sparse.csc_array(np.ones((90, 1)))
+    sums = cluster_term_sums(X, members, np.array([3]), None)
+    order = rng.permutation(90)
+    again = cluster_term_sums(X[order], members, np.array([3]), None)
+    assert_allclose(np.sort(sums, axis=1), np.sort(again, axis=1))
+    truth = np.stack([X[np.arange(90) % 3 == k].sum(axis=0) for k in range(3)], axis=1)
+    assert_allclose(np.sort(sums, axis=1), np.sort(truth, axis=1))
+
+
+def test_a_weight_of_two_is_a_document_twice():
+    X, _ = make_corpus(20, 15, 1)
+    weight = np.arange(20) % 3
+    repeated = np.repeat(np.arange(20), weight)
+    a = cluster_term_sums(X, sparse.csc_array(weight[:, None].astype(float)), np.array([3]), None)
+    b = cluster_term_sums(
+        X[repeated], sparse.csc_array(np.ones((len(repeated), 1))), np.array([3]), None
+    )
+    assert_allclose(np.sort(a.sum(axis=0)), np.sort(b.sum(axis=0)))
+
+
+def test_scopes_close_to_groups():
+    groups = np.array([[1, 1, 0, 0, 0], [1, 1, 1, 0, 0]], dtype=bool)
+    mask = np.array([[1, 0, 1], [0, 1, 0], [0, 1, 0], [0, 0, 0], [0, 0, 1]], dtype=bool)
+    closed = discovery._closed(mask, groups)
+    assert_array_equal(closed[:, 0], [1, 0, 0, 0, 0])  # one label stays by itself
+    assert_array_equal(closed[:, 1], [1, 1, 1, 0, 0])
+    assert_array_equal(closed[:, 2], [1, 1, 1, 1, 1])  # no group holds both: all labels
+
+
+def test_a_component_that_says_nothing_widens_no_scope():
+    mask = np.eye(3, dtype=bool)
+    draft = Draft(np.array([[9.0, 5, 0], [1, 5, 0]]), np.eye(3), mask)
+    merged = discovery._merged(draft, [[0, 2], [1]], 0, Plan(2, NO_GROUPS, background=False))
+    assert_array_equal(merged.mask, [[1, 0], [0, 1], [1, 0]])  # but no label is left without
+    both = Draft(np.array([[9.0, 5, 0], [1, 5, 0]]), np.eye(3), np.array(
+        [[1, 0, 0], [0, 1, 1], [0, 1, 0]], dtype=bool))  # fmt: skip
+    merged = discovery._merged(both, [[0, 2], [1]], 0, Plan(2, NO_GROUPS, background=False))
+    assert_array_equal(merged.mask, [[1, 0], [0, 1], [0, 1]])
+
+
+def test_splitting_by_label_keeps_all_counts():
+    counts = np.random.default_rng(0).gamma(1, 3, (10, 3))
+    mask = np.array([[1, 1, 0], [1, 1, 1]], dtype=bool)
+    draft = Draft(counts, mask / mask.sum(axis=1, keepdims=True), mask)
+    split = discovery._split_by_label(draft, np.array([10.0, 30.0]), n_kept=1)
+    assert split.K == 1 + 3
+    assert_allclose(split.counts.sum(axis=1), counts.sum(axis=1))
+    assert_array_equal(split.mask[:, 1:].sum(axis=0), 1)
+
+
+def test_a_sample_has_all_of_small_groups(monkeypatch):
+    monkeypatch.setattr(starting, "MOST_DOCUMENTS", 200)
+    monkeypatch.setattr(starting, "LEAST_OF_A_LABEL", 10)
+    group = np.repeat([0, 1, 2], [900, 95, 5])
+    rows = starting._sample(np.arange(1000), group)
+    taken = np.bincount(group[rows])
+    assert taken[2] == 5
+    assert 15 <= taken[1] <= 22
+    assert 170 <= taken[0] <= 190
+    X = sparse.csr_array(np.random.default_rng(0).poisson(1.0, (1000, 20)).astype(float))
+    model = SupervisedVBNMF(4, max_iter=5, classifier="generative").fit(X, group)
+    assert model.components_.shape == (4, 20)
+
+
+def test_progress_tells_of_the_stages(capsys):
+    X, y = make_corpus(40, 15, 3)
+    seen = []
+    SupervisedVBNMF(4, max_iter=3, tol=0, callback=seen.append).fit(X, y)
+    stages = list(dict.fromkeys(p.stage for p in seen))
+    assert stages[0] == "components of single labels"
+    assert stages[-1] == "fitting"
+    assert "a background" in stages
+    assert str(seen[0]).startswith("components of single labels: iteration 1 of ")

@@ -1,0 +1,162 @@
+"""Labels by components and single words: exact parts, calibration, files, what it falls back to."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.special import expit, logit
+
+from vbnmf import SupervisedVBNMF, load
+from vbnmf.estimators import words
+from vbnmf.estimators.evidence import evidence
+
+
+def corpus(n_docs=400, n_labels=4, seed=0):
+    """Labels mix the same three topics; a few words of their own tell them apart."""
+    rng = np.random.default_rng(seed)
+    topics = rng.dirichlet(np.full(60, 0.1), 3)
+    own = np.zeros((n_labels, 60))
+    for label in range(n_labels):
+        own[label, 60 - 3 * (label + 1) : 60 - 3 * label] = 1 / 3
+    y = np.arange(n_docs) % n_labels
+    mix = 0.85 * rng.dirichlet(np.ones(3), n_docs) @ topics + 0.15 * own[y]
+    X = np.array([rng.multinomial(30, p / p.sum()) for p in mix])
+    return sparse.csr_array(X.astype(float)), y
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = corpus()
+    return SupervisedVBNMF(3).fit(X, y)
+
+
+def test_words_find_what_components_cannot(fitted):
+    X, y = corpus()
+    assert fitted.classifier_ == "words and components"
+    alone = SupervisedVBNMF(3, classifier="components").fit(X[:300], y[:300])
+    both = SupervisedVBNMF(3).fit(X[:300], y[:300])
+    assert both.score(X[300:], y[300:]) > alone.score(X[300:], y[300:]) + 0.05
+
+
+def test_parts_add_up_to_the_score(fitted):
+    """Over all terms, components and words: how much a label is above the mean of all labels."""
+    X, _ = corpus()
+    X = X[:20]
+    P = np.log(fitted.predict_proba(X))
+    above = P - P.mean(axis=1, keepdims=True)
+    intercepts = fitted.head_intercepts_ - fitted.head_intercepts_.mean()
+    for d in range(20):
+        used, x = X.indices[X.indptr[d] : X.indptr[d + 1]], X.data[X.indptr[d] : X.indptr[d + 1]]
+        for label in range(4):
+            parts, _ = fitted._parts(used, x, label)
+            assert parts.sum() + intercepts[label] == pytest.approx(above[d, label], abs=1e-10)
+
+
+def test_parts_add_up_with_several_labels():
+    X, y = corpus()
+    Y = np.column_stack([y == 0, y == 1, y > 1]).astype(int)
+    model = SupervisedVBNMF(3).fit(X, Y)
+    assert model.classifier_ == "words and components"
+    scores = logit(model.predict_proba(X[:10]))
+    for d in range(10):
+        used, x = X.indices[X.indptr[d] : X.indptr[d + 1]], X.data[X.indptr[d] : X.indptr[d + 1]]
+        for label in range(3):
+            parts, _ = model._parts(used, x, label)
+            total = parts.sum() + model.head_intercepts_[label]
+            assert total == pytest.approx(scores[d, label], abs=1e-9)
+    assert (model.predict(X) == Y).mean() > 0.9
+
+
+def test_the_share_of_components(fitted):
+    X, _ = corpus()
+    for best, *_ in fitted.explain(X[:10]):
+        assert 0 < best.component_share < 1
+        assert best.words  # single words spoke as well
+    components = SupervisedVBNMF(3, classifier="components").fit(*corpus())
+    assert {why.component_share for both in components.explain(X[:10]) for why in both} == {1.0}
+    assert all(not why.words for both in components.explain(X[:10]) for why in both)
+
+
+def test_probabilities_are_calibrated():
+    X, y = corpus(1600, seed=3)
+    model = SupervisedVBNMF(3).fit(X[:800], y[:800])
+    P = model.predict_proba(X[800:])
+    sure, right = P.max(axis=1), P.argmax(axis=1) == y[800:]
+    bins = np.minimum((sure * 5).astype(int), 4)
+    error = sum(
+        (bins == b).mean() * abs(sure[bins == b].mean() - right[bins == b].mean())
+        for b in np.unique(bins)
+    )
+    assert error < 0.08
+
+
+def test_a_saved_model_predicts_the_same_bits(fitted, tmp_path):
+    X, _ = corpus()
+    fitted.save(tmp_path / "m.vbnmf")
+    same = load(tmp_path / "m.vbnmf")
+    assert_array_equal(same.word_weights_, fitted.word_weights_)
+    assert_array_equal(same.predict_proba(X), fitted.predict_proba(X))
+    one_by_one = np.vstack([same.predict_proba(X[[d]]) for d in range(5)])
+    assert_allclose(one_by_one, fitted.predict_proba(X[:5]), rtol=1e-12)
+
+
+def test_threads_do_not_change_a_bit():
+    X, y = corpus()
+    a, b = (SupervisedVBNMF(3, n_jobs=n).fit(X, y) for n in (1, 2))
+    assert_array_equal(a.word_weights_, b.word_weights_)
+    assert_array_equal(a.predict_proba(X), b.predict_proba(X))
+
+
+def test_probabilities_are_the_formula(fitted):
+    X, _ = corpus()
+    e = evidence(X, fitted._term_evidence(slice(None)))
+    length = np.sqrt(X.multiply(X).sum(axis=1))
+    s = e @ fitted.head_weights_.T + fitted.head_intercepts_
+    s = s + (X.toarray() / length[:, None]) @ fitted.word_weights_.T.astype(float)
+    expected = np.exp(s - s.max(axis=1, keepdims=True))
+    expected /= expected.sum(axis=1, keepdims=True)
+    assert_allclose(fitted.predict_proba(X), expected, rtol=1e-9)
+
+
+def test_few_documents_leave_words_out():
+    X, y = corpus(40)
+    assert SupervisedVBNMF(3, classifier="words and components").fit(X, y).classifier_ == (
+        "components"
+    )
+
+
+def test_weights_that_would_fill_memory_are_not_learned(monkeypatch):
+    monkeypatch.setattr(words, "MOST_WEIGHTS", 100)
+    model = SupervisedVBNMF(3).fit(*corpus())
+    assert model.classifier_ == "components"
+    assert model.word_weights_.shape == (4, 0)
+
+
+def test_a_label_of_one_document_does_not_spoil_the_others():
+    """It is missing from the fold that holds it, which must not look like evidence."""
+    X, y = corpus()
+    y = np.where(np.arange(400) == 7, 9, y)
+    model = SupervisedVBNMF(4).fit(X[:300], y[:300])
+    assert model.score(X[300:], y[300:]) > 0.7
+
+
+def test_it_is_never_worse_than_the_commonest_label():
+    rng = np.random.default_rng(0)
+    X = rng.poisson(0.5, (200, 30)).astype(float)  # nothing to tell labels by
+    y = np.where(rng.random(200) < 0.8, 0, rng.integers(1, 6, 200))
+    seen = words.fit_words(
+        rng.normal(size=(200, 3)), sparse.csr_array(X), sparse.csr_array(np.eye(6)[y]),
+        np.ones(200), multilabel=False, n_threads=1,
+    )  # fmt: skip
+    assert seen is None or seen[1] >= (y == 0).mean()
+
+
+def test_platt_scales_each_label():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(3000, 2))
+    Y = rng.random((3000, 2)) < expit(scores * [3, 0.5] + [1, -1])
+    slopes, shifts, _, _ = words._calibrate_each(
+        scores, sparse.csr_array(Y.astype(float)), np.ones(3000)
+    )
+    assert_allclose(slopes, [3, 0.5], rtol=0.2)
+    assert_allclose(shifts, [1, -1], atol=0.2)
