@@ -42,6 +42,12 @@ KNOBS: dict[str, tuple[type[Any], str, Sequence[Any]]] = {
 }
 """What is measured: a parameter, or a constant of ``vbnmf.core.starts``, in capitals."""
 
+WITHOUT_SCOPES: dict[type[Any], dict[str, Any]] = {
+    SupervisedVBNMF: {"init": "label", "classifier": "components"},
+    VBNMF: {"init": "random", "coef_shape": 0.5, "term_shape": 0.5},
+}
+"""The models that these knobs belong to; those with scopes are measured by ``components``."""
+
 
 @dataclass(frozen=True)
 class Split:
@@ -113,7 +119,7 @@ def runs(
 ) -> Iterator[tuple[float, ...]]:
     """What ``COLUMNS`` name, for each seed; what does not apply is nan."""
     for seed in range(options.seeds):
-        model = kind(options.components, random_state=seed)
+        model = kind(options.components, random_state=seed, **WITHOUT_SCOPES[kind])
         if not name.isupper():
             model.set_params(**{name: value})
         if name == "max_iter":

@@ -81,7 +81,8 @@ def score(
         warnings.simplefilter("ignore", EmptyDocumentWarning)
         X_train = vectorizer.fit_transform(train_texts)
         X_valid = vectorizer.transform(valid_texts)
-    model = SupervisedVBNMF(n_components=n_components, random_state=seed).fit(X_train, y_train)
+    model = SupervisedVBNMF(n_components, init="label", classifier="components", random_state=seed)
+    model.fit(X_train, y_train)
     V_train, V_valid = model.transform(X_train), model.transform(X_valid)
     classifiers = (
         KNeighborsClassifier(n_neighbors=isqrt(len(y_train)), metric="cosine"),
