@@ -34,7 +34,10 @@ from vbnmf.metrics import (
 Row = dict[str, Any]
 PARTS = ("drawn", "corpora", "peers", "seconds")
 SIX_TIMES = ("20newsgroups", "scipy-docs", "debian")  # where K = 6 × labels and peers run too
-BEFORE = {"init": "label", "scopes": "all", "coef_shape": 1.0, "term_shape": 0.5}
+BEFORE = {
+    "init": "label", "scopes": "all", "coef_shape": 1.0, "term_shape": 0.5,
+    "classifier": "components",
+}  # fmt: skip
 """The settings of the version before scopes."""
 
 
@@ -115,7 +118,8 @@ def _corpora(options: argparse.Namespace) -> Iterator[Row]:
                     **_reading(model.components_, corpus),
                     "alive": float(1 - model.faded_.mean()),
                     "shared mass": float(model.component_mass_[shared].sum()),
-                    "stability": _stability(corpus, K, options.seeds) if times == 3 else None,
+                    "stability": _stability(corpus, K, options.seeds)
+                    if times == 3 and options.seeds > 1 else None,
                     "accuracy": model.score(corpus.X_new, corpus.y_new),
                     "seconds": seconds,
                 }  # fmt: skip

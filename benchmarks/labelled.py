@@ -69,7 +69,7 @@ def load(
         texts, y = [texts[row] for row in rows], y[rows]
     options = {"stop_words": stop_words, "min_df": min_df}
     if name == "thucnews":  # titles without spaces
-        options |= {"analyzer": "char", "ngram_range": (1, 2)}
+        options |= {"token_pattern": "[\\u4e00-\\u9fff]", "ngram_range": (1, 2)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EmptyDocumentWarning)
         vectorizer = DocumentVectorizer(**options)

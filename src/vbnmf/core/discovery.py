@@ -32,7 +32,8 @@ WIDE = 2  # times as many components at first as are asked for,
 OF_A_LABEL = (3, 7)  # but as many as this for each label, whichever the bound prefers,
 APART = 1.5  # times as many are worth a second try
 DOCUMENTS_OF_A_COMPONENT = 5  # as long as a label has so many documents for each
-LEAST_CLUSTERS = 24  # at first, where the number of components is to be found
+LEAST_CLUSTERS = 24  # at first, where the number of components is to be found,
+MOST_OF_A_LABEL = 3  # which is at most so many for each label, or as many as these clusters
 
 ROUNDS = 2  # of splitting and merging again, at most
 SWEEPS = 15  # to judge a draft by
@@ -231,7 +232,8 @@ def _merged_best(explorer: _Explorer, draft: Draft, plan: Plan, n_kept: int) -> 
     if plan.n_components is not None:
         bound(plan.n_components)
         return Found(drafts[plan.n_components], {})
-    best = _best_number(bound, n_kept + 1, n_kept + merges.n)
+    most = max(LEAST_CLUSTERS, MOST_OF_A_LABEL * len(draft.mask))
+    best = _best_number(bound, n_kept + 1, min(n_kept + merges.n, most))
     return Found(drafts[best], {n: drafts[n].bound for n in sorted(drafts)})
 
 
