@@ -11,9 +11,9 @@ from scipy.special import gammaln
 
 from benchmarks import drawn
 from vbnmf import VBNMF, SupervisedVBNMF
-from vbnmf.core import discovery
+from vbnmf.core import drafts
 from vbnmf.core.clusters import cluster_term_sums
-from vbnmf.core.discovery import Draft, Plan
+from vbnmf.core.drafts import Draft, Plan
 from vbnmf.core.merging import Merges, _Column, _gains, merge_order
 from vbnmf.estimators import starting
 
@@ -171,7 +171,7 @@ def test_a_weight_of_two_is_a_document_twice():
 def test_scopes_close_to_groups():
     groups = np.array([[1, 1, 0, 0, 0], [1, 1, 1, 0, 0]], dtype=bool)
     mask = np.array([[1, 0, 1], [0, 1, 0], [0, 1, 0], [0, 0, 0], [0, 0, 1]], dtype=bool)
-    closed = discovery._closed(mask, groups)
+    closed = drafts.closed(mask, groups)
     assert_array_equal(closed[:, 0], [1, 0, 0, 0, 0])  # one label stays by itself
     assert_array_equal(closed[:, 1], [1, 1, 1, 0, 0])
     assert_array_equal(closed[:, 2], [1, 1, 1, 1, 1])  # no group holds both: all labels
@@ -180,11 +180,11 @@ def test_scopes_close_to_groups():
 def test_a_component_that_says_nothing_widens_no_scope():
     mask = np.eye(3, dtype=bool)
     draft = Draft(np.array([[9.0, 5, 0], [1, 5, 0]]), np.eye(3), mask)
-    merged = discovery._merged(draft, [[0, 2], [1]], 0, Plan(2, NO_GROUPS, background=False))
+    merged = drafts.merged(draft, [[0, 2], [1]], 0, Plan(2, NO_GROUPS, background=False))
     assert_array_equal(merged.mask, [[1, 0], [0, 1], [1, 0]])  # but no label is left without
     both = Draft(np.array([[9.0, 5, 0], [1, 5, 0]]), np.eye(3), np.array(
         [[1, 0, 0], [0, 1, 1], [0, 1, 0]], dtype=bool))  # fmt: skip
-    merged = discovery._merged(both, [[0, 2], [1]], 0, Plan(2, NO_GROUPS, background=False))
+    merged = drafts.merged(both, [[0, 2], [1]], 0, Plan(2, NO_GROUPS, background=False))
     assert_array_equal(merged.mask, [[1, 0], [0, 1], [0, 1]])
 
 
@@ -192,7 +192,7 @@ def test_splitting_by_label_keeps_all_counts():
     counts = np.random.default_rng(0).gamma(1, 3, (10, 3))
     mask = np.array([[1, 1, 0], [1, 1, 1]], dtype=bool)
     draft = Draft(counts, mask / mask.sum(axis=1, keepdims=True), mask)
-    split = discovery._split_by_label(draft, np.array([10.0, 30.0]), n_kept=1)
+    split = drafts.split_by_label(draft, np.array([10.0, 30.0]), n_kept=1)
     assert split.K == 1 + 3
     assert_allclose(split.counts.sum(axis=1), counts.sum(axis=1))
     assert_array_equal(split.mask[:, 1:].sum(axis=0), 1)

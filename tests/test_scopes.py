@@ -13,8 +13,8 @@ from scipy import sparse
 from test_fit import as_oracle
 from test_labels import several, unknown
 
-from vbnmf.core import discovery, starts
-from vbnmf.core.discovery import Draft
+from vbnmf.core import drafts, starts
+from vbnmf.core.drafts import Draft
 from vbnmf.core.fit import Schedule, fit
 from vbnmf.core.model import Labels, Scopes
 from vbnmf.core.starts import Knobs
@@ -37,7 +37,7 @@ def start(kernel, X, group, labels, mask=MASK, dtype=np.float64):
     engine = LocalEngine(kernel, X.astype(dtype), group, int(group.max()) + 1, 1)
     counts = np.random.default_rng(1).gamma(1, 2, (X.shape[1], mask.shape[1]))
     draft = Draft(counts, mask / mask.sum(axis=1, keepdims=True), mask)
-    return engine, discovery.begin(engine, draft, KNOBS, labels, np.dtype(dtype))
+    return engine, drafts.begin(engine, draft, KNOBS, labels, np.dtype(dtype))
 
 
 @pytest.mark.parametrize("case", [single, several, unknown])

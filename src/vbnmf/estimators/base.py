@@ -25,6 +25,7 @@ from vbnmf.engines.local import LocalEngine
 from vbnmf.estimators import intervals, pruning
 from vbnmf.estimators.starting import Corpus, Start
 from vbnmf.estimators.targets import Targets
+from vbnmf.estimators.telling import Teller
 from vbnmf.estimators.validation import (
     MOST_ITERATIONS,
     check_count,
@@ -38,7 +39,6 @@ from vbnmf.kernels import open_kernel
 
 BURN_IN = 10  # iterations from a random start, if nothing else is said
 ANNEALING = 30  # iterations in which labels that are unknown become definite
-_REPORT_EVERY = 10  # iterations between the lines of verbose=1
 
 
 class Outcome(NamedTuple):
@@ -232,7 +232,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         with open_kernel(count_threads(self.n_jobs)) as kernel:
             for restart in range(n_init):
                 rng = np.random.default_rng(random_state.randint(0, 2**32, 4, np.uint32))
-                tell = self._teller(restart, n_init)
+                tell = Teller(self, restart, n_init)
                 found = start.find(kernel, corpus, knobs, rng if restart else None, tell.of_stage)
                 draft = None if found is None else found.draft
                 engine = corpus.engine(kernel)
@@ -300,9 +300,6 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.bound_history_ = np.array(result.bound_history)
         self.n_iter_ = result.n_iter
 
-    def _teller(self, restart: int, n_restarts: int) -> "_Teller":
-        return _Teller(self, restart, n_restarts)
-
     @property
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
@@ -313,31 +310,6 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-class _Teller:
-    """Tell the callback, and whoever reads standard error, about each iteration."""
-
-    def __init__(self, model: BaseVBNMF, restart: int, n_restarts: int) -> None:
-        self._model, self._restart, self._n_restarts = model, restart, n_restarts
-
-    def __call__(self, iteration: int, bound: float, rise: float) -> None:
-        """Tell about an iteration of the fit."""
-        self._tell(
-            Progress(iteration, self._model.max_iter, bound, rise, self._restart, self._n_restarts)
-        )
-
-    def of_stage(self, stage: str, iteration: int, of: int) -> None:
-        """Tell about an iteration of what comes before the fit."""
-        nan = float("nan")
-        self._tell(Progress(iteration, of, nan, nan, self._restart, self._n_restarts, stage))
-
-    def _tell(self, progress: Progress) -> None:
-        model = self._model
-        if model.callback is not None:
-            model.callback(progress)
-        if model.verbose and (model.verbose > 1 or progress.iteration % _REPORT_EVERY == 0):
-            sys.stderr.write(f"[{type(model).__name__}] {progress}\n")
 
 
 def _wind_up(

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from vbnmf.core import discovery, starts
-from vbnmf.core.discovery import Draft, Found, Plan, Watch
+from vbnmf.core import discovery, drafts, starts
+from vbnmf.core.discovery import Found, Watch
+from vbnmf.core.drafts import Draft, Plan
 from vbnmf.core.model import Array, Labels, State
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.local import LocalEngine
@@ -95,7 +96,7 @@ class Start:
     ) -> State:
         """Bring the documents to their start, and return the state that goes with it."""
         draft = draft or self._draft(engine, knobs, labels, rng, dtype)
-        return discovery.begin(engine, draft, knobs, labels, dtype)
+        return drafts.begin(engine, draft, knobs, labels, dtype)
 
     def _draft(
         self,
@@ -127,7 +128,7 @@ class Start:
             starts.random_shapes(rng, engine.totals, a_t, shapes)
         mask = np.ones((n_labels, K), dtype=bool) if self.scopes is None else self.scopes
         if not mask.all():
-            portions = discovery.spread(portions * mask, mask)
+            portions = drafts.spread(portions * mask, mask)
         return Draft(shapes, portions, mask, prior_in=a_t)
 
 

@@ -1,0 +1,207 @@
+"""Drafts, which say where a fit begins, and the moves from one draft to another.
+
+A draft has counts of terms in components, parts of labels in components, and scopes. Which moves
+are taken is decided in ``discovery``, by the bound.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from vbnmf.core import starts
+from vbnmf.core.model import Array, Engine, Labels, Scopes, State
+from vbnmf.core.starts import Knobs
+
+BACKGROUND_PART = 0.25  # of a document's weight begins on the background and on each group,
+MOST_SHARED = 0.5  # but no more than this on all of them
+LEAST_USE = 0.01  # of a label's weight: a component with less is not for that label
+OUTSIDE_PART = 0.1  # of the average coefficient is what the rate outside a scope allows for
+_LEAST_COUNT = 1.0  # what says less than one occurrence of a term widens no scope
+_EVEN_PART = 0.05  # of a label's weight is spread evenly over its components at each step
+_TINY = np.finfo(float).tiny
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Where a fit begins: what each component says, and which labels use it how much."""
+
+    counts: Array  # (n_terms, K): expected counts of the terms, with ``prior_in`` added
+    portions: Array  # (n_labels, K): parts of a label's weight; rows sum to one
+    mask: Array  # (n_labels, K) of bool: scopes
+    background: int | None = None  # which component began as the background
+    bound: float = -np.inf  # after some sweeps
+    prior_in: float = 0.0  # what the counts hold of the prior shape
+
+    @property
+    def K(self) -> int:
+        """Number of components."""
+        return self.counts.shape[1]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is asked for.
+
+    ``groups``, (n_groups, n_labels) of bool, are the inner nodes of a label tree, without the root.
+    """
+
+    n_components: int | None  # None: as many as the bound says
+    groups: Array
+    background: bool  # whether to try one
+    scoped: bool = True  # False: every component may serve every label in the end
+
+
+def begin(
+    engine: Engine, draft: Draft, knobs: Knobs, labels: Labels | None, dtype: np.dtype[Any]
+) -> State:
+    """Bring the documents to where the draft says, and return the state that goes with it."""
+    a_t = knobs.a_t or starts.FIRST_TERM_SHAPE
+    shapes = engine.kernel.zeros(len(draft.counts), draft.K, dtype)
+    shapes[:, : draft.K] = draft.counts
+    if draft.prior_in != a_t:
+        shapes[:, : draft.K] += shapes.dtype.type(a_t - draft.prior_in)
+    in_scope = None
+    portions = draft.portions
+    if labels is not None:
+        if not draft.mask.all():
+            labels = replace(labels, scopes=Scopes(draft.mask, _rate_outside(engine, draft, knobs)))
+        in_scope = labels.in_scope
+        portions = _by_group(labels, portions)
+    engine.begin(portions, in_scope)
+    return starts.state(engine.kernel, shapes, draft.K, engine.totals, knobs, labels)
+
+
+def with_groups(
+    draft: Draft, label_mass: Array, groups: Array, *, background: bool = False
+) -> Draft:
+    """Put a component for each group of labels, (n_groups, n_labels) of bool, before the others."""
+    profiles = draft.counts / np.maximum(draft.counts.sum(axis=0, dtype=np.float64), _TINY)
+    by_label = np.einsum("wk,lk->wl", profiles, draft.portions * label_mass[:, None])
+    levels = np.maximum(groups.sum(axis=0), 1)
+    part = np.minimum(BACKGROUND_PART, MOST_SHARED / levels) * groups  # (n_groups, n_labels)
+    kept = 1 - part.sum(axis=0)
+    of_component = (draft.mask * kept[:, None]).sum(axis=0) / draft.mask.sum(axis=0)
+    return Draft(
+        counts=np.hstack([by_label @ part.T, draft.counts * of_component]),
+        portions=np.hstack([part.T, kept[:, None] * draft.portions]),
+        mask=np.hstack([groups.T, draft.mask]),
+        background=0 if background else None,
+    )
+
+
+def merged(draft: Draft, groups: list[list[int]], n_kept: int, plan: Plan) -> Draft:
+    """Add up the components of each group; the first ``n_kept`` stay as they are."""
+    joined = np.zeros((draft.K, n_kept + len(groups)))
+    joined[np.arange(n_kept), np.arange(n_kept)] = 1
+    for new, members in enumerate(groups, start=n_kept):
+        joined[np.array(members) + n_kept, new] = 1
+    says_something = draft.counts.sum(axis=0, dtype=np.float64) >= _LEAST_COUNT
+    mask = ((draft.mask & says_something).astype(float) @ joined) > 0
+    widest = (draft.mask.astype(float) @ joined) > 0
+    mask |= widest & (~mask.any(axis=0) | ~mask.any(axis=1)[:, None])  # none is left without
+    mask = closed(mask, plan.groups) if plan.scoped else np.ones_like(mask)
+    return replace(
+        draft,
+        counts=np.stack([draft.counts[:, column > 0].sum(axis=1) for column in joined.T], axis=1),
+        portions=spread(np.einsum("lp,pk->lk", draft.portions, joined), mask),
+        mask=mask,
+    )
+
+
+def split_by_label(draft: Draft, label_mass: Array, n_kept: int) -> Draft:
+    """Give labels copies of their own of what they share, but for the first ``n_kept``."""
+    label, component = np.nonzero(draft.mask[:, n_kept:])
+    order = np.argsort(component, kind="stable")
+    label, component = label[order], component[order] + n_kept
+    mass = draft.portions * label_mass[:, None]
+    part = mass / np.maximum(mass.sum(axis=0), _TINY)
+    mask = np.zeros((len(mass), len(label)), dtype=bool)
+    mask[label, np.arange(len(label))] = True
+    return replace(
+        draft,
+        counts=np.hstack(
+            [draft.counts[:, :n_kept], draft.counts[:, component] * part[label, component]]
+        ),
+        portions=np.hstack([draft.portions[:, :n_kept], mask * draft.portions[:, component]]),
+        mask=np.hstack([draft.mask[:, :n_kept], mask]),
+    )
+
+
+def narrowed(draft: Draft, plan: Plan) -> Draft | None:
+    """Take labels that hardly use a component out of its scope; None where there are none.
+
+    The background and the components of groups, which come first, keep their scopes.
+    """
+    use = np.where(draft.mask, draft.portions, 0.0)
+    keep = draft.mask & (use >= LEAST_USE + _EVEN_PART / draft.mask.sum(axis=1, keepdims=True))
+    keep[use.argmax(axis=0), np.arange(draft.K)] = True  # every component has a label,
+    keep[np.arange(len(use)), use.argmax(axis=1)] = True  # and every label a component
+    n_kept = len(plan.groups) + (draft.background is not None)
+    keep[:, :n_kept] = draft.mask[:, :n_kept]
+    keep = closed(keep, plan.groups)
+    if (keep == draft.mask).all():
+        return None
+    return replace(draft, mask=keep, portions=spread(use * keep, keep))
+
+
+def families(draft: Draft, plan: Plan, n_kept: int) -> Array | None:
+    """Which components may merge: those under one top group of the label tree; None: all."""
+    if not len(plan.groups):
+        return None
+    by_size = sorted(plan.groups, key=lambda group: -int(group.sum()))
+    of_label = np.arange(len(draft.mask))  # labels outside of all groups are by themselves
+    for group in reversed(by_size):
+        of_label[group] = np.flatnonzero(group)[0]
+    return of_label[draft.mask[:, n_kept:].argmax(axis=0)]
+
+
+def closed(mask: Array, groups: Array) -> Array:
+    """Widen scopes of several labels to the least group of the label tree that holds them."""
+    if not len(groups):
+        return mask
+    by_size = sorted(groups, key=lambda group: int(group.sum()))
+    everyone = np.ones(len(mask), dtype=bool)
+    closed = mask.copy()
+    for k in np.flatnonzero(mask.sum(axis=0) > 1):
+        closed[:, k] = next((g for g in by_size if g[mask[:, k]].all()), everyone)
+    return closed
+
+
+def in_order(draft: Draft) -> Draft:
+    """Sort components: those of most labels first, then by label, then by weight."""
+    mass = draft.counts.sum(axis=0)
+    size = draft.mask.sum(axis=0)
+    first = draft.mask.argmax(axis=0)
+    is_background = np.arange(draft.K) == draft.background
+    order = np.lexsort((-mass, first, -size, ~is_background))
+    return replace(
+        draft,
+        counts=draft.counts[:, order],
+        portions=draft.portions[:, order],
+        mask=draft.mask[:, order],
+        background=None if draft.background is None else 0,
+    )
+
+
+def spread(weight: Array, mask: Array) -> Array:
+    """Turn weights of components in labels into portions, a little of them even over the scope."""
+    parts = weight / np.maximum(weight.sum(axis=1, keepdims=True), _TINY)
+    parts = np.where(weight.sum(axis=1, keepdims=True) > 0, parts, mask / mask.sum(axis=1)[:, None])
+    return (1 - _EVEN_PART) * parts + _EVEN_PART * mask / mask.sum(axis=1, keepdims=True)
+
+
+def _by_group(labels: Labels, portions: Array) -> Array:
+    """Portions of each group of documents: the mean over its labels, latent ones by p(z)."""
+    known = labels.known @ portions
+    latent = np.asarray(np.einsum("dl,lk->dk", labels.latent, portions))
+    return np.vstack([known, latent])
+
+
+def _rate_outside(engine: Engine, draft: Draft, knobs: Knobs) -> float:
+    """The rate under labels out of scope, for documents of unknown label."""
+    totals = engine.totals
+    weight = totals.mass / (float(totals.n_docs.sum()) * draft.K)
+    a_t = knobs.a_t or starts.FIRST_TERM_SHAPE
+    component = starts.sum_of_a_component(knobs, a_t, len(draft.counts), weight)
+    return knobs.a_v * component / (OUTSIDE_PART * max(weight, _TINY))
