@@ -160,3 +160,19 @@ def test_platt_scales_each_label():
     )
     assert_allclose(slopes, [3, 0.5], rtol=0.2)
     assert_allclose(shifts, [1, -1], atol=0.2)
+
+
+@pytest.mark.parametrize("n_docs", [60, 600])
+def test_common_terms_do_not_turn_predictions_around(n_docs):
+    """Evidence of documents left out points the wrong way here; the model itself takes over."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n_docs) % 5
+    X = np.zeros((n_docs, 80))
+    X[:, :20] = rng.poisson(50, (n_docs, 20))
+    for label in range(5):
+        X[y == label, 20 + 8 * label : 28 + 8 * label] = rng.poisson(2, (n_docs // 5, 8))
+    if n_docs == 600:
+        X[:, 79] = 10_000
+    model = SupervisedVBNMF(5).fit(X, y)
+    assert model.classifier_ == "generative"
+    assert model.score(X, y) > 0.7

@@ -241,14 +241,20 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
                 accuracy = accuracy_left_out(seen, indicators, weight, folds(X))
             if head is None:
                 head = fit_head(seen, indicators, weight, multilabel=targets.multilabel)
-        if head is None or (auto and few):
+        # where common terms dominate, evidence of documents left out can point the wrong way
+        wrong = (
+            head is not None
+            and not targets.multilabel
+            and self._is_worse_than_none(head, X, indicators, weight)
+        )
+        if head is None or (auto and (few or wrong)):
             odds = generative.log_odds_left_out(
                 X, V, shapes, scales, self.label_rates_, weight, n_threads
             )
             y, log_prior = indicators.indices, _logs(self.label_frequencies_)
             calibration = generative.calibrate(odds, log_prior, y, weight)
             right = calibration.probabilities(odds).argmax(axis=1) == y
-            if head is None or np.average(right, weights=weight) > accuracy:
+            if head is None or wrong or np.average(right, weights=weight) > accuracy:
                 classifier = "generative"
         self.classifier_ = classifier
         if classifier == "generative":
@@ -259,6 +265,15 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         self.threshold_ = head.threshold
         if head.words.size:
             self.word_weights_ = head.words
+
+    def _is_worse_than_none(
+        self, head: Head, X: sparse.csr_array, indicators: sparse.csr_array, weight: Array
+    ) -> bool:
+        """Whether a head is right about fewer documents of training than the commonest label."""
+        documents = of_unit_length(X) if head.words.size else None
+        P = head.probabilities(evidence(X, self._term_evidence(slice(None))), documents)
+        right = P.argmax(axis=1) == indicators.indices
+        return bool(weight @ right < (weight @ indicators).max())
 
     def _head(self, used: Array | slice) -> Head:
         """What predicts from documents over some of the terms."""
