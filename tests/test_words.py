@@ -146,7 +146,7 @@ def test_it_is_never_worse_than_the_commonest_label():
     y = np.where(rng.random(200) < 0.8, 0, rng.integers(1, 6, 200))
     seen = words.fit_words(
         rng.normal(size=(200, 3)), sparse.csr_array(X), sparse.csr_array(np.eye(6)[y]),
-        np.ones(200), multilabel=False, n_threads=1,
+        np.ones(200), multilabel=False,
     )  # fmt: skip
     assert seen is None or seen[1] >= (y == 0).mean()
 

@@ -226,14 +226,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             seen = evidence_left_out(X, V, shapes, scales, self.smoothing_, weight, n_threads)
             found = None
             if classifier != "components" and has_room(X.shape[0], n_terms, n_labels, K):
-                found = fit_words(
-                    seen,
-                    X,
-                    indicators,
-                    weight,
-                    multilabel=targets.multilabel,
-                    n_threads=n_threads,
-                )
+                found = fit_words(seen, X, indicators, weight, multilabel=targets.multilabel)
             classifier = "components" if found is None else "words and components"
             if found is not None:
                 head, accuracy = found
