@@ -60,7 +60,7 @@ def refused(home, monkeypatch):
         (("terms.txt",), "unknown kind of file '.txt'. Say what it is with format='...' (--format"),
         (("a.csv", "--label-shape", "3"), "--label-shape needs --label"),
         (("a.csv", "-k", "0"), "n_components must be an integer of at least 1; got 0"),
-        (("a.csv", "-k", "many"), "'many' is not a valid integer"),
+        (("a.csv", "-k", "many"), "'many' is neither a number nor 'auto'"),
         (("a.csv", "--max-iter", "0"), "max_iter must be an integer of at least 1; got 0"),
         (("a.csv", "--starts", "0"), "n_init must be an integer of at least 1; got 0"),
         (("a.csv", "--tol", "-1"), "tol must be a number of at least 0; got -1.0"),

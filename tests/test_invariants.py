@@ -74,7 +74,7 @@ def test_the_bound_never_falls_with_a_shape_for_each_label(
 def test_the_bound_never_falls_with_missing_labels(corpus, K, init):
     """Once annealing is over; shapes of labels are numbers of documents, known or not.
 
-    With scopes, which only the start "auto" looks for, they are one.
+    With scopes, which only the start "auto" looks for where most labels are known, they are one.
     """
     X, y = corpus
     rng = np.random.default_rng(K)
@@ -84,7 +84,8 @@ def test_the_bound_never_falls_with_missing_labels(corpus, K, init):
     known = np.array([label for label in labels if label is not None])
     counts = np.unique(known, return_counts=True)[1]
     expected = counts + (len(y) - len(known)) * counts / len(known)
-    assert_allclose(model.label_shapes_, 1 if init == "auto" else np.maximum(expected, 1))
+    assert_allclose(model.label_shapes_, 1 if model.scoped_ else np.maximum(expected, 1))
+    assert model.scoped_ == (init == "auto" and len(known) >= len(y) / 2)
     assert_never_falls(model.bound_history_[34:])
 
 
