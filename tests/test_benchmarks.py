@@ -14,6 +14,7 @@ from benchmarks import (
     accuracy,
     choices,
     classifiers,
+    components,
     corpus,
     heads,
     iteration,
@@ -78,6 +79,19 @@ def test_the_part_that_keeps_labels():
     kept = missing.keep(y, 0.1, np.random.default_rng(0))
     assert set(y[kept]) == {0, 1, 2}
     assert 30 < kept.sum() < 90
+
+
+def test_components(capsys, tmp_path):
+    components.main(
+        ["--only", "drawn", "corpora", "--seeds", "1", "--drawn-documents", "240", "--times", "1",
+         "--corpora", "scipy-docs", "--out", str(tmp_path)]
+    )  # fmt: skip
+    out = capsys.readouterr().out
+    assert re.search(r"\| mixed and common \| 1 \| [01]\.\d+ \|", out)
+    assert re.search(r"\| scipy-docs \| 24 \| vbnmf \| 24 \| -\d\.\d+ \|", out)
+    assert "scopes right" in (tmp_path / "components.md").read_text(encoding="utf-8")
+    assert (tmp_path / "components.csv").read_text(encoding="utf-8").count("\n") == 5
+    assert (tmp_path / "components.png").exists()
 
 
 def test_choices(capsys):

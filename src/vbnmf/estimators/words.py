@@ -36,6 +36,7 @@ LEAST_DOCUMENTS = 50
 _FOLDS = 3
 _USUAL_TEMPERATURE = 3.0  # of scores of support vector machines
 _MAX_ITER = 3000
+_TOL, _TOL_OF_FOLDS = 1e-3, 1e-1  # scores for calibration need not be exact
 _TINY = np.finfo(float).tiny
 
 
@@ -99,11 +100,11 @@ def fit_words(
     machine = _one_for_each if multilabel else _one_for_all
     scores = np.empty(indicators.shape)
     with threadpool_limits(1):
-        weights, intercepts = machine(features, indicators, weight)
+        weights, intercepts = machine(features, indicators, weight, _TOL)
         # one after another: the random numbers of liblinear belong to the whole process
         for number in range(_FOLDS):
             rows, held = fold != number, fold == number
-            found, constant = machine(features[rows], indicators[rows], weight[rows])
+            found, constant = machine(features[rows], indicators[rows], weight[rows], _TOL_OF_FOLDS)
             # not by BLAS, which rounds by its number of threads
             scores[held] = np.asarray(features[held] @ found.T) + constant
     calibrate = _calibrate_each if multilabel else _calibrate_all
@@ -126,7 +127,7 @@ def fit_words(
 
 
 def _one_for_all(
-    A: sparse.csr_array, labels: sparse.csr_array, weight: Array
+    A: sparse.csr_array, labels: sparse.csr_array, weight: Array, tol: float
 ) -> tuple[Array, Array]:
     """Weights, (n_labels, n_features), and intercepts for documents of one label each.
 
@@ -138,7 +139,7 @@ def _one_for_all(
     if len(occur) == 1:
         intercepts[occur] = CERTAIN
         return weights, intercepts
-    fitted = _machine().fit(A, y, sample_weight=weight)
+    fitted = _machine(tol).fit(A, y, sample_weight=weight)
     found, constant = fitted.coef_, fitted.intercept_
     if len(found) == 1:  # scikit-learn keeps one row for two labels
         found, constant = np.vstack([-found, found]), np.concatenate([-constant, constant])
@@ -147,7 +148,7 @@ def _one_for_all(
 
 
 def _one_for_each(
-    A: sparse.csr_array, labels: sparse.csr_array, weight: Array
+    A: sparse.csr_array, labels: sparse.csr_array, weight: Array, tol: float
 ) -> tuple[Array, Array]:
     """Weights, (n_labels, n_features), and intercepts where each label is there or not."""
     weights, intercepts = np.zeros((labels.shape[1], A.shape[1])), np.zeros(labels.shape[1])
@@ -155,14 +156,14 @@ def _one_for_each(
         if y.min() == y.max():
             intercepts[label] = CERTAIN if y.all() else -CERTAIN
         else:
-            fitted = _machine().fit(A, y > 0, sample_weight=weight)
+            fitted = _machine(tol).fit(A, y > 0, sample_weight=weight)
             weights[label], intercepts[label] = fitted.coef_[0], fitted.intercept_[0]
     return weights, intercepts
 
 
-def _machine() -> LinearSVC:
+def _machine(tol: float) -> LinearSVC:
     # the dual is several times as fast here as the primal that "auto" would choose
-    return LinearSVC(dual=True, random_state=0, max_iter=_MAX_ITER)
+    return LinearSVC(dual=True, tol=tol, random_state=0, max_iter=_MAX_ITER)
 
 
 Calibrated = tuple[Array, Array, float, float]  # slopes and shifts by label, accuracy, threshold
