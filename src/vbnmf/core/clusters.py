@@ -66,7 +66,7 @@ def _clusters(
     X: sparse.csr_array, weight: Array, n_clusters: int, rng: np.random.Generator | None
 ) -> Array:
     """Assign each document to one of the clusters, (n_docs,)."""
-    unit = _of_unit_length(X)
+    unit = of_unit_length(X)
     order = np.argsort(unit @ np.modf(np.arange(1, X.shape[1] + 1) * _GOLDEN)[0], kind="stable")
     some = order[:: max(1, len(order) // (_DOCUMENTS_A_CLUSTER * n_clusters))]
     centres = _first_centres(unit[some], weight[some], n_clusters, rng)
@@ -102,7 +102,7 @@ def _first_centres(
     return unit[chosen or [0]].toarray()
 
 
-def _of_unit_length(X: sparse.csr_array) -> sparse.csr_array:
+def of_unit_length(X: sparse.csr_array) -> sparse.csr_array:
     """Divide documents by their Euclidean length, in float64."""
     row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     values = X.data.astype(np.float64)

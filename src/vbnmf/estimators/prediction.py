@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from vbnmf.core.clusters import of_unit_length
 from vbnmf.core.model import Array
 from vbnmf.estimators import generative
 from vbnmf.estimators.base import without_unused_terms
@@ -29,7 +30,7 @@ from vbnmf.estimators.validation import (
     count_threads,
     is_empty,
 )
-from vbnmf.estimators.words import fit_words, has_room, of_unit_length
+from vbnmf.estimators.words import fit_words, has_room
 
 CLASSIFIERS = ("words and components", "components", "generative")
 _ENOUGH = 25  # documents a label, from which on the regression is as good or better

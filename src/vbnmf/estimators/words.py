@@ -17,6 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
+from vbnmf.core.clusters import of_unit_length
 from vbnmf.core.model import Array
 from vbnmf.estimators import generative
 from vbnmf.estimators.heads import CERTAIN, Head, best_threshold, folds
@@ -43,15 +44,6 @@ _TINY = np.finfo(float).tiny
 def has_room(n_docs: int, n_terms: int, n_labels: int, K: int) -> bool:
     """Whether weights of words fit into memory, and there is something to tell apart."""
     return 1 < n_labels <= MOST_WEIGHTS / n_terms and n_docs * K <= MOST_EVIDENCE
-
-
-def of_unit_length(X: sparse.csr_array) -> sparse.csr_array:
-    """Divide documents by their Euclidean length, in float64."""
-    values = X.data.astype(np.float64)
-    row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    length = np.sqrt(np.bincount(row, values**2, minlength=X.shape[0]))
-    values /= np.maximum(length, _TINY)[row]
-    return sparse.csr_array((values, X.indices, X.indptr), shape=X.shape)
 
 
 def fit_words(
