@@ -21,7 +21,7 @@ from benchmarks.defaults import Split, split
 from benchmarks.measure import markdown
 from benchmarks.weighting import CORPORA, read_corpus
 from vbnmf import SupervisedVBNMF
-from vbnmf.estimators.evidence import evidence, evidence_left_out
+from vbnmf.prediction.evidence import evidence, evidence_left_out
 
 N_BINS = 15
 

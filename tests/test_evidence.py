@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from vbnmf.estimators import evidence as module
-from vbnmf.estimators.evidence import (
+from vbnmf.prediction import evidence as module
+from vbnmf.prediction.evidence import (
     evidence,
     evidence_left_out,
     mean_occurrence,
@@ -33,15 +33,19 @@ def dense_evidence(X, shapes, smoothing):
 
 
 def dense_left_out(X, V, shapes, scales, smoothing, weight=None):
-    """The same with each document's own share taken out, but for the totals."""
+    """The same with each document's own share taken out, and what is left of the same size."""
     totals = (shapes + smoothing).sum(axis=0)
     out = np.zeros((len(X), len(scales)))
     for d, x in enumerate(X):
+        own = np.zeros(shapes.shape)
         for w in np.flatnonzero(x):
             uses = [shapes[w, k] * scales[k] * V[d, k] for k in range(len(scales))]
             counted = 1.0 if weight is None else min(weight[d], 1.0)
-            own = counted * x[w] * np.array(uses) / sum(uses)
-            logs = np.log(np.maximum(shapes[w] - own, 0) + smoothing) - np.log(totals)
+            own[w] = np.minimum(counted * x[w] * np.array(uses) / sum(uses), shapes[w])
+        sums = shapes.sum(axis=0)
+        size = sums / np.maximum(sums - own.sum(axis=0), 1e-3 * sums)
+        for w in np.flatnonzero(x):
+            logs = np.log((shapes[w] - own[w]) * size + smoothing) - np.log(totals)
             out[d] += x[w] / x.sum() * (logs - logs.mean())
     return out
 
@@ -157,3 +161,15 @@ def test_mean_occurrence():
     assert mean_occurrence(X, np.ones(3)) == 5.0
     assert mean_occurrence(X, np.array([1, 1, 0])) == 3.0
     assert mean_occurrence(X, np.array([1, 7, 2])) == (2 + 4 + 18) / 4
+
+
+def test_common_terms_do_not_speak_against_a_documents_own_component():
+    """Leaving a document out makes its component smaller; smoothing must not tell."""
+    rng = np.random.default_rng(0)
+    X = np.tile(rng.integers(40, 60, 20).astype(float), (24, 1))  # all documents are the same
+    V = np.repeat(np.eye(2), 12, axis=0) + 1e-9
+    shapes = 0.1 + 12 * np.repeat(X[:1].T, 2, axis=1)
+    shapes = np.vstack([shapes, np.full((60, 2), 0.1)])  # and many terms never occur
+    X = sparse.csr_array(np.hstack([X, np.zeros((24, 60))]))
+    got = left_out(X, V, shapes, np.ones(2), 40.0)
+    assert abs(got).max() < 1e-4

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from scipy.special import expit, logit
+from scipy.special import logit, softmax
+from sklearn.model_selection import cross_val_predict
 
 from vbnmf import SupervisedVBNMF, load
-from vbnmf.estimators import words
-from vbnmf.estimators.evidence import evidence
+from vbnmf.core.rows import effective_terms
+from vbnmf.prediction import training
+from vbnmf.prediction.evidence import evidence
 
 
 def corpus(n_docs=400, n_labels=4, seed=0):
@@ -42,14 +44,16 @@ def test_parts_add_up_to_the_score(fitted):
     """Over all terms, components and words: how much a label is above the mean of all labels."""
     X, _ = corpus()
     X = X[:20]
-    P = np.log(fitted.predict_proba(X))
-    above = P - P.mean(axis=1, keepdims=True)
-    intercepts = fitted.head_intercepts_ - fitted.head_intercepts_.mean()
+    logits = fitted._calibration().logits(fitted._scores(X), effective_terms(X))
+    above = logits - logits.mean(axis=1, keepdims=True)
+    growth = effective_terms(X) ** fitted.length_exponent_
+    constants = fitted.head_biases_ + growth[:, None] * fitted.head_intercepts_
+    constants -= constants.mean(axis=1, keepdims=True)
     for d in range(20):
         used, x = X.indices[X.indptr[d] : X.indptr[d + 1]], X.data[X.indptr[d] : X.indptr[d + 1]]
         for label in range(4):
             parts, _ = fitted._parts(used, x, label)
-            assert parts.sum() + intercepts[label] == pytest.approx(above[d, label], abs=1e-10)
+            assert parts.sum() + constants[d, label] == pytest.approx(above[d, label], abs=1e-10)
 
 
 def test_parts_add_up_with_several_labels():
@@ -62,7 +66,8 @@ def test_parts_add_up_with_several_labels():
         used, x = X.indices[X.indptr[d] : X.indptr[d + 1]], X.data[X.indptr[d] : X.indptr[d + 1]]
         for label in range(3):
             parts, _ = model._parts(used, x, label)
-            total = parts.sum() + model.head_intercepts_[label]
+            growth = effective_terms(X[[d]])[0] ** model.length_exponent_
+            total = parts.sum() + growth * model.head_intercepts_[label] + model.head_biases_[label]
             assert total == pytest.approx(scores[d, label], abs=1e-9)
     assert (model.predict(X) == Y).mean() > 0.9
 
@@ -113,8 +118,10 @@ def test_probabilities_are_the_formula(fitted):
     length = np.sqrt(X.multiply(X).sum(axis=1))
     s = e @ fitted.head_weights_.T + fitted.head_intercepts_
     s = s + (X.toarray() / length[:, None]) @ fitted.word_weights_.T.astype(float)
-    expected = np.exp(s - s.max(axis=1, keepdims=True))
-    expected /= expected.sum(axis=1, keepdims=True)
+    n_terms = (X.sum(axis=1) / length) ** 2
+    s = fitted.head_biases_ + (n_terms**fitted.length_exponent_)[:, None] * s
+    noise = fitted.label_noise_
+    expected = (1 - noise) * softmax(s, axis=1) + noise * fitted.label_frequencies_
     assert_allclose(fitted.predict_proba(X), expected, rtol=1e-9)
 
 
@@ -126,7 +133,7 @@ def test_few_documents_leave_words_out():
 
 
 def test_weights_that_would_fill_memory_are_not_learned(monkeypatch):
-    monkeypatch.setattr(words, "MOST_WEIGHTS", 100)
+    monkeypatch.setattr(training, "MOST_WEIGHTS", 100)
     model = SupervisedVBNMF(3).fit(*corpus())
     assert model.classifier_ == "components"
     assert model.word_weights_.shape == (4, 0)
@@ -142,29 +149,17 @@ def test_a_label_of_one_document_does_not_spoil_the_others():
 
 def test_it_is_never_worse_than_the_commonest_label():
     rng = np.random.default_rng(0)
-    X = rng.poisson(0.5, (200, 30)).astype(float)  # nothing to tell labels by
-    y = np.where(rng.random(200) < 0.8, 0, rng.integers(1, 6, 200))
-    seen = words.fit_words(
-        rng.normal(size=(200, 3)), sparse.csr_array(X), sparse.csr_array(np.eye(6)[y]),
-        np.ones(200), multilabel=False,
-    )  # fmt: skip
-    assert seen is None or seen[1] >= (y == 0).mean()
+    X = rng.poisson(0.5, (400, 30)).astype(float)  # nothing to tell labels by
+    y = np.where(rng.random(400) < 0.8, 0, rng.integers(1, 6, 400))
+    model = SupervisedVBNMF(6).fit(X[:200], y[:200])
+    assert model.score(X[200:], y[200:]) >= (y[200:] == 0).mean() - 0.02
+    assert (model.left_out_proba_.argmax(axis=1) == y[:200]).mean() >= 0.78
 
 
-def test_platt_scales_each_label():
-    rng = np.random.default_rng(0)
-    scores = rng.normal(size=(3000, 2))
-    Y = rng.random((3000, 2)) < expit(scores * [3, 0.5] + [1, -1])
-    slopes, shifts, _, _ = words._calibrate_each(
-        scores, sparse.csr_array(Y.astype(float)), np.ones(3000)
-    )
-    assert_allclose(slopes, [3, 0.5], rtol=0.2)
-    assert_allclose(shifts, [1, -1], atol=0.2)
-
-
+@pytest.mark.parametrize("classifier", ["auto", "components", "words and components"])
 @pytest.mark.parametrize("n_docs", [60, 600])
-def test_common_terms_do_not_turn_predictions_around(n_docs):
-    """Evidence of documents left out points the wrong way here; the model itself takes over."""
+def test_common_terms_do_not_turn_predictions_around(n_docs, classifier):
+    """Evidence of documents left out pointed the wrong way here."""
     rng = np.random.default_rng(0)
     y = np.arange(n_docs) % 5
     X = np.zeros((n_docs, 80))
@@ -173,6 +168,47 @@ def test_common_terms_do_not_turn_predictions_around(n_docs):
         X[y == label, 20 + 8 * label : 28 + 8 * label] = rng.poisson(2, (n_docs // 5, 8))
     if n_docs == 600:
         X[:, 79] = 10_000
-    model = SupervisedVBNMF(5).fit(X, y)
-    assert model.classifier_ == "generative"
+    model = SupervisedVBNMF(5, classifier=classifier).fit(X, y)
     assert model.score(X, y) > 0.7
+
+
+def test_why_a_classifier_was_chosen_is_told(fitted, tmp_path):
+    assert "on documents left out" in fitted.classifier_reason_
+    fitted.save(tmp_path / "m.vbnmf")
+    assert load(tmp_path / "m.vbnmf").classifier_reason_ == fitted.classifier_reason_
+
+
+def test_components_alone_are_preferred_where_they_are_as_good():
+    """Labels that are topics, and words that say nothing beyond them."""
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(60, 0.1), 3)
+    y = np.arange(300) % 3
+    X = sparse.csr_array([rng.multinomial(40, topics[label]) for label in y]).astype(float)
+    model = SupervisedVBNMF(3).fit(X, y)
+    assert model.classifier_ == "components"
+    assert model.word_weights_.shape == (3, 0)
+
+
+def test_left_out_probabilities_are_close_to_cross_validated_ones():
+    X, y = corpus(600, seed=2)
+    model = SupervisedVBNMF(3, classifier="words and components").fit(X, y)
+    P = cross_val_predict(
+        SupervisedVBNMF(3, classifier="words and components"), X, y, cv=10, method="predict_proba"
+    )
+    assert model.left_out_proba_.shape == P.shape
+    assert_allclose(model.left_out_proba_.sum(axis=1), 1, rtol=1e-5)
+    own, crossed = (A[np.arange(600), y] for A in (model.left_out_proba_, P))
+    assert abs(own.mean() - crossed.mean()) < 0.02
+    assert np.corrcoef(own, crossed)[0, 1] > 0.9
+    seen = model.predict_proba(X)[np.arange(600), y]
+    assert seen.mean() > own.mean() + 0.02  # which those of training documents are not
+
+
+def test_long_documents_make_it_surer():
+    """Twice the words of the same kinds: twice the evidence, where that is so in training."""
+    rng = np.random.default_rng(0)
+    topics = 0.75 * rng.dirichlet(np.full(60, 1.0), 1) + 0.25 * rng.dirichlet(np.full(60, 0.5), 2)
+    y, n = np.arange(1200) % 2, rng.choice([4, 40], 1200)
+    X = sparse.csr_array([rng.multinomial(m, topics[label]) for m, label in zip(n, y, strict=True)])
+    model = SupervisedVBNMF(4).fit(X.astype(float), y)
+    assert model.length_exponent_ > 0.1

@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 import vbnmf
 from vbnmf import store
 from vbnmf.core.model import Array
+from vbnmf.core.rows import is_empty
 from vbnmf.estimators import VBNMF, SupervisedVBNMF, saving
-from vbnmf.estimators.explaining import Explanation
-from vbnmf.estimators.validation import is_empty
+from vbnmf.prediction.explanation import Explanation
 from vbnmf.store import ModelFileError
 from vbnmf.text import DocumentVectorizer
 

@@ -57,7 +57,7 @@ def score(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
     """Accuracies (F1 where documents have several labels), components, a row for each label."""
     import numpy as np
 
-    from vbnmf.estimators.validation import is_empty
+    from vbnmf.core.rows import is_empty
     from vbnmf.metrics import hoyer_sparsity, inter_label_sparsity
 
     has_label = np.array([label is not None for label in labels])

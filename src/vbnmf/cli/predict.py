@@ -80,7 +80,7 @@ def predict(
 
 
 def _rows(fitted: Any, documents: Any, *, explain: bool) -> Iterator[dict[str, Any]]:
-    from vbnmf.estimators.validation import is_empty
+    from vbnmf.core.rows import is_empty
 
     X = fitted.vectorize(common.content(fitted, documents))
     labels, scores = fitted.predict_with_score(X)

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
+from vbnmf.core.rows import of_unit_length
 
 _CANDIDATES = 8  # documents that are tried for each centre
 _STEPS = 4  # of k-means
@@ -100,13 +101,3 @@ def _first_centres(
         chosen.append(int(tried[best]))
         explained = np.maximum(explained, similarity[:, best])
     return unit[chosen or [0]].toarray()
-
-
-def of_unit_length(X: sparse.csr_array) -> sparse.csr_array:
-    """Divide documents by their Euclidean length, in float64."""
-    row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    values = X.data.astype(np.float64)
-    length = np.sqrt(np.bincount(row, values**2, minlength=X.shape[0]))
-    return sparse.csr_array(
-        (values / np.maximum(length, _TINY)[row], X.indices, X.indptr), shape=X.shape
-    )

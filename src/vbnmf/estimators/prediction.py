@@ -7,6 +7,7 @@ out on documents of training that are left out.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -15,25 +16,20 @@ from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from vbnmf.core.clusters import of_unit_length
 from vbnmf.core.model import Array
-from vbnmf.estimators import generative
+from vbnmf.core.rows import effective_terms, is_empty
 from vbnmf.estimators.base import without_unused_terms
-from vbnmf.estimators.evidence import evidence, evidence_left_out, mean_occurrence, term_evidence
-from vbnmf.estimators.explaining import Explained, Explanation, summed_up
-from vbnmf.estimators.heads import Head, accuracy_left_out, fit_head, folds
 from vbnmf.estimators.targets import Targets, check_targets
-from vbnmf.estimators.validation import (
-    check_count,
-    check_matrix,
-    check_weights,
-    count_threads,
-    is_empty,
-)
-from vbnmf.estimators.words import fit_words, has_room
+from vbnmf.estimators.telling import Teller
+from vbnmf.estimators.validation import check_count, check_matrix, check_weights, count_threads
+from vbnmf.prediction import generative
+from vbnmf.prediction.calibration import Calibration
+from vbnmf.prediction.evidence import evidence, mean_occurrence, term_evidence
+from vbnmf.prediction.explanation import Explained, Explanation, summed_up
+from vbnmf.prediction.heads import Head
+from vbnmf.prediction.training import Documents, Posterior, train
 
 CLASSIFIERS = ("words and components", "components", "generative")
-_ENOUGH = 25  # documents a label, from which on the regression is as good or better
 _TINY = np.finfo(float).tiny
 
 
@@ -64,18 +60,19 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         """
         check_is_fitted(self, "components_")
         count_threads(self.n_jobs)  # one is enough here; a wrong number is told all the same
-        X = check_matrix(self, X, reset=False)
-        within, used = without_unused_terms(X)
-        if self.classifier_ == "generative":
-            calibration = generative.Calibration(self.temperature_, self.head_intercepts_)
-            P = calibration.probabilities(evidence(within, self._term_log_odds(used)))
-        else:
-            documents = of_unit_length(within) if self.word_weights_.size else None
-            P = self._head(used).probabilities(
-                evidence(within, self._term_evidence(used)), documents
-            )
+        return self._proba(check_matrix(self, X, reset=False))
+
+    def _proba(self, X: sparse.csr_array) -> Array:
+        P = self._calibration().probabilities(self._scores(X), effective_terms(X))
         P[is_empty(X)] = self.label_frequencies_
         return P
+
+    def _scores(self, X: sparse.csr_array) -> Array:
+        """Scores of labels before calibration, (n_docs, n_labels)."""
+        within, used = without_unused_terms(X)
+        if self.classifier_ == "generative":
+            return evidence(within, self._term_log_probabilities(used))
+        return self._head(used).scores(within, self._term_evidence(used))
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of ``predict_proba``."""
@@ -210,75 +207,60 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         self, X: sparse.csr_array, V: Array, targets: Targets, weight: Array, classifier: str
     ) -> None:
         """Train what predicts on the documents of known labels."""
-        n_labels, n_terms, K = len(targets.classes), X.shape[1], V.shape[1]
+        n_labels, K = len(targets.classes), V.shape[1]
         self.smoothing_ = mean_occurrence(X, weight)
-        self.multilabel_, self.threshold_ = targets.multilabel, 0.5
-        self.head_weights_, self.temperature_ = np.zeros((n_labels, K)), 1.0
-        self.word_weights_ = np.zeros((n_labels, 0), np.float32)
-        counts, indicators = targets.known & (weight > 0), targets.indicators
-        if not counts.all():
-            X, V, weight, indicators = X[counts], V[counts], weight[counts], indicators[counts]
-        auto = classifier == "auto"
-        few = len(weight) < _ENOUGH * n_labels and targets.known.all() and not targets.multilabel
-        shapes, scales = self.component_shapes_.T, self.component_scales_
-        n_threads = count_threads(self.n_jobs)
-        head, accuracy = None, -1.0
-        if classifier != "generative":
-            seen = evidence_left_out(X, V, shapes, scales, self.smoothing_, weight, n_threads)
-            found = None
-            if classifier != "components" and has_room(X.shape[0], n_terms, n_labels, K):
-                found = fit_words(seen, X, indicators, weight, multilabel=targets.multilabel)
-            classifier = "components" if found is None else "words and components"
-            if found is not None:
-                head, accuracy = found
-            elif auto and few:
-                accuracy = accuracy_left_out(seen, indicators, weight, folds(X))
-            if head is None:
-                head = fit_head(seen, indicators, weight, multilabel=targets.multilabel)
-        # where common terms dominate, evidence of documents left out can point the wrong way
-        wrong = (
-            head is not None
-            and not targets.multilabel
-            and self._is_worse_than_none(head, X, indicators, weight)
+        self.multilabel_ = targets.multilabel
+        counts, labels = targets.known & (weight > 0), targets.indicators
+        rows = np.flatnonzero(counts)
+        if len(rows) < len(counts):
+            documents = Documents(X[rows], V[rows], labels[rows], weight[rows], targets.multilabel)
+        else:
+            documents = Documents(X, V, labels, weight, targets.multilabel)
+        posterior = Posterior(
+            self.component_shapes_.T, self.component_scales_, self.label_rates_, self.smoothing_,
+            _logs(self.label_frequencies_),
+        )  # fmt: skip
+        found = train(
+            documents,
+            posterior,
+            classifier,
+            all_known=bool(targets.known.all()),
+            n_threads=count_threads(self.n_jobs),
+            tell=partial(Teller(self, 0, 1).of_stage, "prediction head"),
         )
-        if head is None or (auto and (few or wrong)):
-            odds = generative.log_odds_left_out(
-                X, V, shapes, scales, self.label_rates_, weight, n_threads
-            )
-            y, log_prior = indicators.indices, _logs(self.label_frequencies_)
-            calibration = generative.calibrate(odds, log_prior, y, weight)
-            right = calibration.probabilities(odds).argmax(axis=1) == y
-            if head is None or wrong or np.average(right, weights=weight) > accuracy:
-                classifier = "generative"
-        self.classifier_ = classifier
-        if classifier == "generative":
-            self.temperature_, self.head_intercepts_ = calibration.temperature, calibration.biases
-            return
-        assert head is not None
-        self.head_weights_, self.head_intercepts_ = head.weights, head.intercepts
-        self.threshold_ = head.threshold
-        if head.words.size:
-            self.word_weights_ = head.words
+        self.classifier_, self.classifier_reason_ = found.classifier, found.reason
+        self.threshold_, self.temperature_ = found.threshold, 1.0
+        self.length_exponent_ = found.calibration.length_exponent
+        self.label_noise_ = found.calibration.noise
+        self.head_biases_ = found.calibration.biases
+        self.head_weights_, self.head_intercepts_ = np.zeros((n_labels, K)), np.zeros(n_labels)
+        self.word_weights_ = np.zeros((n_labels, 0), np.float32)
+        if found.head is None:
+            self.temperature_ = float(found.calibration.slopes[0])
+        else:
+            self.head_weights_, self.head_intercepts_ = found.head.weights, found.head.intercepts
+            self.word_weights_ = found.head.words
+        self.left_out_proba_ = found.left_out
+        if len(rows) < len(counts):
+            self.left_out_proba_ = self._proba(X).astype(np.float32)
+            self.left_out_proba_[rows] = found.left_out
+        self.left_out_proba_[is_empty(X)] = self.label_frequencies_
 
-    def _is_worse_than_none(
-        self, head: Head, X: sparse.csr_array, indicators: sparse.csr_array, weight: Array
-    ) -> bool:
-        """Whether a head is right about fewer documents of training than the commonest label."""
-        documents = of_unit_length(X) if head.words.size else None
-        P = head.probabilities(evidence(X, self._term_evidence(slice(None))), documents)
-        right = P.argmax(axis=1) == indicators.indices
-        return bool(weight @ right < (weight @ indicators).max())
+    def _calibration(self) -> Calibration:
+        return Calibration(
+            np.full(len(self.head_biases_), self.temperature_),
+            self.head_biases_,
+            self.label_frequencies_,
+            self.length_exponent_,
+            self.label_noise_,
+            self.multilabel_,
+        )
 
     def _head(self, used: Array | slice) -> Head:
         """What predicts from documents over some of the terms."""
         words = self.word_weights_
-        return Head(
-            self.head_weights_,
-            self.head_intercepts_,
-            self.multilabel_,
-            self.threshold_,
-            words[:, used] if words.size else words,
-        )
+        words = words[:, used] if words.size else words
+        return Head(self.head_weights_, self.head_intercepts_, self._calibration(), words)
 
     def _term_evidence(self, used: Array | slice) -> Array:
         """What some of the terms say of each component, (n_used, K)."""
@@ -287,10 +269,12 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         )
         return term_evidence(self.component_shapes_.T[used], totals, self.smoothing_)
 
-    def _term_log_odds(self, used: Array | slice) -> Array:
+    def _term_log_probabilities(self, used: Array | slice) -> Array:
         """How probable some of the terms are under each label, (n_used, n_labels)."""
         components = self.components_[:, used]
-        return generative.term_log_odds(components, self.label_rates_, self.component_sums_)
+        return generative.term_log_probabilities(
+            components, self.label_rates_, self.component_sums_
+        )
 
     def _parts(self, used: Array, x: Array, label: int) -> tuple[Array, Array]:
         """Parts in a label's score of terms of weights x: by components, then by words alone.
@@ -298,7 +282,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         Returns an array of shape (n_used, K + 1), and which components the label uses, (K,).
         """
         if self.classifier_ == "generative":
-            logs = self._term_log_odds(used)
+            logs = self._term_log_probabilities(used)
             shares = self.components_[:, used].T / self.label_rates_[label]
             shares = shares / shares.sum(axis=1, keepdims=True)
             parts = self.temperature_ * (logs[:, label] - logs.mean(axis=1))[:, None] * shares
@@ -311,7 +295,10 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         if self.word_weights_.size:
             x = x.astype(np.float64)
             alone = self._above_mean(self.word_weights_[:, used], label) * x / np.sqrt((x**2).sum())
-        return np.column_stack([parts, alone]), uses
+        growth = (x.astype(np.float64).sum() ** 2 / (x.astype(np.float64) ** 2).sum()) ** (
+            self.length_exponent_
+        )
+        return growth * np.column_stack([parts, alone]), uses
 
     def _above_mean(self, weights: Array, label: int) -> Array:
         """Weights of a label above the mean of all labels; its own where documents have several."""

@@ -25,7 +25,8 @@ from vbnmf.estimators.validation import (
 from vbnmf.store import ModelFileError, check_array, check_mask
 
 _LARGEST = 1e38  # of what single precision holds
-_LONGEST_REASON = 1000  # characters
+_LONGEST_SENTENCE = 1000  # characters
+_LARGEST_EXPONENT = 10.0  # of the length of documents
 
 _MODELS: dict[str, type[BaseVBNMF]] = {"VBNMF": VBNMF, "SupervisedVBNMF": SupervisedVBNMF}
 _HYPERPARAMETERS = {
@@ -79,6 +80,7 @@ def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
             "label_frequencies": model.label_frequencies_,
             "head_weights": model.head_weights_,
             "head_intercepts": model.head_intercepts_,
+            "head_biases": model.head_biases_,
             "word_weights": model.word_weights_,
         }
         places = {label: place for place, label in enumerate(model.classes_.tolist())}
@@ -90,6 +92,9 @@ def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
         header["multilabel"] = model.multilabel_
         header["threshold"] = model.threshold_
         header["classifier"] = model.classifier_
+        header["classifier_reason"] = model.classifier_reason_
+        header["length_exponent"] = model.length_exponent_
+        header["label_noise"] = model.label_noise_
         header["smoothing"] = model.smoothing_
         header["temperature"] = model.temperature_
     return header, arrays
@@ -121,7 +126,9 @@ def from_state(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
     model.bound_ = _number(header, "bound")
     model.n_iter_ = whole(header["n_iter"])
     model.n_components_ = K
-    model.n_components_reason_ = _reason(header, K)
+    model.n_components_reason_ = _sentence(
+        header, "n_components_reason", f"{K} components, as asked for"
+    )
     model.background_ = _background(header, K)
     model.hyperparameters_ = {
         key: _number(header["hyperparameters"], key, positive=True)
@@ -161,6 +168,19 @@ def _set_labels(
     model.label_frequencies_ = check_array(arrays, "label_frequencies", (n,), least=0)
     model.head_weights_ = check_array(arrays, "head_weights", (n, K))
     model.head_intercepts_ = check_array(arrays, "head_intercepts", (n,))
+    if "head_biases" in arrays:
+        model.head_biases_ = check_array(arrays, "head_biases", (n,))
+    else:  # before format 5 the generative classifier kept its biases with the intercepts
+        model.head_biases_ = np.zeros(n)
+        if header["classifier"] == "generative":
+            model.head_biases_, model.head_intercepts_ = model.head_intercepts_, np.zeros(n)
+    model.length_exponent_ = _number({"length_exponent": 0.0} | header, "length_exponent")
+    if not 0 <= model.length_exponent_ <= _LARGEST_EXPONENT:
+        raise ModelFileError(f"length_exponent is {model.length_exponent_}: the file is damaged.")
+    model.label_noise_ = _number({"label_noise": 0.0} | header, "label_noise")
+    if not 0 <= model.label_noise_ < 1:
+        raise ModelFileError(f"label_noise is {model.label_noise_}: the file is damaged.")
+    model.classifier_reason_ = _sentence(header, "classifier_reason", "")
     model.word_weights_ = np.zeros((n, 0), np.float32)  # files of format 3 have none
     if arrays.get("word_weights", model.word_weights_).size:
         model.word_weights_ = check_array(arrays, "word_weights", (n, model.n_features_in_))
@@ -201,11 +221,11 @@ def _background(header: dict[str, Any], K: int) -> int | None:
     return stored
 
 
-def _reason(header: dict[str, Any], K: int) -> str:
-    """Why there are as many components; files of format 3 do not say."""
-    stored = header.get("n_components_reason", f"{K} components, as asked for")
-    if not isinstance(stored, str) or len(stored) > _LONGEST_REASON:
-        raise ModelFileError("the reason for the number of components is damaged.")
+def _sentence(header: dict[str, Any], key: str, missing: str) -> str:
+    """A short text from a header; older files lack some."""
+    stored = header.get(key, missing)
+    if not isinstance(stored, str) or len(stored) > _LONGEST_SENTENCE:
+        raise ModelFileError(f"{key} is no short text: the file is damaged.")
     return stored
 
 

@@ -236,11 +236,6 @@ def check_terms_left(X: sparse.csr_array, weight: Array | None) -> None:
         )
 
 
-def is_empty(X: Any) -> Array:
-    """Which rows of a matrix have no weight at all."""
-    return np.asarray(X.sum(axis=1)).ravel() == 0
-
-
 def count_threads(n_jobs: Any) -> int:
     """Number of threads for a scikit-learn style ``n_jobs``.
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "machines.h"
 #include "passes.h"
 
 namespace nb = nanobind;
@@ -41,6 +42,14 @@ template <class T> const Passes<T>& passes() {
     return in_use->f32;
   else
     return in_use->f64;
+}
+
+TrainMachines trainer() {
+#if defined(VBNMF_X86)
+  if (in_use == &avx512::instruction_set) return avx512::train_machines;
+  if (in_use == &avx2::instruction_set) return avx2::train_machines;
+#endif
+  return baseline::train_machines;
 }
 
 struct Queue {
@@ -141,6 +150,36 @@ template <class T> void bind(nb::module_& m, const char* name) {
         exact("x"), exact("out"));
 }
 
+void bind_machines(nb::module_& m) {
+  m.attr("LANES") = LANES;
+  m.def("train_machines",
+        [](Array<const int64_t> indptr, Array<const int32_t> indices, Array<const float> data,
+           Array<const float> dense, Array<const double> cost, Array<const int64_t> labels_at,
+           Array<const int32_t> labels, Array<const int32_t> fold, double tol, int64_t max_epochs,
+           Array<const int32_t> lane_label, Array<const int32_t> lane_fold, Array<float> weights,
+           Array<float> scores) {
+          const int64_t n_dense = (int64_t)dense.shape(1);
+          const MachineData p{(int64_t)dense.shape(0),
+                              (int64_t)weights.shape(1) - n_dense - 1,
+                              n_dense,
+                              {indptr.data(), indices.data(), data.data()},
+                              dense.data(),
+                              cost.data(),
+                              labels_at.data(),
+                              labels.data(),
+                              fold.data(),
+                              tol,
+                              max_epochs};
+          const MachineResults out{(int64_t)weights.shape(0), weights.data(), scores.data()};
+          const TrainMachines train = trainer();
+          const nb::gil_scoped_release free;
+          return train(p, {lane_label.data(), lane_fold.data()}, out);
+        },
+        exact("indptr"), exact("indices"), exact("data"), exact("dense"), exact("cost"), exact("labels_at"),
+        exact("labels"), exact("fold"), nb::arg("tol"), nb::arg("max_epochs"), exact("lane_label"),
+        exact("lane_fold"), exact("weights"), exact("scores"));
+}
+
 } // namespace
 
 NB_MODULE(_native, m) {
@@ -155,6 +194,7 @@ NB_MODULE(_native, m) {
            exact("at"), exact("of"));
   bind<float>(m, "Matrix32");
   bind<double>(m, "Matrix64");
+  bind_machines(m);
   m.def("instruction_set", [] { return std::string(in_use->name); });
   m.def("instruction_sets", [] {
     std::vector<std::string> names;

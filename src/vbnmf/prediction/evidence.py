@@ -1,15 +1,15 @@
-"""How well each component alone explains a document: the evidence that labels are predicted from.
+"""Evidence: how well each component alone explains a document.
 
     e_dk = Σ_w x_dw m_wk / Σ_w x_dw,    m_wk = ln p_wk − mean_j ln p_wj
 
 where p_wk is the probability of term w in component k, smoothed by one mean occurrence of a term.
-It is a sum over terms, so that each term's part in a prediction is known exactly, and it needs no
-iteration. Unlike coefficients, which share a document's terms out among components, it hears what
-every term says of every component: it predicts better (docs/deviations.md).
+Labels are predicted from it. It is a sum over terms, so the part of each term in a prediction is
+known exactly, and it needs no iteration. Coefficients divide a document's terms among components;
+evidence uses what every term says about every component, and predicts better (docs/deviations.md).
 
-Components have seen the documents of training. For these each term's own share, x_dw c_wk v_dk /
-Σ_j c_wj v_dj, is taken out of the components first, as if the document had been left out of the
-fit; otherwise a term of few documents would look like proof.
+Components have seen the training documents. The evidence of a training document is computed as if
+it had been left out of the fit: its own share x_dw c_wk v_dk / Σ_j c_wj v_dj of each term is taken
+out of the components. Otherwise a term of few documents would look like proof.
 """
 
 from collections import deque
@@ -21,17 +21,17 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.estimators.validation import is_empty
+from vbnmf.core.rows import is_empty, mass
 
 _NUMBERS_AT_ONCE = 1 << 17  # held of each matrix of non-zeros × K
+_LEAST_LEFT = 1e-3  # of a component that is one document alone
 _TINY = np.finfo(float).tiny
 
 
 def mean_occurrence(X: sparse.csr_array, weight: Array) -> float:
     """Mean of the weights that are not zero, documents counting by theirs."""
     occurs = sparse.csr_array((X.data > 0, X.indices, X.indptr), shape=X.shape)
-    mass, cells = (A @ np.ones(X.shape[1]) for A in (X, occurs))
-    return float((weight * mass).sum() / max((weight * cells).sum(), _TINY))
+    return float((weight * mass(X)).sum() / max((weight * mass(occurs)).sum(), _TINY))
 
 
 def term_evidence(shapes: Array, totals: Array, smoothing: float) -> Array:
@@ -53,8 +53,7 @@ def term_evidence(shapes: Array, totals: Array, smoothing: float) -> Array:
 
 def evidence(X: sparse.csr_array, of_terms: Array) -> Array:
     """e of documents, (n_docs, K); of documents without any term it is zero."""
-    mass = np.maximum(X @ np.ones(X.shape[1]), _TINY)
-    return np.asarray((X @ of_terms) / mass[:, None])
+    return np.asarray((X @ of_terms) / np.maximum(mass(X), _TINY)[:, None])
 
 
 def evidence_left_out(
@@ -104,30 +103,50 @@ def left_out(
     weight: Array | None = None,
     n_threads: int = 1,
 ) -> Array:
-    """Mean of logarithms over the terms of each document, its own share taken out of the shapes.
+    """Take each document's own share out of the shapes and average logarithms over its terms.
 
-    ``logs`` is given what is left of the shapes of some terms, (n, K), and returns (n, …).
+    What is left of a component is scaled up to the size it had. Otherwise smoothing would flatten
+    it more than the others, and common terms would speak against the component that a document
+    belongs to.
+
+    Parameters
+    ----------
+    X, V, shapes, scales, weight, n_threads
+        See ``evidence_left_out``.
+    logs : callable
+        Is given what is left of the shapes of some terms, (n, K), and returns logarithms, (n, m).
+
+    Returns
+    -------
+    array of shape (n_docs, m)
+        Means over the terms of each document, by their weights.
     """
     parts_in = np.ones(X.shape[0]) if weight is None else np.minimum(weight, 1.0)
+    totals = shapes.sum(axis=0, dtype=np.float64)
     scales = scales.astype(shapes.dtype)
     out = np.zeros((X.shape[0], logs(shapes[:1]).shape[1]))
 
     def fill(begin: int, end: int) -> None:
         at = slice(X.indptr[begin], X.indptr[end])
         x, of_term = X.data[at], shapes[X.indices[at]]
-        cells = np.diff(X.indptr[begin : end + 1])
+        indptr = X.indptr[begin : end + 1] - at.start
+        cells = np.diff(indptr)
         own = of_term * np.repeat(V[begin:end] * scales, cells, axis=0)
         counted = x * np.repeat(parts_in[begin:end], cells)
         own *= (counted / np.maximum(own.sum(axis=1), _TINY))[:, None]
-        rows = sparse.csr_array(
-            (x.astype(np.float64), np.arange(len(x)), X.indptr[begin : end + 1] - at.start),
-            shape=(end - begin, len(x)),
+        np.minimum(own, of_term, out=own)  # rounding must not leave less than nothing
+        by_weight, ones = (
+            sparse.csr_array((data, np.arange(len(x)), indptr), shape=(end - begin, len(x)))
+            for data in (x.astype(np.float64), np.ones(len(x)))
         )
-        out[begin:end] = rows @ logs(np.maximum(of_term - own, 0))
+        left = totals - ones @ own
+        size = totals / np.maximum(left, _LEAST_LEFT * totals)
+        rest = (of_term - own) * np.repeat(size.astype(shapes.dtype), cells, axis=0)
+        out[begin:end] = by_weight @ logs(rest)
 
     with ThreadPoolExecutor(n_threads) as pool:  # blocks do not depend on who fills them
         deque(pool.map(fill, *zip(*_blocks(X.indptr, len(scales)), strict=True)), maxlen=0)
-    out /= np.maximum(X @ np.ones(X.shape[1]), _TINY)[:, None]
+    out /= np.maximum(mass(X), _TINY)[:, None]
     return out
 
 

@@ -1,0 +1,161 @@
+// Dual coordinate descent for the squared hinge loss (Hsieh et al., 2008), one document and all lanes at a time.
+//
+// A lane is a machine of its own: it shares the order of the documents with the others, but no number. Weights
+// of a feature for all lanes are one cache line, so that a document is read once for LANES machines.
+#include "machines.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+namespace vbnmf::VBNMF_ISA {
+namespace {
+
+typedef float Line __attribute__((vector_size(ROW_BYTES)));
+typedef int32_t Ints __attribute__((vector_size(ROW_BYTES)));
+
+constexpr float INF = std::numeric_limits<float>::infinity();
+
+Line fill(float x) { return x - Line{}; }
+
+bool any(const Ints& v) {
+  int32_t found = 0;
+  for (int i = 0; i < LANES; ++i) found |= v[i];
+  return found != 0;
+}
+
+float largest(const Line& v) {
+  float found = v[0];
+  for (int i = 1; i < LANES; ++i) found = std::max(found, v[i]);
+  return found;
+}
+
+template <class T> struct Lines { // zeros, aligned to cache lines
+  explicit Lines(int64_t n) : memory((n + 1) * LANES) {
+    const auto address = reinterpret_cast<uintptr_t>(memory.data());
+    data = reinterpret_cast<T*>((address + ROW_BYTES - 1) / ROW_BYTES * ROW_BYTES);
+  }
+  T& operator[](int64_t i) { return data[i]; }
+  const T& operator[](int64_t i) const { return data[i]; }
+  std::vector<float> memory;
+  T* data;
+};
+
+struct Tile {
+  const MachineData& of;
+  Lines<Line> W; // by feature
+  int64_t intercept;
+
+  explicit Tile(const MachineData& data)
+      : of(data), W(data.n_terms + data.n_dense + 1), intercept(data.n_terms + data.n_dense) {}
+
+  Line scores(int64_t d) const {
+    Line s = W[intercept];
+    for (int64_t j = of.X.indptr[d]; j < of.X.indptr[d + 1]; ++j) s += of.X.data[j] * W[of.X.indices[j]];
+    const float* dense = of.dense + d * of.n_dense;
+    for (int64_t k = 0; k < of.n_dense; ++k) s += dense[k] * W[of.n_terms + k];
+    return s;
+  }
+
+  void add(int64_t d, const Line& step) {
+    for (int64_t j = of.X.indptr[d]; j < of.X.indptr[d + 1]; ++j) W[of.X.indices[j]] += of.X.data[j] * step;
+    const float* dense = of.dense + d * of.n_dense;
+    for (int64_t k = 0; k < of.n_dense; ++k) W[of.n_terms + k] += dense[k] * step;
+    W[intercept] += step;
+  }
+
+  float squared_length(int64_t d) const { // with the intercept as a feature of value one
+    double s = 1;
+    for (int64_t j = of.X.indptr[d]; j < of.X.indptr[d + 1]; ++j) s += (double)of.X.data[j] * of.X.data[j];
+    for (int64_t k = 0; k < of.n_dense; ++k) {
+      const double e = of.dense[d * of.n_dense + k];
+      s += e * e;
+    }
+    return (float)s;
+  }
+};
+
+void shuffle(std::vector<int32_t>& order, int64_t n, uint64_t& state) {
+  for (int64_t i = n - 1; i > 0; --i) { // xorshift64: the same order on every machine
+    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    std::swap(order[i], order[state % (uint64_t)(i + 1)]);
+  }
+}
+
+} // namespace
+
+double train_machines(const MachineData& p, const MachineLanes& lanes, const MachineResults& out) {
+  Tile tile(p);
+  Lines<Line> alpha(p.n_docs);
+  Ints label, left_out;
+  std::memcpy(&label, lanes.label, sizeof label);
+  std::memcpy(&left_out, lanes.fold, sizeof left_out);
+
+  std::vector<int32_t> order(p.n_docs);
+  std::vector<float> curvature(p.n_docs), diagonal(p.n_docs);
+  for (int64_t d = 0; d < p.n_docs; ++d) {
+    order[d] = (int32_t)d;
+    diagonal[d] = (float)(0.5 / p.cost[d]);
+    curvature[d] = tile.squared_length(d) + diagonal[d];
+  }
+
+  const Line zero{};
+  Line idle_above = fill(INF);
+  uint64_t state = 88172645463325252ull;
+  int64_t n = p.n_docs;
+  float gap = INF;
+  bool all = true; // whether this epoch visits all documents; others leave out those that no lane moves
+  for (int64_t epoch = 0; epoch < p.max_epochs; ++epoch) {
+    shuffle(order, n, state);
+    Line up = fill(-INF), down = fill(INF);
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t d = order[i];
+      Ints has{};
+      for (int64_t j = p.at[d]; j < p.at[d + 1]; ++j) has |= label == p.labels[j];
+      const Line sign = has ? fill(1.0f) : fill(-1.0f);
+      const Ints takes_part = (label >= 0) & (left_out != p.fold[d]);
+      const Line a = alpha[d];
+      const Line gradient = sign * tile.scores(d) - 1.0f + diagonal[d] * a;
+      const Line projected = takes_part & ((a > 0.0f) | (gradient < 0.0f)) ? gradient : zero;
+      up = projected > up ? projected : up;
+      down = projected < down ? projected : down;
+      const Line next = a - gradient / curvature[d];
+      const Line kept = takes_part & (next > 0.0f) ? next : zero;
+      const Line step = (kept - a) * sign;
+      if (any(step != 0.0f)) {
+        alpha[d] = kept;
+        tile.add(d, step);
+      } else if (!all && !any(takes_part & ~((a == 0.0f) & (gradient > idle_above)))) {
+        std::swap(order[i--], order[--n]);
+      }
+    }
+    gap = largest(up - down);
+    if (gap <= p.tol) {
+      if (all) break;
+      n = p.n_docs; // once more over all of them, to be sure
+      all = true;
+    } else {
+      idle_above = up > 0.0f ? up : fill(INF);
+      all = false;
+    }
+  }
+
+  const int64_t n_features = tile.intercept + 1;
+  for (int lane = 0; lane < LANES; ++lane) {
+    if (label[lane] < 0 || left_out[lane] >= 0) continue;
+    float* row = out.weights + label[lane] * n_features;
+    for (int64_t f = 0; f < n_features; ++f) row[f] = tile.W[f][lane];
+  }
+  if (any((label >= 0) & (left_out >= 0)))
+    for (int64_t d = 0; d < p.n_docs; ++d) {
+      const Ints mine = (label >= 0) & (left_out == p.fold[d]);
+      if (!any(mine)) continue;
+      const Line s = tile.scores(d);
+      for (int lane = 0; lane < LANES; ++lane)
+        if (mine[lane]) out.scores[d * out.n_labels + label[lane]] = s[lane];
+    }
+  return gap;
+}
+
+} // namespace vbnmf::VBNMF_ISA

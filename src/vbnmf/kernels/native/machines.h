@@ -1,0 +1,49 @@
+// One-against-rest linear support vector machines, as many at a time as floats fit into a cache line.
+#pragma once
+
+#include <cstdint>
+
+#include "passes.h"
+
+namespace vbnmf {
+
+inline constexpr int LANES = ROW_BYTES / (int)sizeof(float); // machines trained together
+
+struct MachineData {
+  int64_t n_docs, n_terms, n_dense;
+  Sparse<float> X;       // n_docs x n_terms
+  const float* dense;    // n_docs x n_dense, further features
+  const double* cost;    // of each document: C times its weight
+  const int64_t* at;     // n_docs + 1: where the labels of each document begin
+  const int32_t* labels; // of each document
+  const int32_t* fold;   // of each document
+  double tol;
+  int64_t max_epochs;
+};
+
+// What each lane trains for: a label, -1 for none, on all documents (fold -1) or all but those of a fold.
+struct MachineLanes {
+  const int32_t* label; // LANES
+  const int32_t* fold;  // LANES
+};
+
+struct MachineResults {
+  int64_t n_labels;
+  float* weights; // n_labels x (n_terms + n_dense + 1), by the lanes of all documents; the intercept is last
+  float* scores;  // n_docs x n_labels, of the documents of each fold by the lanes that left them out
+};
+
+// Train the machines of the lanes and return the largest violation of optimality in the last epoch.
+using TrainMachines = double (*)(const MachineData&, const MachineLanes&, const MachineResults&);
+
+} // namespace vbnmf
+
+namespace vbnmf::baseline {
+double train_machines(const MachineData&, const MachineLanes&, const MachineResults&);
+}
+namespace vbnmf::avx2 {
+double train_machines(const MachineData&, const MachineLanes&, const MachineResults&);
+}
+namespace vbnmf::avx512 {
+double train_machines(const MachineData&, const MachineLanes&, const MachineResults&);
+}

@@ -1,0 +1,230 @@
+"""Probabilities from scores: a slope, growth with length, biases of labels, and label noise.
+
+    one label a document:   p_d = (1 − ε) softmax(β + τ n_d^γ s_d) + ε π
+    several labels:         p_dl = 1 / (1 + exp(−β_l − τ_l n_d^γ s_dl))
+
+n_d is the effective number of terms of a document (``core.rows``). With γ > 0 long documents, which
+say more about their labels, get more certain predictions. ε is the share of documents whose label
+has nothing to do with the scores, so that no prediction is more certain than the labels themselves;
+π are the frequencies of the labels. Biases β change which label is the most probable: they are kept
+only if more documents are right with them. Parameters are the most probable ones for scores of
+documents that were left out, under normal priors: few documents say little about them.
+
+References
+----------
+Platt (1999), Probabilistic outputs for support vector machines.
+Guo et al. (2017), On calibration of modern neural networks.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit, softmax
+from sklearn.metrics import f1_score
+from threadpoolctl import threadpool_limits
+
+from vbnmf.core.model import Array
+
+_MOST_SCORES = 2_000_000  # that calibration looks at; of more, it takes every n-th document
+_THRESHOLDS = np.linspace(0.1, 0.9, 33)
+_ENOUGH_FOR_A_THRESHOLD = 50  # documents
+_USUAL_NOISE, _LEAST_NOISE = -4.0, -9.0  # logits of the label noise
+_TINY = np.finfo(float).tiny
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """A fitted calibration.
+
+    Attributes
+    ----------
+    slopes : ndarray of shape (n_labels,)
+        τ; the same for all labels where a document has one label.
+    biases : ndarray of shape (n_labels,)
+        β.
+    length_exponent : float
+        γ.
+    noise : float
+        ε; zero where documents may have several labels.
+    frequencies : ndarray of shape (n_labels,)
+        π.
+    multilabel : bool
+    """
+
+    slopes: Array
+    biases: Array
+    frequencies: Array
+    length_exponent: float = 0.0
+    noise: float = 0.0
+    multilabel: bool = False
+
+    def logits(self, scores: Array, n_terms: Array) -> Array:
+        """Logits of labels, (n_docs, n_labels), before label noise.
+
+        Parameters
+        ----------
+        scores : array of shape (n_docs, n_labels)
+        n_terms : array of shape (n_docs,)
+            Effective number of terms of each document.
+        """
+        return self.biases + self.slopes * (n_terms**self.length_exponent)[:, None] * scores
+
+    def probabilities(self, scores: Array, n_terms: Array) -> Array:
+        """Probabilities of labels, (n_docs, n_labels); parameters as for ``logits``."""
+        logits = self.logits(scores, n_terms)
+        if self.multilabel:
+            return np.asarray(expit(logits))
+        return np.asarray(
+            (1 - self.noise) * softmax(logits, axis=1) + self.noise * self.frequencies
+        )
+
+
+def calibrate(
+    scores: Array,
+    Y: Array,
+    n_terms: Array,
+    weight: Array,
+    *,
+    usual_slope: float,
+    log_prior: Array | float = 0.0,
+    multilabel: bool = False,
+) -> Calibration:
+    """Find the most probable calibration.
+
+    Parameters
+    ----------
+    scores : array of shape (n_docs, n_labels)
+        Of documents left out.
+    Y : array of bool of shape (n_docs, n_labels)
+        Which labels they have.
+    n_terms : array of shape (n_docs,)
+        Effective number of terms of each document.
+    weight : array of shape (n_docs,)
+        Sample weights.
+    usual_slope : float
+        The logarithm of each slope has a normal prior of variance one around that of this number;
+        so have biases around ``log_prior``, and the length exponent around zero. It is at least 0.
+    log_prior : array of shape (n_labels,) or float
+    multilabel : bool
+        Whether documents may have several labels.
+    """
+    every = -(-scores.size // _MOST_SCORES)
+    scores, Y, n_terms, weight = (a[::every] for a in (scores, Y, n_terms, weight))
+    scores = scores.astype(np.float64)
+    prior = np.broadcast_to(log_prior, scores.shape[1:])
+    problem = _SeveralLabels if multilabel else _OneLabel
+    with threadpool_limits(1):  # the same bits on any machine's BLAS
+        found = problem(scores, Y, n_terms, weight, usual_slope, prior, biased=True).solved()
+        if multilabel:
+            return found
+        plain = problem(scores, Y, n_terms, weight, usual_slope, prior, biased=False).solved()
+    right, right_plain = (
+        weight @ (c.logits(scores, n_terms).argmax(axis=1) == Y.argmax(axis=1))
+        for c in (found, plain)
+    )
+    return found if right > right_plain else plain
+
+
+class _Problem:
+    """The loss to be minimised over log-slopes, length exponent, biases and logit of the noise."""
+
+    multilabel: bool
+
+    def __init__(
+        self,
+        scores: Array,
+        Y: Array,
+        n_terms: Array,
+        weight: Array,
+        usual_slope: float,
+        log_prior: Array,
+        *,
+        biased: bool,
+    ) -> None:
+        n_labels = scores.shape[1]
+        self.scores, self.Y, self.weight, self.log_prior = scores, Y, weight, log_prior
+        self.n_slopes, self.biased = n_labels if self.multilabel else 1, biased
+        log_n = np.log(n_terms)
+        self.centre = float(np.average(log_n, weights=weight))
+        self.log_n = (log_n - self.centre)[:, None]  # makes slope and exponent independent
+        self.frequencies = weight @ Y / max((weight @ Y).sum(), _TINY)
+        self.start = np.zeros(self.n_slopes + 2 + n_labels)
+        self.start[: self.n_slopes] = np.log(usual_slope)
+        self.start[-1] = _USUAL_NOISE
+
+    def solved(self) -> Calibration:
+        """Minimise the loss."""
+        n_labels = self.scores.shape[1]
+        free, fixed = (None, None), (0.0, 0.0)
+        noise = (_USUAL_NOISE,) * 2 if self.multilabel else (_LEAST_NOISE, 0.0)
+        bias = free if self.biased else fixed
+        bounds = [*[free] * self.n_slopes, (0.0, None), *[bias] * n_labels, noise]
+        found = minimize(self.loss, self.start, jac=True, method="L-BFGS-B", bounds=bounds).x
+        exponent = float(found[self.n_slopes])
+        slopes = np.exp(found[: self.n_slopes] - exponent * self.centre)
+        return Calibration(
+            np.broadcast_to(slopes, n_labels).copy(),
+            self.log_prior + found[self.n_slopes + 1 : -1],
+            self.frequencies,
+            exponent,
+            0.0 if self.multilabel else float(expit(found[-1])),
+            self.multilabel,
+        )
+
+    def loss(self, free: Array) -> tuple[float, Array]:
+        """Negative log-posterior, and its slope."""
+        slope = np.exp(free[: self.n_slopes] + free[self.n_slopes] * self.log_n)
+        logits = self.log_prior + free[self.n_slopes + 1 : -1] + slope * self.scores
+        value, by_logit, by_noise = self.likelihood(logits, free[-1])
+        by_slope = by_logit * slope * self.scores
+        of_slopes = by_slope.sum(axis=0) if self.multilabel else by_slope.sum()
+        gradient = np.concatenate(
+            [
+                np.append(of_slopes, (by_slope * self.log_n).sum()),
+                np.append(by_logit.sum(axis=0), by_noise),
+            ]
+        )
+        away = free - self.start
+        away[-1] = 0.0
+        return value + float(away @ away) / 2, gradient + away
+
+    def likelihood(self, logits: Array, noise: float) -> tuple[float, Array, float]:
+        """Negative log-likelihood, and its slopes by the logits and by the logit of the noise."""
+        raise NotImplementedError
+
+
+class _OneLabel(_Problem):
+    multilabel = False
+
+    def likelihood(self, logits: Array, noise: float) -> tuple[float, Array, float]:
+        P, epsilon = softmax(logits, axis=1), expit(noise)
+        of_label = self.Y.argmax(axis=1)
+        p, prior = P[np.arange(len(P)), of_label], self.frequencies[of_label]
+        total = np.maximum((1 - epsilon) * p + epsilon * prior, _TINY)
+        told = self.weight * (1 - epsilon) * p / total  # weight that the scores are to explain
+        by_noise = -float((self.weight * (prior - p) / total).sum() * epsilon * (1 - epsilon))
+        return -float(self.weight @ np.log(total)), told[:, None] * (P - self.Y), by_noise
+
+
+class _SeveralLabels(_Problem):
+    multilabel = True
+
+    def likelihood(self, logits: Array, noise: float) -> tuple[float, Array, float]:
+        logs = np.where(self.Y, log_expit(logits), log_expit(-logits))
+        by_logit = self.weight[:, None] * (expit(logits) - self.Y)
+        return -float((self.weight @ logs).sum()), by_logit, 0.0
+
+
+def best_threshold(P: Array, Y: Array, weight: Array) -> tuple[float, float]:
+    """Find the threshold of probability with the best micro F1, and that F1.
+
+    For few documents the threshold is 0.5.
+    """
+    tried = _THRESHOLDS if len(P) >= _ENOUGH_FOR_A_THRESHOLD else np.array([0.5])
+    scores = [
+        f1_score(Y, least <= P, average="micro", sample_weight=weight, zero_division=0)
+        for least in tried
+    ]
+    best = int(np.argmax(scores))
+    return float(tried[best]), float(scores[best])

@@ -1,0 +1,49 @@
+"""The prediction head: a linear score of evidence and words, and its calibration.
+
+    s_dl = b_l + Σ_k w_lk e_dk + Σ_w u_lw x_dw / ‖x_d‖
+
+e is the evidence for components (``evidence``), the other sum is over single words of the document
+at unit length. ``calibration`` turns scores into probabilities.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from vbnmf.core.model import Array
+from vbnmf.core.rows import effective_terms, of_unit_length
+from vbnmf.prediction.calibration import Calibration
+from vbnmf.prediction.evidence import evidence
+
+
+@dataclass(frozen=True)
+class Head:
+    """A trained head.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_labels, K)
+        Weights of the evidence.
+    intercepts : ndarray of shape (n_labels,)
+    calibration : Calibration
+    words : ndarray of float32 of shape (n_labels, n_terms), or (n_labels, 0)
+        Weights of single words, if there are any.
+    """
+
+    weights: Array
+    intercepts: Array
+    calibration: Calibration
+    words: Array
+
+    def scores(self, X: sparse.csr_array, term_evidence: Array) -> Array:
+        """Scores of documents, (n_docs, n_labels), from what each term says of components."""
+        # not a product by BLAS, which rounds by its number of threads
+        scores = np.einsum("dk,lk->dl", evidence(X, term_evidence), self.weights) + self.intercepts
+        if self.words.size:
+            scores += of_unit_length(X) @ self.words.T.astype(np.float64)
+        return np.asarray(scores)
+
+    def probabilities(self, X: sparse.csr_array, term_evidence: Array) -> Array:
+        """Probabilities of labels, (n_docs, n_labels)."""
+        return self.calibration.probabilities(self.scores(X, term_evidence), effective_terms(X))

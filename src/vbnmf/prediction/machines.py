@@ -1,0 +1,215 @@
+"""Linear support vector machines, one against the rest for each label, with left-out scores.
+
+    min  ‖w_l‖² / 2 + Σ_d weight_d max(0, 1 − y_dl s_dl)²,    s_dl = w_l · (1, x_d, e_d)
+
+The compiled kernel trains sixteen machines at a time (``kernels/native/machines.cpp``); without it
+they are scikit-learn's ``LinearSVC``, which solves the same problem. Machines that leave out one
+fold each are trained beside the ones of all documents. Their scores of the documents left out show
+how far scores can be trusted.
+
+References
+----------
+Hsieh et al. (2008), A dual coordinate descent method for large-scale linear SVM.
+"""
+
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import LinearSVC
+from threadpoolctl import threadpool_limits
+
+from vbnmf.core.model import Array
+from vbnmf.kernels import kernel_name
+
+FOLDS = 5
+
+_TOL, _TOL_OF_FOLDS = 1e-2, 1e-1  # scores that only calibrate need not be exact
+_MAX_EPOCHS = 2000
+_GOLDEN, _SPREAD = 0.6180339887498949, 1009.0  # what mixes documents into folds
+
+Tell = Callable[[int, int], None]
+
+
+class Machines(NamedTuple):
+    """Trained machines.
+
+    Attributes
+    ----------
+    words : ndarray of float32 of shape (n_labels, n_terms)
+        Weights of the sparse features.
+    dense : ndarray of float64 of shape (n_labels, n_dense)
+        Weights of the dense features.
+    intercepts : ndarray of float64 of shape (n_labels,)
+    left_out : ndarray of float32 of shape (n_docs, n_labels)
+        Scores of each document by the machines that did not see its fold.
+    """
+
+    words: Array
+    dense: Array
+    intercepts: Array
+    left_out: Array
+
+
+def folds(X: sparse.csr_array) -> Array:
+    """Assign documents to folds by their content: documents that are alike share a fold."""
+    mixed = np.modf(np.arange(1, X.shape[1] + 1) * _GOLDEN)[0]
+    return (np.modf(X @ mixed * _SPREAD)[0] * FOLDS).astype(np.int32)
+
+
+def train(
+    X: sparse.csr_array,
+    dense: Array,
+    labels: sparse.csr_array,
+    weight: Array,
+    fold: Array,
+    *,
+    only_left_out: bool = False,
+    n_threads: int = 1,
+    tell: Tell | None = None,
+) -> Machines:
+    """Train a machine for each label, and one for each label and fold left out.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_docs, n_terms)
+        Sparse features.
+    dense : array of shape (n_docs, n_dense)
+        Dense features.
+    labels : csr_array of shape (n_docs, n_labels)
+        Indicators of the labels.
+    weight : array of shape (n_docs,)
+        Sample weights, greater than zero.
+    fold : array of shape (n_docs,)
+        Fold of each document, from 0 to ``FOLDS`` - 1.
+    only_left_out : bool
+        Train only the machines that leave out a fold; the weights are zero.
+    n_threads : int
+        Does not change the result.
+    tell : callable or None
+        Called with how much of the work is done, and how much there is.
+    """
+    solve = _native if kernel_name() == "native" else _scikit_learn
+    with threadpool_limits(1):
+        weights, left_out, converged = solve(
+            X, dense, labels, weight, fold, only_left_out, n_threads, tell
+        )
+    if not converged:
+        warnings.warn(
+            f"the prediction head did not converge in {_MAX_EPOCHS} epochs; its probabilities may "
+            "be off. Documents or weights of very unequal size cause this: try another weighting.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    n_terms = X.shape[1]
+    return Machines(
+        np.ascontiguousarray(weights[:, :n_terms]),
+        np.ascontiguousarray(weights[:, n_terms:-1], dtype=np.float64),
+        weights[:, -1].astype(np.float64),
+        left_out,
+    )
+
+
+Solved = tuple[Array, Array, bool]  # weights with the intercept last, left-out scores, converged
+
+
+def _native(
+    X: sparse.csr_array,
+    dense: Array,
+    labels: sparse.csr_array,
+    weight: Array,
+    fold: Array,
+    only_left_out: bool,
+    n_threads: int,
+    tell: Tell | None,
+) -> Solved:
+    from vbnmf.kernels import _native as native  # type: ignore[attr-defined,unused-ignore]
+
+    n_labels = labels.shape[1]
+    weights = np.zeros((n_labels, X.shape[1] + dense.shape[1] + 1), np.float32)
+    left_out = np.zeros(labels.shape, np.float32)
+    features = (
+        X.indptr.astype(np.int64),
+        X.indices.astype(np.int32),
+        X.data.astype(np.float32),
+        np.ascontiguousarray(dense, dtype=np.float32),
+        weight.astype(np.float64),
+        labels.indptr.astype(np.int64),
+        labels.indices.astype(np.int32),
+        fold.astype(np.int32),
+    )
+
+    def run(tile: tuple[Array, Array, float]) -> bool:
+        label, without, tol = tile
+        gap = native.train_machines(*features, tol, _MAX_EPOCHS, label, without, weights, left_out)
+        return bool(gap <= tol)
+
+    label = np.tile(np.arange(n_labels), FOLDS)
+    tiles = _tiles(label, np.repeat(np.arange(FOLDS), n_labels), _TOL_OF_FOLDS, native.LANES)
+    if not only_left_out:
+        tiles += _tiles(np.arange(n_labels), np.full(n_labels, -1), _TOL, native.LANES)
+    converged = True
+    with ThreadPoolExecutor(n_threads) as pool:
+        for done, ended in enumerate(pool.map(run, tiles), 1):
+            converged &= ended
+            if tell is not None:
+                tell(done, len(tiles))
+    return weights, left_out, converged
+
+
+def _tiles(label: Array, without: Array, tol: float, size: int) -> list[tuple[Array, Array, float]]:
+    """Cut machines into tiles of one size; -1 is no machine."""
+    n = -(-len(label) // size)
+    label, without = (
+        np.pad(a, (0, n * size - len(a)), constant_values=-1).astype(np.int32).reshape(n, size)
+        for a in (label, without)
+    )
+    return [(label[i], without[i], tol) for i in range(n)]
+
+
+def _scikit_learn(
+    X: sparse.csr_array,
+    dense: Array,
+    labels: sparse.csr_array,
+    weight: Array,
+    fold: Array,
+    only_left_out: bool,
+    n_threads: int,
+    tell: Tell | None,
+) -> Solved:
+    # one after another: the random numbers of liblinear belong to the whole process
+    A = sparse.csr_matrix(sparse.hstack([X, sparse.csr_array(dense)]), dtype=np.float64)
+    A.indices, A.indptr = A.indices.astype(np.int32), A.indptr.astype(np.int32)
+    weights = np.zeros((labels.shape[1], A.shape[1] + 1), np.float32)
+    left_out = np.zeros(labels.shape, np.float32)
+    converged = True
+    for label in range(labels.shape[1]):
+        y = labels[:, [label]].toarray().ravel() > 0
+        if not only_left_out:
+            weights[label], ended = _one_machine(A, y, weight, _TOL)
+            converged &= ended
+        for number in range(FOLDS):
+            rows, held = fold != number, fold == number
+            found, ended = _one_machine(A[rows], y[rows], weight[rows], _TOL_OF_FOLDS)
+            converged &= ended
+            left_out[held, label] = A[held] @ found[:-1] + found[-1]
+        if tell is not None:
+            tell(label + 1, labels.shape[1])
+    return weights, left_out, converged
+
+
+def _one_machine(A: sparse.csr_matrix, y: Array, weight: Array, tol: float) -> tuple[Array, bool]:
+    if len(y) == 0 or y.all() or not y.any():  # scikit-learn wants both kinds
+        constant = 1.0 if len(y) and y[0] else -1.0
+        return np.append(np.zeros(A.shape[1]), constant), True
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        # the dual is several times as fast here as the primal that "auto" would choose
+        machine = LinearSVC(dual=True, tol=tol, random_state=0, max_iter=_MAX_EPOCHS)
+        machine.fit(A, y, sample_weight=weight)
+    found = np.append(machine.coef_[0], machine.intercept_[0])
+    return found, bool(machine.n_iter_ < _MAX_EPOCHS)

@@ -1,0 +1,358 @@
+"""Choose and train a prediction head.
+
+"words and components"
+    Machines on the evidence for components and on single words together (``machines``). The columns
+    of evidence are standardised and given a small total size beside documents of unit length. The
+    penalty on weights makes both parts share the work, and ``EVIDENCE_SIZE`` how they share it.
+"components"
+    Machines on the evidence alone.
+"generative"
+    The likelihood of a document under the rates of each label (``generative``). It has next to
+    nothing to train, so it is the best for few documents.
+
+"auto" compares them on documents left out.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from vbnmf.core.model import Array
+from vbnmf.core.rows import effective_terms, of_unit_length
+from vbnmf.prediction import generative, machines
+from vbnmf.prediction.calibration import Calibration, best_threshold, calibrate
+from vbnmf.prediction.evidence import evidence_left_out, term_evidence
+from vbnmf.prediction.heads import Head
+
+EVIDENCE_SIZE = 0.2
+"""Mean squared length of the evidence beside documents of length one, chosen on held-out training
+documents of nine corpora (``python -m benchmarks heads``)."""
+
+EVIDENCE_SIZE_ALONE = 4.0
+"""The same where there are no words beside it; it acts as the inverse of a penalty."""
+
+MOST_WEIGHTS = 50_000_000
+"""Words have weights for up to this many labels times terms."""
+
+MOST_EVIDENCE = 100_000_000
+"""Evidence is held for up to this many documents times components."""
+
+MOST_WORK = 3_000_000_000
+"""Machines are trained for up to this many labels times non-zero features."""
+
+FEW = 25
+"""Documents a label below which "auto" tries the generative classifier too."""
+
+LEAST_DOCUMENTS = 50
+"""Fewer documents say too little about weights of words."""
+
+_CERTAIN = 20.0  # logit of a label that all documents have, or none
+_USUAL_SLOPE = 3.0  # from scores of machines to logits
+_RIDGE = 0.1  # added to the variances of whitened evidence
+_DOCUMENTS_TO_COMPARE = 5_000
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """What prediction needs of a fitted model.
+
+    Attributes
+    ----------
+    shapes : array of shape (n_terms, K)
+        Shapes of the gamma posteriors of terms.
+    scales : array of shape (K,)
+        Scales of these posteriors.
+    rates : array of shape (n_labels, K)
+        Expected rates of the labels.
+    smoothing : float
+        Added to shapes in the evidence.
+    log_prior : array of shape (n_labels,)
+        Log-frequencies of the labels.
+    """
+
+    shapes: Array
+    scales: Array
+    rates: Array
+    smoothing: float
+    log_prior: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Documents:
+    """Training documents of known labels.
+
+    Attributes
+    ----------
+    X : csr_array of shape (n_docs, n_terms)
+    V : array of shape (n_docs, K)
+        Coefficients.
+    labels : csr_array of shape (n_docs, n_labels)
+        Indicators.
+    weight : array of shape (n_docs,)
+        Sample weights, greater than zero.
+    multilabel : bool
+        Whether documents may have several labels.
+    """
+
+    X: sparse.csr_array
+    V: Array
+    labels: sparse.csr_array
+    weight: Array
+    multilabel: bool
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels."""
+        return int(self.labels.shape[1])
+
+    def quality(self, P: Array) -> float:
+        """Accuracy of probabilities; with several labels a document, micro F1."""
+        if self.multilabel:
+            return best_threshold(P, self.labels.toarray() > 0, self.weight)[1]
+        right = P.argmax(axis=1) == self.labels.indices
+        return float(np.average(right, weights=self.weight))
+
+    def commonest(self) -> float:
+        """Share of documents that have the commonest label."""
+        return float((self.weight @ self.labels).max() / self.weight.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """The classifier that was chosen and trained.
+
+    Attributes
+    ----------
+    classifier : str
+    reason : str
+        Why this one, in words.
+    calibration : Calibration
+    left_out : ndarray of float32 of shape (n_docs, n_labels)
+        Probabilities of the documents, each as if it had been left out.
+    head : Head or None
+        None for the generative classifier.
+    threshold : float
+        Probability from which a label is given, where documents may have several.
+    """
+
+    classifier: str
+    reason: str
+    calibration: Calibration
+    left_out: Array
+    head: Head | None = None
+    threshold: float = 0.5
+
+
+def train(
+    documents: Documents,
+    posterior: Posterior,
+    classifier: str,
+    *,
+    all_known: bool,
+    n_threads: int = 1,
+    tell: Callable[[int, int], None] | None = None,
+) -> Trained:
+    """Train a classifier, or for "auto" the one that does best on documents left out.
+
+    Parameters
+    ----------
+    documents : Documents
+    posterior : Posterior
+    classifier : {"auto", "words and components", "components", "generative"}
+    all_known : bool
+        Whether the labels of all training documents are known.
+    n_threads : int
+    tell : callable or None
+        Called with how much of the training is done, and how much there is.
+    """
+    if documents.n_labels == 1:
+        return _only_label(documents, posterior)
+    if classifier == "generative":
+        return _generative(documents, posterior, n_threads, "as asked for")
+    too_much = _too_much(documents)
+    if too_much and not documents.multilabel:
+        return _generative(documents, posterior, n_threads, too_much)
+    seen = evidence_left_out(
+        documents.X, documents.V, posterior.shapes, posterior.scales, posterior.smoothing,
+        documents.weight, n_threads,
+    )  # fmt: skip
+    run = _Run(documents, seen, machines.folds(documents.X), n_threads, tell)
+    if classifier == "components":
+        return run.train(words=False, reason="as asked for")
+    no_room = _no_room(documents)
+    if classifier == "words and components":
+        return run.train(words=not no_room, reason=no_room or "as asked for")
+    found = run.choose(no_room)
+    n_docs = len(documents.weight)
+    few = n_docs < FEW * documents.n_labels and all_known
+    wrong = _is_worse_than_none(found, documents, posterior)
+    if not documents.multilabel and (few or wrong):
+        accuracy = documents.quality(found.left_out)
+        reason = f"{n_docs:,} documents of {documents.n_labels:,} labels are few"
+        model = _generative(documents, posterior, n_threads, reason)
+        if wrong or documents.quality(model.left_out) > accuracy:
+            return model
+    return found
+
+
+class _Run:
+    """Training of machines on the same documents and evidence."""
+
+    def __init__(
+        self,
+        documents: Documents,
+        evidence: Array,
+        fold: Array,
+        n_threads: int,
+        tell: Callable[[int, int], None] | None,
+    ) -> None:
+        self.documents, self.evidence, self.fold = documents, evidence, fold
+        self.n_threads, self.tell = n_threads, tell
+
+    def choose(self, no_room: str) -> Trained:
+        """Train with words, unless components alone do as well on documents left out."""
+        if no_room:
+            return self.train(words=False, reason=no_room)
+        found = self.train(words=True, reason="")
+        sample = self._sample()
+        quality = sample.documents.quality(
+            sample.train(words=False, reason="", trial=True).left_out
+        )
+        with_words = sample.documents.quality(found.left_out[:: self._every])
+        measure = "F1" if self.documents.multilabel else "accuracy"
+        said = (
+            f"{measure} on documents left out is {quality:.3f} by components alone and "
+            f"{with_words:.3f} with single words"
+        )
+        if quality >= with_words:
+            return self.train(words=False, reason=said)
+        return replace(found, reason=said)
+
+    @property
+    def _every(self) -> int:
+        return -(-len(self.fold) // _DOCUMENTS_TO_COMPARE)
+
+    def _sample(self) -> "_Run":
+        """Every n-th document, enough to compare by."""
+        at = slice(None, None, self._every)
+        every = self.documents
+        documents = Documents(
+            every.X[at], every.V[at], every.labels[at], every.weight[at], every.multilabel
+        )
+        return _Run(documents, self.evidence[at], self.fold[at], self.n_threads, None)
+
+    def train(self, *, words: bool, reason: str, trial: bool = False) -> Trained:
+        """Train machines and calibrate them; in a trial, only those that leave out a fold."""
+        of, n_docs = self.documents, len(self.fold)
+        centre = np.average(self.evidence, axis=0, weights=of.weight)
+        size = EVIDENCE_SIZE if words else EVIDENCE_SIZE_ALONE
+        X = of_unit_length(of.X) if words else sparse.csr_array((n_docs, 0))
+        with threadpool_limits(1):  # the same bits on any machine's BLAS
+            dense = self.evidence - centre
+            scaling = (_standardised if words else _whitened)(dense, of.weight, size)
+            dense = dense @ scaling
+        found = machines.train(
+            X, dense, of.labels, of.weight, self.fold, only_left_out=trial,
+            n_threads=self.n_threads, tell=self.tell,
+        )  # fmt: skip
+        Y, n_terms = of.labels.toarray() > 0, effective_terms(of.X)
+        fitted = calibrate(
+            found.left_out, Y, n_terms, of.weight, usual_slope=_USUAL_SLOPE,
+            multilabel=of.multilabel,
+        )  # fmt: skip
+        left_out = fitted.probabilities(found.left_out, n_terms)
+        threshold = best_threshold(left_out, Y, of.weight)[0] if of.multilabel else 0.5
+        slopes = fitted.slopes
+        weights = np.einsum("lj,kj->lk", found.dense, scaling) * slopes[:, None]
+        intercepts = found.intercepts * slopes - np.einsum("lk,k->l", weights, centre)
+        biases = np.where(Y.any(axis=0), fitted.biases, -_CERTAIN)
+        calibration = replace(fitted, slopes=np.ones(of.n_labels), biases=biases)
+        of_words = (found.words * slopes[:, None].astype(np.float32)) if words else found.words
+        head = Head(weights, intercepts, calibration, of_words)
+        name = "words and components" if words else "components"
+        return Trained(name, reason, calibration, left_out.astype(np.float32), head, threshold)
+
+
+def _standardised(centred: Array, weight: Array, size: float) -> Array:
+    """Matrix that gives columns the same variance, and documents a mean squared length."""
+    spread = np.sqrt(np.average(centred**2, axis=0, weights=weight))
+    varies = spread > 0
+    scale = np.sqrt(size / max(varies.sum(), 1))
+    return np.diag(np.divide(scale, spread, out=np.zeros_like(spread), where=varies))
+
+
+def _whitened(centred: Array, weight: Array, size: float) -> Array:
+    """Matrix that also makes columns uncorrelated, as far as their variance is above a ridge."""
+    standard = _standardised(centred, weight, float(centred.shape[1]))
+    A = centred @ standard
+    variances, axes = np.linalg.eigh((A * (weight / weight.sum())[:, None]).T @ A)
+    variances = np.maximum(variances, 0)
+    shrunk = 1 / np.sqrt(variances + _RIDGE)
+    length = max((variances * shrunk**2).sum(), np.finfo(float).tiny)
+    return np.asarray(standard @ (axes * shrunk)) * np.sqrt(size / length)
+
+
+def _generative(documents: Documents, posterior: Posterior, n_threads: int, reason: str) -> Trained:
+    """Calibrate the likelihood of documents under each label."""
+    of = documents
+    scores = generative.log_likelihoods_left_out(
+        of.X, of.V, posterior.shapes, posterior.scales, posterior.rates, of.weight, n_threads
+    )
+    Y, n_terms, fold = of.labels.toarray() > 0, effective_terms(of.X), machines.folds(of.X)
+    fit = partial(calibrate, usual_slope=generative.USUAL_SLOPE, log_prior=posterior.log_prior)
+    left_out = np.empty(Y.shape, np.float32)
+    for number in np.unique(fold):
+        rows, held = fold != number, fold == number
+        found = fit(scores[rows], Y[rows], n_terms[rows], of.weight[rows])
+        left_out[held] = found.probabilities(scores[held], n_terms[held])
+    calibration = fit(scores, Y, n_terms, of.weight)
+    return Trained("generative", reason, calibration, left_out)
+
+
+def _only_label(documents: Documents, posterior: Posterior) -> Trained:
+    K, n_docs = len(posterior.scales), len(documents.weight)
+    one = np.ones(1)
+    calibration = Calibration(one, _CERTAIN * one, one, multilabel=documents.multilabel)
+    head = Head(np.zeros((1, K)), np.zeros(1), calibration, np.zeros((1, 0), np.float32))
+    left_out = np.ones((n_docs, 1), np.float32)
+    return Trained("components", "there is one label only", calibration, left_out, head)
+
+
+def _too_much(documents: Documents) -> str:
+    """Why no machines can be trained; empty where they can."""
+    n_docs, K = documents.V.shape
+    if n_docs * K > MOST_EVIDENCE:
+        return f"evidence of {n_docs:,} documents for {K:,} components would not fit into memory"
+    work = documents.n_labels * (documents.X.nnz + n_docs * K)
+    if work > MOST_WORK:
+        return f"machines for {documents.n_labels:,} labels would take too long to train"
+    return ""
+
+
+def _no_room(documents: Documents) -> str:
+    """Why words can have no weights; empty where they can."""
+    n_docs, n_terms = documents.X.shape
+    if n_docs < LEAST_DOCUMENTS:
+        return f"{n_docs} documents are too few to learn weights of single words"
+    if documents.n_labels * n_terms > MOST_WEIGHTS:
+        return (
+            f"weights of {n_terms:,} words for {documents.n_labels:,} labels would not fit into "
+            "memory"
+        )
+    return ""
+
+
+def _is_worse_than_none(found: Trained, documents: Documents, posterior: Posterior) -> bool:
+    """Whether a head is right about fewer documents than the commonest label is."""
+    if documents.multilabel:
+        return False
+    assert found.head is not None
+    totals = posterior.shapes.sum(axis=0, dtype=np.float64)
+    totals += len(posterior.shapes) * posterior.smoothing
+    of_terms = term_evidence(posterior.shapes, totals, posterior.smoothing)
+    trained = documents.quality(found.head.probabilities(documents.X, of_terms))
+    return min(trained, documents.quality(found.left_out)) < documents.commonest()
