@@ -36,11 +36,10 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks import measure, splits
 from benchmarks.classifiers import METHODS, Array, Method, Parameters
-from benchmarks.heads import calibration_error
 from benchmarks.splits import Split
 from benchmarks.standings import METRICS, Row, draw, in_words, key_of, report
 from vbnmf import inter_label_sparsity
-from vbnmf.metrics import document_npmi
+from vbnmf.metrics import calibration_error, document_npmi
 from vbnmf.store import replacing
 
 TEXT = ("corpus", "method", "parameters")

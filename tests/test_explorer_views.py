@@ -97,7 +97,7 @@ class TestDownloads:
         of_model = ["Diversity", "Exclusivity", "Sparsity of components"]
         of_documents = [
             *("NPMI by documents", "NPMI by windows of 10 tokens"),
-            *("Held-out log-likelihood", "Sparsity of coefficients"),
+            *("Held-out log-likelihood", "Share of components", "Sparsity of coefficients"),
         ]
         model, texts, _ = usual()
         looked = look(model, texts, None, None, lambda part, doing: None)
@@ -106,7 +106,13 @@ class TestDownloads:
         assert set(rows) == {*of_model, *of_documents, "Inter-label sparsity"}
         for name, key in zip(
             of_documents,
-            ("npmi_documents", "npmi_windows", "held_out_log_likelihood", "coefficient_sparsity"),
+            (
+                "npmi_documents",
+                "npmi_windows",
+                "held_out_log_likelihood",
+                "component_share",
+                "coefficient_sparsity",
+            ),
             strict=True,
         ):
             assert float(rows[name]) == expected[key]

@@ -76,7 +76,8 @@ def score(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
     estimator = fitted.estimator_
     V = estimator.transform(X)
     known = [str(label) for label in estimator.classes_]
-    given = estimator.predict(X)
+    P = estimator.predict_proba(X)
+    given = estimator.labels_from(P)
     if several:
         predicted = [[known[i] for i in np.flatnonzero(row)] for row in given]
     else:
@@ -88,12 +89,28 @@ def score(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
         "documents": len(y),
         "documents_without_known_term": int(is_empty(X).sum()),
         **numbers,
+        "calibration_error": _calibration_error(P, y, predicted, known, several=several),
+        "component_share": float(estimator.component_share(X).mean()),
         "coefficient_sparsity": hoyer_sparsity(V),
         "inter_label_sparsity": inter_label_sparsity(np.repeat(V, repeats, axis=0), _flat(y)),
         **_of_components(fitted, X, texts),
         "faded_components": int(estimator.faded_.sum()),
         "labels": [{**row, "known": row["label"] in known} for row in rows],
     }
+
+
+def _calibration_error(
+    P: Any, y: Names, predicted: Names, known: list[str], *, several: bool
+) -> float:
+    """Distance of probabilities from how often they were right."""
+    import numpy as np
+
+    from vbnmf.metrics import calibration_error
+
+    if several:
+        right = np.array([[name in names for name in known] for names in y])
+        return calibration_error(P.ravel(), right.ravel())
+    return calibration_error(P.max(axis=1), [a == b for a, b in zip(y, predicted, strict=True)])
 
 
 def _of_components(fitted: Any, X: Any, texts: list[str] | None) -> dict[str, float | None]:
@@ -204,11 +221,22 @@ def _prediction_lines(scores: dict[str, Any]) -> list[Line]:
             ("micro F1", scores["micro_f1"], f"{of} ({simplest})"),
             ("macro F1", scores["macro_f1"], "mean over labels"),
             ("subset accuracy", scores["subset_accuracy"], "all labels of a document and no other"),
+            *_trust_lines(scores),
         ]
     simplest = f"{scores['most_frequent_label_accuracy']:.4f} by saying the commonest label"
     return [
         ("micro accuracy", scores["micro_accuracy"], f"{of} ({simplest})"),
         ("macro accuracy", scores["macro_accuracy"], "mean over labels"),
+        *_trust_lines(scores),
+    ]
+
+
+def _trust_lines(scores: dict[str, Any]) -> list[Line]:
+    off = "mean distance of probabilities from how often they are right"
+    share = "share of the decisions that components carry; the rest is single words"
+    return [
+        ("calibration error", scores["calibration_error"], off),
+        ("component share", scores["component_share"], share),
     ]
 
 

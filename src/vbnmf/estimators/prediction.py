@@ -25,11 +25,12 @@ from vbnmf.estimators.validation import check_count, check_matrix, check_weights
 from vbnmf.prediction import generative
 from vbnmf.prediction.calibration import Calibration
 from vbnmf.prediction.evidence import evidence, mean_occurrence, term_evidence
-from vbnmf.prediction.explanation import Explained, Explanation, summed_up
+from vbnmf.prediction.explanation import Explained, Explanation, component_share, summed_up
 from vbnmf.prediction.heads import Head
 from vbnmf.prediction.training import Documents, Posterior, train
 
 CLASSIFIERS = ("words and components", "components", "generative")
+_SAMPLE = 5000  # documents that tell how much components carry
 _TINY = np.finfo(float).tiny
 
 
@@ -170,6 +171,28 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             for d, two in enumerate(best)
         ]  # fmt: skip
 
+    def component_share(self, X: Any) -> Array:
+        """How much of the decision about each document components carry, (n_docs,).
+
+        The rest is carried by single words. It is the size of the components' part in the score of
+        the most probable label, divided by the sizes of both parts: 1 where only components have a
+        part, or where a document has no known term.
+        """
+        check_is_fitted(self, "components_")
+        return self._component_share(check_matrix(self, X, reset=False))
+
+    def _component_share(self, X: sparse.csr_array) -> Array:
+        if not self.word_weights_.size:
+            return np.ones(X.shape[0])
+        within, used = without_unused_terms(X)
+        parts = self._head(used).parts(within, self._term_evidence(used))
+        best = self._proba(X).argmax(axis=1)
+        by_components, by_words = (
+            part[np.arange(len(best)), best] - (0 if self.multilabel_ else part.mean(axis=1))
+            for part in parts
+        )
+        return component_share(by_components, by_words)
+
     def _names(self, names: Any) -> Array:
         """Names of all terms."""
         if names is None:
@@ -245,6 +268,14 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             self.left_out_proba_ = self._proba(X).astype(np.float32)
             self.left_out_proba_[rows] = found.left_out
         self.left_out_proba_[is_empty(X)] = self.label_frequencies_
+        sample = X[:: -(-X.shape[0] // _SAMPLE)]
+        shares, best = self._component_share(sample), self._proba(sample).argmax(axis=1)
+        self.component_share_ = float(shares.mean())
+        n_docs = np.bincount(best, minlength=n_labels)
+        sums = np.bincount(best, shares, minlength=n_labels)
+        self.label_component_shares_ = np.where(
+            n_docs > 0, sums / np.maximum(n_docs, 1), self.component_share_
+        )
 
     def _calibration(self) -> Calibration:
         return Calibration(

@@ -81,6 +81,7 @@ def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
             "head_weights": model.head_weights_,
             "head_intercepts": model.head_intercepts_,
             "head_biases": model.head_biases_,
+            "label_component_shares": model.label_component_shares_,
             "word_weights": model.word_weights_,
         }
         places = {label: place for place, label in enumerate(model.classes_.tolist())}
@@ -95,6 +96,7 @@ def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
         header["classifier_reason"] = model.classifier_reason_
         header["length_exponent"] = model.length_exponent_
         header["label_noise"] = model.label_noise_
+        header["component_share"] = model.component_share_
         header["smoothing"] = model.smoothing_
         header["temperature"] = model.temperature_
     return header, arrays
@@ -180,6 +182,9 @@ def _set_labels(
     model.label_noise_ = _number({"label_noise": 0.0} | header, "label_noise")
     if not 0 <= model.label_noise_ < 1:
         raise ModelFileError(f"label_noise is {model.label_noise_}: the file is damaged.")
+    if "component_share" in header:  # since format 5
+        model.component_share_ = _number(header, "component_share")
+        model.label_component_shares_ = check_array(arrays, "label_component_shares", (n,), least=0)
     model.classifier_reason_ = _sentence(header, "classifier_reason", "")
     model.word_weights_ = np.zeros((n, 0), np.float32)  # files of format 3 have none
     if arrays.get("word_weights", model.word_weights_).size:

@@ -3,6 +3,7 @@
 All of them take arrays, or a fitted model where one is needed, and return numbers.
 """
 
+from vbnmf.metrics.calibration import calibration_bins, calibration_error
 from vbnmf.metrics.coherence import document_npmi, window_npmi
 from vbnmf.metrics.diversity import exclusivity, topic_diversity
 from vbnmf.metrics.likelihood import completion_log_likelihood, split_documents
@@ -10,6 +11,8 @@ from vbnmf.metrics.sparsity import hoyer_sparsity, inter_label_sparsity
 from vbnmf.metrics.stability import matched_similarity, seed_stability
 
 __all__ = [
+    "calibration_bins",
+    "calibration_error",
     "completion_log_likelihood",
     "document_npmi",
     "exclusivity",

@@ -76,14 +76,16 @@ def summed_up(whole: Explained, *, n_terms: int, n_components: int) -> Explanati
     ]
     terms = _largest(whole.parts.sum(axis=1), whole.names, n_terms)
     words = _largest(whole.parts[:, -1], whole.names, n_terms)
-    share = component_share(float(totals[:-1].sum()), float(totals[-1]))
+    share = float(component_share(totals[:-1].sum(), totals[-1]))
     return Explanation(whole.label, whole.probability, components, terms, words, share)
 
 
-def component_share(by_components: float, by_words: float) -> float:
-    """Part of a score that components carry, by the sizes of both parts; 1 where there is none."""
-    total = abs(by_components) + abs(by_words)
-    return abs(by_components) / total if total > 0 else 1.0
+def component_share(by_components: Array | float, by_words: Array | float) -> Array:
+    """Part of scores that components carry, by the sizes of both parts; 1 where there is none."""
+    of_components, total = np.abs(by_components), np.abs(by_components) + np.abs(by_words)
+    return np.divide(
+        of_components, total, out=np.ones(np.shape(total)), where=np.asarray(total > 0)
+    )
 
 
 def _largest(parts: Array, names: Array, n: int) -> list[TermPart]:

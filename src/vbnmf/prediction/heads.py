@@ -38,11 +38,16 @@ class Head:
 
     def scores(self, X: sparse.csr_array, term_evidence: Array) -> Array:
         """Scores of documents, (n_docs, n_labels), from what each term says of components."""
+        by_components, by_words = self.parts(X, term_evidence)
+        return np.asarray(by_components + self.intercepts + by_words)
+
+    def parts(self, X: sparse.csr_array, term_evidence: Array) -> tuple[Array, Array]:
+        """Parts of components and of single words in the scores, each (n_docs, n_labels)."""
         # not a product by BLAS, which rounds by its number of threads
-        scores = np.einsum("dk,lk->dl", evidence(X, term_evidence), self.weights) + self.intercepts
-        if self.words.size:
-            scores += of_unit_length(X) @ self.words.T.astype(np.float64)
-        return np.asarray(scores)
+        by_components = np.einsum("dk,lk->dl", evidence(X, term_evidence), self.weights)
+        if not self.words.size:
+            return by_components, np.zeros(by_components.shape)
+        return by_components, np.asarray(of_unit_length(X) @ self.words.T.astype(np.float64))
 
     def probabilities(self, X: sparse.csr_array, term_evidence: Array) -> Array:
         """Probabilities of labels, (n_docs, n_labels)."""

@@ -8,12 +8,18 @@ from sklearn.metrics import f1_score, precision_recall_fscore_support
 from vbnmf.core.model import Array
 from vbnmf.core.rows import is_empty
 from vbnmf.documents import DocumentModel
-from vbnmf.metrics import document_npmi, hoyer_sparsity, inter_label_sparsity
+from vbnmf.metrics import (
+    calibration_bins,
+    calibration_error,
+    document_npmi,
+    hoyer_sparsity,
+    inter_label_sparsity,
+)
 from vbnmf.report import measures
 from vbnmf.report.explorer.documents import Looked
 from vbnmf.report.explorer.numbers import rounded, sig
 
-_BINS = 10
+_BINS = 10  # of the picture
 
 
 def quality_payload(model: DocumentModel, looked: Looked) -> dict[str, Any]:
@@ -25,6 +31,7 @@ def quality_payload(model: DocumentModel, looked: Looked) -> dict[str, Any]:
         "npmi_windows": measures.npmi_by_windows(model, looked.texts),
         "held_out_log_likelihood": measures.held_out_log_likelihood(estimator, looked.X),
         "coefficient_sparsity": hoyer_sparsity(looked.V),
+        "component_share": _component_share(model, looked.X),
     }
     scores: dict[str, Any] = {}
     labels = looked.truth or []
@@ -48,26 +55,9 @@ def quality_payload(model: DocumentModel, looked: Looked) -> dict[str, Any]:
     }
 
 
-def calibration(p: Array, hit: Array) -> list[list[float | None]]:
-    """Probabilities against what came of them, in bins of a tenth that hold any.
-
-    Parameters
-    ----------
-    p : array of shape (n,)
-        Probabilities that were told.
-    hit : array of bool of shape (n,)
-        Whether it was so.
-
-    Returns
-    -------
-    list of [mean probability, part that was so, number]
-    """
-    at = np.minimum((p * _BINS).astype(int), _BINS - 1)
-    return [
-        [sig(p[at == b].mean()), sig(hit[at == b].mean()), int((at == b).sum())]
-        for b in range(_BINS)
-        if (at == b).any()
-    ]
+def _component_share(model: DocumentModel, X: Any) -> float | None:
+    """Mean share of the decisions that components carry; None without labels."""
+    return float(model.estimator_.component_share(X).mean()) if model.has_labels else None
 
 
 def _single(
@@ -78,7 +68,6 @@ def _single(
     had = support > 0
     confusion = np.zeros((len(names), len(names)), dtype=int)
     np.add.at(confusion, (y, z), 1)
-    bins = calibration(P.max(axis=1), y == z)
     return {
         "accuracy": {
             "accuracy": sig(np.mean(y == z)),
@@ -87,7 +76,7 @@ def _single(
         },
         "by_label": _rows(support, found, right),
         "confusion": confusion.tolist(),
-        **_calibrated(bins),
+        **_calibrated(P.max(axis=1), y == z),
     }
 
 
@@ -100,7 +89,6 @@ def _several(
             row[labels] = 1
     found, right, f1, support = _by_label(Y, Z, None)
     had = support > 0
-    bins = calibration(P.ravel(), (Y[:, : P.shape[1]] == 1).ravel())
     return {
         "accuracy": {
             "micro F1": sig(f1_score(Y, Z, average="micro", zero_division=0)),
@@ -108,7 +96,7 @@ def _several(
             "all labels of a document and no other": sig(np.mean((Y == Z).all(axis=1))),
         },
         "by_label": _rows(support, found, right),
-        **_calibrated(bins),
+        **_calibrated(P.ravel(), (Y[:, : P.shape[1]] == 1).ravel()),
     }
 
 
@@ -129,7 +117,10 @@ def _rows(support: Array, found: Array, right: Array) -> list[list[float | None]
     ]
 
 
-def _calibrated(bins: list[list[Any]]) -> dict[str, Any]:
-    total = sum(n for _, _, n in bins)
-    error = sum(n * abs(p - hit) for p, hit, n in bins) / total
-    return {"calibration": bins, "calibration_error": sig(error)}
+def _calibrated(p: Array, right: Array) -> dict[str, Any]:
+    """Bins of the picture, and the expected calibration error."""
+    bins = calibration_bins(p, right, _BINS)
+    return {
+        "calibration": [[sig(mean), sig(hit), int(n)] for mean, hit, n in bins],
+        "calibration_error": sig(calibration_error(p, right)),
+    }

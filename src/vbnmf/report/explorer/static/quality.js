@@ -19,6 +19,7 @@ const MEASURES = {
     "mean logarithm of the probability of half of each document's terms, by the other half: the nearer to 0 the better",
   ],
   component_sparsity: ["Sparsity of components", "Hoyer's: 1 a single term, 0 all terms alike"],
+  component_share: ["Share of components", "of the decisions about labels; the rest is carried by single words"],
   coefficient_sparsity: ["Sparsity of coefficients", "Hoyer's, of these documents"],
   inter_label_sparsity: [
     "Inter-label sparsity",
