@@ -12,7 +12,7 @@ from cliruns import FIT, LABELS, TEXTS, fitted, ok, run, write_csv
 from vbnmf import load
 from vbnmf.cli import progress
 from vbnmf.core.fit import Progress
-from vbnmf.documents import default_components
+from vbnmf.pipeline import default_components
 from vbnmf.text import DocumentVectorizer
 
 

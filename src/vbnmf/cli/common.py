@@ -145,7 +145,7 @@ def read_for(
 
 def load_model(path: str) -> Any:
     """A ``DocumentModel`` from a file."""
-    from vbnmf.documents import DocumentModel, load
+    from vbnmf.pipeline import DocumentModel, load
 
     model = load(path)
     if not isinstance(model, DocumentModel):

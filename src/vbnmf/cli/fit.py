@@ -10,7 +10,7 @@ from vbnmf.cli import common
 from vbnmf.cli.progress import FitProgress
 
 if TYPE_CHECKING:
-    from vbnmf.documents import DocumentModel
+    from vbnmf.pipeline import DocumentModel
 
 
 def _number_or_auto(_: click.Context, option: click.Parameter, value: str | None) -> Any:
@@ -191,8 +191,8 @@ def build(
     **text: Any,
 ) -> "DocumentModel":
     """An unfitted model from the options that were given; all others keep their defaults."""
-    from vbnmf.documents import DocumentModel, default_components
     from vbnmf.estimators import VBNMF, SupervisedVBNMF
+    from vbnmf.pipeline import DocumentModel, default_components
     from vbnmf.text import DocumentVectorizer
 
     about_labels = {

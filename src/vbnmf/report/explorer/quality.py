@@ -6,9 +6,9 @@ import numpy as np
 from sklearn.metrics import f1_score, precision_recall_fscore_support
 
 from vbnmf.core.model import Array
-from vbnmf.documents import DocumentModel
 from vbnmf.estimators.validation import is_empty
 from vbnmf.metrics import document_npmi, hoyer_sparsity, inter_label_sparsity
+from vbnmf.pipeline import DocumentModel
 from vbnmf.report import measures
 from vbnmf.report.explorer.documents import Looked
 from vbnmf.report.explorer.numbers import rounded, sig

@@ -6,7 +6,6 @@ on it; pipelines of scikit-learn are free to combine the parts otherwise.
 
 import os
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
@@ -190,6 +189,8 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
     ) -> Any:
         """Make a page in which to explore the model; notebooks display it.
 
+        This is ``vbnmf.explore`` of the model.
+
         Parameters
         ----------
         documents : iterable of str, or matrix of shape (n_docs, n_terms), or None
@@ -207,9 +208,7 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
             ``.save("page.html")`` writes it; ``.html`` is all of it.
         """
         check_is_fitted(self, "estimator_")
-        # a page is made by a room above this one, which only those load who want one
-        explorer = import_module("vbnmf.report.explorer")
-        return explorer.explore(self, documents, labels, ids=ids, title=title)
+        return vbnmf.explore(self, documents, labels, ids=ids, title=title)
 
     def _check_labels(self) -> None:
         if not self.has_labels:

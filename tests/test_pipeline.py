@@ -16,8 +16,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, load
-from vbnmf.documents import default_components
 from vbnmf.estimators.validation import is_empty
+from vbnmf.pipeline import default_components
 from vbnmf.store import ModelFileError
 from vbnmf.text import DocumentVectorizer
 
