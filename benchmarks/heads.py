@@ -54,7 +54,7 @@ def scores(parts: Split, K: int, seed: int) -> dict[str, tuple[float, float, flo
     plain = {"init": "label", "random_state": seed}
     model = SupervisedVBNMF(K, classifier="components", **plain)
     found = {}
-    V = model.fit_transform(parts.X, parts.y)
+    V = model.fit_coefficients(parts.X, parts.y)
     for name, (features, held, classifier) in _features(model, parts, V).items():
         classifier.fit(features, parts.y)
         found[name] = _score(classifier.classes_, classifier.predict_proba(held), parts.y_held)

@@ -208,7 +208,7 @@ def test_other_broken_formats_do_not_bring_the_process_down():
 )
 def test_labels_that_are_none(labels, parts):
     assert_refuses(parts, quick(SupervisedVBNMF).fit, X, labels)
-    assert_refuses(parts, quick(SupervisedVBNMF).fit_transform, X, labels)
+    assert_refuses(parts, quick(SupervisedVBNMF).fit_coefficients, X, labels)
 
 
 @pytest.mark.parametrize(
@@ -237,8 +237,9 @@ def test_missing_labels_of_pandas(dtype):
 
 
 def test_labels_are_not_optional():
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'y'"):
-        quick(SupervisedVBNMF).fit(X)
+    for method in ("fit", "fit_transform"):
+        with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
+            getattr(quick(SupervisedVBNMF), method)(X)
 
 
 # Parameters

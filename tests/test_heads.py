@@ -76,7 +76,7 @@ def test_a_head_is_linear():
 def test_the_model_trains_it_on_documents_left_out():
     X, y = drawn()
     fitted = model(classifier="components")
-    V = fitted.fit_transform(X, y)
+    V = fitted.fit_coefficients(X, y)
     shapes, scales = fitted.component_shapes_.T, fitted.component_scales_
     A = left_out(X, V, shapes, scales, fitted.smoothing_)
     head = fit_head(A.copy(), indicators(y), np.ones(90), multilabel=False)
@@ -105,7 +105,7 @@ def test_documents_of_unknown_label_do_not_train_it():
     X, y = drawn()
     partly = [label if i < 45 else None for i, label in enumerate(y.tolist())]
     fitted = model(classifier="components")
-    V = fitted.fit_transform(X, partly)[:45]
+    V = fitted.fit_coefficients(X, partly)[:45]
     shapes, scales = fitted.component_shapes_.T, fitted.component_scales_
     A = left_out(X[:45], V, shapes, scales, fitted.smoothing_)
     head = fit_head(A.copy(), indicators(y[:45]), np.ones(45), multilabel=False)

@@ -1,5 +1,6 @@
 """What both models share: fitting on the local engine, projecting, the scikit-learn contract."""
 
+import copy
 import sys
 import warnings
 from abc import abstractmethod
@@ -13,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core import starts
@@ -64,12 +65,34 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     _named_starts: tuple[str, ...] = ("auto", "random")
     callback: Callable[[Progress], None] | None
 
-    def transform(self, X: Any) -> Array:
-        """Find coefficients of documents, with the components held fixed and labels off.
+    @abstractmethod
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the model to documents."""
 
-        This is the paper's projection: labels are not used, so that documents of training and
-        new ones are treated alike. ``fit_transform`` instead returns the coefficients found in
-        training, which in the supervised model knew the labels.
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+        """Fit the model, then find the coefficients of the same documents without their labels.
+
+        This is ``fit(X, y, sample_weight).transform(X)``, to the bit. What a pipeline trains on is
+        therefore made in the same way as what it predicts from.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_docs, n_components)
+            Expected coefficients.
+        """
+        return self.fit(X, y, sample_weight).transform(X)
+
+    def transform(self, X: Any) -> Array:
+        """Find the coefficients of documents, with the components held fixed.
+
+        This is the paper's projection. Labels are not used, so documents of training and new
+        documents are treated alike. For the coefficients that training itself found, see
+        ``fit_coefficients``.
 
         Parameters
         ----------
@@ -84,6 +107,28 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """
         check_is_fitted(self, "components_")
         return self._project(check_matrix(self, X, reset=False))
+
+    def inverse_transform(self, V: Any) -> Array:
+        """Compute the expected weights of terms of documents with these coefficients.
+
+        Parameters
+        ----------
+        V : array-like of shape (n_docs, n_components)
+            Coefficients, as ``transform`` returns them.
+
+        Returns
+        -------
+        ndarray of shape (n_docs, n_terms)
+            ``V @ components_``. The array is dense: for many documents, transform a few at a time.
+        """
+        check_is_fitted(self, "components_")
+        V = check_array(V, dtype=[np.float64, np.float32], input_name="V")
+        if V.shape[1] != self._n_features_out:
+            raise ValueError(
+                f"V must have one column for each of the {self._n_features_out} components; got "
+                f"the shape {V.shape}. Pass what transform returns."
+            )
+        return np.asarray(V @ self.components_.astype(V.dtype, copy=False))
 
     def _project(self, X: sparse.csr_array) -> Array:
         """Coefficients of checked documents, (n_docs, K)."""
@@ -176,14 +221,15 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         save(self, path)
 
     def __sklearn_clone__(self) -> Any:
-        """Clone all but the callback, which is shared: bars of progress cannot be copied."""
-        shared, self.callback = self.callback, None
-        try:
-            copy = super().__sklearn_clone__()
-        finally:
-            self.callback = shared
-        copy.callback = shared
-        return copy
+        """Clone all parameters but the callback, which is shared: a progress bar cannot be copied.
+
+        The model itself is not touched, so other threads may use it meanwhile.
+        """
+        without = copy.copy(self)
+        without.callback = None
+        made = super(BaseVBNMF, without).__sklearn_clone__()
+        made.callback = self.callback
+        return made
 
     @abstractmethod
     def _knobs(self, targets: Targets | None, weight: Array | None) -> Knobs:

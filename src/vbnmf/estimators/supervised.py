@@ -269,7 +269,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         self.verbose = verbose
         self.callback = callback
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn components from labelled documents.
 
         Parameters
@@ -287,11 +287,22 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         self._learn(X, y, sample_weight)
         return self
 
-    def fit_transform(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
-        """Learn components and return the coefficients (n_docs, n_components) found on the way.
+    def fit_coefficients(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
+        """Fit the model and return the coefficients that training found, which knew the labels.
 
-        They knew the labels. For coefficients that compare with those of new documents, use
-        ``fit(X, y).transform(X)``.
+        The paper compares new documents with these. Do not train a classifier on them: new
+        documents have no labels, so their coefficients, from ``transform``, look different. Use
+        ``fit_transform`` for that.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_docs, n_components)
+            Expected coefficients at the end of training.
         """
         return self._learn(X, y, sample_weight)
 
