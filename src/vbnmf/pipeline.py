@@ -25,6 +25,11 @@ from vbnmf.text import DocumentVectorizer
 NAME = "DocumentModel"
 
 
+def default_estimator(*, labelled: bool) -> Any:
+    """Make the estimator that is used where none is given, in Python and by ``vbnmf fit``."""
+    return SupervisedVBNMF(random_state=0) if labelled else VBNMF(random_state=0)
+
+
 class DocumentModel(BaseEstimator):  # type: ignore[misc]
     """Components of raw documents, and their labels.
 
@@ -96,7 +101,7 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
         """
         from sklearn.base import clone
 
-        default = VBNMF() if labels is None else SupervisedVBNMF()
+        default = default_estimator(labelled=labels is not None)
         estimator = default if self.estimator is None else clone(self.estimator)
         if labels is not None and not isinstance(estimator, SupervisedVBNMF):
             raise ValueError(
@@ -333,8 +338,3 @@ def _names(names: Any, n_terms: int) -> Array:
     if len(names) != n_terms:
         raise ValueError(f"there are {n_terms} terms but {len(names)} names of them in `terms`.")
     return np.array([str(name) for name in names], dtype=object)
-
-
-def default_components(n_labels: int | None) -> int:
-    """Number of components where none is asked for: two a label, and enough for few labels."""
-    return 20 if n_labels is None else int(np.clip(2 * n_labels, 20, 300))

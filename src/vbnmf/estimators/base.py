@@ -261,7 +261,8 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         labels = None if targets is None else targets.labels
         group = np.zeros(X.shape[0], np.int32) if targets is None else targets.group
         corpus = Corpus(X, group, 1 if targets is None else targets.n_groups, labels, weight)
-        K = check_n_components(self.n_components, self.init)
+        n_labels = None if targets is None else len(targets.classes)
+        K, why = check_n_components(self.n_components, self.init, n_labels)
         init = check_init(self.init, self._named_starts, K, X.shape[1])
         start = self._start(init, K, targets)
         knobs = self._knobs(targets, weight)
@@ -293,6 +294,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                         tell,
                     ),
                     found,
+                    why,
                     coefficients=coefficients,
                 )
                 del engine, draft, found  # before the next ones are made
@@ -359,7 +361,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
 
 def _wind_up(
-    engine: LocalEngine, result: Fit, found: Found | None, *, coefficients: bool
+    engine: LocalEngine, result: Fit, found: Found | None, why: str, *, coefficients: bool
 ) -> Outcome:
     """Keep what matters of a fit, letting go of each large array before the next one is made."""
     terms = result.state.terms
@@ -377,14 +379,12 @@ def _wind_up(
         np.ascontiguousarray(shapes[:, :K]),
         E_v,
         None if found is None else found.draft.background,
-        reason_of_number(K, {} if found is None else found.tried),
+        reason_of_number(K, found.tried) if found is not None and found.tried else why,
     )
 
 
 def reason_of_number(K: int, tried: dict[int, float]) -> str:
-    """Why there are K components, in words; ``tried`` has the bound by number of components."""
-    if not tried:
-        return f"{K} components, as asked for"
+    """Why K components were found, in words; ``tried`` has the bound by number of components."""
     others = sorted((n for n in tried if n != K), key=lambda n: abs(n - K))[:2]
     lost = ", ".join(f"{n} by {tried[K] - tried[n]:,.0f}" for n in sorted(others))
     if max(tried) == K:

@@ -53,9 +53,10 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
 
     Parameters
     ----------
-    n_components : int or "auto", default=20
-        Number of components K. "auto" looks for the number with the best bound;
-        ``n_components_reason_`` says why.
+    n_components : int, "auto" or None, default=None
+        Number of components K. None is two for each label, at least 20 and at most 300, or as many
+        as an array ``init`` has. "auto" looks for the number with the best bound.
+        ``n_components_reason_`` says where the number comes from.
     scopes : "auto", "all" or array of bool of shape (n_labels, n_components), default="auto"
         Which labels each component may serve. "auto" finds out where ``init="auto"``, and is "all"
         otherwise. "all" lets every component serve every label, as in the paper. An array says it;
@@ -220,7 +221,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
 
     def __init__(
         self,
-        n_components: int | Literal["auto"] = 20,
+        n_components: int | Literal["auto"] | None = None,
         *,
         scopes: Any = "auto",
         label_tree: Any = None,

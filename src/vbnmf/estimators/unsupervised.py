@@ -28,9 +28,9 @@ class VBNMF(BaseVBNMF):
 
     Parameters
     ----------
-    n_components : int or "auto", default=20
-        Number of components K. "auto" looks for the number with the best bound;
-        ``n_components_reason_`` says why.
+    n_components : int, "auto" or None, default=None
+        Number of components K. None is 20, or as many as an array ``init`` has. "auto" looks for
+        the number with the best bound. ``n_components_reason_`` says where the number comes from.
     coef_shape : float, default=0.2
         Shape of the coefficients' prior; 1 or less gives sparse coefficients, the smaller the
         sparser.
@@ -116,7 +116,7 @@ class VBNMF(BaseVBNMF):
 
     def __init__(
         self,
-        n_components: int | Literal["auto"] = 20,
+        n_components: int | Literal["auto"] | None = None,
         *,
         coef_shape: float = 0.2,
         coef_scale: float | Literal["auto"] = "auto",

@@ -24,7 +24,7 @@ import vbnmf
 from vbnmf.core.fit import FITTING
 from vbnmf.estimators import SupervisedVBNMF
 from vbnmf.estimators.base import burn_in_of
-from vbnmf.estimators.validation import check_count, check_label_shape
+from vbnmf.estimators.validation import check_count, check_label_shape, default_components
 from vbnmf.experiments.advice import (
     LabelShape,
     Trial,
@@ -36,7 +36,6 @@ from vbnmf.experiments.advice import (
 )
 from vbnmf.experiments.checkpoint import Checkpoint, Start
 from vbnmf.experiments.validating import Split, prepare, score
-from vbnmf.pipeline import default_components
 
 LABEL_SHAPES: tuple[LabelShape, ...] = ("auto", 30.0, 100.0, 300.0, 1000.0)
 FINALISTS = 5  # candidates, or fewer, that are fitted until they converge
