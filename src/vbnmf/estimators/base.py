@@ -1,14 +1,13 @@
 """What both models share: fitting on the local engine, projecting, the scikit-learn contract."""
 
 import copy
-import sys
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -18,12 +17,11 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core import starts
-from vbnmf.core.discovery import Found
-from vbnmf.core.fit import Fit, Progress, Schedule, fit
+from vbnmf.core.fit import Progress, Schedule, fit
 from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
-from vbnmf.engines.local import LocalEngine
 from vbnmf.estimators import intervals, pruning
+from vbnmf.estimators.outcome import Outcome, callers_level, not_converged, wind_up
 from vbnmf.estimators.starting import Corpus, Start
 from vbnmf.estimators.targets import Targets
 from vbnmf.estimators.telling import Teller
@@ -40,16 +38,6 @@ from vbnmf.kernels import open_kernel
 
 BURN_IN = 10  # iterations from a random start, if nothing else is said
 ANNEALING = 30  # iterations in which labels that are unknown become definite
-
-
-class Outcome(NamedTuple):
-    """What is kept of one start."""
-
-    fit: Fit  # without its large arrays
-    shapes: Array  # of q(T), (n_terms, K)
-    coefficients: Array | None  # (n_docs, K), if asked for
-    background: int | None  # the component that began as the background
-    reason: str  # why there are as many components as there are
 
 
 def burn_in_of(burn_in: Any, init: Any) -> Any:
@@ -284,7 +272,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 draft = None if found is None else found.draft
                 engine = corpus.engine(kernel)
                 # no names for what lies between: a name would keep large arrays alive
-                outcome = _wind_up(
+                outcome = wind_up(
                     engine,
                     fit(
                         engine,
@@ -304,7 +292,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self._set_terms(best)
         if not best.fit.converged and schedule.tol > 0:
             warnings.warn(
-                _not_converged(best.fit, schedule), ConvergenceWarning, stacklevel=_callers_level()
+                not_converged(best.fit, schedule), ConvergenceWarning, stacklevel=callers_level()
             )
         return best
 
@@ -358,61 +346,6 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _wind_up(
-    engine: LocalEngine, result: Fit, found: Found | None, why: str, *, coefficients: bool
-) -> Outcome:
-    """Keep what matters of a fit, letting go of each large array before the next one is made."""
-    terms = result.state.terms
-    K = len(terms.scale)
-    shapes = terms.shape
-    nothing = np.empty((0, K))
-    light = replace(result.state, terms=replace(terms, shape=nothing, L=nothing))
-    a_v = result.state.prior.a_v
-    result = replace(result, state=light)
-    del terms
-    engine.close()
-    E_v = engine.coefficients(result.stats.scale, a_v) if coefficients else None
-    return Outcome(
-        result,
-        np.ascontiguousarray(shapes[:, :K]),
-        E_v,
-        None if found is None else found.draft.background,
-        reason_of_number(K, found.tried) if found is not None and found.tried else why,
-    )
-
-
-def reason_of_number(K: int, tried: dict[int, float]) -> str:
-    """Why K components were found, in words; ``tried`` has the bound by number of components."""
-    others = sorted((n for n in tried if n != K), key=lambda n: abs(n - K))[:2]
-    lost = ", ".join(f"{n} by {tried[K] - tried[n]:,.0f}" for n in sorted(others))
-    if max(tried) == K:
-        return (
-            f"{K} components, the most that were tried, had the best bound (less: {lost}); the "
-            "documents may support more, which a number asks for"
-        )
-    return f"{K} components had the best bound of {len(tried)} numbers tried (less: {lost})"
-
-
-def _callers_level() -> int:
-    """How many calls up from ``_fit`` the user's own code is, for a warning to point at it."""
-    level, frame = 0, sys._getframe(1)
-    while frame.f_back and frame.f_globals.get("__name__", "").startswith(("vbnmf.", "sklearn.")):
-        level, frame = level + 1, frame.f_back
-    return level + 1
-
-
-def _not_converged(best: Fit, schedule: Schedule) -> str:
-    rising = (
-        "it is too early to tell how much the bound still rises"
-        if np.isnan(best.rise)
-        else f"the bound still rose by {best.rise:.2g} of its value an iteration"
-    )
-    return (
-        f"after max_iter={schedule.max_iter} iterations {rising}; tol={schedule.tol:g} was not "
-        "reached. Raise max_iter, or raise tol if the components are good enough."
-    )
 
 
 def component_means(shapes: Array, scales: Array) -> Array:

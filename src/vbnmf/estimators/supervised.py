@@ -13,15 +13,11 @@ from vbnmf.core.model import Array, column
 from vbnmf.core.starts import Knobs
 from vbnmf.estimators import intervals
 from vbnmf.estimators.base import BaseVBNMF
+from vbnmf.estimators.classweights import check_weight_left, with_class_weights
 from vbnmf.estimators.labeltree import as_masks, check_label_tree
 from vbnmf.estimators.prediction import CLASSIFIERS, PredictsLabels
 from vbnmf.estimators.starting import Start
-from vbnmf.estimators.targets import (
-    Targets,
-    check_targets,
-    check_weight_left,
-    with_class_weights,
-)
+from vbnmf.estimators.targets import Targets, check_targets
 from vbnmf.estimators.validation import (
     check_choice,
     check_label_shape,

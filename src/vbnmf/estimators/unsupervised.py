@@ -8,7 +8,8 @@ from sklearn.utils.validation import check_is_fitted
 from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
-from vbnmf.estimators.base import BaseVBNMF, Outcome
+from vbnmf.estimators.base import BaseVBNMF
+from vbnmf.estimators.outcome import Outcome
 from vbnmf.estimators.targets import Targets
 from vbnmf.estimators.validation import (
     check_matrix,
