@@ -15,7 +15,7 @@ _HOMES = {
     "hoyer_sparsity": "vbnmf.metrics",
     "inter_label_sparsity": "vbnmf.metrics",
     "DocumentModel": "vbnmf.pipeline",
-    "load": "vbnmf.pipeline",
+    "load": "vbnmf.loading",
     "tune": "vbnmf.experiments.tuning",
     "explore": "vbnmf.report.explorer",
     "LabelMapDisplay": "vbnmf.report.displays",

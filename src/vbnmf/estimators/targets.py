@@ -146,7 +146,7 @@ def check_targets(estimator: Any, y: Any, n_docs: int, unlabelled: Any = None) -
     if type(y).__name__ == "Series":  # of pandas or polars; its entries may be lists
         y = list(y) if y.dtype == object or "List" in str(y.dtype) else y
     named = True
-    if _is_indicator(y):
+    if is_indicator(y):
         classes, indicators = _from_indicator(y)
         multilabel, named = True, hasattr(y, "columns")
     elif _is_sets(y):
@@ -208,7 +208,7 @@ def _weights(sets: list[tuple[int, ...]], n_labels: int) -> sparse.csr_array:
     return sparse.csr_array((data, np.concatenate(sets), indptr), shape=(len(sets), n_labels))
 
 
-def _is_indicator(y: Any) -> bool:
+def is_indicator(y: Any) -> bool:
     """Whether y has a column for each label; a single dense column is a vector."""
     if sparse.issparse(y):
         return True
