@@ -95,6 +95,10 @@ def test_an_unknown_label_among_others_is_a_wrong_prediction():
     assert model.score(X, y) == 1.0
 
 
+def test_a_fold_of_new_labels_alone_is_all_wrong():
+    assert fit(ONE).score(X[:2], ["new", "other"]) == 0.0
+
+
 def test_several_labels_where_the_model_gives_one_are_not_right():
     model = fit(ONE)
     y = [[label] for label in model.predict(X)]

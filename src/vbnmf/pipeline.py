@@ -173,7 +173,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             X, names = documents, terms
         else:
             vectorizer = clone(self.vectorizer or DocumentVectorizer())
-            X = vectorizer.fit_transform(documents)
+            X = vectorizer.set_output(transform="default").fit_transform(documents)
             names = vectorizer.get_feature_names_out()
         estimator.set_output(transform="default").fit(X, labels, sample_weight)
         self.vectorizer_ = vectorizer

@@ -87,8 +87,8 @@ class Targets:
         Raises
         ------
         ValueError
-            Columns without names are not as many as labels; or the model knows none of the labels;
-            or it does not know all of them, where documents may have several.
+            Columns without names are not as many as labels; or the model does not know a label of
+            documents that may have several; or labels are strings here and numbers there.
         """
         known = classes.tolist()
         if not self.named and len(self.classes) != len(known):
@@ -101,7 +101,8 @@ class Targets:
         places = {label: place for place, label in enumerate(known)}
         used = np.unique(self.indicators.indices).tolist()
         unknown = [names[code] for code in used if names[code] not in places]
-        if unknown and (self.multilabel or len(unknown) == len(used)):
+        other_type = {isinstance(x, str) for x in unknown} ^ {isinstance(x, str) for x in known}
+        if unknown and (self.multilabel or (len(unknown) == len(used) and other_type)):
             raise ValueError(
                 f"y has labels that the model does not know: {_some(unknown)}. It knows "
                 f"{_some(known)}. Pass labels of the same names and type as to fit, or leave out "
