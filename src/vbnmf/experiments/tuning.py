@@ -128,8 +128,8 @@ def tune(
         Labels, as ``SupervisedVBNMF.fit`` takes them. Documents whose label is not known are for
         training only.
     n_components : int, several, or None
-        What to try; None: as many as labels, a fifth more, twice and four times as many,
-        within reason.
+        What to try; None: as many as labels, twice and four times as many, from 10 to 200, and
+        the default of ``SupervisedVBNMF``.
     label_shapes : float or "auto", several, or None
         What to try; None: "auto", 30, 100, 300 and 1000.
     estimator : SupervisedVBNMF or None
