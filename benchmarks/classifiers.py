@@ -190,7 +190,7 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.n_components, label_shape=self.label_shape, term_shape=0.5, init="label",
             max_iter=300, tol=0, burn_in=10, random_state=self.seed, n_jobs=self.threads,
         )  # fmt: skip
-        V = self.model_.fit_transform(X, y)
+        V = self.model_.fit_coefficients(X, y)
         k = isqrt(len(y))
         self.neighbours_ = KNeighborsClassifier(k, metric="cosine", algorithm="brute").fit(V, y)
         self.components_, self.classes_ = self.model_.components_, self.neighbours_.classes_

@@ -126,7 +126,7 @@ def runs(
             model.set_params(tol=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            V = model.fit_transform(parts.X, parts.y)
+            V = model.fit_coefficients(parts.X, parts.y)
         predicted = model.predict(parts.X_held) if hasattr(model, "predict") else None
         neighbours = KNeighborsClassifier(isqrt(len(parts.y)), metric="cosine", algorithm="brute")
         neighbours.fit(model.transform(parts.X), parts.y)

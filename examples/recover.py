@@ -19,7 +19,7 @@ y = rng.integers(0, 3, 500)
 X = rng.poisson(rng.exponential(means[y] + 0.1) @ T)
 
 model = SupervisedVBNMF(n_components=4, label_shape=1, n_init=3, random_state=0)
-V = model.fit_transform(X, LABELS[y])
+V = model.fit_coefficients(X, LABELS[y])
 
 print(f"{'component':<34}" + "".join(f"{label:>9}" for label in model.classes_))
 for words, activations in zip(model.components_, model.label_activations_.T, strict=True):

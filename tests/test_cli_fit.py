@@ -12,7 +12,7 @@ from cliruns import FIT, LABELS, TEXTS, fitted, ok, run, write_csv
 from vbnmf import load
 from vbnmf.cli import progress
 from vbnmf.core.fit import Progress
-from vbnmf.documents import default_components
+from vbnmf.estimators.validation import default_components
 from vbnmf.text import DocumentVectorizer
 
 
@@ -70,12 +70,12 @@ def test_quiet_is_silent(table):
 def test_defaults(table):
     """Components by the number of labels; all terms of two documents or more."""
     model = load(ok("fit", table, *LABEL, "--quiet", "--max-iter", "1", "--json").json["model"])
-    assert model.estimator_.n_components == default_components(3)
+    assert model.estimator_.n_components_ == default_components(3)
     assert model.vectorizer_.max_terms is None
     assert model.vectorizer_.min_df == 2
     assert model.vectorizer_.weighting == DocumentVectorizer().weighting
     ok("fit", table, "--quiet", "--max-iter", "1", "--out", "u.vbnmf")
-    assert load("u.vbnmf").estimator_.n_components == default_components(None)
+    assert load("u.vbnmf").estimator_.n_components_ == default_components(None)
 
 
 def test_many_labels_get_more_components(tmp_path):
@@ -83,7 +83,7 @@ def test_many_labels_get_more_components(tmp_path):
     path = write_csv(tmp_path / "a.csv", labels=labels)
     out = ("--out", tmp_path / "a.vbnmf")
     ok("fit", path, "--label", "auto", "--max-iter", "1", *out)
-    assert load(out[1]).estimator_.n_components == default_components(21) > 21
+    assert load(out[1]).estimator_.n_components_ == default_components(21) > 21
 
 
 def test_model_options(table):

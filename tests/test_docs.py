@@ -1,6 +1,7 @@
 """Documents that speak of the code are held to it."""
 
 import ast
+import doctest
 import importlib
 import inspect
 import re
@@ -66,6 +67,12 @@ def test_docstring_equals_signature(name):
     assert [row[0] for row in documented] == [key for key in signature if key != "self"]
     for key, _, default in documented:
         assert ast.literal_eval(default) == signature[key].default, key
+
+
+def test_examples_of_the_page_on_scikit_learn():
+    found = doctest.testfile(str(ROOT / "docs" / "sklearn.md"), module_relative=False)
+    assert found.attempted > 10
+    assert found.failed == 0
 
 
 def test_every_public_name_is_there():

@@ -38,7 +38,7 @@ def plain(model, **parameters):
 @pytest.mark.parametrize("model", MODELS)
 def test_shapes_and_types_of_attributes(model, dtype):
     fitted = quick(model)
-    V = fitted.fit_transform(X.astype(dtype), Y)
+    V = fitted.fit_coefficients(X.astype(dtype), Y)
     expected = {
         "components_": ((K, N_TERMS), dtype),
         "component_shapes_": ((K, N_TERMS), dtype),
@@ -93,7 +93,7 @@ def test_components_are_shapes_times_scales(model, dtype):
 @pytest.mark.parametrize("burn_in", [0, 10, 99])
 def test_label_activations_are_mean_coefficients_by_label(dtype, burn_in):
     fitted = quick(SupervisedVBNMF, burn_in=burn_in)
-    V = fitted.fit_transform(X.astype(dtype), Y)
+    V = fitted.fit_coefficients(X.astype(dtype), Y)
     means = [V[label == Y].mean(axis=0) for label in fitted.classes_]
     rtol = 1e-5 if dtype == np.float32 else 1e-13
     assert_allclose(fitted.label_activations_, means, rtol=rtol)
@@ -171,7 +171,7 @@ def test_the_warning_makes_sense_before_there_is_any_rise(model):
     assert "nan" not in str(caught[0].message)
 
 
-@pytest.mark.parametrize("method", ["fit", "fit_transform"])
+@pytest.mark.parametrize("method", ["fit", "fit_transform", "fit_coefficients"])
 @pytest.mark.parametrize("model", MODELS)
 def test_the_warning_points_at_the_caller(model, method):
     with pytest.warns(ConvergenceWarning) as caught:
@@ -192,11 +192,11 @@ def test_restarts_keep_the_one_with_the_best_bound(model):
     # a generator goes on where it stopped, so that these are the starts of one run with n_init=4
     source = np.random.RandomState(5)
     runs = [plain(model, init="random", random_state=source) for _ in range(4)]
-    coefficients = [run.fit_transform(X, Y) for run in runs]
+    coefficients = [run.fit_coefficients(X, Y) for run in runs]
     best = int(np.argmax([run.bound_ for run in runs]))
     assert best not in (0, len(runs) - 1)
     several = plain(model, init="random", n_init=4, random_state=5)
-    assert_array_equal(several.fit_transform(X, Y), coefficients[best])
+    assert_array_equal(several.fit_coefficients(X, Y), coefficients[best])
     for name, value in vars(runs[best]).items():
         if name.endswith("_"):
             assert_array_equal(getattr(several, name), value, err_msg=name)
@@ -271,12 +271,12 @@ def test_label_rates_stay_equal_throughout_burn_in():
 def test_the_scale_of_coefficients_is_held_throughout_burn_in():
     start = X.sum() / (N_DOCS * K) / 0.5
     held = quick(VBNMF, coef_shape=0.5, max_iter=12, burn_in=12)
-    V = held.fit_transform(X)
+    V = held.fit_coefficients(X)
     assert_allclose(held.hyperparameters_["coef_scale"], start, rtol=1e-12)
     freed = quick(VBNMF, coef_shape=0.5, max_iter=13, burn_in=12).fit(X)
     assert freed.hyperparameters_["coef_scale"] != pytest.approx(start, rel=1e-6)
     free = quick(VBNMF, coef_shape=0.5, max_iter=2000, tol=1e-13, burn_in=0)
-    V = free.fit_transform(X)
+    V = free.fit_coefficients(X)
     assert_allclose(free.hyperparameters_["coef_scale"], V.mean() / 0.5, rtol=1e-5)
 
 

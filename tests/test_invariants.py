@@ -117,7 +117,9 @@ def corpus_with_structure(seed=0, dtype=np.float64):
 def test_order_of_documents_does_not_matter(labels, init):
     X, y = corpus_with_structure()
     order = np.random.default_rng(1).permutation(len(X))
-    a, b = (make(labels, init=init).fit_transform(X[i], y[i]) for i in (np.arange(len(X)), order))
+    a, b = (
+        make(labels, init=init).fit_coefficients(X[i], y[i]) for i in (np.arange(len(X)), order)
+    )
     assert_allclose(a[order], b, rtol=1e-6)
 
 
@@ -132,8 +134,8 @@ def test_order_of_documents_of_some_unknown_and_several_labels_does_not_matter(K
     ]
     for labels in (unknown, several):
         models = [make(True).set_params(n_components=K) for _ in range(2)]
-        a = models[0].fit_transform(X, labels)
-        b = models[1].fit_transform(X[order], [labels[d] for d in order])
+        a = models[0].fit_coefficients(X, labels)
+        b = models[1].fit_coefficients(X[order], [labels[d] for d in order])
         assert_array_equal(models[0].scopes_, models[1].scopes_)
         assert_allclose(a[order], b, rtol=1e-6)
 
@@ -144,7 +146,7 @@ def test_order_of_components_does_not_matter(labels):
     start = np.random.default_rng(1).gamma(1, 1, (4, X.shape[1]))
     order = np.array([2, 0, 3, 1])
     a, b = (make(labels, init=init) for init in (start, start[order]))
-    V_a, V_b = a.fit_transform(X, y), b.fit_transform(X, y)
+    V_a, V_b = a.fit_coefficients(X, y), b.fit_coefficients(X, y)
     assert_allclose(a.components_[order], b.components_, rtol=1e-6)
     assert_allclose(V_a[:, order], V_b, rtol=1e-6)
     assert_allclose(a.bound_, b.bound_, rtol=1e-10)
@@ -197,8 +199,8 @@ def test_one_label_with_a_firm_rate_is_the_unsupervised_model():
     start = np.random.default_rng(1).gamma(1, 1, (3, X.shape[1]))
     supervised = SupervisedVBNMF(3, label_shape=firm, label_scale=rate / firm, init=start, **shared)
     unsupervised = VBNMF(3, coef_scale=1 / rate, init=start, **shared)
-    V = supervised.fit_transform(X, np.zeros(len(X)))
-    assert_allclose(V, unsupervised.fit_transform(X), rtol=1e-4)
+    V = supervised.fit_coefficients(X, np.zeros(len(X)))
+    assert_allclose(V, unsupervised.fit_coefficients(X), rtol=1e-4)
     assert_allclose(supervised.components_, unsupervised.components_, rtol=1e-4)
     assert supervised.bound_ == pytest.approx(unsupervised.bound_, abs=1e-3)
 

@@ -249,7 +249,7 @@ def test_coefficients_out_of_scope_are_zero(kernel_name, start, dtype):
     X, y = shelves()
     init = np.random.default_rng(0).random((5, 28)) if start == "given" else start
     model = scoped(init=init)
-    V = model.fit_transform(X.astype(dtype), y)
+    V = model.fit_coefficients(X.astype(dtype), y)
     of_document = MASK[np.unique(y, return_inverse=True)[1]]
     assert (V[~of_document] == 0).all()
     assert (V[of_document] > 0).all()
@@ -268,7 +268,7 @@ def test_documents_of_several_labels_use_the_components_of_each(kernel_name):
     X, y = shelves()
     Y = np.unique(y)[None] == y[:, None]
     Y[::3, 3] = True
-    V = scoped().fit_transform(X, Y.astype(int))
+    V = scoped().fit_coefficients(X, Y.astype(int))
     of_document = Y @ MASK
     assert (V[~of_document] == 0).all()
     assert (V[of_document] > 0).all()
@@ -277,7 +277,7 @@ def test_documents_of_several_labels_use_the_components_of_each(kernel_name):
 def test_documents_of_unknown_label_may_use_all_components(kernel_name):
     X, y = shelves()
     labels = [None if d % 4 == 0 else label for d, label in enumerate(y.tolist())]
-    V = scoped(max_iter=60).fit_transform(X, labels)
+    V = scoped(max_iter=60).fit_coefficients(X, labels)
     of_document = MASK[np.unique(y, return_inverse=True)[1]]
     known = np.arange(len(y)) % 4 > 0
     assert (V[~known] > 0).all()
@@ -378,7 +378,7 @@ def test_prune_keeps_scopes_and_groups_that_were_found(treed):
 def test_scopes_that_are_found_say_which_labels_use_a_component():
     X, y = shelves()
     model = SupervisedVBNMF(7)
-    V = model.fit_transform(X, y)
+    V = model.fit_coefficients(X, y)
     of_document = model.scopes_[np.unique(y, return_inverse=True)[1]]
     assert not model.scopes_.all()
     assert model.scopes_.any(axis=0).all()

@@ -170,7 +170,7 @@ def test_calibration_is_on_documents_left_out(monkeypatch):
     counts = np.bincount(y[known])
     assert_allclose(np.exp(keywords["log_prior"]), counts / counts.sum())
     assert fitted.temperature_ == plain(g, Y, n_terms, weight, **keywords).slopes[0]
-    V = model(classifier="generative").fit_transform(X, partly)
+    V = model(classifier="generative").fit_coefficients(X, partly)
     shapes, scales = fitted.component_shapes_.T, fitted.component_scales_
     totals = fitted.component_sums_ @ (1 / fitted.label_rates_).T
     for place, d in enumerate(known[:20]):

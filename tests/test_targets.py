@@ -234,7 +234,7 @@ def test_order_of_documents_does_not_matter(several):
         y[np.flatnonzero(~gone)[::3], 0] = 1
     order = np.random.default_rng(1).permutation(len(X))
     a, b = quick(), quick()
-    V_a, V_b = a.fit_transform(X, y), b.fit_transform(X[order], y[order])
+    V_a, V_b = a.fit_coefficients(X, y), b.fit_coefficients(X[order], y[order])
     assert_allclose(a.components_, b.components_, rtol=1e-5)
     assert_allclose(a.label_rates_, b.label_rates_, rtol=1e-5)
     assert_allclose(V_a[order], V_b, rtol=1e-5)
@@ -325,7 +325,7 @@ def test_empty_documents_show_the_rates_of_their_labels():
     known = [[("art", "law", "sea")[label]] for label in z] + cases  # scopes need most labels
     for scopes, y in (("all", partly), ("auto", known)):
         model = quick(label_shape=2.0, coef_shape=1, scopes=scopes)
-        V = model.fit_transform(np.vstack([X, np.zeros((3, X.shape[1]))]), y)
+        V = model.fit_coefficients(np.vstack([X, np.zeros((3, X.shape[1]))]), y)
         assert model.scopes_.all() == (scopes == "all")
         for v, n in zip(V[-3:], (1, 2, 3), strict=True):
             served = np.ma.masked_invalid(model.label_rates_[:n])
@@ -341,7 +341,7 @@ def test_a_document_of_two_labels_uses_components_of_both():
     both = X[rng.permutation(20)[:6]] + X[20 + rng.permutation(20)[:6]]
     y = [[label] for label in z] + [[0, 1]] * 6
     model = SupervisedVBNMF(6, label_shape=5, random_state=0)
-    V = model.fit_transform(np.vstack([X, both]), y)
+    V = model.fit_coefficients(np.vstack([X, both]), y)
     used = model.label_activations_ / model.label_activations_.sum(axis=1, keepdims=True)
     owner = used.argmax(axis=0)
     assert sorted(set(owner)) == [0, 1, 2]
@@ -359,7 +359,7 @@ def test_activations_are_means_in_parts():
     parts = np.array([[(label in row) / len(row) for label in range(4)] for row in several])
     for scopes in ("all", "auto"):
         model = quick(scopes=scopes)
-        V = model.fit_transform(X, several)
+        V = model.fit_coefficients(X, several)
         assert model.scopes_.all() == (scopes == "all")
         served = parts[:, :, None] * model.scopes_  # (n_docs, n_labels, K)
         served /= np.maximum(served.sum(axis=1, keepdims=True), 1e-99)
@@ -373,7 +373,7 @@ def test_number_of_threads_does_not_matter_to_the_last_bit(dtype):
     X, y = corpus_with_structure(dtype=dtype)
     X, y = np.tile(X, (6, 1)), some_missing(np.tile(y, 6))[0]
     a, b = (quick(n_jobs=n_jobs) for n_jobs in (1, 2))
-    assert_array_equal(a.fit_transform(X, y), b.fit_transform(X, y))
+    assert_array_equal(a.fit_coefficients(X, y), b.fit_coefficients(X, y))
     for name in FITTED:
         assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
 
@@ -384,7 +384,7 @@ def test_models_with_unknown_labels_are_estimators_like_any_other(tmp_path, unla
     missing, gone = some_missing(y)
     y = np.where(gone, -1, y) if unlabelled == -1 else missing
     model = quick(unlabelled=unlabelled)
-    V = model.fit_transform(X, y)
+    V = model.fit_coefficients(X, y)
     assert np.isfinite(V).all()
     assert model.classes_.tolist() == [0, 1, 2, 3]
     assert_array_equal(model.label_counts_, np.bincount(y[~gone].astype(int)))

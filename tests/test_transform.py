@@ -57,7 +57,7 @@ def test_projection_follows_from_the_fitted_attributes(model, iterations, either
 
 def test_without_labels_projection_finds_the_coefficients_of_training(either_kernel):
     fitted = quick(VBNMF, max_iter=5000, tol=1e-14, transform_max_iter=5000, transform_tol=1e-10)
-    V = fitted.fit_transform(X)
+    V = fitted.fit_coefficients(X)
     assert_allclose(fitted.transform(X), V, rtol=1e-4, atol=1e-6)
 
 
@@ -65,7 +65,7 @@ def test_projection_does_not_see_labels():
     fitted = quick(SupervisedVBNMF, label_shape=20.0, transform_tol=1e-8, transform_max_iter=1000)
     y = np.arange(X.shape[0]) % 2
     twins = sparse.vstack([X[[1]], X[[1]], X[2:]], format="csr")
-    V = fitted.fit_transform(twins, y)
+    V = fitted.fit_coefficients(twins, y)
     assert np.abs(V[0] - V[1]).max() > 0.01  # same document, other label
     P = fitted.transform(twins)
     assert_array_equal(P[0], P[1])
@@ -113,7 +113,7 @@ def large():
 def fit_everything(model, X, y, **parameters):
     """All that fitting and projecting gives."""
     fitted = model(n_components=9, max_iter=14, random_state=3, **parameters)
-    V = fitted.fit_transform(X, y)
+    V = fitted.fit_coefficients(X, y)
     return attributes(fitted) | {"V": V, "projected": fitted.transform(X)}
 
 

@@ -194,8 +194,8 @@ def test_whole_weights_repeat_documents(kernel_name, labels, init, dtype, rtol):
     weight = np.random.default_rng(1).integers(1, 4, len(y))
     rows = np.repeat(np.arange(len(y)), weight)
     weighted, repeated = make(labels, init=init), make(labels, init=init)
-    V = weighted.fit_transform(X, y, sample_weight=weight)
-    assert_allclose(V[rows], repeated.fit_transform(X[rows], y[rows]), rtol=rtol)
+    V = weighted.fit_coefficients(X, y, sample_weight=weight)
+    assert_allclose(V[rows], repeated.fit_coefficients(X[rows], y[rows]), rtol=rtol)
     assert_same_model(weighted, repeated, X, rtol)
 
 

@@ -145,7 +145,8 @@ def read_for(
 
 def load_model(path: str) -> Any:
     """A ``DocumentModel`` from a file."""
-    from vbnmf.documents import DocumentModel, load
+    from vbnmf.loading import load
+    from vbnmf.pipeline import DocumentModel
 
     model = load(path)
     if not isinstance(model, DocumentModel):

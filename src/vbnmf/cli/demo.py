@@ -7,7 +7,7 @@ import click
 
 from vbnmf.cli import common
 from vbnmf.cli.evaluate import score
-from vbnmf.cli.fit import build
+from vbnmf.cli.fit import build, how_many
 from vbnmf.cli.progress import FitProgress
 from vbnmf.cli.tables import percent, table
 
@@ -45,9 +45,8 @@ def demo(out: str, seed: int, jobs: int | None, force: bool, quiet: bool) -> Non
     model = build(
         len(train.label_names), seed=seed, jobs=jobs, stop_words="english", stem="english", min_df=2
     )
-    k = model.estimator.n_components
     about = f"{len(train):,} documents with {len(train.label_names)} labels"
-    common.say(f"Fitting {k} components to {about} …", quiet)
+    common.say(f"Fitting {how_many(None, len(train.label_names))} to {about} …", quiet)
     with FitProgress(quiet) as progress:
         model.estimator.set_params(callback=progress)
         model.fit(train.texts, train.labels)
@@ -71,7 +70,8 @@ def demo(out: str, seed: int, jobs: int | None, force: bool, quiet: bool) -> Non
                 [
                     "vbnmf",
                     f"{scores['micro_accuracy']:.3f}",
-                    f"{k} components a person can read, and words for the rest",
+                    f"{len(summary.components)} components a person can read, and words for the "
+                    "rest",
                 ],
                 ["linear SVM", f"{svm[0]:.3f}", f"{svm[1]:,} weights for each label"],
             ],

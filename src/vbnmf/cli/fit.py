@@ -10,7 +10,7 @@ from vbnmf.cli import common
 from vbnmf.cli.progress import FitProgress
 
 if TYPE_CHECKING:
-    from vbnmf.documents import DocumentModel
+    from vbnmf.pipeline import DocumentModel
 
 
 def _number_or_auto(_: click.Context, option: click.Parameter, value: str | None) -> Any:
@@ -132,8 +132,7 @@ def fit(
     n_docs = len(y) if y is not None else len(documents)
     about = "without labels" if y is None else f"with {n_labels} labels"
     k = model.estimator.n_components
-    how_many = "as many components as the bound says" if k == "auto" else f"{k} components"
-    common.say(f"Fitting {how_many} to {n_docs:,} documents {about}.", quiet)
+    common.say(f"Fitting {how_many(k, n_labels)} to {n_docs:,} documents {about}.", quiet)
     with FitProgress(quiet) as progress:
         model.estimator.set_params(callback=progress)
         model.fit(contents, y, terms=documents.terms)
@@ -191,8 +190,7 @@ def build(
     **text: Any,
 ) -> "DocumentModel":
     """An unfitted model from the options that were given; all others keep their defaults."""
-    from vbnmf.documents import DocumentModel, default_components
-    from vbnmf.estimators import VBNMF, SupervisedVBNMF
+    from vbnmf.pipeline import DocumentModel, default_estimator
     from vbnmf.text import DocumentVectorizer
 
     about_labels = {
@@ -210,11 +208,19 @@ def build(
         "tol": tol,
         "n_init": n_init,
     }
-    kind = VBNMF if n_labels is None else SupervisedVBNMF
-    k = default_components(n_labels) if components is None else components
-    estimator = kind(k, random_state=seed, n_jobs=jobs).set_params(**_given(given))
+    estimator = default_estimator(labelled=n_labels is not None)
+    estimator.set_params(n_components=components, random_state=seed, n_jobs=jobs, **_given(given))
     vectorizer = DocumentVectorizer(lowercase=not keep_case, ngram_range=(1, ngrams))
     return DocumentModel(estimator, vectorizer.set_params(**_given(text)))
+
+
+def how_many(components: Any, n_labels: int | None) -> str:
+    """Number of components of a model, in words, before it is fitted."""
+    from vbnmf.estimators.validation import default_components
+
+    if components == "auto":
+        return "as many components as the bound says"
+    return f"{default_components(n_labels) if components is None else components} components"
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:

@@ -1,28 +1,27 @@
 """What both models share: fitting on the local engine, projecting, the scikit-learn contract."""
 
-import sys
+import copy
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core import starts
-from vbnmf.core.discovery import Found
-from vbnmf.core.fit import Fit, Progress, Schedule, fit
+from vbnmf.core.fit import Progress, Schedule, fit
 from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
-from vbnmf.engines.local import LocalEngine
 from vbnmf.estimators import intervals, pruning
+from vbnmf.estimators.outcome import Outcome, callers_level, not_converged, wind_up
 from vbnmf.estimators.starting import Corpus, Start
 from vbnmf.estimators.targets import Targets
 from vbnmf.estimators.telling import Teller
@@ -41,16 +40,6 @@ BURN_IN = 10  # iterations from a random start, if nothing else is said
 ANNEALING = 30  # iterations in which labels that are unknown become definite
 
 
-class Outcome(NamedTuple):
-    """What is kept of one start."""
-
-    fit: Fit  # without its large arrays
-    shapes: Array  # of q(T), (n_terms, K)
-    coefficients: Array | None  # (n_docs, K), if asked for
-    background: int | None  # the component that began as the background
-    reason: str  # why there are as many components as there are
-
-
 def burn_in_of(burn_in: Any, init: Any) -> Any:
     """Iterations of burn-in from such a start: "auto" has some from a random one only."""
     if isinstance(burn_in, str) and burn_in == "auto":
@@ -64,12 +53,34 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     _named_starts: tuple[str, ...] = ("auto", "random")
     callback: Callable[[Progress], None] | None
 
-    def transform(self, X: Any) -> Array:
-        """Find coefficients of documents, with the components held fixed and labels off.
+    @abstractmethod
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the model to documents."""
 
-        This is the paper's projection: labels are not used, so that documents of training and
-        new ones are treated alike. ``fit_transform`` instead returns the coefficients found in
-        training, which in the supervised model knew the labels.
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+        """Fit the model, then find the coefficients of the same documents without their labels.
+
+        This is ``fit(X, y, sample_weight).transform(X)``, to the bit. What a pipeline trains on is
+        therefore made in the same way as what it predicts from.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_docs, n_components)
+            Expected coefficients.
+        """
+        return self.fit(X, y, sample_weight).transform(X)
+
+    def transform(self, X: Any) -> Array:
+        """Find the coefficients of documents, with the components held fixed.
+
+        This is the paper's projection. Labels are not used, so documents of training and new
+        documents are treated alike. For the coefficients that training itself found, see
+        ``fit_coefficients``.
 
         Parameters
         ----------
@@ -84,6 +95,28 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """
         check_is_fitted(self, "components_")
         return self._project(check_matrix(self, X, reset=False))
+
+    def inverse_transform(self, V: Any) -> Array:
+        """Compute the expected weights of terms of documents with these coefficients.
+
+        Parameters
+        ----------
+        V : array-like of shape (n_docs, n_components)
+            Coefficients, as ``transform`` returns them.
+
+        Returns
+        -------
+        ndarray of shape (n_docs, n_terms)
+            ``V @ components_``. The array is dense: for many documents, transform a few at a time.
+        """
+        check_is_fitted(self, "components_")
+        V = check_array(V, dtype=[np.float64, np.float32], input_name="V")
+        if V.shape[1] != self._n_features_out:
+            raise ValueError(
+                f"V must have one column for each of the {self._n_features_out} components; got "
+                f"the shape {V.shape}. Pass what transform returns."
+            )
+        return np.asarray(V @ self.components_.astype(V.dtype, copy=False))
 
     def _project(self, X: sparse.csr_array) -> Array:
         """Coefficients of checked documents, (n_docs, K)."""
@@ -176,14 +209,15 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         save(self, path)
 
     def __sklearn_clone__(self) -> Any:
-        """Clone all but the callback, which is shared: bars of progress cannot be copied."""
-        shared, self.callback = self.callback, None
-        try:
-            copy = super().__sklearn_clone__()
-        finally:
-            self.callback = shared
-        copy.callback = shared
-        return copy
+        """Clone all parameters but the callback, which is shared: a progress bar cannot be copied.
+
+        The model itself is not touched, so other threads may use it meanwhile.
+        """
+        without = copy.copy(self)
+        without.callback = None
+        made = super(BaseVBNMF, without).__sklearn_clone__()
+        made.callback = self.callback
+        return made
 
     @abstractmethod
     def _knobs(self, targets: Targets | None, weight: Array | None) -> Knobs:
@@ -215,7 +249,8 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         labels = None if targets is None else targets.labels
         group = np.zeros(X.shape[0], np.int32) if targets is None else targets.group
         corpus = Corpus(X, group, 1 if targets is None else targets.n_groups, labels, weight)
-        K = check_n_components(self.n_components, self.init)
+        n_labels = None if targets is None else len(targets.classes)
+        K, why = check_n_components(self.n_components, self.init, n_labels)
         init = check_init(self.init, self._named_starts, K, X.shape[1])
         start = self._start(init, K, targets)
         knobs = self._knobs(targets, weight)
@@ -237,7 +272,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 draft = None if found is None else found.draft
                 engine = corpus.engine(kernel)
                 # no names for what lies between: a name would keep large arrays alive
-                outcome = _wind_up(
+                outcome = wind_up(
                     engine,
                     fit(
                         engine,
@@ -247,6 +282,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                         tell,
                     ),
                     found,
+                    why,
                     coefficients=coefficients,
                 )
                 del engine, draft, found  # before the next ones are made
@@ -256,7 +292,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self._set_terms(best)
         if not best.fit.converged and schedule.tol > 0:
             warnings.warn(
-                _not_converged(best.fit, schedule), ConvergenceWarning, stacklevel=_callers_level()
+                not_converged(best.fit, schedule), ConvergenceWarning, stacklevel=callers_level()
             )
         return best
 
@@ -310,63 +346,6 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _wind_up(
-    engine: LocalEngine, result: Fit, found: Found | None, *, coefficients: bool
-) -> Outcome:
-    """Keep what matters of a fit, letting go of each large array before the next one is made."""
-    terms = result.state.terms
-    K = len(terms.scale)
-    shapes = terms.shape
-    nothing = np.empty((0, K))
-    light = replace(result.state, terms=replace(terms, shape=nothing, L=nothing))
-    a_v = result.state.prior.a_v
-    result = replace(result, state=light)
-    del terms
-    engine.close()
-    E_v = engine.coefficients(result.stats.scale, a_v) if coefficients else None
-    return Outcome(
-        result,
-        np.ascontiguousarray(shapes[:, :K]),
-        E_v,
-        None if found is None else found.draft.background,
-        reason_of_number(K, {} if found is None else found.tried),
-    )
-
-
-def reason_of_number(K: int, tried: dict[int, float]) -> str:
-    """Why there are K components, in words; ``tried`` has the bound by number of components."""
-    if not tried:
-        return f"{K} components, as asked for"
-    others = sorted((n for n in tried if n != K), key=lambda n: abs(n - K))[:2]
-    lost = ", ".join(f"{n} by {tried[K] - tried[n]:,.0f}" for n in sorted(others))
-    if max(tried) == K:
-        return (
-            f"{K} components, the most that were tried, had the best bound (less: {lost}); the "
-            "documents may support more, which a number asks for"
-        )
-    return f"{K} components had the best bound of {len(tried)} numbers tried (less: {lost})"
-
-
-def _callers_level() -> int:
-    """How many calls up from ``_fit`` the user's own code is, for a warning to point at it."""
-    level, frame = 0, sys._getframe(1)
-    while frame.f_back and frame.f_globals.get("__name__", "").startswith(("vbnmf.", "sklearn.")):
-        level, frame = level + 1, frame.f_back
-    return level + 1
-
-
-def _not_converged(best: Fit, schedule: Schedule) -> str:
-    rising = (
-        "it is too early to tell how much the bound still rises"
-        if np.isnan(best.rise)
-        else f"the bound still rose by {best.rise:.2g} of its value an iteration"
-    )
-    return (
-        f"after max_iter={schedule.max_iter} iterations {rising}; tol={schedule.tol:g} was not "
-        "reached. Raise max_iter, or raise tol if the components are good enough."
-    )
 
 
 def component_means(shapes: Array, scales: Array) -> Array:

@@ -8,7 +8,6 @@ out on documents of training that are left out.
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -81,33 +80,41 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             return np.log(self.predict_proba(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Part of the documents whose label, or whole set of labels, is predicted.
+        """Compute the accuracy: the part of documents whose label, or set of labels, is predicted.
 
-        y is given as to ``fit``; documents whose label is not known do not count.
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_docs, n_terms)
+            Weights of terms, made in the same way as those of training.
+        y : array-like of shape (n_docs,), lists of labels, or matrix of shape (n_docs, n_labels)
+            Labels in any form that ``fit`` takes. Documents of unknown label do not count. Labels
+            go by their names, and columns without names by the order of ``classes_``. A label that
+            the model does not know is a wrong prediction where each document has one label, and
+            refused where documents have several.
+        sample_weight : array-like of shape (n_docs,) or None
+            How many documents each one counts as.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
         """
-        predicted = self.predict(X)
-        targets = check_targets(self, y, len(predicted), self.unlabelled)
+        P = self.predict_proba(X)
+        targets = check_targets(self, y, len(P), self.unlabelled)
+        truth, strange = targets.placed(self.classes_)
         if self.multilabel_:
-            right = (self._places(targets) == predicted).all(axis=1)
+            right = (truth == self.labels_from(P)).all(axis=1)
         else:
-            labels = targets.classes.tolist()
-            given = [labels[codes[0]] if len(codes) else None for codes in _codes(targets)]
-            right = np.array([a == b for a, b in zip(given, predicted.tolist(), strict=True)])
-        weight = check_weights(sample_weight, len(predicted))
-        weight = np.ones(len(predicted)) if weight is None else weight
-        return float(np.average(right, weights=weight * targets.known))
-
-    def _places(self, targets: Targets) -> Array:
-        """Indicators of labels in the order of ``classes_``; of one it does not have, -1 in all."""
-        places = {label: place for place, label in enumerate(self.classes_.tolist())}
-        names = targets.classes.tolist()
-        if not set(names) & set(places) and len(names) == len(places):
-            names = self.classes_.tolist()  # columns without names, in the order of training
-        Y = np.zeros((len(targets.group), len(places)), dtype=np.int64)
-        for row, codes in enumerate(_codes(targets)):
-            found = [places.get(names[code], -1) for code in codes]
-            Y[row, found] = 1 if -1 not in found else -1
-        return Y
+            right = (truth[np.arange(len(P)), P.argmax(axis=1)] == 1) & (truth.sum(axis=1) == 1)
+        right &= ~strange
+        weight = check_weights(sample_weight, len(P))
+        weight = targets.known * (1.0 if weight is None else weight)
+        if not weight.any():
+            raise ValueError(
+                "the documents of known label all have the weight zero, so there is nothing to "
+                "score. Check sample_weight."
+            )
+        return float(np.average(right, weights=weight))
 
     def labels_from(self, probabilities: Array) -> Array:
         """As ``predict``, from what ``predict_proba`` returned."""
@@ -335,12 +342,6 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         """Weights of a label above the mean of all labels; its own where documents have several."""
         own = weights[label].astype(np.float64)
         return own if self.multilabel_ else own - weights.mean(axis=0, dtype=np.float64)
-
-
-def _codes(targets: Targets) -> list[list[int]]:
-    """Labels of each document, as places in the classes of the targets."""
-    indptr, indices = targets.indicators.indptr, targets.indicators.indices
-    return [indices[a:b].tolist() for a, b in pairwise(indptr.tolist())]
 
 
 def _logs(frequencies: Array) -> Array:

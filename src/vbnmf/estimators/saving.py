@@ -238,6 +238,8 @@ def _storable_parameters(model: BaseVBNMF) -> dict[str, Any]:
     """Parameters that JSON can hold; the others are left at their defaults."""
     stored = {}
     for key, value in model.get_params(deep=False).items():
+        if key == "callback":
+            continue
         value = value.item() if isinstance(value, np.generic) else value
         if isinstance(value, float) and not math.isfinite(value):
             continue  # JSON has none; unlabelled=nan is what it is without

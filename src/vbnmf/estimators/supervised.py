@@ -11,31 +11,15 @@ from sklearn.utils.validation import check_is_fitted
 from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array, column
 from vbnmf.core.starts import Knobs
-from vbnmf.estimators import intervals
+from vbnmf.estimators import intervals, labelscopes
 from vbnmf.estimators.base import BaseVBNMF
-from vbnmf.estimators.labeltree import as_masks, check_label_tree
+from vbnmf.estimators.classweights import check_weight_left, with_class_weights
+from vbnmf.estimators.labeltree import check_label_tree
 from vbnmf.estimators.prediction import CLASSIFIERS, PredictsLabels
 from vbnmf.estimators.starting import Start
-from vbnmf.estimators.targets import (
-    Targets,
-    check_targets,
-    check_weight_left,
-    with_class_weights,
-)
-from vbnmf.estimators.validation import (
-    check_choice,
-    check_label_shape,
-    check_matrix,
-    check_scopes,
-    check_shape_or_scale,
-    check_term_shape,
-    check_weights,
-)
+from vbnmf.estimators.targets import Targets, check_targets
+from vbnmf.estimators.validation import check_choice, check_matrix, check_weights
 
-SHAPES_WITH_SCOPES = (0.1, 0.2)  # of the priors of terms and of coefficients
-SHAPES_WITHOUT = (0.5, 1.0)  # the latter as in the paper
-_ENOUGH_KNOWN = 0.5  # part of the documents whose labels are known, for scopes to be found
-_LEAST_LABEL_SHAPE = 1.0  # of a label that no document is known to have
 _TINY = np.finfo(float).tiny
 
 
@@ -53,9 +37,10 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
 
     Parameters
     ----------
-    n_components : int or "auto", default=20
-        Number of components K. "auto" looks for the number with the best bound;
-        ``n_components_reason_`` says why.
+    n_components : int, "auto" or None, default=None
+        Number of components K. None is two for each label, at least 20 and at most 300, or as many
+        as an array ``init`` has. "auto" looks for the number with the best bound.
+        ``n_components_reason_`` says where the number comes from.
     scopes : "auto", "all" or array of bool of shape (n_labels, n_components), default="auto"
         Which labels each component may serve. "auto" finds out where ``init="auto"``, and is "all"
         otherwise. "all" lets every component serve every label, as in the paper. An array says it;
@@ -220,7 +205,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
 
     def __init__(
         self,
-        n_components: int | Literal["auto"] = 20,
+        n_components: int | Literal["auto"] | None = None,
         *,
         scopes: Any = "auto",
         label_tree: Any = None,
@@ -269,7 +254,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         self.verbose = verbose
         self.callback = callback
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn components from labelled documents.
 
         Parameters
@@ -287,11 +272,22 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         self._learn(X, y, sample_weight)
         return self
 
-    def fit_transform(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
-        """Learn components and return the coefficients (n_docs, n_components) found on the way.
+    def fit_coefficients(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
+        """Fit the model and return the coefficients that training found, which knew the labels.
 
-        They knew the labels. For coefficients that compare with those of new documents, use
-        ``fit(X, y).transform(X)``.
+        The paper compares new documents with these. Do not train a classifier on them: new
+        documents have no labels, so their coefficients, from ``transform``, look different. Use
+        ``fit_transform`` for that.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_docs, n_components)
+            Expected coefficients at the end of training.
         """
         return self._learn(X, y, sample_weight)
 
@@ -357,7 +353,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         sums = labels.by_label(result.stats.E_sums)
         self.label_activations_ = sums / np.maximum(n_docs, _TINY)
         scopes = labels.scopes
-        self.scoped_ = self._is_scoped(targets)
+        self.scoped_ = labelscopes.is_scoped(self, targets)
         self.scopes_ = np.ones(sums.shape, dtype=bool) if scopes is None else scopes.mask
         groups = check_label_tree(self.label_tree, targets.classes)
         self.label_groups_ = {name: targets.classes[at] for name, at in groups.items()}
@@ -374,57 +370,14 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
 
     def _knobs(self, targets: Targets | None, weight: Array | None) -> Knobs:
         assert targets is not None
-        scoped = self._is_scoped(targets)
-        of_terms, of_coefs = SHAPES_WITH_SCOPES if scoped else SHAPES_WITHOUT
-        a_t, least_a_t = check_term_shape(of_terms if self.term_shape is None else self.term_shape)
-        coef_shape = of_coefs if self.coef_shape is None else self.coef_shape
-        a_lam: Any = check_label_shape(self.label_shape)
-        if a_lam is None and scoped:
-            a_lam = 1.0
-        elif a_lam is None:
-            n_docs = np.bincount(targets.group, weight, minlength=targets.n_groups)
-            a_lam = np.maximum(targets.labels.documents(n_docs), _LEAST_LABEL_SHAPE)
-        return Knobs(
-            a_t=a_t,
-            least_a_t=least_a_t,
-            b_t=check_shape_or_scale("term_scale", self.term_scale),
-            a_v=check_shape_or_scale("coef_shape", coef_shape, auto=False) or 0.0,
-            b_v=None,
-            a_lam=a_lam,
-            b_lam=check_shape_or_scale("label_scale", self.label_scale),
-        )
-
-    def _is_scoped(self, targets: Targets) -> bool:
-        """Whether components may be kept from serving some labels."""
-        if not isinstance(self.scopes, str):
-            return True
-        looks = isinstance(self.init, str) and self.init == "auto"
-        return self.scopes == "auto" and looks and bool(targets.known.mean() >= _ENOUGH_KNOWN)
+        return labelscopes.knobs(self, targets, weight)
 
     def _start(self, init: Array | str, K: int | None, targets: Targets | None) -> Start:
         assert targets is not None
-        n_labels = len(targets.classes)
-        scopes = check_scopes(self.scopes, n_labels, K)
-        groups = as_masks(check_label_tree(self.label_tree, targets.classes), n_labels)
-        if not isinstance(scopes, str) and isinstance(init, str) and init == "auto":
-            raise ValueError(
-                'scopes that are given need a start that does not look for them: init="label", '
-                '"random" or an array. Or leave scopes="auto".'
-            )
-        if len(groups) and not (isinstance(init, str) and init == "auto"):
-            raise ValueError('label_tree needs init="auto", which gives its groups components.')
-        if len(groups) and K is not None and len(groups) >= K:
-            raise ValueError(
-                f"label_tree has {len(groups)} groups, which need a component each beside those of "
-                f"the labels; n_components={K} is too few. Ask for at least {len(groups) + 1}."
-            )
-        scoped = self._is_scoped(targets)
-        finds = isinstance(init, str) and init == "auto" and isinstance(scopes, str)
-        if finds and scopes == "auto" and not scoped and K is not None and not len(groups):
-            init = "label"
+        init, scopes, groups = labelscopes.check_start(self, init, K, targets)
         start = super()._start(init, K, targets)
-        mask = None if isinstance(scopes, str) else scopes
-        return replace(start, scopes=mask, scoped=scoped, groups=groups)
+        scoped = labelscopes.is_scoped(self, targets)
+        return replace(start, scopes=scopes, scoped=scoped, groups=groups)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

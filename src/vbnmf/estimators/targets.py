@@ -18,7 +18,6 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 from vbnmf.core.model import Array, Labels
-from vbnmf.estimators.validation import check_terms_left, check_weights
 
 _SETS = (list, set, frozenset)
 
@@ -39,6 +38,9 @@ class Targets:
         Which document is known to have which label.
     multilabel : bool
         Whether documents could have several.
+    named : bool
+        Whether the labels have names. The columns of an indicator matrix without names do not;
+        they are numbered.
     """
 
     classes: Array
@@ -46,10 +48,11 @@ class Targets:
     labels: Labels
     indicators: sparse.csr_array
     multilabel: bool
+    named: bool = True
 
     def rows(self, at: Array) -> "Targets":
         """The same of some of the documents."""
-        return _grouped(self.classes, self.indicators[at], self.multilabel)
+        return _grouped(self.classes, self.indicators[at], self.multilabel, self.named)
 
     def weighted(self, weight: Array) -> "Targets":
         """The same where documents count by their weights, (n_docs,), among those of a label."""
@@ -63,6 +66,58 @@ class Targets:
         """Part of the documents of known labels that have each, (n_labels,)."""
         weight = np.ones(len(self.group)) if weight is None else weight
         return np.asarray((weight @ self.indicators) / weight[self.known].sum())
+
+    def placed(self, classes: Array) -> tuple[Array, Array]:
+        """Find the labels of documents among those of a model.
+
+        Labels are found by their names, and columns without names by their place.
+
+        Parameters
+        ----------
+        classes : ndarray of shape (n_classes,)
+            The labels of the model.
+
+        Returns
+        -------
+        indicators : ndarray of shape (n_docs, n_classes)
+            Zeros and ones.
+        strange : ndarray of bool of shape (n_docs,)
+            Which documents have a label that the model does not know.
+
+        Raises
+        ------
+        ValueError
+            Columns without names are not as many as labels; or the model does not know a label of
+            documents that may have several; or labels are strings here and numbers there.
+        """
+        known = classes.tolist()
+        if not self.named and len(self.classes) != len(known):
+            raise ValueError(
+                f"y has {len(self.classes)} columns without names, but the model has {len(known)} "
+                "labels. Pass a column for each label, in the order of classes_, or lists of "
+                "labels."
+            )
+        names = self.classes.tolist() if self.named else known
+        places = {label: place for place, label in enumerate(known)}
+        used = np.unique(self.indicators.indices).tolist()
+        unknown = [names[code] for code in used if names[code] not in places]
+        other_type = {isinstance(x, str) for x in unknown} ^ {isinstance(x, str) for x in known}
+        if unknown and (self.multilabel or (len(unknown) == len(used) and other_type)):
+            raise ValueError(
+                f"y has labels that the model does not know: {_some(unknown)}. It knows "
+                f"{_some(known)}. Pass labels of the same names and type as to fit, or leave out "
+                "the documents with other labels."
+            )
+        table = sparse.csr_array(
+            (
+                np.ones(len(names) - len(unknown)),
+                [places[name] for name in names if name in places],
+                np.concatenate([[0], np.cumsum([name in places for name in names])]),
+            ),
+            shape=(len(names), len(known)),
+        )
+        indicators = (self.indicators @ table).toarray().astype(np.int64)
+        return indicators, indicators.sum(axis=1) < np.diff(self.indicators.indptr)
 
     @property
     def n_groups(self) -> int:
@@ -91,9 +146,10 @@ def check_targets(estimator: Any, y: Any, n_docs: int, unlabelled: Any = None) -
         )
     if type(y).__name__ == "Series":  # of pandas or polars; its entries may be lists
         y = list(y) if y.dtype == object or "List" in str(y.dtype) else y
-    if _is_indicator(y):
+    named = True
+    if is_indicator(y):
         classes, indicators = _from_indicator(y)
-        multilabel = True
+        multilabel, named = True, hasattr(y, "columns")
     elif _is_sets(y):
         classes, indicators = _from_sets(list(y), unlabelled)
         multilabel = True
@@ -110,52 +166,12 @@ def check_targets(estimator: Any, y: Any, n_docs: int, unlabelled: Any = None) -
             f"y has no label for any of the {n_docs} documents. {name} needs some documents of "
             "known label; use VBNMF where there are none."
         )
-    return _grouped(classes, indicators, multilabel)
+    return _grouped(classes, indicators, multilabel, named)
 
 
-def with_class_weights(class_weight: Any, targets: Targets, weight: Array | None) -> Array | None:
-    """Weights of documents times those of their labels; a mean of several, one where unknown."""
-    if class_weight is None:
-        return weight
-    each = np.ones(len(targets.group)) if weight is None else weight
-    sizes = each @ targets.indicators
-    if isinstance(class_weight, str) and class_weight == "balanced":
-        has_any = sizes > 0
-        by_label = np.where(has_any, sizes.sum() / np.where(has_any, sizes, 1) / has_any.sum(), 1.0)
-    elif isinstance(class_weight, dict):
-        listed = [class_weight.get(label, 1.0) for label in targets.classes.tolist()]
-        if not all(isinstance(value, Real) for value in listed):
-            raise ValueError(f"class_weight must hold numbers; got {class_weight!r}.")
-        by_label = np.array(listed, dtype=np.float64)
-        unknown = set(class_weight) - set(targets.classes.tolist())
-        if unknown:
-            raise ValueError(
-                f"class_weight names labels that y does not have: {sorted(map(str, unknown))}. It "
-                f"has {', '.join(map(str, targets.classes[:5]))}, …"
-            )
-    else:
-        raise ValueError(
-            'class_weight must be a dict from labels to weights, "balanced" or None; got '
-            f"{class_weight!r}."
-        )
-    n_labels = np.maximum(np.diff(targets.indicators.indptr), 1)
-    of_labels = np.where(targets.known, (targets.indicators @ by_label) / n_labels, 1.0)
-    return check_weights(each * of_labels, len(each), "class_weight, times sample_weight,")
-
-
-def check_weight_left(X: sparse.csr_array, targets: Targets, weight: Array | None) -> None:
-    """Refuse weights that leave no document of known label, or no term."""
-    if weight is None:
-        return
-    if not weight[targets.known].any():
-        raise ValueError(
-            "the documents whose labels are known all have the weight zero, so there is nothing "
-            "to learn labels from. Check sample_weight and class_weight."
-        )
-    check_terms_left(X, weight)
-
-
-def _grouped(classes: Array, indicators: sparse.csr_array, multilabel: bool) -> Targets:
+def _grouped(
+    classes: Array, indicators: sparse.csr_array, multilabel: bool, named: bool
+) -> Targets:
     """Put documents with the same labels into a group, and each unknown one into its own."""
     sizes = np.diff(indicators.indptr)
     known = np.flatnonzero(sizes)
@@ -172,7 +188,13 @@ def _grouped(classes: Array, indicators: sparse.csr_array, multilabel: bool) -> 
     unknown = np.flatnonzero(sizes == 0)
     group[unknown] = sets.shape[0] + np.arange(len(unknown))
     labels = Labels.of(sets, np.bincount(codes, minlength=sets.shape[0]), n_latent=len(unknown))
-    return Targets(classes, group, labels, indicators, multilabel)
+    return Targets(classes, group, labels, indicators, multilabel, named)
+
+
+def _some(labels: Sequence[Any]) -> str:
+    """The first few of the labels, for a message."""
+    shown = ", ".join(repr(label)[:80] for label in labels[:5])
+    return shown + (f", … ({len(labels)} in all)" if len(labels) > 5 else "")
 
 
 def _spans(indptr: Array, rows: Array) -> Sequence[tuple[int, int]]:
@@ -187,7 +209,7 @@ def _weights(sets: list[tuple[int, ...]], n_labels: int) -> sparse.csr_array:
     return sparse.csr_array((data, np.concatenate(sets), indptr), shape=(len(sets), n_labels))
 
 
-def _is_indicator(y: Any) -> bool:
+def is_indicator(y: Any) -> bool:
     """Whether y has a column for each label; a single dense column is a vector."""
     if sparse.issparse(y):
         return True

@@ -3,10 +3,13 @@
 from collections.abc import Callable
 from typing import Any, Literal, Self
 
+from sklearn.utils.validation import check_is_fitted
+
 from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
-from vbnmf.estimators.base import BaseVBNMF, Outcome
+from vbnmf.estimators.base import BaseVBNMF
+from vbnmf.estimators.outcome import Outcome
 from vbnmf.estimators.targets import Targets
 from vbnmf.estimators.validation import (
     check_matrix,
@@ -15,6 +18,7 @@ from vbnmf.estimators.validation import (
     check_terms_left,
     check_weights,
 )
+from vbnmf.metrics.likelihood import half_log_likelihood, split_documents
 
 
 class VBNMF(BaseVBNMF):
@@ -25,9 +29,9 @@ class VBNMF(BaseVBNMF):
 
     Parameters
     ----------
-    n_components : int or "auto", default=20
-        Number of components K. "auto" looks for the number with the best bound;
-        ``n_components_reason_`` says why.
+    n_components : int, "auto" or None, default=None
+        Number of components K. None is 20, or as many as an array ``init`` has. "auto" looks for
+        the number with the best bound. ``n_components_reason_`` says where the number comes from.
     coef_shape : float, default=0.2
         Shape of the coefficients' prior; 1 or less gives sparse coefficients, the smaller the
         sparser.
@@ -113,7 +117,7 @@ class VBNMF(BaseVBNMF):
 
     def __init__(
         self,
-        n_components: int | Literal["auto"] = 20,
+        n_components: int | Literal["auto"] | None = None,
         *,
         coef_shape: float = 0.2,
         coef_scale: float | Literal["auto"] = "auto",
@@ -165,11 +169,59 @@ class VBNMF(BaseVBNMF):
         self._learn(X, sample_weight, coefficients=False)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
-        """Learn components and return the coefficients (n_docs, n_components) found on the way."""
+    def fit_coefficients(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+        """Fit the model and return the coefficients that training found.
+
+        They are near to what ``transform`` finds for the same documents, but not the same:
+        ``transform`` begins anew, with the fitted components held fixed.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_docs, n_components)
+            Expected coefficients at the end of training.
+        """
         V = self._learn(X, sample_weight, coefficients=True).coefficients
         assert V is not None
         return V
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Compute the held-out log-likelihood of documents, by document completion.
+
+        Coefficients are found by one half of the terms of each document. The score is the mean
+        log-probability of the other half, per unit of weight. It is below zero, and higher is
+        better; see ``vbnmf.metrics.completion_log_likelihood``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_docs, n_terms)
+            Weights of terms, made in the same way as those of training. Use documents that the
+            model was not fitted to, as ``GridSearchCV`` does.
+        y : ignored
+            For pipelines.
+
+        Returns
+        -------
+        float
+            Mean log-probability.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.model_selection import GridSearchCV
+        >>> from vbnmf import VBNMF
+        >>> X = 9 * np.kron(np.eye(2), np.ones((40, 5)))
+        >>> search = GridSearchCV(VBNMF(random_state=0), {"n_components": [1, 2]}, cv=2)
+        >>> search.fit(X[np.random.default_rng(0).permutation(80)]).best_params_
+        {'n_components': 2}
+        """
+        check_is_fitted(self, "components_")
+        first, second = split_documents(check_matrix(self, X, reset=False))
+        return half_log_likelihood(self, second, self._project(first))
 
     def _learn(self, X: Any, sample_weight: Any, *, coefficients: bool) -> Outcome:
         with self._all_or_nothing():

@@ -13,6 +13,7 @@ from vbnmf.core.hyper import LEAST_TERM_SHAPE
 from vbnmf.core.model import Array
 
 _LARGEST_SUM = 1e30  # float32 holds products of two factors up to here
+_FEWEST, _MOST = 20, 300  # components where no number is given
 
 
 def check_matrix(estimator: Any, X: Any, *, reset: bool) -> sparse.csr_array:
@@ -129,14 +130,29 @@ def _is_number(value: Any, kind: Any) -> bool:
     return isinstance(value, kind) and not isinstance(value, (bool, np.bool_))
 
 
-def check_n_components(value: Any, init: Any) -> int | None:
-    """Number of components, or None if it is to be found."""
+def default_components(n_labels: int | None) -> int:
+    """Number of components where none is given: two for each label, from 20 to 300.
+
+    Without labels (None) it is 20. Python and the command line both go by this function.
+    """
+    return _FEWEST if n_labels is None else min(max(2 * n_labels, _FEWEST), _MOST)
+
+
+def check_n_components(value: Any, init: Any, n_labels: int | None) -> tuple[int | None, str]:
+    """Number of components, or None if it is to be found; and why it is this number."""
+    if value is None:
+        if not isinstance(init, str) and np.ndim(init) == 2:
+            return len(init), f"{len(init)} components, as many as init has"
+        K = default_components(n_labels)
+        rule = "" if n_labels is None else f": two for each label, from {_FEWEST} to {_MOST}"
+        return K, f"{K} components by default{rule}"
     if not (isinstance(value, str) and value == "auto"):
         if isinstance(value, str):
-            raise ValueError(f'n_components must be an integer or "auto"; got {value!r}.')
-        return check_count("n_components", value)
+            raise ValueError(f'n_components must be an integer, "auto" or None; got {value!r}.')
+        K = check_count("n_components", value)
+        return K, f"{K} components, as asked for"
     if isinstance(init, str) and init == "auto":
-        return None
+        return None, ""
     raise ValueError(
         'n_components="auto" needs init="auto": other starts do not look for components. Give a '
         "number."

@@ -154,7 +154,7 @@ def _fitted(
     else:
         model = VBNMF(coef_shape=cell.parameter, **common)
     begin = time.perf_counter()
-    V = model.fit_transform(matrices.X, matrices.y)
+    V = model.fit_coefficients(matrices.X, matrices.y)
     seconds = time.perf_counter() - begin
     V_new = model.transform(matrices.X_new)
     return model, V, V_new, {

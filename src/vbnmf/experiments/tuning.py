@@ -22,10 +22,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 import vbnmf
 from vbnmf.core.fit import FITTING
-from vbnmf.documents import default_components
 from vbnmf.estimators import SupervisedVBNMF
 from vbnmf.estimators.base import burn_in_of
-from vbnmf.estimators.validation import check_count, check_label_shape
+from vbnmf.estimators.validation import check_count, check_label_shape, default_components
 from vbnmf.experiments.advice import (
     LabelShape,
     Trial,
@@ -129,8 +128,8 @@ def tune(
         Labels, as ``SupervisedVBNMF.fit`` takes them. Documents whose label is not known are for
         training only.
     n_components : int, several, or None
-        What to try; None: as many as labels, a fifth more, twice and four times as many,
-        within reason.
+        What to try; None: as many as labels, twice and four times as many, from 10 to 200, and
+        the default of ``SupervisedVBNMF``.
     label_shapes : float or "auto", several, or None
         What to try; None: "auto", 30, 100, 300 and 1000.
     estimator : SupervisedVBNMF or None

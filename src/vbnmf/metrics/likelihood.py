@@ -100,12 +100,31 @@ def completion_log_likelihood(model: Projects, X: Any, seed: int = 0) -> float:
     -1.63
     """
     first, second = split_documents(X, seed)
+    return half_log_likelihood(model, second, model.transform(first))
+
+
+def half_log_likelihood(model: Projects, second: sparse.csr_array, V: Array) -> float:
+    """Compute the log-likelihood of second halves, given coefficients by the first halves.
+
+    Parameters
+    ----------
+    model : VBNMF or SupervisedVBNMF
+        Fitted.
+    second : csr_array of shape (n_docs, n_terms)
+        The second halves that ``split_documents`` returned.
+    V : ndarray of shape (n_docs, n_components)
+        Coefficients of the first halves.
+
+    Returns
+    -------
+    float
+        As from ``completion_log_likelihood``.
+    """
     if not second.nnz:
         raise ValueError(
             f"no document has two terms, of {second.shape[0]} documents; one is needed to find "
             "coefficients and another to score. Give documents with more terms."
         )
-    V = model.transform(first)
     totals = np.einsum("dk,k->d", V, model.component_sums_, dtype=np.float64)
     terms = model.components_.T
     rows = np.repeat(np.arange(second.shape[0]), np.diff(second.indptr))

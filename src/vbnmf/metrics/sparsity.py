@@ -49,7 +49,7 @@ def inter_label_sparsity(V: ArrayLike, y: Any) -> float:
     Parameters
     ----------
     V : array_like of shape (n_docs, K)
-        Coefficients, as ``transform`` or ``fit_transform`` return them.
+        Coefficients, as ``transform`` or ``fit_coefficients`` return them.
     y : array_like of shape (n_docs,)
         One label a document.
 

@@ -12,9 +12,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.model import Array
-from vbnmf.documents import DocumentModel
 from vbnmf.estimators.base import BaseVBNMF, burn_in_of
 from vbnmf.estimators.validation import check_choice, check_count
+from vbnmf.pipeline import DocumentModel
 from vbnmf.report.scopes import label_use, scopes_of
 
 _MOST_COMPONENTS = 6  # that are drawn where none are asked for

@@ -10,8 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.documents import DocumentModel
 from vbnmf.metrics import completion_log_likelihood, exclusivity, topic_diversity, window_npmi
+from vbnmf.pipeline import DocumentModel
 from vbnmf.text.sequences import token_sequences
 
 TOP, DIVERSE, WINDOW = 10, 25, 10

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vbnmf.core.model import Array
-from vbnmf.documents import DocumentModel
+from vbnmf.pipeline import DocumentModel
 from vbnmf.report.scopes import BLOCKS, Scope, by_block, label_use, scopes_of
 
 _TINY = np.finfo(float).tiny

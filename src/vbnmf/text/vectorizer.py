@@ -23,6 +23,7 @@ from vbnmf.text.counting import (
     document_frequencies,
     merge_columns,
 )
+from vbnmf.text.frames import as_frame, check_container
 from vbnmf.text.weighting import (
     DEFAULT_WEIGHTING,
     Weighting,
@@ -182,7 +183,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         self.n_documents_, self.length_ = n_documents, length
         X = self._finish(weights)
         self.n_empty_ = _report_empty(X)
-        return X
+        return self._contained(X, documents)
 
     def transform(self, documents: Iterable[str]) -> sp.csr_matrix:
         """Weight new documents with the terms and idf of the training documents.
@@ -204,7 +205,28 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         weights, _ = weigh(merged, self._idf, self.weighting, self.length_)
         X = self._finish(weights)
         _report_empty(X)
-        return X
+        return self._contained(X, documents)
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose what `transform` and `fit_transform` return.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas"} or None
+            "default" is a sparse matrix. "pandas" is a data frame with a sparse column for each
+            term, which is slow to make where there are many terms. None changes nothing.
+            ``sklearn.set_config(transform_output=...)`` has no effect here.
+        """
+        check_container(transform)
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}  # clones keep it
+        return self
+
+    def _contained(self, X: sp.csr_matrix, documents: object) -> Any:
+        """Put the weights into the container that `set_output` asked for."""
+        if getattr(self, "_sklearn_output_config", {}).get("transform") != "pandas":
+            return X
+        return as_frame(X, self.get_feature_names_out(), documents)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """Return the name of each column: the term, or the commonest form of a stem; all differ."""

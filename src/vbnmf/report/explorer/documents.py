@@ -12,8 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.documents import DocumentModel
 from vbnmf.estimators.targets import is_missing
+from vbnmf.pipeline import DocumentModel
 from vbnmf.report.explorer.marking import Marker
 from vbnmf.report.explorer.numbers import rounded, sig
 

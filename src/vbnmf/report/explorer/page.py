@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from vbnmf.documents import DocumentModel
+from vbnmf.pipeline import DocumentModel
 from vbnmf.report.explorer.bundle import bundle, pack
 from vbnmf.report.explorer.documents import (
     MOST_DOCUMENTS,

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from vbnmf.core.model import Array
-from vbnmf.documents import DocumentModel
 from vbnmf.estimators.info import versions
 from vbnmf.estimators.intervals import component_interval
 from vbnmf.metrics import hoyer_sparsity
+from vbnmf.pipeline import DocumentModel
 from vbnmf.report.explorer.numbers import rounded, sig
 from vbnmf.report.explorer.ordering import order_components, order_map
 from vbnmf.report.explorer.scoping import scope_payload

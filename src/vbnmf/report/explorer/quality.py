@@ -7,7 +7,6 @@ from sklearn.metrics import f1_score, precision_recall_fscore_support
 
 from vbnmf.core.model import Array
 from vbnmf.core.rows import is_empty
-from vbnmf.documents import DocumentModel
 from vbnmf.metrics import (
     calibration_bins,
     calibration_error,
@@ -15,6 +14,7 @@ from vbnmf.metrics import (
     hoyer_sparsity,
     inter_label_sparsity,
 )
+from vbnmf.pipeline import DocumentModel
 from vbnmf.report import measures
 from vbnmf.report.explorer.documents import Looked
 from vbnmf.report.explorer.numbers import rounded, sig

@@ -1,17 +1,24 @@
 """DocumentModel: raw documents in, coefficients and labels out, all of it in one file.
 
 It joins a ``DocumentVectorizer`` and a ``VBNMF`` or ``SupervisedVBNMF``. The command line is built
-on it; pipelines of scikit-learn are free to combine the parts otherwise.
+on it; pipelines of scikit-learn are free to combine the parts otherwise. Its files are read in
+``loading``.
 """
 
 import os
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    clone,
+)
+from sklearn.utils import ClassifierTags
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 import vbnmf
@@ -19,21 +26,30 @@ from vbnmf import store
 from vbnmf.core.model import Array
 from vbnmf.core.rows import is_empty
 from vbnmf.estimators import VBNMF, SupervisedVBNMF, saving
+from vbnmf.estimators.targets import is_indicator
 from vbnmf.prediction.explanation import Explanation
-from vbnmf.store import ModelFileError
 from vbnmf.text import DocumentVectorizer
 
 NAME = "DocumentModel"
 
 
-class DocumentModel(BaseEstimator):  # type: ignore[misc]
+def default_estimator(*, labelled: bool) -> Any:
+    """Make the estimator that is used where none is given, in Python and by ``vbnmf fit``."""
+    return SupervisedVBNMF(random_state=0) if labelled else VBNMF(random_state=0)
+
+
+class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Components of raw documents, and their labels.
+
+    To scikit-learn it is a classifier, unless its estimator is a ``VBNMF`` or it was fitted without
+    labels; and in either case a transformer. Cross-validation makes stratified folds where each
+    document has one label.
 
     Parameters
     ----------
     estimator : VBNMF, SupervisedVBNMF or None, default=None
-        The model of the matrix. None takes ``SupervisedVBNMF()`` where there are labels and
-        ``VBNMF()`` where there are none.
+        The model of the matrix. None takes ``SupervisedVBNMF(random_state=0)`` where there are
+        labels and ``VBNMF(random_state=0)`` where there are none, as ``vbnmf fit`` does.
     vectorizer : DocumentVectorizer or None, default=None
         How texts become a matrix; None takes ``DocumentVectorizer()``. Not used where documents
         are given as a matrix.
@@ -44,6 +60,11 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
         The fitted model.
     vectorizer_ : DocumentVectorizer or None
         The fitted vectorizer; None if the model was fitted to a matrix.
+    classes_ : ndarray of shape (n_labels,)
+        The labels; only if the model was fitted with labels.
+    label_form_ : {"one", "lists", "indicator"} or None
+        The form of labels in ``fit``, which is the form that ``predict`` returns; None if the model
+        was fitted without labels.
     terms_ : ndarray of str
         Names of the terms.
     n_empty_ : int
@@ -67,11 +88,23 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
 
     >>> labels = [["tea", "green"], ["tea"], ["coffee"], None]
     >>> model = DocumentModel(SupervisedVBNMF(n_components=3, random_state=0)).fit(texts, labels)
-    >>> model.estimator_.classes_.tolist()
+    >>> model.classes_.tolist()
     ['coffee', 'green', 'tea']
     >>> [len(given) == len(scores) for given, scores in zip(*model.predict_with_score(["tea"]))]
     [True]
+
+    Parameters of both parts can be searched.
+
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> grid = {"estimator__n_components": [2, 3], "vectorizer__min_df": [1, 2]}
+    >>> search = GridSearchCV(DocumentModel(), grid, cv=2)
+    >>> print(search.fit(texts * 2, ["tea", "tea", "coffee", "coffee"] * 2).best_score_)
+    1.0
     """
+
+    # the target of fit and score, which scikit-learn passes by position
+    __metadata_request__fit = {"labels": UNUSED}  # noqa: RUF012
+    __metadata_request__score = {"labels": UNUSED}  # noqa: RUF012
 
     def __init__(
         self,
@@ -81,23 +114,54 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
         self.estimator = estimator
         self.vectorizer = vectorizer
 
-    def fit(self, documents: Any, labels: Any = None, *, terms: Any = None) -> Self:
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also those of the parts: ``estimator__n_components``, say.
+
+        A part that is None becomes its default first: ``SupervisedVBNMF`` or
+        ``DocumentVectorizer``.
+        """
+        parts = {key.partition("__")[0] for key in params if "__" in key} - set(params)
+        if "estimator" in parts and self.estimator is None:
+            self.estimator = default_estimator(labelled=True)
+        if "vectorizer" in parts and self.vectorizer is None:
+            self.vectorizer = DocumentVectorizer()
+        return super().set_params(**params)
+
+    def fit(
+        self, documents: Any, labels: Any = None, sample_weight: Any = None, *, terms: Any = None
+    ) -> Self:
         """Learn from documents.
 
         Parameters
         ----------
         documents : iterable of str, or matrix of shape (n_docs, n_terms)
-            Texts, or weights of terms.
+            Texts (a list, a generator, an array or a column of a data frame), or weights of terms.
         labels : array-like of shape (n_docs,), lists of labels, indicator matrix, or None
             One label a document, None or NaN where it is not known. Several: a list of labels for
             each document, or a matrix of zeros and ones of shape (n_docs, n_labels); an empty list
             or a row of zeros is not known. None for all of them gives an unsupervised model.
+        sample_weight : array-like of shape (n_docs,) or None
+            How many documents each one counts as in the model. The vocabulary and the weights of
+            terms do not depend on it.
         terms : sequence of str or None
             Names of the columns, where documents are a matrix.
         """
-        from sklearn.base import clone
+        self._fit(documents, labels, sample_weight, terms)
+        return self
 
-        default = VBNMF() if labels is None else SupervisedVBNMF()
+    def fit_transform(
+        self, documents: Any, labels: Any = None, sample_weight: Any = None, *, terms: Any = None
+    ) -> Array:
+        """Learn from documents, and return their coefficients, found without their labels.
+
+        This is ``fit`` and then ``transform``, to the bit, but reads the documents once.
+        """
+        X = self._fit(documents, labels, sample_weight, terms)
+        return self.estimator_.transform(X)
+
+    def _fit(self, documents: Any, labels: Any, sample_weight: Any, terms: Any) -> Any:
+        """Fit both parts, and return the matrix of the documents."""
+        default = default_estimator(labelled=labels is not None)
         estimator = default if self.estimator is None else clone(self.estimator)
         if labels is not None and not isinstance(estimator, SupervisedVBNMF):
             raise ValueError(
@@ -109,56 +173,84 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
             X, names = documents, terms
         else:
             vectorizer = clone(self.vectorizer or DocumentVectorizer())
-            X = vectorizer.fit_transform(documents)
+            X = vectorizer.set_output(transform="default").fit_transform(documents)
             names = vectorizer.get_feature_names_out()
-        estimator.fit(X, labels)
+        estimator.set_output(transform="default").fit(X, labels, sample_weight)
         self.vectorizer_ = vectorizer
         self.estimator_ = estimator
         self.columns_: dict[str, Any] = {}
         self.terms_ = _names(names, X.shape[1])
         self.n_empty_ = int(is_empty(X).sum())
-        return self
+        self.label_form_ = None
+        if self.has_labels:
+            several = "indicator" if is_indicator(labels) else "lists"
+            self.label_form_ = several if estimator.multilabel_ else "one"
+        return X
 
     def transform(self, documents: Any) -> Array:
         """Coefficients, (n_docs, n_components), of texts or of rows of a matrix."""
         X = self.vectorize(documents)
+        if X.shape[0] == 0:
+            return np.empty((0, self._n_features_out), self.estimator_.components_.dtype)
         return self.estimator_.transform(X)
 
     def predict(self, documents: Any) -> Any:
-        """Labels of documents.
+        """Predict the labels of documents, in the form that ``fit`` was given.
 
         Returns
         -------
-        ndarray of shape (n_docs,), or list of n_docs lists of labels
-            The most probable label of each document. Where documents may have several, all that
-            are probable enough, the most probable first, in a list, which may be empty: the form
-            that ``fit`` takes.
+        ndarray of shape (n_docs,), list of n_docs lists, or ndarray of shape (n_docs, n_labels)
+            One label: the most probable label of each document. Lists: all labels that are
+            probable enough, the most probable first; a list may be empty. Indicator matrix: ones
+            for the same labels, in the order of ``classes_``.
         """
-        return self.predict_with_score(documents)[0]
+        P = self.predict_proba(documents)
+        given = self.estimator_.labels_from(P)
+        return _lists(P, given, self.classes_.tolist())[0] if self.label_form_ == "lists" else given
 
     def predict_with_score(self, documents: Any) -> tuple[Any, Any]:
-        """Labels of documents, as from ``predict``, and the probability of each in the same form.
+        """Predict the labels of documents, and the probability of each label that was given.
 
-        Nothing is known about a document without any known term: its probabilities are the parts
-        of all training documents that have each label. With one label a document it gets the
-        commonest.
+        Returns
+        -------
+        labels, probabilities : ndarrays of shape (n_docs,), or lists of n_docs lists
+            One label a document, or lists of labels where documents may have several, also where
+            ``fit`` was given an indicator matrix. Nothing is known about a document without any
+            known term: its probabilities are the parts of all training documents that have each
+            label. With one label a document it gets the commonest.
         """
-        self._check_labels()
-        P = self.estimator_.predict_proba(self.vectorize(documents))
+        P = self.predict_proba(documents)
         given = self.estimator_.labels_from(P)
         if self.has_several_labels:
-            return _lists(P, given, self.estimator_.classes_.tolist())
+            return _lists(P, given, self.classes_.tolist())
         return given, P.max(axis=1)
 
     def predict_proba(self, documents: Any) -> Array:
-        """Probabilities of labels, (n_docs, n_labels), in the order of ``estimator_.classes_``."""
+        """Probabilities of labels, (n_docs, n_labels), in the order of ``classes_``."""
         self._check_labels()
-        return self.estimator_.predict_proba(self.vectorize(documents))
+        X = self.vectorize(documents)
+        if X.shape[0] == 0:
+            return np.empty((0, len(self.classes_)))
+        return self.estimator_.predict_proba(X)
 
-    def score(self, documents: Any, labels: Any) -> float:
-        """Part of the documents whose label, or whole set of labels, is predicted."""
+    def score(self, documents: Any, labels: Any = None, sample_weight: Any = None) -> float:
+        """Compute the accuracy, or without labels the held-out log-likelihood.
+
+        Parameters
+        ----------
+        documents : iterable of str, or matrix of shape (n_docs, n_terms)
+            Documents that the model was not fitted to.
+        labels : array-like of shape (n_docs,), lists of labels, indicator matrix, or None
+            Labels in any form that ``fit`` takes; see ``SupervisedVBNMF.score``. None for a model
+            that was fitted without labels; see ``VBNMF.score``.
+        sample_weight : array-like of shape (n_docs,) or None
+            How many documents each one counts as; for labelled documents.
+        """
+        check_is_fitted(self, "estimator_")
+        if not self.has_labels and labels is None and sample_weight is None:
+            return self.estimator_.score(self.vectorize(documents))
         self._check_labels()
-        return self.estimator_.score(self.vectorize(documents), labels)
+        return self.estimator_.score(self.vectorize(documents), labels, sample_weight)
 
     def explain(
         self, documents: Any, *, n_terms: int = 8, n_components: int = 3
@@ -169,6 +261,8 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
         """
         self._check_labels()
         X = self.vectorize(documents)
+        if X.shape[0] == 0:
+            return []
         return self.estimator_.explain(
             X, n_terms=n_terms, n_components=n_components, names=self.terms_
         )
@@ -177,6 +271,11 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
         """Matrix of documents; rows of a matrix pass through."""
         check_is_fitted(self, "estimator_")
         if _is_matrix(documents):
+            if documents.shape[1] != len(self.terms_):
+                raise ValueError(
+                    f"the matrix has {documents.shape[1]} columns, but the model knows "
+                    f"{len(self.terms_)} terms. Give a column for each term, in the same order."
+                )
             return documents
         if self.vectorizer_ is None:
             raise ValueError(
@@ -189,6 +288,8 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
         self, documents: Any = None, labels: Any = None, *, ids: Any = None, title: str = ""
     ) -> Any:
         """Make a page in which to explore the model; notebooks display it.
+
+        This is ``vbnmf.explore`` of the model.
 
         Parameters
         ----------
@@ -207,15 +308,23 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
             ``.save("page.html")`` writes it; ``.html`` is all of it.
         """
         check_is_fitted(self, "estimator_")
-        # a page is made by a room above this one, which only those load who want one
-        explorer = import_module("vbnmf.report.explorer")
-        return explorer.explore(self, documents, labels, ids=ids, title=title)
+        return vbnmf.explore(self, documents, labels, ids=ids, title=title)
 
     def _check_labels(self) -> None:
         if not self.has_labels:
             raise ValueError(
                 "this model was fitted without labels and cannot predict any. Fit it with labels."
             )
+
+    @property
+    def classes_(self) -> Array:
+        """The labels, (n_labels,), sorted, or in the order of the columns of an indicator matrix.
+
+        A model without labels does not have this attribute.
+        """
+        if not self.has_labels:
+            raise AttributeError("a DocumentModel that was fitted without labels has no classes_.")
+        return self.estimator_.classes_
 
     @property
     def has_labels(self) -> bool:
@@ -228,6 +337,21 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
         """Whether the model was fitted to documents that may have several labels."""
         return self.has_labels and bool(self.estimator_.multilabel_)
 
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.estimator_.n_components_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        part = getattr(self, "estimator_", self.estimator)
+        if part is None or isinstance(part, SupervisedVBNMF):
+            tags.estimator_type = "classifier"
+            tags.classifier_tags = ClassifierTags(multi_label=True)
+        tags.target_tags.required = isinstance(self.estimator, SupervisedVBNMF)
+        return tags
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, which ``vbnmf.load`` reads; whole or not at all."""
         check_is_fitted(self, "estimator_")
@@ -235,6 +359,7 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
         header: dict[str, Any] = {"model": NAME, "vbnmf": vbnmf.__version__, "estimator": estimator}
         header["n_empty"] = self.n_empty_
         header["columns"] = self.columns_
+        header["label_form"] = self.label_form_
         arrays = {f"estimator.{name}": array for name, array in arrays.items()}
         if self.vectorizer_ is None:
             header["terms"] = self.terms_.tolist()
@@ -257,74 +382,20 @@ def _lists(
     return labels, scores
 
 
-def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model that ``save`` wrote: a ``DocumentModel``, ``VBNMF`` or ``SupervisedVBNMF``.
-
-    Nothing in the file is run or imported. The loaded model gives the same bits as before on the
-    same machine.
-
-    Raises
-    ------
-    ModelFileError
-        A ``ValueError``: the file is no vbnmf model, is damaged, or is of another version.
-    """
-    header, arrays = store.read(path)
-    try:
-        if header["model"] == NAME:
-            return _document_model(header, arrays)
-        return saving.from_state(header, arrays)
-    except ModelFileError as error:
-        raise ModelFileError(f"{os.fspath(path)}: {error}") from None
-    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise ModelFileError(
-            f"{os.fspath(path)} has a header that no model has ({type(error).__name__}: {error}). "
-            "It is damaged; save the model again."
-        ) from None
-
-
-def _document_model(header: dict[str, Any], arrays: dict[str, Array]) -> DocumentModel:
-    model = DocumentModel()
-    model.estimator_ = saving.from_state(header["estimator"], _part(arrays, "estimator."))
-    n_terms = model.estimator_.n_features_in_
-    model.n_empty_ = saving.whole(header["n_empty"])
-    model.columns_ = _columns(header["columns"])
-    if "vectorizer" in header:
-        model.vectorizer_ = DocumentVectorizer.from_state(
-            header["vectorizer"], _part(arrays, "vectorizer.")
-        )
-        names = model.vectorizer_.get_feature_names_out()
-    else:
-        model.vectorizer_, names = None, header["terms"]
-    model.terms_ = saving.names(list(names), n_terms)
-    return model
-
-
-def _columns(stored: Any) -> dict[str, Any]:
-    sound = isinstance(stored, dict) and all(
-        key in ("text", "label", "label_separator")
-        and (isinstance(value, str) or (key == "label" and _is_names(value)))
-        for key, value in stored.items()
-    )
-    if not sound or stored.get("label_separator") == "":
-        raise ModelFileError("the names of columns are damaged.")
-    return dict(stored)
-
-
-def _is_names(value: Any) -> bool:
-    return isinstance(value, list) and value != [] and all(isinstance(v, str) for v in value)
-
-
-def _part(arrays: dict[str, Array], prefix: str) -> dict[str, Array]:
-    return {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}
-
-
 def _is_matrix(documents: Any) -> bool:
     if hasattr(documents, "columns"):  # it iterates over the names of its columns, not over rows
         raise TypeError(
             f"documents must be texts or a matrix; got a {type(documents).__name__}. Give one "
             "column of texts, or an array of weights."
         )
-    return sparse.issparse(documents) or (isinstance(documents, np.ndarray) and documents.ndim == 2)
+    if not isinstance(documents, np.ndarray) or documents.ndim != 2:
+        return sparse.issparse(documents)
+    if documents.dtype.kind in "UST" or any(isinstance(x, str) for x in documents[:1].flat):
+        raise TypeError(
+            f"documents must be texts or a matrix; got strings in an array of shape "
+            f"{documents.shape}. Give one column of texts: documents[:, 0]."
+        )
+    return True
 
 
 def _names(names: Any, n_terms: int) -> Array:
@@ -334,8 +405,3 @@ def _names(names: Any, n_terms: int) -> Array:
     if len(names) != n_terms:
         raise ValueError(f"there are {n_terms} terms but {len(names)} names of them in `terms`.")
     return np.array([str(name) for name in names], dtype=object)
-
-
-def default_components(n_labels: int | None) -> int:
-    """Number of components where none is asked for: two a label, and enough for few labels."""
-    return 20 if n_labels is None else int(np.clip(2 * n_labels, 20, 300))

@@ -16,7 +16,6 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, load
-from vbnmf.documents import default_components
 from vbnmf.estimators.validation import is_empty
 from vbnmf.store import ModelFileError
 from vbnmf.text import DocumentVectorizer
@@ -335,11 +334,3 @@ class TestDamage:
         ):
             path.write_bytes(file.with_arrays(**sound | change))
             assert outcome(path) == "refused", change
-
-
-def test_number_of_components():
-    assert default_components(None) >= 2
-    numbers = [default_components(n) for n in (1, 10, 20, 50, 1000)]
-    assert numbers == sorted(numbers)
-    assert default_components(20) >= 20
-    assert numbers[-1] <= 300

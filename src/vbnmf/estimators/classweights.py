@@ -1,0 +1,53 @@
+"""Weights of documents: those of their labels times their own."""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from vbnmf.core.model import Array
+from vbnmf.estimators.targets import Targets
+from vbnmf.estimators.validation import check_terms_left, check_weights
+
+
+def with_class_weights(class_weight: Any, targets: Targets, weight: Array | None) -> Array | None:
+    """Weights of documents times those of their labels; a mean of several, one where unknown."""
+    if class_weight is None:
+        return weight
+    each = np.ones(len(targets.group)) if weight is None else weight
+    sizes = each @ targets.indicators
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        has_any = sizes > 0
+        by_label = np.where(has_any, sizes.sum() / np.where(has_any, sizes, 1) / has_any.sum(), 1.0)
+    elif isinstance(class_weight, dict):
+        listed = [class_weight.get(label, 1.0) for label in targets.classes.tolist()]
+        if not all(isinstance(value, Real) for value in listed):
+            raise ValueError(f"class_weight must hold numbers; got {class_weight!r}.")
+        by_label = np.array(listed, dtype=np.float64)
+        unknown = set(class_weight) - set(targets.classes.tolist())
+        if unknown:
+            raise ValueError(
+                f"class_weight names labels that y does not have: {sorted(map(str, unknown))}. It "
+                f"has {', '.join(map(str, targets.classes[:5]))}, …"
+            )
+    else:
+        raise ValueError(
+            'class_weight must be a dict from labels to weights, "balanced" or None; got '
+            f"{class_weight!r}."
+        )
+    n_labels = np.maximum(np.diff(targets.indicators.indptr), 1)
+    of_labels = np.where(targets.known, (targets.indicators @ by_label) / n_labels, 1.0)
+    return check_weights(each * of_labels, len(each), "class_weight, times sample_weight,")
+
+
+def check_weight_left(X: sparse.csr_array, targets: Targets, weight: Array | None) -> None:
+    """Refuse weights that leave no document of known label, or no term."""
+    if weight is None:
+        return
+    if not weight[targets.known].any():
+        raise ValueError(
+            "the documents whose labels are known all have the weight zero, so there is nothing "
+            "to learn labels from. Check sample_weight and class_weight."
+        )
+    check_terms_left(X, weight)

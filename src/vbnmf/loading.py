@@ -1,0 +1,83 @@
+"""Read the model files that ``DocumentModel``, ``VBNMF`` and ``SupervisedVBNMF`` save."""
+
+import os
+from typing import Any
+
+from vbnmf import store
+from vbnmf.core.model import Array
+from vbnmf.estimators import saving
+from vbnmf.pipeline import NAME, DocumentModel
+from vbnmf.store import ModelFileError
+from vbnmf.text import DocumentVectorizer
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model that ``save`` wrote: a ``DocumentModel``, ``VBNMF`` or ``SupervisedVBNMF``.
+
+    Nothing in the file is run or imported. The loaded model gives the same bits as before on the
+    same machine.
+
+    Raises
+    ------
+    ModelFileError
+        A ``ValueError``: the file is no vbnmf model, is damaged, or is of another version.
+    """
+    header, arrays = store.read(path)
+    try:
+        if header["model"] == NAME:
+            return _document_model(header, arrays)
+        return saving.from_state(header, arrays)
+    except ModelFileError as error:
+        raise ModelFileError(f"{os.fspath(path)}: {error}") from None
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise ModelFileError(
+            f"{os.fspath(path)} has a header that no model has ({type(error).__name__}: {error}). "
+            "It is damaged; save the model again."
+        ) from None
+
+
+def _document_model(header: dict[str, Any], arrays: dict[str, Array]) -> DocumentModel:
+    model = DocumentModel()
+    model.estimator_ = saving.from_state(header["estimator"], _part(arrays, "estimator."))
+    n_terms = model.estimator_.n_features_in_
+    model.n_empty_ = saving.whole(header["n_empty"])
+    model.columns_ = _columns(header["columns"])
+    model.label_form_ = _label_form(model, header)
+    if "vectorizer" in header:
+        model.vectorizer_ = DocumentVectorizer.from_state(
+            header["vectorizer"], _part(arrays, "vectorizer.")
+        )
+        names = model.vectorizer_.get_feature_names_out()
+    else:
+        model.vectorizer_, names = None, header["terms"]
+    model.terms_ = saving.names(list(names), n_terms)
+    return model
+
+
+def _label_form(model: DocumentModel, header: dict[str, Any]) -> str | None:
+    """The form of labels; older files do not say it, and their models gave lists."""
+    forms: tuple[str | None, ...] = ("lists", "indicator") if model.has_several_labels else ("one",)
+    forms = forms if model.has_labels else (None,)
+    stored = header.get("label_form", forms[0])
+    if stored not in forms:
+        raise ModelFileError(f"the form of labels is {stored!r}: the file is damaged.")
+    return stored
+
+
+def _columns(stored: Any) -> dict[str, Any]:
+    sound = isinstance(stored, dict) and all(
+        key in ("text", "label", "label_separator")
+        and (isinstance(value, str) or (key == "label" and _is_names(value)))
+        for key, value in stored.items()
+    )
+    if not sound or stored.get("label_separator") == "":
+        raise ModelFileError("the names of columns are damaged.")
+    return dict(stored)
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and value != [] and all(isinstance(v, str) for v in value)
+
+
+def _part(arrays: dict[str, Array], prefix: str) -> dict[str, Array]:
+    return {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}
