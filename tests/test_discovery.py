@@ -198,15 +198,22 @@ def test_splitting_by_label_keeps_all_counts():
     assert_array_equal(split.mask[:, 1:].sum(axis=0), 1)
 
 
-def test_a_sample_has_all_of_small_groups(monkeypatch):
+def test_a_sample_has_enough_of_rare_labels(monkeypatch):
     monkeypatch.setattr(starting, "MOST_DOCUMENTS", 200)
     monkeypatch.setattr(starting, "LEAST_OF_A_LABEL", 10)
     group = np.repeat([0, 1, 2], [900, 95, 5])
-    rows = starting._sample(np.arange(1000), group)
+    rows = starting._sample(np.arange(1000), group, sparse.csr_array(np.eye(3)))
     taken = np.bincount(group[rows])
     assert taken[2] == 5
     assert 15 <= taken[1] <= 22
     assert 170 <= taken[0] <= 190
+    # with several labels a rare one may be spread over many groups
+    groups = np.arange(1000) // 2
+    known = np.zeros((500, 2))
+    known[:, 0], known[::10, 1] = 1, 1
+    rows = starting._sample(np.arange(1000), groups, sparse.csr_array(known))
+    assert 200 <= len(rows) < 220
+    assert known[groups[rows], 1].sum() >= 10
     X = sparse.csr_array(np.random.default_rng(0).poisson(1.0, (1000, 20)).astype(float))
     model = SupervisedVBNMF(4, max_iter=5, classifier="generative").fit(X, group)
     assert model.components_.shape == (4, 20)

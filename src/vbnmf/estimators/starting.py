@@ -6,6 +6,7 @@ and on a sample where there are very many. The other starts fill the components 
 """
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,11 @@ from vbnmf.core.model import Array, Labels, State
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.local import LocalEngine
 
-MOST_DOCUMENTS = 50_000
-"""Documents that components are looked for in; the fit itself is to all of them."""
+MOST_DOCUMENTS = 15_000
+"""Search for components in this many documents; the fit itself is to all of them."""
 
 LEAST_OF_A_LABEL = 100
-"""As many documents of each label are looked at even then, if it has them."""
+"""At least this many documents of each label are looked at, if it has them."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Corpus:
         n_known = 1 if self.labels is None else self.labels.known.shape[0]
         rows = np.flatnonzero(self.group < n_known)
         if len(rows) > MOST_DOCUMENTS:
-            rows = _sample(rows, self.group)
+            rows = _sample(rows, self.group, None if self.labels is None else self.labels.known)
         if len(rows) == self.X.shape[0]:
             return self
         labels = self.labels
@@ -132,13 +133,26 @@ class Start:
         return Draft(shapes, portions, mask, prior_in=a_t)
 
 
-def _sample(rows: Array, group: Array) -> Array:
-    """Every so many of the documents of each group, but all of small groups."""
-    of_group = group[rows]
-    order = np.argsort(of_group, kind="stable")
-    sizes = np.bincount(of_group)[of_group[order]]
-    first = np.searchsorted(of_group[order], of_group[order])
-    wanted = np.maximum(sizes * (MOST_DOCUMENTS / len(rows)), np.minimum(sizes, LEAST_OF_A_LABEL))
-    place = np.arange(len(order)) - first
-    taken = np.floor((place + 1) * wanted / sizes) > np.floor(place * wanted / sizes)
-    return np.sort(rows[order[taken]])
+def _sample(rows: Array, group: Array, known: sparse.csr_array | None) -> Array:
+    """Every n-th document, spread evenly over the groups, and more of rare labels.
+
+    Parameters
+    ----------
+    rows : array of int
+        Documents to choose from.
+    group : array of shape (n_docs,)
+        Group of each document.
+    known : csr_array of shape (n_groups, n_labels) or None
+        Labels of each group.
+    """
+    order = rows[np.argsort(group[rows], kind="stable")]
+    place = np.arange(len(order)) * (MOST_DOCUMENTS / len(order))
+    taken = np.floor(place + MOST_DOCUMENTS / len(order)) > np.floor(place)
+    if known is not None:
+        by_label = sparse.csc_array(known[group[order]])
+        for begin, end in pairwise(by_label.indptr.tolist()):
+            of_label = np.sort(by_label.indices[begin:end])
+            lacking = min(len(of_label), LEAST_OF_A_LABEL) - int(taken[of_label].sum())
+            if lacking > 0:
+                taken[of_label[~taken[of_label]][:lacking]] = True
+    return np.sort(order[taken])

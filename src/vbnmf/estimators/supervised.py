@@ -14,6 +14,7 @@ from vbnmf.core.starts import Knobs
 from vbnmf.estimators import intervals, labelscopes
 from vbnmf.estimators.base import BaseVBNMF
 from vbnmf.estimators.classweights import check_weight_left, with_class_weights
+from vbnmf.estimators.labelconcerns import warn_of_odd_labels
 from vbnmf.estimators.labeltree import check_label_tree
 from vbnmf.estimators.prediction import CLASSIFIERS, PredictsLabels
 from vbnmf.estimators.starting import Start
@@ -88,13 +89,12 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         A document in ``transform`` is done when an iteration moves less than this part of its
         weight from one component to another.
     classifier : {"auto", "words and components", "components", "generative"}, default="auto"
-        What predicts. "words and components": a linear support vector machine on how well each
-        component explains a document and on its single words; see ``vbnmf.estimators.words``.
-        "components": a logistic regression on the components alone; see
-        ``vbnmf.estimators.evidence``. "generative": the posterior of the label by the model,
-        calibrated; for one label a document. "auto" is the first, but with fewer than 25 documents
-        a label, and none unknown, whichever of the first and the last is right more often about
-        documents left out.
+        The prediction head. "words and components": linear support vector machines on the evidence
+        for components and on single words together. "components": the same on the evidence alone.
+        "generative": the likelihood of a document under each label, for one label a document.
+        "auto" compares them on documents left out. It prefers components alone where they are as
+        good, and tries the generative head where there are fewer than 25 documents a label. All
+        are calibrated on documents left out; see ``vbnmf.prediction.training``.
     class_weight : dict, "balanced" or None, default=None
         How many documents a document of each label counts as, times ``sample_weight``: for rare
         labels to matter more. "balanced" lets all labels count the same.
@@ -132,17 +132,34 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
     n_components_reason_ : str
         Why there are as many, in words.
     classifier_ : str
-        What predicts: "words and components", "components" or "generative".
+        The prediction head in use: "words and components", "components" or "generative".
+    classifier_reason_ : str
+        Why this one, in words.
     head_weights_ : ndarray of shape (n_labels, n_components)
-        Weights of the evidence for components in ``predict``: zero if the classifier is generative.
+        Weights of the evidence for components; zero if the head is generative.
     word_weights_ : ndarray of shape (n_labels, n_terms), or (n_labels, 0)
-        Weights of single words in ``predict``, where they have any.
+        Weights of single words, if they have any.
     head_intercepts_ : ndarray of shape (n_labels,)
-        Intercepts; where the classifier is generative, the labels' biases.
+        Intercepts of the scores.
+    head_biases_ : ndarray of shape (n_labels,)
+        Added to the scores by calibration.
+    length_exponent_ : float
+        Scores grow with this power of the effective number of terms of a document.
+    label_noise_ : float
+        Share of documents whose label has nothing to do with their terms, as far as the training
+        documents tell. No prediction is more certain than that.
+    left_out_proba_ : ndarray of float32 of shape (n_docs, n_labels)
+        Probabilities of the training documents, each as if it had been left out. Where they speak
+        against a label, the label may be wrong. Not stored in model files.
+    component_share_ : float
+        Mean share of the decisions about training documents that components carry; single words
+        carry the rest. ``component_share`` gives it for each document.
+    label_component_shares_ : ndarray of shape (n_labels,)
+        The same for the documents predicted to have each label.
     smoothing_ : float
         Mean weight of a term that occurs, which smooths its probabilities in components.
     temperature_ : float
-        What the evidence for labels is multiplied by, where the classifier is generative.
+        What scores are multiplied by, where the head is generative.
     multilabel_ : bool
         Whether documents may have several labels.
     threshold_ : float
@@ -322,6 +339,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
             X = check_matrix(self, X, reset=True)
             targets = check_targets(self, y, X.shape[0], self.unlabelled)
             weight = check_weights(sample_weight, X.shape[0])
+            warn_of_odd_labels(targets, self.unlabelled)
             weight = with_class_weights(self.class_weight, targets, weight)
             check_weight_left(X, targets, weight)
             if classifier == "generative" and targets.multilabel:
