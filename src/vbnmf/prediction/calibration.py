@@ -109,10 +109,13 @@ def calibrate(
     multilabel : bool
         Whether documents may have several labels.
     """
+    prior = np.broadcast_to(log_prior, scores.shape[1:])
+    if not len(scores):
+        usual = np.full(len(prior), usual_slope)
+        return Calibration(usual, prior.copy(), softmax(prior), multilabel=multilabel)
     every = -(-scores.size // _MOST_SCORES)
     scores, Y, n_terms, weight = (a[::every] for a in (scores, Y, n_terms, weight))
     scores = scores.astype(np.float64)
-    prior = np.broadcast_to(log_prior, scores.shape[1:])
     problem = _SeveralLabels if multilabel else _OneLabel
     with threadpool_limits(1):  # the same bits on any machine's BLAS
         found = problem(scores, Y, n_terms, weight, usual_slope, prior, biased=True).solved()

@@ -292,8 +292,9 @@ def _whitened(centred: Array, weight: Array, size: float) -> Array:
     variances, axes = np.linalg.eigh((A * (weight / weight.sum())[:, None]).T @ A)
     variances = np.maximum(variances, 0)
     shrunk = 1 / np.sqrt(variances + _RIDGE)
-    length = max((variances * shrunk**2).sum(), np.finfo(float).tiny)
-    return np.asarray(standard @ (axes * shrunk)) * np.sqrt(size / length)
+    length = (variances * shrunk**2).sum()
+    scale = np.sqrt(size / length) if length > 0 else 0.0  # one component alone says nothing
+    return np.asarray(standard @ (axes * shrunk)) * scale
 
 
 def _generative(documents: Documents, posterior: Posterior, n_threads: int, reason: str) -> Trained:
