@@ -17,9 +17,12 @@ _STEMS_CHECKED_ON_LOADING = 1000
 _FEWEST_DOCUMENTS = 50
 """Below this number, words that occur once are no sign of anything."""
 
-_MOST_ONCE = 0.5
-"""Share of all words that stand in one document only. Text has a share from 0.01 (long documents)
-to 0.12 (short ones); Chinese titles that are split at spaces and punctuation have 0.83."""
+_MOST_ONCE = 0.8
+"""Share of all words that stand in one document only. Short texts have 0.6 if there are a hundred
+of them and less if there are more; Chinese titles split at spaces and punctuation have 0.94."""
+
+_LONG_WORD = 12
+"""Characters of a word; the words of no language have as many on average."""
 
 
 class EmptyDocumentWarning(UserWarning):
@@ -56,7 +59,7 @@ def report_empty(X: sp.csr_matrix) -> int:
 def report_suspicious(
     counts: sp.csr_matrix, terms: Sequence[str], frequencies: NDArray[np.int64]
 ) -> None:
-    """Warn if most documents have one word, or most words are in one document only.
+    """Warn if most words are in one document only, or most documents are one long word.
 
     Parameters
     ----------
@@ -71,13 +74,15 @@ def report_suspicious(
     if n_documents < _FEWEST_DOCUMENTS:
         return
     n_single = int((n_words == 1).sum())
+    lengths = np.fromiter(map(len, terms), np.int64, len(terms))
+    mean_length = (counts.data * lengths[counts.indices]).sum() / n_words.sum()
     once = counts.data[frequencies[counts.indices] == 1].sum() / n_words.sum()
-    if 2 * n_single > n_documents:
-        seen = f"{n_single:,} of {n_documents:,} documents have a single word"
-    elif once > _MOST_ONCE:
-        seen = f"{once:.0%} of all words stand in one document only"
-    else:
+    is_unsplit = 2 * n_single > n_documents and mean_length > _LONG_WORD
+    if not is_unsplit and once <= _MOST_ONCE:
         return
+    seen = f"{n_single:,} of {n_documents:,} documents have a single word" if is_unsplit else ""
+    if once > _MOST_ONCE:
+        seen += (" and " if seen else "") + f"{once:.0%} of all words stand in one document only"
     rare = np.nonzero(frequencies == frequencies.min())[0][:3]
     examples = ", ".join(repr(_shortened(terms[column])) for column in rare)
     warnings.warn(

@@ -143,13 +143,13 @@ def joined(run: Iterable[Token]) -> str:
 
     Examples
     --------
-    >>> joined(tokens("big apple")), joined(tokens("北京大学"))
-    ('big apple', '北京大学')
+    >>> joined(tokens("big apple"))
+    'big apple'
+    >>> joined(token for token in tokens("北京大学") if not token.is_part)
+    '北京大学'
     """
     term = ""
     for token in run:
-        if token.is_part:
-            continue
         if not term:
             term = token.form
         else:
@@ -172,12 +172,12 @@ def without(found: Iterable[Token], stop_words: frozenset[str]) -> list[Token]:
 
 
 def analyzer(
-    plain: Callable[[str], list[str]],
+    plain: Callable[[str], Iterable[str]],
     *,
     lowercase: bool,
     ngram_range: tuple[int, int],
     stop_words: Iterable[str],
-) -> Callable[[str], list[str]]:
+) -> Callable[[str], Iterable[str]]:
     """Return the function from a document to its terms.
 
     Parameters
@@ -192,7 +192,7 @@ def analyzer(
     stop = frozenset(stop_words)
     shortest, longest = ngram_range
 
-    def analyze(document: str) -> list[str]:
+    def analyze(document: str) -> Iterable[str]:
         if is_plain(document):
             return plain(document)
         found = without(tokens(document, lowercase=lowercase), stop)

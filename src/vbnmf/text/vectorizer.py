@@ -58,7 +58,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         documents have the term. The largest count is over the terms that pass stop words, stemming,
         `min_df` and `max_df`, whether `max_terms` keeps them or not. "counts": the plain
         count. "log": ln(1 + count) × ln(N / n), with all documents scaled to one Euclidean
-        length, at which the weights of a training document add up to 100 on average.
+        length, at which a term that a training document has weighs 3 on average.
     max_terms : int or None
         Keep this many terms, those in most training documents; None keeps all. Ties go to the
         alphabetically first. With ``weighting="paper"`` terms are chosen as in the paper: those
@@ -117,7 +117,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
     >>> vectorizer.get_feature_names_out().tolist()
     ['an', 'apple', 'cars', 'many', 'red']
     >>> print(X[0].toarray().round(3))
-    [[0.    0.203 0.203 0.    1.099]]
+    [[0.    1.173 1.173 0.    5.036]]
     """
 
     def __init__(
@@ -228,6 +228,11 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         check_is_fitted(self)
         return np.array(self._forms, dtype=object)
 
+    def without_markup(self, document: str) -> str:
+        """Return the text of a document that is split into terms: without HTML if it is dropped."""
+        check_is_fitted(self)
+        return document if self.strip_ is None else strip_html(document)
+
     def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Describe the fitted vectorizer without pickle.
 
@@ -328,9 +333,16 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
     def _build_analyzer(self) -> Analyzer:
         """Return the function from a document to its terms, not stemmed."""
         analyze = self._terms_of(self.ngram_range, self._stop_words)
-        if self.strip_ is None:
-            return analyze
-        return lambda document: analyze(strip_html(document))
+        return analyze if self.strip_ is None else lambda text: analyze(strip_html(text))
+
+    def _split_stop_words(self) -> list[str]:
+        """Return the stop words in the shape that they have in documents, sorted."""
+        words = stop_word_list(self.stop_words)
+        if self.splits_by_script:
+            found = (t for word in words for t in splitting.tokens(word, lowercase=self.lowercase))
+            return sorted({token.form for token in found if not token.is_part})
+        split = self._terms_of((1, 1), ())
+        return sorted({token for word in words for token in split(word)})
 
     def _terms_of(self, ngram_range: tuple[int, int], stop_words: Sequence[str]) -> Analyzer:
         """Return the function from a text without markup to its terms."""
@@ -347,12 +359,6 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         return splitting.analyzer(
             analyze, lowercase=self.lowercase, ngram_range=ngram_range, stop_words=stop_words
         )
-
-    def _split_stop_words(self) -> list[str]:
-        """Return the stop words in the shape that they have in documents, sorted."""
-        words = stop_word_list(self.stop_words)
-        split = self._terms_of((1, 1), ())
-        return sorted({token for word in words for token in split(word)})
 
     def _passing(self, frequencies: NDArray[np.int64], n_documents: int) -> NDArray[np.intp]:
         """Return the columns that pass `min_df` and `max_df`, ascending."""
