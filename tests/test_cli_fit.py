@@ -97,32 +97,6 @@ def test_model_options(table):
     assert fit("--term-shape", "auto").estimator_.term_shape == "auto"
 
 
-def test_text_options(table):
-    (table.parent / "stop.txt").write_text("wheel\nkettle")
-    model = fit(
-        *("--weighting", "paper", "--max-terms", "12", "--min-df", "3", "--max-df", "0.9"),
-        *("--stop-words", "stop.txt", "--stem", "english", "--ngrams", "2"),
-        *("--token-pattern", r"\b[a-zA-Z]{4,}\b", "--keep-case"),
-    )
-    vectorizer = model.vectorizer_
-    assert vectorizer.weighting == "paper"
-    assert len(model.terms_) == vectorizer.max_terms == 12
-    assert (vectorizer.min_df, vectorizer.max_df) == (3, 0.9)
-    assert vectorizer.stop_words == ["kettle", "wheel"]
-    assert vectorizer.stem == "english"
-    assert vectorizer.ngram_range == (1, 2)
-    assert "{4,}" in vectorizer.token_pattern
-    assert vectorizer.lowercase is False
-    assert {"wheel", "kettle", "mug"}.isdisjoint(model.terms_)
-
-
-@pytest.mark.parametrize(("text", "value"), [("2", 2), ("0.1", 0.1), (".1", 0.1), ("1e-3", 0.001)])
-def test_counts_and_parts(table, text, value):
-    found = fit("--min-df", text).vectorizer_.min_df
-    assert found == value
-    assert type(found) is type(value)
-
-
 def test_seed(table):
     """The same seed gives the same file, another one another; jobs change nothing.
 
