@@ -70,11 +70,13 @@ def parts(text):
         ("İstanbul ISTANBUL", ["istanbul", "istanbul"]),
         ("ＡＢＣ１２ ｶﾞｯｺｳ", ["abc12", "ガッ", "ッコ", "コウ"]),
         ("\u1112\u1161\u11ab\u1100\u1173\u11af", ["한글"]),
+        ("καλ\u1f71", ["καλ\u03ac"]),  # Greek, two code points for one letter
         ("⽇本 葛\U000e0100城", ["日本", "葛城"]),
     ],
 )
 def test_every_script(text, found):
     assert whole(text) == found
+    assert is_plain(text) <= (plain(text) == found)
     for form in ("NFC", "NFD"):
         assert whole(unicodedata.normalize(form, text)) == found
 

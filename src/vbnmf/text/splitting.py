@@ -8,8 +8,8 @@ Three kinds of tokens, found run by run:
   every two neighbours in a run of such characters. A character is a letter with its marks and, in
   Thai and Lao, the vowels before and behind it, so that no vowel sign stands alone. The first and
   the last of a run are paired with the punctuation beside them, or with "_" for anything else. A
-  Han character, which has a meaning of its own, is a token beside its pairs. A run of one
-  character is one token.
+  Han character, which has a meaning of its own, is a token beside its pairs, and so is the only
+  character of a run.
 - **Emoji**, one token each, without skin tone.
 
 A text that has nothing but ordinary letters is split by scikit-learn's pattern, which gives the
@@ -113,7 +113,9 @@ class _Patterns(NamedTuple):
 
 def is_plain(text: str) -> bool:
     """Tell whether the text has only characters that the ordinary pattern splits rightly."""
-    return text.isascii() or _patterns().special.search(text) is None
+    return text.isascii() or (
+        unicodedata.is_normalized("NFC", text) and _patterns().special.search(text) is None
+    )
 
 
 def tokens(text: str, *, lowercase: bool = True) -> Iterator[Token]:
@@ -231,7 +233,7 @@ def _pairs(text: str, start: int, end: int) -> Iterator[Token]:
 
 
 def _beside(text: str, place: int) -> str:
-    """Return what a run is parted from its neighbour by: a punctuation mark, or "_" for others."""
+    """Return the punctuation mark at a place of the text, or "_" if there is none."""
     mark = text[place] if 0 <= place < len(text) else " "
     return _normalised(mark) if unicodedata.category(mark)[0] == "P" else "_"
 
