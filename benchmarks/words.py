@@ -44,12 +44,12 @@ QUESTIONS: dict[str, Callable[[], dict[str, Options]]] = {
         "stop words": {"stop_words": "english"},
         "stems": {"stem": "english"},
         "stop words, stems": {"stop_words": "english", "stem": "english"},
-        "words and pairs of them": {"ngram_range": (1, 2)},
+        "words, pairs of words": {"ngram_range": (1, 2)},
     },
     "numbers": lambda: {
         "defaults": {},
         "no numbers": {"token_pattern": r"(?u)\b[^\W\d]\w+\b"},
-        "no letters beside digits": {"token_pattern": r"(?u)\b[^\W\d_]{2,}\b"},
+        "letters only": {"token_pattern": r"(?u)\b[^\W\d_]{2,}\b"},
     },
     "unspaced": lambda: {
         "defaults": {},
