@@ -46,7 +46,7 @@ FIT = ("-k", "6", "--max-iter", "15", "--quiet")
 def fitted(contents=TEXTS, labels=LABELS, terms=None, **options):
     """The model that `vbnmf fit` with the options FIT must come to."""
     estimator = SupervisedVBNMF(6, max_iter=15, random_state=0)
-    vectorizer = DocumentVectorizer(**{"max_terms": 10_000, "min_df": 2} | options)
+    vectorizer = DocumentVectorizer(**options)
     return DocumentModel(estimator, vectorizer).fit(contents, labels, terms=terms)
 
 

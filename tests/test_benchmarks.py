@@ -1,5 +1,6 @@
 """The benchmarks run on a tiny matrix and print what they say; how fast, no test asks."""
 
+import gzip
 import json
 import re
 from dataclasses import replace
@@ -23,6 +24,7 @@ from benchmarks import (
     scaling,
     splits,
     standings,
+    words,
 )
 from vbnmf.text import DocumentVectorizer
 
@@ -233,6 +235,17 @@ def test_labelled_topics_of_an_empty_document():
     assert topics.components_[:, 2].argmax() != topics.components_[:, 0].argmax()
 
 
+def test_words(tmp_path, capsys):
+    rows = [f"{'tea green' if n % 2 else 'red car'} rare{n},{n % 2}" for n in range(40)]
+    with gzip.open(tmp_path / "tiny-train.csv.gz", "wt", encoding="utf-8") as file:
+        file.write("\n".join(["text,label", *rows]))
+    words.main(["min_df", "--folder", str(tmp_path), "--splits", "2"])
+    table = capsys.readouterr().out
+    assert "| corpus | model | min_df=1 | min_df=2 | min_df=3 | min_df=5 |" in table
+    for model in ("SVM", "vbnmf"):
+        assert f"| tiny | {model} |" + 4 * " 1.000 ± 0.000 |" in table
+
+
 def test_all_are_listed(capsys):
     __main__.main([])
     listed = capsys.readouterr().out
@@ -247,5 +260,6 @@ def test_all_are_listed(capsys):
         "heads",
         "missing",
         "accuracy",
+        "words",
     ):
         assert re.search(rf"^  {name} ", listed, re.MULTILINE)

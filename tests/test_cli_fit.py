@@ -68,12 +68,11 @@ def test_quiet_is_silent(table):
 
 
 def test_defaults(table):
-    """Components by the number of labels; all terms of two documents or more."""
+    """Components by the number of labels; texts as DocumentVectorizer does it."""
     model = load(ok("fit", table, *LABEL, "--quiet", "--max-iter", "1", "--json").json["model"])
     assert model.estimator_.n_components_ == default_components(3)
-    assert model.vectorizer_.max_terms is None
-    assert model.vectorizer_.min_df == 2
-    assert model.vectorizer_.weighting == DocumentVectorizer().weighting
+    found, usual = model.vectorizer_.get_params(), DocumentVectorizer().get_params()
+    assert found | {"dtype": np.float32} == usual
     ok("fit", table, "--quiet", "--max-iter", "1", "--out", "u.vbnmf")
     assert load("u.vbnmf").estimator_.n_components_ == default_components(None)
 
@@ -96,32 +95,6 @@ def test_model_options(table):
     assert parameters["n_init"] == 2
     assert parameters["max_iter"] == 15
     assert fit("--term-shape", "auto").estimator_.term_shape == "auto"
-
-
-def test_text_options(table):
-    (table.parent / "stop.txt").write_text("wheel\nkettle")
-    model = fit(
-        *("--weighting", "paper", "--max-terms", "12", "--min-df", "3", "--max-df", "0.9"),
-        *("--stop-words", "stop.txt", "--stem", "english", "--ngrams", "2"),
-        *("--token-pattern", r"\b[a-zA-Z]{4,}\b", "--keep-case"),
-    )
-    vectorizer = model.vectorizer_
-    assert vectorizer.weighting == "paper"
-    assert len(model.terms_) == vectorizer.max_terms == 12
-    assert (vectorizer.min_df, vectorizer.max_df) == (3, 0.9)
-    assert vectorizer.stop_words == ["kettle", "wheel"]
-    assert vectorizer.stem == "english"
-    assert vectorizer.ngram_range == (1, 2)
-    assert "{4,}" in vectorizer.token_pattern
-    assert vectorizer.lowercase is False
-    assert {"wheel", "kettle", "mug"}.isdisjoint(model.terms_)
-
-
-@pytest.mark.parametrize(("text", "value"), [("2", 2), ("0.1", 0.1), (".1", 0.1), ("1e-3", 0.001)])
-def test_counts_and_parts(table, text, value):
-    found = fit("--min-df", text).vectorizer_.min_df
-    assert found == value
-    assert type(found) is type(value)
 
 
 def test_seed(table):
@@ -296,7 +269,7 @@ class TestConfig:
         [
             (
                 "kompnents = 3",
-                "c.toml has kompnents, which `fit` does not know. It knows class_weight,",
+                "c.toml has kompnents, which `fit` does not know. It knows analyzer,",
             ),
             ("[nonsense]\nk = 3", "c.toml has nonsense, which"),
             ("fit = 3", "c.toml has fit, which"),

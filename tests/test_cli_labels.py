@@ -97,7 +97,7 @@ def test_all_forms_give_the_same_model(file, options, columns, tmp_path):
     """It is that of Python, and remembers where the labels were."""
     out = tmp_path / "m.vbnmf"
     ok("fit", file, *options, *FIT, "--out", out)
-    vectorizer = DocumentVectorizer(max_terms=10_000, min_df=2)
+    vectorizer = DocumentVectorizer()
     expected = DocumentModel(SupervisedVBNMF(6, max_iter=15, random_state=0), vectorizer)
     expected.fit(TEXTS, LISTS)
     found = load(out)
@@ -126,7 +126,7 @@ def test_only_labelled(tmp_path):
     assert "Left out 10 documents without a label." in err
     assert "Fitting 6 components to 50 documents with 3 labels." in err
     kept = [i for i, labels in enumerate(LISTS) if labels]
-    vectorizer = DocumentVectorizer(max_terms=10_000, min_df=2)
+    vectorizer = DocumentVectorizer()
     expected = DocumentModel(SupervisedVBNMF(6, max_iter=15, random_state=0), vectorizer)
     expected.fit([TEXTS[i] for i in kept], [LISTS[i] for i in kept])
     np.testing.assert_array_equal(load(out).estimator_.components_, expected.estimator_.components_)

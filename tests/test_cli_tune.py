@@ -39,7 +39,7 @@ def test_prints_the_table_the_words_and_the_next_command(file, here):
     found = tune(
         texts, labels, n_components=[3, 6], label_shapes=[10, 100],
         estimator=SupervisedVBNMF(random_state=0),
-        vectorizer=DocumentVectorizer(max_terms=10_000, min_df=2),
+        vectorizer=DocumentVectorizer(),
     )  # fmt: skip
     assert found.recommendation in " ".join(result.out.split())
     lines = result.out.splitlines()

@@ -212,7 +212,7 @@ class TestMarking:
 
     def test_words(self):
         assert self.marks("A Cat, cats! 🍵 dog-cat") == [
-            *(("Cat", "cat"), ("cats", "cats"), ("dog", "dog"), ("cat", "cat"))
+            *(("Cat", "cat"), ("cats", "cats"), ("🍵", "🍵"), ("dog", "dog"), ("cat", "cat"))
         ]
         assert self.marks("Cat CATS", stem="english") == [("Cat", "cat"), ("CATS", "cat")]
         assert self.marks("Cat cat", lowercase=False) == [("Cat", "Cat"), ("cat", "cat")]
@@ -226,6 +226,28 @@ class TestMarking:
         assert found == [("big red", "big red"), ("apple", "apple")]
         found = self.marks("cup of tea", ngram_range=(2, 2), stop_words=["of"])
         assert found == [("cup of tea", "cup tea")]
+
+    def test_any_script(self):
+        """No character is marked twice; places are those of the text as it stands."""
+        found = self.marks("A Cafe\u0301 北京大学的 👍🏽 हिन्दी")
+        assert found == [
+            *(("Cafe\u0301", "café"), ("北京", "北京"), ("大学", "大学"), ("的", "的")),
+            *(("👍🏽", "👍"), ("हिन्दी", "हिन्दी")),
+        ]
+        assert self.marks("北京大学", ngram_range=(1, 2)) == [("北京大", "北京大"), ("学", "学")]
+        assert self.marks("東京 ok", analyzer="word") == [("東京", "東京"), ("ok", "ok")]
+
+    def test_html_is_not_shown(self):
+        texts = ["<p>green <b>t</b>ea</p>", "<p>red tea &amp; milk</p>", "<p>black coffee</p>"]
+        vectorizer = DocumentVectorizer(strip="html")
+        model = DocumentModel(SupervisedVBNMF(2, max_iter=2, random_state=0), vectorizer)
+        model.fit(texts, ["a", "a", "b"])
+        _, _, facts, details = shown(model, texts)
+        assert facts["marked"]
+        assert [text.strip() for text in details["texts"]] == [
+            *("green tea", "red tea & milk", "black coffee")
+        ]
+        assert details["lengths"] == [len(text) for text in details["texts"]]
 
     def test_unknown_words(self):
         vectorizer = DocumentVectorizer().fit(["one two"])

@@ -22,7 +22,7 @@ from sklearn.exceptions import NotFittedError
 
 import vbnmf
 from vbnmf import VBNMF, SupervisedVBNMF, load, store
-from vbnmf.text.vectorizer import EmptyDocumentWarning
+from vbnmf.text import EmptyDocumentWarning
 
 MODELS = [VBNMF, SupervisedVBNMF]
 X, Y = make_corpus(14, 9, 3)

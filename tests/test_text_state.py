@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.feature_extraction.text import CountVectorizer
 
 from vbnmf.text import WEIGHTINGS, DocumentVectorizer, StemmerChangedWarning
 
@@ -33,6 +34,7 @@ def through_json(vectorizer):
         {},
         {"stem": "english", "stop_words": "english", "max_terms": np.int64(3), "dtype": float},
         {"ngram_range": (1, 2), "min_df": np.int64(1), "max_df": np.float64(0.9)},
+        {"analyzer": "word", "strip": "html"},
         {"analyzer": "char_wb", "ngram_range": (2, 3), "lowercase": False, "max_terms": 7},
     ],
 )
@@ -55,6 +57,28 @@ def test_restored_vectorizer_gives_the_same_bits(weighting, options):
     assert_array_equal(
         restored.fit_transform(TEXTS).toarray(), vectorizer.transform(TEXTS).toarray()
     )
+
+
+def test_files_from_before_scripts_and_markup():
+    """They have no entry about markup, and words by the pattern alone, as they had."""
+    texts = ["東京タワー <b>हिन्दी</b> cafe\u0301", "tea 👍 東京"]
+    meta, arrays = through_json(
+        DocumentVectorizer(analyzer=None, strip=None, max_terms=None).fit(texts)
+    )
+    assert (meta.pop("strip"), meta.pop("stripped")) == (None, None)
+    restored = DocumentVectorizer.from_state(meta, arrays)
+    before = CountVectorizer().fit(texts)
+    assert_array_equal(restored.get_feature_names_out(), before.get_feature_names_out())
+    counts = before.transform(texts).toarray()
+    assert_array_equal(restored.transform(texts).toarray() > 0, (counts > 0) & (restored.idf_ > 0))
+    assert restored.strip_ is None
+
+
+def test_what_was_found_in_training_is_stored():
+    html = DocumentVectorizer(strip="html").fit(["<p>green tea</p>", "<p>red car</p>"])
+    restored = DocumentVectorizer.from_state(*through_json(html))
+    assert restored.strip_ == "html"
+    assert restored.transform(["<p class=green>red"]).nnz == 1
 
 
 def test_callable_analyzer_cannot_be_stored():
@@ -95,7 +119,10 @@ def array(name, value):
         (setting("ngram_range", [1, "2"]), "ngram_range must be two ints"),
         (setting("token_pattern", "["), "not a regular expression"),
         (setting("dtype", "object"), "dtype must be float32 or float64"),
-        (setting("analyzer", "os.system"), "analyzer must be None"),
+        (setting("analyzer", "os.system"), "analyzer must be 'auto'"),
+        (setting("strip", "sh"), "strip must be 'auto'"),
+        (setting("strip", 1), "'strip' must be str"),
+        (setting("stripped", "sh"), "'stripped' must be 'html'"),
         (setting("stem", "klingon"), "not a Snowball algorithm"),
         (setting("stem", None), "'forms' must be there with 'stem'"),
         (setting("stop_words", [1]), "'stop_words' must hold strings only"),

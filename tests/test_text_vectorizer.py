@@ -107,6 +107,13 @@ def test_max_terms_only_leaves_terms_out():
     assert_allclose(few.transform(["base other other"]).toarray(), [[log(2) / 2, 0]])
 
 
+def test_most_documents_decide_unless_weights_are_those_of_the_paper():
+    documents = ["usual usual rare rare rare", "usual other", "usual other", "usual last"]
+    for weighting, kept in [("paper", ["last", "rare"]), ("log", ["other", "usual"])]:
+        vectorizer = DocumentVectorizer(weighting=weighting, max_terms=2).fit(documents)
+        assert_array_equal(vectorizer.get_feature_names_out(), kept)
+
+
 def test_ties_go_to_more_documents_then_to_the_alphabet():
     # By counts all have 2 at most; "yy" is in two documents, the others in one.
     documents = ["bb bb yy yy", "dd dd yy", "cc cc"]
@@ -272,7 +279,7 @@ def test_wrong_documents(documents, error, message):
         ({"token_pattern": None}, "not a regular expression"),
         ({"dtype": int}, "dtype must be float32 or float64"),
         ({"dtype": "number"}, "dtype must be float32 or float64"),
-        ({"analyzer": "phoneme"}, "analyzer must be None"),
+        ({"analyzer": "phoneme"}, "analyzer must be 'auto'"),
         ({"analyzer": list, "stop_words": "english"}, "stop_words need words"),
         ({"analyzer": "char", "stem": "english"}, "stem needs words"),
         ({"stem": "klingon"}, "one of: arabic"),

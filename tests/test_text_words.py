@@ -123,7 +123,11 @@ def test_vocabulary_stems_equal_token_stems(texts, new, language, ngram_range, m
         min_df=min_df,
     )
     ours = DocumentVectorizer(
-        weighting="counts", stem=language, ngram_range=ngram_range, min_df=min_df
+        weighting="counts",
+        analyzer="word",
+        stem=language,
+        ngram_range=ngram_range,
+        min_df=min_df,
     )
     try:
         expected = by_token.fit_transform(texts)

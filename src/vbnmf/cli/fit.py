@@ -30,7 +30,17 @@ def _components(_: click.Context, option: click.Parameter, value: str | None) ->
     raise click.BadParameter(f"{value!r} is neither a number nor 'auto'.")
 
 
+def _number_or_all(_: click.Context, option: click.Parameter, value: str | None) -> Any:
+    if value is None or value == "all":
+        return value
+    if re.fullmatch(r"\d+", value):
+        return int(value)
+    raise click.BadParameter(f"{value!r} is neither a number nor 'all'.")
+
+
 def _count_or_part(_: click.Context, option: click.Parameter, value: Any) -> Any:
+    if value is None:
+        return None
     text = str(value)
     if re.fullmatch(r"\d+", text):
         return int(text)
@@ -62,21 +72,27 @@ model_options = common.options(
     click.option("--starts", "n_init", type=int, help="Random starts, of which the best is kept."),
 )  # fmt: skip
 
+# What is left out here keeps the default of DocumentVectorizer: the same model as from Python.
 text_options = common.options(
     click.option("--weighting", type=click.Choice(["paper", "counts", "log"]),
                  help="How counts are weighted; see docs/text.md."),
-    click.option("--max-terms", type=int,
-                 help="Most terms, those of the largest weight in any document; all if left out."),
-    click.option("--min-df", default="2", show_default=True, callback=_count_or_part,
-                 help="Leave out terms of fewer documents (a count or a part)."),
-    click.option("--max-df", default="1.0", show_default=True, callback=_count_or_part,
-                 help="Leave out terms of more documents (a count or a part)."),
+    click.option("--max-terms", callback=_number_or_all, metavar="N|all", help="Most terms, those "
+                 "of most documents ('paper': of the largest weight).  [default: 200000]"),
+    click.option("--min-df", callback=_count_or_part, help="Leave out terms of fewer documents (a "
+                 "count or a part).  [default: 1]"),
+    click.option("--max-df", callback=_count_or_part, help="Leave out terms of more documents (a "
+                 "count or a part).  [default: 1.0]"),
     click.option("--stop-words", metavar="LANGUAGE|FILE", help="Words to leave out: a language, "
                  "or a file of one word a line."),
     click.option("--stem", metavar="LANGUAGE", help="Join forms of a word: english, german, …"),
-    click.option("--ngrams", type=click.IntRange(1, 5), default=1, show_default=True,
-                 help="Longest run of words that makes a term."),
+    click.option("--ngrams", type=click.IntRange(1, 5), help="Longest run of words that makes a "
+                 "term.  [default: 1]"),
+    click.option("--analyzer", type=click.Choice(["auto", "word", "char", "char_wb"]),
+                 help="auto: words, and pairs of characters in scripts without spaces. word: what "
+                 "--token-pattern finds. char, char_wb: runs of characters.  [default: auto]"),
     click.option("--token-pattern", metavar="REGEX", help="What a word is."),
+    click.option("--strip", type=click.Choice(["auto", "html", "none"]), help="Drop HTML from "
+                 "documents; auto: if most of them look like it.  [default: auto]"),
     click.option("--keep-case", is_flag=True, help="Do not turn letters to lower case."),
 )  # fmt: skip
 
@@ -114,7 +130,7 @@ def fit(
     Examples:
       vbnmf fit tickets.csv --label team
       vbnmf fit articles.csv --label topics --label-separator ";"
-      vbnmf fit reviews.jsonl.gz --text body --label stars -k 60 --stem english --stop-words english
+      vbnmf fit reviews.jsonl.gz --text body --label stars -k 60
       vbnmf fit newsgroups/ --label auto --label-tree . -k 60 --out newsgroups.vbnmf
       vbnmf fit tickets.csv --label team -k auto
     """  # noqa: D301
@@ -181,8 +197,10 @@ def build(
     class_weight: str | None = None,
     classifier: str | None = None,
     coef_shape: float | None = None,
-    ngrams: int = 1,
+    ngrams: int | None = None,
     keep_case: bool = False,
+    max_terms: Any = None,
+    strip: str | None = None,
     term_shape: Any = None,
     max_iter: int | None = None,
     tol: float | None = None,
@@ -210,8 +228,16 @@ def build(
     }
     estimator = default_estimator(labelled=n_labels is not None)
     estimator.set_params(n_components=components, random_state=seed, n_jobs=jobs, **_given(given))
-    vectorizer = DocumentVectorizer(lowercase=not keep_case, ngram_range=(1, ngrams))
-    return DocumentModel(estimator, vectorizer.set_params(**_given(text)))
+    vectorizer = DocumentVectorizer(**_given(text))
+    if keep_case:
+        vectorizer.set_params(lowercase=False)
+    if ngrams is not None:
+        vectorizer.set_params(ngram_range=(1, ngrams))
+    if max_terms is not None:
+        vectorizer.set_params(max_terms=None if max_terms == "all" else max_terms)
+    if strip is not None:
+        vectorizer.set_params(strip=None if strip == "none" else strip)
+    return DocumentModel(estimator, vectorizer)
 
 
 def how_many(components: Any, n_labels: int | None) -> str:

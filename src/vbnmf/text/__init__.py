@@ -3,7 +3,14 @@
 Reading files into documents is in :mod:`vbnmf.data`, the models are in :mod:`vbnmf.estimators`.
 """
 
-from vbnmf.text.vectorizer import DocumentVectorizer, EmptyDocumentWarning, StemmerChangedWarning
+from vbnmf.text.markup import MarkupWarning
+from vbnmf.text.notices import (
+    EmptyDocumentWarning,
+    StemmerChangedWarning,
+    SuspiciousWordsWarning,
+    VocabularyCutWarning,
+)
+from vbnmf.text.vectorizer import DocumentVectorizer
 from vbnmf.text.weighting import DEFAULT_WEIGHTING, WEIGHTINGS
 
 __all__ = [
@@ -11,5 +18,8 @@ __all__ = [
     "WEIGHTINGS",
     "DocumentVectorizer",
     "EmptyDocumentWarning",
+    "MarkupWarning",
     "StemmerChangedWarning",
+    "SuspiciousWordsWarning",
+    "VocabularyCutWarning",
 ]

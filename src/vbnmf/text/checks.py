@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vbnmf.text.markup import STRIPS
 from vbnmf.text.weighting import WEIGHTINGS
 from vbnmf.text.words import check_stemmer
 
@@ -30,6 +31,8 @@ TYPES: dict[str, tuple[type, ...]] = {
     "max_df": (int, float),
     "stem": _OPTIONAL_STR,
     "analyzer": _OPTIONAL_STR,
+    "strip": _OPTIONAL_STR,
+    "stripped": _OPTIONAL_STR,
     "dtype": (str,),
     "terms": (list,),
     "forms": (list, type(None)),
@@ -38,6 +41,11 @@ TYPES: dict[str, tuple[type, ...]] = {
     "length": (float,),
 }
 ARRAYS = {"idf": "f", "columns": "i"}
+
+OLDER_FILES: dict[str, Any] = {"strip": None, "stripped": None}
+"""What files say that were written before these entries were."""
+
+WORD_ANALYZERS = ("auto", "word", None)
 
 
 def check_parameters(given: Mapping[str, Any]) -> None:
@@ -72,8 +80,15 @@ def check_parameters(given: Mapping[str, Any]) -> None:
         dtype = None
     if dtype not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float32 or float64; got {given['dtype']!r}.")
+    if given["strip"] not in STRIPS:
+        raise ValueError(f"strip must be 'auto', 'html' or None; got {given['strip']!r}.")
     check_stemmer(given["stem"])
     _check_analyzer(given)
+
+
+def complete_state(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the description with what an older file does not have."""
+    return OLDER_FILES | dict(meta)
 
 
 def check_state(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -119,6 +134,8 @@ def check_state(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
         raise _nonsense("'forms' must be there with 'stem' and only then")
     if forms is not None and not len(forms) == len(set(forms)) == len(columns):
         raise _nonsense(f"'forms' must hold {len(columns)} different words")
+    if meta["stripped"] not in ("html", None):
+        raise _nonsense(f"'stripped' must be 'html' or null; found {meta['stripped']!r}")
     if not 0 <= meta["n_empty"] <= meta["n_documents"] or meta["n_documents"] < 1:
         raise _nonsense("'n_documents' must be at least 1 and 'n_empty' no larger")
     if not 0 < meta["length"] < np.inf:
@@ -133,14 +150,18 @@ def is_int(value: object) -> bool:
 def _check_analyzer(given: Mapping[str, Any]) -> None:
     """Raise ValueError for an unknown analyzer, or one with options that are for words."""
     analyzer = given["analyzer"]
-    if not (analyzer in (None, "char", "char_wb") or callable(analyzer)):
+    names = (*WORD_ANALYZERS, "char", "char_wb")
+    if not (callable(analyzer) or any(analyzer == name for name in names)):
         raise ValueError(
-            f"analyzer must be None (words), 'char', 'char_wb' or callable; got {analyzer!r}."
+            "analyzer must be 'auto', 'word' (or None), 'char', 'char_wb' or callable; "
+            f"got {analyzer!r}."
         )
-    if analyzer is not None and given["stop_words"] is not None:
+    if analyzer in WORD_ANALYZERS:
+        return
+    if given["stop_words"] is not None:
         raise ValueError(
-            "stop_words need words, analyzer=None; got an analyzer as well. Let the analyzer "
-            "or max_df leave common words out."
+            f"stop_words need words, analyzer='auto' or 'word'; got analyzer={analyzer!r}. Let the "
+            "analyzer or max_df leave common words out."
         )
     if isinstance(analyzer, str) and given["stem"] is not None:
         raise ValueError(f"stem needs words; got analyzer={analyzer!r} as well. Use stem=None.")

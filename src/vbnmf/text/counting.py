@@ -1,8 +1,8 @@
 """Documents to counts: how often each term occurs in each document.
 
-Tokens come from scikit-learn's ``CountVectorizer.build_analyzer``; stems are merged on the
-vocabulary, as a product with a 0/1 matrix, because a corpus has far fewer distinct words than
-words. What a count is worth is in ``weighting``.
+Tokens come from scikit-learn's ``CountVectorizer.build_analyzer`` or from ``splitting``. Stems are
+merged on the vocabulary, as a product with a 0/1 matrix, because a corpus has far fewer distinct
+words than words. What a count is worth is in ``weighting``.
 """
 
 from array import array
@@ -16,6 +16,16 @@ from numpy.typing import NDArray
 Analyzer = Callable[[str], Iterable[str]]
 
 
+def check_iterable(documents: Iterable[str]) -> Iterable[str]:
+    """Return the documents, unless they are a single one."""
+    if isinstance(documents, str | bytes):
+        raise ValueError(
+            f"Expected an iterable of documents; got a single {type(documents).__name__}. "
+            "Put it in a list: [text]."
+        )
+    return documents
+
+
 def count_documents(documents: Iterable[str], analyze: Analyzer) -> tuple[sp.csr_matrix, list[str]]:
     """Count the terms of each document in one pass over an iterable.
 
@@ -25,15 +35,10 @@ def count_documents(documents: Iterable[str], analyze: Analyzer) -> tuple[sp.csr
     terms : list of str, length n_terms
         In the order in which they were first met.
     """
-    if isinstance(documents, str | bytes):
-        raise ValueError(
-            f"Expected an iterable of documents; got a single {type(documents).__name__}. "
-            "Put it in a list: [text]."
-        )
     vocabulary: defaultdict[str, int] = defaultdict()
     vocabulary.default_factory = vocabulary.__len__
     indices, values, indptr = array("i"), array("i"), array("q", [0])
-    for row, document in enumerate(documents):
+    for row, document in enumerate(check_iterable(documents)):
         if not isinstance(document, str):
             raise TypeError(
                 f"Documents must be strings; number {row} (from 0) is "

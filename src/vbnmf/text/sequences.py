@@ -21,8 +21,9 @@ def token_sequences(
     -------
     list of lists of str, or None
         Lower-cased, without stop words and stemmed, as the vectorizer was told to. Words that are
-        no terms are there too. None where terms overlap, as n-grams and runs of characters do, so
-        that they stand in no order.
+        no terms are there too. None for n-grams and runs of characters of several lengths, which
+        stand in no order. Pairs of characters (``analyzer="auto"``) are in the order of their
+        first characters.
 
     Examples
     --------
@@ -30,7 +31,7 @@ def token_sequences(
     >>> token_sequences(vectorizer, ["The apple is red"])
     [['appl', 'is', 'red']]
     """
-    if isinstance(vectorizer.analyzer, str) or tuple(vectorizer.ngram_range) != (1, 1):
+    if vectorizer.analyzer in ("char", "char_wb") or tuple(vectorizer.ngram_range) != (1, 1):
         return None
     analyze = vectorizer._build_analyzer()
     stems: dict[str, str] = {}

@@ -1,10 +1,11 @@
 """The scikit-learn transformer from raw documents to a weighted CSR matrix.
 
-It only puts the parts together: counts and stems are made in ``counting`` and ``words``, weights in
-``weighting``, parameters and what model files say are checked in ``checks``.
+It only puts the parts together: HTML is dropped in ``markup``, texts are split in ``splitting``,
+counts and stems are made in ``counting`` and ``words``, weights in ``weighting``. Parameters and
+model files are checked in ``checks``; what looks wrong is said in ``notices``. The defaults of the
+command line are those of this class.
 """
 
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
@@ -15,35 +16,37 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.validation import check_is_fitted
 
-from vbnmf.text.checks import check_parameters, check_state, is_int
+from vbnmf.text import splitting
+from vbnmf.text.checks import check_parameters, check_state, complete_state, is_int
 from vbnmf.text.counting import (
     Analyzer,
+    check_iterable,
     commonest_forms,
     count_documents,
     document_frequencies,
     merge_columns,
 )
 from vbnmf.text.frames import as_frame, check_container
+from vbnmf.text.markup import DEFAULT_STRIP, Strip, decide, strip_html
+from vbnmf.text.notices import (
+    report_changed_stems,
+    report_cut,
+    report_empty,
+    report_suspicious,
+)
 from vbnmf.text.weighting import (
     DEFAULT_WEIGHTING,
     Weighting,
+    choose_terms,
     inverse_document_frequency,
-    largest_scores,
     weigh,
 )
 from vbnmf.text.words import StopWords, stem_terms, stop_word_list
 
 TOKEN_PATTERN = r"(?u)\b\w\w+\b"  # noqa: S105 - scikit-learn's default: words of two letters or more
 
-_STEMS_CHECKED_ON_LOADING = 1000
-
-
-class EmptyDocumentWarning(UserWarning):
-    """Some documents have no term of non-zero weight, so that their rows are zero."""
-
-
-class StemmerChangedWarning(UserWarning):
-    """The stemmer installed gives other stems than the one of training did."""
+# Enough for all words of some hundred thousand documents; with 100 components, a matrix of 160 MB.
+DEFAULT_MAX_TERMS = 200_000
 
 
 class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[misc, call-arg]
@@ -56,15 +59,16 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         documents have the term. The largest count is over the terms that pass stop words, stemming,
         `min_df` and `max_df`, whether `max_terms` keeps them or not. "counts": the plain
         count. "log": ln(1 + count) × ln(N / n), with all documents scaled to one Euclidean
-        length, at which the weights of a training document add up to 100 on average.
-    max_terms : int, optional
-        Keep this many terms, those with the largest weight in any training document. Ties go to
-        the term in more documents, then to the alphabetically first. Terms are only left out:
-        the weights of the others stay what they are without `max_terms`.
+        length, at which a term that a training document has weighs 3 on average.
+    max_terms : int or None
+        Keep this many terms, those in most training documents; None keeps all. Ties go to the
+        alphabetically first. With ``weighting="paper"`` terms are chosen as in the paper: those
+        with the largest weight in any training document, ties by the number of documents. Terms
+        are only left out: the weights of the others stay what they are without `max_terms`.
     lowercase : bool
         Lower-case the documents first.
     token_pattern : str
-        Regular expression of a word.
+        Regular expression of a word. Any other than the default is used for all scripts.
     ngram_range : (int, int)
         Shortest and longest run of words that makes a term.
     stop_words : None, str, path or iterable of str
@@ -78,11 +82,16 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
     stem : str, optional
         Snowball algorithm, such as "english", "german" or "porter": words with the same stem are
         one term, shown by its commonest form.
-    analyzer : {None, "char", "char_wb"} or callable
-        Terms are words (None), runs of characters (see scikit-learn's ``CountVectorizer``), or
-        what the callable makes of a document, for scripts without spaces, say. A callable is
-        given the raw document and replaces all of the above up to `ngram_range`; it cannot be
-        stored in a model file.
+    analyzer : {"auto", "word", "char", "char_wb", None} or callable
+        "auto": words where spaces separate them, overlapping pairs of characters in scripts
+        without spaces (Han, Kana, Thai, Lao, Khmer, Myanmar, …), and emoji. "word" or None: what
+        `token_pattern` finds, in all scripts. "char", "char_wb": runs of characters (see
+        scikit-learn's ``CountVectorizer``). A callable returns the terms of a document, without
+        HTML if `strip` drops it, and replaces `lowercase`, `token_pattern`, `ngram_range` and
+        `stop_words`; it cannot be stored in a model file.
+    strip : {"auto", "html", None}
+        Drop HTML first: tags, comments, scripts and styles go, entities become characters. "auto"
+        does so if most of the first 1,000 training documents look like HTML, and warns of it.
     dtype : {numpy.float32, numpy.float64}
         Of the result; weights are computed in float64.
 
@@ -98,6 +107,8 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         Training documents without any term of non-zero weight; their rows are zero.
     length_ : float
         Length that "log" scales documents to.
+    strip_ : {"html", None}
+        What is dropped from documents.
 
     Examples
     --------
@@ -107,14 +118,14 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
     >>> vectorizer.get_feature_names_out().tolist()
     ['an', 'apple', 'cars', 'many', 'red']
     >>> print(X[0].toarray().round(3))
-    [[0.    0.203 0.203 0.    1.099]]
+    [[0.    1.173 1.173 0.    5.036]]
     """
 
     def __init__(
         self,
         *,
         weighting: Weighting = DEFAULT_WEIGHTING,
-        max_terms: int | None = None,
+        max_terms: int | None = DEFAULT_MAX_TERMS,
         lowercase: bool = True,
         token_pattern: str = TOKEN_PATTERN,
         ngram_range: tuple[int, int] = (1, 1),
@@ -122,7 +133,8 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         min_df: float = 1,
         max_df: float = 1.0,
         stem: str | None = None,
-        analyzer: str | Analyzer | None = None,
+        analyzer: str | Analyzer | None = "auto",
+        strip: Strip = DEFAULT_STRIP,
         dtype: DTypeLike = np.float32,
     ) -> None:
         self.weighting = weighting
@@ -135,6 +147,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         self.max_df = max_df
         self.stem = stem
         self.analyzer = analyzer
+        self.strip = strip
         self.dtype = dtype
 
     def fit(self, documents: Iterable[str], y: object = None) -> Self:
@@ -158,6 +171,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         """
         check_parameters(self.get_params())
         self._stop_words = self._split_stop_words()
+        documents, self.strip_ = decide(check_iterable(documents), self.strip)
         counts, forms = count_documents(documents, self._build_analyzer())
         n_documents = counts.shape[0]
         if not forms:
@@ -165,6 +179,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
                 f"No term in {n_documents} documents. Expected at least one document with a word "
                 f"that matches token_pattern={self.token_pattern!r} and is no stop word."
             )
+        report_suspicious(counts, forms, document_frequencies(counts))
         stems = stem_terms(forms, self.stem)
         all_stems = sorted(set(stems))
         merged = merge_columns(counts, stems, _numbered(all_stems))
@@ -175,14 +190,16 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
 
         weights, length = weigh(merged, idf, self.weighting)
         n_kept = len(passed) if self.max_terms is None else self.max_terms
-        columns = largest_scores(weights, frequencies, n_kept)
+        columns = choose_terms(weights, frequencies, n_kept, self.weighting)
+        if n_kept == DEFAULT_MAX_TERMS < len(passed):
+            report_cut(frequencies, columns)
         self._set_terms([all_stems[column] for column in passed], idf, columns)
         if self.stem is not None:
             shown = commonest_forms(counts, forms, stems)
             self._forms = [shown[stem] for stem in self.vocabulary_]
         self.n_documents_, self.length_ = n_documents, length
         X = self._finish(weights)
-        self.n_empty_ = _report_empty(X)
+        self.n_empty_ = report_empty(X)
         return self._contained(X, documents)
 
     def transform(self, documents: Iterable[str]) -> sp.csr_matrix:
@@ -204,7 +221,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         merged = merge_columns(counts, stem_terms(forms, self.stem), self._numbers)
         weights, _ = weigh(merged, self._idf, self.weighting, self.length_)
         X = self._finish(weights)
-        _report_empty(X)
+        report_empty(X)
         return self._contained(X, documents)
 
     def set_output(self, *, transform: str | None = None) -> Self:
@@ -233,6 +250,11 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         check_is_fitted(self)
         return np.array(self._forms, dtype=object)
 
+    def without_markup(self, document: str) -> str:
+        """Return the text of a document that is split into terms: without HTML if it is dropped."""
+        check_is_fitted(self)
+        return document if self.strip_ is None else strip_html(document)
+
     def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Describe the fitted vectorizer without pickle.
 
@@ -256,6 +278,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
             "stop_words": self._stop_words,
             "min_df": _plain(self.min_df),
             "max_df": _plain(self.max_df),
+            "stripped": self.strip_,
             "dtype": np.dtype(self.dtype).name,
             "terms": list(self._numbers),
             "forms": None if self.stem is None else self._forms,
@@ -279,19 +302,21 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         StemmerChangedWarning
             If the stemmer installed gives other stems than the one of training.
         """
+        meta = complete_state(meta)
         check_state(meta, arrays)
         vectorizer = cls(**{name: meta[name] for name in cls().get_params()})
         vectorizer.ngram_range = tuple(meta["ngram_range"])
         vectorizer.stop_words = meta["stop_words"] or None
         check_parameters(vectorizer.get_params())
         vectorizer._stop_words = meta["stop_words"]
+        vectorizer.strip_ = meta["stripped"]
         vectorizer.n_documents_ = meta["n_documents"]
         vectorizer.n_empty_ = meta["n_empty"]
         vectorizer.length_ = meta["length"]
         vectorizer._set_terms(meta["terms"], arrays["idf"], arrays["columns"])
         if vectorizer.stem is not None:
             vectorizer._forms = meta["forms"]
-            _report_changed_stems(list(vectorizer.vocabulary_), meta["forms"], vectorizer.stem)
+            report_changed_stems(list(vectorizer.vocabulary_), meta["forms"], vectorizer.stem)
         return vectorizer
 
     def __sklearn_tags__(self) -> Any:
@@ -322,23 +347,40 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         X.sort_indices()
         return X
 
-    def _build_analyzer(self, *, stop: bool = True) -> Analyzer:
+    @property
+    def splits_by_script(self) -> bool:
+        """Whether texts are split by their script, in the way of ``splitting``."""
+        return bool(self.analyzer == "auto" and self.token_pattern == TOKEN_PATTERN)
+
+    def _build_analyzer(self) -> Analyzer:
         """Return the function from a document to its terms, not stemmed."""
-        counter = CountVectorizer(
-            lowercase=self.lowercase,
-            token_pattern=self.token_pattern,
-            ngram_range=self.ngram_range if stop else (1, 1),
-            stop_words=(self._stop_words or None) if stop else None,
-            analyzer=self.analyzer or "word",
-        )
-        analyzer: Analyzer = counter.build_analyzer()
-        return analyzer
+        analyze = self._terms_of(self.ngram_range, self._stop_words)
+        return analyze if self.strip_ is None else lambda text: analyze(strip_html(text))
 
     def _split_stop_words(self) -> list[str]:
         """Return the stop words in the shape that they have in documents, sorted."""
         words = stop_word_list(self.stop_words)
-        split = self._build_analyzer(stop=False)
+        if self.splits_by_script:
+            found = (t for word in words for t in splitting.tokens(word, lowercase=self.lowercase))
+            return sorted({token.form for token in found if not token.is_part})
+        split = self._terms_of((1, 1), ())
         return sorted({token for word in words for token in split(word)})
+
+    def _terms_of(self, ngram_range: tuple[int, int], stop_words: Sequence[str]) -> Analyzer:
+        """Return the function from a text without markup to its terms."""
+        counter = CountVectorizer(
+            lowercase=self.lowercase,
+            token_pattern=self.token_pattern,
+            ngram_range=ngram_range,
+            stop_words=list(stop_words) or None,
+            analyzer="word" if self.analyzer in (None, "auto") else self.analyzer,
+        )
+        analyze: Analyzer = counter.build_analyzer()
+        if not self.splits_by_script:
+            return analyze
+        return splitting.analyzer(
+            analyze, lowercase=self.lowercase, ngram_range=ngram_range, stop_words=stop_words
+        )
 
     def _passing(self, frequencies: NDArray[np.int64], n_documents: int) -> NDArray[np.intp]:
         """Return the columns that pass `min_df` and `max_df`, ascending."""
@@ -354,39 +396,6 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
                 "Lower min_df or raise max_df."
             )
         return passed
-
-
-def _report_empty(X: sp.csr_matrix) -> int:
-    """Warn of rows without any entry, and return how many there are."""
-    (rows,) = np.nonzero(np.diff(X.indptr) == 0)
-    if rows.size:
-        first = ", ".join(map(str, rows[:5])) + (", …" if rows.size > 5 else "")
-        warnings.warn(
-            f"{rows.size} of {X.shape[0]} documents have no known term of non-zero weight (rows "
-            f"{first}); their rows are zero and say nothing about a label. Check the text, its "
-            "language and the options, or leave these documents out.",
-            EmptyDocumentWarning,
-            stacklevel=3,
-        )
-    return int(rows.size)
-
-
-def _report_changed_stems(stems: Sequence[str], forms: Sequence[str], language: str) -> None:
-    """Warn if the forms do not have the stems that they had in training.
-
-    A thousand of them show it and are quick to stem; Snowball's rules differ between versions.
-    """
-    step = max(1, len(stems) // _STEMS_CHECKED_ON_LOADING)
-    now = stem_terms(forms[::step], language)
-    changed = sum(a != b for a, b in zip(stems[::step], now, strict=True))
-    if changed:
-        warnings.warn(
-            f"{changed} of {len(now)} words have another stem than when the model was fitted: the "
-            f"{language} stemmer installed is of another version, and those words will be missed "
-            "in documents. Install the snowballstemmer (and PyStemmer) of that time, or fit again.",
-            StemmerChangedWarning,
-            stacklevel=3,
-        )
 
 
 def _numbered(terms: Sequence[str]) -> dict[str, int]:

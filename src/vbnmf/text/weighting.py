@@ -73,6 +73,24 @@ def weigh(
     return directions * length, length
 
 
+def choose_terms(
+    weights: sp.csr_matrix, frequencies: NDArray[np.int64], n_kept: int, weighting: Weighting
+) -> NDArray[np.intp]:
+    """Choose the terms that get a column: the paper's for its weights, otherwise the commonest.
+
+    The largest weights belong to rare words. A model that is to predict labels needs those that
+    many documents share.
+
+    Returns
+    -------
+    ndarray of int, shape (min(n_kept, n_terms),)
+        Chosen columns in ascending order.
+    """
+    if weighting == "paper":
+        return largest_scores(weights, frequencies, n_kept)
+    return np.sort(np.argsort(-frequencies, kind="stable")[:n_kept])
+
+
 def largest_scores(
     weights: sp.csr_matrix, frequencies: NDArray[np.int64], n_kept: int
 ) -> NDArray[np.intp]:

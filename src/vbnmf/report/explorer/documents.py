@@ -253,7 +253,10 @@ def _texts(
     number of the pair in ``terms``, …] in characters; ``lengths``: of whole texts.
     """
     estimator = model.estimator_
-    texts = None if looked.texts is None else [looked.texts[d][:LONGEST] for d in shown]
+    texts = lengths = None
+    if looked.texts is not None and model.vectorizer_ is not None:
+        whole = [model.vectorizer_.without_markup(looked.texts[d]) for d in shown]
+        texts, lengths = [text[:LONGEST] for text in whole], [len(text) for text in whole]
     marker = None if texts is None else Marker.of(model.vectorizer_)
     all_marks = None if marker is None or texts is None else iter(marker.mark(texts))
     terms, spans = [], []
@@ -274,7 +277,7 @@ def _texts(
         spans.append(_flat(marks, {w: i for i, w in enumerate(chosen.tolist())}))
     return {
         "texts": texts,
-        "lengths": None if looked.texts is None else [len(looked.texts[d]) for d in shown],
+        "lengths": lengths,
         "terms": terms,
         "spans": None if all_marks is None else spans,
     }

@@ -1,15 +1,18 @@
 """Where the terms of a vectorizer stand in texts; scikit-learn's analyzers do not tell.
 
-Words are found with the same pattern and stemmed in the same way. Of n-grams the longest that is a
-term is marked, and no word twice. Runs of characters, and what a function makes of documents, have
-no place of their own: for these there is no marker.
+Words are found in the same way and stemmed in the same way. Of n-grams the longest that is a term
+is marked, and no character twice: of pairs of characters that overlap, the first. Runs of
+characters, and what a function makes of documents, have no place of their own: for these there is
+no marker. Texts are marked as they are given, which is without HTML if the vectorizer drops it.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
+from vbnmf.text.checks import WORD_ANALYZERS
+from vbnmf.text.splitting import Token, is_plain, joined, tokens, without
 from vbnmf.text.words import stem_terms, stop_word_list
 
 Mark = tuple[int, int, int]
@@ -24,6 +27,8 @@ class Marker:
     ----------
     pattern : re.Pattern
         Of a word.
+    by_script : bool
+        Whether texts in other than ordinary letters are split by their script.
     lowercase : bool
     stop_words : set of str
     lengths : range
@@ -35,6 +40,7 @@ class Marker:
     """
 
     pattern: re.Pattern[str]
+    by_script: bool
     lowercase: bool
     stop_words: frozenset[str]
     lengths: range
@@ -44,11 +50,12 @@ class Marker:
     @classmethod
     def of(cls, vectorizer: Any) -> Self | None:
         """The marker of a fitted vectorizer; None if its terms have no places."""
-        if vectorizer is None or vectorizer.analyzer is not None:
+        if vectorizer is None or vectorizer.analyzer not in WORD_ANALYZERS:
             return None
         shortest, longest = vectorizer.ngram_range
         return cls(
             re.compile(vectorizer.token_pattern),
+            vectorizer.splits_by_script,
             bool(vectorizer.lowercase),
             frozenset(word.lower() for word in stop_word_list(vectorizer.stop_words)),
             range(longest, shortest - 1, -1),
@@ -57,32 +64,40 @@ class Marker:
         )
 
     def mark(self, texts: Iterable[str]) -> list[list[Mark]]:
-        """Marks of each text, from its beginning to its end."""
-        split = [self._words(text) for text in texts]
-        forms = list({word: None for words in split for word, _, _ in words})
+        """Return the marks of each text, from its beginning to its end."""
+        split = [without(self._tokens(text), self.stop_words) for text in texts]
+        forms = list({token.form: None for found in split for token in found})
         stems = dict(zip(forms, stem_terms(forms, self.stem), strict=True))
         return [
-            self._marks([(stems[word], start, end) for word, start, end in words])
-            for words in split
+            self._marks([token._replace(form=stems[token.form]) for token in found])
+            for found in split
         ]
 
-    def _words(self, text: str) -> list[tuple[str, int, int]]:
+    def _tokens(self, text: str) -> Iterator[Token]:
+        if self.by_script and not is_plain(text):
+            yield from tokens(text, lowercase=self.lowercase)
+            return
         group = min(self.pattern.groups, 1)  # as scikit-learn: what a group holds, if there is one
-        found = []
         for match in self.pattern.finditer(text):
-            word = match[group].lower() if self.lowercase else match[group]
-            if word not in self.stop_words:
-                found.append((word, *match.span(group)))
-        return found
+            form = match[group].lower() if self.lowercase else match[group]
+            yield Token(form, *match.span(group))
 
-    def _marks(self, words: list[tuple[str, int, int]]) -> list[Mark]:
-        marks, taken = [], [False] * len(words)
-        for length in self.lengths:
-            for i in range(len(words) - length + 1):
-                if any(taken[i : i + length]):
-                    continue
-                column = self.columns.get(" ".join(word for word, _, _ in words[i : i + length]))
-                if column is not None:
-                    taken[i : i + length] = [True] * length
-                    marks.append((words[i][1], words[i + length - 1][2], column))
+    def _marks(self, found: list[Token]) -> list[Mark]:
+        marks: list[Mark] = []
+        taken: set[int] = set()
+        for run in self._runs(found):
+            column = self.columns.get(joined(run))
+            places = range(run[0].start, run[-1].end)
+            if column is not None and taken.isdisjoint(places):
+                taken.update(places)
+                marks.append((places.start, places.stop, column))
         return sorted(marks)
+
+    def _runs(self, found: list[Token]) -> Iterator[list[Token]]:
+        """Yield what may be a term, the longest first."""
+        whole = [token for token in found if not token.is_part]
+        for length in self.lengths:
+            for first in range(len(whole) - length + 1):
+                yield whole[first : first + length]
+        if 1 in self.lengths:
+            yield from ([token] for token in found if token.is_part)
