@@ -123,24 +123,14 @@ def read_for(
     source: str,
     quiet: bool,
     *,
-    text: str | None,
     label: str | list[str] | None,
     label_separator: str | None = None,
     **reading: Any,
 ) -> "Documents":
-    """Read documents for a model, from the columns it was fitted to where they are there."""
-    from vbnmf.data import ReaderError
-
-    known_text = text or model.columns_.get("text")
-    known_label = model.columns_.get("label", label) if label == "auto" else label
+    """Read documents for a model, from the columns of the fit where the header has them."""
     if label is not None:
         reading["label_separator"] = label_separator or model.columns_.get("label_separator")
-    if source != "-":  # standard input cannot be read twice
-        try:
-            return read(source, quiet, text=known_text, label=known_label, **reading)
-        except ReaderError:  # other names in this file, or another fault, which is told below
-            pass
-    return read(source, quiet, text=text, label=label, **reading)
+    return read(source, quiet, label=label, fitted_columns=model.columns_, **reading)
 
 
 def load_model(path: str) -> Any:

@@ -73,16 +73,7 @@ class PageProgress(Display):
 def _read(
     fitted: Any, source: str, quiet: bool, label: tuple[str, ...], reading: dict[str, Any]
 ) -> Any:
-    """Documents, with their labels where there are any or were asked for."""
-    from vbnmf.data import ReaderError
-
+    """Read documents, with their labels where there are any or were asked for."""
     asked = label != ("auto",) or reading["labels"] is not None
-    if asked:
-        return common.read_for(fitted, source, quiet, label=common.label_columns(label), **reading)
-    if fitted.has_labels and source != "-":  # standard input cannot be read twice
-        try:
-            return common.read_for(fitted, source, quiet, label="auto", **reading)
-        except ReaderError:  # no labels, or another fault, which is told below
-            pass
-    reading = {**reading, "label_separator": None}
-    return common.read_for(fitted, source, quiet, label=None, **reading)
+    columns = common.label_columns(label) if asked or fitted.has_labels else None
+    return common.read_for(fitted, source, quiet, label=columns, labels_required=asked, **reading)

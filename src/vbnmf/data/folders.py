@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from vbnmf.data.documents import LabelColumns, ReaderError, listed
+from vbnmf.data.columns import ColumnNames
+from vbnmf.data.documents import ReaderError, listed
 from vbnmf.data.labels import Labels, check_length, check_single, read_labels
 from vbnmf.data.streams import read_text
 from vbnmf.data.tables import Row
@@ -18,10 +19,12 @@ from vbnmf.data.tables import Row
 def open_folder(
     folder: Path,
     encoding: str,
-    label: LabelColumns | None,
+    label: ColumnNames | None,
     labels: Labels | None,
     notes: list[str],
-) -> Iterator[Row]:
+    *,
+    labels_required: bool = True,
+) -> tuple[Iterator[Row], bool]:
     """Read the files of a folder in the order of their names.
 
     Parameters
@@ -38,14 +41,22 @@ def open_folder(
     notes : list of str
         Receives what was decided.
 
+    labels_required : bool
+        Whether a folder without sub-folders is an error when only `label` asks for labels.
+
     Returns
     -------
-    iterator of Row
+    rows : iterator of Row
+        Text and label of each file.
+    with_labels : bool
+        Whether labels were found.
     """
     names = sorted(_visible_files(folder))
     if isinstance(labels, str | os.PathLike):
         # The labels file may lie in the folder and is no document.
         names = [name for name in names if not _same(folder / name, Path(labels))]
+    if not labels_required and not any("/" in name for name in names):
+        label = None
     tags: Sequence[object]
     if labels is not None:
         tags = _labels_of_files(names, labels, label, encoding, notes)
@@ -66,16 +77,17 @@ def open_folder(
         tags = [None] * len(names)
         if any("/" in name for name in names):
             notes.append("Sub-folders were not taken for labels; label='auto' would.")
-    return (
-        (name, read_text(folder / name, encoding), (tag,))
+    rows = (
+        (name, (read_text(folder / name, encoding), tag))
         for name, tag in zip(names, tags, strict=True)
     )
+    return rows, label is not None or labels is not None
 
 
 def _labels_of_files(
     names: list[str],
     labels: Labels,
-    label: LabelColumns | None,
+    label: ColumnNames | None,
     encoding: str,
     notes: list[str],
 ) -> list[object]:

@@ -1,6 +1,6 @@
 """Labels: raw cells reduced to plain values or lists of them, an array of these, files of labels.
 
-Which columns of a table hold labels is chosen in :mod:`vbnmf.data.documents`.
+Which columns of a table hold labels is chosen in :mod:`vbnmf.data.columns`.
 """
 
 import os
@@ -11,15 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vbnmf.data.documents import (
-    AUTO,
-    LabelColumns,
-    ReaderError,
-    choose_labels,
-    is_missing,
-    listed,
-    mended,
-)
+from vbnmf.data.columns import AUTO, ColumnNames, choose_labels
+from vbnmf.data.documents import ReaderError, is_missing, listed, mended
 from vbnmf.data.streams import STDIN, origin_of, read_lines
 from vbnmf.data.tables import open_text
 
@@ -180,7 +173,7 @@ def _one(value: object, place: str) -> object:
 
 
 def read_labels(
-    labels: Labels, label: LabelColumns | None, encoding: str, notes: list[str]
+    labels: Labels, label: ColumnNames | None, encoding: str, notes: list[str]
 ) -> LabelsFile:
     """Read a labels file: one label a line, or a CSV or TSV table with a label column.
 
@@ -222,13 +215,14 @@ def read_labels(
     else:
         labels_at = choose_labels(table.columns, label or AUTO, origin, notes)
     named = name_at is not None and name_at not in labels_at
-    rows = list(table.rows(name_at if name_at is not None else labels_at[0], labels_at))
-    cells: list[object] = [row[0] for _, _, row in rows]
+    rows = list(table.rows([*labels_at, *([name_at] if named and name_at is not None else [])]))
+    tags = [cells[: len(labels_at)] for _, cells in rows]
+    values: list[object] = [row[0] for row in tags]
     if label is not None and not isinstance(label, str):
         columns = JoinedColumns([table.columns[i] for i in labels_at])
-        places = [f"{origin}, {table.unit} {number}" for number, _, _ in rows]
-        cells = columns.join([row for _, _, row in rows], places, notes)
-    return LabelsFile([str(name) for _, name, _ in rows] if named else None, cells)
+        places = [f"{origin}, {table.unit} {number}" for number, _ in rows]
+        values = columns.join(tags, places, notes)
+    return LabelsFile([str(cells[-1]) for _, cells in rows] if named else None, values)
 
 
 def check_separator(separator: str | None, with_labels: bool, origin: str) -> None:
@@ -244,7 +238,7 @@ def check_separator(separator: str | None, with_labels: bool, origin: str) -> No
         )
 
 
-def check_single(label: LabelColumns | None, origin: str, what: str) -> None:
+def check_single(label: ColumnNames | None, origin: str, what: str) -> None:
     """Raise if several columns are asked for where there are none."""
     if label is not None and not isinstance(label, str):
         raise ReaderError(

@@ -8,19 +8,14 @@ the formats themselves are in :mod:`vbnmf.data.tables`, :mod:`vbnmf.data.folders
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from vbnmf.data.documents import (
-    Documents,
-    LabelColumns,
-    ReaderError,
-    choose_columns,
-    is_missing,
-    mended,
-)
+from vbnmf.data.columns import ColumnNames, Wanted, choose_columns, names_of
+from vbnmf.data.documents import Documents, ReaderError, is_missing, mended
 from vbnmf.data.folders import open_folder
 from vbnmf.data.labels import (
     JoinedColumns,
@@ -59,14 +54,16 @@ _MATRICES = ("svmlight", "mtx", "npz", "anndata")
 def read_documents(
     source: Any,
     *,
-    text: str | None = None,
-    label: LabelColumns | None = None,
+    text: ColumnNames | None = None,
+    label: ColumnNames | None = None,
     labels: Labels | None = None,
     label_separator: str | None = None,
     terms: Terms | None = None,
     encoding: str = "utf-8",
     format: str | None = None,  # noqa: A002 - the word users look for
     skip_empty: bool = False,
+    fitted_columns: Mapping[str, Any] | None = None,
+    labels_required: bool = True,
 ) -> Documents:
     """Read documents into memory.
 
@@ -76,8 +73,9 @@ def read_documents(
         A file (CSV, TSV, JSON lines, Parquet, Arrow, svmlight, Matrix Market, SciPy ``.npz``;
         text formats also gzipped), a folder, ``"-"`` for standard input, or a data frame, Hugging
         Face dataset or AnnData object.
-    text : str, default=None
-        The column of texts; None guesses it from usual names.
+    text : str or sequence of str, default=None
+        The column of texts; None takes that of `fitted_columns`, or guesses it from usual names.
+        The texts of several columns are joined, each on a line of its own.
     label : str or sequence of str, default=None
         The column of labels. ``"auto"`` guesses it, and takes sub-folder names and the labels in
         an svmlight file. None reads no labels. Several columns hold several labels of a document,
@@ -95,6 +93,12 @@ def read_documents(
         One of ``FORMATS``; None goes by the file's name.
     skip_empty : bool, default=False
         Leave out rows without text instead of raising.
+    fitted_columns : mapping, default=None
+        The columns that a model was fitted to, ``DocumentModel.columns_``. They are read where
+        the header has them, unless `text` or `label` names others.
+    labels_required : bool, default=True
+        With ``label="auto"``: whether a source without labels is an error. If not, it is read
+        without labels.
 
     Returns
     -------
@@ -118,8 +122,7 @@ def read_documents(
     [['cat', 'dog'], None]
     """
     kind = find_format(source, format)
-    if text is not None and kind in (*_MATRICES, "folder"):
-        raise ReaderError(f"{origin_of(source)}: no column {text!r}: it is no table of texts.")
+    _check_columns(kind, text, origin_of(source))
     check_separator(label_separator, label is not None or labels is not None, origin_of(source))
     if kind == "anndata":
         return read_anndata(source, label, labels, label_separator)
@@ -132,6 +135,7 @@ def read_documents(
             label_separator=label_separator,
             terms=terms,
             encoding=encoding,
+            labels_required=labels_required,
         )
     if terms is not None:
         raise ReaderError(f"{origin_of(source)}: terms belong to a matrix; this is text.")
@@ -145,6 +149,8 @@ def read_documents(
             encoding=encoding,
             format=format,
             skip_empty=skip_empty,
+            fitted_columns=fitted_columns,
+            labels_required=labels_required,
             chunk=sys.maxsize,
         )
     )
@@ -153,20 +159,23 @@ def read_documents(
 def iter_documents(
     source: Any,
     *,
-    text: str | None = None,
-    label: LabelColumns | None = None,
+    text: ColumnNames | None = None,
+    label: ColumnNames | None = None,
     labels: Labels | None = None,
     label_separator: str | None = None,
     encoding: str = "utf-8",
     format: str | None = None,  # noqa: A002 - the word users look for
     skip_empty: bool = False,
+    fitted_columns: Mapping[str, Any] | None = None,
+    labels_required: bool = True,
     chunk: int = 1000,
 ) -> Iterator[Documents]:
     """Read documents a chunk at a time, so that a file larger than the memory will do.
 
     Parameters
     ----------
-    source, text, label, labels, label_separator, encoding, format, skip_empty
+    source, text, label, labels, label_separator, encoding, format, skip_empty, fitted_columns, \
+    labels_required
         As in :func:`read_documents`. Matrices are read whole only. Whether several columns hold
         labels or zeros and ones is told by the first chunk.
     chunk : int, default=1000
@@ -182,58 +191,101 @@ def iter_documents(
     kind = find_format(source, format)
     if kind in _MATRICES:
         raise ReaderError(f"{origin_of(source)}: a matrix is read whole; use read_documents.")
-    notes: list[str] = []
-    text_column: str | None = None
-    label_column: str | list[str] | None = None
+    _check_columns(kind, text, origin_of(source))
     with_labels = label is not None or labels is not None
     check_separator(label_separator, with_labels, origin_of(source))
-    joined: JoinedColumns | None = None
-    rows: Iterator[Row]
     if kind == "folder":
-        origin, unit = str(source), "file"
-        rows = open_folder(Path(source), encoding, label, labels, notes)
+        opened = _open_folder(Path(source), encoding, label, labels, labels_required)
     else:
-        table = _open_table(source, kind, encoding)
-        origin, unit = table.origin, table.unit
-        # With labels kept apart, `label` names a column over there.
-        text_at, labels_at, guesses = choose_columns(
-            table.columns, text, None if labels is not None else label, origin
-        )
-        notes += table.notes + guesses
-        text_column = table.columns[text_at]
-        rows = table.rows(text_at, labels_at)
-        if labels is not None:
-            rows = _with_labels(rows, read_labels(labels, label, encoding, notes).cells, labels)
-        elif isinstance(label, str):
-            label_column = table.columns[labels_at[0]]
-        elif label is not None:
-            label_column = [table.columns[i] for i in labels_at]
-            joined = JoinedColumns(label_column)
+        wanted = Wanted(text, label, fitted_columns or {}, labels_required)
+        opened = _open_columns(source, kind, encoding, wanted, labels)
+    notes = opened.notes
     counts: Counter[str] = Counter()
-    checked = _checked(rows, origin, unit, skip_empty, counts)
+    checked = _checked(opened, skip_empty, counts)
     empty = True
     while batch := list(islice(checked, chunk)):
         empty = False
         notes += [f"{number} {what}." for what, number in counts.items()]
         counts.clear()
         found = None
-        if with_labels:
-            cells = [row for _, _, row in batch]
-            places = [f"{origin}, {unit} {name}" for name, _, _ in batch]
-            tags = joined.join(cells, places, notes) if joined else [row[0] for row in cells]
-            found = label_array(tags, places, label_separator, notes)
+        if opened.with_labels:
+            places = [opened.place(item.name) for item in batch]
+            tags = [item.tags for item in batch]
+            joined = opened.joined
+            cells = joined.join(tags, places, notes) if joined else [row[0] for row in tags]
+            found = label_array(cells, places, label_separator, notes)
         yield Documents(
-            origin,
-            texts=[words for _, words, _ in batch],
+            opened.origin,
+            texts=[item.text for item in batch],
             labels=found,
-            ids=[name for name, _, _ in batch],
-            text_column=text_column,
-            label_column=label_column,
+            ids=[item.name for item in batch],
+            text_column=opened.text_column,
+            label_column=opened.label_column,
             notes=notes,
         )
         notes = []
     if empty:
-        raise ReaderError(f"{origin}: empty: no documents in it.")
+        raise ReaderError(f"{opened.origin}: empty: no documents in it.")
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """Rows of the chosen columns: `n_texts` cells of text, and the label cells after them."""
+
+    origin: str
+    unit: str
+    rows: Iterator[Row]
+    with_labels: bool
+    notes: list[str]
+    n_texts: int = 1
+    text_column: str | list[str] | None = None
+    label_column: str | list[str] | None = None
+    joined: JoinedColumns | None = None
+
+    def place(self, name: str) -> str:
+        """Name a row in messages."""
+        return f"{self.origin}, {self.unit} {name}"
+
+
+def _open_folder(
+    folder: Path,
+    encoding: str,
+    label: ColumnNames | None,
+    labels: Labels | None,
+    labels_required: bool,
+) -> _Opened:
+    notes: list[str] = []
+    rows, with_labels = open_folder(
+        folder, encoding, label, labels, notes, labels_required=labels_required
+    )
+    return _Opened(str(folder), "file", rows, with_labels, notes)
+
+
+def _open_columns(
+    source: Any, kind: str, encoding: str, wanted: Wanted, labels: Labels | None
+) -> _Opened:
+    """Open a table, and choose its columns by the header."""
+    table = _open_table(source, kind, encoding)
+    # With labels kept apart, `label` names a column over there.
+    inside = wanted if labels is None else replace(wanted, label=None)
+    chosen = choose_columns(table.columns, inside, table.origin)
+    notes = table.notes + chosen.notes
+    rows = table.rows([*chosen.text, *chosen.label])
+    if labels is not None:
+        cells = read_labels(labels, wanted.label, encoding, notes).cells
+        rows = _with_labels(rows, cells, labels)
+    label_column = names_of(table.columns, chosen.label, several=chosen.several)
+    return _Opened(
+        table.origin,
+        table.unit,
+        rows,
+        with_labels=labels is not None or bool(chosen.label),
+        notes=notes,
+        n_texts=len(chosen.text),
+        text_column=names_of(table.columns, chosen.text, several=False),
+        label_column=label_column,
+        joined=JoinedColumns(label_column) if chosen.several else None,
+    )
 
 
 def find_format(source: Any, given: str | None = None) -> str:
@@ -263,6 +315,12 @@ def find_format(source: Any, given: str | None = None) -> str:
     )
 
 
+def _check_columns(kind: str, text: ColumnNames | None, origin: str) -> None:
+    """Raise if a column is asked of a source that has none."""
+    if text and kind in (*_MATRICES, "folder"):
+        raise ReaderError(f"{origin}: no column {text!r}: it is no table of texts.")
+
+
 def _kind_of_object(source: object) -> str:
     if is_frame(source):
         return "frame"
@@ -289,36 +347,47 @@ def _open_table(source: Any, kind: str, encoding: str) -> Table:
 def _with_labels(rows: Iterator[Row], tags: list[object], origin: object) -> Iterator[Row]:
     """Give each row its label from outside; that the numbers agree is known at the end."""
     number = 0
-    for name, words, _ in rows:
+    for name, cells in rows:
         if number < len(tags):
-            yield name, words, (tags[number],)
+            yield name, (*cells, tags[number])
         number += 1
     check_length(tags, number, origin)
 
 
-def _checked(
-    rows: Iterator[Row], origin: str, unit: str, skip_empty: bool, counts: Counter[str]
-) -> Iterator[tuple[str, str, tuple[object, ...]]]:
+class _Checked(NamedTuple):
+    """A document whose text will do, and the raw cells of its labels."""
+
+    name: str
+    text: str
+    tags: tuple[object, ...]
+
+
+def _checked(opened: _Opened, skip_empty: bool, counts: Counter[str]) -> Iterator[_Checked]:
     """Pass on rows that hold a text; count what was left out or mended."""
-    for name, words, cells in rows:
-        place = f"{origin}, {unit} {name}"
-        if isinstance(words, str):
-            clean = mended(words)
-            if clean != words:
-                counts["texts held broken Unicode, replaced by U+FFFD"] += 1
-        elif is_missing(words):
-            clean = ""
-        else:
-            raise ReaderError(
-                f"{place}: the text is of type {type(words).__name__}, expected a string. Choose "
-                "another column with text='...' (--text on the command line)."
-            )
+    for name, cells in opened.rows:
+        place = opened.place(name)
+        words = _joined_text(cells[: opened.n_texts], place)
+        clean = mended(words)
+        if clean != words:
+            counts["texts held broken Unicode, replaced by U+FFFD"] += 1
         if not clean.strip():
             if skip_empty:
-                counts[f"{unit}s without text were left out"] += 1
+                counts[f"{opened.unit}s without text were left out"] += 1
                 continue
             raise ReaderError(
                 f"{place}: no text. Fill it in, or leave such rows out with skip_empty=True "
                 "(--skip-empty on the command line)."
             )
-        yield name, clean, cells
+        yield _Checked(name, clean, cells[opened.n_texts :])
+
+
+def _joined_text(cells: Sequence[object], place: str) -> str:
+    """Join the texts of a row, each on a line of its own; empty cells are passed over."""
+    parts = [cell for cell in cells if not is_missing(cell) and cell != ""]
+    for part in parts:
+        if not isinstance(part, str):
+            raise ReaderError(
+                f"{place}: the text is of type {type(part).__name__}, expected a string. Choose "
+                "another column with text='...' (--text on the command line)."
+            )
+    return "\n".join(map(str, parts)) if len(parts) != 1 else str(parts[0])

@@ -17,19 +17,19 @@ import narwhals as nw
 from vbnmf.data.documents import ReaderError, listed
 from vbnmf.data.streams import MAX_DOCUMENT, origin_of, read_lines
 
-# What a document is called in its source, its raw text and the raw cells of its label columns.
-Row = tuple[str, object, tuple[object, ...]]
+# What a document is called in its source, and the raw cells of the columns asked for.
+Row = tuple[str, tuple[object, ...]]
 # So many lines of JSON are looked at for the names of columns, since any line may lack some.
 PEEKED = 1000
 
 
 @dataclass(frozen=True)
 class Table:
-    """Column names, and a function that reads the rows of (text index, label indices) once."""
+    """Column names, and a function that reads the rows of the columns at given places once."""
 
     origin: str
     columns: list[str]
-    rows: Callable[[int, Sequence[int]], Iterator[Row]]
+    rows: Callable[[Sequence[int]], Iterator[Row]]
     unit: str = "row"
     notes: list[str] = field(default_factory=list)
 
@@ -59,14 +59,14 @@ def _open_delimited(lines: Iterator[str], origin: str, notes: list[str], delimit
     if not header:
         raise ReaderError(f"{origin}: empty; expected a line with the names of the columns.")
 
-    def rows(text: int, labels: Sequence[int]) -> Iterator[Row]:
+    def rows(chosen: Sequence[int]) -> Iterator[Row]:
         for number, record in records:
             if len(record) != len(header):
                 raise ReaderError(
                     f"{origin}, line {number}: {len(record)} fields, but the first line names "
                     f"{len(header)} columns. Put quotes around a text that holds the delimiter."
                 )
-            yield str(number), record[text], tuple(record[i] for i in labels)
+            yield str(number), tuple(record[i] for i in chosen)
 
     return Table(origin, [name.strip() for name in header], rows, "line", notes)
 
@@ -101,10 +101,9 @@ def _open_jsonl(lines: Iterator[str], origin: str, notes: list[str]) -> Table:
     if not head:
         raise ReaderError(f"{origin}: empty; expected one JSON object a line.")
 
-    def rows(text: int, labels: Sequence[int]) -> Iterator[Row]:
+    def rows(chosen: Sequence[int]) -> Iterator[Row]:
         for number, item in chain(head, objects):
-            cells = tuple(item.get(columns[i]) for i in labels)
-            yield str(number), item.get(columns[text]), cells
+            yield str(number), tuple(item.get(columns[i]) for i in chosen)
 
     return Table(origin, columns, rows, "line", notes)
 
@@ -154,18 +153,20 @@ def open_arrow(path: Path, parquet: bool) -> Table:
     except damage as error:
         raise ReaderError(f"{origin}: not a whole Parquet or Arrow file: {error}") from error
 
-    def rows(text: int, labels: Sequence[int]) -> Iterator[Row]:
-        chosen = [columns[i] for i in (text, *labels)]
+    def rows(chosen: Sequence[int]) -> Iterator[Row]:
+        names = [columns[i] for i in chosen]
         number = 0
         try:
             for batch in (
-                file.iter_batches(columns=chosen) if parquet else file.read_all().to_batches()
+                file.iter_batches(columns=sorted(set(names)))
+                if parquet
+                else file.read_all().to_batches()
             ):
                 batch.validate(full=True)  # Arrow trusts offsets: wrong ones would end the process
-                values = [batch.column(name).to_pylist() for name in chosen]
-                for value, *cells in zip(*values, strict=True):
+                values = [batch.column(name).to_pylist() for name in names]
+                for cells in zip(*values, strict=True):
                     number += 1
-                    yield str(number), value, tuple(cells)
+                    yield str(number), cells
         except damage as error:
             raise ReaderError(f"{origin}, after row {number}: cannot be read: {error}") from error
 
@@ -188,11 +189,9 @@ def open_frame(frame: object) -> Table:
         gaps = series.is_null().to_list()
         return [None if gap else v for v, gap in zip(series.to_list(), gaps, strict=True)]
 
-    def rows(text: int, labels: Sequence[int]) -> Iterator[Row]:
+    def rows(chosen: Sequence[int]) -> Iterator[Row]:
         numbers = map(str, range(1, len(table) + 1))
-        columns = [values(i) for i in (text, *labels)]
-        for number, value, *cells in zip(numbers, *columns, strict=True):
-            yield number, value, tuple(cells)
+        return zip(numbers, zip(*map(values, chosen), strict=True), strict=True)
 
     return Table(origin, [str(name) for name in table.columns], rows)
 
@@ -212,13 +211,15 @@ def open_dataset(dataset: Any) -> Table:
     # A streamed dataset may not know its columns before its first row.
     columns = list(dataset.column_names or next(iter(dataset), {}))
 
-    def rows(text: int, labels: Sequence[int]) -> Iterator[Row]:
+    def rows(chosen: Sequence[int]) -> Iterator[Row]:
         features = dataset.features or {}
+        names = [columns[i] for i in chosen]
         # Images or sounds in other columns need not be decoded.
-        chosen = dataset.select_columns([columns[i] for i in (text, *labels)])
-        for number, item in enumerate(chosen, 1):
-            cells = (_class_names(item.get(columns[i]), features.get(columns[i])) for i in labels)
-            yield str(number), item.get(columns[text]), tuple(cells)
+        for number, item in enumerate(dataset.select_columns(list(dict.fromkeys(names))), 1):
+            yield (
+                str(number),
+                tuple(_class_names(item.get(name), features.get(name)) for name in names),
+            )
 
     return Table(origin, columns, rows)
 
