@@ -57,13 +57,15 @@ def score(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
     """Accuracies (F1 where documents have several labels), components, a row for each label."""
     import numpy as np
 
+    from vbnmf.data.labels import KnownLabels
     from vbnmf.estimators.validation import is_empty
     from vbnmf.metrics import hoyer_sparsity, inter_label_sparsity
 
     has_label = np.array([label is not None for label in labels])
     if not has_label.any():
         raise ValueError("no document has a label, so there is nothing to score. Check --label.")
-    y = [_names(label) for label in labels if label is not None]
+    known = KnownLabels(fitted.estimator_.classes_.tolist())
+    y = [known.match(label) for label in labels if label is not None]
     several = fitted.has_several_labels
     if not several and any(isinstance(label, list) for label in labels):
         raise ValueError(
@@ -75,13 +77,12 @@ def score(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
     texts = None if is_matrix else [contents[i] for i in np.flatnonzero(has_label)]
     estimator = fitted.estimator_
     V = estimator.transform(X)
-    known = [str(label) for label in estimator.classes_]
     given = estimator.predict(X)
     if several:
-        predicted = [[known[i] for i in np.flatnonzero(row)] for row in given]
+        predicted = [[known.names[i] for i in np.flatnonzero(row)] for row in given]
     else:
-        predicted = [_names(label) for label in given]
-    commonest = known[int(np.argmax(estimator.label_counts_))]
+        predicted = [known.match(label) for label in given.tolist()]
+    commonest = known.names[int(np.argmax(estimator.label_counts_))]
     numbers, rows = (_f1 if several else _accuracies)(y, predicted, commonest)
     repeats = [len(names) for names in y]  # a document counts for each of its labels
     return {
@@ -92,7 +93,7 @@ def score(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
         "inter_label_sparsity": inter_label_sparsity(np.repeat(V, repeats, axis=0), _flat(y)),
         **_of_components(fitted, X, texts),
         "faded_components": int(estimator.faded_.sum()),
-        "labels": [{**row, "known": row["label"] in known} for row in rows],
+        "labels": [{**row, "known": row["label"] in known.names} for row in rows],
     }
 
 
@@ -159,10 +160,6 @@ def _rows(names: list[str], support: Any, recall: Any, precision: Any) -> Rows:
         {"label": name, "documents": int(n), "found": float(r), "right": float(p)}
         for name, n, r, p in zip(names, support, recall, precision, strict=True)
     ]
-
-
-def _names(label: Any) -> list[str]:
-    return [str(name) for name in (label if isinstance(label, list) else [label])]
 
 
 def _flat(names: Names) -> list[str]:

@@ -73,8 +73,10 @@ def listed(names: Iterable[object], most: int = 20) -> str:
 
 
 def is_missing(value: object) -> bool:
-    """Say whether a raw cell is None or not a number."""
-    return value is None or (isinstance(value, float | np.floating) and bool(np.isnan(value)))
+    """Say whether a raw cell is None, NaN, NaT or the NA of pandas."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.generic) and bool(value != value)
 
 
 def mended(text: str) -> str:
