@@ -302,7 +302,7 @@ def test_bad_columns(tmp_path: Path, header: str, options: dict[str, str], messa
     ("name", "data", "message"),
     [
         ("a.csv", b"", "a.csv: empty; expected a line with the names"),
-        ("a.jsonl", b"\n \n", "a.jsonl: empty; expected one JSON object"),
+        ("a.jsonl", b"\n \n", "a.jsonl: empty: no documents in it"),
         ("a.csv", b"text,label\n", "a.csv: empty: no documents"),
         ("a.csv", b'text,n\na,1\n"b,2\nc,3\n', "line 3: broken quoting: unexpected end.*line 4"),
         ("a.tsv", b'text\tn\n"b"c\t2\n', "line 2: broken quoting"),

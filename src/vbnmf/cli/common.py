@@ -1,10 +1,13 @@
 """Options that commands share, and what they do with them: read, say, write, never overwrite."""
 
 import json
+import tempfile
 import tomllib
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +15,8 @@ if TYPE_CHECKING:
     from vbnmf.data import Documents
 
 Command = Callable[..., Any]
+PART = 4000
+"""Documents that are predicted or transformed at a time."""
 
 
 def options(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -133,6 +138,82 @@ def read_for(
     return read(source, quiet, label=label, fitted_columns=model.columns_, **reading)
 
 
+def parts_for(model: Any, source: str, quiet: bool, **reading: Any) -> "Iterator[Documents]":
+    """Read documents without labels for a model, a part at a time; there may be none at all."""
+    from vbnmf.data import iter_documents
+
+    for documents in iter_documents(
+        source, fitted_columns=model.columns_, allow_empty=True, chunk=PART, **reading
+    ):
+        for note in documents.notes:
+            say(note, quiet)
+        yield documents
+
+
+class UnknownDocuments:
+    """Collect the documents without a known term, and tell of them once, by their ids."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+        self._total = 0
+
+    @contextmanager
+    def among(self, documents: "Documents") -> Iterator[None]:
+        """Take note of the warnings about these documents instead of showing them."""
+        from vbnmf.text import EmptyDocumentWarning
+
+        names = ids(documents)
+        self._total += len(names)
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", EmptyDocumentWarning)
+            show = warnings.showwarning
+
+            def collect(message: Warning | str, *args: Any, **kwargs: Any) -> None:
+                if isinstance(message, EmptyDocumentWarning):
+                    self._names += [names[row] for row in message.rows]
+                else:
+                    show(message, *args, **kwargs)
+
+            warnings.showwarning = collect
+            yield
+
+    def tell(self, quiet: bool) -> None:
+        """Say how many there were, and the ids of the first."""
+        names = list(dict.fromkeys(self._names))  # a document may have been counted twice
+        if not names:
+            return
+        first = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+        say(
+            f"Note: {len(names):,} of {self._total:,} documents have no known term of non-zero "
+            f"weight (ids {first}). They say nothing about a label. Check the text, its language "
+            "and the options, or leave these documents out.",
+            quiet,
+        )
+
+
+@contextmanager
+def output(target: Path | None) -> Iterator[IO[str]]:
+    """Open a text file that takes its place when whole; without a target, standard output.
+
+    Standard output too gets all of it or nothing: it is kept in a temporary file until the block
+    ends well.
+    """
+    from vbnmf.store import replacing
+
+    if target is not None:
+        with (
+            replacing(target) as temporary,
+            open(temporary, "w", encoding="utf-8", newline="") as file,
+        ):
+            yield file
+        return
+    with tempfile.TemporaryFile("w+", encoding="utf-8", newline="") as file:
+        yield file
+        file.seek(0)
+        while content := file.read(1 << 20):
+            click.echo(content, nl=False)
+
+
 def load_model(path: str) -> Any:
     """A ``DocumentModel`` from a file."""
     from vbnmf.documents import DocumentModel, load
@@ -161,8 +242,8 @@ def content(model: Any, documents: "Documents") -> Any:
 
 
 def ids(documents: "Documents") -> list[str]:
-    """What each document is called; its place, from 0, where the source has no names."""
-    names = documents.ids or map(str, range(len(documents)))
+    """What each document is called: its line, its row (from 1) or its file."""
+    names = documents.ids or []
     # the name of a file may be bytes that are no text, and would spoil what is written
     return [name.encode("utf-8", "backslashreplace").decode("utf-8") for name in names]
 

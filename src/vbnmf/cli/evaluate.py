@@ -46,7 +46,10 @@ def evaluate(
     fitted.estimator_.set_params(n_jobs=jobs)
     columns = common.label_columns(label)
     documents = common.read_for(fitted, file, quiet, label=columns, **reading)
-    scores = score(fitted, common.content(fitted, documents), documents.labels)
+    unknown = common.UnknownDocuments()
+    with unknown.among(documents):
+        scores = score(fitted, common.content(fitted, documents), documents.labels)
+    unknown.tell(quiet)
     if as_json:
         common.print_json(scores)
     else:

@@ -3,8 +3,7 @@
 import csv
 import json
 from collections.abc import Iterator
-from io import StringIO
-from typing import Any
+from typing import IO, Any
 
 import click
 
@@ -13,6 +12,8 @@ from vbnmf.cli.tables import percent, table
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _JSON_LINES = (".jsonl", ".ndjson", ".json")
+_NAMES = ("id", "label", "score", "note")
+Rows = Iterator[dict[str, Any]]
 
 
 @click.command(short_help="Predict labels of documents.")
@@ -48,8 +49,6 @@ def predict(
       vbnmf predict tickets.vbnmf new.csv --explain
       echo '{"text": "the printer is on fire"}' | vbnmf predict tickets.vbnmf - --json
     """  # noqa: D301
-    from vbnmf.store import replacing
-
     target = None if out is None else common.check_out(out, force, model, file)
     ending = ".csv" if target is None else target.suffix.lower()
     if ending not in (*_DELIMITERS, *_JSON_LINES):
@@ -62,21 +61,33 @@ def predict(
             f"explanations do not fit into {out}. Without --out they are a table; .jsonl holds all."
         )
     fitted = common.load_model(model)
+    if not fitted.has_labels:
+        raise ValueError(f"{model} was fitted without labels and cannot predict any.")
     fitted.estimator_.set_params(n_jobs=jobs)
-    documents = common.read_for(fitted, file, quiet, label=None, **reading)
-    rows = list(_rows(fitted, documents, explain=explain))
-    if as_json or ending in _JSON_LINES:
-        content = _lines(rows)
-    elif explain:
-        content = _explanations(rows)
-    else:
-        content = _table(rows, _DELIMITERS[ending], _separator(fitted, label_separator, quiet))
-    if target is None:
-        click.echo(content, nl=False)
-        return
-    with replacing(target) as temporary:
-        temporary.write_text(content, encoding="utf-8", newline="")
-    common.say(f"Wrote {target}: {len(rows):,} predictions.", quiet)
+    parts = common.parts_for(fitted, file, quiet, **reading)
+    separator = _separator(fitted, label_separator, quiet)
+    unknown = common.UnknownDocuments()
+    rows = _all_rows(fitted, parts, unknown, explain=explain)
+    with common.output(target) as stream:
+        if as_json or ending in _JSON_LINES:
+            number = _write_lines(stream, rows)
+        elif explain:
+            number = _write_explanations(stream, rows)
+        else:
+            number = _write_table(stream, rows, _DELIMITERS[ending], separator)
+        unknown.tell(quiet)
+    if target is not None:
+        common.say(f"Wrote {target}: {number:,} predictions.", quiet)
+
+
+def _all_rows(
+    fitted: Any, parts: Iterator[Any], unknown: common.UnknownDocuments, *, explain: bool
+) -> Iterator[dict[str, Any]]:
+    for documents in parts:
+        if len(documents):
+            with unknown.among(documents):
+                rows = list(_rows(fitted, documents, explain=explain))
+            yield from rows
 
 
 def _rows(fitted: Any, documents: Any, *, explain: bool) -> Iterator[dict[str, Any]]:
@@ -119,10 +130,12 @@ def _as_dict(why: Any) -> dict[str, Any]:
     }
 
 
-def _explanations(rows: list[dict[str, Any]]) -> str:
-    """A table: for each document the label and the runner-up, and what spoke for them."""
+def _write_explanations(stream: IO[str], rows: Rows) -> int:
+    """Write a table: for each document the label and the runner-up, and what spoke for them."""
     cells = []
+    number = 0
     for row in rows:
+        number += 1
         name = row["id"]
         for why in row["explanation"]:
             components = {by["component"]: by["part"] for by in why["components"]}
@@ -133,7 +146,8 @@ def _explanations(rows: list[dict[str, Any]]) -> str:
         if not row["explanation"]:
             cells.append([name, _text(row["label"]), _text(row["score"]), "", "", row["note"]])
     head = ["id", "label", "score", "by components", "share", "by terms"]
-    return f"{table(head, cells, right=(2, 4))}\n"
+    stream.write(f"{table(head, cells, right=(2, 4))}\n")
+    return number
 
 
 def _parts(parts: dict[Any, float]) -> str:
@@ -144,8 +158,11 @@ def _text(cell: Any) -> str:
     return " ".join(map(str, cell)) if isinstance(cell, list) else str(cell)
 
 
-def _lines(rows: list[dict[str, Any]]) -> str:
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+def _write_lines(stream: IO[str], rows: Rows) -> int:
+    number = 0
+    for number, row in enumerate(rows, 1):  # noqa: B007 - how many there were
+        stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+    return number
 
 
 def _separator(fitted: Any, given: str | None, quiet: bool) -> str:
@@ -162,16 +179,13 @@ def _separator(fitted: Any, given: str | None, quiet: bool) -> str:
     return separator
 
 
-def _table(rows: list[dict[str, Any]], delimiter: str, separator: str) -> str:
-    text = StringIO()
-    names = ["id", "label", "score", "note"]
-    writer = csv.DictWriter(text, names, delimiter=delimiter, lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
+def _write_table(stream: IO[str], rows: Rows, delimiter: str, separator: str) -> int:
+    writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(_NAMES)
+    number = 0
+    for number, row in enumerate(rows, 1):  # noqa: B007 - how many there were
         writer.writerow(
-            {
-                name: separator.join(map(str, cell)) if isinstance(cell, list) else cell
-                for name, cell in row.items()
-            }
+            separator.join(map(str, cell)) if isinstance(cell, list) else cell
+            for cell in row.values()
         )
-    return text.getvalue()
+    return number

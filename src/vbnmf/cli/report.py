@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -48,15 +49,19 @@ def report(
     fitted = common.load_model(model)
     fitted.estimator_.set_params(n_jobs=jobs)
     contents = labels = ids = None
+    unknown = common.UnknownDocuments()
+    counted: Any = nullcontext()
     if documents is not None:
         found = _read(fitted, documents, quiet, label, reading)
         contents, labels, ids = common.content(fitted, found), found.labels, common.ids(found)
-    with PageProgress(quiet) as progress:
+        counted = unknown.among(found)
+    with PageProgress(quiet) as progress, counted:
         page = explore(
             fitted, contents, labels, ids=ids, title=title or Path(model).stem,
             command=shlex.join(["vbnmf", *sys.argv[1:]]), tell=progress,
         )  # fmt: skip
         page.save(target)
+    unknown.tell(quiet)
     common.say(f"Wrote {target}.", quiet)
 
 

@@ -1,6 +1,8 @@
 """vbnmf transform: coefficients of documents into a file."""
 
 import csv
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ import click
 
 from vbnmf.cli import common
 
+Write = Callable[[list[str], Any], None]
 _ENDINGS = (".csv", ".tsv", ".parquet", ".npz")
 
 
@@ -40,35 +43,85 @@ def transform(
         )
     fitted = common.load_model(model)
     fitted.estimator_.set_params(n_jobs=jobs)
-    documents = common.read_for(fitted, file, quiet, label=None, **reading)
-    V = fitted.transform(common.content(fitted, documents))
-    with replacing(target) as temporary:
-        _write(temporary, target.suffix.lower(), common.ids(documents), V)
-    common.say(f"Wrote {target}: {V.shape[0]:,} documents × {V.shape[1]} components.", quiet)
+    parts = common.parts_for(fitted, file, quiet, **reading)
+    number = 0
+    unknown = common.UnknownDocuments()
+    K = fitted.estimator_.n_components_
+    with replacing(target) as temporary, _writer(temporary, target.suffix.lower(), K) as write:
+        for documents in parts:
+            if len(documents):
+                with unknown.among(documents):
+                    V = fitted.transform(common.content(fitted, documents))
+                write(common.ids(documents), V)
+                number += len(documents)
+        unknown.tell(quiet)
+    common.say(f"Wrote {target}: {number:,} documents × {K} components.", quiet)
 
 
-def _write(path: Path, ending: str, ids: list[str], V: Any) -> None:
-    import numpy as np
-
-    names = [f"component_{k}" for k in range(V.shape[1])]
+def _writer(path: Path, ending: str, K: int) -> AbstractContextManager[Write]:
+    """Open a file to which ids and coefficients are written part by part."""
+    names = ["id", *(f"component_{k}" for k in range(K))]
     if ending == ".npz":
-        with open(path, "wb") as file:
-            np.savez_compressed(file, ids=np.array(ids, dtype=str), coefficients=V)
-    elif ending == ".parquet":
-        try:
-            import pyarrow
-            import pyarrow.parquet
-        except ImportError:
-            raise ImportError(
-                "Parquet needs pyarrow: pip install 'vbnmf[io]', or write .csv or .npz."
-            ) from None
-        columns = [pyarrow.array(ids), *(pyarrow.array(V[:, k]) for k in range(V.shape[1]))]
-        pyarrow.parquet.write_table(pyarrow.table(columns, names=["id", *names]), path)
-    else:
-        with open(path, "w", newline="", encoding="utf-8") as file:
-            delimiter = "\t" if ending == ".tsv" else ","
-            writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-            writer.writerow(["id", *names])
+        return _npz_writer(path, K)
+    if ending == ".parquet":
+        return _parquet_writer(path, names)
+    return _table_writer(path, names, "\t" if ending == ".tsv" else ",")
+
+
+@contextmanager
+def _table_writer(path: Path, names: list[str], delimiter: str) -> Iterator[Write]:
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+        writer.writerow(names)
+
+        def write(ids: list[str], V: Any) -> None:
             writer.writerows(
                 [name, *map(repr, row)] for name, row in zip(ids, V.tolist(), strict=True)
             )
+
+        yield write
+
+
+@contextmanager
+def _parquet_writer(path: Path, names: list[str]) -> Iterator[Write]:
+    import numpy as np
+
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet
+    except ImportError:
+        raise ImportError(
+            "Parquet needs pyarrow: pip install 'vbnmf[io]', or write .csv or .npz."
+        ) from None
+    with ExitStack() as stack:
+        writer: Any = None
+
+        def write(ids: list[str], V: Any) -> None:
+            nonlocal writer
+            columns = [pa.array(ids, pa.string()), *(pa.array(V[:, k]) for k in range(V.shape[1]))]
+            part = pa.table(columns, names=names)
+            if writer is None:
+                writer = stack.enter_context(pyarrow.parquet.ParquetWriter(path, part.schema))
+            writer.write_table(part)
+
+        yield write
+        if writer is None:
+            write([], np.zeros((0, len(names) - 1), dtype=np.float32))
+
+
+@contextmanager
+def _npz_writer(path: Path, K: int) -> Iterator[Write]:
+    """Keep all coefficients until the end: the file has one array of them."""
+    import numpy as np
+
+    all_ids: list[str] = []
+    parts: list[Any] = []
+
+    def write(ids: list[str], V: Any) -> None:
+        all_ids.extend(ids)
+        parts.append(V)
+
+    yield write
+    V = np.concatenate(parts) if parts else np.zeros((0, K), dtype=np.float32)
+    with open(path, "wb") as file:
+        np.savez_compressed(file, ids=np.array(all_ids, dtype=str), coefficients=V)

@@ -309,4 +309,5 @@ def _documents(
     if tags is not None:
         places = [f"{origin}, row {number}" for number in range(1, rows + 1)]
         labels = label_array(tags, places, separator, notes)
-    return Documents(origin, matrix=matrix, labels=labels, terms=terms, notes=notes)
+    ids = [str(number) for number in range(1, rows + 1)]
+    return Documents(origin, matrix=matrix, labels=labels, terms=terms, ids=ids, notes=notes)

@@ -1,41 +1,24 @@
 """Read documents from users' files, data frames and other objects, whole or in chunks.
 
-Here the format is found, the columns are chosen and every row is checked, once for all formats;
-the formats themselves are in :mod:`vbnmf.data.tables`, :mod:`vbnmf.data.folders` and
+Here the format is found. Rows are opened and checked, once for all formats, in
+:mod:`vbnmf.data.rows`; the formats are in :mod:`vbnmf.data.tables`, :mod:`vbnmf.data.folders` and
 :mod:`vbnmf.data.matrices`, well-known corpora in :mod:`vbnmf.data.corpora`.
 """
 
 import os
 import sys
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from vbnmf.data.columns import ColumnNames, Wanted, choose_columns, names_of
-from vbnmf.data.documents import Documents, ReaderError, is_missing, mended
-from vbnmf.data.folders import open_folder
-from vbnmf.data.labels import (
-    JoinedColumns,
-    Labels,
-    check_length,
-    check_separator,
-    label_array,
-    read_labels,
-)
+from vbnmf.data.columns import ColumnNames, Wanted
+from vbnmf.data.documents import Documents, ReaderError
+from vbnmf.data.labels import Labels, check_separator
 from vbnmf.data.matrices import Terms, read_anndata, read_matrix
+from vbnmf.data.rows import open_rows, read_parts
 from vbnmf.data.streams import STDIN, origin_of
-from vbnmf.data.tables import (
-    Row,
-    Table,
-    is_frame,
-    open_arrow,
-    open_dataset,
-    open_frame,
-    open_text,
-)
+from vbnmf.data.tables import is_frame
 
 FORMATS = {
     "csv": (".csv",),
@@ -49,6 +32,8 @@ FORMATS = {
     "folder": (),
 }
 _MATRICES = ("svmlight", "mtx", "npz", "anndata")
+# A chunk ends when it has so many characters: counting terms takes some twenty times the memory.
+_CHARACTERS = 4_000_000
 
 
 def read_documents(
@@ -64,6 +49,7 @@ def read_documents(
     skip_empty: bool = False,
     fitted_columns: Mapping[str, Any] | None = None,
     labels_required: bool = True,
+    allow_empty: bool = False,
 ) -> Documents:
     """Read documents into memory.
 
@@ -99,6 +85,9 @@ def read_documents(
     labels_required : bool, default=True
         With ``label="auto"``: whether a source without labels is an error. If not, it is read
         without labels.
+    allow_empty : bool, default=False
+        Whether a table without rows, or a folder without files, gives no documents. It is an error
+        otherwise. A file without a header is one in any case.
 
     Returns
     -------
@@ -122,8 +111,9 @@ def read_documents(
     [['cat', 'dog'], None]
     """
     kind = find_format(source, format)
-    _check_columns(kind, text, origin_of(source))
-    check_separator(label_separator, label is not None or labels is not None, origin_of(source))
+    _check_columns(kind, text, terms, origin_of(source))
+    with_labels = label is not None or labels is not None
+    check_separator(label_separator, with_labels, origin_of(source))
     if kind == "anndata":
         return read_anndata(source, label, labels, label_separator)
     if kind in _MATRICES:
@@ -137,23 +127,9 @@ def read_documents(
             encoding=encoding,
             labels_required=labels_required,
         )
-    if terms is not None:
-        raise ReaderError(f"{origin_of(source)}: terms belong to a matrix; this is text.")
-    return next(
-        iter_documents(
-            source,
-            text=text,
-            label=label,
-            labels=labels,
-            label_separator=label_separator,
-            encoding=encoding,
-            format=format,
-            skip_empty=skip_empty,
-            fitted_columns=fitted_columns,
-            labels_required=labels_required,
-            chunk=sys.maxsize,
-        )
-    )
+    wanted = Wanted(text, label, fitted_columns or {}, labels_required)
+    opened = open_rows(source, kind, encoding, wanted, labels, allow_empty)
+    return next(read_parts(opened, label_separator, skip_empty, sys.maxsize, sys.maxsize))
 
 
 def iter_documents(
@@ -163,129 +139,68 @@ def iter_documents(
     label: ColumnNames | None = None,
     labels: Labels | None = None,
     label_separator: str | None = None,
+    terms: Terms | None = None,
     encoding: str = "utf-8",
     format: str | None = None,  # noqa: A002 - the word users look for
     skip_empty: bool = False,
     fitted_columns: Mapping[str, Any] | None = None,
     labels_required: bool = True,
+    allow_empty: bool = False,
     chunk: int = 1000,
 ) -> Iterator[Documents]:
-    """Read documents a chunk at a time, so that a file larger than the memory will do.
+    """Read documents a chunk at a time, so that a file larger than the memory can be used.
 
     Parameters
     ----------
-    source, text, label, labels, label_separator, encoding, format, skip_empty, fitted_columns, \
-    labels_required
-        As in :func:`read_documents`. Matrices are read whole only. Whether several columns hold
-        labels or zeros and ones is told by the first chunk.
+    source, text, label, labels, label_separator, terms, encoding, format, skip_empty, \
+    fitted_columns, labels_required, allow_empty
+        As in :func:`read_documents`. A matrix is read whole and handed over in parts. Whether
+        several columns hold labels or zeros and ones is told by the first chunk.
     chunk : int, default=1000
-        The most documents in a chunk.
+        The most documents in a chunk. Long documents make a chunk end earlier, after about four
+        million characters.
 
     Yields
     ------
     Documents
         The next texts and labels. Notes on columns come with the first chunk, counts with each.
+        With `allow_empty`, a source without documents gives one chunk without any.
     """
     if chunk < 1:
         raise ValueError(f"`chunk` must be at least 1; got {chunk}.")
     kind = find_format(source, format)
     if kind in _MATRICES:
-        raise ReaderError(f"{origin_of(source)}: a matrix is read whole; use read_documents.")
-    _check_columns(kind, text, origin_of(source))
-    with_labels = label is not None or labels is not None
-    check_separator(label_separator, with_labels, origin_of(source))
-    if kind == "folder":
-        opened = _open_folder(Path(source), encoding, label, labels, labels_required)
-    else:
-        wanted = Wanted(text, label, fitted_columns or {}, labels_required)
-        opened = _open_columns(source, kind, encoding, wanted, labels)
-    notes = opened.notes
-    counts: Counter[str] = Counter()
-    checked = _checked(opened, skip_empty, counts)
-    empty = True
-    while batch := list(islice(checked, chunk)):
-        empty = False
-        notes += [f"{number} {what}." for what, number in counts.items()]
-        counts.clear()
-        found = None
-        if opened.with_labels:
-            places = [opened.place(item.name) for item in batch]
-            tags = [item.tags for item in batch]
-            joined = opened.joined
-            cells = joined.join(tags, places, notes) if joined else [row[0] for row in tags]
-            found = label_array(cells, places, label_separator, notes)
-        yield Documents(
-            opened.origin,
-            texts=[item.text for item in batch],
-            labels=found,
-            ids=[item.name for item in batch],
-            text_column=opened.text_column,
-            label_column=opened.label_column,
-            notes=notes,
+        whole = read_documents(
+            source,
+            text=text,
+            label=label,
+            labels=labels,
+            label_separator=label_separator,
+            terms=terms,
+            encoding=encoding,
+            format=format,
+            labels_required=labels_required,
         )
-        notes = []
-    if empty:
-        raise ReaderError(f"{opened.origin}: empty: no documents in it.")
+        yield from _rows_of_matrix(whole, chunk)
+        return
+    _check_columns(kind, text, terms, origin_of(source))
+    check_separator(label_separator, label is not None or labels is not None, origin_of(source))
+    wanted = Wanted(text, label, fitted_columns or {}, labels_required)
+    opened = open_rows(source, kind, encoding, wanted, labels, allow_empty)
+    yield from read_parts(opened, label_separator, skip_empty, chunk, _CHARACTERS)
 
 
-@dataclass(frozen=True)
-class _Opened:
-    """Rows of the chosen columns: `n_texts` cells of text, and the label cells after them."""
-
-    origin: str
-    unit: str
-    rows: Iterator[Row]
-    with_labels: bool
-    notes: list[str]
-    n_texts: int = 1
-    text_column: str | list[str] | None = None
-    label_column: str | list[str] | None = None
-    joined: JoinedColumns | None = None
-
-    def place(self, name: str) -> str:
-        """Name a row in messages."""
-        return f"{self.origin}, {self.unit} {name}"
-
-
-def _open_folder(
-    folder: Path,
-    encoding: str,
-    label: ColumnNames | None,
-    labels: Labels | None,
-    labels_required: bool,
-) -> _Opened:
-    notes: list[str] = []
-    rows, with_labels = open_folder(
-        folder, encoding, label, labels, notes, labels_required=labels_required
-    )
-    return _Opened(str(folder), "file", rows, with_labels, notes)
-
-
-def _open_columns(
-    source: Any, kind: str, encoding: str, wanted: Wanted, labels: Labels | None
-) -> _Opened:
-    """Open a table, and choose its columns by the header."""
-    table = _open_table(source, kind, encoding)
-    # With labels kept apart, `label` names a column over there.
-    inside = wanted if labels is None else replace(wanted, label=None)
-    chosen = choose_columns(table.columns, inside, table.origin)
-    notes = table.notes + chosen.notes
-    rows = table.rows([*chosen.text, *chosen.label])
-    if labels is not None:
-        cells = read_labels(labels, wanted.label, encoding, notes).cells
-        rows = _with_labels(rows, cells, labels)
-    label_column = names_of(table.columns, chosen.label, several=chosen.several)
-    return _Opened(
-        table.origin,
-        table.unit,
-        rows,
-        with_labels=labels is not None or bool(chosen.label),
-        notes=notes,
-        n_texts=len(chosen.text),
-        text_column=names_of(table.columns, chosen.text, several=False),
-        label_column=label_column,
-        joined=JoinedColumns(label_column) if chosen.several else None,
-    )
+def _rows_of_matrix(documents: Documents, chunk: int) -> Iterator[Documents]:
+    matrix, labels, ids = documents.matrix, documents.labels, documents.ids
+    for begin in range(0, len(documents), chunk):
+        rows = slice(begin, begin + chunk)
+        yield replace(
+            documents,
+            matrix=None if matrix is None else matrix[rows],
+            labels=None if labels is None else labels[rows],
+            ids=None if ids is None else ids[rows],
+            notes=[] if begin else documents.notes,
+        )
 
 
 def find_format(source: Any, given: str | None = None) -> str:
@@ -315,10 +230,12 @@ def find_format(source: Any, given: str | None = None) -> str:
     )
 
 
-def _check_columns(kind: str, text: ColumnNames | None, origin: str) -> None:
-    """Raise if a column is asked of a source that has none."""
+def _check_columns(kind: str, text: ColumnNames | None, terms: Terms | None, origin: str) -> None:
+    """Raise if columns are asked of a source that has none, or terms belong to texts."""
     if text and kind in (*_MATRICES, "folder"):
         raise ReaderError(f"{origin}: no column {text!r}: it is no table of texts.")
+    if terms is not None and kind not in _MATRICES:
+        raise ReaderError(f"{origin}: terms belong to a matrix; this is text.")
 
 
 def _kind_of_object(source: object) -> str:
@@ -332,62 +249,3 @@ def _kind_of_object(source: object) -> str:
         f"Cannot read documents from a {type(source).__name__}; expected a path, '-', a data "
         "frame, a Hugging Face dataset or an AnnData object."
     )
-
-
-def _open_table(source: Any, kind: str, encoding: str) -> Table:
-    if kind in ("parquet", "arrow"):
-        return open_arrow(Path(source), parquet=kind == "parquet")
-    if kind == "dataset":
-        return open_dataset(source)
-    if kind == "frame":
-        return open_frame(source)
-    return open_text(source, encoding, kind)
-
-
-def _with_labels(rows: Iterator[Row], tags: list[object], origin: object) -> Iterator[Row]:
-    """Give each row its label from outside; that the numbers agree is known at the end."""
-    number = 0
-    for name, cells in rows:
-        if number < len(tags):
-            yield name, (*cells, tags[number])
-        number += 1
-    check_length(tags, number, origin)
-
-
-class _Checked(NamedTuple):
-    """A document whose text will do, and the raw cells of its labels."""
-
-    name: str
-    text: str
-    tags: tuple[object, ...]
-
-
-def _checked(opened: _Opened, skip_empty: bool, counts: Counter[str]) -> Iterator[_Checked]:
-    """Pass on rows that hold a text; count what was left out or mended."""
-    for name, cells in opened.rows:
-        place = opened.place(name)
-        words = _joined_text(cells[: opened.n_texts], place)
-        clean = mended(words)
-        if clean != words:
-            counts["texts held broken Unicode, replaced by U+FFFD"] += 1
-        if not clean.strip():
-            if skip_empty:
-                counts[f"{opened.unit}s without text were left out"] += 1
-                continue
-            raise ReaderError(
-                f"{place}: no text. Fill it in, or leave such rows out with skip_empty=True "
-                "(--skip-empty on the command line)."
-            )
-        yield _Checked(name, clean, cells[opened.n_texts :])
-
-
-def _joined_text(cells: Sequence[object], place: str) -> str:
-    """Join the texts of a row, each on a line of its own; empty cells are passed over."""
-    parts = [cell for cell in cells if not is_missing(cell) and cell != ""]
-    for part in parts:
-        if not isinstance(part, str):
-            raise ReaderError(
-                f"{place}: the text is of type {type(part).__name__}, expected a string. Choose "
-                "another column with text='...' (--text on the command line)."
-            )
-    return "\n".join(map(str, parts)) if len(parts) != 1 else str(parts[0])

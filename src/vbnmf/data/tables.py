@@ -32,6 +32,7 @@ class Table:
     rows: Callable[[Sequence[int]], Iterator[Row]]
     unit: str = "row"
     notes: list[str] = field(default_factory=list)
+    has_header: bool = True  # JSON lines without any line have none
 
 
 def open_text(source: str | Path, encoding: str, kind: str) -> Table:
@@ -98,14 +99,12 @@ def _open_jsonl(lines: Iterator[str], origin: str, notes: list[str]) -> Table:
     objects = _objects(lines, origin)
     head = list(islice(objects, PEEKED))
     columns = list(dict.fromkeys(key for _, item in head for key in item))
-    if not head:
-        raise ReaderError(f"{origin}: empty; expected one JSON object a line.")
 
     def rows(chosen: Sequence[int]) -> Iterator[Row]:
         for number, item in chain(head, objects):
             yield str(number), tuple(item.get(columns[i]) for i in chosen)
 
-    return Table(origin, columns, rows, "line", notes)
+    return Table(origin, columns, rows, "line", notes, has_header=bool(head))
 
 
 def _objects(lines: Iterator[str], origin: str) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -1,0 +1,184 @@
+"""Rows of a source: opened by format, their columns chosen, each checked, handed over in parts.
+
+Which format a source has is found in :mod:`vbnmf.data.readers`; how labels are read is in
+:mod:`vbnmf.data.labels`.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from vbnmf.data.columns import Wanted, choose_columns, names_of
+from vbnmf.data.documents import Documents, ReaderError, is_missing, mended
+from vbnmf.data.folders import open_folder
+from vbnmf.data.labels import JoinedColumns, Labels, check_length, label_array, read_labels
+from vbnmf.data.tables import Row, Table, open_arrow, open_dataset, open_frame, open_text
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Rows of the chosen columns: `n_texts` cells of text, and the label cells after them."""
+
+    origin: str
+    unit: str
+    rows: Iterator[Row]
+    with_labels: bool
+    notes: list[str]
+    n_texts: int = 1
+    text_column: str | list[str] | None = None
+    label_column: str | list[str] | None = None
+    joined: JoinedColumns | None = None
+    may_be_empty: bool = False
+
+    def place(self, name: str) -> str:
+        """Name a row in messages."""
+        return f"{self.origin}, {self.unit} {name}"
+
+
+def open_rows(
+    source: Any,
+    kind: str,
+    encoding: str,
+    wanted: Wanted,
+    labels: Labels | None,
+    may_be_empty: bool,
+) -> Opened:
+    """Open a folder, or a table whose columns are chosen by the header."""
+    notes: list[str] = []
+    if kind == "folder":
+        files, with_labels = open_folder(
+            Path(source), encoding, wanted.label, labels, notes,
+            labels_required=wanted.labels_required,
+        )  # fmt: skip
+        return Opened(str(source), "file", files, with_labels, notes, may_be_empty=may_be_empty)
+    table = _open_table(source, kind, encoding)
+    if not table.has_header:
+        return Opened(
+            table.origin, table.unit, iter(()), False, table.notes, may_be_empty=may_be_empty
+        )
+    # With labels kept apart, `label` names a column over there.
+    inside = wanted if labels is None else replace(wanted, label=None)
+    chosen = choose_columns(table.columns, inside, table.origin)
+    notes += table.notes + chosen.notes
+    rows = table.rows([*chosen.text, *chosen.label])
+    if labels is not None:
+        cells = read_labels(labels, wanted.label, encoding, notes).cells
+        rows = _with_labels(rows, cells, labels)
+    label_column = names_of(table.columns, chosen.label, several=chosen.several)
+    return Opened(
+        table.origin,
+        table.unit,
+        rows,
+        with_labels=labels is not None or bool(chosen.label),
+        notes=notes,
+        n_texts=len(chosen.text),
+        text_column=names_of(table.columns, chosen.text, several=False),
+        label_column=label_column,
+        joined=JoinedColumns(label_column) if chosen.several else None,
+        may_be_empty=may_be_empty,
+    )
+
+
+class Checked(NamedTuple):
+    """A document whose text will do, and the raw cells of its labels."""
+
+    name: str
+    text: str
+    tags: tuple[object, ...]
+
+
+def read_parts(
+    opened: Opened, separator: str | None, skip_empty: bool, most: int, characters: int
+) -> Iterator[Documents]:
+    """Yield documents in parts of at most so many, which end after so many characters."""
+    notes = opened.notes
+    counts: Counter[str] = Counter()
+    checked = _checked(opened, skip_empty, counts)
+    empty = True
+    while (batch := _batch(checked, most, characters)) or empty:
+        if not batch and not opened.may_be_empty:
+            raise ReaderError(f"{opened.origin}: empty: no documents in it.")
+        empty = False
+        notes += [f"{number} {what}." for what, number in counts.items()]
+        counts.clear()
+        found = None
+        if opened.with_labels:
+            places = [opened.place(item.name) for item in batch]
+            tags = [item.tags for item in batch]
+            joined = opened.joined
+            cells = joined.join(tags, places, notes) if joined else [row[0] for row in tags]
+            found = label_array(cells, places, separator, notes)
+        yield Documents(
+            opened.origin,
+            texts=[item.text for item in batch],
+            labels=found,
+            ids=[item.name for item in batch],
+            text_column=opened.text_column,
+            label_column=opened.label_column,
+            notes=notes,
+        )
+        notes = []
+
+
+def _batch(checked: Iterator[Checked], most: int, characters: int) -> list[Checked]:
+    batch: list[Checked] = []
+    length = 0
+    for item in checked:
+        batch.append(item)
+        length += len(item.text)
+        if len(batch) >= most or length >= characters:
+            break
+    return batch
+
+
+def _open_table(source: Any, kind: str, encoding: str) -> Table:
+    if kind in ("parquet", "arrow"):
+        return open_arrow(Path(source), parquet=kind == "parquet")
+    if kind == "dataset":
+        return open_dataset(source)
+    if kind == "frame":
+        return open_frame(source)
+    return open_text(source, encoding, kind)
+
+
+def _with_labels(rows: Iterator[Row], tags: list[object], origin: object) -> Iterator[Row]:
+    """Give each row its label from outside; that the numbers agree is known at the end."""
+    number = 0
+    for name, cells in rows:
+        if number < len(tags):
+            yield name, (*cells, tags[number])
+        number += 1
+    check_length(tags, number, origin)
+
+
+def _checked(opened: Opened, skip_empty: bool, counts: Counter[str]) -> Iterator[Checked]:
+    """Pass on rows that hold a text; count what was left out or mended."""
+    for name, cells in opened.rows:
+        place = opened.place(name)
+        words = _joined_text(cells[: opened.n_texts], place)
+        clean = mended(words)
+        if clean != words:
+            counts["texts held broken Unicode, replaced by U+FFFD"] += 1
+        if not clean.strip():
+            if skip_empty:
+                counts[f"{opened.unit}s without text were left out"] += 1
+                continue
+            raise ReaderError(
+                f"{place}: no text. Fill it in, or leave such rows out with skip_empty=True "
+                "(--skip-empty on the command line)."
+            )
+        yield Checked(name, clean, cells[opened.n_texts :])
+
+
+def _joined_text(cells: Sequence[object], place: str) -> str:
+    """Join the texts of a row, each on a line of its own; empty cells are passed over."""
+    parts = [cell for cell in cells if not is_missing(cell) and cell != ""]
+    for part in parts:
+        if not isinstance(part, str):
+            raise ReaderError(
+                f"{place}: the text is of type {type(part).__name__}, expected a string. Choose "
+                "another column with text='...' (--text on the command line)."
+            )
+    return "\n".join(map(str, parts)) if len(parts) != 1 else str(parts[0])
