@@ -50,7 +50,7 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
         Training documents without any term that is known.
     columns_ : dict
         Columns that texts and labels came from, ``{"text": …, "label": …, "label_separator": …}``,
-        as far as told, a list where several columns held labels; the command line looks for them
+        as far as told; a list where there were several columns. The command line looks for them
         in new files.
 
     Examples
@@ -302,7 +302,7 @@ def _document_model(header: dict[str, Any], arrays: dict[str, Array]) -> Documen
 def _columns(stored: Any) -> dict[str, Any]:
     sound = isinstance(stored, dict) and all(
         key in ("text", "label", "label_separator")
-        and (isinstance(value, str) or (key == "label" and _is_names(value)))
+        and (isinstance(value, str) or (key != "label_separator" and _is_names(value)))
         for key, value in stored.items()
     )
     if not sound or stored.get("label_separator") == "":

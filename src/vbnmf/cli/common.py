@@ -4,8 +4,9 @@ import json
 import tempfile
 import tomllib
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -31,7 +32,8 @@ def options(*decorators: Callable[[Command], Command]) -> Callable[[Command], Co
 
 
 reading = options(
-    click.option("--text", metavar="COL", help="Column of texts; guessed from usual names."),
+    click.option("--text", metavar="COL", multiple=True, help="Column of texts; that of the fit, "
+                 "or guessed from usual names. Again to join more columns to one text."),
     click.option(
         "--labels", metavar="FILE", help="File of labels, one a line, where they are kept apart."
     ),
@@ -39,6 +41,13 @@ reading = options(
     click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the file."),
     click.option("--format", metavar="NAME", help="Format, where the file's name does not tell."),
     click.option("--skip-empty", is_flag=True, help="Leave out rows without text."),
+)  # fmt: skip
+
+identified = click.option(
+    "--id", metavar="COL", help="Column that names the documents; their lines if left out."
+)
+kept = click.option(
+    "--keep", metavar="COL", multiple=True, help="Column to copy to the output. Again for more."
 )
 
 label_separator = click.option(
@@ -112,14 +121,14 @@ def read(source: str, quiet: bool, **options: Any) -> "Documents":
     """Read documents, and say what was decided on the user's behalf."""
     from vbnmf.data import read_documents
 
-    documents = read_documents(source, **options)
+    documents = read_documents(source, **_columns(options))
     for note in documents.notes:
         say(note, quiet)
     return documents
 
 
-def label_columns(names: tuple[str, ...]) -> str | list[str] | None:
-    """What a reader takes for labels: no column, one, or several of them."""
+def column_names(names: tuple[str, ...]) -> str | list[str] | None:
+    """What a reader takes for columns: none, one, or several of them."""
     return list(names) if len(names) > 1 else (names[0] if names else None)
 
 
@@ -143,11 +152,52 @@ def parts_for(model: Any, source: str, quiet: bool, **reading: Any) -> "Iterator
     from vbnmf.data import iter_documents
 
     for documents in iter_documents(
-        source, fitted_columns=model.columns_, allow_empty=True, chunk=PART, **reading
+        source, fitted_columns=model.columns_, allow_empty=True, chunk=PART, **_columns(reading)
     ):
         for note in documents.notes:
             say(note, quiet)
         yield documents
+
+
+def _columns(reading: dict[str, Any]) -> dict[str, Any]:
+    """The same options with the columns of texts as a reader takes them."""
+    return reading | {"text": column_names(reading["text"])}
+
+
+class Kept:
+    """Columns of the input that are copied to the output, under names that are free there.
+
+    Parameters
+    ----------
+    parts : iterator of Documents
+        Of which the first tells the names.
+    taken : iterable of str
+        Names of the output's own columns. A kept column "label" is called "input_label".
+
+    Attributes
+    ----------
+    names : list of str
+    parts : iterator of Documents
+        All of them, the first included.
+    """
+
+    def __init__(self, parts: "Iterator[Documents]", taken: Iterable[str]) -> None:
+        first = next(parts)
+        self.parts = chain([first], parts)
+        self.names = [f"input_{name}" if name in taken else name for name in first.kept]
+
+    def cells(self, documents: "Documents") -> list[tuple[Any, ...]]:
+        """The kept cells of each document, plain enough for JSON."""
+        columns = [map(_plain, column) for column in documents.kept.values()]
+        return list(zip(*columns, strict=True)) if columns else [()] * len(documents)
+
+
+def _plain(cell: Any) -> Any:
+    from vbnmf.data.documents import is_missing
+
+    if is_missing(cell):
+        return None
+    return cell if isinstance(cell, str | bool | int | float | list | dict) else str(cell)
 
 
 class UnknownDocuments:

@@ -44,7 +44,7 @@ def evaluate(
     if not fitted.has_labels:
         raise ValueError(f"{model} was fitted without labels, so there is nothing to score.")
     fitted.estimator_.set_params(n_jobs=jobs)
-    columns = common.label_columns(label)
+    columns = common.column_names(label)
     documents = common.read_for(fitted, file, quiet, label=columns, **reading)
     unknown = common.UnknownDocuments()
     with unknown.among(documents):

@@ -26,6 +26,8 @@ Rows = Iterator[dict[str, Any]]
 @click.option("--explain", is_flag=True, help="Tell which components and terms spoke for the label "
               "and for the runner-up.")  # fmt: skip
 @common.reading
+@common.identified
+@common.kept
 @common.jobs
 @common.force
 @common.config
@@ -46,6 +48,7 @@ def predict(
     Examples:
       vbnmf predict tickets.vbnmf new.csv
       vbnmf predict tickets.vbnmf new.csv --out predictions.csv
+      vbnmf predict tickets.vbnmf new.csv --id ticket --keep opened --out predictions.csv
       vbnmf predict tickets.vbnmf new.csv --explain
       echo '{"text": "the printer is on fire"}' | vbnmf predict tickets.vbnmf - --json
     """  # noqa: D301
@@ -55,6 +58,10 @@ def predict(
         raise click.BadParameter(
             f"{out} must end in one of {', '.join((*_DELIMITERS, *_JSON_LINES))}, which tells the "
             "format."
+        )
+    if explain and reading["keep"] and not (as_json or ending in _JSON_LINES):
+        raise click.UsageError(
+            "--keep has no place in the table of --explain; add --json, or --out FILE.jsonl."
         )
     if explain and target is not None and ending not in _JSON_LINES:
         raise click.BadParameter(
@@ -67,30 +74,32 @@ def predict(
     parts = common.parts_for(fitted, file, quiet, **reading)
     separator = _separator(fitted, label_separator, quiet)
     unknown = common.UnknownDocuments()
-    rows = _all_rows(fitted, parts, unknown, explain=explain)
+    kept = common.Kept(parts, (*_NAMES, "explanation"))
+    rows = _all_rows(fitted, kept, unknown, explain=explain)
     with common.output(target) as stream:
         if as_json or ending in _JSON_LINES:
             number = _write_lines(stream, rows)
         elif explain:
             number = _write_explanations(stream, rows)
         else:
-            number = _write_table(stream, rows, _DELIMITERS[ending], separator)
+            names = [*_NAMES, *kept.names]
+            number = _write_table(stream, rows, names, _DELIMITERS[ending], separator)
         unknown.tell(quiet)
     if target is not None:
         common.say(f"Wrote {target}: {number:,} predictions.", quiet)
 
 
 def _all_rows(
-    fitted: Any, parts: Iterator[Any], unknown: common.UnknownDocuments, *, explain: bool
-) -> Iterator[dict[str, Any]]:
-    for documents in parts:
+    fitted: Any, kept: common.Kept, unknown: common.UnknownDocuments, *, explain: bool
+) -> Rows:
+    for documents in kept.parts:
         if len(documents):
             with unknown.among(documents):
-                rows = list(_rows(fitted, documents, explain=explain))
+                rows = list(_rows(fitted, documents, kept, explain=explain))
             yield from rows
 
 
-def _rows(fitted: Any, documents: Any, *, explain: bool) -> Iterator[dict[str, Any]]:
+def _rows(fitted: Any, documents: Any, kept: common.Kept, *, explain: bool) -> Rows:
     from vbnmf.estimators.validation import is_empty
 
     X = fitted.vectorize(common.content(fitted, documents))
@@ -100,13 +109,16 @@ def _rows(fitted: Any, documents: Any, *, explain: bool) -> Iterator[dict[str, A
         labels, scores = labels.tolist(), scores.tolist()
     ids, empty = common.ids(documents), is_empty(X)
     whys = fitted.explain(X, n_terms=6, n_components=2) if explain else [None] * len(ids)
-    for name, label, score, nothing, why in zip(ids, labels, scores, empty, whys, strict=True):
+    for name, label, score, nothing, why, cells in zip(
+        ids, labels, scores, empty, whys, kept.cells(documents), strict=True
+    ):
         unsure = several and not label
         yield {
             "id": name,
             "label": label,
             "score": [round(p, 4) for p in score] if several else round(score, 4),
             "note": "no known term" if nothing else "no probable label" if unsure else "",
+            **dict(zip(kept.names, cells, strict=True)),
             **({} if why is None else {"explanation": [_as_dict(part) for part in why]}),
         }
 
@@ -161,7 +173,7 @@ def _text(cell: Any) -> str:
 def _write_lines(stream: IO[str], rows: Rows) -> int:
     number = 0
     for number, row in enumerate(rows, 1):  # noqa: B007 - how many there were
-        stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+        stream.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
     return number
 
 
@@ -179,9 +191,11 @@ def _separator(fitted: Any, given: str | None, quiet: bool) -> str:
     return separator
 
 
-def _write_table(stream: IO[str], rows: Rows, delimiter: str, separator: str) -> int:
+def _write_table(
+    stream: IO[str], rows: Rows, names: list[str], delimiter: str, separator: str
+) -> int:
     writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(_NAMES)
+    writer.writerow(names)
     number = 0
     for number, row in enumerate(rows, 1):  # noqa: B007 - how many there were
         writer.writerow(

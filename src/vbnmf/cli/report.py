@@ -23,6 +23,7 @@ from vbnmf.cli.progress import Display
               "columns.")  # fmt: skip
 @common.label_separator
 @common.reading
+@common.identified
 @common.jobs
 @common.force
 @common.config
@@ -80,5 +81,5 @@ def _read(
 ) -> Any:
     """Read documents, with their labels where there are any or were asked for."""
     asked = label != ("auto",) or reading["labels"] is not None
-    columns = common.label_columns(label) if asked or fitted.has_labels else None
+    columns = common.column_names(label) if asked or fitted.has_labels else None
     return common.read_for(fitted, source, quiet, label=columns, labels_required=asked, **reading)

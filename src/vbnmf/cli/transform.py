@@ -10,7 +10,8 @@ import click
 
 from vbnmf.cli import common
 
-Write = Callable[[list[str], Any], None]
+Cells = list[tuple[Any, ...]]  # the id of a document and its kept cells
+Write = Callable[[Cells, Any], None]
 _ENDINGS = (".csv", ".tsv", ".parquet", ".npz")
 
 
@@ -20,6 +21,8 @@ _ENDINGS = (".csv", ".tsv", ".parquet", ".npz")
 @click.option("--out", required=True, metavar="COEFS", help="File to write: .csv, .tsv, .parquet "
               "or .npz.")  # fmt: skip
 @common.reading
+@common.identified
+@common.kept
 @common.jobs
 @common.force
 @common.config
@@ -33,6 +36,7 @@ def transform(
     Examples:
       vbnmf transform tickets.vbnmf new.csv --out coefficients.csv
       vbnmf transform tickets.vbnmf new.csv --out coefficients.npz
+      vbnmf transform tickets.vbnmf new.csv --id ticket --keep team --out coefficients.csv
     """  # noqa: D301
     from vbnmf.store import replacing
 
@@ -46,25 +50,30 @@ def transform(
     parts = common.parts_for(fitted, file, quiet, **reading)
     number = 0
     unknown = common.UnknownDocuments()
-    K = fitted.estimator_.n_components_
-    with replacing(target) as temporary, _writer(temporary, target.suffix.lower(), K) as write:
-        for documents in parts:
+    components = [f"component_{k}" for k in range(fitted.estimator_.n_components_)]
+    kept = common.Kept(parts, ("id", "ids", "coefficients", *components))
+    names = ["id", *kept.names, *components]
+    with (
+        replacing(target) as temporary,
+        _writer(temporary, target.suffix.lower(), names, len(components)) as write,
+    ):
+        for documents in kept.parts:
             if len(documents):
                 with unknown.among(documents):
                     V = fitted.transform(common.content(fitted, documents))
-                write(common.ids(documents), V)
+                rows = zip(common.ids(documents), kept.cells(documents), strict=True)
+                write([(name, *cells) for name, cells in rows], V)
                 number += len(documents)
         unknown.tell(quiet)
-    common.say(f"Wrote {target}: {number:,} documents × {K} components.", quiet)
+    common.say(f"Wrote {target}: {number:,} documents × {len(components)} components.", quiet)
 
 
-def _writer(path: Path, ending: str, K: int) -> AbstractContextManager[Write]:
-    """Open a file to which ids and coefficients are written part by part."""
-    names = ["id", *(f"component_{k}" for k in range(K))]
+def _writer(path: Path, ending: str, names: list[str], K: int) -> AbstractContextManager[Write]:
+    """Open a file to which ids, kept cells and coefficients are written part by part."""
     if ending == ".npz":
-        return _npz_writer(path, K)
+        return _npz_writer(path, names, K)
     if ending == ".parquet":
-        return _parquet_writer(path, names)
+        return _parquet_writer(path, names, K)
     return _table_writer(path, names, "\t" if ending == ".tsv" else ",")
 
 
@@ -74,16 +83,17 @@ def _table_writer(path: Path, names: list[str], delimiter: str) -> Iterator[Writ
         writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
         writer.writerow(names)
 
-        def write(ids: list[str], V: Any) -> None:
+        def write(cells: Cells, V: Any) -> None:
             writer.writerows(
-                [name, *map(repr, row)] for name, row in zip(ids, V.tolist(), strict=True)
+                [*left, *map(repr, row)] for left, row in zip(cells, V.tolist(), strict=True)
             )
 
         yield write
 
 
 @contextmanager
-def _parquet_writer(path: Path, names: list[str]) -> Iterator[Write]:
+def _parquet_writer(path: Path, names: list[str], K: int) -> Iterator[Write]:
+    """Write kept cells as text, which any part of a file can hold."""
     import numpy as np
 
     try:
@@ -96,32 +106,43 @@ def _parquet_writer(path: Path, names: list[str]) -> Iterator[Write]:
     with ExitStack() as stack:
         writer: Any = None
 
-        def write(ids: list[str], V: Any) -> None:
+        def write(cells: Cells, V: Any) -> None:
             nonlocal writer
-            columns = [pa.array(ids, pa.string()), *(pa.array(V[:, k]) for k in range(V.shape[1]))]
-            part = pa.table(columns, names=names)
+            left = [pa.array(column, pa.string()) for column in _columns(cells, len(names) - K)]
+            part = pa.table([*left, *(pa.array(V[:, k]) for k in range(K))], names=names)
             if writer is None:
                 writer = stack.enter_context(pyarrow.parquet.ParquetWriter(path, part.schema))
             writer.write_table(part)
 
         yield write
         if writer is None:
-            write([], np.zeros((0, len(names) - 1), dtype=np.float32))
+            write([], np.zeros((0, K), dtype=np.float32))
 
 
 @contextmanager
-def _npz_writer(path: Path, K: int) -> Iterator[Write]:
+def _npz_writer(path: Path, names: list[str], K: int) -> Iterator[Write]:
     """Keep all coefficients until the end: the file has one array of them."""
     import numpy as np
 
-    all_ids: list[str] = []
+    all_cells: Cells = []
     parts: list[Any] = []
 
-    def write(ids: list[str], V: Any) -> None:
-        all_ids.extend(ids)
+    def write(cells: Cells, V: Any) -> None:
+        all_cells.extend(cells)
         parts.append(V)
 
     yield write
     V = np.concatenate(parts) if parts else np.zeros((0, K), dtype=np.float32)
+    columns = _columns(all_cells, len(names) - K)
+    arrays = ["ids", *(f"kept_{name}" for name in names[1:-K])]
+    left: dict[str, Any] = {
+        name: np.array([text or "" for text in column], dtype=str)
+        for name, column in zip(arrays, columns, strict=True)
+    }
     with open(path, "wb") as file:
-        np.savez_compressed(file, ids=np.array(all_ids, dtype=str), coefficients=V)
+        np.savez_compressed(file, **left, coefficients=V)
+
+
+def _columns(cells: Cells, n: int) -> list[list[str | None]]:
+    """The columns of cells as texts, None where a cell is empty."""
+    return [[None if row[i] is None else str(row[i]) for row in cells] for i in range(n)]

@@ -68,7 +68,7 @@ def tune(
     file: str, label: tuple[str, ...], label_separator: str | None, only_labelled: bool,
     components: list[int] | None, label_shapes: list[LabelShape] | None, validation: float,
     out: str, seed: int, jobs: int | None, force: bool, quiet: bool, as_json: bool,
-    text: str | None, labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
+    text: tuple[str, ...], labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
     skip_empty: bool, **texts: Any,
 ) -> None:  # fmt: skip
     """Choose the number of components and the label shape by documents kept for validation.
@@ -88,7 +88,7 @@ def tune(
     if folder.exists() and not folder.is_dir():
         raise click.BadParameter(f"{folder} is a file; --out takes a folder.")
     documents = common.read(
-        file, quiet, text=text, label=common.label_columns(label), labels=labels,
+        file, quiet, text=text, label=common.column_names(label), labels=labels,
         label_separator=label_separator, terms=terms, encoding=encoding, format=format,
         skip_empty=skip_empty,
     )  # fmt: skip

@@ -39,12 +39,18 @@ class Wanted:
         Columns of an earlier fit, ``{"text": …, "label": …}``, taken where the header has them.
     labels_required : bool
         Whether a header without a label column is an error when `label` is ``"auto"``.
+    id : str or None
+        The column that names documents.
+    keep : sequence of str
+        Columns to hand over as they are.
     """
 
     text: ColumnNames | None = None
     label: ColumnNames | None = None
     fitted: Mapping[str, Any] = field(default_factory=dict)
     labels_required: bool = True
+    id: str | None = None
+    keep: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -57,12 +63,16 @@ class Chosen:
         The columns of texts and of labels; `label` is empty for no labels.
     several : bool
         Whether labels are to be read as lists, because several columns were asked for.
+    id, keep : list of int
+        The column that names documents, if one was asked for, and those to hand over.
     notes : list of str
     """
 
     text: list[int]
     label: list[int]
     several: bool
+    id: list[int]
+    keep: list[int]
     notes: list[str]
 
 
@@ -98,7 +108,9 @@ def choose_columns(columns: Sequence[str], wanted: Wanted, origin: str) -> Chose
             f"there are {listed(columns)}."
         )
     several = bool(labels_at) and not isinstance(label, str)
-    return Chosen(text_at, labels_at, several, notes)
+    id_at = [] if wanted.id is None else _all_named(columns, wanted.id, "id", origin)
+    kept_at = _all_named(columns, wanted.keep, "kept", origin)
+    return Chosen(text_at, labels_at, several, id_at, kept_at, notes)
 
 
 def choose_labels(

@@ -39,7 +39,10 @@ class Documents:
     terms : list of str, or None
         The names of the matrix's columns, if known.
     ids : list of str, or None
-        What the source calls each document: its line, row number or file name.
+        What each document is called: the cell of the id column if one was asked for, else its
+        line, row number (from 1) or file name.
+    kept : dict of str to list
+        Raw cells of the columns that were to be kept, by the names of the columns.
     text_column : str, list of str or None
         The column of texts, a list where several were joined.
     label_column : str, list of str or None
@@ -55,6 +58,7 @@ class Documents:
     labels: NDArray[Any] | None = None
     terms: list[str] | None = field(default=None, repr=False)
     ids: list[str] | None = field(default=None, repr=False)
+    kept: dict[str, list[object]] = field(default_factory=dict, repr=False)
     text_column: str | list[str] | None = None
     label_column: str | list[str] | None = None
     notes: list[str] = field(default_factory=list)

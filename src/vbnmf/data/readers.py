@@ -7,7 +7,7 @@ Here the format is found. Rows are opened and checked, once for all formats, in
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,8 @@ def read_documents(
     fitted_columns: Mapping[str, Any] | None = None,
     labels_required: bool = True,
     allow_empty: bool = False,
+    id: str | None = None,  # noqa: A002 - as the column is called
+    keep: Sequence[str] = (),
 ) -> Documents:
     """Read documents into memory.
 
@@ -88,6 +90,10 @@ def read_documents(
     allow_empty : bool, default=False
         Whether a table without rows, or a folder without files, gives no documents. It is an error
         otherwise. A file without a header is one in any case.
+    id : str, default=None
+        The column that names the documents, for ``Documents.ids``.
+    keep : sequence of str, default=()
+        Columns whose cells are handed over as they are, in ``Documents.kept``.
 
     Returns
     -------
@@ -111,7 +117,7 @@ def read_documents(
     [['cat', 'dog'], None]
     """
     kind = find_format(source, format)
-    _check_columns(kind, text, terms, origin_of(source))
+    _check_columns(kind, text or id or keep, terms, origin_of(source))
     with_labels = label is not None or labels is not None
     check_separator(label_separator, with_labels, origin_of(source))
     if kind == "anndata":
@@ -127,7 +133,7 @@ def read_documents(
             encoding=encoding,
             labels_required=labels_required,
         )
-    wanted = Wanted(text, label, fitted_columns or {}, labels_required)
+    wanted = Wanted(text, label, fitted_columns or {}, labels_required, id, keep)
     opened = open_rows(source, kind, encoding, wanted, labels, allow_empty)
     return next(read_parts(opened, label_separator, skip_empty, sys.maxsize, sys.maxsize))
 
@@ -146,6 +152,8 @@ def iter_documents(
     fitted_columns: Mapping[str, Any] | None = None,
     labels_required: bool = True,
     allow_empty: bool = False,
+    id: str | None = None,  # noqa: A002 - as the column is called
+    keep: Sequence[str] = (),
     chunk: int = 1000,
 ) -> Iterator[Documents]:
     """Read documents a chunk at a time, so that a file larger than the memory can be used.
@@ -153,7 +161,7 @@ def iter_documents(
     Parameters
     ----------
     source, text, label, labels, label_separator, terms, encoding, format, skip_empty, \
-    fitted_columns, labels_required, allow_empty
+    fitted_columns, labels_required, allow_empty, id, keep
         As in :func:`read_documents`. A matrix is read whole and handed over in parts. Whether
         several columns hold labels or zeros and ones is told by the first chunk.
     chunk : int, default=1000
@@ -180,12 +188,14 @@ def iter_documents(
             encoding=encoding,
             format=format,
             labels_required=labels_required,
+            id=id,
+            keep=keep,
         )
         yield from _rows_of_matrix(whole, chunk)
         return
-    _check_columns(kind, text, terms, origin_of(source))
+    _check_columns(kind, text or id or keep, terms, origin_of(source))
     check_separator(label_separator, label is not None or labels is not None, origin_of(source))
-    wanted = Wanted(text, label, fitted_columns or {}, labels_required)
+    wanted = Wanted(text, label, fitted_columns or {}, labels_required, id, keep)
     opened = open_rows(source, kind, encoding, wanted, labels, allow_empty)
     yield from read_parts(opened, label_separator, skip_empty, chunk, _CHARACTERS)
 
@@ -230,10 +240,11 @@ def find_format(source: Any, given: str | None = None) -> str:
     )
 
 
-def _check_columns(kind: str, text: ColumnNames | None, terms: Terms | None, origin: str) -> None:
+def _check_columns(kind: str, column: ColumnNames | None, terms: Terms | None, origin: str) -> None:
     """Raise if columns are asked of a source that has none, or terms belong to texts."""
-    if text and kind in (*_MATRICES, "folder"):
-        raise ReaderError(f"{origin}: no column {text!r}: it is no table of texts.")
+    if column and kind in (*_MATRICES, "folder"):
+        name = column if isinstance(column, str) else column[0]
+        raise ReaderError(f"{origin}: no column {name!r}: it is no table of texts.")
     if terms is not None and kind not in _MATRICES:
         raise ReaderError(f"{origin}: terms belong to a matrix; this is text.")
 

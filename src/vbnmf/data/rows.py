@@ -7,19 +7,27 @@ Which format a source has is found in :mod:`vbnmf.data.readers`; how labels are 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from vbnmf.data.columns import Wanted, choose_columns, names_of
 from vbnmf.data.documents import Documents, ReaderError, is_missing, mended
 from vbnmf.data.folders import open_folder
-from vbnmf.data.labels import JoinedColumns, Labels, check_length, label_array, read_labels
+from vbnmf.data.labels import (
+    JoinedColumns,
+    Labels,
+    check_length,
+    label_array,
+    label_name,
+    read_labels,
+)
 from vbnmf.data.tables import Row, Table, open_arrow, open_dataset, open_frame, open_text
 
 
 @dataclass(frozen=True)
 class Opened:
-    """Rows of the chosen columns: `n_texts` cells of text, and the label cells after them."""
+    """Rows of the chosen columns: cells of text, of labels, of the id, and those to keep."""
 
     origin: str
     unit: str
@@ -27,14 +35,13 @@ class Opened:
     with_labels: bool
     notes: list[str]
     n_texts: int = 1
+    n_labels: int = 1
+    n_ids: int = 0
+    kept_columns: Sequence[str] = ()
     text_column: str | list[str] | None = None
     label_column: str | list[str] | None = None
     joined: JoinedColumns | None = None
     may_be_empty: bool = False
-
-    def place(self, name: str) -> str:
-        """Name a row in messages."""
-        return f"{self.origin}, {self.unit} {name}"
 
 
 def open_rows(
@@ -56,16 +63,17 @@ def open_rows(
     table = _open_table(source, kind, encoding)
     if not table.has_header:
         return Opened(
-            table.origin, table.unit, iter(()), False, table.notes, may_be_empty=may_be_empty
-        )
+            table.origin, table.unit, iter(()), False, table.notes,
+            kept_columns=wanted.keep, may_be_empty=may_be_empty,
+        )  # fmt: skip
     # With labels kept apart, `label` names a column over there.
     inside = wanted if labels is None else replace(wanted, label=None)
     chosen = choose_columns(table.columns, inside, table.origin)
     notes += table.notes + chosen.notes
-    rows = table.rows([*chosen.text, *chosen.label])
+    rows = table.rows([*chosen.text, *chosen.label, *chosen.id, *chosen.keep])
     if labels is not None:
-        cells = read_labels(labels, wanted.label, encoding, notes).cells
-        rows = _with_labels(rows, cells, labels)
+        tags = read_labels(labels, wanted.label, encoding, notes).cells
+        rows = _with_labels(rows, len(chosen.text), tags, labels)
     label_column = names_of(table.columns, chosen.label, several=chosen.several)
     return Opened(
         table.origin,
@@ -74,6 +82,9 @@ def open_rows(
         with_labels=labels is not None or bool(chosen.label),
         notes=notes,
         n_texts=len(chosen.text),
+        n_labels=len(chosen.label) if labels is None else 1,
+        n_ids=len(chosen.id),
+        kept_columns=[table.columns[i] for i in chosen.keep],
         text_column=names_of(table.columns, chosen.text, several=False),
         label_column=label_column,
         joined=JoinedColumns(label_column) if chosen.several else None,
@@ -82,11 +93,13 @@ def open_rows(
 
 
 class Checked(NamedTuple):
-    """A document whose text will do, and the raw cells of its labels."""
+    """A document whose text will do, with the raw cells of its labels and those to keep."""
 
+    place: str
     name: str
     text: str
     tags: tuple[object, ...]
+    kept: tuple[object, ...]
 
 
 def read_parts(
@@ -105,7 +118,7 @@ def read_parts(
         counts.clear()
         found = None
         if opened.with_labels:
-            places = [opened.place(item.name) for item in batch]
+            places = [item.place for item in batch]
             tags = [item.tags for item in batch]
             joined = opened.joined
             cells = joined.join(tags, places, notes) if joined else [row[0] for row in tags]
@@ -115,6 +128,9 @@ def read_parts(
             texts=[item.text for item in batch],
             labels=found,
             ids=[item.name for item in batch],
+            kept={
+                name: [item.kept[i] for item in batch] for i, name in enumerate(opened.kept_columns)
+            },
             text_column=opened.text_column,
             label_column=opened.label_column,
             notes=notes,
@@ -143,21 +159,28 @@ def _open_table(source: Any, kind: str, encoding: str) -> Table:
     return open_text(source, encoding, kind)
 
 
-def _with_labels(rows: Iterator[Row], tags: list[object], origin: object) -> Iterator[Row]:
+def _with_labels(
+    rows: Iterator[Row], n_texts: int, tags: list[object], origin: object
+) -> Iterator[Row]:
     """Give each row its label from outside; that the numbers agree is known at the end."""
     number = 0
     for name, cells in rows:
         if number < len(tags):
-            yield name, (*cells, tags[number])
+            yield name, (*cells[:n_texts], tags[number], *cells[n_texts:])
         number += 1
     check_length(tags, number, origin)
 
 
 def _checked(opened: Opened, skip_empty: bool, counts: Counter[str]) -> Iterator[Checked]:
     """Pass on rows that hold a text; count what was left out or mended."""
+    ends = accumulate([opened.n_texts, opened.n_labels, opened.n_ids])
+    text_end, label_end, id_end = ends
     for name, cells in opened.rows:
-        place = opened.place(name)
-        words = _joined_text(cells[: opened.n_texts], place)
+        place = f"{opened.origin}, {opened.unit} {name}"
+        if opened.n_ids:
+            name = "" if is_missing(cells[label_end]) else mended(label_name(cells[label_end]))
+            place += f" (id {name[:60]!r})"
+        words = _joined_text(cells[:text_end], place)
         clean = mended(words)
         if clean != words:
             counts["texts held broken Unicode, replaced by U+FFFD"] += 1
@@ -169,7 +192,7 @@ def _checked(opened: Opened, skip_empty: bool, counts: Counter[str]) -> Iterator
                 f"{place}: no text. Fill it in, or leave such rows out with skip_empty=True "
                 "(--skip-empty on the command line)."
             )
-        yield Checked(name, clean, cells[opened.n_texts :])
+        yield Checked(place, name, clean, cells[text_end:label_end], cells[id_end:])
 
 
 def _joined_text(cells: Sequence[object], place: str) -> str:
