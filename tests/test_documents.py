@@ -293,7 +293,7 @@ class TestDamage:
             {"estimator": {}}, {"estimator": []}, {"estimator": None}, {"vectorizer": {}},
             {"vectorizer": None}, {"vectorizer": []},
             {"columns": None}, {"columns": {"text": 1}}, {"columns": {"other": "a"}},
-            {"columns": {"text": ["a"]}}, {"columns": {"label": []}},
+            {"columns": {"text": [1]}}, {"columns": {"label": []}},
             {"columns": {"label": ["a", 1]}}, {"columns": {"label": {"a": "b"}}},
             {"columns": {"label_separator": ""}}, {"columns": {"label_separator": [";"]}},
         ],

@@ -304,7 +304,7 @@ def fail(error):
 
 @pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt(), MemoryError()])
 @pytest.mark.parametrize(
-    "where", ["save_file", "os.fsync", "os.chmod", "os.replace", "np.ascontiguousarray"]
+    "where", ["save_file", "os.fsync", "os.chmod", "os.open", "os.replace", "np.ascontiguousarray"]
 )
 @pytest.mark.parametrize("exists", [True, False])
 def test_a_failure_leaves_the_old_file_and_nothing_else(

@@ -228,8 +228,17 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
         """Whether the model was fitted to documents that may have several labels."""
         return self.has_labels and bool(self.estimator_.multilabel_)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to one file, which ``vbnmf.load`` reads; whole or not at all."""
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
+        """Write the model to one file, which ``vbnmf.load`` reads; whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        overwrite : bool, default=True
+            Whether to replace a file that exists. If not, the model is written under a free name
+            beside it, and a ``FileExistsError`` tells that name.
+        """
         check_is_fitted(self, "estimator_")
         estimator, arrays = saving.to_state(self.estimator_)
         header: dict[str, Any] = {"model": NAME, "vbnmf": vbnmf.__version__, "estimator": estimator}
@@ -241,7 +250,7 @@ class DocumentModel(BaseEstimator):  # type: ignore[misc]
         else:
             header["vectorizer"], more = self.vectorizer_.to_state()
             arrays |= {f"vectorizer.{name}": array for name, array in more.items()}
-        store.write(path, header, arrays)
+        store.write(path, header, arrays, overwrite=overwrite)
 
 
 def _lists(

@@ -1,23 +1,22 @@
 """Model files: named arrays and a JSON header in one safetensors file; no pickle, no code.
 
-Writing is atomic: a reader sees the old file or the new one, never half of one. Reading checks that
-the file is ours and of a version we know; what the arrays mean is checked by who asked for them.
+Writing is atomic (:mod:`vbnmf.files`). Reading checks that the file is ours and of a version we
+know; what the arrays mean is checked by who asked for them.
 """
 
 import json
 import math
 import os
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from vbnmf.core.model import Array
+from vbnmf.files import replacing
 
 KEY = "vbnmf"
 VERSION = 4
@@ -29,40 +28,27 @@ class ModelFileError(ValueError):
 
 
 def write(
-    path: str | os.PathLike[str], header: Mapping[str, Any], arrays: dict[str, Array]
+    path: str | os.PathLike[str],
+    header: Mapping[str, Any],
+    arrays: dict[str, Array],
+    *,
+    overwrite: bool = True,
 ) -> None:
-    """Write a model file, replacing an existing one only when all of it is on disk."""
+    """Write a model file, replacing an existing one only when all of it is on disk.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written: the disk is full, or the folder takes no files.
+    """
     # one entry, because the library writes several in any order: the same model, the same bytes
     metadata = {KEY: json.dumps({"format_version": VERSION, **header}, allow_nan=False)}
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    with replacing(path) as temporary:
-        save_file(contiguous, temporary, metadata=metadata)
-
-
-@contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary file beside ``path`` that takes its place when the block ends well.
-
-    Whatever goes wrong, ``path`` is as it was and nothing is left behind.
-    """
-    path = Path(os.path.realpath(path))  # a link stays, what it points to is replaced
-    if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"cannot write {path}: there is no folder {path.parent}. Create it first."
-        )
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        with open(temporary, "rb+") as written:
-            os.fsync(written.fileno())
-        os.chmod(temporary, _ordinary_mode(path))
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
+    with replacing(path, overwrite=overwrite) as temporary:
+        try:
+            save_file(contiguous, temporary, metadata=metadata)
+        except SafetensorError as error:  # what its library makes of a full disk
+            raise OSError(str(error)) from error
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -150,23 +136,3 @@ def _header(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> float:
     raise ValueError(f"the header has the value {name}, which no model has")
-
-
-def _ordinary_mode(path: Path) -> int:
-    """Permissions of the file that is replaced, or those a new file would get."""
-    if path.exists():
-        return path.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the renaming itself last, where the system lets folders be synced."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,6 +1,7 @@
 """Options that commands share, and what they do with them: read, say, write, never overwrite."""
 
 import json
+import re
 import tempfile
 import tomllib
 import warnings
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from vbnmf.data import Documents
 
 Command = Callable[..., Any]
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and line feeds
 PART = 4000
 """Documents that are predicted or transformed at a time."""
 
@@ -242,17 +244,17 @@ class UnknownDocuments:
 
 
 @contextmanager
-def output(target: Path | None) -> Iterator[IO[str]]:
+def output(target: Path | None, force: bool) -> Iterator[IO[str]]:
     """Open a text file that takes its place when whole; without a target, standard output.
 
     Standard output too gets all of it or nothing: it is kept in a temporary file until the block
     ends well.
     """
-    from vbnmf.store import replacing
+    from vbnmf.files import replacing
 
     if target is not None:
         with (
-            replacing(target) as temporary,
+            replacing(target, overwrite=force) as temporary,
             open(temporary, "w", encoding="utf-8", newline="") as file,
         ):
             yield file
@@ -295,7 +297,7 @@ def ids(documents: "Documents") -> list[str]:
     """What each document is called: its line, its row (from 1) or its file."""
     names = documents.ids or []
     # the name of a file may be bytes that are no text, and would spoil what is written
-    return [name.encode("utf-8", "backslashreplace").decode("utf-8") for name in names]
+    return [printable(name).encode("utf-8", "backslashreplace").decode("utf-8") for name in names]
 
 
 class Refusal(click.ClickException):
@@ -303,9 +305,20 @@ class Refusal(click.ClickException):
 
     exit_code = 2
 
+    def format_message(self) -> str:
+        """The message without what would control a terminal."""
+        return printable(self.message)
+
+
+def printable(text: str) -> str:
+    r"""Show control characters as ``\x1b``: the name of a file may hold commands for a terminal."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
+
 
 def check_out(path: str | Path, force: bool, *sources: str) -> Path:
-    """Where to write, if that is not taken, is none of the sources, and has a folder."""
+    """Check where to write before any work: it is free, no source, and its folder takes files."""
+    from vbnmf.files import check_writable
+
     path = Path(path)
     if path.exists() and not path.is_file():  # /dev/null must not be replaced either
         raise Refusal(f"{path} is not a file; --out takes the name of one.")
@@ -315,13 +328,14 @@ def check_out(path: str | Path, force: bool, *sources: str) -> Path:
         raise Refusal(f"{path} exists. Add --force to replace it.")
     if not path.parent.is_dir():
         raise Refusal(f"there is no folder {path.parent} to write {path.name} to.")
+    check_writable(path)
     return path
 
 
 def say(message: str, quiet: bool = False) -> None:
     """Tell the user something that is not a result."""
     if not quiet:
-        click.echo(message, err=True)
+        click.echo(printable(message), err=True)
 
 
 def print_json(value: Any) -> None:

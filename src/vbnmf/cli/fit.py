@@ -144,7 +144,7 @@ def fit(
             "label_separator": label_separator,
         }
     )
-    model.save(target)
+    model.save(target, overwrite=force)
     result = {
         "model": str(target),
         "documents": n_docs,

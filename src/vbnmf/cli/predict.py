@@ -76,7 +76,7 @@ def predict(
     unknown = common.UnknownDocuments()
     kept = common.Kept(parts, (*_NAMES, "explanation"))
     rows = _all_rows(fitted, kept, unknown, explain=explain)
-    with common.output(target) as stream:
+    with common.output(target, force) as stream:
         if as_json or ending in _JSON_LINES:
             number = _write_lines(stream, rows)
         elif explain:

@@ -61,7 +61,7 @@ def report(
             fitted, contents, labels, ids=ids, title=title or Path(model).stem,
             command=shlex.join(["vbnmf", *sys.argv[1:]]), tell=progress,
         )  # fmt: skip
-        page.save(target)
+        page.save(target, overwrite=force)
     unknown.tell(quiet)
     common.say(f"Wrote {target}.", quiet)
 

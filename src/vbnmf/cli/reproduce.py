@@ -103,7 +103,7 @@ def reproduce(
         write(experiment, items, folder, seconds=time.monotonic() - begin, quiet=quiet)
     except KeyboardInterrupt:
         common.say(f"Stopped. What is done is kept in {folder}; the same command goes on.", quiet)
-        sys.exit(130)
+        sys.exit(1)
 
 
 def write(

@@ -38,7 +38,7 @@ def transform(
       vbnmf transform tickets.vbnmf new.csv --out coefficients.npz
       vbnmf transform tickets.vbnmf new.csv --id ticket --keep team --out coefficients.csv
     """  # noqa: D301
-    from vbnmf.store import replacing
+    from vbnmf.files import replacing
 
     target = common.check_out(out, force, model, file)
     if target.suffix.lower() not in _ENDINGS:
@@ -54,7 +54,7 @@ def transform(
     kept = common.Kept(parts, ("id", "ids", "coefficients", *components))
     names = ["id", *kept.names, *components]
     with (
-        replacing(target) as temporary,
+        replacing(target, overwrite=force) as temporary,
         _writer(temporary, target.suffix.lower(), names, len(components)) as write,
     ):
         for documents in kept.parts:

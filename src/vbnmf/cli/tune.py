@@ -83,6 +83,7 @@ def tune(
       vbnmf tune newsgroups/ -k 20,50,100 --label-shapes auto,100,300 --stop-words english
     """  # noqa: D301
     from vbnmf.experiments.tuning import tune as search
+    from vbnmf.files import only_user
 
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
@@ -97,11 +98,11 @@ def tune(
     is_text = documents.matrix is None
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / "tune.csv"
-    if force:
-        target.unlink(missing_ok=True)
-        rmtree(f"{target}.parts", ignore_errors=True)
     try:
-        with _TuneProgress(quiet) as progress:
+        with only_user(folder), _TuneProgress(quiet) as progress:
+            if force:
+                target.unlink(missing_ok=True)
+                rmtree(f"{target}.parts", ignore_errors=True)
             found = search(
                 contents,
                 y,
@@ -116,7 +117,7 @@ def tune(
             )
     except KeyboardInterrupt:
         common.say(f"Stopped. What is done is kept in {folder}; the same command goes on.", quiet)
-        sys.exit(130)
+        sys.exit(1)
     files = [target, *_picture(found, folder, quiet)]
     command = _next_command(file, found.recommended)
     if as_json:
