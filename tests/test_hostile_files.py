@@ -123,10 +123,10 @@ def test_another_safetensors_file(path, labelled):
     assert_refused(path, labelled.with_tensors(labelled.tensors, metadata=metadata), message)
 
 
-@pytest.mark.parametrize("version", [0, 2, 5, 4.0, True, None, "4", "x" * 50])
+@pytest.mark.parametrize("version", [0, 2, 6, 5.0, True, None, "5", "x" * 50])
 def test_unknown_versions(version, path, labelled):
     content = labelled.with_header(format_version=version)
-    assert_refused(path, content, f"format version {version!r}", "reads versions 3 to 4", "Update")
+    assert_refused(path, content, f"format version {version!r}", "reads versions 3 to 5", "Update")
 
 
 def test_pickled_code_is_not_run(path):
