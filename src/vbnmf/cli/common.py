@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Command = Callable[..., Any]
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and line feeds
+FREE_COLUMNS = 2**20
+"""Columns that a matrix may have beyond its number of entries; as many as hashing gives."""
 PART = 4000
 """Documents that are predicted or transformed at a time."""
 
@@ -291,6 +293,18 @@ def content(model: Any, documents: "Documents") -> Any:
             "not tell how many it has, give it a file of all terms with --terms."
         )
     return documents.matrix
+
+
+def check_width(documents: "Documents") -> None:
+    """Refuse a matrix with far more columns than entries: a model has numbers for each column."""
+    if documents.matrix is None or documents.terms is not None:
+        return
+    columns, entries = documents.matrix.shape[1], documents.matrix.nnz
+    if columns > entries + FREE_COLUMNS:
+        raise ValueError(
+            f"{documents.origin}: {columns:,} columns, but only {entries:,} entries. Is the header "
+            "right? If it is, leave out empty columns, or name all terms with --terms."
+        )
 
 
 def ids(documents: "Documents") -> list[str]:

@@ -223,6 +223,7 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
 
 def labelled(documents: Any, quiet: bool, *, only: bool = True) -> tuple[Any, Any]:
     """Texts or matrix, and labels; documents without one are kept unless `only` those with are."""
+    common.check_width(documents)
     contents = documents.texts if documents.matrix is None else documents.matrix
     labels = documents.labels
     if labels is None:

@@ -11,6 +11,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from vbnmf.data.arrow import open_arrow
 from vbnmf.data.columns import Wanted, choose_columns, names_of
 from vbnmf.data.documents import Documents, ReaderError, is_missing, mended
 from vbnmf.data.folders import open_folder
@@ -22,7 +23,7 @@ from vbnmf.data.labels import (
     label_name,
     read_labels,
 )
-from vbnmf.data.tables import Row, Table, open_arrow, open_dataset, open_frame, open_text
+from vbnmf.data.tables import Row, Table, open_dataset, open_frame, open_text
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,11 @@ class Opened:
     label_column: str | list[str] | None = None
     joined: JoinedColumns | None = None
     may_be_empty: bool = False
+
+    def place(self, number: str, name: str) -> str:
+        """Name a row in messages."""
+        place = f"{self.origin}, {self.unit} {number}"
+        return f"{place} (id {name[:60]!r})" if self.n_ids else place
 
 
 def open_rows(
@@ -95,8 +101,8 @@ def open_rows(
 class Checked(NamedTuple):
     """A document whose text will do, with the raw cells of its labels and those to keep."""
 
-    place: str
-    name: str
+    number: str  # its line, row or file
+    name: str  # the cell of the id column, or the same as the number
     text: str
     tags: tuple[object, ...]
     kept: tuple[object, ...]
@@ -118,7 +124,7 @@ def read_parts(
         counts.clear()
         found = None
         if opened.with_labels:
-            places = [item.place for item in batch]
+            places = _Places(opened, batch)
             tags = [item.tags for item in batch]
             joined = opened.joined
             cells = joined.join(tags, places, notes) if joined else [row[0] for row in tags]
@@ -136,6 +142,19 @@ def read_parts(
             notes=notes,
         )
         notes = []
+
+
+class _Places(Sequence[str]):
+    """Names of rows for messages, made when they are needed."""
+
+    def __init__(self, opened: Opened, batch: list[Checked]) -> None:
+        self._opened, self._batch = opened, batch
+
+    def __len__(self) -> int:
+        return len(self._batch)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._opened.place(self._batch[at].number, self._batch[at].name)
 
 
 def _batch(checked: Iterator[Checked], most: int, characters: int) -> list[Checked]:
@@ -175,12 +194,17 @@ def _checked(opened: Opened, skip_empty: bool, counts: Counter[str]) -> Iterator
     """Pass on rows that hold a text; count what was left out or mended."""
     ends = accumulate([opened.n_texts, opened.n_labels, opened.n_ids])
     text_end, label_end, id_end = ends
-    for name, cells in opened.rows:
-        place = f"{opened.origin}, {opened.unit} {name}"
+    for number, cells in opened.rows:
+        name = number
         if opened.n_ids:
             name = "" if is_missing(cells[label_end]) else mended(label_name(cells[label_end]))
-            place += f" (id {name[:60]!r})"
-        words = _joined_text(cells[:text_end], place)
+        if (words := _joined_text(cells[:text_end])) is None:
+            kinds = {type(cell).__name__ for cell in cells[:text_end]} - {"str", "NoneType"}
+            raise ReaderError(
+                f"{opened.place(number, name)}: the text is of type {', '.join(sorted(kinds))}, "
+                "expected a string. Choose another column with text='...' (--text on the command "
+                "line)."
+            )
         clean = mended(words)
         if clean != words:
             counts["texts held broken Unicode, replaced by U+FFFD"] += 1
@@ -189,19 +213,19 @@ def _checked(opened: Opened, skip_empty: bool, counts: Counter[str]) -> Iterator
                 counts[f"{opened.unit}s without text were left out"] += 1
                 continue
             raise ReaderError(
-                f"{place}: no text. Fill it in, or leave such rows out with skip_empty=True "
-                "(--skip-empty on the command line)."
+                f"{opened.place(number, name)}: no text. Fill it in, or leave such rows out with "
+                "skip_empty=True (--skip-empty on the command line)."
             )
-        yield Checked(place, name, clean, cells[text_end:label_end], cells[id_end:])
+        yield Checked(number, name, clean, cells[text_end:label_end], cells[id_end:])
 
 
-def _joined_text(cells: Sequence[object], place: str) -> str:
-    """Join the texts of a row, each on a line of its own; empty cells are passed over."""
+def _joined_text(cells: Sequence[object]) -> str | None:
+    """Join the texts of a row, each on a line of its own; None if a cell is no text.
+
+    Empty cells are passed over.
+    """
     parts = [cell for cell in cells if not is_missing(cell) and cell != ""]
-    for part in parts:
-        if not isinstance(part, str):
-            raise ReaderError(
-                f"{place}: the text is of type {type(part).__name__}, expected a string. Choose "
-                "another column with text='...' (--text on the command line)."
-            )
-    return "\n".join(map(str, parts)) if len(parts) != 1 else str(parts[0])
+    if len(parts) == 1:
+        return parts[0] if isinstance(parts[0], str) else None
+    texts = [part for part in parts if isinstance(part, str)]
+    return "\n".join(texts) if len(texts) == len(parts) else None

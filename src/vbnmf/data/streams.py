@@ -23,8 +23,9 @@ STDIN = "-"
 # document; a stray quote or a binary file ends here and not in the swap.
 MAX_DOCUMENT = 100_000_000
 # Text deflates to a third or a tenth, at most 1:1032 for a file made to fill the memory. Beyond
-# this many bytes a ratio above this one is taken for such a file.
-BOMB_BYTES = 100_000_000
+# this many bytes a ratio above this one is taken for such a file. They are few, because a row of
+# two bytes takes some hundreds in memory.
+BOMB_BYTES = 2_000_000
 BOMB_RATIO = 200
 
 _GZIP = b"\x1f\x8b"

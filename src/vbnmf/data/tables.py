@@ -1,7 +1,8 @@
-"""Tables whose rows are documents: CSV, TSV, JSON lines, Parquet, Arrow, data frames, datasets.
+"""Tables whose rows are documents: CSV, TSV, JSON lines, data frames, datasets.
 
 Each opener finds the column names and hands over the rows of the chosen columns one by one; which
-columns those are, and whether a row will do, is decided in :mod:`vbnmf.data.readers`.
+columns those are, and whether a row will do, is decided in :mod:`vbnmf.data.rows`. Parquet and
+Arrow are in :mod:`vbnmf.data.arrow`.
 """
 
 import csv
@@ -123,53 +124,6 @@ def _objects(lines: Iterator[str], origin: str) -> Iterator[tuple[int, dict[str,
                 'as {"text": "...", "label": "..."} on every line.'
             )
         yield number, item
-
-
-def open_arrow(path: Path, parquet: bool) -> Table:
-    """Open Parquet, or Arrow in the file (Feather) or the stream format."""
-    origin = str(path)
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise ReaderError(
-            f"{origin}: reading it needs pyarrow. Install it with: pip install 'vbnmf[io]'"
-        ) from error
-    # KeyError and ValueError: what pyarrow raises for damage it meets in a file's own tables.
-    damage = (pa.ArrowException, OSError, KeyError, ValueError)
-    try:
-        if parquet:
-            file = pq.ParquetFile(path)
-            columns = list(file.schema_arrow.names)
-        else:
-            mapped = pa.memory_map(str(path))
-            try:
-                file = pa.ipc.open_file(mapped)
-            except pa.ArrowInvalid:
-                mapped.seek(0)
-                file = pa.ipc.open_stream(mapped)
-            columns = list(file.schema.names)
-    except damage as error:
-        raise ReaderError(f"{origin}: not a whole Parquet or Arrow file: {error}") from error
-
-    def rows(chosen: Sequence[int]) -> Iterator[Row]:
-        names = [columns[i] for i in chosen]
-        number = 0
-        try:
-            for batch in (
-                file.iter_batches(columns=sorted(set(names)))
-                if parquet
-                else file.read_all().to_batches()
-            ):
-                batch.validate(full=True)  # Arrow trusts offsets: wrong ones would end the process
-                values = [batch.column(name).to_pylist() for name in names]
-                for cells in zip(*values, strict=True):
-                    number += 1
-                    yield str(number), cells
-        except damage as error:
-            raise ReaderError(f"{origin}, after row {number}: cannot be read: {error}") from error
-
-    return Table(origin, columns, rows)
 
 
 def is_frame(source: object) -> bool:
