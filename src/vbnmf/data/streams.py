@@ -31,6 +31,7 @@ BOMB_RATIO = 200
 _GZIP = b"\x1f\x8b"
 # surrogateescape turns a byte that cannot be decoded into one of these, which keeps its line.
 _UNDECODED = re.compile("[\udc80-\udcff]")
+_OF_WINDOWS = re.compile("[\udc80-\udc9f]")
 
 
 def origin_of(source: object) -> str:
@@ -121,7 +122,9 @@ def _check_line(line: str, place: str, encoding: str) -> None:
         )
     if not line.isascii() and (bad := _UNDECODED.search(line)):
         byte = ord(bad.group()) - 0xDC00
-        other = "utf-16" if byte >= 0xFE and place.endswith("line 1") else "latin-1"
+        # Bytes that are letters and dashes to Windows, but control characters in latin-1.
+        other = "cp1252" if _OF_WINDOWS.search(line) else "latin-1"
+        other = "utf-16" if byte >= 0xFE and place.endswith("line 1") else other
         raise ReaderError(
             f"{place}: byte 0x{byte:02x} is not {encoding}. Give the file's encoding, for example "
             f"encoding={other!r} (--encoding {other} on the command line)."

@@ -7,6 +7,7 @@ Arrow are in :mod:`vbnmf.data.arrow`.
 
 import csv
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -22,6 +23,8 @@ from vbnmf.data.streams import MAX_DOCUMENT, origin_of, read_lines
 Row = tuple[str, tuple[object, ...]]
 # So many lines of JSON are looked at for the names of columns, since any line may lack some.
 PEEKED = 1000
+# The line with which Excel is told the delimiter, and which it writes itself in some countries.
+_DELIMITER_LINE = re.compile(r"\s*\"?sep=(?P<delimiter>[^\w\s\"]|\t)\"?[\r\n]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,10 @@ def open_text(source: str | Path, encoding: str, kind: str) -> Table:
         notes.append(f"Standard input was taken for {kind.upper()} because of how it begins.")
     if kind == "jsonl":
         return _open_jsonl(lines, origin, notes)
+    if told := _DELIMITER_LINE.fullmatch(first):
+        next(lines)
+        notes.append(f"Columns were split at {told['delimiter']!r}, as the first line says.")
+        return _open_delimited(lines, origin, notes, told["delimiter"], skipped=1)
     delimiter = "\t" if kind == "tsv" else max(",;\t", key=first.count)
     if kind == "csv" and delimiter != ",":
         name = "semicolon" if delimiter == ";" else "tab"
@@ -55,8 +62,10 @@ def open_text(source: str | Path, encoding: str, kind: str) -> Table:
     return _open_delimited(lines, origin, notes, delimiter)
 
 
-def _open_delimited(lines: Iterator[str], origin: str, notes: list[str], delimiter: str) -> Table:
-    records = _records(lines, delimiter, origin)
+def _open_delimited(
+    lines: Iterator[str], origin: str, notes: list[str], delimiter: str, skipped: int = 0
+) -> Table:
+    records = _records(lines, delimiter, origin, skipped)
     _, header = next(records, (1, []))
     if not header:
         raise ReaderError(f"{origin}: empty; expected a line with the names of the columns.")
@@ -73,21 +82,26 @@ def _open_delimited(lines: Iterator[str], origin: str, notes: list[str], delimit
     return Table(origin, [name.strip() for name in header], rows, "line", notes)
 
 
-def _records(lines: Iterator[str], delimiter: str, origin: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield (number of the first line, fields) of each record that is not an empty line."""
+def _records(
+    lines: Iterator[str], delimiter: str, origin: str, skipped: int
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield (number of the first line, fields) of each record that is not an empty line.
+
+    So many lines of the file were skipped before.
+    """
     # The limit is the whole process's: raised to ours, never lowered.
     if csv.field_size_limit() < MAX_DOCUMENT:
         csv.field_size_limit(MAX_DOCUMENT)
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
-        start = reader.line_num + 1
+        start = skipped + reader.line_num + 1
         try:
             record = next(reader, None)
         except csv.Error as error:
             raise ReaderError(
                 f"{origin}, line {start}: broken quoting: {error} (seen at line "
-                f"{reader.line_num}). A quoted field ends with a quote, and a quote inside it is "
-                "written twice."
+                f"{skipped + reader.line_num}). A quoted field ends with a quote, and a quote "
+                "inside it is written twice."
             ) from error
         if record is None:
             return
