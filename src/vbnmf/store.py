@@ -80,6 +80,8 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except ModelFileError:
         raise
+    except MemoryError:
+        raise MemoryError(f"{path} does not fit into memory; it may be sound.") from None
     except BaseException as error:
         # a panic of the Rust library is no Exception, and no name of it can be imported
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
