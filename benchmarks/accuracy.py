@@ -39,8 +39,8 @@ from benchmarks.classifiers import METHODS, Array, Method, Parameters
 from benchmarks.splits import Split
 from benchmarks.standings import METRICS, Row, draw, in_words, key_of, report
 from vbnmf import inter_label_sparsity
+from vbnmf.files import replacing
 from vbnmf.metrics import calibration_error, document_npmi
-from vbnmf.store import replacing
 
 TEXT = ("corpus", "method", "parameters")
 WHOLE = ("K", "seed", "components")  # K is what was asked for, 0 if nothing was

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
-from vbnmf.documents import default_components
 
 from benchmarks import labelled
 from benchmarks.measure import markdown
 from vbnmf import SupervisedVBNMF
+from vbnmf.estimators.validation import default_components
 from vbnmf.text import DocumentVectorizer
 
 Options = dict[str, Any]

@@ -5,12 +5,15 @@ import json
 import random
 
 import numpy as np
+import pandas as pd
 import pytest
-from cliruns import FIT, WORDS, ok, run, write_csv
+from cliruns import FIT, WORDS, make_corpus, ok, run, write_csv
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from vbnmf import DocumentModel, SupervisedVBNMF, load
+from vbnmf.data import read_documents
+from vbnmf.report.explorer.documents import look
 from vbnmf.text import DocumentVectorizer
 
 SEPARATED = ("--label", "tags", "--label-separator", ";")
@@ -331,3 +334,26 @@ def test_config_of_one_column(tmp_path):
     result = run("fit", "tags.csv", "--config", tmp_path / "bad.toml")
     assert result.code == 2
     assert "label = [[1]]; it must be a text, a number" in result.err
+
+
+@pytest.mark.parametrize("trained", ["float.parquet", "float.csv", "int.csv"])
+@pytest.mark.parametrize("scored", ["float.parquet", "float.csv", "int.csv"])
+def test_whole_numbers_are_the_same_labels_in_all_files(tmp_path, monkeypatch, trained, scored):
+    """A column with gaps is one of floats, and pandas writes 1.0 to CSV."""
+    monkeypatch.chdir(tmp_path)
+    texts, labels = make_corpus(0)
+    codes = pd.factorize(pd.Series(labels))[0]
+    frame = pd.DataFrame({"text": texts, "label": pd.Series(codes, dtype="Int64")})
+    frame.loc[3, "label"] = None
+    frame.to_csv("int.csv")
+    frame["label"] = frame["label"].astype(float)
+    frame.to_csv("float.csv")
+    frame.to_parquet("float.parquet")
+    ok("fit", trained, "--label", "label", *FIT, "--out", "m.vbnmf")
+    scores = ok("evaluate", "m.vbnmf", scored, "--json").json
+    assert scores["micro_accuracy"] == 1.0
+    assert [row["label"] for row in scores["labels"]] == ["0", "1", "2"]
+    documents = read_documents(scored, label="label")
+    looked = look(load("m.vbnmf"), documents.texts, documents.labels, None, lambda *_: None)
+    assert looked.names == ["0", "1", "2"]
+    assert not any(looked.wrong)

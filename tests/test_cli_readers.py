@@ -131,7 +131,7 @@ def test_names_of_documents(sources, tmp_path):
     """Lines of a file, rows of a table, names of files; places from 0 in a matrix."""
     first = {
         "csv": "2", "jsonl": "1", "parquet": "1", "folder": "bike/000.txt",
-        "folder + labels": "000.txt", "npz": "0",
+        "folder + labels": "000.txt", "npz": "1",
     }  # fmt: skip
     for name, wanted in first.items():
         source = sources[name]

@@ -78,7 +78,15 @@ def test_the_table_has_a_row_for_each_cell(whole):
 def test_the_same_command_runs_nothing_again(whole):
     folder, _ = whole
     before = (folder / "results.csv").read_bytes()
-    again = reproduce(folder, "--only", "fig3,table1")
+    pages = [(folder / name).read_bytes() for name in ("reproduction.html", "reproduction.md")]
+    refused = run("reproduce", "--spec", SPEC, "--out", folder, "--only", "fig3,table1")
+    assert refused.code == 2
+    assert "shows other items than --only fig3,table1" in refused.err
+    assert pages == [
+        (folder / name).read_bytes() for name in ("reproduction.html", "reproduction.md")
+    ]
+    again = reproduce(folder, "--only", "fig3,table1", "--force")
+    again = reproduce(folder, "--only", "fig3,table1")  # its own page
     assert (folder / "results.csv").read_bytes() == before
     page = (folder / "reproduction.md").read_text(encoding="utf-8")
     assert "fig3b.png" in page
@@ -101,7 +109,7 @@ def test_a_stopped_run_goes_on_to_the_same_table(whole, tmp_path):
         _, said = stopped.communicate(timeout=600)
     finally:
         stopped.kill()
-    assert stopped.returncode == 130, said
+    assert stopped.returncode == 1, said
     assert "the same command goes on" in said
     assert "Traceback" not in said
     assert not list(folder.rglob("*.part"))
@@ -148,8 +156,28 @@ def test_a_file_is_no_folder(tmp_path):
     assert "--out takes a folder" in refused.err
 
 
-def test_a_bad_specification_is_refused(tmp_path):
-    (tmp_path / "bad.toml").write_text("[corpus]\nname = 3")
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("[corpus]", "[corpus]\ncolour = 3", "[corpus] has 'colour'; it can have name, terms"),
+        ("[supervised]", "[supervised]\nx = 1", "[supervised] has 'x'; it can have dimension"),
+        ("[seeds]", "[unknown]", "there is no table called unknown"),
+        ("[corpus]", "corpus = 3\n[other]", "there is no table called other"),
+    ],
+)
+def test_a_bad_specification_is_refused(tmp_path, old, new, message):
+    text = SPEC.read_text(encoding="utf-8")
+    assert old in text
+    (tmp_path / "bad.toml").write_text(text.replace(old, new, 1), encoding="utf-8")
     refused = run("reproduce", "--spec", tmp_path / "bad.toml", "--out", tmp_path / "out")
     assert refused.code == 2
     assert "bad.toml: not a specification" in refused.err
+    assert message in refused.err
+    assert "__init__" not in refused.err
+
+
+def test_a_specification_that_lacks_most_is_refused(tmp_path):
+    (tmp_path / "bad.toml").write_text("[corpus]\nname = 3")
+    refused = run("reproduce", "--spec", tmp_path / "bad.toml", "--out", tmp_path / "out")
+    assert refused.code == 2
+    assert "bad.toml: not a specification of the experiments: the table figures" in refused.err

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import io, sparse
 
 from vbnmf.data import ReaderError, iter_documents, read_documents
+from vbnmf.data.labels import KnownLabels
 
 LISTS = [["ink", "net"], ["net"], None, ["ink"]]
 
@@ -286,3 +287,42 @@ class TestMatrices:
         assert documents.label_column == ["one", "two"]
         obs["tag"] = ["ink|net", "net", "", "ink"]
         assert read(data, label="tag", label_separator="|")[0] == LISTS
+
+
+class TestWholeNumbers:
+    """A whole number is one label, however a file writes it."""
+
+    def test_are_integers_with_and_without_gaps(self, tmp_path):
+        frame = pd.DataFrame({"text": list("abc"), "tag": [1.0, None, 2.0]})
+        frame.to_parquet(tmp_path / "a.parquet")
+        for source in (frame, tmp_path / "a.parquet"):
+            labels, _ = read(source, label="tag")
+            assert labels == [1, None, 2]
+            assert type(labels[0]) is int
+        assert read(frame.dropna(), label="tag")[0] == [1, 2]
+        frame.to_csv(tmp_path / "a.csv")
+        labels, notes = read(tmp_path / "a.csv", label="tag")
+        assert labels == ["1", None, "2"]
+        assert "Labels were taken for whole numbers: '1.0' is '1'." in notes
+
+    @pytest.mark.parametrize("tags", [["1.0", "1.1"], ["1.0", "x"], ["1.00", "2"]])
+    def test_are_not_made_of_other_names(self, tmp_path, tags):
+        rows = "".join(f"a,{tag}\n" for tag in tags)
+        assert read(write(tmp_path / "a.csv", f"text,tag\n{rows}"), label="tag")[0] == tags
+
+    @pytest.mark.parametrize("classes", [[1, 2], [1.0, 2.0], ["1", "2"], ["1.0", "2.0"]])
+    @pytest.mark.parametrize("label", [1, 1.0, "1", "1.0", np.float32(1), np.int8(1)])
+    def test_are_matched_to_the_labels_of_a_model(self, classes, label):
+        known = KnownLabels(classes)
+        assert known.match(label) == [known.names[0]]
+        assert known.match([2.0, None, 7.0]) == [known.names[1], "7"]
+
+    def test_an_exact_match_comes_first(self):
+        known = KnownLabels(["1", "1.0"])
+        assert [known.match(label) for label in ("1", "1.0", 1)] == [["1"], ["1.0"], ["1"]]
+
+    @pytest.mark.parametrize("gap", [None, float("nan"), pd.NA, pd.NaT, np.datetime64("NaT")])
+    def test_gaps_are_no_labels(self, gap):
+        assert KnownLabels().match(gap) == []
+        frame = pd.DataFrame({"text": ["a", "b"], "tag": pd.Series([gap, "x"], dtype=object)})
+        assert read(frame, label="tag")[0] == [None, "x"]

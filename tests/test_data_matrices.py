@@ -71,8 +71,12 @@ def test_matrix_files(tmp_path: Path, name: str, kind: str, labels: Path, terms:
     assert read_documents(path).labels is None
     refused(path, "labels are asked for, but a matrix has none.*--labels", label="auto")
     refused(path, "no column 'body': it is no table of texts", text="body")
-    with pytest.raises(ReaderError, match="a matrix is read whole"):
-        next(iter_documents(path))
+    parts = list(iter_documents(path, labels=labels, terms=terms, chunk=2))
+    assert [part.matrix.shape[0] for part in parts] == [2, 1]
+    assert (sparse.vstack([part.matrix for part in parts]) != X).nnz == 0
+    assert [label for part in parts for label in part.labels] == LABELS
+    assert [part.ids for part in parts] == [["1", "2"], ["3"]]
+    assert [part.notes for part in parts] == [got.notes, []]
 
 
 def test_matrix_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:

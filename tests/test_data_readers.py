@@ -94,6 +94,20 @@ def test_standard_input_tells_formats_apart(
     assert not sys.stdin.buffer.closed
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+@pytest.mark.parametrize(
+    ("line", "delimiter"),
+    [("sep=;", ";"), ('"sep=|"', "|"), ("\ufeffSEP=,\r", ","), ("sep=\t", "\t")],
+)
+def test_the_delimiter_line_of_excel(tmp_path: Path, name: str, line: str, delimiter: str) -> None:
+    path = write(tmp_path / name, f"{line}\ntext{delimiter}tag\na{delimiter}x\n")
+    got = read_documents(path, label="tag")
+    assert (got.texts, list(got.labels), got.ids) == (["a"], ["x"], ["3"])
+    assert f"Columns were split at {delimiter!r}, as the first line says." in got.notes
+    plain = write(tmp_path / name, "sep=x\na\n")  # a column of this name
+    assert read_documents(plain).text_column == "sep=x"
+
+
 def test_semicolons_are_found(tmp_path: Path) -> None:
     got = read_documents(write(tmp_path / "a.csv", as_delimited(";")), label="class")
     assert got.texts == TEXTS
@@ -260,49 +274,10 @@ def test_labels_kept_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "text", "label", "want"),
-    [
-        (["n", "TEXT", "label"], None, None, ("TEXT", None)),
-        (["abstract", "body", "topic"], None, "auto", ("body", "topic")),
-        (["Text", "text", "tag"], "text", "TAG", ("text", "tag")),
-        (["anything"], None, None, ("anything", None)),
-        (["anything", "what"], None, "what", ("anything", "what")),
-        (["text", "auto", "label"], None, "auto", ("text", "auto")),
-    ],
-)
-def test_columns(
-    tmp_path: Path,
-    columns: list[str],
-    text: str | None,
-    label: str | None,
-    want: tuple[str, str | None],
-) -> None:
-    path = write(tmp_path / "a.csv", ",".join(columns) + "\n" + ",".join(["v"] * len(columns)))
-    got = read_documents(path, text=text, label=label)
-    assert (got.text_column, got.label_column) == want
-
-
-@pytest.mark.parametrize(
-    ("header", "options", "message"),
-    [
-        ("a,b", {}, "no column has a usual name for text; there are 'a', 'b'.*--text"),
-        ("text,b", {"label": "auto"}, "usual name for labels; there are 'text', 'b'.*--label"),
-        ("a,b", {"text": "c"}, "there is no text column 'c'; the columns are 'a', 'b'"),
-        ("text,b", {"label": "c"}, "there is no label column 'c'; the columns are 'text', 'b'"),
-        ("A,a", {"text": "á"}, "there is no text column"),
-        ("Aa,aA", {"text": "aa"}, "2 columns match the text column 'aa'"),
-        ("text,b", {"label": "text", "text": "text"}, "cannot be both text and label"),
-    ],
-)
-def test_bad_columns(tmp_path: Path, header: str, options: dict[str, str], message: str) -> None:
-    refused(write(tmp_path / "a.csv", f"{header}\n1,2\n"), message, **options)
-
-
-@pytest.mark.parametrize(
     ("name", "data", "message"),
     [
         ("a.csv", b"", "a.csv: empty; expected a line with the names"),
-        ("a.jsonl", b"\n \n", "a.jsonl: empty; expected one JSON object"),
+        ("a.jsonl", b"\n \n", "a.jsonl: empty: no documents in it"),
         ("a.csv", b"text,label\n", "a.csv: empty: no documents"),
         ("a.csv", b'text,n\na,1\n"b,2\nc,3\n', "line 3: broken quoting: unexpected end.*line 4"),
         ("a.tsv", b'text\tn\n"b"c\t2\n', "line 2: broken quoting"),
@@ -310,6 +285,10 @@ def test_bad_columns(tmp_path: Path, header: str, options: dict[str, str], messa
         ("a.csv", b"text,n\na\n", "line 2: 1 fields, but the first line names 2"),
         ("a.csv", b"text,n\na,1\n ,2\n", "line 3: no text.*skip_empty=True .--skip-empty"),
         ("a.csv", b"text\na\ncaf\xe9\n", "line 3: byte 0xe9 is not utf-8.*--encoding latin-1"),
+        ("a.csv", b"text\n1990 \x96 1995\n", "byte 0x96 is not utf-8.*--encoding cp1252"),
+        ("a.csv", b"text\ncaf\xe9 \x96 1\n", "byte 0xe9 is not utf-8.*--encoding cp1252"),
+        ("a.csv", b"sep=;\ntext;n\na;b;c\n", "line 3: 3 fields, but the first line names 2"),
+        ("a.csv", b'sep=;\ntext\n"a', "line 3: broken quoting: unexpected end.*line 3"),
         ("a.csv", "text\na".encode("utf-16"), "line 1: byte 0xff is not utf-8.*--encoding utf-16"),
         ("a.csv", "text\na".encode("utf-16-le"), "line 1: NUL byte.*--encoding utf-16"),
         ("a.jsonl", b'{"text": "a"}\n{"text": \n', "line 2: not JSON.*one whole object a line"),

@@ -15,7 +15,7 @@ from modelfiles import assert_refused, model_file, outcome
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from vbnmf import VBNMF, SupervisedVBNMF, load
+from vbnmf import VBNMF, SupervisedVBNMF, load, store
 
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 MODELS = [VBNMF, SupervisedVBNMF]
@@ -123,10 +123,21 @@ def test_another_safetensors_file(path, labelled):
     assert_refused(path, labelled.with_tensors(labelled.tensors, metadata=metadata), message)
 
 
-@pytest.mark.parametrize("version", [0, 2, 5, 4.0, True, None, "4", "x" * 50])
+@pytest.mark.parametrize("version", [0, 2, 6, 5.0, True, None, "5", "x" * 50])
 def test_unknown_versions(version, path, labelled):
     content = labelled.with_header(format_version=version)
-    assert_refused(path, content, f"format version {version!r}", "reads versions 3 to 4", "Update")
+    assert_refused(path, content, f"format version {version!r}", "reads versions 3 to 5", "Update")
+
+
+def test_too_little_memory_is_no_damage(path, labelled, monkeypatch):
+    path.write_bytes(labelled.raw)
+
+    def full(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(store, "safe_open", full)
+    with pytest.raises(MemoryError, match=rf"{path.name} does not fit into memory"):
+        load(path)
 
 
 def test_pickled_code_is_not_run(path):

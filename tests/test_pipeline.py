@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, load
-from vbnmf.estimators.validation import is_empty
+from vbnmf.core.rows import is_empty
 from vbnmf.store import ModelFileError
 from vbnmf.text import DocumentVectorizer
 
@@ -292,7 +292,7 @@ class TestDamage:
             {"estimator": {}}, {"estimator": []}, {"estimator": None}, {"vectorizer": {}},
             {"vectorizer": None}, {"vectorizer": []},
             {"columns": None}, {"columns": {"text": 1}}, {"columns": {"other": "a"}},
-            {"columns": {"text": ["a"]}}, {"columns": {"label": []}},
+            {"columns": {"text": [1]}}, {"columns": {"label": []}},
             {"columns": {"label": ["a", 1]}}, {"columns": {"label": {"a": "b"}}},
             {"columns": {"label_separator": ""}}, {"columns": {"label_separator": [";"]}},
         ],

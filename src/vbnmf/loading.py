@@ -67,7 +67,7 @@ def _label_form(model: DocumentModel, header: dict[str, Any]) -> str | None:
 def _columns(stored: Any) -> dict[str, Any]:
     sound = isinstance(stored, dict) and all(
         key in ("text", "label", "label_separator")
-        and (isinstance(value, str) or (key == "label" and _is_names(value)))
+        and (isinstance(value, str) or (key != "label_separator" and _is_names(value)))
         for key, value in stored.items()
     )
     if not sound or stored.get("label_separator") == "":

@@ -71,7 +71,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Training documents without any term that is known.
     columns_ : dict
         Columns that texts and labels came from, ``{"text": …, "label": …, "label_separator": …}``,
-        as far as told, a list where several columns held labels; the command line looks for them
+        as far as told; a list where there were several columns. The command line looks for them
         in new files.
 
     Examples
@@ -352,8 +352,17 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         tags.target_tags.required = isinstance(self.estimator, SupervisedVBNMF)
         return tags
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to one file, which ``vbnmf.load`` reads; whole or not at all."""
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
+        """Write the model to one file, which ``vbnmf.load`` reads; whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        overwrite : bool, default=True
+            Whether to replace a file that exists. If not, the model is written under a free name
+            beside it, and a ``FileExistsError`` tells that name.
+        """
         check_is_fitted(self, "estimator_")
         estimator, arrays = saving.to_state(self.estimator_)
         header: dict[str, Any] = {"model": NAME, "vbnmf": vbnmf.__version__, "estimator": estimator}
@@ -366,7 +375,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         else:
             header["vectorizer"], more = self.vectorizer_.to_state()
             arrays |= {f"vectorizer.{name}": array for name, array in more.items()}
-        store.write(path, header, arrays)
+        store.write(path, header, arrays, overwrite=overwrite)
 
 
 def _lists(

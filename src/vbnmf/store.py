@@ -1,27 +1,34 @@
 """Model files: named arrays and a JSON header in one safetensors file; no pickle, no code.
 
-Writing is atomic: a reader sees the old file or the new one, never half of one. Reading checks that
-the file is ours and of a version we know; what the arrays mean is checked by who asked for them.
+safetensors allows a header of 100 MB, which the terms of a large corpus can exceed. So long lists
+of strings are taken out of the header and stored as two arrays each, their bytes and where each
+string ends; who writes or reads a header does not notice.
+
+Writing is atomic (:mod:`vbnmf.files`). Reading checks that the file is ours and of a version we
+know; what the arrays mean is checked by who asked for them.
 """
 
 import json
 import math
 import os
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from vbnmf.core.model import Array
+from vbnmf.files import replacing
 
 KEY = "vbnmf"
-VERSION = 4
+VERSION = 5
 OLDEST_VERSION = 3
+_PACKED = "packed"
+_LONG = 10_000  # characters of a list that is taken out of the header
+_MOST_PACKED = 100  # lists; a model has a few
 
 
 class ModelFileError(ValueError):
@@ -29,40 +36,29 @@ class ModelFileError(ValueError):
 
 
 def write(
-    path: str | os.PathLike[str], header: Mapping[str, Any], arrays: dict[str, Array]
+    path: str | os.PathLike[str],
+    header: Mapping[str, Any],
+    arrays: dict[str, Array],
+    *,
+    overwrite: bool = True,
 ) -> None:
-    """Write a model file, replacing an existing one only when all of it is on disk."""
-    # one entry, because the library writes several in any order: the same model, the same bytes
-    metadata = {KEY: json.dumps({"format_version": VERSION, **header}, allow_nan=False)}
-    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    with replacing(path) as temporary:
-        save_file(contiguous, temporary, metadata=metadata)
+    """Write a model file, replacing an existing one only when all of it is on disk.
 
-
-@contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary file beside ``path`` that takes its place when the block ends well.
-
-    Whatever goes wrong, ``path`` is as it was and nothing is left behind.
+    Raises
+    ------
+    OSError
+        The file cannot be written: the disk is full, or the folder takes no files.
     """
-    path = Path(os.path.realpath(path))  # a link stays, what it points to is replaced
-    if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"cannot write {path}: there is no folder {path.parent}. Create it first."
-        )
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        with open(temporary, "rb+") as written:
-            os.fsync(written.fileno())
-        os.chmod(temporary, _ordinary_mode(path))
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
+    short, packed = _pack(header)
+    # one entry, because the library writes several in any order: the same model, the same bytes
+    metadata = {KEY: json.dumps({"format_version": VERSION, **short}, allow_nan=False)}
+    arrays = arrays | packed
+    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    with replacing(path, overwrite=overwrite) as temporary:
+        try:
+            save_file(contiguous, temporary, metadata=metadata)
+        except SafetensorError as error:  # what its library makes of a full disk
+            raise OSError(str(error)) from error
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -84,6 +80,8 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except ModelFileError:
         raise
+    except MemoryError:
+        raise MemoryError(f"{path} does not fit into memory; it may be sound.") from None
     except BaseException as error:
         # a panic of the Rust library is no Exception, and no name of it can be imported
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
@@ -91,7 +89,87 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
         raise ModelFileError(
             f"{path} is damaged or is not a vbnmf model ({error}). Save the model again."
         ) from None
+    try:
+        _unpack(header, arrays)
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from None
     return header, arrays
+
+
+def _pack(header: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Take long lists of strings out of a header.
+
+    Returns
+    -------
+    short : dict
+        The rest of the header, and under "packed" the keys that lead to each list.
+    arrays : dict of str to ndarray
+        For the list number i, ``packed.i.bytes`` (UTF-8) and ``packed.i.ends`` (in bytes).
+    """
+    arrays: dict[str, Array] = {}
+    places: list[list[str]] = []
+
+    def shortened(value: Any, place: list[str]) -> Any:
+        if isinstance(value, Mapping):
+            items = {key: shortened(item, [*place, key]) for key, item in value.items()}
+            return {key: item for key, item in items.items() if item is not _TAKEN}
+        if not _is_long(value):
+            return value
+        pieces = [text.encode("utf-8", "surrogatepass") for text in value]
+        name = f"{_PACKED}.{len(places)}"
+        arrays[f"{name}.bytes"] = np.frombuffer(b"".join(pieces), dtype=np.uint8)
+        arrays[f"{name}.ends"] = np.cumsum([len(piece) for piece in pieces], dtype=np.int64)
+        places.append(place)
+        return _TAKEN
+
+    short = shortened(header, [])
+    return (short | {_PACKED: places} if places else short), arrays
+
+
+_TAKEN = object()
+
+
+def _is_long(value: Any) -> bool:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        return False
+    return sum(map(len, value)) + len(value) > _LONG
+
+
+def _unpack(header: dict[str, Any], arrays: dict[str, Array]) -> None:
+    """Put lists of strings back to where they were in a header."""
+    places = header.pop(_PACKED, [])
+    if not isinstance(places, list) or len(places) > _MOST_PACKED:
+        raise ModelFileError(f"the header's {_PACKED!r} is no list of places: it is damaged.")
+    for number, place in enumerate(places):
+        name = f"{_PACKED}.{number}"
+        inside: Any = header
+        keys = place if isinstance(place, list) else []
+        for key in keys[:-1]:
+            inside = inside.get(key) if isinstance(inside, dict) else None
+        if not isinstance(inside, dict) or not keys or not isinstance(keys[-1], str):
+            raise ModelFileError(
+                f"the header has no place for the strings {name!r}: it is damaged."
+            )
+        inside[keys[-1]] = _strings(
+            arrays.pop(f"{name}.bytes", None), arrays.pop(f"{name}.ends", None), name
+        )
+
+
+def _strings(data: Any, ends: Any, name: str) -> list[str]:
+    sound = (
+        isinstance(data, np.ndarray)
+        and isinstance(ends, np.ndarray)
+        and (data.dtype, ends.dtype, data.ndim, ends.ndim) == (np.uint8, np.int64, 1, 1)
+        and (np.diff(ends, prepend=0) >= 0).all()
+        and (ends[-1] if ends.size else 0) == data.size
+    )
+    if not sound:
+        raise ModelFileError(f"the strings {name!r} do not fit together: the file is damaged.")
+    raw, bounds = data.tobytes(), [0, *ends.tolist()]
+    try:
+        return [raw[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(bounds)]
+    except UnicodeDecodeError:
+        raise ModelFileError(f"the strings {name!r} are no text: the file is damaged.") from None
 
 
 def check_array(
@@ -150,23 +228,3 @@ def _header(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> float:
     raise ValueError(f"the header has the value {name}, which no model has")
-
-
-def _ordinary_mode(path: Path) -> int:
-    """Permissions of the file that is replaced, or those a new file would get."""
-    if path.exists():
-        return path.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the renaming itself last, where the system lets folders be synced."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,8 +1,12 @@
 """The command line: one file a command, heavy imports inside the commands."""
 
 import os
+import signal
 import sys
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import Any
 
@@ -43,14 +47,37 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper) and not stream.isatty():
             # a code page of Windows lacks most letters, and a file's name may not be text
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    if os.environ.get("VBNMF_DEBUG"):
-        cli(prog_name="vbnmf")
+    with _tidy_ending():
+        if os.environ.get("VBNMF_DEBUG"):
+            cli(prog_name="vbnmf")
+        try:
+            cli(prog_name="vbnmf")
+        except (ValueError, OSError, ImportError, MemoryError) as error:
+            message = common.printable(str(error) or type(error).__name__)
+            click.echo(f"Error: {message}", err=True)
+            sys.exit(2)
+
+
+@contextmanager
+def _tidy_ending() -> Iterator[None]:
+    """End by an exception when the system asks to: files that are half written are removed."""
+
+    def end(number: int, _: Any) -> None:
+        sys.exit(128 + number)
+
+    names = ("SIGTERM", "SIGHUP")  # the second does not exist on Windows
+    signals = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    # one that is ignored, as under nohup, stays so; and only the main thread may set them
+    before = {number: signal.getsignal(number) for number in signals}
+    ours = [number for number, handler in before.items() if handler is signal.SIG_DFL]
+    ours = ours if threading.current_thread() is threading.main_thread() else []
+    for number in ours:
+        signal.signal(number, end)
     try:
-        cli(prog_name="vbnmf")
-    except (ValueError, OSError, ImportError, MemoryError) as error:
-        message = str(error) or type(error).__name__
-        click.echo(f"Error: {message}", err=True)
-        sys.exit(2)
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _say_warning(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -44,9 +44,12 @@ def evaluate(
     if not fitted.has_labels:
         raise ValueError(f"{model} was fitted without labels, so there is nothing to score.")
     fitted.estimator_.set_params(n_jobs=jobs)
-    columns = common.label_columns(label)
+    columns = common.column_names(label)
     documents = common.read_for(fitted, file, quiet, label=columns, **reading)
-    scores = score(fitted, common.content(fitted, documents), documents.labels)
+    unknown = common.UnknownDocuments()
+    with unknown.among(documents):
+        scores = score(fitted, common.content(fitted, documents), documents.labels)
+    unknown.tell(quiet)
     if as_json:
         common.print_json(scores)
     else:
@@ -58,12 +61,14 @@ def score(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
     import numpy as np
 
     from vbnmf.core.rows import is_empty
+    from vbnmf.data.labels import KnownLabels
     from vbnmf.metrics import hoyer_sparsity, inter_label_sparsity
 
     has_label = np.array([label is not None for label in labels])
     if not has_label.any():
         raise ValueError("no document has a label, so there is nothing to score. Check --label.")
-    y = [_names(label) for label in labels if label is not None]
+    known = KnownLabels(fitted.estimator_.classes_.tolist())
+    y = [known.match(label) for label in labels if label is not None]
     several = fitted.has_several_labels
     if not several and any(isinstance(label, list) for label in labels):
         raise ValueError(
@@ -75,27 +80,26 @@ def score(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
     texts = None if is_matrix else [contents[i] for i in np.flatnonzero(has_label)]
     estimator = fitted.estimator_
     V = estimator.transform(X)
-    known = [str(label) for label in estimator.classes_]
     P = estimator.predict_proba(X)
     given = estimator.labels_from(P)
     if several:
-        predicted = [[known[i] for i in np.flatnonzero(row)] for row in given]
+        predicted = [[known.names[i] for i in np.flatnonzero(row)] for row in given]
     else:
-        predicted = [_names(label) for label in given]
-    commonest = known[int(np.argmax(estimator.label_counts_))]
+        predicted = [known.match(label) for label in given.tolist()]
+    commonest = known.names[int(np.argmax(estimator.label_counts_))]
     numbers, rows = (_f1 if several else _accuracies)(y, predicted, commonest)
     repeats = [len(names) for names in y]  # a document counts for each of its labels
     return {
         "documents": len(y),
         "documents_without_known_term": int(is_empty(X).sum()),
         **numbers,
-        "calibration_error": _calibration_error(P, y, predicted, known, several=several),
+        "calibration_error": _calibration_error(P, y, predicted, known.names, several=several),
         "component_share": float(estimator.component_share(X).mean()),
         "coefficient_sparsity": hoyer_sparsity(V),
         "inter_label_sparsity": inter_label_sparsity(np.repeat(V, repeats, axis=0), _flat(y)),
         **_of_components(fitted, X, texts),
         "faded_components": int(estimator.faded_.sum()),
-        "labels": [{**row, "known": row["label"] in known} for row in rows],
+        "labels": [{**row, "known": row["label"] in known.names} for row in rows],
     }
 
 
@@ -176,10 +180,6 @@ def _rows(names: list[str], support: Any, recall: Any, precision: Any) -> Rows:
         {"label": name, "documents": int(n), "found": float(r), "right": float(p)}
         for name, n, r, p in zip(names, support, recall, precision, strict=True)
     ]
-
-
-def _names(label: Any) -> list[str]:
-    return [str(name) for name in (label if isinstance(label, list) else [label])]
 
 
 def _flat(names: Names) -> list[str]:

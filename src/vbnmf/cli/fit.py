@@ -118,7 +118,7 @@ text_options = common.options(
 def fit(
     file: str, label: tuple[str, ...], label_separator: str | None, only_labelled: bool,
     out: str | None, force: bool, quiet: bool, as_json: bool,
-    text: str | None, labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
+    text: tuple[str, ...], labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
     skip_empty: bool, **settings: Any,
 ) -> None:  # fmt: skip
     """Learn components from a FILE of documents, and write a model file.
@@ -135,7 +135,7 @@ def fit(
       vbnmf fit tickets.csv --label team -k auto
     """  # noqa: D301
     target = common.check_out(out or _default_name(file), force, file)
-    columns = common.label_columns(label or (("auto",) if labels else ()))
+    columns = common.column_names(label or (("auto",) if labels else ()))
     if only_labelled and columns is None:
         raise click.UsageError("--only-labelled needs --label: it is about the documents with one.")
     documents = common.read(
@@ -159,7 +159,7 @@ def fit(
             "label_separator": label_separator,
         }
     )
-    model.save(target)
+    model.save(target, overwrite=force)
     result = {
         "model": str(target),
         "documents": n_docs,
@@ -255,6 +255,7 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
 
 def labelled(documents: Any, quiet: bool, *, only: bool = True) -> tuple[Any, Any]:
     """Texts or matrix, and labels; documents without one are kept unless `only` those with are."""
+    common.check_width(documents)
     contents = documents.texts if documents.matrix is None else documents.matrix
     labels = documents.labels
     if labels is None:

@@ -3,8 +3,7 @@
 import csv
 import json
 from collections.abc import Iterator
-from io import StringIO
-from typing import Any
+from typing import IO, Any
 
 import click
 
@@ -13,6 +12,8 @@ from vbnmf.cli.tables import percent, table
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _JSON_LINES = (".jsonl", ".ndjson", ".json")
+_NAMES = ("id", "label", "score", "note")
+Rows = Iterator[dict[str, Any]]
 
 
 @click.command(short_help="Predict labels of documents.")
@@ -25,6 +26,8 @@ _JSON_LINES = (".jsonl", ".ndjson", ".json")
 @click.option("--explain", is_flag=True, help="Tell which components and terms spoke for the label "
               "and for the runner-up.")  # fmt: skip
 @common.reading
+@common.identified
+@common.kept
 @common.jobs
 @common.force
 @common.config
@@ -45,11 +48,10 @@ def predict(
     Examples:
       vbnmf predict tickets.vbnmf new.csv
       vbnmf predict tickets.vbnmf new.csv --out predictions.csv
+      vbnmf predict tickets.vbnmf new.csv --id ticket --keep opened --out predictions.csv
       vbnmf predict tickets.vbnmf new.csv --explain
       echo '{"text": "the printer is on fire"}' | vbnmf predict tickets.vbnmf - --json
     """  # noqa: D301
-    from vbnmf.store import replacing
-
     target = None if out is None else common.check_out(out, force, model, file)
     ending = ".csv" if target is None else target.suffix.lower()
     if ending not in (*_DELIMITERS, *_JSON_LINES):
@@ -57,29 +59,47 @@ def predict(
             f"{out} must end in one of {', '.join((*_DELIMITERS, *_JSON_LINES))}, which tells the "
             "format."
         )
+    if explain and reading["keep"] and not (as_json or ending in _JSON_LINES):
+        raise click.UsageError(
+            "--keep has no place in the table of --explain; add --json, or --out FILE.jsonl."
+        )
     if explain and target is not None and ending not in _JSON_LINES:
         raise click.BadParameter(
             f"explanations do not fit into {out}. Without --out they are a table; .jsonl holds all."
         )
     fitted = common.load_model(model)
+    if not fitted.has_labels:
+        raise ValueError(f"{model} was fitted without labels and cannot predict any.")
     fitted.estimator_.set_params(n_jobs=jobs)
-    documents = common.read_for(fitted, file, quiet, label=None, **reading)
-    rows = list(_rows(fitted, documents, explain=explain))
-    if as_json or ending in _JSON_LINES:
-        content = _lines(rows)
-    elif explain:
-        content = _explanations(rows)
-    else:
-        content = _table(rows, _DELIMITERS[ending], _separator(fitted, label_separator, quiet))
-    if target is None:
-        click.echo(content, nl=False)
-        return
-    with replacing(target) as temporary:
-        temporary.write_text(content, encoding="utf-8", newline="")
-    common.say(f"Wrote {target}: {len(rows):,} predictions.", quiet)
+    parts = common.parts_for(fitted, file, quiet, **reading)
+    separator = _separator(fitted, label_separator, quiet)
+    unknown = common.UnknownDocuments()
+    kept = common.Kept(parts, (*_NAMES, "explanation"))
+    rows = _all_rows(fitted, kept, unknown, explain=explain)
+    with common.output(target, force) as stream:
+        if as_json or ending in _JSON_LINES:
+            number = _write_lines(stream, rows)
+        elif explain:
+            number = _write_explanations(stream, rows)
+        else:
+            names = [*_NAMES, *kept.names]
+            number = _write_table(stream, rows, names, _DELIMITERS[ending], separator)
+        unknown.tell(quiet)
+    if target is not None:
+        common.say(f"Wrote {target}: {number:,} predictions.", quiet)
 
 
-def _rows(fitted: Any, documents: Any, *, explain: bool) -> Iterator[dict[str, Any]]:
+def _all_rows(
+    fitted: Any, kept: common.Kept, unknown: common.UnknownDocuments, *, explain: bool
+) -> Rows:
+    for documents in kept.parts:
+        if len(documents):
+            with unknown.among(documents):
+                rows = list(_rows(fitted, documents, kept, explain=explain))
+            yield from rows
+
+
+def _rows(fitted: Any, documents: Any, kept: common.Kept, *, explain: bool) -> Rows:
     from vbnmf.core.rows import is_empty
 
     X = fitted.vectorize(common.content(fitted, documents))
@@ -89,13 +109,16 @@ def _rows(fitted: Any, documents: Any, *, explain: bool) -> Iterator[dict[str, A
         labels, scores = labels.tolist(), scores.tolist()
     ids, empty = common.ids(documents), is_empty(X)
     whys = fitted.explain(X, n_terms=6, n_components=2) if explain else [None] * len(ids)
-    for name, label, score, nothing, why in zip(ids, labels, scores, empty, whys, strict=True):
+    for name, label, score, nothing, why, cells in zip(
+        ids, labels, scores, empty, whys, kept.cells(documents), strict=True
+    ):
         unsure = several and not label
         yield {
             "id": name,
             "label": label,
             "score": [round(p, 4) for p in score] if several else round(score, 4),
             "note": "no known term" if nothing else "no probable label" if unsure else "",
+            **dict(zip(kept.names, cells, strict=True)),
             **({} if why is None else {"explanation": [_as_dict(part) for part in why]}),
         }
 
@@ -119,10 +142,12 @@ def _as_dict(why: Any) -> dict[str, Any]:
     }
 
 
-def _explanations(rows: list[dict[str, Any]]) -> str:
-    """A table: for each document the label and the runner-up, and what spoke for them."""
+def _write_explanations(stream: IO[str], rows: Rows) -> int:
+    """Write a table: for each document the label and the runner-up, and what spoke for them."""
     cells = []
+    number = 0
     for row in rows:
+        number += 1
         name = row["id"]
         for why in row["explanation"]:
             components = {by["component"]: by["part"] for by in why["components"]}
@@ -133,7 +158,8 @@ def _explanations(rows: list[dict[str, Any]]) -> str:
         if not row["explanation"]:
             cells.append([name, _text(row["label"]), _text(row["score"]), "", "", row["note"]])
     head = ["id", "label", "score", "by components", "share", "by terms"]
-    return f"{table(head, cells, right=(2, 4))}\n"
+    stream.write(f"{table(head, cells, right=(2, 4))}\n")
+    return number
 
 
 def _parts(parts: dict[Any, float]) -> str:
@@ -144,8 +170,11 @@ def _text(cell: Any) -> str:
     return " ".join(map(str, cell)) if isinstance(cell, list) else str(cell)
 
 
-def _lines(rows: list[dict[str, Any]]) -> str:
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+def _write_lines(stream: IO[str], rows: Rows) -> int:
+    number = 0
+    for number, row in enumerate(rows, 1):  # noqa: B007 - how many there were
+        stream.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+    return number
 
 
 def _separator(fitted: Any, given: str | None, quiet: bool) -> str:
@@ -162,16 +191,15 @@ def _separator(fitted: Any, given: str | None, quiet: bool) -> str:
     return separator
 
 
-def _table(rows: list[dict[str, Any]], delimiter: str, separator: str) -> str:
-    text = StringIO()
-    names = ["id", "label", "score", "note"]
-    writer = csv.DictWriter(text, names, delimiter=delimiter, lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
+def _write_table(
+    stream: IO[str], rows: Rows, names: list[str], delimiter: str, separator: str
+) -> int:
+    writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(names)
+    number = 0
+    for number, row in enumerate(rows, 1):  # noqa: B007 - how many there were
         writer.writerow(
-            {
-                name: separator.join(map(str, cell)) if isinstance(cell, list) else cell
-                for name, cell in row.items()
-            }
+            separator.join(map(str, cell)) if isinstance(cell, list) else cell
+            for cell in row.values()
         )
-    return text.getvalue()
+    return number

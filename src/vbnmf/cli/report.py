@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from vbnmf.cli.progress import Display
               "columns.")  # fmt: skip
 @common.label_separator
 @common.reading
+@common.identified
 @common.jobs
 @common.force
 @common.config
@@ -48,15 +50,19 @@ def report(
     fitted = common.load_model(model)
     fitted.estimator_.set_params(n_jobs=jobs)
     contents = labels = ids = None
+    unknown = common.UnknownDocuments()
+    counted: Any = nullcontext()
     if documents is not None:
         found = _read(fitted, documents, quiet, label, reading)
         contents, labels, ids = common.content(fitted, found), found.labels, common.ids(found)
-    with PageProgress(quiet) as progress:
+        counted = unknown.among(found)
+    with PageProgress(quiet) as progress, counted:
         page = explore(
             fitted, contents, labels, ids=ids, title=title or Path(model).stem,
             command=shlex.join(["vbnmf", *sys.argv[1:]]), tell=progress,
         )  # fmt: skip
-        page.save(target)
+        page.save(target, overwrite=force)
+    unknown.tell(quiet)
     common.say(f"Wrote {target}.", quiet)
 
 
@@ -73,16 +79,7 @@ class PageProgress(Display):
 def _read(
     fitted: Any, source: str, quiet: bool, label: tuple[str, ...], reading: dict[str, Any]
 ) -> Any:
-    """Documents, with their labels where there are any or were asked for."""
-    from vbnmf.data import ReaderError
-
+    """Read documents, with their labels where there are any or were asked for."""
     asked = label != ("auto",) or reading["labels"] is not None
-    if asked:
-        return common.read_for(fitted, source, quiet, label=common.label_columns(label), **reading)
-    if fitted.has_labels and source != "-":  # standard input cannot be read twice
-        try:
-            return common.read_for(fitted, source, quiet, label="auto", **reading)
-        except ReaderError:  # no labels, or another fault, which is told below
-            pass
-    reading = {**reading, "label_separator": None}
-    return common.read_for(fitted, source, quiet, label=None, **reading)
+    columns = common.column_names(label) if asked or fitted.has_labels else None
+    return common.read_for(fitted, source, quiet, label=columns, labels_required=asked, **reading)

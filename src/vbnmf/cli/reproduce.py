@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 @click.option(
     "--jobs", type=click.IntRange(1), metavar="N", help="Runs at a time; all cores by default."
 )
+@common.force
 @common.quiet
 def reproduce(
     source: str,
@@ -59,6 +60,7 @@ def reproduce(
     quick: bool,
     spec: str | None,
     jobs: int | None,
+    force: bool,
     quiet: bool,
 ) -> None:
     """Run the paper's experiments on 20 Newsgroups, and set its numbers beside ours.
@@ -86,6 +88,8 @@ def reproduce(
         raise click.BadParameter(
             f"--only: no item is called {unknown[0]!r}; there are {', '.join(ITEMS)}."
         )
+    if only is not None and not force:
+        _check_page(folder, items)
     path = Path(spec) if spec else None
     specification = read_specification(path, quick=quick, seeds=seeds)
     begin = time.monotonic()
@@ -103,7 +107,21 @@ def reproduce(
         write(experiment, items, folder, seconds=time.monotonic() - begin, quiet=quiet)
     except KeyboardInterrupt:
         common.say(f"Stopped. What is done is kept in {folder}; the same command goes on.", quiet)
-        sys.exit(130)
+        sys.exit(1)
+
+
+def _check_page(folder: Path, items: list[str]) -> None:
+    """Refuse to put a page of some items in the place of one that shows others."""
+    page = folder / "reproduction.md"
+    if not page.exists():
+        return
+    lines = page.read_text(encoding="utf-8", errors="replace").splitlines()
+    made_by = next((line for line in lines if "vbnmf reproduce" in line), "")
+    if not made_by.rstrip("`").endswith(f"--only {','.join(items)}"):
+        raise common.Refusal(
+            f"{page} shows other items than --only {','.join(items)}, and would be replaced. "
+            "Choose another folder with --out, or add --force."
+        )
 
 
 def write(
@@ -167,7 +185,7 @@ def _command(only: str | None) -> str:
     for option in context.command.params:
         name = str(option.name)
         given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if given and name not in ("only", "jobs", "quiet"):
+        if given and name not in ("only", "jobs", "force", "quiet"):
             value = context.params[name]
             words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
     return shlex.join(words + (["--only", only] if only else []))

@@ -1,6 +1,8 @@
 """vbnmf transform: coefficients of documents into a file."""
 
 import csv
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,8 @@ import click
 
 from vbnmf.cli import common
 
+Cells = list[tuple[Any, ...]]  # the id of a document and its kept cells
+Write = Callable[[Cells, Any], None]
 _ENDINGS = (".csv", ".tsv", ".parquet", ".npz")
 
 
@@ -17,6 +21,8 @@ _ENDINGS = (".csv", ".tsv", ".parquet", ".npz")
 @click.option("--out", required=True, metavar="COEFS", help="File to write: .csv, .tsv, .parquet "
               "or .npz.")  # fmt: skip
 @common.reading
+@common.identified
+@common.kept
 @common.jobs
 @common.force
 @common.config
@@ -30,8 +36,9 @@ def transform(
     Examples:
       vbnmf transform tickets.vbnmf new.csv --out coefficients.csv
       vbnmf transform tickets.vbnmf new.csv --out coefficients.npz
+      vbnmf transform tickets.vbnmf new.csv --id ticket --keep team --out coefficients.csv
     """  # noqa: D301
-    from vbnmf.store import replacing
+    from vbnmf.files import replacing
 
     target = common.check_out(out, force, model, file)
     if target.suffix.lower() not in _ENDINGS:
@@ -40,35 +47,102 @@ def transform(
         )
     fitted = common.load_model(model)
     fitted.estimator_.set_params(n_jobs=jobs)
-    documents = common.read_for(fitted, file, quiet, label=None, **reading)
-    V = fitted.transform(common.content(fitted, documents))
-    with replacing(target) as temporary:
-        _write(temporary, target.suffix.lower(), common.ids(documents), V)
-    common.say(f"Wrote {target}: {V.shape[0]:,} documents × {V.shape[1]} components.", quiet)
+    parts = common.parts_for(fitted, file, quiet, **reading)
+    number = 0
+    unknown = common.UnknownDocuments()
+    components = [f"component_{k}" for k in range(fitted.estimator_.n_components_)]
+    kept = common.Kept(parts, ("id", "ids", "coefficients", *components))
+    names = ["id", *kept.names, *components]
+    with (
+        replacing(target, overwrite=force) as temporary,
+        _writer(temporary, target.suffix.lower(), names, len(components)) as write,
+    ):
+        for documents in kept.parts:
+            if len(documents):
+                with unknown.among(documents):
+                    V = fitted.transform(common.content(fitted, documents))
+                rows = zip(common.ids(documents), kept.cells(documents), strict=True)
+                write([(name, *cells) for name, cells in rows], V)
+                number += len(documents)
+        unknown.tell(quiet)
+    common.say(f"Wrote {target}: {number:,} documents × {len(components)} components.", quiet)
 
 
-def _write(path: Path, ending: str, ids: list[str], V: Any) -> None:
+def _writer(path: Path, ending: str, names: list[str], K: int) -> AbstractContextManager[Write]:
+    """Open a file to which ids, kept cells and coefficients are written part by part."""
+    if ending == ".npz":
+        return _npz_writer(path, names, K)
+    if ending == ".parquet":
+        return _parquet_writer(path, names, K)
+    return _table_writer(path, names, "\t" if ending == ".tsv" else ",")
+
+
+@contextmanager
+def _table_writer(path: Path, names: list[str], delimiter: str) -> Iterator[Write]:
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+        writer.writerow(names)
+
+        def write(cells: Cells, V: Any) -> None:
+            writer.writerows(
+                [*left, *map(repr, row)] for left, row in zip(cells, V.tolist(), strict=True)
+            )
+
+        yield write
+
+
+@contextmanager
+def _parquet_writer(path: Path, names: list[str], K: int) -> Iterator[Write]:
+    """Write kept cells as text, which any part of a file can hold."""
     import numpy as np
 
-    names = [f"component_{k}" for k in range(V.shape[1])]
-    if ending == ".npz":
-        with open(path, "wb") as file:
-            np.savez_compressed(file, ids=np.array(ids, dtype=str), coefficients=V)
-    elif ending == ".parquet":
-        try:
-            import pyarrow
-            import pyarrow.parquet
-        except ImportError:
-            raise ImportError(
-                "Parquet needs pyarrow: pip install 'vbnmf[io]', or write .csv or .npz."
-            ) from None
-        columns = [pyarrow.array(ids), *(pyarrow.array(V[:, k]) for k in range(V.shape[1]))]
-        pyarrow.parquet.write_table(pyarrow.table(columns, names=["id", *names]), path)
-    else:
-        with open(path, "w", newline="", encoding="utf-8") as file:
-            delimiter = "\t" if ending == ".tsv" else ","
-            writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-            writer.writerow(["id", *names])
-            writer.writerows(
-                [name, *map(repr, row)] for name, row in zip(ids, V.tolist(), strict=True)
-            )
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet
+    except ImportError:
+        raise ImportError(
+            "Parquet needs pyarrow: pip install 'vbnmf[io]', or write .csv or .npz."
+        ) from None
+    with ExitStack() as stack:
+        writer: Any = None
+
+        def write(cells: Cells, V: Any) -> None:
+            nonlocal writer
+            left = [pa.array(column, pa.string()) for column in _columns(cells, len(names) - K)]
+            part = pa.table([*left, *(pa.array(V[:, k]) for k in range(K))], names=names)
+            if writer is None:
+                writer = stack.enter_context(pyarrow.parquet.ParquetWriter(path, part.schema))
+            writer.write_table(part)
+
+        yield write
+        if writer is None:
+            write([], np.zeros((0, K), dtype=np.float32))
+
+
+@contextmanager
+def _npz_writer(path: Path, names: list[str], K: int) -> Iterator[Write]:
+    """Keep all coefficients until the end: the file has one array of them."""
+    import numpy as np
+
+    all_cells: Cells = []
+    parts: list[Any] = []
+
+    def write(cells: Cells, V: Any) -> None:
+        all_cells.extend(cells)
+        parts.append(V)
+
+    yield write
+    V = np.concatenate(parts) if parts else np.zeros((0, K), dtype=np.float32)
+    columns = _columns(all_cells, len(names) - K)
+    arrays = ["ids", *(f"kept_{name}" for name in names[1:-K])]
+    left: dict[str, Any] = {
+        name: np.array([text or "" for text in column], dtype=str)
+        for name, column in zip(arrays, columns, strict=True)
+    }
+    with open(path, "wb") as file:
+        np.savez_compressed(file, **left, coefficients=V)
+
+
+def _columns(cells: Cells, n: int) -> list[list[str | None]]:
+    """The columns of cells as texts, None where a cell is empty."""
+    return [[None if row[i] is None else str(row[i]) for row in cells] for i in range(n)]

@@ -68,7 +68,7 @@ def tune(
     file: str, label: tuple[str, ...], label_separator: str | None, only_labelled: bool,
     components: list[int] | None, label_shapes: list[LabelShape] | None, validation: float,
     out: str, seed: int, jobs: int | None, force: bool, quiet: bool, as_json: bool,
-    text: str | None, labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
+    text: tuple[str, ...], labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
     skip_empty: bool, **texts: Any,
 ) -> None:  # fmt: skip
     """Choose the number of components and the label shape by documents kept for validation.
@@ -83,12 +83,13 @@ def tune(
       vbnmf tune newsgroups/ -k 20,50,100 --label-shapes auto,100,300 --stop-words english
     """  # noqa: D301
     from vbnmf.experiments.tuning import tune as search
+    from vbnmf.files import only_user
 
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
         raise click.BadParameter(f"{folder} is a file; --out takes a folder.")
     documents = common.read(
-        file, quiet, text=text, label=common.label_columns(label), labels=labels,
+        file, quiet, text=text, label=common.column_names(label), labels=labels,
         label_separator=label_separator, terms=terms, encoding=encoding, format=format,
         skip_empty=skip_empty,
     )  # fmt: skip
@@ -97,11 +98,11 @@ def tune(
     is_text = documents.matrix is None
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / "tune.csv"
-    if force:
-        target.unlink(missing_ok=True)
-        rmtree(f"{target}.parts", ignore_errors=True)
     try:
-        with _TuneProgress(quiet) as progress:
+        with only_user(folder), _TuneProgress(quiet) as progress:
+            if force:
+                target.unlink(missing_ok=True)
+                rmtree(f"{target}.parts", ignore_errors=True)
             found = search(
                 contents,
                 y,
@@ -116,7 +117,7 @@ def tune(
             )
     except KeyboardInterrupt:
         common.say(f"Stopped. What is done is kept in {folder}; the same command goes on.", quiet)
-        sys.exit(130)
+        sys.exit(1)
     files = [target, *_picture(found, folder, quiet)]
     command = _next_command(file, found.recommended)
     if as_json:

@@ -9,25 +9,30 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from vbnmf.data.documents import LabelColumns, ReaderError, listed
+from vbnmf.data.columns import ColumnNames
+from vbnmf.data.documents import ReaderError, listed
 from vbnmf.data.labels import Labels, check_length, check_single, read_labels
 from vbnmf.data.streams import read_text
 from vbnmf.data.tables import Row
+
+_DEEPEST = 100  # folders inside of one another
 
 
 def open_folder(
     folder: Path,
     encoding: str,
-    label: LabelColumns | None,
+    label: ColumnNames | None,
     labels: Labels | None,
     notes: list[str],
-) -> Iterator[Row]:
+    *,
+    labels_required: bool = True,
+) -> tuple[Iterator[Row], bool]:
     """Read the files of a folder in the order of their names.
 
     Parameters
     ----------
     folder : Path
-        Its files at any depth are the documents, hidden ones left out.
+        Its files at any depth are the documents; hidden files and links are left out.
     encoding : str
         The encoding of the files.
     label : str, sequence of str or None
@@ -38,14 +43,22 @@ def open_folder(
     notes : list of str
         Receives what was decided.
 
+    labels_required : bool
+        Whether a folder without sub-folders is an error when only `label` asks for labels.
+
     Returns
     -------
-    iterator of Row
+    rows : iterator of Row
+        Text and label of each file.
+    with_labels : bool
+        Whether labels were found.
     """
-    names = sorted(_visible_files(folder))
+    names = sorted(_visible_files(folder, notes))
     if isinstance(labels, str | os.PathLike):
         # The labels file may lie in the folder and is no document.
         names = [name for name in names if not _same(folder / name, Path(labels))]
+    if not labels_required and not any("/" in name for name in names):
+        label = None
     tags: Sequence[object]
     if labels is not None:
         tags = _labels_of_files(names, labels, label, encoding, notes)
@@ -66,16 +79,17 @@ def open_folder(
         tags = [None] * len(names)
         if any("/" in name for name in names):
             notes.append("Sub-folders were not taken for labels; label='auto' would.")
-    return (
-        (name, read_text(folder / name, encoding), (tag,))
+    rows = (
+        (name, (read_text(folder / name, encoding), tag))
         for name, tag in zip(names, tags, strict=True)
     )
+    return rows, label is not None or labels is not None
 
 
 def _labels_of_files(
     names: list[str],
     labels: Labels,
-    label: LabelColumns | None,
+    label: ColumnNames | None,
     encoding: str,
     notes: list[str],
 ) -> list[object]:
@@ -100,18 +114,32 @@ def _labels_of_files(
     return [by_name.get(name) for name in names]
 
 
-def _visible_files(folder: Path) -> Iterator[str]:
-    """Yield the names of the files below a folder that are not hidden; no link is followed down."""
-
-    def refuse(error: OSError) -> None:
-        raise ReaderError(f"{error.filename}: cannot be read: {error.strerror}.") from error
-
-    for parent, folders, files in os.walk(folder, onerror=refuse):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in files:
-            path = Path(parent, name)
-            if not name.startswith(".") and path.is_file():  # no pipes: they would block
-                yield path.relative_to(folder).as_posix()
+def _visible_files(folder: Path, notes: list[str]) -> Iterator[str]:
+    """Yield the names of the files below a folder that are neither hidden nor links."""
+    links = 0
+    folders = [("", 0)]
+    while folders:
+        inside, depth = folders.pop()
+        if depth > _DEEPEST:
+            raise ReaderError(
+                f"{folder}: folders are inside of folders more than {_DEEPEST} deep, as in "
+                f"{inside[:60]!r}. Is it the folder you mean?"
+            )
+        try:
+            entries = list(os.scandir(folder / inside))
+        except OSError as error:
+            raise ReaderError(f"{folder / inside}: cannot be read: {error.strerror}.") from error
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            links += entry.is_symlink()
+            name = f"{inside}{entry.name}"
+            if entry.is_dir(follow_symlinks=False):
+                folders.append((f"{name}/", depth + 1))
+            elif entry.is_file(follow_symlinks=False):  # no pipes: they would block
+                yield name
+    if links:
+        notes.append(f"Links were left out, for they may lead anywhere: {links:,}.")
 
 
 def _same(path: Path, other: Path) -> bool:

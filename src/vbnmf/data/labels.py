@@ -1,9 +1,12 @@
-"""Labels: raw cells reduced to plain values or lists of them, an array of these, files of labels.
+"""The one reading of labels: raw cells to plain values, their names, and files of labels.
 
-Which columns of a table hold labels is chosen in :mod:`vbnmf.data.documents`.
+A whole number is one label however a file writes it: 1, 1.0, "1" and "1.0". A column of numbers
+with gaps is one of floats to many programs, and pandas writes it to CSV as "1.0". Which columns of
+a table hold labels is chosen in :mod:`vbnmf.data.columns`.
 """
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,15 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vbnmf.data.documents import (
-    AUTO,
-    LabelColumns,
-    ReaderError,
-    choose_labels,
-    is_missing,
-    listed,
-    mended,
-)
+from vbnmf.data.columns import AUTO, ColumnNames, choose_labels
+from vbnmf.data.documents import ReaderError, is_missing, listed, mended
 from vbnmf.data.streams import STDIN, origin_of, read_lines
 from vbnmf.data.tables import open_text
 
@@ -29,8 +25,49 @@ Labels = str | os.PathLike[str] | Iterable[object]
 _SEVERAL = (list, tuple, set, frozenset, np.ndarray)
 # What a column of zeros and ones may hold; a column with gaps is one of floats to many programs.
 _BITS = {"0": False, "1": True, "0.0": False, "1.0": True, "false": False, "true": True}
+# How pandas writes a whole number of a column with gaps.
+_WHOLE = re.compile(r"[-+]?[0-9]+\.0")
 # Columns of a labels file that name the file each label is for.
 _NAME_COLUMNS = ("file", "filename", "file_name", "path", "name", "document", "doc", "id")
+
+
+class KnownLabels:
+    """The labels of a model, to which the labels of documents are matched.
+
+    Parameters
+    ----------
+    classes : iterable
+        The labels of the model; nothing for a model without labels.
+
+    Attributes
+    ----------
+    names : list of str
+        Their names, in the same order.
+    """
+
+    def __init__(self, classes: Iterable[object] = ()) -> None:
+        values = list(classes)
+        self.names = [str(value) for value in values]
+        self._exact = set(self.names)
+        self._by_key = dict(zip(map(label_name, values), self.names, strict=True))
+
+    def match(self, label: object) -> list[str]:
+        """Name the labels of a document, one or several, as the model does where it has them."""
+        return [self._match(item) for item in _items(label) if not is_missing(item)]
+
+    def _match(self, label: object) -> str:
+        if str(label) in self._exact:
+            return str(label)
+        name = label_name(label)
+        return self._by_key.get(name, name)
+
+
+def label_name(label: object) -> str:
+    """Name a label; a whole number has one name, however it is written."""
+    if isinstance(label, float | np.floating) and float(label).is_integer():
+        return str(int(label))
+    text = str(label)
+    return text.partition(".")[0] if _WHOLE.fullmatch(text) else text
 
 
 class LabelsFile(NamedTuple):
@@ -134,11 +171,17 @@ def label_array(
     several = any(isinstance(value, list) for value in values)
     lists = [value if isinstance(value, list) else [value] for value in values]
     kinds = {type(label) for labels in lists for label in labels if label is not None}
-    if len(kinds) > 1:
-        # Labels get sorted, and Python cannot order a string against a number.
-        kind: type = float if kinds == {int, float} else str
-        notes.append(f"Labels of several types were made {kind.__name__}.")
-        lists = [[None if label is None else kind(label) for label in labels] for labels in lists]
+    kind = _common_kind({label for labels in lists for label in labels} - {None}, kinds)
+    if kind is not None:
+        if len(kinds) > 1:
+            # Labels get sorted, and Python cannot order a string against a number.
+            notes.append(f"Labels of several types were made {kind.__name__}.")
+        elif kind is str:
+            notes.append("Labels were taken for whole numbers: '1.0' is '1'.")
+        convert = label_name if kind is str else kind
+        lists = [
+            [None if label is None else convert(label) for label in labels] for labels in lists
+        ]
         kinds = {kind}
     if not several and not missing and kinds <= {int, float, bool}:
         return np.array([labels[0] for labels in lists])
@@ -147,6 +190,16 @@ def label_array(
     for i, labels in enumerate(lists):  # one by one: lists of one length would make a matrix
         array[i] = labels if several and labels != [None] else labels[0]
     return array
+
+
+def _common_kind(labels: set[Any], kinds: set[type]) -> type | None:
+    """Find the type that all labels can have, None if they are to stay as they are."""
+    if kinds in ({float}, {int, float}):
+        whole = all(float(label).is_integer() and abs(label) < 2**53 for label in labels)
+        return int if whole else None if kinds == {float} else float
+    if kinds == {str}:
+        return str if all(_WHOLE.fullmatch(label) for label in labels) else None
+    return str if len(kinds) > 1 else None
 
 
 def _value(cell: object, place: str, separator: str | None) -> object:
@@ -164,10 +217,10 @@ def _one(value: object, place: str) -> object:
     """Reduce one raw label to a str, a number or None, or say why that cannot be."""
     if isinstance(value, str):
         return mended(value.strip()) or None
-    if isinstance(value, np.generic):
-        value = value.item()
     if is_missing(value):
         return None
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, int | float):
         # No integer type holds more, and no float either: such a number is a name.
         return value if abs(value) < 2**63 or isinstance(value, float) else str(value)
@@ -180,7 +233,7 @@ def _one(value: object, place: str) -> object:
 
 
 def read_labels(
-    labels: Labels, label: LabelColumns | None, encoding: str, notes: list[str]
+    labels: Labels, label: ColumnNames | None, encoding: str, notes: list[str]
 ) -> LabelsFile:
     """Read a labels file: one label a line, or a CSV or TSV table with a label column.
 
@@ -222,13 +275,14 @@ def read_labels(
     else:
         labels_at = choose_labels(table.columns, label or AUTO, origin, notes)
     named = name_at is not None and name_at not in labels_at
-    rows = list(table.rows(name_at if name_at is not None else labels_at[0], labels_at))
-    cells: list[object] = [row[0] for _, _, row in rows]
+    rows = list(table.rows([*labels_at, *([name_at] if named and name_at is not None else [])]))
+    tags = [cells[: len(labels_at)] for _, cells in rows]
+    values: list[object] = [row[0] for row in tags]
     if label is not None and not isinstance(label, str):
         columns = JoinedColumns([table.columns[i] for i in labels_at])
-        places = [f"{origin}, {table.unit} {number}" for number, _, _ in rows]
-        cells = columns.join([row for _, _, row in rows], places, notes)
-    return LabelsFile([str(name) for _, name, _ in rows] if named else None, cells)
+        places = [f"{origin}, {table.unit} {number}" for number, _ in rows]
+        values = columns.join(tags, places, notes)
+    return LabelsFile([str(cells[-1]) for _, cells in rows] if named else None, values)
 
 
 def check_separator(separator: str | None, with_labels: bool, origin: str) -> None:
@@ -244,7 +298,7 @@ def check_separator(separator: str | None, with_labels: bool, origin: str) -> No
         )
 
 
-def check_single(label: LabelColumns | None, origin: str, what: str) -> None:
+def check_single(label: ColumnNames | None, origin: str, what: str) -> None:
     """Raise if several columns are asked for where there are none."""
     if label is not None and not isinstance(label, str):
         raise ReaderError(

@@ -20,7 +20,8 @@ import numpy as np
 from scipy import sparse
 from scipy.io import mminfo, mmread
 
-from vbnmf.data.documents import Documents, LabelColumns, ReaderError, choose_labels, listed
+from vbnmf.data.columns import ColumnNames, choose_labels
+from vbnmf.data.documents import Documents, ReaderError, listed
 from vbnmf.data.labels import (
     JoinedColumns,
     Labels,
@@ -46,11 +47,12 @@ def read_matrix(
     source: str | Path,
     kind: str,
     *,
-    label: LabelColumns | None = None,
+    label: ColumnNames | None = None,
     labels: Labels | None = None,
     label_separator: str | None = None,
     terms: Terms | None = None,
     encoding: str = "utf-8",
+    labels_required: bool = True,
 ) -> Documents:
     """Read a matrix file, one document a row.
 
@@ -71,6 +73,8 @@ def read_matrix(
         One term a column.
     encoding : str
         The encoding of the labels and terms files.
+    labels_required : bool
+        Whether a matrix without labels is an error when only `label` asks for them.
 
     Returns
     -------
@@ -94,7 +98,7 @@ def read_matrix(
         tags = read_labels(labels, label, encoding, notes).cells
     elif label is not None:
         check_single(label, origin, "a matrix has no columns of labels")
-        if inline is None:
+        if inline is None and labels_required:
             raise ReaderError(
                 f"{origin}: labels are asked for, but a matrix has none. Give a file of one label "
                 "a line with labels='...' (--labels on the command line)."
@@ -105,7 +109,7 @@ def read_matrix(
 
 
 def read_anndata(
-    data: Any, label: LabelColumns | None, labels: Labels | None, label_separator: str | None
+    data: Any, label: ColumnNames | None, labels: Labels | None, label_separator: str | None
 ) -> Documents:
     """Read an AnnData object: ``X``, the label in ``obs``, the terms in ``var_names``."""
     origin = origin_of(data)
@@ -305,4 +309,5 @@ def _documents(
     if tags is not None:
         places = [f"{origin}, row {number}" for number in range(1, rows + 1)]
         labels = label_array(tags, places, separator, notes)
-    return Documents(origin, matrix=matrix, labels=labels, terms=terms, notes=notes)
+    ids = [str(number) for number in range(1, rows + 1)]
+    return Documents(origin, matrix=matrix, labels=labels, terms=terms, ids=ids, notes=notes)

@@ -1,46 +1,24 @@
 """Read documents from users' files, data frames and other objects, whole or in chunks.
 
-Here the format is found, the columns are chosen and every row is checked, once for all formats;
-the formats themselves are in :mod:`vbnmf.data.tables`, :mod:`vbnmf.data.folders` and
+Here the format is found. Rows are opened and checked, once for all formats, in
+:mod:`vbnmf.data.rows`; the formats are in :mod:`vbnmf.data.tables`, :mod:`vbnmf.data.folders` and
 :mod:`vbnmf.data.matrices`, well-known corpora in :mod:`vbnmf.data.corpora`.
 """
 
 import os
 import sys
-from collections import Counter
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from vbnmf.data.documents import (
-    Documents,
-    LabelColumns,
-    ReaderError,
-    choose_columns,
-    is_missing,
-    mended,
-)
-from vbnmf.data.folders import open_folder
-from vbnmf.data.labels import (
-    JoinedColumns,
-    Labels,
-    check_length,
-    check_separator,
-    label_array,
-    read_labels,
-)
+from vbnmf.data.columns import ColumnNames, Wanted
+from vbnmf.data.documents import Documents, ReaderError
+from vbnmf.data.labels import Labels, check_separator
 from vbnmf.data.matrices import Terms, read_anndata, read_matrix
+from vbnmf.data.rows import open_rows, read_parts
 from vbnmf.data.streams import STDIN, origin_of
-from vbnmf.data.tables import (
-    Row,
-    Table,
-    is_frame,
-    open_arrow,
-    open_dataset,
-    open_frame,
-    open_text,
-)
+from vbnmf.data.tables import is_frame
 
 FORMATS = {
     "csv": (".csv",),
@@ -54,19 +32,26 @@ FORMATS = {
     "folder": (),
 }
 _MATRICES = ("svmlight", "mtx", "npz", "anndata")
+# A chunk ends when it has so many characters: counting terms takes some twenty times the memory.
+_CHARACTERS = 4_000_000
 
 
 def read_documents(
     source: Any,
     *,
-    text: str | None = None,
-    label: LabelColumns | None = None,
+    text: ColumnNames | None = None,
+    label: ColumnNames | None = None,
     labels: Labels | None = None,
     label_separator: str | None = None,
     terms: Terms | None = None,
     encoding: str = "utf-8",
     format: str | None = None,  # noqa: A002 - the word users look for
     skip_empty: bool = False,
+    fitted_columns: Mapping[str, Any] | None = None,
+    labels_required: bool = True,
+    allow_empty: bool = False,
+    id: str | None = None,  # noqa: A002 - as the column is called
+    keep: Sequence[str] = (),
 ) -> Documents:
     """Read documents into memory.
 
@@ -76,8 +61,9 @@ def read_documents(
         A file (CSV, TSV, JSON lines, Parquet, Arrow, svmlight, Matrix Market, SciPy ``.npz``;
         text formats also gzipped), a folder, ``"-"`` for standard input, or a data frame, Hugging
         Face dataset or AnnData object.
-    text : str, default=None
-        The column of texts; None guesses it from usual names.
+    text : str or sequence of str, default=None
+        The column of texts; None takes that of `fitted_columns`, or guesses it from usual names.
+        The texts of several columns are joined, each on a line of its own.
     label : str or sequence of str, default=None
         The column of labels. ``"auto"`` guesses it, and takes sub-folder names and the labels in
         an svmlight file. None reads no labels. Several columns hold several labels of a document,
@@ -95,6 +81,19 @@ def read_documents(
         One of ``FORMATS``; None goes by the file's name.
     skip_empty : bool, default=False
         Leave out rows without text instead of raising.
+    fitted_columns : mapping, default=None
+        The columns that a model was fitted to, ``DocumentModel.columns_``. They are read where
+        the header has them, unless `text` or `label` names others.
+    labels_required : bool, default=True
+        With ``label="auto"``: whether a source without labels is an error. If not, it is read
+        without labels.
+    allow_empty : bool, default=False
+        Whether a table without rows, or a folder without files, gives no documents. It is an error
+        otherwise. A file without a header is one in any case.
+    id : str, default=None
+        The column that names the documents, for ``Documents.ids``.
+    keep : sequence of str, default=()
+        Columns whose cells are handed over as they are, in ``Documents.kept``.
 
     Returns
     -------
@@ -118,9 +117,9 @@ def read_documents(
     [['cat', 'dog'], None]
     """
     kind = find_format(source, format)
-    if text is not None and kind in (*_MATRICES, "folder"):
-        raise ReaderError(f"{origin_of(source)}: no column {text!r}: it is no table of texts.")
-    check_separator(label_separator, label is not None or labels is not None, origin_of(source))
+    _check_columns(kind, text or id or keep, terms, origin_of(source))
+    with_labels = label is not None or labels is not None
+    check_separator(label_separator, with_labels, origin_of(source))
     if kind == "anndata":
         return read_anndata(source, label, labels, label_separator)
     if kind in _MATRICES:
@@ -132,108 +131,86 @@ def read_documents(
             label_separator=label_separator,
             terms=terms,
             encoding=encoding,
+            labels_required=labels_required,
         )
-    if terms is not None:
-        raise ReaderError(f"{origin_of(source)}: terms belong to a matrix; this is text.")
-    return next(
-        iter_documents(
-            source,
-            text=text,
-            label=label,
-            labels=labels,
-            label_separator=label_separator,
-            encoding=encoding,
-            format=format,
-            skip_empty=skip_empty,
-            chunk=sys.maxsize,
-        )
-    )
+    wanted = Wanted(text, label, fitted_columns or {}, labels_required, id, keep)
+    opened = open_rows(source, kind, encoding, wanted, labels, allow_empty)
+    return next(read_parts(opened, label_separator, skip_empty, sys.maxsize, sys.maxsize))
 
 
 def iter_documents(
     source: Any,
     *,
-    text: str | None = None,
-    label: LabelColumns | None = None,
+    text: ColumnNames | None = None,
+    label: ColumnNames | None = None,
     labels: Labels | None = None,
     label_separator: str | None = None,
+    terms: Terms | None = None,
     encoding: str = "utf-8",
     format: str | None = None,  # noqa: A002 - the word users look for
     skip_empty: bool = False,
+    fitted_columns: Mapping[str, Any] | None = None,
+    labels_required: bool = True,
+    allow_empty: bool = False,
+    id: str | None = None,  # noqa: A002 - as the column is called
+    keep: Sequence[str] = (),
     chunk: int = 1000,
 ) -> Iterator[Documents]:
-    """Read documents a chunk at a time, so that a file larger than the memory will do.
+    """Read documents a chunk at a time, so that a file larger than the memory can be used.
 
     Parameters
     ----------
-    source, text, label, labels, label_separator, encoding, format, skip_empty
-        As in :func:`read_documents`. Matrices are read whole only. Whether several columns hold
-        labels or zeros and ones is told by the first chunk.
+    source, text, label, labels, label_separator, terms, encoding, format, skip_empty, \
+    fitted_columns, labels_required, allow_empty, id, keep
+        As in :func:`read_documents`. A matrix is read whole and handed over in parts. Whether
+        several columns hold labels or zeros and ones is told by the first chunk.
     chunk : int, default=1000
-        The most documents in a chunk.
+        The most documents in a chunk. Long documents make a chunk end earlier, after about four
+        million characters.
 
     Yields
     ------
     Documents
         The next texts and labels. Notes on columns come with the first chunk, counts with each.
+        With `allow_empty`, a source without documents gives one chunk without any.
     """
     if chunk < 1:
         raise ValueError(f"`chunk` must be at least 1; got {chunk}.")
     kind = find_format(source, format)
     if kind in _MATRICES:
-        raise ReaderError(f"{origin_of(source)}: a matrix is read whole; use read_documents.")
-    notes: list[str] = []
-    text_column: str | None = None
-    label_column: str | list[str] | None = None
-    with_labels = label is not None or labels is not None
-    check_separator(label_separator, with_labels, origin_of(source))
-    joined: JoinedColumns | None = None
-    rows: Iterator[Row]
-    if kind == "folder":
-        origin, unit = str(source), "file"
-        rows = open_folder(Path(source), encoding, label, labels, notes)
-    else:
-        table = _open_table(source, kind, encoding)
-        origin, unit = table.origin, table.unit
-        # With labels kept apart, `label` names a column over there.
-        text_at, labels_at, guesses = choose_columns(
-            table.columns, text, None if labels is not None else label, origin
+        whole = read_documents(
+            source,
+            text=text,
+            label=label,
+            labels=labels,
+            label_separator=label_separator,
+            terms=terms,
+            encoding=encoding,
+            format=format,
+            labels_required=labels_required,
+            id=id,
+            keep=keep,
         )
-        notes += table.notes + guesses
-        text_column = table.columns[text_at]
-        rows = table.rows(text_at, labels_at)
-        if labels is not None:
-            rows = _with_labels(rows, read_labels(labels, label, encoding, notes).cells, labels)
-        elif isinstance(label, str):
-            label_column = table.columns[labels_at[0]]
-        elif label is not None:
-            label_column = [table.columns[i] for i in labels_at]
-            joined = JoinedColumns(label_column)
-    counts: Counter[str] = Counter()
-    checked = _checked(rows, origin, unit, skip_empty, counts)
-    empty = True
-    while batch := list(islice(checked, chunk)):
-        empty = False
-        notes += [f"{number} {what}." for what, number in counts.items()]
-        counts.clear()
-        found = None
-        if with_labels:
-            cells = [row for _, _, row in batch]
-            places = [f"{origin}, {unit} {name}" for name, _, _ in batch]
-            tags = joined.join(cells, places, notes) if joined else [row[0] for row in cells]
-            found = label_array(tags, places, label_separator, notes)
-        yield Documents(
-            origin,
-            texts=[words for _, words, _ in batch],
-            labels=found,
-            ids=[name for name, _, _ in batch],
-            text_column=text_column,
-            label_column=label_column,
-            notes=notes,
+        yield from _rows_of_matrix(whole, chunk)
+        return
+    _check_columns(kind, text or id or keep, terms, origin_of(source))
+    check_separator(label_separator, label is not None or labels is not None, origin_of(source))
+    wanted = Wanted(text, label, fitted_columns or {}, labels_required, id, keep)
+    opened = open_rows(source, kind, encoding, wanted, labels, allow_empty)
+    yield from read_parts(opened, label_separator, skip_empty, chunk, _CHARACTERS)
+
+
+def _rows_of_matrix(documents: Documents, chunk: int) -> Iterator[Documents]:
+    matrix, labels, ids = documents.matrix, documents.labels, documents.ids
+    for begin in range(0, len(documents), chunk):
+        rows = slice(begin, begin + chunk)
+        yield replace(
+            documents,
+            matrix=None if matrix is None else matrix[rows],
+            labels=None if labels is None else labels[rows],
+            ids=None if ids is None else ids[rows],
+            notes=[] if begin else documents.notes,
         )
-        notes = []
-    if empty:
-        raise ReaderError(f"{origin}: empty: no documents in it.")
 
 
 def find_format(source: Any, given: str | None = None) -> str:
@@ -263,6 +240,15 @@ def find_format(source: Any, given: str | None = None) -> str:
     )
 
 
+def _check_columns(kind: str, column: ColumnNames | None, terms: Terms | None, origin: str) -> None:
+    """Raise if columns are asked of a source that has none, or terms belong to texts."""
+    if column and kind in (*_MATRICES, "folder"):
+        name = column if isinstance(column, str) else column[0]
+        raise ReaderError(f"{origin}: no column {name!r}: it is no table of texts.")
+    if terms is not None and kind not in _MATRICES:
+        raise ReaderError(f"{origin}: terms belong to a matrix; this is text.")
+
+
 def _kind_of_object(source: object) -> str:
     if is_frame(source):
         return "frame"
@@ -274,51 +260,3 @@ def _kind_of_object(source: object) -> str:
         f"Cannot read documents from a {type(source).__name__}; expected a path, '-', a data "
         "frame, a Hugging Face dataset or an AnnData object."
     )
-
-
-def _open_table(source: Any, kind: str, encoding: str) -> Table:
-    if kind in ("parquet", "arrow"):
-        return open_arrow(Path(source), parquet=kind == "parquet")
-    if kind == "dataset":
-        return open_dataset(source)
-    if kind == "frame":
-        return open_frame(source)
-    return open_text(source, encoding, kind)
-
-
-def _with_labels(rows: Iterator[Row], tags: list[object], origin: object) -> Iterator[Row]:
-    """Give each row its label from outside; that the numbers agree is known at the end."""
-    number = 0
-    for name, words, _ in rows:
-        if number < len(tags):
-            yield name, words, (tags[number],)
-        number += 1
-    check_length(tags, number, origin)
-
-
-def _checked(
-    rows: Iterator[Row], origin: str, unit: str, skip_empty: bool, counts: Counter[str]
-) -> Iterator[tuple[str, str, tuple[object, ...]]]:
-    """Pass on rows that hold a text; count what was left out or mended."""
-    for name, words, cells in rows:
-        place = f"{origin}, {unit} {name}"
-        if isinstance(words, str):
-            clean = mended(words)
-            if clean != words:
-                counts["texts held broken Unicode, replaced by U+FFFD"] += 1
-        elif is_missing(words):
-            clean = ""
-        else:
-            raise ReaderError(
-                f"{place}: the text is of type {type(words).__name__}, expected a string. Choose "
-                "another column with text='...' (--text on the command line)."
-            )
-        if not clean.strip():
-            if skip_empty:
-                counts[f"{unit}s without text were left out"] += 1
-                continue
-            raise ReaderError(
-                f"{place}: no text. Fill it in, or leave such rows out with skip_empty=True "
-                "(--skip-empty on the command line)."
-            )
-        yield name, clean, cells

@@ -23,13 +23,15 @@ STDIN = "-"
 # document; a stray quote or a binary file ends here and not in the swap.
 MAX_DOCUMENT = 100_000_000
 # Text deflates to a third or a tenth, at most 1:1032 for a file made to fill the memory. Beyond
-# this many bytes a ratio above this one is taken for such a file.
-BOMB_BYTES = 100_000_000
+# this many bytes a ratio above this one is taken for such a file. They are few, because a row of
+# two bytes takes some hundreds in memory.
+BOMB_BYTES = 2_000_000
 BOMB_RATIO = 200
 
 _GZIP = b"\x1f\x8b"
 # surrogateescape turns a byte that cannot be decoded into one of these, which keeps its line.
 _UNDECODED = re.compile("[\udc80-\udcff]")
+_OF_WINDOWS = re.compile("[\udc80-\udc9f]")
 
 
 def origin_of(source: object) -> str:
@@ -120,7 +122,9 @@ def _check_line(line: str, place: str, encoding: str) -> None:
         )
     if not line.isascii() and (bad := _UNDECODED.search(line)):
         byte = ord(bad.group()) - 0xDC00
-        other = "utf-16" if byte >= 0xFE and place.endswith("line 1") else "latin-1"
+        # Bytes that are letters and dashes to Windows, but control characters in latin-1.
+        other = "cp1252" if _OF_WINDOWS.search(line) else "latin-1"
+        other = "utf-16" if byte >= 0xFE and place.endswith("line 1") else other
         raise ReaderError(
             f"{place}: byte 0x{byte:02x} is not {encoding}. Give the file's encoding, for example "
             f"encoding={other!r} (--encoding {other} on the command line)."

@@ -1,11 +1,13 @@
-"""Tables whose rows are documents: CSV, TSV, JSON lines, Parquet, Arrow, data frames, datasets.
+"""Tables whose rows are documents: CSV, TSV, JSON lines, data frames, datasets.
 
 Each opener finds the column names and hands over the rows of the chosen columns one by one; which
-columns those are, and whether a row will do, is decided in :mod:`vbnmf.data.readers`.
+columns those are, and whether a row will do, is decided in :mod:`vbnmf.data.rows`. Parquet and
+Arrow are in :mod:`vbnmf.data.arrow`.
 """
 
 import csv
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -17,21 +19,24 @@ import narwhals as nw
 from vbnmf.data.documents import ReaderError, listed
 from vbnmf.data.streams import MAX_DOCUMENT, origin_of, read_lines
 
-# What a document is called in its source, its raw text and the raw cells of its label columns.
-Row = tuple[str, object, tuple[object, ...]]
+# What a document is called in its source, and the raw cells of the columns asked for.
+Row = tuple[str, tuple[object, ...]]
 # So many lines of JSON are looked at for the names of columns, since any line may lack some.
 PEEKED = 1000
+# The line with which Excel is told the delimiter, and which it writes itself in some countries.
+_DELIMITER_LINE = re.compile(r"\s*\"?sep=(?P<delimiter>[^\w\s\"]|\t)\"?[\r\n]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Table:
-    """Column names, and a function that reads the rows of (text index, label indices) once."""
+    """Column names, and a function that reads the rows of the columns at given places once."""
 
     origin: str
     columns: list[str]
-    rows: Callable[[int, Sequence[int]], Iterator[Row]]
+    rows: Callable[[Sequence[int]], Iterator[Row]]
     unit: str = "row"
     notes: list[str] = field(default_factory=list)
+    has_header: bool = True  # JSON lines without any line have none
 
 
 def open_text(source: str | Path, encoding: str, kind: str) -> Table:
@@ -46,6 +51,10 @@ def open_text(source: str | Path, encoding: str, kind: str) -> Table:
         notes.append(f"Standard input was taken for {kind.upper()} because of how it begins.")
     if kind == "jsonl":
         return _open_jsonl(lines, origin, notes)
+    if told := _DELIMITER_LINE.fullmatch(first):
+        next(lines)
+        notes.append(f"Columns were split at {told['delimiter']!r}, as the first line says.")
+        return _open_delimited(lines, origin, notes, told["delimiter"], skipped=1)
     delimiter = "\t" if kind == "tsv" else max(",;\t", key=first.count)
     if kind == "csv" and delimiter != ",":
         name = "semicolon" if delimiter == ";" else "tab"
@@ -53,39 +62,46 @@ def open_text(source: str | Path, encoding: str, kind: str) -> Table:
     return _open_delimited(lines, origin, notes, delimiter)
 
 
-def _open_delimited(lines: Iterator[str], origin: str, notes: list[str], delimiter: str) -> Table:
-    records = _records(lines, delimiter, origin)
+def _open_delimited(
+    lines: Iterator[str], origin: str, notes: list[str], delimiter: str, skipped: int = 0
+) -> Table:
+    records = _records(lines, delimiter, origin, skipped)
     _, header = next(records, (1, []))
     if not header:
         raise ReaderError(f"{origin}: empty; expected a line with the names of the columns.")
 
-    def rows(text: int, labels: Sequence[int]) -> Iterator[Row]:
+    def rows(chosen: Sequence[int]) -> Iterator[Row]:
         for number, record in records:
             if len(record) != len(header):
                 raise ReaderError(
                     f"{origin}, line {number}: {len(record)} fields, but the first line names "
                     f"{len(header)} columns. Put quotes around a text that holds the delimiter."
                 )
-            yield str(number), record[text], tuple(record[i] for i in labels)
+            yield str(number), tuple(record[i] for i in chosen)
 
     return Table(origin, [name.strip() for name in header], rows, "line", notes)
 
 
-def _records(lines: Iterator[str], delimiter: str, origin: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield (number of the first line, fields) of each record that is not an empty line."""
+def _records(
+    lines: Iterator[str], delimiter: str, origin: str, skipped: int
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield (number of the first line, fields) of each record that is not an empty line.
+
+    So many lines of the file were skipped before.
+    """
     # The limit is the whole process's: raised to ours, never lowered.
     if csv.field_size_limit() < MAX_DOCUMENT:
         csv.field_size_limit(MAX_DOCUMENT)
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
-        start = reader.line_num + 1
+        start = skipped + reader.line_num + 1
         try:
             record = next(reader, None)
         except csv.Error as error:
             raise ReaderError(
                 f"{origin}, line {start}: broken quoting: {error} (seen at line "
-                f"{reader.line_num}). A quoted field ends with a quote, and a quote inside it is "
-                "written twice."
+                f"{skipped + reader.line_num}). A quoted field ends with a quote, and a quote "
+                "inside it is written twice."
             ) from error
         if record is None:
             return
@@ -98,15 +114,12 @@ def _open_jsonl(lines: Iterator[str], origin: str, notes: list[str]) -> Table:
     objects = _objects(lines, origin)
     head = list(islice(objects, PEEKED))
     columns = list(dict.fromkeys(key for _, item in head for key in item))
-    if not head:
-        raise ReaderError(f"{origin}: empty; expected one JSON object a line.")
 
-    def rows(text: int, labels: Sequence[int]) -> Iterator[Row]:
+    def rows(chosen: Sequence[int]) -> Iterator[Row]:
         for number, item in chain(head, objects):
-            cells = tuple(item.get(columns[i]) for i in labels)
-            yield str(number), item.get(columns[text]), cells
+            yield str(number), tuple(item.get(columns[i]) for i in chosen)
 
-    return Table(origin, columns, rows, "line", notes)
+    return Table(origin, columns, rows, "line", notes, has_header=bool(head))
 
 
 def _objects(lines: Iterator[str], origin: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -127,51 +140,6 @@ def _objects(lines: Iterator[str], origin: str) -> Iterator[tuple[int, dict[str,
         yield number, item
 
 
-def open_arrow(path: Path, parquet: bool) -> Table:
-    """Open Parquet, or Arrow in the file (Feather) or the stream format."""
-    origin = str(path)
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise ReaderError(
-            f"{origin}: reading it needs pyarrow. Install it with: pip install 'vbnmf[io]'"
-        ) from error
-    # KeyError and ValueError: what pyarrow raises for damage it meets in a file's own tables.
-    damage = (pa.ArrowException, OSError, KeyError, ValueError)
-    try:
-        if parquet:
-            file = pq.ParquetFile(path)
-            columns = list(file.schema_arrow.names)
-        else:
-            mapped = pa.memory_map(str(path))
-            try:
-                file = pa.ipc.open_file(mapped)
-            except pa.ArrowInvalid:
-                mapped.seek(0)
-                file = pa.ipc.open_stream(mapped)
-            columns = list(file.schema.names)
-    except damage as error:
-        raise ReaderError(f"{origin}: not a whole Parquet or Arrow file: {error}") from error
-
-    def rows(text: int, labels: Sequence[int]) -> Iterator[Row]:
-        chosen = [columns[i] for i in (text, *labels)]
-        number = 0
-        try:
-            for batch in (
-                file.iter_batches(columns=chosen) if parquet else file.read_all().to_batches()
-            ):
-                batch.validate(full=True)  # Arrow trusts offsets: wrong ones would end the process
-                values = [batch.column(name).to_pylist() for name in chosen]
-                for value, *cells in zip(*values, strict=True):
-                    number += 1
-                    yield str(number), value, tuple(cells)
-        except damage as error:
-            raise ReaderError(f"{origin}, after row {number}: cannot be read: {error}") from error
-
-    return Table(origin, columns, rows)
-
-
 def is_frame(source: object) -> bool:
     """Say whether narwhals knows this as a data frame: pandas, Polars, PyArrow, lazy ones too."""
     return isinstance(_native(source), nw.DataFrame | nw.LazyFrame)
@@ -188,11 +156,9 @@ def open_frame(frame: object) -> Table:
         gaps = series.is_null().to_list()
         return [None if gap else v for v, gap in zip(series.to_list(), gaps, strict=True)]
 
-    def rows(text: int, labels: Sequence[int]) -> Iterator[Row]:
+    def rows(chosen: Sequence[int]) -> Iterator[Row]:
         numbers = map(str, range(1, len(table) + 1))
-        columns = [values(i) for i in (text, *labels)]
-        for number, value, *cells in zip(numbers, *columns, strict=True):
-            yield number, value, tuple(cells)
+        return zip(numbers, zip(*map(values, chosen), strict=True), strict=True)
 
     return Table(origin, [str(name) for name in table.columns], rows)
 
@@ -212,13 +178,15 @@ def open_dataset(dataset: Any) -> Table:
     # A streamed dataset may not know its columns before its first row.
     columns = list(dataset.column_names or next(iter(dataset), {}))
 
-    def rows(text: int, labels: Sequence[int]) -> Iterator[Row]:
+    def rows(chosen: Sequence[int]) -> Iterator[Row]:
         features = dataset.features or {}
+        names = [columns[i] for i in chosen]
         # Images or sounds in other columns need not be decoded.
-        chosen = dataset.select_columns([columns[i] for i in (text, *labels)])
-        for number, item in enumerate(chosen, 1):
-            cells = (_class_names(item.get(columns[i]), features.get(columns[i])) for i in labels)
-            yield str(number), item.get(columns[text]), tuple(cells)
+        for number, item in enumerate(dataset.select_columns(list(dict.fromkeys(names))), 1):
+            yield (
+                str(number),
+                tuple(_class_names(item.get(name), features.get(name)) for name in names),
+            )
 
     return Table(origin, columns, rows)
 

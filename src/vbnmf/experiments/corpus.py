@@ -20,7 +20,7 @@ from sklearn.model_selection import train_test_split
 
 from vbnmf.data import Corpus, load_corpus
 from vbnmf.experiments.specification import CorpusChoice, Words
-from vbnmf.store import replacing
+from vbnmf.files import replacing
 from vbnmf.text.counting import (
     commonest_forms,
     count_documents,

@@ -12,7 +12,7 @@ from vbnmf.experiments.measure import LabelMap, label_map
 from vbnmf.experiments.results import CELL, Choice, Row, distinct, guarded, peak, rows_of, summarise
 from vbnmf.experiments.runner import Source
 from vbnmf.experiments.specification import Specification
-from vbnmf.store import replacing
+from vbnmf.files import replacing
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from vbnmf.experiments.cells import Cell
-from vbnmf.store import replacing
+from vbnmf.files import replacing
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]

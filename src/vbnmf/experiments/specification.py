@@ -1,11 +1,12 @@
 """The specification of the experiments as records, read from a TOML file such as ``paper.toml``."""
 
 import tomllib
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+Record = TypeVar("Record")
 METHODS = ("pca", "unsupervised", "supervised")
 STARTS = ("drawn", "random")
 
@@ -121,7 +122,7 @@ def read_specification(
         specification = _records(_merged(values, smaller) if quick else values)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(
-            f"{source}: not a specification of the experiments: {error!r}. Begin with a copy of "
+            f"{source}: not a specification of the experiments: {error}. Begin with a copy of "
             "paper.toml, which comes with vbnmf.experiments."
         ) from error
     return specification if seeds is None else _with_seeds(specification, seeds)
@@ -140,15 +141,31 @@ def _merged(values: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 def _records(values: dict[str, Any]) -> Specification:
     if unknown := set(values) - {field.name for field in fields(Specification)}:
         raise ValueError(f"there is no table called {', '.join(sorted(unknown))}")
+    if missing := {field.name for field in fields(Specification)} - set(values):
+        raise ValueError(f"the table {', '.join(sorted(missing))} is missing")
+    words = values["words"]
     return Specification(
-        corpus=CorpusChoice(**values["corpus"]),
-        words={name: Words(**table) for name, table in values["words"].items()},
-        seeds=Seeds(**values["seeds"]),
-        **{method: Grid(**_frozen(values[method])) for method in METHODS},
-        free=Free(**_frozen(values["free"])),
-        figures=FigureChoices(**_frozen(values["figures"])),
+        corpus=_record(CorpusChoice, "corpus", values["corpus"]),
+        words={name: _record(Words, f"words.{name}", table) for name, table in words.items()},
+        seeds=_record(Seeds, "seeds", values["seeds"]),
+        **{method: _record(Grid, method, values[method]) for method in METHODS},
+        free=_record(Free, "free", values["free"]),
+        figures=_record(FigureChoices, "figures", values["figures"]),
         reported=values["reported"],
     )
+
+
+def _record(kind: type[Record], name: str, table: Any) -> Record:
+    """A record from a table of the file, or a message that says what is wrong with the table."""
+    if not isinstance(table, dict):
+        raise ValueError(f"[{name}] must be a table; got {table!r}")
+    known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
+    if unknown := sorted(set(table) - set(known)):
+        raise ValueError(f"[{name}] has {unknown[0]!r}; it can have {', '.join(known)}")
+    needed = [key for key, field in known.items() if field.default is MISSING]
+    if missing := [key for key in needed if key not in table]:
+        raise ValueError(f"[{name}] lacks {', '.join(missing)}")
+    return kind(**_frozen(table))
 
 
 def _frozen(table: dict[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from matplotlib.font_manager import fontManager
 from matplotlib.transforms import Transform, offset_copy
 
 from vbnmf.experiments.figures import Figure, Lines, Map, Mark, Scatter
-from vbnmf.store import replacing
+from vbnmf.files import replacing
 
 COLUMN, PAGE = 3.5, 7.0  # inches: width of a column of print, and of its whole page
 FONT = 7.0  # points, the least that reads well in print

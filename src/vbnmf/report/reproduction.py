@@ -17,9 +17,9 @@ from string import ascii_lowercase
 from vbnmf.experiments.claims import CONFIRMED, REFUTED, UNKNOWN, Claim
 from vbnmf.experiments.figures import Figure, Lines, Map
 from vbnmf.experiments.tables import Table
+from vbnmf.files import replacing
 from vbnmf.report.drawing import save_figure
 from vbnmf.report.style import frame
-from vbnmf.store import replacing
 
 SIGNS = {CONFIRMED: "✓", REFUTED: "✗", UNKNOWN: "–"}
 

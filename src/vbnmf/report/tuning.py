@@ -13,8 +13,8 @@ from matplotlib.figure import Figure as Drawing
 
 from vbnmf.experiments.advice import Trial, order, shown
 from vbnmf.experiments.tuning import Tuning
+from vbnmf.files import replacing
 from vbnmf.report.drawing import look, style
-from vbnmf.store import replacing
 
 _WIDTH = 4.2  # inches
 _PALE = "#b4b4b4"  # of candidates that were dropped

@@ -26,7 +26,15 @@ _LONG_WORD = 12
 
 
 class EmptyDocumentWarning(UserWarning):
-    """Some documents have no term of non-zero weight, so that their rows are zero."""
+    """Some documents have no term of non-zero weight, so that their rows are zero.
+
+    Attributes
+    ----------
+    rows : sequence of int
+        Their places among the documents, from 0.
+    """
+
+    rows: Sequence[int] = ()
 
 
 class StemmerChangedWarning(UserWarning):
@@ -46,13 +54,13 @@ def report_empty(X: sp.csr_matrix) -> int:
     (rows,) = np.nonzero(np.diff(X.indptr) == 0)
     if rows.size:
         first = ", ".join(map(str, rows[:5])) + (", …" if rows.size > 5 else "")
-        warnings.warn(
+        warning = EmptyDocumentWarning(
             f"{rows.size} of {X.shape[0]} documents have no known term of non-zero weight (rows "
             f"{first}); their rows are zero and say nothing about a label. Check the text, its "
-            "language and the options, or leave these documents out.",
-            EmptyDocumentWarning,
-            stacklevel=3,
+            "language and the options, or leave these documents out."
         )
+        warning.rows = rows.tolist()
+        warnings.warn(warning, stacklevel=3)
     return int(rows.size)
 
 

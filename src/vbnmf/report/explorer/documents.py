@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
+from vbnmf.data.labels import KnownLabels
 from vbnmf.estimators.targets import is_missing
 from vbnmf.pipeline import DocumentModel
 from vbnmf.report.explorer.marking import Marker
@@ -82,8 +83,9 @@ def look(model: DocumentModel, documents: Any, labels: Any, ids: Any, tell: Told
     n_docs = X.shape[0]
     if n_docs == 0:
         raise ValueError("there are no documents to show. Give at least one, or none at all.")
-    names = [str(label) for label in model.estimator_.classes_] if model.has_labels else []
-    truth = None if labels is None else _truth(labels, names, n_docs, model)
+    known = KnownLabels(model.estimator_.classes_.tolist() if model.has_labels else ())
+    names = list(known.names)
+    truth = None if labels is None else _truth(labels, known, names, n_docs, model)
     if ids is not None and len(ids) != n_docs:
         raise ValueError(f"there are {n_docs} documents but {len(ids)} ids of them in `ids`.")
     tell(0.15, "finding coefficients")
@@ -148,7 +150,7 @@ def shortened(details: dict[str, Any], longest: int) -> dict[str, Any]:
 
 
 def _truth(
-    labels: Any, names: list[str], n_docs: int, model: DocumentModel
+    labels: Any, known: KnownLabels, names: list[str], n_docs: int, model: DocumentModel
 ) -> list[list[int] | None]:
     """Labels of documents as places in ``names``, to which unknown ones are added."""
     if getattr(labels, "ndim", 1) == 2:  # a column for each label of the model
@@ -169,8 +171,8 @@ def _truth(
                     "documents have several labels each, but the model was fitted to documents of "
                     "one. Give one label a document, or fit a model to documents with several."
                 )
-            known = [str(v) for v in values if not is_missing(v, unlabelled)]
-            found.append([place.setdefault(name, len(place)) for name in known] or None)
+            has = known.match([value for value in values if not is_missing(value, unlabelled)])
+            found.append([place.setdefault(name, len(place)) for name in has] or None)
         names[:] = list(place)
     if len(found) != n_docs:
         raise ValueError(f"there are {n_docs} documents but {len(found)} labels of them.")

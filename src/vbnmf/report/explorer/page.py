@@ -6,6 +6,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from vbnmf.files import replacing
 from vbnmf.pipeline import DocumentModel
 from vbnmf.report.explorer.bundle import bundle, pack
 from vbnmf.report.explorer.documents import (
@@ -18,7 +19,6 @@ from vbnmf.report.explorer.documents import (
 )
 from vbnmf.report.explorer.payload import model_payload
 from vbnmf.report.explorer.quality import quality_payload
-from vbnmf.store import replacing
 
 _SMALL = 12_000_000  # characters; notebooks store what they display
 _PACKED = 8_500_000  # characters of compressed documents, so that a page stays below 10 MB
@@ -40,9 +40,18 @@ class Report:
     html: str = field(repr=False)
     title: str
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page; it replaces an existing file only when it is complete."""
-        with replacing(path) as temporary:
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> Path:
+        """Write the page; it replaces an existing file only when it is complete.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        overwrite : bool, default=True
+            Whether to replace a file that exists. If not, the page is written under a free name
+            beside it, and a ``FileExistsError`` tells that name.
+        """
+        with replacing(path, overwrite=overwrite) as temporary:
             temporary.write_text(self.html, encoding="utf-8", newline="\n")
         return Path(path)
 

@@ -1,0 +1,122 @@
+"""Parquet and Arrow files, read in small batches so that a small file cannot fill the memory.
+
+Both formats can hold one long text once and point to it from millions of rows. Such texts are kept
+once here as well, and what the rows add up to is held against the size of the file.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from vbnmf.data.documents import ReaderError
+from vbnmf.data.streams import BOMB_BYTES, BOMB_RATIO
+from vbnmf.data.tables import Row, Table
+
+_BATCH = 1000  # rows
+_ROW_BYTES = 64  # the least that a row takes in memory
+
+
+def open_arrow(path: Path, parquet: bool) -> Table:
+    """Open Parquet, or Arrow in the file (Feather) or the stream format."""
+    origin = str(path)
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise ReaderError(
+            f"{origin}: reading it needs pyarrow. Install it with: pip install 'vbnmf[io]'"
+        ) from error
+    # KeyError and ValueError: what pyarrow raises for damage it meets in a file's own tables.
+    damage = (pa.ArrowException, OSError, KeyError, ValueError)
+    try:
+        file = _open_parquet(pq, path) if parquet else _open_ipc(pa, path)
+        columns = list((file.schema_arrow if parquet else file.schema).names)
+    except damage as error:
+        raise ReaderError(f"{origin}: not a whole Parquet or Arrow file: {error}") from error
+
+    def rows(chosen: Sequence[int]) -> Iterator[Row]:
+        names = [columns[i] for i in chosen]
+        meter = _Meter(path)
+        number = 0
+        try:
+            for batch in _batches(file, sorted(set(names)), parquet):
+                batch.validate(full=True)  # Arrow trusts offsets: wrong ones would end the process
+                for begin in range(0, batch.num_rows, _BATCH):
+                    piece = batch.slice(begin, _BATCH)
+                    values = [_values(pa, piece.column(name)) for name in names]
+                    for cells in zip(*values, strict=True):
+                        number += 1
+                        meter.add(cells)
+                        yield str(number), cells
+        except ReaderError:
+            raise
+        except damage as error:
+            raise ReaderError(f"{origin}, after row {number}: cannot be read: {error}") from error
+
+    return Table(origin, columns, rows)
+
+
+def _open_parquet(pq: Any, path: Path) -> Any:
+    """Open a file so that texts which rows share stay shared."""
+    file = pq.ParquetFile(path)
+    texts = [field.name for field in file.schema_arrow if str(field.type).endswith("string")]
+    groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
+    size = path.stat().st_size
+    unpacked = sum(group.total_byte_size for group in groups)
+    if unpacked > max(BOMB_BYTES, BOMB_RATIO * size):
+        raise ReaderError(_too_much(path, unpacked, size))
+    return pq.ParquetFile(path, read_dictionary=texts)
+
+
+def _open_ipc(pa: Any, path: Path) -> Any:
+    mapped = pa.memory_map(str(path))
+    try:
+        return pa.ipc.open_file(mapped)
+    except pa.ArrowInvalid:
+        mapped.seek(0)
+        return pa.ipc.open_stream(mapped)
+
+
+def _batches(file: Any, names: list[str], parquet: bool) -> Iterator[Any]:
+    if parquet:
+        yield from file.iter_batches(batch_size=_BATCH, columns=names)
+    elif hasattr(file, "num_record_batches"):
+        yield from (file.get_batch(i) for i in range(file.num_record_batches))
+    else:
+        yield from file
+
+
+def _values(pa: Any, column: Any) -> list[object]:
+    """The cells of a column; rows that share a text get the same object."""
+    if not pa.types.is_dictionary(column.type):
+        values: list[object] = column.to_pylist()
+        return values
+    used = column.indices.unique().drop_null()
+    places = used.to_pylist()
+    shared = dict(zip(places, column.dictionary.take(used).to_pylist(), strict=True))
+    return [shared.get(place) for place in column.indices.to_pylist()]
+
+
+class _Meter:
+    """Add up what rows take in memory, and refuse a file that holds far more than its size."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._size = path.stat().st_size
+        self._most = max(BOMB_BYTES, BOMB_RATIO * self._size)
+        self._total = 0
+
+    def add(self, cells: tuple[object, ...]) -> None:
+        self._total += _ROW_BYTES
+        for cell in cells:
+            if isinstance(cell, str | bytes | list | dict):
+                self._total += len(cell)
+        if self._total > self._most:
+            raise ReaderError(_too_much(self._path, self._total, self._size))
+
+
+def _too_much(path: Path, total: int, size: int) -> str:
+    return (
+        f"{path}: {size:,} bytes that hold more than {total:,} bytes of rows. If it is meant, save "
+        "it as CSV."
+    )

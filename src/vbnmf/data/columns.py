@@ -1,0 +1,213 @@
+"""Choose the columns of texts and labels by the names in the header, and by nothing else.
+
+What the cells hold has no say: a bad cell is an error, never a reason to read another column. Text
+and label are chosen apart: a label column of another name does not change the text column.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from vbnmf.data.documents import ReaderError, listed
+
+# Tried in this order, without regard to case, when no column is named.
+TEXT_NAMES = (
+    *("text", "document", "doc", "body", "content", "contents", "message", "review", "abstract"),
+    *("comment", "post", "tweet", "article", "sentence", "description", "summary", "title"),
+)
+LABEL_NAMES = (
+    *("label", "category", "class", "tag", "target", "topic", "genre", "section", "newsgroup"),
+    *("group", "sentiment", "rating", "y", "labels", "categories", "tags", "topics"),
+)
+AUTO = "auto"
+# One column, or several: texts are joined, labels make a list for each document.
+ColumnNames = str | Sequence[str]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a caller asks of a header.
+
+    Attributes
+    ----------
+    text : str, sequence of str or None
+        The text column, or several to join; None takes that of the fit or guesses it.
+    label : str, sequence of str or None
+        The label column or columns; None for no labels, ``"auto"`` takes those of the fit or
+        guesses one.
+    fitted : mapping
+        Columns of an earlier fit, ``{"text": …, "label": …}``, taken where the header has them.
+    labels_required : bool
+        Whether a header without a label column is an error when `label` is ``"auto"``.
+    id : str or None
+        The column that names documents.
+    keep : sequence of str
+        Columns to hand over as they are.
+    """
+
+    text: ColumnNames | None = None
+    label: ColumnNames | None = None
+    fitted: Mapping[str, Any] = field(default_factory=dict)
+    labels_required: bool = True
+    id: str | None = None
+    keep: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Places of the chosen columns in the header, and notes on the guesses that were made.
+
+    Attributes
+    ----------
+    text, label : list of int
+        The columns of texts and of labels; `label` is empty for no labels.
+    several : bool
+        Whether labels are to be read as lists, because several columns were asked for.
+    id, keep : list of int
+        The column that names documents, if one was asked for, and those to hand over.
+    notes : list of str
+    """
+
+    text: list[int]
+    label: list[int]
+    several: bool
+    id: list[int]
+    keep: list[int]
+    notes: list[str]
+
+
+def choose_columns(columns: Sequence[str], wanted: Wanted, origin: str) -> Chosen:
+    """Choose the text columns and the label columns of a header.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        The header.
+    wanted : Wanted
+        What is asked for.
+    origin : str
+        The source's name for messages.
+    """
+    notes: list[str] = []
+    label = wanted.label
+    if label == AUTO and AUTO not in columns:
+        label = _of_the_fit(columns, wanted.fitted.get("label"), "label", origin) or label
+    labels_at = []
+    if label is not None:
+        required = wanted.labels_required
+        labels_at = choose_labels(columns, label, origin, notes, required=required)
+    text = wanted.text or _of_the_fit(columns, wanted.fitted.get("text"), "text", origin)
+    if text is not None:
+        text_at = _all_named(columns, text, "text", origin)
+    else:
+        text_at, note = _guess_text(columns, labels_at, wanted.fitted.get("text"), origin)
+        notes.insert(0, note)
+    if both := [at for at in text_at if at in labels_at]:
+        raise ReaderError(
+            f"{origin}: column {columns[both[0]]!r} cannot be both text and label; "
+            f"there are {listed(columns)}."
+        )
+    several = bool(labels_at) and not isinstance(label, str)
+    id_at = [] if wanted.id is None else _all_named(columns, wanted.id, "id", origin)
+    kept_at = _all_named(columns, wanted.keep, "kept", origin)
+    return Chosen(text_at, labels_at, several, id_at, kept_at, notes)
+
+
+def choose_labels(
+    columns: Sequence[str],
+    label: ColumnNames,
+    origin: str,
+    notes: list[str],
+    *,
+    required: bool = True,
+) -> list[int]:
+    """Find the label columns, by name or (``"auto"``) by guessing, which is added to `notes`.
+
+    Where none can be guessed, an empty list is returned unless labels are required.
+    """
+    if not label:
+        raise ReaderError(f"{origin}: `label` names no column; there are {listed(columns)}.")
+    # A column that is really called "auto" is meant when it is there.
+    if label != AUTO or AUTO in columns:
+        return _all_named(columns, label, "label", origin)
+    at = _guessed(columns, LABEL_NAMES, range(len(columns)))
+    if at is None and not required:
+        return []
+    if at is None:
+        raise ReaderError(
+            f"{origin}: no column has a usual name for labels; there are {listed(columns)}. "
+            "Name it with label='...' (--label on the command line)."
+        )
+    notes.append(f"Label column {columns[at]!r} was chosen because of its name.")
+    return [at]
+
+
+def names_of(columns: Sequence[str], places: Sequence[int], *, several: bool) -> Any:
+    """Names of chosen columns: a list if there are several or `several` says so."""
+    names = [columns[at] for at in places]
+    return names if several or len(names) > 1 else names[0] if names else None
+
+
+def _of_the_fit(
+    columns: Sequence[str], remembered: ColumnNames | None, role: str, origin: str
+) -> ColumnNames | None:
+    """Return the columns of the fit if the header has them all, None if it has none of them."""
+    if remembered is None:
+        return None
+    folded = {column.casefold() for column in columns}
+    missing = [name for name in _listed_names(remembered) if name.casefold() not in folded]
+    if not missing:
+        return remembered
+    if len(missing) < len(_listed_names(remembered)):
+        raise ReaderError(
+            f"{origin}: the model was fitted to the {role} columns "
+            f"{listed(_listed_names(remembered))}, but {listed(missing)} is not there; the columns "
+            f"are {listed(columns)}. Name the ones to use with --{role}."
+        )
+    return None
+
+
+def _guess_text(
+    columns: Sequence[str], labels_at: list[int], fitted: ColumnNames | None, origin: str
+) -> tuple[list[int], str]:
+    others = [i for i in range(len(columns)) if i not in labels_at]
+    only = len(others) == 1
+    at = others[0] if only else _guessed(columns, TEXT_NAMES, others)
+    if at is None:
+        raise ReaderError(
+            f"{origin}: no column has a usual name for text; there are {listed(columns)}. "
+            "Name it with text='...' (--text on the command line)."
+        )
+    reason = "there is no other" if only else "of its name"
+    if fitted is not None:
+        names = listed(_listed_names(fitted))
+        reason += f"; the model was fitted to {names}, which is not there"
+    return [at], f"Text column {columns[at]!r} was chosen because {reason}."
+
+
+def _listed_names(names: ColumnNames) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _all_named(columns: Sequence[str], names: ColumnNames, role: str, origin: str) -> list[int]:
+    """Find each column once, in the order in which they are named."""
+    found = [_named(columns, name, role, origin) for name in _listed_names(names)]
+    return list(dict.fromkeys(found))
+
+
+def _named(columns: Sequence[str], name: str, role: str, origin: str) -> int:
+    """Find the one column of this name, exactly or else without regard to case."""
+    same = [i for i, column in enumerate(columns) if column == name]
+    found = same or [i for i, c in enumerate(columns) if c.casefold() == name.casefold()]
+    if len(found) == 1:
+        return found[0]
+    problem = "there is no" if not found else f"{len(found)} columns match the"
+    raise ReaderError(
+        f"{origin}: {problem} {role} column {name!r}; the columns are {listed(columns)}."
+    )
+
+
+def _guessed(columns: Sequence[str], names: Sequence[str], allowed: Iterable[int]) -> int | None:
+    """Find the first column with one of the usual names, in the order of `names`."""
+    by_name = {columns[i].strip().casefold(): i for i in reversed(list(allowed))}
+    return next((by_name[name] for name in names if name in by_name), None)

@@ -1,0 +1,231 @@
+"""Rows of a source: opened by format, their columns chosen, each checked, handed over in parts.
+
+Which format a source has is found in :mod:`vbnmf.data.readers`; how labels are read is in
+:mod:`vbnmf.data.labels`.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from vbnmf.data.arrow import open_arrow
+from vbnmf.data.columns import Wanted, choose_columns, names_of
+from vbnmf.data.documents import Documents, ReaderError, is_missing, mended
+from vbnmf.data.folders import open_folder
+from vbnmf.data.labels import (
+    JoinedColumns,
+    Labels,
+    check_length,
+    label_array,
+    label_name,
+    read_labels,
+)
+from vbnmf.data.tables import Row, Table, open_dataset, open_frame, open_text
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Rows of the chosen columns: cells of text, of labels, of the id, and those to keep."""
+
+    origin: str
+    unit: str
+    rows: Iterator[Row]
+    with_labels: bool
+    notes: list[str]
+    n_texts: int = 1
+    n_labels: int = 1
+    n_ids: int = 0
+    kept_columns: Sequence[str] = ()
+    text_column: str | list[str] | None = None
+    label_column: str | list[str] | None = None
+    joined: JoinedColumns | None = None
+    may_be_empty: bool = False
+
+    def place(self, number: str, name: str) -> str:
+        """Name a row in messages."""
+        place = f"{self.origin}, {self.unit} {number}"
+        return f"{place} (id {name[:60]!r})" if self.n_ids else place
+
+
+def open_rows(
+    source: Any,
+    kind: str,
+    encoding: str,
+    wanted: Wanted,
+    labels: Labels | None,
+    may_be_empty: bool,
+) -> Opened:
+    """Open a folder, or a table whose columns are chosen by the header."""
+    notes: list[str] = []
+    if kind == "folder":
+        files, with_labels = open_folder(
+            Path(source), encoding, wanted.label, labels, notes,
+            labels_required=wanted.labels_required,
+        )  # fmt: skip
+        return Opened(str(source), "file", files, with_labels, notes, may_be_empty=may_be_empty)
+    table = _open_table(source, kind, encoding)
+    if not table.has_header:
+        return Opened(
+            table.origin, table.unit, iter(()), False, table.notes,
+            kept_columns=wanted.keep, may_be_empty=may_be_empty,
+        )  # fmt: skip
+    # With labels kept apart, `label` names a column over there.
+    inside = wanted if labels is None else replace(wanted, label=None)
+    chosen = choose_columns(table.columns, inside, table.origin)
+    notes += table.notes + chosen.notes
+    rows = table.rows([*chosen.text, *chosen.label, *chosen.id, *chosen.keep])
+    if labels is not None:
+        tags = read_labels(labels, wanted.label, encoding, notes).cells
+        rows = _with_labels(rows, len(chosen.text), tags, labels)
+    label_column = names_of(table.columns, chosen.label, several=chosen.several)
+    return Opened(
+        table.origin,
+        table.unit,
+        rows,
+        with_labels=labels is not None or bool(chosen.label),
+        notes=notes,
+        n_texts=len(chosen.text),
+        n_labels=len(chosen.label) if labels is None else 1,
+        n_ids=len(chosen.id),
+        kept_columns=[table.columns[i] for i in chosen.keep],
+        text_column=names_of(table.columns, chosen.text, several=False),
+        label_column=label_column,
+        joined=JoinedColumns(label_column) if chosen.several else None,
+        may_be_empty=may_be_empty,
+    )
+
+
+class Checked(NamedTuple):
+    """A document whose text will do, with the raw cells of its labels and those to keep."""
+
+    number: str  # its line, row or file
+    name: str  # the cell of the id column, or the same as the number
+    text: str
+    tags: tuple[object, ...]
+    kept: tuple[object, ...]
+
+
+def read_parts(
+    opened: Opened, separator: str | None, skip_empty: bool, most: int, characters: int
+) -> Iterator[Documents]:
+    """Yield documents in parts of at most so many, which end after so many characters."""
+    notes = opened.notes
+    counts: Counter[str] = Counter()
+    checked = _checked(opened, skip_empty, counts)
+    empty = True
+    while (batch := _batch(checked, most, characters)) or empty:
+        if not batch and not opened.may_be_empty:
+            raise ReaderError(f"{opened.origin}: empty: no documents in it.")
+        empty = False
+        notes += [f"{number} {what}." for what, number in counts.items()]
+        counts.clear()
+        found = None
+        if opened.with_labels:
+            places = _Places(opened, batch)
+            tags = [item.tags for item in batch]
+            joined = opened.joined
+            cells = joined.join(tags, places, notes) if joined else [row[0] for row in tags]
+            found = label_array(cells, places, separator, notes)
+        yield Documents(
+            opened.origin,
+            texts=[item.text for item in batch],
+            labels=found,
+            ids=[item.name for item in batch],
+            kept={
+                name: [item.kept[i] for item in batch] for i, name in enumerate(opened.kept_columns)
+            },
+            text_column=opened.text_column,
+            label_column=opened.label_column,
+            notes=notes,
+        )
+        notes = []
+
+
+class _Places(Sequence[str]):
+    """Names of rows for messages, made when they are needed."""
+
+    def __init__(self, opened: Opened, batch: list[Checked]) -> None:
+        self._opened, self._batch = opened, batch
+
+    def __len__(self) -> int:
+        return len(self._batch)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._opened.place(self._batch[at].number, self._batch[at].name)
+
+
+def _batch(checked: Iterator[Checked], most: int, characters: int) -> list[Checked]:
+    batch: list[Checked] = []
+    length = 0
+    for item in checked:
+        batch.append(item)
+        length += len(item.text)
+        if len(batch) >= most or length >= characters:
+            break
+    return batch
+
+
+def _open_table(source: Any, kind: str, encoding: str) -> Table:
+    if kind in ("parquet", "arrow"):
+        return open_arrow(Path(source), parquet=kind == "parquet")
+    if kind == "dataset":
+        return open_dataset(source)
+    if kind == "frame":
+        return open_frame(source)
+    return open_text(source, encoding, kind)
+
+
+def _with_labels(
+    rows: Iterator[Row], n_texts: int, tags: list[object], origin: object
+) -> Iterator[Row]:
+    """Give each row its label from outside; that the numbers agree is known at the end."""
+    number = 0
+    for name, cells in rows:
+        if number < len(tags):
+            yield name, (*cells[:n_texts], tags[number], *cells[n_texts:])
+        number += 1
+    check_length(tags, number, origin)
+
+
+def _checked(opened: Opened, skip_empty: bool, counts: Counter[str]) -> Iterator[Checked]:
+    """Pass on rows that hold a text; count what was left out or mended."""
+    ends = accumulate([opened.n_texts, opened.n_labels, opened.n_ids])
+    text_end, label_end, id_end = ends
+    for number, cells in opened.rows:
+        name = number
+        if opened.n_ids:
+            name = "" if is_missing(cells[label_end]) else mended(label_name(cells[label_end]))
+        if (words := _joined_text(cells[:text_end])) is None:
+            kinds = {type(cell).__name__ for cell in cells[:text_end]} - {"str", "NoneType"}
+            raise ReaderError(
+                f"{opened.place(number, name)}: the text is of type {', '.join(sorted(kinds))}, "
+                "expected a string. Choose another column with text='...' (--text on the command "
+                "line)."
+            )
+        clean = mended(words)
+        if clean != words:
+            counts["texts held broken Unicode, replaced by U+FFFD"] += 1
+        if not clean.strip():
+            if skip_empty:
+                counts[f"{opened.unit}s without text were left out"] += 1
+                continue
+            raise ReaderError(
+                f"{opened.place(number, name)}: no text. Fill it in, or leave such rows out with "
+                "skip_empty=True (--skip-empty on the command line)."
+            )
+        yield Checked(number, name, clean, cells[text_end:label_end], cells[id_end:])
+
+
+def _joined_text(cells: Sequence[object]) -> str | None:
+    """Join the texts of a row, each on a line of its own; None if a cell is no text.
+
+    Empty cells are passed over.
+    """
+    parts = [cell for cell in cells if not is_missing(cell) and cell != ""]
+    if len(parts) == 1:
+        return parts[0] if isinstance(parts[0], str) else None
+    texts = [part for part in parts if isinstance(part, str)]
+    return "\n".join(texts) if len(texts) == len(parts) else None

@@ -1,0 +1,130 @@
+"""predict and transform read and write in parts, whose number and size make no difference."""
+
+import json
+import tracemalloc
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+from cliruns import FIT, LABELS, TEXTS, counts, ok, run, write_csv
+from scipy import sparse
+
+from vbnmf.cli import common
+
+WRITERS = [
+    *(("predict", name) for name in ("p.csv", "p.tsv", "p.jsonl")),
+    *(("transform", name) for name in ("c.csv", "c.tsv", "c.parquet", "c.npz")),
+]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    home = tmp_path_factory.mktemp("parts")
+    write_csv(home / "a.csv", [*TEXTS, "Unbekanntes"], [*LABELS, ""])
+    sparse.save_npz(home / "a.npz", counts()[0])
+    (home / "labels.txt").write_text("\n".join(LABELS), encoding="utf-8")
+    ok("fit", home / "a.csv", "--label", "label", *FIT, "--out", home / "csv.vbnmf")
+    ok("fit", home / "a.npz", "--labels", home / "labels.txt", *FIT, "--out", home / "npz.vbnmf")
+    return home
+
+
+def read(path):
+    """What a file of results holds."""
+    if path.suffix == ".npz":
+        with np.load(path) as stored:
+            return {name: stored[name].tolist() for name in stored}
+    if path.suffix == ".parquet":
+        return pyarrow.parquet.read_table(path).to_pydict()
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("command", "name"), WRITERS)
+@pytest.mark.parametrize("source", ["csv", "npz"])
+def test_any_number_of_parts_gives_the_same(home, tmp_path, monkeypatch, command, name, source):
+    files = home / f"{source}.vbnmf", home / f"a.{source}"
+    whole = ok(command, *files, "--out", tmp_path / f"whole-{name}")
+    monkeypatch.setattr(common, "PART", 5)
+    parts = ok(command, *files, "--out", tmp_path / f"parts-{name}")
+    assert read(tmp_path / f"parts-{name}") == read(tmp_path / f"whole-{name}")
+    assert parts.err == whole.err.replace("whole-", "parts-")
+    if source == "csv":
+        assert "1 of 43 documents have no known term of non-zero weight (ids 44)." in parts.err
+
+
+def test_memory_does_not_grow_with_the_file(home, tmp_path, monkeypatch):
+    monkeypatch.setattr(common, "PART", 100)
+    peaks = []
+    for n in (500, 500, 4000):
+        path = write_csv(tmp_path / f"{n}.csv", [f"{TEXTS[0]} " * 30] * n, [""] * n)
+        tracemalloc.start()
+        ok(
+            "predict",
+            home / "csv.vbnmf",
+            path,
+            "--quiet",
+            "--jobs",
+            1,
+            "--out",
+            tmp_path / "p.csv",
+            "--force",
+        )
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert path.stat().st_size > 7e6
+    assert peaks[2] < 1.3 * peaks[1] + 1e6
+
+
+def test_an_error_in_a_later_part_leaves_nothing(home, tmp_path, monkeypatch):
+    monkeypatch.setattr(common, "PART", 5)
+    path = write_csv(tmp_path / "b.csv", [*TEXTS, " "], [*LABELS, "tea"])
+    for out in ((), ("--out", tmp_path / "p.csv")):
+        result = run("predict", home / "csv.vbnmf", path, *out)
+        assert (result.code, result.out) == (2, "")
+        assert "b.csv, line 44: no text" in result.err
+    assert [file.name for file in tmp_path.iterdir()] == ["b.csv"]
+
+
+EMPTY = {"a.csv": "text,label\n", "b.tsv": "text\tlabel\n\n", "c.jsonl": "", "d.csv": "text\n \n"}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+@pytest.mark.parametrize(("command", "out"), WRITERS)
+def test_no_documents_give_an_empty_result(home, tmp_path, command, out, name):
+    """The night without tickets."""
+    (tmp_path / name).write_text(EMPTY[name], encoding="utf-8")
+    model = home / "csv.vbnmf"
+    result = ok(command, model, tmp_path / name, "--skip-empty", "--out", tmp_path / out)
+    assert "0 " in result.err
+    found = read(tmp_path / out)
+    if isinstance(found, str):
+        assert len(found.splitlines()) == (0 if out == "p.jsonl" else 1)
+    else:
+        assert len(found.get("ids", found.get("id"))) == 0
+    if out == "c.npz":
+        with np.load(tmp_path / out) as stored:
+            assert stored["coefficients"].shape == (0, 6)
+
+
+def test_no_documents_are_printed(home, tmp_path):
+    path = write_csv(tmp_path / "a.csv", [], [])
+    assert ok("predict", home / "csv.vbnmf", path).out == "id,label,score,note\n"
+    assert ok("predict", home / "csv.vbnmf", path, "--json").out == ""
+    assert ok("predict", home / "csv.vbnmf", path, "--explain").out.startswith("id")
+    (tmp_path / "nothing.csv").write_bytes(b"")
+    for command in (["predict"], ["evaluate"]):
+        refused = run(*command, home / "csv.vbnmf", tmp_path / "nothing.csv")
+        assert refused.code == 2
+        assert "nothing.csv: empty; expected a line with the names of the columns" in refused.err
+    assert "no documents in it" in run("evaluate", home / "csv.vbnmf", path).err
+
+
+def test_a_model_without_labels_predicts_nothing_of_nothing(tmp_path):
+    write_csv(tmp_path / "a.csv")
+    ok("fit", tmp_path / "a.csv", *FIT, "--out", tmp_path / "m")
+    (tmp_path / "b.jsonl").write_text("")
+    assert "fitted without labels" in run("predict", tmp_path / "m", tmp_path / "b.jsonl").err
+
+
+def test_json_lines_are_one_object_each(home):
+    lines = ok("predict", home / "csv.vbnmf", home / "a.csv", "--json").out.splitlines()
+    assert [json.loads(line)["label"] for line in lines][:-1] == LABELS

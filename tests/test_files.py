@@ -1,0 +1,233 @@
+"""Files that are written whole or not at all: errors, permissions, what is left behind."""
+
+import errno
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from cliruns import FIT, command, make_corpus, ok, process, run, write_csv
+from safetensors import SafetensorError
+
+from vbnmf import files, load, store
+from vbnmf.files import check_writable, only_user, replacing
+
+posix = pytest.mark.skipif(os.name != "posix", reason="signals, limits and locks of POSIX")
+NO_SPACE = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/some/.hidden.part")
+
+
+def listed(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("error", [NO_SPACE, SafetensorError("Error: No space left on device")])
+def test_a_full_disk_is_one_line_that_names_the_file(tmp_path, monkeypatch, error):
+    write_csv(tmp_path / "a.csv")
+
+    def full(*_, **__):
+        raise error
+
+    monkeypatch.setattr(store, "save_file", full)
+    result = run("fit", tmp_path / "a.csv", *FIT, "--out", tmp_path / "m.vbnmf")
+    assert result.code == 2
+    assert result.err.count("\n") == 1
+    assert "cannot write" in result.err
+    assert "m.vbnmf: " in result.err
+    assert "No space left on device" in result.err
+    assert listed(tmp_path) == ["a.csv"]
+
+
+@posix
+def test_a_file_that_grows_too_large(tmp_path):
+    """What the system and the library of the model file make of it."""
+    import resource
+
+    write_csv(tmp_path / "a.csv")
+    limited = process(
+        *("fit", tmp_path / "a.csv", *FIT, "--out", tmp_path / "m.vbnmf"),
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)),
+    )
+    assert limited.returncode == 2, limited.stderr
+    assert limited.stderr.startswith("Error: cannot write")
+    assert "m.vbnmf: " in limited.stderr
+    assert limited.stderr.count("\n") == 1
+    assert listed(tmp_path) == ["a.csv"]
+
+
+@pytest.mark.parametrize(
+    ("args", "out"),
+    [(("fit", "a.csv", "-k", "3"), "m.vbnmf"), (("predict", "no", "a.csv"), "p.csv"),
+     (("transform", "no", "a.csv"), "c.csv"), (("report", "no"), "p.html")],
+)  # fmt: skip
+def test_the_output_is_tried_before_any_work(tmp_path, monkeypatch, args, out):
+    monkeypatch.chdir(tmp_path)
+    write_csv("a.csv")
+
+    def refuse(path, *_):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(files.os, "open", refuse)
+    monkeypatch.setattr("vbnmf.data.read_documents", None)
+    monkeypatch.setattr("vbnmf.loading.load", None)
+    result = run(*args, "--out", out)
+    assert result.code == 2
+    assert result.err == f"Error: cannot write {tmp_path / out}: Permission denied.\n"
+
+
+def test_trying_leaves_nothing(tmp_path):
+    check_writable(tmp_path / "a")
+    assert listed(tmp_path) == []
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_file_that_appeared_meanwhile_is_kept(tmp_path, monkeypatch, links):
+    def no_link(*_):
+        raise OSError("no links here")
+
+    if not links:
+        monkeypatch.setattr(files.os, "link", no_link)
+    path = tmp_path / "m.vbnmf"
+    for number in (2, 3):
+        said = pytest.raises(FileExistsError, match=rf"written to .*m-{number}\.vbnmf")
+        with said, replacing(path, overwrite=False) as temporary:
+            temporary.write_text("new")
+            path.write_text("of someone else")
+        assert path.read_text() == "of someone else"
+        assert (tmp_path / f"m-{number}.vbnmf").read_text() == "new"
+    with replacing(tmp_path / "free", overwrite=False) as temporary:
+        temporary.write_text("new")
+    assert listed(tmp_path) == ["free", "m-2.vbnmf", "m-3.vbnmf", "m.vbnmf"]
+    with replacing(path) as temporary:
+        temporary.write_text("newer")
+    assert path.read_text() == "newer"
+
+
+def test_a_trained_model_is_not_lost_to_a_file_that_appeared(tmp_path, monkeypatch):
+    write_csv(tmp_path / "a.csv")
+    out = tmp_path / "m.vbnmf"
+    before = store.save_file
+
+    def late(*args, **kwargs):
+        out.write_text("of someone else")
+        before(*args, **kwargs)
+
+    monkeypatch.setattr(store, "save_file", late)
+    result = run("fit", tmp_path / "a.csv", *FIT, "--out", out)
+    assert result.code == 2
+    assert "appeared while this run was at work" in result.err
+    assert out.read_text() == "of someone else"
+    assert load(tmp_path / "m-2.vbnmf").estimator_.n_components_ == 6
+    ok("fit", tmp_path / "a.csv", *FIT, "--out", out, "--force")
+    assert load(out).estimator_.n_components_ == 6
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permission bits are a POSIX idea")
+def test_the_umask_of_the_process_is_not_touched(tmp_path, monkeypatch):
+    """Another thread would create files that anyone may write to."""
+    monkeypatch.setattr(os, "umask", None)
+    with replacing(tmp_path / "a") as temporary:
+        assert stat.S_IMODE(temporary.stat().st_mode) & 0o022 == 0
+    (tmp_path / "secret").touch(0o600)
+    with replacing(tmp_path / "secret") as temporary:
+        assert stat.S_IMODE(temporary.stat().st_mode) == 0o600
+
+
+def test_files_of_killed_runs_are_swept(tmp_path):
+    old, young = tmp_path / ".a[1].csv.0123abcd.part", tmp_path / ".a[1].csv.89abcdef.part"
+    other = tmp_path / ".b.csv.0123abcd.part"
+    for path in (old, young, other):
+        path.touch()
+    for path in (old, other):
+        os.utime(path, (0, time.time() - 7200))
+    with replacing(tmp_path / "a[1].csv") as temporary:
+        temporary.write_text("x")
+    assert listed(tmp_path) == sorted([young.name, other.name, "a[1].csv"])
+
+
+@posix
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_run_that_is_ended_leaves_nothing(tmp_path, name):
+    """The signal comes while the file is written."""
+    code = (
+        "import os, signal, sys\n"
+        "from vbnmf import store\n"
+        "from vbnmf.cli import main\n"
+        "before = store.save_file\n"
+        "def save(*args, **kwargs):\n"
+        "    before(*args, **kwargs)\n"
+        f"    os.kill(os.getpid(), signal.{name})\n"
+        "store.save_file = save\n"
+        "main()\n"
+    )
+    texts, labels = make_corpus(3)
+    path = write_csv(tmp_path / "a.csv", texts, labels)
+    args = [*command("fit", path, *FIT, "--out", tmp_path / "m.vbnmf")]
+    args[2] = code
+    ended = subprocess.run(args, capture_output=True, text=True, check=False)  # noqa: S603
+    assert ended.returncode == 128 + getattr(signal, name)
+    assert ended.stderr == ""
+    assert listed(tmp_path) == ["a.csv"]
+
+
+@posix
+def test_a_folder_has_one_user_at_a_time(tmp_path):
+    code = f"from vbnmf.files import only_user\nwith only_user({str(tmp_path)!r}): print('held')"
+
+    def other():
+        return subprocess.run(  # noqa: S603
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False
+        )
+
+    with only_user(tmp_path):
+        assert "another run is using the folder" in other().stderr
+    assert other().stdout == "held\n"
+    assert listed(tmp_path) == []
+
+
+@posix
+def test_two_tune_in_one_folder(tmp_path):
+    path = write_csv(tmp_path / "a.csv")
+    (tmp_path / "out").mkdir()
+    args = ("tune", path, "-k", "3", "--label-shapes", "auto", "--out", tmp_path / "out", "--force")
+    with only_user(tmp_path / "out"):
+        result = run(*args)
+    assert result.code == 2
+    assert "another run is using the folder" in result.err
+    ok(*args)
+
+
+def test_names_of_files_do_not_control_the_terminal(tmp_path):
+    evil = "\x1b[31mred\x9b.csv"
+    result = run("fit", tmp_path / evil)
+    assert r"\x1b[31mred\x9b.csv: no such file" in result.err
+    assert "\x1b" not in result.err
+    (tmp_path / evil.replace(".csv", ".vbnmf")).touch()
+    taken = run("fit", "x.csv", "--out", tmp_path / evil.replace(".csv", ".vbnmf"))
+    assert r"\x1b[31mred\x9b.vbnmf exists" in taken.err
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for i, text in enumerate(make_corpus(0)[0]):
+        (folder / f"\x1b{i}.txt").write_text(text, encoding="utf-8")
+    (tmp_path / "labels").write_text("\n".join(["a", "b"] * 21))
+    ok("fit", folder, "--labels", tmp_path / "labels", *FIT, "--out", tmp_path / "m")
+    assert r"\x1b0.txt" in ok("predict", tmp_path / "m", folder).out
+
+
+def test_threads_write_at_the_same_time(tmp_path):
+    def write():
+        for _ in range(20):
+            with replacing(tmp_path / "a") as temporary:
+                temporary.write_text("whole")
+
+    threads = [threading.Thread(target=write) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (tmp_path / "a").read_text() == "whole"
+    assert listed(tmp_path) == ["a"]
