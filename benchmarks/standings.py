@@ -1,4 +1,4 @@
-"""What the runs of ``accuracy`` say: means over seeds, tables, the picture, what must hold."""
+"""What the runs of ``sweep`` say: means over seeds, tables, the picture, what must hold."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """The benchmarks run on a tiny matrix and print what they say; how fast, no test asks."""
 
+import csv
 import gzip
 import json
 import re
@@ -24,6 +25,7 @@ from benchmarks import (
     scaling,
     splits,
     standings,
+    sweep,
     words,
 )
 from vbnmf.text import DocumentVectorizer
@@ -113,9 +115,43 @@ def test_choices(capsys):
     assert len(re.findall(r"^\| start of the estimators \| 0\.\d", out, re.MULTILINE)) == 1
 
 
-def test_accuracy(capsys, tmp_path, monkeypatch):
-    accuracy.main(["--quick", "--out", str(tmp_path)])
-    rows = accuracy.read_rows(tmp_path / "results.csv")
+def test_accuracy(capsys, tmp_path):
+    options = ["--corpora", "scipy-docs", "--every", "4", "--out", str(tmp_path)]
+    accuracy.main(options)
+    rows = accuracy.read_rows(tmp_path / "accuracy.csv")
+    run = {method.key for method in classifiers.DEFAULTS if method.installed}
+    assert {row["method"] for row in rows} == run
+    assert all(row["accuracy"] > 0.4 for row in rows)
+    found = {row["method"]: row for row in rows}
+    assert found["svm"]["calibration_error"] is None
+    assert 0 < found["vbnmf"]["component_share"] <= 1
+    text = (tmp_path / "accuracy.md").read_text(encoding="utf-8")
+    assert text.strip() == capsys.readouterr().out.strip()
+    assert "mean of ours less the linear SVM" in text
+    assert (tmp_path / "accuracy.png").exists()
+    accuracy.main(options)  # nothing is run again
+    assert accuracy.read_rows(tmp_path / "accuracy.csv") == rows
+
+
+def test_accuracy_with_several_labels(tmp_path):
+    for part in ("train", "test"):
+        with gzip.open(
+            tmp_path / f"tags-{part}.csv.gz", "wt", encoding="utf-8", newline=""
+        ) as file:
+            writer = csv.writer(file)
+            writer.writerow(["text", "label"])
+            for i in range(40):
+                writer.writerow(["tea leaf", "tea"] if i % 2 else ["tea coffee", "coffee|tea"])
+    options = ["--folder", str(tmp_path), "--corpora", "tags", "--methods", "vbnmf", "svm", "nbsvm"]
+    accuracy.main([*options, "--out", str(tmp_path / "out")])
+    rows = accuracy.read_rows(tmp_path / "out" / "accuracy.csv")
+    assert len(rows) == 3
+    assert all(row["accuracy"] > 0.9 for row in rows)
+
+
+def test_sweep(capsys, tmp_path, monkeypatch):
+    sweep.main(["--quick", "--out", str(tmp_path)])
+    rows = sweep.read_rows(tmp_path / "results.csv")
     run = {method.key for method in classifiers.METHODS if method.installed}
     assert {row["method"] for row in rows} == run
     assert sorted(row["K"] for row in rows if row["method"] == "vbnmf") == [6, 12]
@@ -134,25 +170,25 @@ def test_accuracy(capsys, tmp_path, monkeypatch):
     assert text.strip() == capsys.readouterr().out.strip()
     assert len(re.findall(r"^\| vbnmf \|", text, re.MULTILINE)) == 2
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
-    monkeypatch.setattr(accuracy, "score", None)  # nothing is run again
-    accuracy.main(["--quick", "--out", str(tmp_path)])
-    assert accuracy.read_rows(tmp_path / "results.csv") == rows
+    monkeypatch.setattr(sweep, "score", None)  # nothing is run again
+    sweep.main(["--quick", "--out", str(tmp_path)])
+    assert sweep.read_rows(tmp_path / "results.csv") == rows
     assert "[" not in capsys.readouterr().err
 
 
 def test_accuracy_takes_parameters_from_another_seed(tmp_path, monkeypatch):
     options = ["--quick", "--methods", "nmf", "--out", str(tmp_path)]
-    accuracy.main([*options, "--seeds", "1"])
-    monkeypatch.setattr(accuracy, "choose", None)
-    accuracy.main([*options, "--seeds", "2"])
-    first, second = accuracy.read_rows(tmp_path / "results.csv")
+    sweep.main([*options, "--seeds", "1"])
+    monkeypatch.setattr(sweep, "choose", None)
+    sweep.main([*options, "--seeds", "2"])
+    first, second = sweep.read_rows(tmp_path / "results.csv")
     assert (first["seed"], second["seed"]) == (0, 1)
     assert first["parameters"] == second["parameters"]
 
 
 def test_accuracy_says_what_holds():
     def row(corpus, method, K=0, **values):
-        empty = dict.fromkeys(accuracy.COLUMNS)
+        empty = dict.fromkeys(sweep.COLUMNS)
         return empty | {"corpus": corpus, "method": method, "K": K, "parameters": "{}"} | values
 
     news = "20newsgroups"
@@ -181,7 +217,7 @@ def test_accuracy_says_what_holds():
 def test_another_table_is_not_overwritten(tmp_path):
     (tmp_path / "results.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     with pytest.raises(ValueError, match="--out"):
-        accuracy.main(["--quick", "--out", str(tmp_path)])
+        sweep.main(["--quick", "--out", str(tmp_path)])
 
 
 def test_thinned_labels_fall_geometrically():
@@ -260,6 +296,7 @@ def test_all_are_listed(capsys):
         "heads",
         "missing",
         "accuracy",
+        "sweep",
         "words",
     ):
         assert re.search(rf"^  {name} ", listed, re.MULTILINE)
