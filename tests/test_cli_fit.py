@@ -38,6 +38,7 @@ def test_json(table):
         *("model", "documents", "documents_without_known_term", "terms", "components", "labels"),
         *("iterations", "bound", "hyperparameters", "documents_without_label"),
         "components_reason",
+        *("classifier", "classifier_reason", "component_share"),
     }
     assert result["model"] == "tickets.vbnmf"
     assert result["documents"] == 42
@@ -327,7 +328,7 @@ def test_progress_before_the_fit(monkeypatch):
         callback(Progress(3, 15, nan, nan, 1, 2, "a background"))
         callback(Progress(1, 20, -1234.5, nan, 1, 2))
     before, first = sys.stderr.getvalue().splitlines()
-    assert before == "a background: iteration 3 of 15"
+    assert before == "start 2 of 2, a background: iteration 3 of 15"
     assert first == "iteration 21 of at most 40: bound -1,234"
 
 

@@ -20,7 +20,7 @@ WRITERS = [
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     home = tmp_path_factory.mktemp("parts")
-    write_csv(home / "a.csv", [*TEXTS, "Unbekanntes"], [*LABELS, ""])
+    write_csv(home / "a.csv", [*TEXTS, "…"], [*LABELS, ""])
     sparse.save_npz(home / "a.npz", counts()[0])
     (home / "labels.txt").write_text("\n".join(LABELS), encoding="utf-8")
     ok("fit", home / "a.csv", "--label", "label", *FIT, "--out", home / "csv.vbnmf")

@@ -222,7 +222,8 @@ def test_a_sample_has_enough_of_rare_labels(monkeypatch):
 def test_progress_tells_of_the_stages(capsys):
     X, y = make_corpus(40, 15, 3)
     seen = []
-    SupervisedVBNMF(4, max_iter=3, tol=0, callback=seen.append).fit(X, y)
+    model = SupervisedVBNMF(4, max_iter=3, tol=0, classifier="components", callback=seen.append)
+    model.fit(X, y)
     stages = list(dict.fromkeys(p.stage for p in seen))
     assert stages[0] == "components of single labels"
     assert stages[-2:] == ["fitting", "prediction head"]

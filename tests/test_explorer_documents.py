@@ -17,7 +17,7 @@ from vbnmf.report.explorer import page as page_module
 from vbnmf.report.explorer.documents import document_payload, look, shortened
 from vbnmf.report.explorer.marking import Marker
 from vbnmf.report.explorer.payload import model_payload
-from vbnmf.report.explorer.quality import calibration, quality_payload
+from vbnmf.report.explorer.quality import _calibrated, quality_payload
 from vbnmf.text import DocumentVectorizer
 
 pytestmark = pytest.mark.filterwarnings("ignore::vbnmf.text.EmptyDocumentWarning")
@@ -307,7 +307,7 @@ class TestQuality:
     def test_calibration(self):
         p = np.array([0.05, 0.95, 0.96, 1.0, 0.55])
         hit = np.array([False, True, False, True, True])
-        assert calibration(p, hit) == [[0.05, 0, 1], [0.55, 1, 1], [0.97, 0.6667, 3]]
+        assert _calibrated(p, hit)["calibration"] == [[0.05, 0, 1], [0.55, 1, 1], [0.97, 0.6667, 3]]
 
 
 def test_what_is_packed_is_what_was_found(all_of_it):

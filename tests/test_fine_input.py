@@ -22,7 +22,8 @@ def quick(model, **parameters):
 
 def assert_sound(fitted, *coefficients):
     """Everything is finite and nothing negative; rates are infinite just where it says so."""
-    words = {"classes_", "classifier_", "hyperparameters_", "n_components_reason_", "label_groups_"}
+    words = {"classes_", "classifier_", "hyperparameters_", "label_groups_"}
+    words |= {"n_components_reason_", "classifier_reason_"}
     optional = {"background_"} if fitted.background_ is None else set()
     for name in {name for name in vars(fitted) if name.endswith("_")} - words - optional:
         value = getattr(fitted, name)

@@ -169,6 +169,7 @@ def fit(
         "components": model.estimator_.n_components_,
         "components_reason": model.estimator_.n_components_reason_,
         "labels": len(model.estimator_.classes_) if model.has_labels else 0,
+        **_of_prediction(model),
         "iterations": int(model.estimator_.n_iter_),
         "bound": model.estimator_.bound_,
         "hyperparameters": model.estimator_.hyperparameters_,
@@ -178,12 +179,35 @@ def fit(
         return
     if k == "auto":
         common.say(f"{result['components_reason']}.", quiet)
+    if model.has_labels:
+        common.say(f"Labels are predicted by {_said(result)}.", quiet)
     common.say(
         f"Wrote {target}: {result['components']} components of {result['terms']:,} terms, bound "
         f"{result['bound']:,.0f} after {result['iterations']} iterations.\n"
         f"Look at them with: vbnmf topics {target}",
         quiet,
     )
+
+
+def _of_prediction(model: "DocumentModel") -> dict[str, Any]:
+    """What predicts labels, why, and how much of it is by components."""
+    if not model.has_labels:
+        return {"classifier": None, "classifier_reason": None, "component_share": None}
+    fitted = model.estimator_
+    return {
+        "classifier": fitted.classifier_,
+        "classifier_reason": fitted.classifier_reason_,
+        "component_share": round(fitted.component_share_, 4),
+    }
+
+
+def _said(result: dict[str, Any]) -> str:
+    """The choice of what predicts, in words."""
+    names = {"components": "components alone", "generative": "the model itself"}
+    name = names.get(result["classifier"], result["classifier"])
+    if result["classifier"] == "words and components":
+        name = f"components ({result['component_share']:.0%} of the decisions) and single words"
+    return f"{name}: {result['classifier_reason']}"
 
 
 def build(

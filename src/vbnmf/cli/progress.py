@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from vbnmf.experiments.runner import Tally
 
 
+_PART_OF_HEAD = 0.2  # of the bar of a fit, for training the prediction head
+
+
 class Display:
     """Shows how far something is, to be used as a context manager."""
 
@@ -80,11 +83,13 @@ class FitProgress(Display):
 
     def __call__(self, progress: "Progress") -> None:
         """Show where the fit is."""
-        from vbnmf.core.fit import FITTING
+        from vbnmf.core.fit import FITTING, HEAD
 
         if progress.stage != FITTING:
-            text = f"{progress.stage}: iteration {progress.iteration} of {progress.max_iter}"
-            self._show(progress.restart / progress.n_restarts, text, "")
+            part = progress.restart / progress.n_restarts
+            if progress.stage == HEAD:
+                part = 1 - _PART_OF_HEAD * (1 - progress.iteration / progress.max_iter)
+            self._show(part, str(progress), "")
             return
         done = progress.restart * progress.max_iter + progress.iteration
         total = progress.n_restarts * progress.max_iter
@@ -96,7 +101,7 @@ class FitProgress(Display):
         left = ""
         if done > first:
             left = f"; at most {(now - since) / (done - first) * (total - done):.0f} s left"
-        self._show(done / total, text, left)
+        self._show((1 - _PART_OF_HEAD) * done / total, text, left)
 
 
 class CellProgress(Display):

@@ -38,6 +38,7 @@ class Schedule:
 
 
 FITTING = "fitting"
+HEAD = "prediction head"  # the stage after the fit
 """The stage of the fit itself."""
 
 
@@ -45,8 +46,8 @@ FITTING = "fitting"
 class Progress:
     """What a callback is told after each iteration.
 
-    Before the fit itself, where components are looked for, iterations are those of one stage, and
-    there is no bound to tell yet.
+    There are stages before the fit, where components are looked for, and one after it, where the
+    prediction head is trained. Iterations are those of the stage, and only the fit has a bound.
     """
 
     iteration: int  # finished so far
@@ -60,7 +61,8 @@ class Progress:
     def __str__(self) -> str:
         restart = f"start {self.restart + 1} of {self.n_restarts}, " if self.n_restarts > 1 else ""
         if self.stage != FITTING:
-            return f"{restart}{self.stage}: iteration {self.iteration} of {self.max_iter}"
+            unit = "part" if self.stage == HEAD else "iteration"
+            return f"{restart}{self.stage}: {unit} {self.iteration} of {self.max_iter}"
         return (
             f"{restart}iteration {self.iteration} of {self.max_iter}: bound {self.bound:.6g}, "
             f"rising by {self.rise:.1e} an iteration"

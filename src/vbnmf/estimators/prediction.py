@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from vbnmf.core.fit import HEAD
 from vbnmf.core.model import Array
 from vbnmf.core.rows import effective_terms, is_empty
 from vbnmf.estimators.base import without_unused_terms
@@ -256,7 +257,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             classifier,
             all_known=bool(targets.known.all()),
             n_threads=count_threads(self.n_jobs),
-            tell=partial(Teller(self, 0, 1).of_stage, "prediction head"),
+            tell=partial(Teller(self, self.n_init - 1, self.n_init).of_stage, HEAD),
         )
         self.classifier_, self.classifier_reason_ = found.classifier, found.reason
         self.threshold_, self.temperature_ = found.threshold, 1.0

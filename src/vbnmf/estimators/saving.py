@@ -81,7 +81,6 @@ def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
             "head_weights": model.head_weights_,
             "head_intercepts": model.head_intercepts_,
             "head_biases": model.head_biases_,
-            "label_component_shares": model.label_component_shares_,
             "word_weights": model.word_weights_,
         }
         places = {label: place for place, label in enumerate(model.classes_.tolist())}
@@ -96,7 +95,9 @@ def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
         header["classifier_reason"] = model.classifier_reason_
         header["length_exponent"] = model.length_exponent_
         header["label_noise"] = model.label_noise_
-        header["component_share"] = model.component_share_
+        if hasattr(model, "component_share_"):  # models from older files do not know it
+            header["component_share"] = model.component_share_
+            arrays["label_component_shares"] = model.label_component_shares_
         header["smoothing"] = model.smoothing_
         header["temperature"] = model.temperature_
     return header, arrays

@@ -21,7 +21,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import vbnmf
-from vbnmf.core.fit import FITTING
+from vbnmf.core.fit import FITTING, HEAD, Progress
 from vbnmf.estimators import SupervisedVBNMF
 from vbnmf.estimators.base import burn_in_of
 from vbnmf.estimators.validation import check_count, check_label_shape, default_components
@@ -263,11 +263,7 @@ class _Ladder:
             scopes = "all" if start.scopes is None else start.scopes
             model.set_params(init=start.components, burn_in=0, scopes=scopes, label_tree=None)
         if self.progress is not None:
-            model.set_params(
-                callback=lambda at: self.tell(
-                    rung, total, done, k, shape, at.stage == FITTING and at.iteration / at.max_iter
-                )
-            )
+            model.set_params(callback=lambda at: self.tell(rung, total, done, k, shape, _part(at)))
         with warnings.catch_warnings():
             if not last:  # to stop early is what the rung is for
                 warnings.simplefilter("ignore", ConvergenceWarning)
@@ -351,3 +347,10 @@ def _fingerprint(split: Split, settings: object) -> str:
         for array in (matrix.data, matrix.indices, matrix.indptr):
             digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:16]
+
+
+def _part(at: Progress) -> float:
+    """How much of one fit is done."""
+    if at.stage == FITTING:
+        return at.iteration / at.max_iter
+    return 1.0 if at.stage == HEAD else 0.0

@@ -30,6 +30,7 @@ _MOST_SCORES = 2_000_000  # that calibration looks at; of more, it takes every n
 _THRESHOLDS = np.linspace(0.1, 0.9, 33)
 _ENOUGH_FOR_A_THRESHOLD = 50  # documents
 _USUAL_NOISE, _LEAST_NOISE = -4.0, -9.0  # logits of the label noise
+_LARGEST_LOG_SLOPE = 50.0  # steps of the search must not overflow
 _TINY = np.finfo(float).tiny
 
 
@@ -104,7 +105,8 @@ def calibrate(
         Sample weights.
     usual_slope : float
         The logarithm of each slope has a normal prior of variance one around that of this number;
-        so have biases around ``log_prior``, and the length exponent around zero. It is at least 0.
+        so have biases around ``log_prior``, the length exponent around zero (it is at least zero),
+        and the logit of the noise around that of 0.018.
     log_prior : array of shape (n_labels,) or float
     multilabel : bool
         Whether documents may have several labels.
@@ -177,7 +179,8 @@ class _Problem:
 
     def loss(self, free: Array) -> tuple[float, Array]:
         """Negative log-posterior, and its slope."""
-        slope = np.exp(free[: self.n_slopes] + free[self.n_slopes] * self.log_n)
+        log_slope = free[: self.n_slopes] + free[self.n_slopes] * self.log_n
+        slope = np.exp(np.minimum(log_slope, _LARGEST_LOG_SLOPE))
         logits = self.log_prior + free[self.n_slopes + 1 : -1] + slope * self.scores
         value, by_logit, by_noise = self.likelihood(logits, free[-1])
         by_slope = by_logit * slope * self.scores
@@ -189,7 +192,6 @@ class _Problem:
             ]
         )
         away = free - self.start
-        away[-1] = 0.0
         return value + float(away @ away) / 2, gradient + away
 
     def likelihood(self, logits: Array, noise: float) -> tuple[float, Array, float]:

@@ -176,6 +176,11 @@ def train(
     too_much = _too_much(documents)
     if too_much and not documents.multilabel:
         return _generative(documents, posterior, n_threads, too_much)
+    if classifier == "auto" and not documents.multilabel:
+        n_docs = documents.weight.sum()
+        if n_docs < LEAST_DOCUMENTS:
+            reason = f"{n_docs:.0f} documents are too few to train another head"
+            return _generative(documents, posterior, n_threads, reason)
     seen = evidence_left_out(
         documents.X, documents.V, posterior.shapes, posterior.scales, posterior.smoothing,
         documents.weight, n_threads,
