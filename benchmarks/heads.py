@@ -9,9 +9,11 @@ untouched.
 import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
 
@@ -21,6 +23,9 @@ from benchmarks.measure import markdown
 from vbnmf import SupervisedVBNMF
 from vbnmf.metrics import calibration_error
 from vbnmf.prediction import training
+from vbnmf.prediction.evidence import term_evidence
+from vbnmf.prediction.explanation import component_share
+from vbnmf.prediction.training import Documents, Posterior
 
 SIZES = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
 HELD_OUT = 0.2
@@ -45,20 +50,39 @@ def main(argv: Sequence[str] | None = None) -> None:
 def measured(corpus: Corpus, sizes: Sequence[float]) -> Iterator[dict[str, object]]:
     """Accuracy, macro F1, calibration error and components' share of each head."""
     kept, held = train_test_split(np.arange(len(corpus.y)), test_size=HELD_OUT, random_state=0)
-    X, y, X_new, y_new = corpus.X[kept], corpus.y[kept], corpus.X[held], corpus.y[held]
-    heads = [("generative", 0.0), ("components", 0.0)]
-    heads += [("words and components", size) for size in sizes]
-    for classifier, size in heads:
-        # zero would leave nothing to divide by
-        with mock.patch.object(training, "EVIDENCE_SIZE", max(size, 1e-12)):
-            model = SupervisedVBNMF(classifier=classifier).fit(X, y)
-        P = model.predict_proba(X_new)
-        predicted = model.classes_[P.argmax(axis=1)]
+    X, X_new, y_new = corpus.X[kept], corpus.X[held], corpus.y[held]
+    classes, codes = np.unique(corpus.y[kept], return_inverse=True)
+    model = SupervisedVBNMF(classifier="generative")
+    V = model.fit_coefficients(X, codes)
+    labels = sp.csr_array(np.eye(len(classes))[codes])
+    documents = Documents(X, V, labels, np.ones(len(codes)), multilabel=False)
+    shapes, smoothing = model.component_shapes_.T, model.smoothing_
+    log_prior = np.log(model.label_frequencies_)
+    posterior = Posterior(shapes, model.component_scales_, model.label_rates_, smoothing, log_prior)
+    totals = shapes.sum(axis=0, dtype=np.float64) + len(shapes) * smoothing
+    of_terms = term_evidence(shapes, totals, smoothing)
+
+    def row(name: str, P: Any, share: float) -> dict[str, object]:
+        predicted = classes[P.argmax(axis=1)]
         right = predicted == y_new
-        yield {
-            "head": f"words, evidence of {size}" if classifier.startswith("words") else classifier,
+        return {
+            "head": name,
             "accuracy": right.mean(),
             "macro F1": f1_score(y_new, predicted, average="macro"),
             "calibration error": calibration_error(P.max(axis=1), right),
-            "components' share": model.component_share(X_new).mean(),
+            "components' share": share,
         }
+
+    def trained(classifier: str) -> tuple[Any, float]:
+        head = training.train(documents, posterior, classifier, all_known=True, n_threads=2).head
+        assert head is not None
+        P = head.probabilities(X_new, of_terms)
+        best = np.arange(len(P)), P.argmax(axis=1)
+        parts = (part[best] - part.mean(axis=1) for part in head.parts(X_new, of_terms))
+        return P, float(component_share(*parts).mean())
+
+    yield row("generative", model.predict_proba(X_new), 1.0)
+    yield row("components", *trained("components"))
+    for size in sizes:
+        with mock.patch.object(training, "EVIDENCE_SIZE", size):
+            yield row(f"words, evidence of {size}", *trained("words and components"))

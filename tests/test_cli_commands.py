@@ -203,18 +203,27 @@ class TestEvaluate:
         for name, key, said in [
             ("micro accuracy", "micro_accuracy", "of 24 documents"),
             ("macro accuracy", "macro_accuracy", "mean over labels"),
+            ("calibration error", "calibration_error", "mean distance"),
+            ("component share", "component_share", "share of the decisions"),
             ("inter-label sparsity", "inter_label_sparsity", ""),
             ("NPMI by windows of 10 tokens", "npmi_windows", "the same"),
             ("held-out log-likelihood", "held_out_log_likelihood", "a unit of weight"),
         ]:
             assert re.search(rf"^{name} +{scores[key]:.4f} *{said}", out, re.MULTILINE), name
-        assert re.search(r"^tea +8 +\d+ % +\d+ %$", out, re.MULTILINE)
+        assert re.search(r"^tea +8 +\d+ % +\d+ % +\d+ %$", out, re.MULTILINE)
 
     def test_labels_that_the_model_does_not_know_count(self, home, tmp_path):
         path = write_csv(tmp_path / "a.csv", HELD_OUT[0], [*HELD_OUT[1][:-8], *["wine"] * 8])
         scores = ok("evaluate", home / "m.vbnmf", path, "--json").json
         wine = next(row for row in scores["labels"] if row["label"] == "wine")
-        assert wine == {"label": "wine", "documents": 8, "found": 0, "right": 0, "known": False}
+        assert wine == {
+            "label": "wine",
+            "documents": 8,
+            "found": 0,
+            "right": 0,
+            "component_share": None,
+            "known": False,
+        }
         assert "wine (not in the model)" in ok("evaluate", home / "m.vbnmf", path).out
 
     def test_rare_labels_count_as_much_in_macro(self, home, tmp_path):

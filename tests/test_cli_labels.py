@@ -226,8 +226,10 @@ class TestEvaluate:
                 "documents": int(truth[:, i].sum()),
                 "found": pytest.approx(found[i] / truth[:, i].sum()),
                 "right": pytest.approx(found[i] / given[:, i].sum()),
+                "component_share": row["component_share"],
                 "known": True,
             }
+            assert 0 <= row["component_share"] <= 1
 
     def test_table(self, model):
         out = ok("evaluate", model, "later.csv", "--quiet").out

@@ -212,3 +212,27 @@ def test_long_documents_make_it_surer():
     X = sparse.csr_array([rng.multinomial(m, topics[label]) for m, label in zip(n, y, strict=True)])
     model = SupervisedVBNMF(4).fit(X.astype(float), y)
     assert model.length_exponent_ > 0.1
+
+
+def test_a_label_of_5_documents_beside_25_000_is_found():
+    rng = np.random.default_rng(0)
+
+    def drawn(n_docs, first, last):
+        """Twelve common words and three of the label's own."""
+        words = np.hstack(
+            [rng.zipf(1.3, (n_docs, 12)) % 1500, rng.integers(first, last, (n_docs, 3))]
+        )
+        rows = np.repeat(np.arange(n_docs), 15)
+        ones = np.ones(words.size)
+        return sparse.csr_array((ones, (rows, words.ravel())), shape=(n_docs, 1910))
+
+    def corpus_of(*sizes):
+        own = [(1500, 1700), (1700, 1900), (1900, 1910)]
+        parts = [drawn(n, *words) for n, words in zip(sizes, own, strict=True)]
+        return sparse.csr_array(sparse.vstack(parts)), np.repeat(["a", "b", "rare"], sizes)
+
+    model = SupervisedVBNMF(max_iter=30).fit(*corpus_of(25_000, 3_000, 5))
+    X, y = corpus_of(500, 100, 60)
+    predicted = model.predict(X)
+    assert (predicted == y)[y == "rare"].mean() > 0.5  # a linear SVM finds one in forty
+    assert (predicted == y)[y != "rare"].mean() > 0.98

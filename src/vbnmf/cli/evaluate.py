@@ -88,18 +88,29 @@ def score(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
         predicted = [known.match(label) for label in given.tolist()]
     commonest = known.names[int(np.argmax(estimator.label_counts_))]
     numbers, rows = (_f1 if several else _accuracies)(y, predicted, commonest)
+    shares, best = estimator.component_share(X), P.argmax(axis=1)
+    by_label = {
+        name: float(shares[best == at].mean()) for at, name in enumerate(known.names) if at in best
+    }
     repeats = [len(names) for names in y]  # a document counts for each of its labels
     return {
         "documents": len(y),
         "documents_without_known_term": int(is_empty(X).sum()),
         **numbers,
         "calibration_error": _calibration_error(P, y, predicted, known.names, several=several),
-        "component_share": float(estimator.component_share(X).mean()),
+        "component_share": float(shares.mean()),
         "coefficient_sparsity": hoyer_sparsity(V),
         "inter_label_sparsity": inter_label_sparsity(np.repeat(V, repeats, axis=0), _flat(y)),
         **_of_components(fitted, X, texts),
         "faded_components": int(estimator.faded_.sum()),
-        "labels": [{**row, "known": row["label"] in known.names} for row in rows],
+        "labels": [
+            {
+                **row,
+                "component_share": by_label.get(row["label"]),
+                "known": row["label"] in known.names,
+            }
+            for row in rows
+        ],
     }
 
 
@@ -194,10 +205,12 @@ def score_table(scores: dict[str, Any]) -> str:
             f"{row['documents']:,}",
             percent(row["found"]),
             percent(row["right"]),
+            "–" if row["component_share"] is None else percent(row["component_share"]),
         ]
         for row in scores["labels"]
     ]
-    by_label = table(["label", "documents", "found", "right"], rows, right=(1, 2, 3))
+    names = ["label", "documents", "found", "right", "components"]
+    by_label = table(names, rows, right=(1, 2, 3, 4))
     lines = [*_prediction_lines(scores), *_component_lines(scores)]
     known = [(name, f"{value:.4f}", said) for name, value, said in lines if value is not None]
     width = max(len(name) for name, _, _ in known)
@@ -209,7 +222,7 @@ def score_table(scores: dict[str, Any]) -> str:
     return (
         f"{by_label}\n\n{numbers}\n{faded if n_faded else ''}\n"
         "found: part of the label's documents that were given it; right: part of the documents "
-        "given it that have it."
+        "given it that have it; components: share of the decisions for it that they carry."
     )
 
 

@@ -225,6 +225,8 @@ def _fit(model: DocumentModel) -> dict[str, Any]:
     return {
         "model": type(estimator).__name__,
         "classifier": estimator.classifier_ if model.has_labels else None,
+        "classifier_reason": estimator.classifier_reason_ if model.has_labels else None,
+        "component_shares": _component_shares(estimator),
         "bound": [
             list(point)
             for point in zip(
@@ -245,6 +247,12 @@ def _fit(model: DocumentModel) -> dict[str, Any]:
             for name in ("vbnmf", "kernel", "python", "numpy", "scipy", "scikit-learn")
         },
     }
+
+
+def _component_shares(estimator: Any) -> list[float | None] | None:
+    """Share of the decisions for each label that components carry; older files do not say."""
+    shares = getattr(estimator, "label_component_shares_", None)
+    return None if shares is None else [sig(share, 3) for share in shares]
 
 
 def _bound_iterations(estimator: Any) -> list[int]:

@@ -21,6 +21,7 @@ views.label = {
         `${plural(label.documents, "training document")}`,
         score && score[0] > 0 && `${percent(score[1])} of its ${plural(score[0], "document")} here found`,
         score && score[2] !== null && `${percent(score[2])} of the documents given it are right`,
+        data.fit.component_shares && `components carry ${percent(data.fit.component_shares[l])} of the decisions for it`,
       ),
       el(
         "div",

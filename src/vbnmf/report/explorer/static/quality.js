@@ -267,6 +267,7 @@ function setting() {
   const rows = [
     ["model", data.fit.model],
     ...(data.fit.classifier ? [["what predicts", data.fit.classifier]] : []),
+    ...(data.fit.classifier_reason ? [["why", data.fit.classifier_reason]] : []),
     ["components", data.fit.n_components_reason],
     ["terms", count(data.terms.total)],
     ["training documents without a known term", count(data.fit.empty)],
