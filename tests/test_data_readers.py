@@ -44,7 +44,7 @@ CONTENT = {".csv": as_delimited(","), ".tsv": as_delimited("\t"), ".jsonl": as_j
 
 def write(path: Path, content: str | bytes) -> Path:
     data = content.encode() if isinstance(content, str) else content
-    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
     return path
 
 
@@ -85,7 +85,7 @@ def test_standard_input_tells_formats_apart(
     monkeypatch: pytest.MonkeyPatch, suffix: str, packed: bool
 ) -> None:
     data = CONTENT[suffix].encode()
-    feed(monkeypatch, gzip.compress(data) if packed else data)
+    feed(monkeypatch, gzip.compress(data, mtime=0) if packed else data)
     got = read_documents("-", label="class")
     assert got.texts == TEXTS
     assert got.origin == "standard input"
@@ -299,7 +299,7 @@ def test_labels_kept_apart(tmp_path: Path) -> None:
         ("a.jsonl", b'{"a": 1' + b"0" * 5000 + b"}", "line 1: not JSON"),
         ("a.jsonl", b"{}", "there are none"),
         ("a.csv.gz", b"\x1f\x8b\x08\0broken", "a.csv.gz: broken gzip"),
-        ("a.csv.gz", gzip.compress(b"text\n" + b"a\n" * 999)[:-12], "a.csv.gz: broken gzip"),
+        ("a.csv.gz", gzip.compress(b"text\n" + b"a\n" * 999, mtime=0)[:-12], "a.csv.gz: broken gzip"),
         ("a.csv.gz", b"text\na\n", "broken gzip: the file does not begin like one"),
         ("a.pdf", b"text", "unknown kind of file '.pdf'.*--format.*csv, tsv, jsonl"),
     ],
