@@ -299,7 +299,11 @@ def test_labels_kept_apart(tmp_path: Path) -> None:
         ("a.jsonl", b'{"a": 1' + b"0" * 5000 + b"}", "line 1: not JSON"),
         ("a.jsonl", b"{}", "there are none"),
         ("a.csv.gz", b"\x1f\x8b\x08\0broken", "a.csv.gz: broken gzip"),
-        ("a.csv.gz", gzip.compress(b"text\n" + b"a\n" * 999, mtime=0)[:-12], "a.csv.gz: broken gzip"),
+        (
+            "a.csv.gz",
+            gzip.compress(b"text\n" + b"a\n" * 999, mtime=0)[:-12],
+            "a.csv.gz: broken gzip",
+        ),
         ("a.csv.gz", b"text\na\n", "broken gzip: the file does not begin like one"),
         ("a.pdf", b"text", "unknown kind of file '.pdf'.*--format.*csv, tsv, jsonl"),
     ],

@@ -51,6 +51,7 @@ def test_each_label_has_the_machine_of_scikit_learn(
     labels = several(labels) if multilabel else labels
     found = machines.train(X, dense, labels, weight, fold)
     A = sparse.csr_matrix(sparse.hstack([X, sparse.csr_array(dense)]))
+    squares = 0.0
     for label in range(n_labels):
         y = labels.toarray()[:, label] > 0
         alone = LinearSVC(tol=1e-8, max_iter=100_000).fit(A, y, sample_weight=weight)
@@ -62,6 +63,10 @@ def test_each_label_has_the_machine_of_scikit_learn(
             alone.fit(A[rows], y[rows], sample_weight=weight[rows])
             expected = alone.decision_function(A[~rows])
             assert_allclose(found.left_out[~rows, label], expected, atol=1e-3)
+            squares += (alone.coef_**2).sum() / 5
+    whole = (found.words**2).sum() + (found.dense**2).sum()
+    assert found.growth == pytest.approx(np.sqrt(whole / squares), rel=1e-3)
+    assert found.growth > 1
 
 
 @compiled

@@ -47,12 +47,16 @@ class Machines(NamedTuple):
     intercepts : ndarray of float64 of shape (n_labels,)
     left_out : ndarray of float32 of shape (n_docs, n_labels)
         Scores of each document by the machines that did not see its fold.
+    growth : float
+        Length of the weights of all machines together, divided by that of the machines which leave
+        out a fold. With more documents weights grow, and with them scores.
     """
 
     words: Array
     dense: Array
     intercepts: Array
     left_out: Array
+    growth: float
 
 
 def folds(X: sparse.csr_array) -> Array:
@@ -95,7 +99,7 @@ def train(
     """
     solve = _native if kernel_name() == "native" else _scikit_learn
     with threadpool_limits(1):
-        weights, left_out, converged = solve(
+        weights, left_out, squares, converged = solve(
             X, dense, labels, weight, fold, only_left_out, n_threads, tell
         )
     if not converged:
@@ -111,10 +115,13 @@ def train(
         np.ascontiguousarray(weights[:, n_terms:-1], dtype=np.float64),
         weights[:, -1].astype(np.float64),
         left_out,
+        1.0 if only_left_out or not squares.all() else float(np.sqrt(squares[0] / squares[1])),
     )
 
 
-Solved = tuple[Array, Array, bool]  # weights with the intercept last, left-out scores, converged
+# weights with the intercept last, left-out scores, sums of squared weights of all documents and in
+# the mean over folds, whether all converged
+Solved = tuple[Array, Array, Array, bool]
 
 
 def _native(
@@ -143,22 +150,27 @@ def _native(
         fold.astype(np.int32),
     )
 
-    def run(tile: tuple[Array, Array, float]) -> bool:
+    def run(tile: tuple[Array, Array, float]) -> tuple[bool, Array]:
         label, without, tol = tile
-        gap = native.train_machines(*features, tol, _MAX_EPOCHS, label, without, weights, left_out)
-        return bool(gap <= tol)
+        squares = np.zeros(native.LANES)
+        gap = native.train_machines(
+            *features, tol, _MAX_EPOCHS, label, without, weights, left_out, squares
+        )
+        by_kind = [squares[without < 0].sum(), squares[without >= 0].sum() / FOLDS]
+        return bool(gap <= tol), np.array(by_kind)
 
     label = np.tile(np.arange(n_labels), FOLDS)
     tiles = _tiles(label, np.repeat(np.arange(FOLDS), n_labels), _TOL_OF_FOLDS, native.LANES)
     if not only_left_out:
         tiles += _tiles(np.arange(n_labels), np.full(n_labels, -1), _TOL, native.LANES)
-    converged = True
+    converged, squares = True, np.zeros(2)
     with ThreadPoolExecutor(n_threads) as pool:
-        for done, ended in enumerate(pool.map(run, tiles), 1):
+        for done, (ended, of_tile) in enumerate(pool.map(run, tiles), 1):
             converged &= ended
+            squares += of_tile
             if tell is not None:
                 tell(done, len(tiles))
-    return weights, left_out, converged
+    return weights, left_out, squares, converged
 
 
 def _tiles(label: Array, without: Array, tol: float, size: int) -> list[tuple[Array, Array, float]]:
@@ -186,20 +198,22 @@ def _scikit_learn(
     A.indices, A.indptr = A.indices.astype(np.int32), A.indptr.astype(np.int32)
     weights = np.zeros((labels.shape[1], A.shape[1] + 1), np.float32)
     left_out = np.zeros(labels.shape, np.float32)
-    converged = True
+    converged, squares = True, np.zeros(2)
     for label in range(labels.shape[1]):
         y = labels[:, [label]].toarray().ravel() > 0
         if not only_left_out:
             weights[label], ended = _one_machine(A, y, weight, _TOL)
             converged &= ended
+            squares[0] += (weights[label, :-1] ** 2).sum()
         for number in range(FOLDS):
             rows, held = fold != number, fold == number
             found, ended = _one_machine(A[rows], y[rows], weight[rows], _TOL_OF_FOLDS)
             converged &= ended
+            squares[1] += (found[:-1] ** 2).sum() / FOLDS
             left_out[held, label] = A[held] @ found[:-1] + found[-1]
         if tell is not None:
             tell(label + 1, labels.shape[1])
-    return weights, left_out, converged
+    return weights, left_out, squares, converged
 
 
 def _one_machine(A: sparse.csr_matrix, y: Array, weight: Array, tol: float) -> tuple[Array, bool]:

@@ -271,7 +271,7 @@ class _Run:
         )  # fmt: skip
         left_out = fitted.probabilities(found.left_out, n_terms)
         threshold = best_threshold(left_out, Y, of.weight)[0] if of.multilabel else 0.5
-        slopes = fitted.slopes
+        slopes = fitted.slopes / found.growth  # scores of documents left out are smaller
         weights = np.einsum("lj,kj->lk", found.dense, scaling) * slopes[:, None]
         intercepts = found.intercepts * slopes - np.einsum("lk,k->l", weights, centre)
         biases = np.where(Y.any(axis=0), fitted.biases, -_CERTAIN)

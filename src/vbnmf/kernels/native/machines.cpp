@@ -141,6 +141,11 @@ double train_machines(const MachineData& p, const MachineLanes& lanes, const Mac
     }
   }
 
+  for (int lane = 0; lane < LANES; ++lane) {
+    double sum = 0;
+    for (int64_t f = 0; f < tile.intercept; ++f) sum += (double)tile.W[f][lane] * tile.W[f][lane];
+    out.squares[lane] = sum;
+  }
   const int64_t n_features = tile.intercept + 1;
   for (int lane = 0; lane < LANES; ++lane) {
     if (label[lane] < 0 || left_out[lane] >= 0) continue;

@@ -31,6 +31,7 @@ struct MachineResults {
   int64_t n_labels;
   float* weights; // n_labels x (n_terms + n_dense + 1), by the lanes of all documents; the intercept is last
   float* scores;  // n_docs x n_labels, of the documents of each fold by the lanes that left them out
+  double* squares; // LANES: sum of the squared weights of each lane, without the intercept
 };
 
 // Train the machines of the lanes and return the largest violation of optimality in the last epoch.
