@@ -31,7 +31,6 @@ from threadpoolctl import threadpool_limits
 from benchmarks import labelled, measure
 from benchmarks.classifiers import DEFAULTS, Array, Method
 from vbnmf import SupervisedVBNMF
-from vbnmf.files import replacing
 from vbnmf.metrics import calibration_error
 from vbnmf.text import DocumentVectorizer
 
@@ -65,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> None:
                 continue
             rows.append({"corpus": name, "method": method.key, "seed": seed})
             rows[-1] |= run(method, seed, counts, options.threads)
-            write_rows(rows, path)
+            measure.write_rows(rows, COLUMNS, path)
             print(_said(rows[-1]), file=sys.stderr, flush=True)
     rows = [row for row in rows if row["corpus"] in options.corpora]
     text = report(rows, measure.machine(options.threads))
@@ -253,14 +252,6 @@ def read_rows(path: Path) -> list[Row]:
     return [
         {k: numbers.get(k, str)(v) if v != "" else None for k, v in row.items()} for row in found
     ]
-
-
-def write_rows(rows: Sequence[Row], path: Path) -> None:
-    """Write rows, whole or not at all."""
-    with replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:

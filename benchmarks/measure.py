@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import statistics
@@ -13,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
+
+from vbnmf.files import replacing
 
 Row = Mapping[str, object]
 
@@ -124,3 +127,11 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
     return str(value)
+
+
+def write_rows(rows: Sequence[Mapping[str, object]], columns: Sequence[str], path: Path) -> None:
+    """Write a CSV table, whole or not at all."""
+    with replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)

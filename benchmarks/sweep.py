@@ -39,7 +39,6 @@ from benchmarks.classifiers import METHODS, Array, Method, Parameters
 from benchmarks.splits import Split
 from benchmarks.standings import METRICS, Row, draw, in_words, key_of, report
 from vbnmf import inter_label_sparsity
-from vbnmf.files import replacing
 from vbnmf.metrics import calibration_error, document_npmi
 
 TEXT = ("corpus", "method", "parameters")
@@ -74,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     todo = [cell for cell in cells if cell.key not in rows]
     for done, cell in enumerate(todo, 1):
         rows[cell.key] = run(cell, list(rows.values()), options)
-        write_rows(sorted(rows.values(), key=_place), table)
+        measure.write_rows(sorted(rows.values(), key=_place), COLUMNS, table)
         print(f"[{done}/{len(todo)}] {_said(rows[cell.key])}", file=sys.stderr, flush=True)
     found = sorted(rows.values(), key=_place)  # also what earlier runs left here
     text = report(found, machine, options.source)
@@ -172,14 +171,6 @@ def read_rows(path: Path) -> list[Row]:
                 f"{', '.join(reader.fieldnames or ())}. Give another folder to --out."
             )
         return [{name: _parsed(name, cell) for name, cell in row.items()} for row in reader]
-
-
-def write_rows(rows: Sequence[Row], path: Path) -> None:
-    """Write the table, whole or not at all."""
-    with replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
