@@ -1,9 +1,6 @@
-"""What makes the supervised model a classifier: labels and probabilities of new documents.
+"""The classifier part of ``SupervisedVBNMF``: labels, probabilities and explanations.
 
-Three ways lead from a document to its label: components and single words together (``words``), a
-regression on the evidence for components alone (``heads``), and the model itself (``generative``).
-The first is right most often; with few documents a label it is often the last, which is then found
-out on documents of training that are left out.
+The maths is in ``vbnmf.prediction``. Here it meets the fitted attributes and scikit-learn's contract.
 """
 
 from collections.abc import Iterable, Sequence
