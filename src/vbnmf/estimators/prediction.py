@@ -1,6 +1,6 @@
 """The classifier part of ``SupervisedVBNMF``: labels, probabilities and explanations.
 
-The maths is in ``vbnmf.prediction``. Here it meets the fitted attributes and scikit-learn's contract.
+The maths is in ``vbnmf.prediction``. Here it meets fitted attributes and scikit-learn's contract.
 """
 
 from collections.abc import Iterable, Sequence
