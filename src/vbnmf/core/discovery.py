@@ -209,18 +209,23 @@ def _of_single_labels(explorer: _Explorer, counts: Array, rng: np.random.Generat
     owner = np.repeat(np.arange(len(n_docs)), counts)
     of_label = np.add.reduceat(sums, np.concatenate([[0], np.cumsum(counts)[:-1]]), axis=1)
     of_label += 1e-3 * explorer.engine.totals.term_sums[:, None] * (of_label.sum(axis=0) == 0)
-    _fill_empty(sums, of_label[:, owner], counts[owner], rng or np.random.default_rng(0))
-    parts = sums.sum(axis=0) / np.maximum(of_label.sum(axis=0)[owner], _TINY)
-    smoothed = (1 - SMOOTHING) * sums + SMOOTHING * of_label[:, owner] * parts
+    _fill_empty(sums, of_label, owner, counts, rng or np.random.default_rng(0))
+    totals = sums.sum(axis=0)
+    parts = totals / np.maximum(of_label.sum(axis=0)[owner], _TINY)
+    smoothed = np.empty(sums.shape, explorer.dtype)
+    for k, label in enumerate(owner):  # one by one: all of them at once would need much memory
+        smoothed[:, k] = (1 - SMOOTHING) * sums[:, k] + SMOOTHING * of_label[:, label] * parts[k]
     mask = owner == np.arange(len(n_docs))[:, None]
-    return Draft(smoothed, spread(mask * sums.sum(axis=0), mask), mask)
+    return Draft(smoothed, spread(mask * totals, mask), mask)
 
 
-def _fill_empty(sums: Array, of_label: Array, n: Array, rng: np.random.Generator) -> None:
+def _fill_empty(
+    sums: Array, of_label: Array, owner: Array, counts: Array, rng: np.random.Generator
+) -> None:
     """Begin components that no documents are left for with a noisy part of their label's terms."""
     empty = np.flatnonzero(sums.sum(axis=0) <= 0)
     noise = rng.standard_exponential((len(sums), len(empty)))
-    sums[:, empty] = of_label[:, empty] * noise / (10.0 * n[empty])
+    sums[:, empty] = of_label[:, owner[empty]] * noise / (10.0 * counts[owner[empty]])
 
 
 def _merged_again(explorer: _Explorer, draft: Draft, plan: Plan) -> Draft | None:
