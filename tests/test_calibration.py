@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit, logit, softmax
 
-from vbnmf.prediction.calibration import _OneLabel, best_threshold, calibrate
+from vbnmf.prediction.calibration import _Problem, best_threshold, calibrate
 
 
 def drawn(P, seed=1):
@@ -50,7 +50,7 @@ def test_it_is_the_most_probable_one():
         away += [logit(noise) + 4]
         return -(weight @ np.log(p)) + np.square(away).sum() / 2
 
-    c = _OneLabel(s, Y, n_terms, weight, 10.0, log_prior, biased=True).solved()
+    c = _Problem(s, Y, n_terms, weight, 10.0, log_prior, multilabel=False, biased=True).solved()
     assert abs(c.biases - log_prior).max() > 0.1
     found = (c.slopes[0], c.length_exponent, c.biases, c.noise)
     least = loss(*found)

@@ -186,6 +186,8 @@ def _set_labels(
         raise ModelFileError(f"label_noise is {model.label_noise_}: the file is damaged.")
     if "component_share" in header:  # since format 5
         model.component_share_ = _number(header, "component_share")
+        if not 0 <= model.component_share_ <= 1:
+            raise ModelFileError("component_share is no share: the file is damaged.")
         model.label_component_shares_ = check_array(arrays, "label_component_shares", (n,), least=0)
     model.classifier_reason_ = _sentence(header, "classifier_reason", "")
     model.word_weights_ = np.zeros((n, 0), np.float32)  # files of format 3 have none

@@ -17,6 +17,7 @@ Guo et al. (2017), On calibration of modern neural networks.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.optimize import minimize
@@ -118,12 +119,14 @@ def calibrate(
     every = -(-scores.size // _MOST_SCORES)
     scores, Y, n_terms, weight = (a[::every] for a in (scores, Y, n_terms, weight))
     scores = scores.astype(np.float64)
-    problem = _SeveralLabels if multilabel else _OneLabel
+    problem = partial(
+        _Problem, scores, Y, n_terms, weight, usual_slope, prior, multilabel=multilabel
+    )
     with threadpool_limits(1):  # the same bits on any machine's BLAS
-        found = problem(scores, Y, n_terms, weight, usual_slope, prior, biased=True).solved()
+        found = problem(biased=True).solved()
         if multilabel:
             return found
-        plain = problem(scores, Y, n_terms, weight, usual_slope, prior, biased=False).solved()
+        plain = problem(biased=False).solved()
     right, right_plain = (
         weight @ (c.logits(scores, n_terms).argmax(axis=1) == Y.argmax(axis=1))
         for c in (found, plain)
@@ -131,10 +134,12 @@ def calibrate(
     return found if right > right_plain else plain
 
 
+Likelihood = tuple[float, Array, float]
+"""Negative log-likelihood, and its slopes by the logits and by the logit of the noise."""
+
+
 class _Problem:
     """The loss to be minimised over log-slopes, length exponent, biases and logit of the noise."""
-
-    multilabel: bool
 
     def __init__(
         self,
@@ -145,9 +150,11 @@ class _Problem:
         usual_slope: float,
         log_prior: Array,
         *,
+        multilabel: bool,
         biased: bool,
     ) -> None:
         n_labels = scores.shape[1]
+        self.multilabel = multilabel
         self.scores, self.Y, self.weight, self.log_prior = scores, Y, weight, log_prior
         self.n_slopes, self.biased = n_labels if self.multilabel else 1, biased
         log_n = np.log(n_terms)
@@ -182,7 +189,9 @@ class _Problem:
         log_slope = free[: self.n_slopes] + free[self.n_slopes] * self.log_n
         slope = np.exp(np.minimum(log_slope, _LARGEST_LOG_SLOPE))
         logits = self.log_prior + free[self.n_slopes + 1 : -1] + slope * self.scores
-        value, by_logit, by_noise = self.likelihood(logits, free[-1])
+        value, by_logit, by_noise = (
+            self._several_labels(logits) if self.multilabel else self._one_label(logits, free[-1])
+        )
         by_slope = by_logit * slope * self.scores
         of_slopes = by_slope.sum(axis=0) if self.multilabel else by_slope.sum()
         gradient = np.concatenate(
@@ -194,15 +203,7 @@ class _Problem:
         away = free - self.start
         return value + float(away @ away) / 2, gradient + away
 
-    def likelihood(self, logits: Array, noise: float) -> tuple[float, Array, float]:
-        """Negative log-likelihood, and its slopes by the logits and by the logit of the noise."""
-        raise NotImplementedError
-
-
-class _OneLabel(_Problem):
-    multilabel = False
-
-    def likelihood(self, logits: Array, noise: float) -> tuple[float, Array, float]:
+    def _one_label(self, logits: Array, noise: float) -> Likelihood:
         P, epsilon = softmax(logits, axis=1), expit(noise)
         of_label = self.Y.argmax(axis=1)
         p, prior = P[np.arange(len(P)), of_label], self.frequencies[of_label]
@@ -211,11 +212,7 @@ class _OneLabel(_Problem):
         by_noise = -float((self.weight * (prior - p) / total).sum() * epsilon * (1 - epsilon))
         return -float(self.weight @ np.log(total)), told[:, None] * (P - self.Y), by_noise
 
-
-class _SeveralLabels(_Problem):
-    multilabel = True
-
-    def likelihood(self, logits: Array, noise: float) -> tuple[float, Array, float]:
+    def _several_labels(self, logits: Array) -> Likelihood:
         logs = np.where(self.Y, log_expit(logits), log_expit(-logits))
         by_logit = self.weight[:, None] * (expit(logits) - self.Y)
         return -float((self.weight @ logs).sum()), by_logit, 0.0
