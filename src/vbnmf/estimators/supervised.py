@@ -93,8 +93,9 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         for components and on single words together. "components": the same on the evidence alone.
         "generative": the likelihood of a document under each label, for one label a document.
         "auto" compares them on documents left out. It prefers components alone where they are as
-        good, and tries the generative head where there are fewer than 25 documents a label. All
-        are calibrated on documents left out; see ``vbnmf.prediction.training``.
+        good. It tries the generative head with fewer than 25 documents a label, and takes it with
+        fewer than 50 in all. All are calibrated on documents left out; see
+        ``vbnmf.prediction.training``.
     class_weight : dict, "balanced" or None, default=None
         How many documents a document of each label counts as, times ``sample_weight``: for rare
         labels to matter more. "balanced" lets all labels count the same.

@@ -99,9 +99,8 @@ def train(
     """
     solve = _native if kernel_name() == "native" else _scikit_learn
     with threadpool_limits(1):
-        weights, left_out, squares, converged = solve(
-            X, dense, labels, weight, fold, only_left_out, n_threads, tell
-        )
+        task = _Task(X, dense, labels, weight, fold, only_left_out, n_threads, tell)
+        weights, left_out, squares, converged = solve(task)
     if not converged:
         warnings.warn(
             f"the prediction head did not converge in {_MAX_EPOCHS} epochs; its probabilities may "
@@ -119,21 +118,26 @@ def train(
     )
 
 
+class _Task(NamedTuple):
+    """What ``train`` was given."""
+
+    X: sparse.csr_array
+    dense: Array
+    labels: sparse.csr_array
+    weight: Array
+    fold: Array
+    only_left_out: bool
+    n_threads: int
+    tell: Tell | None
+
+
 # weights with the intercept last, left-out scores, sums of squared weights of all documents and in
 # the mean over folds, whether all converged
 Solved = tuple[Array, Array, Array, bool]
 
 
-def _native(
-    X: sparse.csr_array,
-    dense: Array,
-    labels: sparse.csr_array,
-    weight: Array,
-    fold: Array,
-    only_left_out: bool,
-    n_threads: int,
-    tell: Tell | None,
-) -> Solved:
+def _native(task: _Task) -> Solved:
+    X, dense, labels, weight, fold, only_left_out, n_threads, tell = task
     from vbnmf.kernels import _native as native  # type: ignore[attr-defined,unused-ignore]
 
     n_labels = labels.shape[1]
@@ -183,16 +187,8 @@ def _tiles(label: Array, without: Array, tol: float, size: int) -> list[tuple[Ar
     return [(label[i], without[i], tol) for i in range(n)]
 
 
-def _scikit_learn(
-    X: sparse.csr_array,
-    dense: Array,
-    labels: sparse.csr_array,
-    weight: Array,
-    fold: Array,
-    only_left_out: bool,
-    n_threads: int,
-    tell: Tell | None,
-) -> Solved:
+def _scikit_learn(task: _Task) -> Solved:
+    X, dense, labels, weight, fold, only_left_out, _, tell = task
     # one after another: the random numbers of liblinear belong to the whole process
     A = sparse.csr_matrix(sparse.hstack([X, sparse.csr_array(dense)]), dtype=np.float64)
     A.indices, A.indptr = A.indices.astype(np.int32), A.indptr.astype(np.int32)
