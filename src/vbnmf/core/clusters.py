@@ -18,13 +18,14 @@ from vbnmf.core.rows import of_unit_length
 _CANDIDATES = 8  # documents that are tried for each centre
 _STEPS = 4  # of k-means
 _DOCUMENTS_A_CLUSTER = 40  # more than so many times the clusters are not looked at for centres
+_DOCUMENTS_AT_ONCE = 1 << 10  # whose likeness to all centres is held
 _GOLDEN = 0.6180339887498949  # mixes terms into an order of documents
 _TINY = np.finfo(float).tiny
 
 
 def cluster_term_sums(
     X: sparse.csr_array, members: sparse.csc_array, counts: Array, rng: np.random.Generator | None
-) -> Array:
+) -> sparse.csr_array:
     """Sum the terms of the documents in each cluster of each label.
 
     Parameters
@@ -40,27 +41,18 @@ def cluster_term_sums(
 
     Returns
     -------
-    array of shape (n_terms, Σ counts) in float64
-        Zeros in clusters that no document is left for.
+    csr_array of shape (Σ counts, n_terms) in float64
+        Empty in clusters that no document is left for.
     """
-    sums = np.zeros((X.shape[1], int(counts.sum())))
-    first = np.concatenate([[0], np.cumsum(counts)])
+    members = sparse.csc_array(members, dtype=np.float64)
+    members.eliminate_zeros()
+    cluster = np.repeat(np.cumsum(counts) - counts, np.diff(members.indptr))
     for label, (begin, end) in enumerate(pairwise(members.indptr.tolist())):
-        rows, weight = members.indices[begin:end], members.data[begin:end].astype(np.float64)
-        rows, weight = rows[weight > 0], weight[weight > 0]
-        if not len(rows):
-            continue
-        documents = X[rows]
-        cluster = (
-            _clusters(documents, weight, int(counts[label]), rng)
-            if counts[label] > 1
-            else np.zeros(len(rows), np.int64)
-        )
-        by_cluster = sparse.csr_array(
-            (weight, (cluster, np.arange(len(rows)))), shape=(counts[label], len(rows))
-        )
-        sums[:, first[label] : first[label + 1]] = (by_cluster @ documents).toarray().T
-    return sums
+        if counts[label] > 1 and begin < end:
+            rows, weight = members.indices[begin:end], members.data[begin:end]
+            cluster[begin:end] += _clusters(X[rows], weight, int(counts[label]), rng)
+    where = (cluster, members.indices)
+    return sparse.csr_array((members.data, where), (int(counts.sum()), X.shape[0])) @ X
 
 
 def _clusters(
@@ -71,20 +63,27 @@ def _clusters(
     order = np.argsort(unit @ np.modf(np.arange(1, X.shape[1] + 1) * _GOLDEN)[0], kind="stable")
     some = order[:: max(1, len(order) // (_DOCUMENTS_A_CLUSTER * n_clusters))]
     centres = _first_centres(unit[some], weight[some], n_clusters, rng)
-    for step in range(_STEPS + 1):
-        cluster = np.argmax(unit @ centres.T, axis=1)
-        if step < _STEPS:
-            members = sparse.csr_array(
-                (weight, (cluster, np.arange(len(cluster)))), shape=(len(centres), len(cluster))
-            )
-            centres = (members @ unit).toarray()
-            centres /= np.maximum(np.sqrt((centres**2).sum(axis=1, keepdims=True)), _TINY)
-    return cluster
+    for _ in range(_STEPS):
+        cluster = _nearest(unit, centres)
+        where = (cluster, np.arange(len(cluster)))
+        members = sparse.csr_array((weight, where), (centres.shape[0], len(cluster)))
+        centres = of_unit_length(members @ unit)
+    return _nearest(unit, centres)
+
+
+def _nearest(unit: sparse.csr_array, centres: sparse.csr_array) -> Array:
+    """The centre that is most alike to each document, (n_docs,)."""
+    by_term = sparse.csr_array(centres.T)
+    nearest = np.empty(unit.shape[0], np.int64)
+    for begin in range(0, len(nearest), _DOCUMENTS_AT_ONCE):
+        at = slice(begin, begin + _DOCUMENTS_AT_ONCE)
+        nearest[at] = np.argmax((unit[at] @ by_term).toarray(), axis=1)
+    return nearest
 
 
 def _first_centres(
     unit: sparse.csr_array, weight: Array, n_clusters: int, rng: np.random.Generator | None
-) -> Array:
+) -> sparse.csr_array:
     """Choose documents as centres, (≤ n_clusters, n_terms)."""
     explained = np.zeros(unit.shape[0])
     chosen: list[int] = []
@@ -100,4 +99,4 @@ def _first_centres(
         best = int(np.argmax(gain))
         chosen.append(int(tried[best]))
         explained = np.maximum(explained, similarity[:, best])
-    return unit[chosen or [0]].toarray()
+    return unit[chosen or [0]]

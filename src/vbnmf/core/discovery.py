@@ -21,6 +21,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from vbnmf.core import starts
 from vbnmf.core.drafts import (
@@ -38,6 +39,7 @@ from vbnmf.core.drafts import (
 from vbnmf.core.fit import Schedule, fit
 from vbnmf.core.merging import merge_order
 from vbnmf.core.model import Array, Engine, Labels
+from vbnmf.core.rows import is_empty, mass
 from vbnmf.core.starts import Knobs
 
 WIDE = 2  # times as many components at first as are asked for,
@@ -49,6 +51,7 @@ MOST_OF_A_LABEL = 3  # which is at most so many for each label, or as many as th
 ROUNDS = 2  # of splitting and merging again, at most
 SWEEPS = 15  # to judge a draft by
 SMOOTHING = 0.2  # part of a cluster's terms that begins as the label's average
+_ROWS_AT_ONCE = 1 << 10  # of a product that are held in double precision
 _TINY = np.finfo(float).tiny
 
 Watch = Callable[[str, int, int], None]
@@ -173,7 +176,9 @@ def _wide_drafts(
 
 def _merged_best(explorer: _Explorer, draft: Draft, plan: Plan, n_kept: int) -> Found:
     """Merge components until there are as many as were asked for, or as the bound says."""
-    merges = merge_order(draft.counts[:, n_kept:], explorer.a_t, 1, families(draft, plan, n_kept))
+    n_left = 1 if plan.n_components is None else plan.n_components - n_kept
+    may_merge = families(draft, plan, n_kept)
+    merges = merge_order(draft.counts[:, n_kept:], explorer.a_t, n_left, may_merge)
     drafts: dict[int, Draft] = {}
 
     def bound(n: int) -> float:
@@ -207,25 +212,52 @@ def _of_single_labels(explorer: _Explorer, counts: Array, rng: np.random.Generat
     known = Labels.one_each(n_docs).known if labels is None else labels.known
     sums = explorer.engine.cluster_term_sums(known, counts, rng)
     owner = np.repeat(np.arange(len(n_docs)), counts)
-    of_label = np.add.reduceat(sums, np.concatenate([[0], np.cumsum(counts)[:-1]]), axis=1)
-    of_label += 1e-3 * explorer.engine.totals.term_sums[:, None] * (of_label.sum(axis=0) == 0)
-    _fill_empty(sums, of_label, owner, counts, rng or np.random.default_rng(0))
-    totals = sums.sum(axis=0)
-    parts = totals / np.maximum(of_label.sum(axis=0)[owner], _TINY)
-    smoothed = np.empty(sums.shape, explorer.dtype)
-    for k, label in enumerate(owner):  # one by one: all of them at once would need much memory
-        smoothed[:, k] = (1 - SMOOTHING) * sums[:, k] + SMOOTHING * of_label[:, label] * parts[k]
+    belongs = sparse.csr_array((np.ones(len(owner)), (owner, np.arange(len(owner)))))
+    of_label = _of_labels(belongs @ sums, explorer.engine.totals.term_sums)
+    sums = _without_empty(sums, of_label, owner, counts, rng or np.random.default_rng(0))
+    totals = mass(sums)
+    parts = totals / np.maximum(mass(of_label)[owner], _TINY)
+    mixing = sparse.vstack(
+        [sparse.eye_array(len(owner)) * (1 - SMOOTHING), belongs * SMOOTHING * parts]
+    )
+    smoothed = _dense_product(
+        sparse.vstack([sums, of_label]).T.tocsr(), mixing.tocsr(), explorer.dtype
+    )
     mask = owner == np.arange(len(n_docs))[:, None]
     return Draft(smoothed, spread(mask * totals, mask), mask)
 
 
-def _fill_empty(
-    sums: Array, of_label: Array, owner: Array, counts: Array, rng: np.random.Generator
-) -> None:
+def _dense_product(A: sparse.csr_array, B: sparse.csr_array, dtype: np.dtype[Any]) -> Array:
+    """A @ B as a dense array, without a sparse one of its size."""
+    out = np.empty((A.shape[0], B.shape[1]), dtype)
+    for start in range(0, len(out), _ROWS_AT_ONCE):
+        at = slice(start, start + _ROWS_AT_ONCE)
+        out[at] = (A[at] @ B).toarray()
+    return out
+
+
+def _of_labels(sums: sparse.csr_array, term_sums: Array) -> sparse.csr_array:
+    """Terms of each label, (n_labels, n_terms); of all documents for labels without any."""
+    empty = sparse.csr_array(is_empty(sums)[:, None] * 1e-3)
+    return sparse.csr_array(sums + empty @ sparse.csr_array(term_sums[None]))
+
+
+def _without_empty(
+    sums: sparse.csr_array,
+    of_label: sparse.csr_array,
+    owner: Array,
+    counts: Array,
+    rng: np.random.Generator,
+) -> sparse.csr_array:
     """Begin components that no documents are left for with a noisy part of their label's terms."""
-    empty = np.flatnonzero(sums.sum(axis=0) <= 0)
-    noise = rng.standard_exponential((len(sums), len(empty)))
-    sums[:, empty] = of_label[:, owner[empty]] * noise / (10.0 * counts[owner[empty]])
+    empty = np.flatnonzero(is_empty(sums))
+    noisy = of_label[owner[empty]]
+    noisy.data *= rng.standard_exponential(noisy.nnz)
+    noisy.data /= 10.0 * np.repeat(counts[owner[empty]], np.diff(noisy.indptr))
+    into = sparse.csr_array(
+        (np.ones(len(empty)), (empty, np.arange(len(empty)))), (len(owner), len(empty))
+    )
+    return sparse.csr_array(sums + into @ noisy)
 
 
 def _merged_again(explorer: _Explorer, draft: Draft, plan: Plan) -> Draft | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from vbnmf.core import starts
 from vbnmf.core.model import Array, Engine, Labels, Scopes, State
@@ -19,6 +20,7 @@ LEAST_USE = 0.01  # of a label's weight: a component with less is not for that l
 OUTSIDE_PART = 0.1  # of the average coefficient is what the rate outside a scope allows for
 _LEAST_COUNT = 1.0  # what says less than one occurrence of a term widens no scope
 _EVEN_PART = 0.05  # of a label's weight is spread evenly over its components at each step
+_TERMS_AT_ONCE = 1 << 10  # whose counts are mixed while they are in the cache
 _TINY = np.finfo(float).tiny
 
 
@@ -76,14 +78,14 @@ def with_groups(
     draft: Draft, label_mass: Array, groups: Array, *, background: bool = False
 ) -> Draft:
     """Put a component for each group of labels, (n_groups, n_labels) of bool, before the others."""
-    profiles = draft.counts / np.maximum(draft.counts.sum(axis=0, dtype=np.float64), _TINY)
-    by_label = np.einsum("wk,lk->wl", profiles, draft.portions * label_mass[:, None])
     levels = np.maximum(groups.sum(axis=0), 1)
     part = np.minimum(BACKGROUND_PART, MOST_SHARED / levels) * groups  # (n_groups, n_labels)
     kept = 1 - part.sum(axis=0)
+    totals = np.maximum(draft.counts.sum(axis=0, dtype=np.float64), _TINY)
+    taken = part @ sparse.csr_array(draft.portions * label_mass[:, None]) / totals
     of_component = (draft.mask * kept[:, None]).sum(axis=0) / draft.mask.sum(axis=0)
     return Draft(
-        counts=np.hstack([by_label @ part.T, draft.counts * of_component]),
+        counts=_mixed(draft.counts, sparse.hstack([taken.T, sparse.diags_array(of_component)])),
         portions=np.hstack([part.T, kept[:, None] * draft.portions]),
         mask=np.hstack([groups.T, draft.mask]),
         background=0 if background else None,
@@ -103,7 +105,7 @@ def merged(draft: Draft, groups: list[list[int]], n_kept: int, plan: Plan) -> Dr
     mask = closed(mask, plan.groups) if plan.scoped else np.ones_like(mask)
     return replace(
         draft,
-        counts=np.stack([draft.counts[:, column > 0].sum(axis=1) for column in joined.T], axis=1),
+        counts=_mixed(draft.counts, joined),
         portions=spread(np.einsum("lp,pk->lk", draft.portions, joined), mask),
         mask=mask,
     )
@@ -118,11 +120,13 @@ def split_by_label(draft: Draft, label_mass: Array, n_kept: int) -> Draft:
     part = mass / np.maximum(mass.sum(axis=0), _TINY)
     mask = np.zeros((len(mass), len(label)), dtype=bool)
     mask[label, np.arange(len(label))] = True
+    n_parts = n_kept + len(label)
+    values = np.concatenate([np.ones(n_kept), part[label, component]])
+    source = np.concatenate([np.arange(n_kept), component])
+    share = sparse.csr_array((values, (source, np.arange(n_parts))), (draft.K, n_parts))
     return replace(
         draft,
-        counts=np.hstack(
-            [draft.counts[:, :n_kept], draft.counts[:, component] * part[label, component]]
-        ),
+        counts=_mixed(draft.counts, share),
         portions=np.hstack([draft.portions[:, :n_kept], mask * draft.portions[:, component]]),
         mask=np.hstack([draft.mask[:, :n_kept], mask]),
     )
@@ -189,6 +193,16 @@ def spread(weight: Array, mask: Array) -> Array:
     parts = weight / np.maximum(weight.sum(axis=1, keepdims=True), _TINY)
     parts = np.where(weight.sum(axis=1, keepdims=True) > 0, parts, mask / mask.sum(axis=1)[:, None])
     return (1 - _EVEN_PART) * parts + _EVEN_PART * mask / mask.sum(axis=1, keepdims=True)
+
+
+def _mixed(counts: Array, mixing: Any) -> Array:
+    """Make new components of old ones: counts (n_terms, K) times ``mixing`` (K, K_new)."""
+    by_new = sparse.csr_array(sparse.coo_array(mixing).T, dtype=counts.dtype)
+    out = np.empty((len(counts), by_new.shape[0]), counts.dtype)
+    for begin in range(0, len(counts), _TERMS_AT_ONCE):
+        at = slice(begin, begin + _TERMS_AT_ONCE)
+        out[at] = (by_new @ counts[at].T).T
+    return out
 
 
 def _by_group(labels: Labels, portions: Array) -> Array:

@@ -15,12 +15,14 @@ Only pairs of neighbours are compared: those whose distributions overlap most (B
 
 import heapq
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
 from scipy.special import gammaln
 
 from vbnmf.core.model import Array
+from vbnmf.core.rows import mass
 
 _NEIGHBOURS = 8  # of each component, to compare it with
 _LEAST = 0.05  # smaller expected counts are left out of comparisons
@@ -56,9 +58,13 @@ def merge_order(counts: Array, a_t: float, n_left: int = 1, family: Array | None
         Components of different families merge only when all of each family have become one.
     """
     n_terms, K = counts.shape
-    columns = [_Column.of(counts[:, k], a_t) for k in range(K)]
+    kept = _not_negligible(counts)
+    columns = [
+        _Column.of(kept.indices[begin:end], kept.data[begin:end], a_t)
+        for begin, end in pairwise(kept.indptr.tolist())
+    ]
     families = [0] * K if family is None else family.tolist()
-    near = _neighbours(counts, min(_NEIGHBOURS, K - 1), np.array(families))
+    near = _neighbours(kept, min(_NEIGHBOURS, K - 1), np.array(families))
     alive = dict.fromkeys(range(K))
     heap: list[tuple[float, int, int]] = []
 
@@ -95,16 +101,22 @@ class _Column:
     total: float
 
     @classmethod
-    def of(cls, counts: Array, a_t: float) -> "_Column":
-        terms = np.flatnonzero(counts > _LEAST)
-        kept = counts[terms].astype(np.float64)
-        return cls(terms, kept, gammaln(a_t + kept) - gammaln(a_t), float(kept.sum()))
+    def of(cls, terms: Array, counts: Array, a_t: float) -> "_Column":
+        return cls(terms, counts, gammaln(a_t + counts) - gammaln(a_t), float(counts.sum()))
 
     def plus(self, other: "_Column", a_t: float, n_terms: int) -> "_Column":
         both = np.zeros(n_terms)
         both[self.terms] = self.counts
         both[other.terms] += other.counts
-        return _Column.of(both, a_t)
+        terms = np.flatnonzero(both)
+        return _Column.of(terms, both[terms], a_t)
+
+
+def _not_negligible(counts: Array) -> sparse.csr_array:
+    """Expected counts by component, (K, n_terms), without the smallest."""
+    term, component = np.nonzero(counts > _LEAST)
+    values = counts[term, component].astype(np.float64)
+    return sparse.csr_array((values, (component, term)), counts.shape[::-1])
 
 
 def _gains(
@@ -132,11 +144,11 @@ def _gains(
     return gains
 
 
-def _neighbours(counts: Array, n: int, family: Array) -> list[set[int]]:
+def _neighbours(counts: sparse.csr_array, n: int, family: Array) -> list[set[int]]:
     """The components of the same family that overlap most with each, both ways."""
-    K = counts.shape[1]
-    total = np.maximum(counts.sum(axis=0, dtype=np.float64), np.finfo(float).tiny)
-    roots = sparse.csr_array(np.sqrt(np.where(counts > _LEAST, counts, 0) / total).T)
+    K = counts.shape[0]
+    total = np.repeat(np.maximum(mass(counts), np.finfo(float).tiny), np.diff(counts.indptr))
+    roots = sparse.csr_array((np.sqrt(counts.data / total), counts.indices, counts.indptr))
     overlap = (roots @ roots.T).toarray()  # not by BLAS, which rounds by its number of threads
     overlap[family[:, None] != family] = -1.0
     np.fill_diagonal(overlap, -1.0)

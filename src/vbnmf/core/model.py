@@ -285,8 +285,8 @@ class Engine(Protocol):
 
     def cluster_term_sums(
         self, known: sparse.csr_array, counts: Array, rng: np.random.Generator | None
-    ) -> Array:
-        """Σ_d x_dw by cluster of each label, (n_terms, Σ counts); ``known`` as in ``Labels``."""
+    ) -> sparse.csr_array:
+        """Σ_d x_dw by cluster of each label, (Σ counts, n_terms); ``known`` as in ``Labels``."""
         ...
 
     def sweep(

@@ -75,8 +75,8 @@ class LocalEngine:
 
     def cluster_term_sums(
         self, known: sparse.csr_array, counts: Array, rng: np.random.Generator | None = None
-    ) -> Array:
-        """Σ_d x_dw by cluster of each label, (n_terms, Σ counts).
+    ) -> sparse.csr_array:
+        """Σ_d x_dw by cluster of each label, (Σ counts, n_terms).
 
         ``known`` (n_known, n_labels) has the labels of the first groups; documents of others take
         no part. ``counts`` are the clusters of each label.
