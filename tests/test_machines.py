@@ -106,13 +106,6 @@ def test_no_failure_to_converge_is_silent(monkeypatch):
         machines.train(*documents())
 
 
-def test_only_left_out_scores_can_be_asked_for():
-    given = documents()
-    some = machines.train(*given, only_left_out=True)
-    assert not some.words.any()
-    assert_array_equal(some.left_out, machines.train(*given).left_out)
-
-
 def test_folds_follow_the_content():
     X, *_ = documents(3000)
     fold = machines.folds(X)

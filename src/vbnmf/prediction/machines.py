@@ -72,7 +72,6 @@ def train(
     weight: Array,
     fold: Array,
     *,
-    only_left_out: bool = False,
     n_threads: int = 1,
     tell: Tell | None = None,
 ) -> Machines:
@@ -90,8 +89,6 @@ def train(
         Sample weights, greater than zero.
     fold : array of shape (n_docs,)
         Fold of each document, from 0 to ``FOLDS`` - 1.
-    only_left_out : bool
-        Train only the machines that leave out a fold; the weights are zero.
     n_threads : int
         Does not change the result.
     tell : callable or None
@@ -99,7 +96,7 @@ def train(
     """
     solve = _native if kernel_name() == "native" else _scikit_learn
     with threadpool_limits(1):
-        task = _Task(X, dense, labels, weight, fold, only_left_out, n_threads, tell)
+        task = _Task(X, dense, labels, weight, fold, n_threads, tell)
         weights, left_out, squares, converged = solve(task)
     if not converged:
         warnings.warn(
@@ -114,7 +111,7 @@ def train(
         np.ascontiguousarray(weights[:, n_terms:-1], dtype=np.float64),
         weights[:, -1].astype(np.float64),
         left_out,
-        1.0 if only_left_out or not squares.all() else float(np.sqrt(squares[0] / squares[1])),
+        1.0 if not squares.all() else float(np.sqrt(squares[0] / squares[1])),
     )
 
 
@@ -126,7 +123,6 @@ class _Task(NamedTuple):
     labels: sparse.csr_array
     weight: Array
     fold: Array
-    only_left_out: bool
     n_threads: int
     tell: Tell | None
 
@@ -137,12 +133,12 @@ Solved = tuple[Array, Array, Array, bool]
 
 
 def _native(task: _Task) -> Solved:
-    X, dense, labels, weight, fold, only_left_out, n_threads, tell = task
+    X, dense, labels, weight, fold, n_threads, tell = task
     from vbnmf.kernels import _native as native  # type: ignore[attr-defined,unused-ignore]
 
     n_labels = labels.shape[1]
     weights = np.zeros((n_labels, X.shape[1] + dense.shape[1] + 1), np.float32)
-    left_out = np.zeros(labels.shape, np.float32)
+    alpha, left_out = (np.zeros(labels.shape, np.float32) for _ in range(2))
     features = (
         X.indptr.astype(np.int64),
         X.indices.astype(np.int32),
@@ -158,22 +154,25 @@ def _native(task: _Task) -> Solved:
         label, without, tol = tile
         squares = np.zeros(native.LANES)
         gap = native.train_machines(
-            *features, tol, _MAX_EPOCHS, label, without, weights, left_out, squares
+            *features, tol, _MAX_EPOCHS, label, without, weights, alpha, left_out, squares
         )
         by_kind = [squares[without < 0].sum(), squares[without >= 0].sum() / FOLDS]
         return bool(gap <= tol), np.array(by_kind)
 
-    label = np.tile(np.arange(n_labels), FOLDS)
-    tiles = _tiles(label, np.repeat(np.arange(FOLDS), n_labels), _TOL_OF_FOLDS, native.LANES)
-    if not only_left_out:
-        tiles += _tiles(np.arange(n_labels), np.full(n_labels, -1), _TOL, native.LANES)
-    converged, squares = True, np.zeros(2)
+    every, number = np.arange(n_labels), np.arange(FOLDS)
+    of_all = _tiles(every, np.full(n_labels, -1), _TOL, native.LANES)
+    of_folds = _tiles(
+        np.tile(every, FOLDS), np.repeat(number, n_labels), _TOL_OF_FOLDS, native.LANES
+    )
+    converged, squares, done = True, np.zeros(2), 0
     with ThreadPoolExecutor(n_threads) as pool:
-        for done, (ended, of_tile) in enumerate(pool.map(run, tiles), 1):
-            converged &= ended
-            squares += of_tile
-            if tell is not None:
-                tell(done, len(tiles))
+        for tiles in (of_all, of_folds):  # machines that leave out a fold begin with those of all
+            for ended, of_tile in pool.map(run, tiles):
+                converged &= ended
+                squares += of_tile
+                done += 1
+                if tell is not None:
+                    tell(done, len(of_all) + len(of_folds))
     return weights, left_out, squares, converged
 
 
@@ -188,7 +187,7 @@ def _tiles(label: Array, without: Array, tol: float, size: int) -> list[tuple[Ar
 
 
 def _scikit_learn(task: _Task) -> Solved:
-    X, dense, labels, weight, fold, only_left_out, _, tell = task
+    X, dense, labels, weight, fold, _, tell = task
     # one after another: the random numbers of liblinear belong to the whole process
     A = sparse.csr_matrix(sparse.hstack([X, sparse.csr_array(dense)]), dtype=np.float64)
     A.indices, A.indptr = A.indices.astype(np.int32), A.indptr.astype(np.int32)
@@ -197,10 +196,9 @@ def _scikit_learn(task: _Task) -> Solved:
     converged, squares = True, np.zeros(2)
     for label in range(labels.shape[1]):
         y = labels[:, [label]].toarray().ravel() > 0
-        if not only_left_out:
-            weights[label], ended = _one_machine(A, y, weight, _TOL)
-            converged &= ended
-            squares[0] += (weights[label, :-1] ** 2).sum()
+        weights[label], ended = _one_machine(A, y, weight, _TOL)
+        converged &= ended
+        squares[0] += (weights[label, :-1] ** 2).sum()
         for number in range(FOLDS):
             rows, held = fold != number, fold == number
             found, ended = _one_machine(A[rows], y[rows], weight[rows], _TOL_OF_FOLDS)

@@ -225,9 +225,7 @@ class _Run:
             return self.train(words=False, reason=no_room)
         found = self.train(words=True, reason="")
         sample = self._sample()
-        quality = sample.documents.quality(
-            sample.train(words=False, reason="", trial=True).left_out
-        )
+        quality = sample.documents.quality(sample.train(words=False, reason="").left_out)
         with_words = sample.documents.quality(found.left_out[:: self._every])
         measure = "F1" if self.documents.multilabel else "accuracy"
         said = (
@@ -251,8 +249,8 @@ class _Run:
         )
         return _Run(documents, self.evidence[at], self.fold[at], self.n_threads, None)
 
-    def train(self, *, words: bool, reason: str, trial: bool = False) -> Trained:
-        """Train machines and calibrate them; in a trial, only those that leave out a fold."""
+    def train(self, *, words: bool, reason: str) -> Trained:
+        """Train machines and calibrate them."""
         of, n_docs = self.documents, len(self.fold)
         centre = np.average(self.evidence, axis=0, weights=of.weight)
         size = EVIDENCE_SIZE if words else EVIDENCE_SIZE_ALONE
@@ -262,8 +260,7 @@ class _Run:
             scaling = (_standardised if words else _whitened)(dense, of.weight, size)
             dense = dense @ scaling
         found = machines.train(
-            X, dense, of.labels, of.weight, self.fold, only_left_out=trial,
-            n_threads=self.n_threads, tell=self.tell,
+            X, dense, of.labels, of.weight, self.fold, n_threads=self.n_threads, tell=self.tell
         )  # fmt: skip
         Y, n_terms = of.labels.toarray() > 0, effective_terms(of.X)
         fitted = calibrate(

@@ -50,12 +50,19 @@ struct Tile {
   explicit Tile(const MachineData& data)
       : of(data), W(data.n_terms + data.n_dense + 1), intercept(data.n_terms + data.n_dense) {}
 
-  Line scores(int64_t d) const {
-    Line s = W[intercept];
-    for (int64_t j = of.X.indptr[d]; j < of.X.indptr[d + 1]; ++j) s += of.X.data[j] * W[of.X.indices[j]];
+  Line scores(int64_t d) const { // four sums at a time: one alone would wait for each addition
+    Line s[4] = {W[intercept], Line{}, Line{}, Line{}};
+    int64_t j = of.X.indptr[d];
+    const int64_t end = of.X.indptr[d + 1];
+    for (; j + 4 <= end; j += 4)
+      for (int i = 0; i < 4; ++i) s[i] += of.X.data[j + i] * W[of.X.indices[j + i]];
+    for (; j < end; ++j) s[0] += of.X.data[j] * W[of.X.indices[j]];
     const float* dense = of.dense + d * of.n_dense;
-    for (int64_t k = 0; k < of.n_dense; ++k) s += dense[k] * W[of.n_terms + k];
-    return s;
+    int64_t k = 0;
+    for (; k + 4 <= of.n_dense; k += 4)
+      for (int i = 0; i < 4; ++i) s[i] += dense[k + i] * W[of.n_terms + k + i];
+    for (; k < of.n_dense; ++k) s[0] += dense[k] * W[of.n_terms + k];
+    return (s[0] + s[1]) + (s[2] + s[3]);
   }
 
   void add(int64_t d, const Line& step) {
@@ -76,6 +83,33 @@ struct Tile {
   }
 };
 
+Line signs(const MachineData& p, int64_t d, const Ints& label) { // of the lanes: 1 where the document has the label, else -1
+  Ints has{};
+  for (int64_t j = p.at[d]; j < p.at[d + 1]; ++j) has |= label == p.labels[j];
+  return has ? fill(1.0f) : fill(-1.0f);
+}
+
+// Lanes that leave out a fold begin with the machine of all documents, less the documents of that fold.
+void begin_without_folds(const MachineData& p, const MachineResults& from, const Ints& label, const Ints& left_out,
+                         Tile& tile, Lines<Line>& alpha) {
+  const int64_t n_features = tile.intercept + 1;
+  for (int lane = 0; lane < LANES; ++lane) {
+    if (label[lane] < 0 || left_out[lane] < 0) continue;
+    const float* row = from.weights + label[lane] * n_features;
+    for (int64_t f = 0; f < n_features; ++f) tile.W[f][lane] = row[f];
+  }
+  for (int64_t d = 0; d < p.n_docs; ++d) {
+    Line a{};
+    for (int lane = 0; lane < LANES; ++lane)
+      if (label[lane] >= 0 && left_out[lane] >= 0) a[lane] = from.alpha[d * from.n_labels + label[lane]];
+    const Ints gone = left_out == p.fold[d];
+    const Line zero{};
+    alpha[d] = gone ? zero : a;
+    const Line step = gone ? -signs(p, d, label) * a : zero;
+    if (any(step != 0.0f)) tile.add(d, step);
+  }
+}
+
 void shuffle(std::vector<int32_t>& order, int64_t n, uint64_t& state) {
   for (int64_t i = n - 1; i > 0; --i) { // xorshift64: the same order on every machine
     state ^= state << 13, state ^= state >> 7, state ^= state << 17;
@@ -92,18 +126,20 @@ double train_machines(const MachineData& p, const MachineLanes& lanes, const Mac
   std::memcpy(&label, lanes.label, sizeof label);
   std::memcpy(&left_out, lanes.fold, sizeof left_out);
 
-  std::vector<int32_t> order(p.n_docs);
+  std::vector<int32_t> order; // documents that some lane trains on
   std::vector<float> curvature(p.n_docs), diagonal(p.n_docs);
   for (int64_t d = 0; d < p.n_docs; ++d) {
-    order[d] = (int32_t)d;
+    if (any((label >= 0) & (left_out != p.fold[d]))) order.push_back((int32_t)d);
     diagonal[d] = (float)(0.5 / p.cost[d]);
     curvature[d] = tile.squared_length(d) + diagonal[d];
   }
 
+  if (any(left_out >= 0)) begin_without_folds(p, out, label, left_out, tile, alpha);
+
   const Line zero{};
   Line idle_above = fill(INF);
   uint64_t state = 88172645463325252ull;
-  int64_t n = p.n_docs;
+  int64_t n = (int64_t)order.size();
   float gap = INF;
   bool all = true; // whether this epoch visits all documents; others leave out those that no lane moves
   for (int64_t epoch = 0; epoch < p.max_epochs; ++epoch) {
@@ -111,9 +147,7 @@ double train_machines(const MachineData& p, const MachineLanes& lanes, const Mac
     Line up = fill(-INF), down = fill(INF);
     for (int64_t i = 0; i < n; ++i) {
       const int64_t d = order[i];
-      Ints has{};
-      for (int64_t j = p.at[d]; j < p.at[d + 1]; ++j) has |= label == p.labels[j];
-      const Line sign = has ? fill(1.0f) : fill(-1.0f);
+      const Line sign = signs(p, d, label);
       const Ints takes_part = (label >= 0) & (left_out != p.fold[d]);
       const Line a = alpha[d];
       const Line gradient = sign * tile.scores(d) - 1.0f + diagonal[d] * a;
@@ -133,7 +167,7 @@ double train_machines(const MachineData& p, const MachineLanes& lanes, const Mac
     gap = largest(up - down);
     if (gap <= p.tol) {
       if (all) break;
-      n = p.n_docs; // once more over all of them, to be sure
+      n = (int64_t)order.size(); // once more over all of them, to be sure
       all = true;
     } else {
       idle_above = up > 0.0f ? up : fill(INF);
@@ -151,6 +185,7 @@ double train_machines(const MachineData& p, const MachineLanes& lanes, const Mac
     if (label[lane] < 0 || left_out[lane] >= 0) continue;
     float* row = out.weights + label[lane] * n_features;
     for (int64_t f = 0; f < n_features; ++f) row[f] = tile.W[f][lane];
+    for (int64_t d = 0; d < p.n_docs; ++d) out.alpha[d * out.n_labels + label[lane]] = alpha[d][lane];
   }
   if (any((label >= 0) & (left_out >= 0)))
     for (int64_t d = 0; d < p.n_docs; ++d) {

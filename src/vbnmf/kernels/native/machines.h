@@ -30,11 +30,13 @@ struct MachineLanes {
 struct MachineResults {
   int64_t n_labels;
   float* weights; // n_labels x (n_terms + n_dense + 1), by the lanes of all documents; the intercept is last
+  float* alpha;   // n_docs x n_labels, dual variables of the lanes of all documents
   float* scores;  // n_docs x n_labels, of the documents of each fold by the lanes that left them out
   double* squares; // LANES: sum of the squared weights of each lane, without the intercept
 };
 
-// Train the machines of the lanes and return the largest violation of optimality in the last epoch.
+// Train the machines of the lanes. Those that leave out a fold begin with the weights and dual variables of their
+// label, so lanes of all documents must be trained before them. Return the largest violation of optimality in the last epoch.
 using TrainMachines = double (*)(const MachineData&, const MachineLanes&, const MachineResults&);
 
 } // namespace vbnmf

@@ -157,7 +157,7 @@ void bind_machines(nb::module_& m) {
            Array<const float> dense, Array<const double> cost, Array<const int64_t> labels_at,
            Array<const int32_t> labels, Array<const int32_t> fold, double tol, int64_t max_epochs,
            Array<const int32_t> lane_label, Array<const int32_t> lane_fold, Array<float> weights,
-           Array<float> scores, Array<double> squares) {
+           Array<float> alpha, Array<float> scores, Array<double> squares) {
           const int64_t n_dense = (int64_t)dense.shape(1);
           const MachineData p{(int64_t)dense.shape(0),
                               (int64_t)weights.shape(1) - n_dense - 1,
@@ -170,14 +170,15 @@ void bind_machines(nb::module_& m) {
                               fold.data(),
                               tol,
                               max_epochs};
-          const MachineResults out{(int64_t)weights.shape(0), weights.data(), scores.data(), squares.data()};
+          const MachineResults out{(int64_t)weights.shape(0), weights.data(), alpha.data(), scores.data(),
+                                   squares.data()};
           const TrainMachines train = trainer();
           const nb::gil_scoped_release free;
           return train(p, {lane_label.data(), lane_fold.data()}, out);
         },
         exact("indptr"), exact("indices"), exact("data"), exact("dense"), exact("cost"), exact("labels_at"),
         exact("labels"), exact("fold"), nb::arg("tol"), nb::arg("max_epochs"), exact("lane_label"),
-        exact("lane_fold"), exact("weights"), exact("scores"), exact("squares"));
+        exact("lane_fold"), exact("weights"), exact("alpha"), exact("scores"), exact("squares"));
 }
 
 } // namespace
