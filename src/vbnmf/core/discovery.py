@@ -49,7 +49,7 @@ DOCUMENTS_OF_A_COMPONENT = 5  # as long as a label has so many documents for eac
 LEAST_CLUSTERS = 24  # at first, where the number of components is to be found,
 MOST_OF_A_LABEL = 3  # which is at most so many for each label, or as many as these clusters
 ROUNDS = 2  # of splitting and merging again, at most
-SWEEPS = 15  # to judge a draft by
+SWEEPS = 10  # to judge a draft by
 SMOOTHING = 0.2  # part of a cluster's terms that begins as the label's average
 _ROWS_AT_ONCE = 1 << 10  # of a product that are held in double precision
 _TINY = np.finfo(float).tiny
@@ -79,12 +79,17 @@ def discover(
     ``watch(stage, sweep, of)`` is told of each sweep.
     """
     explorer = _Explorer(engine, labels, knobs, dtype, watch)
-    found = [
-        _merged_best(explorer, draft, plan, n_kept)
-        for counts in starting_counts(explorer.n_docs, plan)
-        for draft, n_kept in _wide_drafts(explorer, plan, counts, rng)
-    ]
-    best = max(found, key=lambda candidate: candidate.draft.bound)
+    best: Found | None = None
+    backgrounds = [False, True] if plan.background else [False]
+    for counts in starting_counts(explorer.n_docs, plan):
+        for draft, n_kept in _wide_drafts(explorer, plan, counts, backgrounds, rng):
+            found = _merged_best(explorer, draft, plan, n_kept)
+            if best is None or found.draft.bound > best.draft.bound:
+                best = found
+            del draft, found  # before the next ones are made
+        assert best is not None
+        backgrounds = [best.draft.background is not None]  # is settled by the first count
+    assert best is not None
     for _ in range(ROUNDS if plan.scoped else 0):
         again = _merged_again(explorer, best.draft, plan)
         if again is None or again.bound <= best.draft.bound:
@@ -131,7 +136,9 @@ class _Explorer:
             lambda iteration, bound, rise: self.watch(stage, iteration, SWEEPS),
         )
         terms, sums = result.state.terms, result.stats.E_sums
-        counts = np.maximum(terms.shape[:, : draft.K] - np.float32(result.state.prior.a_t), 0)
+        counts = terms.shape[:, : draft.K]  # in place: nothing else needs the shapes any more
+        np.subtract(counts, np.float32(result.state.prior.a_t), out=counts)
+        np.maximum(counts, 0, out=counts)
         labels = result.state.labels
         weight = (sums if labels is None else labels.by_label(sums)) * terms.E_sums
         portions = spread(weight, draft.mask)
@@ -157,21 +164,25 @@ def starting_counts(n_docs: Array, plan: Plan) -> list[Array]:
 
 
 def _wide_drafts(
-    explorer: _Explorer, plan: Plan, counts: Array, rng: np.random.Generator | None
+    explorer: _Explorer,
+    plan: Plan,
+    counts: Array,
+    backgrounds: list[bool],
+    rng: np.random.Generator | None,
 ) -> Iterator[tuple[Draft, int]]:
-    """Components of single labels, without and with a background, and how many are not to merge."""
+    """Components of single labels, without or with a background, and how many are not to merge."""
     own = explorer.settle(_of_single_labels(explorer, counts, rng), "components of single labels")
-    if len(plan.groups):
-        yield (
-            explorer.settle(with_groups(own, explorer.label_mass, plan.groups), "groups of labels"),
-            len(plan.groups),
-        )
-    else:
-        yield own, 0
-    if plan.background:
-        groups = np.vstack([np.ones((1, len(counts)), dtype=bool), plan.groups])
-        draft = with_groups(own, explorer.label_mass, groups, background=True)
-        yield explorer.settle(draft, "a background"), len(groups)
+    everyone = np.ones((1, len(counts)), dtype=bool)
+    for background in backgrounds:
+        groups = np.vstack([everyone, plan.groups]) if background else plan.groups
+        if not len(groups):
+            yield own, 0
+            continue
+        draft = with_groups(own, explorer.label_mass, groups, background=background)
+        if background == backgrounds[-1]:
+            own.let_go()
+        stage = "a background" if background else "groups of labels"
+        yield explorer.settle(draft, stage), len(groups)
 
 
 def _merged_best(explorer: _Explorer, draft: Draft, plan: Plan, n_kept: int) -> Found:
@@ -179,31 +190,36 @@ def _merged_best(explorer: _Explorer, draft: Draft, plan: Plan, n_kept: int) -> 
     n_left = 1 if plan.n_components is None else plan.n_components - n_kept
     may_merge = families(draft, plan, n_kept)
     merges = merge_order(draft.counts[:, n_kept:], explorer.a_t, n_left, may_merge)
-    drafts: dict[int, Draft] = {}
+    best: Draft | None = None
+    bounds: dict[int, float] = {}
 
     def bound(n: int) -> float:
-        if n not in drafts:
+        nonlocal best
+        if n not in bounds:
             fewer = merged(draft, merges.groups(n - n_kept), n_kept, plan)
-            drafts[n] = explorer.settle(fewer, f"{n} components")
-        return drafts[n].bound
+            tried = explorer.settle(fewer, f"{n} components")
+            bounds[n] = tried.bound
+            if best is None or tried.bound > best.bound:
+                best = tried
+        return bounds[n]
 
     if plan.n_components is not None:
         bound(plan.n_components)
-        return Found(drafts[plan.n_components], {})
-    most = max(LEAST_CLUSTERS, MOST_OF_A_LABEL * len(draft.mask))
-    best = _best_number(bound, n_kept + 1, min(n_kept + merges.n, most))
-    return Found(drafts[best], {n: drafts[n].bound for n in sorted(drafts)})
+    else:
+        most = max(LEAST_CLUSTERS, MOST_OF_A_LABEL * len(draft.mask))
+        _search(bound, n_kept + 1, min(n_kept + merges.n, most))
+    assert best is not None
+    return Found(best, bounds if plan.n_components is None else {})
 
 
-def _best_number(bound: Callable[[int], float], least: int, most: int) -> int:
-    """Find the number of components with the best bound: on a coarse grid, then ever nearer."""
+def _search(bound: Callable[[int], float], least: int, most: int) -> None:
+    """Look for the number of components with the best bound: on a coarse grid, then ever nearer."""
     grid = np.unique(np.round(np.geomspace(least, most, 7)).astype(int)).tolist()
     best = max(grid, key=bound)
     step = max((abs(n - best) for n in grid[max(grid.index(best) - 1, 0) :][:3]), default=1)
     while step > 1:
         step = (step + 1) // 2
         best = max((n for n in (best, best - step, best + step) if least <= n <= most), key=bound)
-    return int(best)
 
 
 def _of_single_labels(explorer: _Explorer, counts: Array, rng: np.random.Generator | None) -> Draft:

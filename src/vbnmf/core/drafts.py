@@ -24,9 +24,12 @@ _TERMS_AT_ONCE = 1 << 10  # whose counts are mixed while they are in the cache
 _TINY = np.finfo(float).tiny
 
 
-@dataclass(frozen=True)
+@dataclass
 class Draft:
-    """Where a fit begins: what each component says, and which labels use it how much."""
+    """Where a fit begins: what each component says, and which labels use it how much.
+
+    Counts are large. Whoever uses a draft for the last time lets go of them.
+    """
 
     counts: Array  # (n_terms, K): expected counts of the terms, with ``prior_in`` added
     portions: Array  # (n_labels, K): parts of a label's weight; rows sum to one
@@ -39,6 +42,10 @@ class Draft:
     def K(self) -> int:
         """Number of components."""
         return self.counts.shape[1]
+
+    def let_go(self) -> None:
+        """Free the memory of the counts."""
+        self.counts = np.empty((0, self.K))
 
 
 @dataclass(frozen=True)
@@ -57,10 +64,14 @@ class Plan:
 def begin(
     engine: Engine, draft: Draft, knobs: Knobs, labels: Labels | None, dtype: np.dtype[Any]
 ) -> State:
-    """Bring the documents to where the draft says, and return the state that goes with it."""
+    """Bring the documents to where the draft says, and return the state that goes with it.
+
+    The draft lets go of its counts.
+    """
     a_t = knobs.a_t or starts.FIRST_TERM_SHAPE
     shapes = engine.kernel.zeros(len(draft.counts), draft.K, dtype)
     shapes[:, : draft.K] = draft.counts
+    draft.let_go()
     if draft.prior_in != a_t:
         shapes[:, : draft.K] += shapes.dtype.type(a_t - draft.prior_in)
     in_scope = None
@@ -217,5 +228,5 @@ def _rate_outside(engine: Engine, draft: Draft, knobs: Knobs) -> float:
     totals = engine.totals
     weight = totals.mass / (float(totals.n_docs.sum()) * draft.K)
     a_t = knobs.a_t or starts.FIRST_TERM_SHAPE
-    component = starts.sum_of_a_component(knobs, a_t, len(draft.counts), weight)
+    component = starts.sum_of_a_component(knobs, a_t, len(totals.term_sums), weight)
     return knobs.a_v * component / (OUTSIDE_PART * max(weight, _TINY))
