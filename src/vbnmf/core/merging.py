@@ -148,7 +148,9 @@ def _neighbours(counts: sparse.csr_array, n: int, family: Array) -> list[set[int
     """The components of the same family that overlap most with each, both ways."""
     K = counts.shape[0]
     total = np.repeat(np.maximum(mass(counts), np.finfo(float).tiny), np.diff(counts.indptr))
-    roots = sparse.csr_array((np.sqrt(counts.data / total), counts.indices, counts.indptr))
+    roots = sparse.csr_array(
+        (np.sqrt(counts.data / total), counts.indices, counts.indptr), shape=counts.shape
+    )
     overlap = (roots @ roots.T).toarray()  # not by BLAS, which rounds by its number of threads
     overlap[family[:, None] != family] = -1.0
     np.fill_diagonal(overlap, -1.0)

@@ -32,6 +32,7 @@ _THRESHOLDS = np.linspace(0.1, 0.9, 33)
 _ENOUGH_FOR_A_THRESHOLD = 50  # documents
 _USUAL_NOISE, _LEAST_NOISE = -4.0, -9.0  # logits of the label noise
 _LARGEST_LOG_SLOPE = 50.0  # steps of the search must not overflow
+_HOPELESS = 25.0  # logits below the best one
 _TINY = np.finfo(float).tiny
 
 
@@ -77,6 +78,8 @@ class Calibration:
         logits = self.logits(scores, n_terms)
         if self.multilabel:
             return np.asarray(expit(logits))
+        if self.noise > 0:  # beside the noise less is no difference but one of rounding
+            logits = np.maximum(logits, logits.max(axis=1, keepdims=True) - _HOPELESS)
         return np.asarray(
             (1 - self.noise) * softmax(logits, axis=1) + self.noise * self.frequencies
         )
