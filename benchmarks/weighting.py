@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -22,6 +21,7 @@ from sklearn.preprocessing import Normalizer
 
 from vbnmf import SupervisedVBNMF
 from vbnmf.data import load_corpus
+from vbnmf.metrics import score_predictions
 from vbnmf.text import WEIGHTINGS, DocumentVectorizer, EmptyDocumentWarning
 
 Corpus = tuple[Sequence[str], Sequence[str]]
@@ -91,8 +91,8 @@ def score(
     scores: list[float] = []
     for classifier in classifiers:
         predicted = classifier.fit(V_train, y_train).predict(V_valid)
-        micro = float(np.mean(predicted == np.asarray(y_valid)))
-        scores += [micro, balanced_accuracy_score(y_valid, predicted)]
+        found = score_predictions(y_valid, predicted)
+        scores += [found.accuracy, found.macro_accuracy]
     return tuple(scores)
 
 

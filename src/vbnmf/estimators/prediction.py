@@ -99,12 +99,11 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         """
         P = self.predict_proba(X)
         targets = check_targets(self, y, len(P), self.unlabelled)
-        truth, strange = targets.placed(self.classes_)
-        if self.multilabel_:
-            right = (truth == self.labels_from(P)).all(axis=1)
-        else:
-            right = (truth[np.arange(len(P)), P.argmax(axis=1)] == 1) & (truth.sum(axis=1) == 1)
-        right &= ~strange
+        targets.check_known(self.classes_)
+        truth = targets.placed(self.classes_)[0].toarray()
+        n_labels = P.shape[1]
+        right = (truth[:, :n_labels] == self.indicators_from(P)).all(axis=1)
+        right &= ~truth[:, n_labels:].any(axis=1)
         weight = check_weights(sample_weight, len(P))
         weight = targets.known * (1.0 if weight is None else weight)
         if not weight.any():
@@ -115,10 +114,18 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         return float(np.average(right, weights=weight))
 
     def labels_from(self, probabilities: Array) -> Array:
-        """As ``predict``, from what ``predict_proba`` returned."""
+        """Return what ``predict`` does, from what ``predict_proba`` returned."""
+        if self.multilabel_:
+            return self.indicators_from(probabilities)
+        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
+
+    def indicators_from(self, probabilities: Array) -> Array:
+        """Return predicted labels as zeros and ones of shape (n_docs, n_labels)."""
         if self.multilabel_:
             return (probabilities >= self.threshold_).astype(np.int64)
-        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
+        given = np.zeros(probabilities.shape, dtype=np.int64)
+        np.put_along_axis(given, probabilities.argmax(axis=1)[:, None], 1, axis=1)
+        return given
 
     def explain(
         self,
