@@ -26,3 +26,18 @@ def test_every_package_that_is_imported_is_declared():
     packages = {name.split(".")[0] for name in modules} - set(sys.stdlib_module_names) - {"vbnmf"}
     assert {OTHER_NAMES.get(name, name) for name in packages} - declared == set()
     assert packages >= {"numpy", "scipy", "sklearn", "safetensors"}
+
+
+def test_every_room_has_its_layer_and_its_line_on_the_map():
+    """A room that is not in the contract could import anything."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    held = {room.strip() for layer in layers for room in layer.split("|")}
+    places = (ROOT / "src" / "vbnmf").iterdir()
+    rooms = {
+        place.stem for place in places if place.suffix == ".py" or (place / "__init__.py").exists()
+    }
+    assert rooms - held == {"__init__", "__main__"}
+    assert held <= rooms
+    shown = re.findall(r"`(\w+)(?:/|\.py)`", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    assert held <= set(shown)

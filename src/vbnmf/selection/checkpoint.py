@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from vbnmf import store
 from vbnmf.core.model import Array
-from vbnmf.experiments.advice import LabelShape, Trial
 from vbnmf.files import replacing
+from vbnmf.selection.advice import LabelShape, Trial
 from vbnmf.store import ModelFileError
 
 _COLUMNS = ("data", *(field.name for field in fields(Trial)))

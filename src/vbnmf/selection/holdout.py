@@ -102,7 +102,7 @@ def prepare(
         n_docs = len(X)
     targets = check_targets(checker, y, n_docs, estimator.unlabelled)
     Y, classes = _used_labels(targets)
-    train, held = split_documents(Y, float(validation), seed)
+    train, held = hold_out(Y, float(validation), seed)
     if vectorizer is None:
         parts = X[train], X[held]
     else:
@@ -115,7 +115,7 @@ def prepare(
     return Split(parts[0], Y[train], parts[1], Y[held], targets.multilabel, classes)
 
 
-def split_documents(Y: sparse.csr_array, validation: float, seed: int) -> tuple[Array, Array]:
+def hold_out(Y: sparse.csr_array, validation: float, seed: int) -> tuple[Array, Array]:
     """Rows for training and for validation, in order.
 
     The same part of each label is taken, as nearly as whole documents allow; a document of several
