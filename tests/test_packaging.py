@@ -41,3 +41,19 @@ def test_every_room_has_its_layer_and_its_line_on_the_map():
     assert held <= rooms
     shown = re.findall(r"`(\w+)(?:/|\.py)`", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
     assert held <= set(shown)
+
+
+# One name for a command and for what it runs, for a measure and for what it measures.
+SHARED_STEMS = {"__init__", "fit", "report", "reproduce", "calibration", "documents", "rows"}
+
+
+def test_a_name_stands_for_one_thing():
+    """No two modules have one name, and no two classes."""
+    stems, classes = [], []
+    for path in (ROOT / "src").rglob("*.py"):
+        stems.append(path.stem)
+        nodes = ast.parse(path.read_text(encoding="utf-8")).body
+        classes += [node.name for node in nodes if isinstance(node, ast.ClassDef)]
+    public = [name for name in classes if not name.startswith("_")]
+    assert {stem for stem in stems if stems.count(stem) > 1} - SHARED_STEMS == set()
+    assert {name for name in public if public.count(name) > 1} == set()

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from vbnmf.cli import common
-from vbnmf.cli.tables import percent, table
+from vbnmf.cli.terminal import percent, table
 
 Line = tuple[str, float | None, str]  # a measure's name, value and meaning
 

@@ -8,7 +8,7 @@ from typing import IO, Any
 import click
 
 from vbnmf.cli import common
-from vbnmf.cli.tables import percent, table
+from vbnmf.cli.terminal import percent, table
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _JSON_LINES = (".jsonl", ".ndjson", ".json")

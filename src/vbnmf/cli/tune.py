@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from vbnmf.cli import common
 from vbnmf.cli.fit import build, labelled, text_options
 from vbnmf.cli.progress import Display
-from vbnmf.cli.tables import table
+from vbnmf.cli.terminal import table
 from vbnmf.selection.advice import LabelShape, order, shown
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from vbnmf.data.streams import STDIN, origin_of, read_lines
 from vbnmf.data.tables import open_text
 
 # A path, or the labels themselves.
-Labels = str | os.PathLike[str] | Iterable[object]
+LabelsSource = str | os.PathLike[str] | Iterable[object]
 # Cells of these types hold several labels.
 _SEVERAL = (list, tuple, set, frozenset, np.ndarray)
 # What a column of zeros and ones may hold; a column with gaps is one of floats to many programs.
@@ -233,7 +233,7 @@ def _one(value: object, place: str) -> object:
 
 
 def read_labels(
-    labels: Labels, label: ColumnNames | None, encoding: str, notes: list[str]
+    labels: LabelsSource, label: ColumnNames | None, encoding: str, notes: list[str]
 ) -> LabelsFile:
     """Read a labels file: one label a line, or a CSV or TSV table with a label column.
 

@@ -22,7 +22,7 @@ from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
 from vbnmf.estimators import intervals, pruning
 from vbnmf.estimators.outcome import Outcome, callers_level, not_converged, wind_up
-from vbnmf.estimators.starting import Corpus, Start
+from vbnmf.estimators.starting import FitData, Start
 from vbnmf.estimators.targets import Targets
 from vbnmf.estimators.telling import Teller
 from vbnmf.estimators.validation import (
@@ -248,7 +248,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Fit to checked documents, set what both models have, and return the best start."""
         labels = None if targets is None else targets.labels
         group = np.zeros(X.shape[0], np.int32) if targets is None else targets.group
-        corpus = Corpus(X, group, 1 if targets is None else targets.n_groups, labels, weight)
+        corpus = FitData(X, group, 1 if targets is None else targets.n_groups, labels, weight)
         n_labels = None if targets is None else len(targets.classes)
         K, why = check_n_components(self.n_components, self.init, n_labels)
         init = check_init(self.init, self._named_starts, K, X.shape[1])

@@ -12,7 +12,7 @@ import vbnmf
 from vbnmf import store
 from vbnmf.core.model import Array
 from vbnmf.estimators.base import BaseVBNMF, component_means
-from vbnmf.estimators.prediction import CLASSIFIERS
+from vbnmf.estimators.classifier import CLASSIFIERS
 from vbnmf.estimators.supervised import SupervisedVBNMF
 from vbnmf.estimators.unsupervised import VBNMF
 from vbnmf.estimators.validation import (

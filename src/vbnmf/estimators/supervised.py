@@ -13,10 +13,10 @@ from vbnmf.core.model import Array, column
 from vbnmf.core.starts import Knobs
 from vbnmf.estimators import intervals, labelscopes
 from vbnmf.estimators.base import BaseVBNMF
+from vbnmf.estimators.classifier import CLASSIFIERS, PredictsLabels
 from vbnmf.estimators.classweights import check_weight_left, with_class_weights
 from vbnmf.estimators.labelconcerns import warn_of_odd_labels
 from vbnmf.estimators.labeltree import check_label_tree
-from vbnmf.estimators.prediction import CLASSIFIERS, PredictsLabels
 from vbnmf.estimators.starting import Start
 from vbnmf.estimators.targets import Targets, check_targets
 from vbnmf.estimators.validation import check_choice, check_matrix, check_weights

@@ -287,8 +287,8 @@ def _from_sets(items: list[Any], unlabelled: Any) -> tuple[Array, sparse.csr_arr
     sets = []
     for row, item in enumerate(items):
         if isinstance(item, _SETS):
-            sets.append([label for label in item if not is_missing(label, unlabelled)])
-        elif is_missing(item, unlabelled):
+            sets.append([label for label in item if not is_unlabelled(label, unlabelled)])
+        elif is_unlabelled(item, unlabelled):
             sets.append([])
         else:
             raise ValueError(
@@ -315,7 +315,7 @@ def _from_sets(items: list[Any], unlabelled: Any) -> tuple[Array, sparse.csr_arr
 
 
 def _from_vector(labels: Array, unlabelled: Any) -> tuple[Array, sparse.csr_array]:
-    missing = np.array([is_missing(label, unlabelled) for label in labels], dtype=bool)
+    missing = np.array([is_unlabelled(label, unlabelled) for label in labels], dtype=bool)
     found = labels[~missing]
     if missing.any() and {type(label) for label in found} in ({int}, {float}, {bool}, {str}):
         found = np.array(found.tolist())  # without the gaps they may be plain numbers
@@ -356,7 +356,7 @@ def _check_numbers(labels: Array) -> None:
         )
 
 
-def is_missing(label: Any, unlabelled: Any) -> bool:
+def is_unlabelled(label: Any, unlabelled: Any) -> bool:
     """Whether a label is None, NaN, NaT, the NA of pandas, or what stands for none."""
     try:
         if label is None or bool(label != label):

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Union
 
 if TYPE_CHECKING:
-    from vbnmf.kernels.native import NativeKernel
+    from vbnmf.kernels.compiled import NativeKernel
     from vbnmf.kernels.reference import ReferenceKernel
 
     AnyKernel = Union[NativeKernel, ReferenceKernel]  # noqa: UP007
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def open_kernel(n_threads: int = 1) -> "AnyKernel":
     """Return the kernel in use; close it by ``with``."""
     if kernel_name() == "native":
-        from vbnmf.kernels.native import NativeKernel
+        from vbnmf.kernels.compiled import NativeKernel
 
         return NativeKernel(n_threads)
     from vbnmf.kernels.reference import ReferenceKernel

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from vbnmf.core.model import Array
 from vbnmf.data.labels import KnownLabels
-from vbnmf.estimators.targets import check_targets, is_indicator, is_missing
+from vbnmf.estimators.targets import check_targets, is_indicator, is_unlabelled
 from vbnmf.metrics import (
     PredictionScores,
     ProbabilityScores,
@@ -91,7 +91,7 @@ def read_truth(model: DocumentModel, labels: Any, n_docs: int) -> Truth:
 def _given(label: Any, unlabelled: Any) -> list[Any]:
     """List the labels of a document, without those that stand for none."""
     items = list(label) if isinstance(label, _SEVERAL) else [label]
-    return [item for item in items if not is_missing(item, unlabelled)]
+    return [item for item in items if not is_unlabelled(item, unlabelled)]
 
 
 @dataclass(frozen=True, eq=False)

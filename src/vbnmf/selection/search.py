@@ -32,7 +32,7 @@ from vbnmf.selection.advice import (
     recommended_of,
     words,
 )
-from vbnmf.selection.checkpoint import Checkpoint, Start
+from vbnmf.selection.checkpoint import Checkpoint, WarmStart
 from vbnmf.selection.holdout import Split, prepare, score
 
 LABEL_SHAPES: tuple[LabelShape, ...] = ("auto", 30.0, 100.0, 300.0, 1000.0)
@@ -244,10 +244,10 @@ class _Ladder:
         rung: int,
         candidate: tuple[int, LabelShape],
         before: Trial | None,
-        start: Start | None,
+        start: WarmStart | None,
         done: Sequence[Trial],
         total: int,
-    ) -> tuple[Trial, Start]:
+    ) -> tuple[Trial, WarmStart]:
         """Fit and score a candidate; the row, and what it may go on from."""
         begin = time.perf_counter()
         k, shape = candidate
@@ -270,7 +270,7 @@ class _Ladder:
         inherited = before.iterations if start is not None and before is not None else 0
         row = Trial(k, shape, rung, inherited + model.n_iter_, *scores, time.perf_counter() - begin)
         found = model.scopes_.astype(np.uint8) if model.scoped_ else None
-        return row, Start(model.components_, found)
+        return row, WarmStart(model.components_, found)
 
     def tell(
         self,

@@ -24,7 +24,7 @@ from vbnmf.prediction.calibration import Calibration
 from vbnmf.prediction.evidence import evidence, mean_occurrence, term_evidence
 from vbnmf.prediction.explanation import Explained, Explanation, component_share, summed_up
 from vbnmf.prediction.heads import Head
-from vbnmf.prediction.training import Documents, Posterior, train
+from vbnmf.prediction.training import Posterior, TrainingDocuments, train
 
 CLASSIFIERS = ("words and components", "components", "generative")
 _SAMPLE = 5000  # documents that tell how much components carry
@@ -248,9 +248,11 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         counts, labels = targets.known & (weight > 0), targets.indicators
         rows = np.flatnonzero(counts)
         if len(rows) < len(counts):
-            documents = Documents(X[rows], V[rows], labels[rows], weight[rows], targets.multilabel)
+            documents = TrainingDocuments(
+                X[rows], V[rows], labels[rows], weight[rows], targets.multilabel
+            )
         else:
-            documents = Documents(X, V, labels, weight, targets.multilabel)
+            documents = TrainingDocuments(X, V, labels, weight, targets.multilabel)
         posterior = Posterior(
             self.component_shapes_.T, self.component_scales_, self.label_rates_, self.smoothing_,
             _logs(self.label_frequencies_),
