@@ -28,10 +28,10 @@ from vbnmf.estimators.telling import Teller
 from vbnmf.estimators.validation import (
     MOST_ITERATIONS,
     check_count,
-    check_fraction,
     check_init,
     check_matrix,
     check_n_components,
+    check_nonnegative,
     count_threads,
 )
 from vbnmf.kernels import open_kernel
@@ -121,7 +121,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _project(self, X: sparse.csr_array) -> Array:
         """Coefficients of checked documents, (n_docs, K)."""
         max_iter = check_count("transform_max_iter", self.transform_max_iter, most=MOST_ITERATIONS)
-        tol = check_fraction("transform_tol", self.transform_tol)
+        tol = check_nonnegative("transform_tol", self.transform_tol)
         a_v, b_v = (self.hyperparameters_[name] for name in ("coef_shape", "coef_scale"))
         scale = 1.0 / (1.0 / b_v + self.component_sums_)
         X, used = without_unused_terms(X)
@@ -310,7 +310,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _schedule(self, burn_in: Any) -> Schedule:
         return Schedule(
             max_iter=check_count("max_iter", self.max_iter),
-            tol=check_fraction("tol", self.tol),
+            tol=check_nonnegative("tol", self.tol),
             burn_in=check_count("burn_in", burn_in, least=0),
             bound_every=check_count("bound_every", self.bound_every),
         )

@@ -3,6 +3,7 @@
 The maths is in ``vbnmf.prediction``. Here it meets fitted attributes and scikit-learn's contract.
 """
 
+import warnings
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -238,6 +239,17 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             for code in (codes if len(used) else [])
         ]
 
+    @property
+    def temperature_(self) -> float:
+        """Deprecated: use ``score_scale_``. It multiplies scores, where a temperature divides."""
+        scale = self.score_scale_  # a model that is not fitted has neither
+        warnings.warn(
+            "temperature_ is deprecated: use score_scale_, which is the same number.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return scale
+
     def _fit_head(
         self, X: sparse.csr_array, V: Array, targets: Targets, weight: Array, classifier: str
     ) -> None:
@@ -266,14 +278,14 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             tell=partial(Teller(self, self.n_init - 1, self.n_init).of_stage, HEAD),
         )
         self.classifier_, self.classifier_reason_ = found.classifier, found.reason
-        self.threshold_, self.temperature_ = found.threshold, 1.0
+        self.threshold_, self.score_scale_ = found.threshold, 1.0
         self.length_exponent_ = found.calibration.length_exponent
         self.label_noise_ = found.calibration.noise
         self.head_biases_ = found.calibration.biases
         self.head_weights_, self.head_intercepts_ = np.zeros((n_labels, K)), np.zeros(n_labels)
         self.word_weights_ = np.zeros((n_labels, 0), np.float32)
         if found.head is None:
-            self.temperature_ = float(found.calibration.slopes[0])
+            self.score_scale_ = float(found.calibration.slopes[0])
         else:
             self.head_weights_, self.head_intercepts_ = found.head.weights, found.head.intercepts
             self.word_weights_ = found.head.words
@@ -293,7 +305,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
 
     def _calibration(self) -> Calibration:
         return Calibration(
-            np.full(len(self.head_biases_), self.temperature_),
+            np.full(len(self.head_biases_), self.score_scale_),
             self.head_biases_,
             self.label_frequencies_,
             self.length_exponent_,
@@ -330,7 +342,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             logs = self._term_log_probabilities(used)
             shares = self.components_[:, used].T / self.label_rates_[label]
             shares = shares / shares.sum(axis=1, keepdims=True)
-            parts = self.temperature_ * (logs[:, label] - logs.mean(axis=1))[:, None] * shares
+            parts = self.score_scale_ * (logs[:, label] - logs.mean(axis=1))[:, None] * shares
             uses = np.ones(shares.shape[1], dtype=bool)
         else:
             weights = self._above_mean(self.head_weights_, label)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from vbnmf.core.model import Array
-from vbnmf.estimators.validation import check_fraction
+from vbnmf.estimators.validation import check_nonnegative
 
 
 def component_interval(model: Any, level: float, components: Any) -> tuple[Array, Array]:
@@ -51,6 +51,6 @@ _LEAST_DOCS = 0.99
 
 def _tails(level: Any) -> tuple[float, float]:
     """Probabilities below the two ends of a central interval."""
-    if not 0 < check_fraction("level", level) < 1:
+    if not 0 < check_nonnegative("level", level) < 1:
         raise ValueError(f"level must be between 0 and 1, 0.9 for 90 %; got {level!r}.")
     return (1 - level) / 2, (1 + level) / 2

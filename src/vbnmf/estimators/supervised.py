@@ -159,8 +159,8 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         The same for the documents predicted to have each label.
     smoothing_ : float
         Mean weight of a term that occurs, which smooths its probabilities in components.
-    temperature_ : float
-        What scores are multiplied by, where the head is generative.
+    score_scale_ : float
+        Factor of the scores before biases are added, where the head is generative; else 1.
     multilabel_ : bool
         Whether documents may have several labels.
     threshold_ : float
