@@ -73,7 +73,7 @@ def score(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
     V = estimator.transform(X)
     P = estimator.predict_proba(X)
     found = score_labels(fitted, Y, P)
-    shares, best = estimator.component_share(X), P.argmax(axis=1)
+    shares, best = estimator.component_share(X, P), P.argmax(axis=1)
     return {
         "documents": len(rows),
         "documents_without_known_term": int(is_empty(X).sum()),

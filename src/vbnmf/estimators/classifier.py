@@ -136,7 +136,8 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         n_components: int = 3,
         names: Any = None,
         also: Sequence[Iterable[int]] | None = None,
-    ) -> list[list[Explanation]]:
+        return_proba: bool = False,
+    ) -> Any:
         """What spoke for the most probable label of documents, and for the runner-up.
 
         Parts are exact: over all terms and components they add up to how much a document's terms
@@ -152,12 +153,16 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             Names of the terms; None takes those of training, or numbers where there were none.
         also : sequence of iterables of int, of length n_docs, or None, default=None
             Labels of each document, as places in ``classes_``, to explain after these two.
+        return_proba : bool, default=False
+            Whether to return the probabilities too, which are computed on the way.
 
         Returns
         -------
-        list of lists of Explanation
-            For each document the labels, each once; none for a document without
-            any known term, of which nothing can be said.
+        explanations : list of lists of Explanation
+            For each document the labels, each once. The list of a document without any known term
+            is empty.
+        probabilities : ndarray of shape (n_docs, n_labels)
+            What ``predict_proba`` returns; only if ``return_proba``.
 
         Examples
         --------
@@ -171,35 +176,49 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         """
         n_terms = check_count("n_terms", n_terms)
         n_components = check_count("n_components", n_components)
-        P = self.predict_proba(X)
+        check_is_fitted(self, "components_")
         X = check_matrix(self, X, reset=False)
+        P = self._proba(X)
         names = self._names(names)
         best = np.argsort(-P, axis=1, kind="stable")[:, :2].tolist()
         more = [()] * len(best) if also is None else also
-        return [
+        explained = [
             self._explain_one(
                 *_terms_of(X, d), P[d], list(dict.fromkeys([*two, *more[d]])), names,
                 n_terms, n_components,
             )
             for d, two in enumerate(best)
         ]  # fmt: skip
+        return (explained, P) if return_proba else explained
 
-    def component_share(self, X: Any) -> Array:
-        """How much of the decision about each document components carry, (n_docs,).
+    def component_share(self, X: Any, probabilities: Array | None = None) -> Array:
+        """Compute how much of the decision about each document components carry.
 
-        The rest is carried by single words. It is the size of the components' part in the score of
-        the most probable label, divided by the sizes of both parts: 1 where only components have a
-        part, or where a document has no known term.
+        Single words carry the rest. The share is the size of the components' part in the score of
+        the most probable label, divided by the sizes of both parts. It is 1 where only components
+        have a part, or where a document has no known term.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_docs, n_terms)
+            Weights of terms, made in the same way as those of training.
+        probabilities : ndarray of shape (n_docs, n_labels) or None, default=None
+            What ``predict_proba`` returned for X. None computes it.
+
+        Returns
+        -------
+        ndarray of shape (n_docs,)
         """
         check_is_fitted(self, "components_")
-        return self._component_share(check_matrix(self, X, reset=False))
+        X = check_matrix(self, X, reset=False)
+        return self._component_share(X, self._proba(X) if probabilities is None else probabilities)
 
-    def _component_share(self, X: sparse.csr_array) -> Array:
+    def _component_share(self, X: sparse.csr_array, P: Array) -> Array:
         if not self.word_weights_.size:
             return np.ones(X.shape[0])
         within, used = without_unused_terms(X)
         parts = self._head(used).parts(within, self._term_evidence(used))
-        best = self._proba(X).argmax(axis=1)
+        best = P.argmax(axis=1)
         by_components, by_words = (
             part[np.arange(len(best)), best] - (0 if self.multilabel_ else part.mean(axis=1))
             for part in parts
@@ -295,7 +314,8 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             self.left_out_proba_[rows] = found.left_out
         self.left_out_proba_[is_empty(X)] = self.label_frequencies_
         sample = X[:: -(-X.shape[0] // _SAMPLE)]
-        shares, best = self._component_share(sample), self._proba(sample).argmax(axis=1)
+        P = self._proba(sample)
+        shares, best = self._component_share(sample, P), P.argmax(axis=1)
         self.component_share_ = float(shares.mean())
         n_docs = np.bincount(best, minlength=n_labels)
         sums = np.bincount(best, shares, minlength=n_labels)

@@ -6,7 +6,6 @@
 
 import os
 import warnings
-from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Union
 
@@ -60,7 +59,7 @@ def describe() -> str:
 
 def _native_module() -> ModuleType | None:
     try:
-        _native = import_module("vbnmf.kernels._native")
+        import vbnmf.kernels._native as _native
     except ModuleNotFoundError:
         return None
     except ImportError as error:

@@ -30,7 +30,7 @@ def quality_payload(model: DocumentModel, looked: Looked) -> dict[str, Any]:
         "npmi_windows": measures.npmi_by_windows(model, looked.texts),
         "held_out_log_likelihood": measures.held_out_log_likelihood(estimator, looked.X),
         "coefficient_sparsity": hoyer_sparsity(looked.V),
-        "component_share": _component_share(model, looked.X),
+        "component_share": _component_share(model, looked),
     }
     scores: dict[str, Any] = {}
     Y = looked.indicators
@@ -49,15 +49,17 @@ def quality_payload(model: DocumentModel, looked: Looked) -> dict[str, Any]:
     }
 
 
-def _component_share(model: DocumentModel, X: Any) -> float | None:
+def _component_share(model: DocumentModel, looked: Looked) -> float | None:
     """Mean share of the decisions that components carry; None without labels."""
-    return float(model.estimator_.component_share(X).mean()) if model.has_labels else None
+    if looked.P is None:
+        return None
+    return float(model.estimator_.component_share(looked.X, looked.P).mean())
 
 
 def _scores(found: LabelScores) -> dict[str, Any]:
     """Scores of predictions, by label too, confusions and calibration."""
     scores = found.predictions
-    simplest = {"by always saying the commonest label": sig(found.commonest)}
+    simplest = {"baseline: commonest label": sig(found.commonest)}
     rows = zip(scores.support, scores.recall, scores.precision, strict=True)
     payload = {
         "by_label": [[int(n), sig(recall), sig(precision)] for n, recall, precision in rows],
@@ -67,7 +69,7 @@ def _scores(found: LabelScores) -> dict[str, Any]:
         accuracy = {
             "micro F1": sig(scores.micro_f1),
             "macro F1": sig(scores.macro_f1),
-            "all labels of a document and no other": sig(scores.accuracy),
+            "subset accuracy": sig(scores.accuracy),
         }
         return {"accuracy": accuracy | simplest, **payload}
     accuracy = {"accuracy": sig(scores.accuracy), "macro accuracy": sig(scores.macro_accuracy)}
