@@ -96,6 +96,13 @@ def test_labels_are_matched_however_they_are_written(write):
     assert truth.known.tolist() == [True, False, True, True, True]
 
 
+def test_what_stands_for_no_label_is_none():
+    X = np.kron(np.eye(2), np.ones((6, 4)))
+    estimator = SupervisedVBNMF(2, max_iter=5, random_state=0, unlabelled=-1)
+    model = DocumentModel(estimator).fit(X, [3] * 5 + [-1] + [20] * 6)
+    assert read_truth(model, [-1, 3, np.nan, 20], 4).lists() == [None, [0], None, [1]]
+
+
 def test_labels_of_a_frame_are_matched_by_the_names_of_its_columns():
     model, _, _ = several()
     names = model.classes_.tolist()

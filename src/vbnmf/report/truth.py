@@ -12,7 +12,7 @@ from scipy import sparse
 
 from vbnmf.core.model import Array
 from vbnmf.data.labels import KnownLabels
-from vbnmf.estimators.targets import check_targets, is_indicator, is_unlabelled
+from vbnmf.estimators.targets import check_targets, is_indicator
 from vbnmf.metrics import (
     PredictionScores,
     ProbabilityScores,
@@ -20,8 +20,6 @@ from vbnmf.metrics import (
     score_probabilities,
 )
 from vbnmf.pipeline import DocumentModel
-
-_SEVERAL = (list, tuple, set, frozenset, np.ndarray)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,29 +67,22 @@ def read_truth(model: DocumentModel, labels: Any, n_docs: int) -> Truth:
         was fitted to documents of one.
     """
     estimator = model.estimator_
-    known = KnownLabels(model.classes_.tolist() if model.has_labels else ())
-    unlabelled = getattr(estimator, "unlabelled", None)
+    classes = model.classes_.tolist() if model.has_labels else ()
+    known = KnownLabels(classes, getattr(estimator, "unlabelled", None))
     if not is_indicator(labels):
-        labels = [known.match(_given(label, unlabelled)) for label in labels]
+        labels = [known.match(label) for label in labels]
         if len(labels) != n_docs:
             raise ValueError(f"there are {n_docs} documents but {len(labels)} labels of them.")
         if not any(labels):
             return Truth(known.names, sparse.csr_array((n_docs, len(known.names)), dtype=np.int64))
     targets = check_targets(estimator, labels, n_docs)
-    classes = np.array(known.names, dtype=object)
-    indicators, names = targets.placed(classes)
+    indicators, names = targets.placed(np.array(known.names, dtype=object))
     if model.has_labels and not model.has_several_labels and np.diff(indicators.indptr).max() > 1:
         raise ValueError(
             "the documents have several labels each, but the model was fitted to documents of one "
             "and gives one. Fit it to documents with several labels, or check --label."
         )
     return Truth([str(name) for name in names], indicators)
-
-
-def _given(label: Any, unlabelled: Any) -> list[Any]:
-    """List the labels of a document, without those that stand for none."""
-    items = list(label) if isinstance(label, _SEVERAL) else [label]
-    return [item for item in items if not is_unlabelled(item, unlabelled)]
 
 
 @dataclass(frozen=True, eq=False)
