@@ -11,7 +11,7 @@ from test_heads import drawn, model, pairs_of_documents
 from vbnmf import load
 from vbnmf.core.rows import effective_terms
 from vbnmf.prediction import generative, training
-from vbnmf.prediction.evidence import evidence, term_evidence
+from vbnmf.prediction.evidence import mean_over_terms, term_evidence
 
 CLASSIFIERS = ["components", "generative"]
 both = pytest.mark.parametrize("classifier", CLASSIFIERS)
@@ -57,7 +57,7 @@ def test_the_regression_sees_evidence():
     fitted = model(classifier="components").fit(X, y)
     totals = fitted.component_shapes_.sum(axis=1) + 30 * fitted.smoothing_
     of_terms = term_evidence(fitted.component_shapes_.T, totals, fitted.smoothing_)
-    scores = evidence(X, of_terms) @ fitted.head_weights_.T + fitted.head_intercepts_
+    scores = mean_over_terms(X, of_terms) @ fitted.head_weights_.T + fitted.head_intercepts_
     full = np.asarray(X.sum(axis=1)) > 0
     assert_allclose(fitted.predict_proba(X)[full], calibrated(fitted, scores[full], X[full]))
 

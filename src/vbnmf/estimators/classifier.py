@@ -22,7 +22,7 @@ from vbnmf.estimators.telling import Teller
 from vbnmf.estimators.validation import check_count, check_matrix, check_weights, count_threads
 from vbnmf.prediction import generative
 from vbnmf.prediction.calibration import Calibration
-from vbnmf.prediction.evidence import evidence, mean_occurrence, term_evidence
+from vbnmf.prediction.evidence import mean_occurrence, mean_over_terms, term_evidence
 from vbnmf.prediction.explanation import Explained, Explanation, component_share, summed_up
 from vbnmf.prediction.heads import Head
 from vbnmf.prediction.training import Posterior, TrainingDocuments, train
@@ -70,7 +70,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         """Scores of labels before calibration, (n_docs, n_labels)."""
         within, used = without_unused_terms(X)
         if self.classifier_ == "generative":
-            return evidence(within, self._term_log_probabilities(used))
+            return mean_over_terms(within, self._term_log_probabilities(used))
         return self._head(used).scores(within, self._term_evidence(used))
 
     def predict_log_proba(self, X: Any) -> Array:
