@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.metrics import f1_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MultiLabelBinarizer
@@ -31,7 +30,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks import labelled, measure
 from benchmarks.classifiers import DEFAULTS, Array, Method
 from vbnmf import SupervisedVBNMF
-from vbnmf.metrics import calibration_error
+from vbnmf.metrics import score_predictions, score_probabilities
 from vbnmf.text import DocumentVectorizer
 
 NUMBERS = ("accuracy", "macro_f1", "calibration_error", "component_share", "seconds_train",
@@ -108,15 +107,12 @@ def run(method: Method, seed: int, counts: Counts, threads: int) -> Row:
         trained = time.perf_counter()
         predicted, P = _predicted(model, A_new, several=several)
         end = time.perf_counter()
-    error = None
-    if P is not None:
-        told = P.ravel() if several else P.max(axis=1)
-        error = calibration_error(told, (y_new == 1).ravel() if several else predicted == y_new)
+    scores = score_predictions(y_new, predicted)
+    error = None if P is None else score_probabilities(y_new, P).calibration_error
     share = model[-1].component_share(model[:-1].transform(X_new)).mean() if ours else None
-    accuracy = f1_score(y_new, predicted, average="micro", zero_division=0)
     return {
-        "accuracy": float(accuracy),
-        "macro_f1": float(f1_score(y_new, predicted, average="macro", zero_division=0)),
+        "accuracy": scores.micro_f1,
+        "macro_f1": scores.macro_f1,
         "calibration_error": error,
         "component_share": share,
         "seconds_train": trained - begin,

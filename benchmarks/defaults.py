@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks.weighting import CORPORA, read_corpus
 from vbnmf import VBNMF, SupervisedVBNMF, hoyer_sparsity, inter_label_sparsity
 from vbnmf.core import starts
+from vbnmf.metrics import score_predictions
 from vbnmf.text import DocumentVectorizer
 
 COLUMNS = ("accuracy", "macro accuracy", "k-NN", "sparsity", "inter-label", "learned a_t")
@@ -127,12 +127,14 @@ def runs(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             V = model.fit_coefficients(parts.X, parts.y)
-        predicted = model.predict(parts.X_held) if hasattr(model, "predict") else None
+        scores = None
+        if hasattr(model, "predict"):
+            scores = score_predictions(parts.y_held, model.predict(parts.X_held))
         neighbours = KNeighborsClassifier(isqrt(len(parts.y)), metric="cosine", algorithm="brute")
         neighbours.fit(model.transform(parts.X), parts.y)
         yield (
-            np.nan if predicted is None else float(np.mean(predicted == parts.y_held)),
-            np.nan if predicted is None else balanced_accuracy_score(parts.y_held, predicted),
+            np.nan if scores is None else scores.accuracy,
+            np.nan if scores is None else scores.macro_accuracy,
             neighbours.score(model.transform(parts.X_held), parts.y_held),
             hoyer_sparsity(V),
             inter_label_sparsity(V, parts.y),

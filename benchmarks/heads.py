@@ -15,18 +15,17 @@ from unittest import mock
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
 
 from benchmarks import labelled
-from benchmarks.labelled import Corpus
+from benchmarks.labelled import LabelledCorpus
 from benchmarks.measure import markdown
 from vbnmf import SupervisedVBNMF
-from vbnmf.metrics import calibration_error
+from vbnmf.metrics import score_predictions, score_probabilities
 from vbnmf.prediction import training
 from vbnmf.prediction.evidence import term_evidence
 from vbnmf.prediction.explanation import component_share
-from vbnmf.prediction.training import Documents, Posterior
+from vbnmf.prediction.training import Posterior, TrainingDocuments
 
 SIZES = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
 HELD_OUT = 0.2
@@ -48,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(markdown(rows))
 
 
-def measured(corpus: Corpus, sizes: Sequence[float]) -> Iterator[dict[str, object]]:
+def measured(corpus: LabelledCorpus, sizes: Sequence[float]) -> Iterator[dict[str, object]]:
     """Accuracy, macro F1, calibration error and components' share of each head."""
     kept, held = train_test_split(np.arange(len(corpus.y)), test_size=HELD_OUT, random_state=0)
     X, X_new, y_new = corpus.X[kept], corpus.X[held], corpus.y[held]
@@ -56,7 +55,7 @@ def measured(corpus: Corpus, sizes: Sequence[float]) -> Iterator[dict[str, objec
     model = SupervisedVBNMF(classifier="generative")
     V = model.fit_coefficients(X, codes)
     labels = sp.csr_array(np.eye(len(classes))[codes])
-    documents = Documents(X, V, labels, np.ones(len(codes)), multilabel=False)
+    documents = TrainingDocuments(X, V, labels, np.ones(len(codes)), multilabel=False)
     shapes, smoothing = model.component_shapes_.T, model.smoothing_
     log_prior = np.log(model.label_frequencies_)
     posterior = Posterior(shapes, model.component_scales_, model.label_rates_, smoothing, log_prior)
@@ -64,16 +63,16 @@ def measured(corpus: Corpus, sizes: Sequence[float]) -> Iterator[dict[str, objec
     of_terms = term_evidence(shapes, totals, smoothing)
 
     def row(name: str, P: Any, share: float, left_out: Any) -> dict[str, object]:
-        predicted = classes[P.argmax(axis=1)]
-        right = predicted == y_new
+        y = _codes(classes, y_new)
+        scores = score_predictions(y, P.argmax(axis=1))
         return {
             "head": name,
-            "accuracy": right.mean(),
+            "accuracy": scores.accuracy,
             "left-out accuracy": documents.quality(left_out),
-            "probability of the label": P[np.arange(len(P)), _codes(classes, y_new)].mean(),
+            "probability of the label": np.where(y < 0, 0, P[np.arange(len(P)), y]).mean(),
             "the same, left out": float(left_out[np.arange(len(codes)), codes].mean()),
-            "macro F1": f1_score(y_new, predicted, average="macro"),
-            "calibration error": calibration_error(P.max(axis=1), right),
+            "macro F1": scores.macro_f1,
+            "calibration error": score_probabilities(y, P).calibration_error,
             "components' share": share,
         }
 
@@ -94,6 +93,6 @@ def measured(corpus: Corpus, sizes: Sequence[float]) -> Iterator[dict[str, objec
 
 
 def _codes(classes: Any, y: Any) -> Any:
-    """Places of labels among the classes; a label that is none of them gets the first."""
+    """Places of labels among the classes; -1 for a label that is none of them."""
     place = {label: code for code, label in enumerate(classes.tolist())}
-    return np.array([place.get(label, 0) for label in y.tolist()])
+    return np.array([place.get(label, -1) for label in y.tolist()])

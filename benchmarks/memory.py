@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks import corpus, measure
+from benchmarks import inputs, measure
 
 MODELS = ("SupervisedVBNMF", "VBNMF")
 
@@ -28,9 +28,9 @@ def main(argv: list[str]) -> None:
     """Print and write the table of peaks and ratios."""
     parser = argparse.ArgumentParser(prog="benchmarks memory", description=__doc__)
     measure.add_output_options(parser)
-    corpus.add_options(parser)
+    inputs.add_options(parser)
     options = parser.parse_args(argv)
-    data = corpus.load(options)
+    data = inputs.load(options)
     rows: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "data.npz"

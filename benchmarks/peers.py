@@ -20,7 +20,7 @@ from itertools import pairwise
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.corpus import Corpus
+from benchmarks.inputs import BenchmarkMatrix
 from benchmarks.measure import Samples, seconds_per_iteration
 
 
@@ -39,7 +39,9 @@ class Peer:
         """Whether the package can be imported."""
         return find_spec(self.package) is not None
 
-    def time(self, corpus: Corpus, K: int, threads: int, quick: bool = False) -> Samples | None:
+    def time(
+        self, corpus: BenchmarkMatrix, K: int, threads: int, quick: bool = False
+    ) -> Samples | None:
         """Sample the seconds of an iteration; None where the package is not installed."""
         if not self.installed:
             return None

@@ -11,7 +11,7 @@ import argparse
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks import corpus, measure
+from benchmarks import inputs, measure
 from benchmarks.iteration import our_seconds
 
 Vector = NDArray[np.float64]
@@ -21,10 +21,10 @@ def main(argv: list[str]) -> None:
     """Print and write the times over sizes and the fitted lines."""
     parser = argparse.ArgumentParser(prog="benchmarks scaling", description=__doc__)
     measure.add_output_options(parser)
-    corpus.add_options(parser)
+    inputs.add_options(parser)
     parser.add_argument("--model", choices=["SupervisedVBNMF", "VBNMF"], default="SupervisedVBNMF")
     options = parser.parse_args(argv)
-    whole = corpus.load(options)
+    whole = inputs.load(options)
     machine = measure.machine(options.threads)
     shares = (0.25, 1.0) if options.quick else (0.125, 0.25, 0.5, 1.0)
     sizes = (32, 128) if options.quick else (32, 64, 96, 128, 192, 256)
@@ -32,7 +32,7 @@ def main(argv: list[str]) -> None:
     rows: list[dict[str, object]] = []
     for share in shares:
         docs = np.sort(shuffled[: round(share * len(shuffled))])
-        part = corpus.Corpus(whole.name, whole.counts[docs], whole.X[docs], whole.y[docs])
+        part = inputs.BenchmarkMatrix(whole.name, whole.counts[docs], whole.X[docs], whole.y[docs])
         for K in sizes:
             samples = our_seconds(options.model, part, K, options.threads, options.quick)
             rows.append({"nnz": part.X.nnz, "K": K, **measure.milliseconds(samples)})

@@ -30,7 +30,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.metrics import balanced_accuracy_score
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
@@ -39,7 +38,7 @@ from benchmarks.classifiers import METHODS, Array, Method, Parameters
 from benchmarks.splits import Split
 from benchmarks.standings import METRICS, Row, draw, in_words, key_of, report
 from vbnmf import inter_label_sparsity
-from vbnmf.metrics import calibration_error, document_npmi
+from vbnmf.metrics import calibration_error, document_npmi, score_predictions
 
 TEXT = ("corpus", "method", "parameters")
 WHOLE = ("K", "seed", "components")  # K is what was asked for, 0 if nothing was
@@ -130,6 +129,7 @@ def score(method: Method, model: Pipeline, split: Split) -> Row:
     predicted, confidence = _predicted(model, X_new)
     end = time.perf_counter()
     right = predicted == split.y_new
+    scores = score_predictions(split.y_new, predicted)
     n_components, sparsity, coherence = None, None, None
     for n, step in enumerate(model):
         if not hasattr(step, "components_"):
@@ -143,8 +143,8 @@ def score(method: Method, model: Pipeline, split: Split) -> Row:
             coherence = float(np.mean(document_npmi(components, A, top=10)))
     return {
         "components": n_components,
-        "accuracy": float(right.mean()),
-        "macro_accuracy": float(balanced_accuracy_score(split.y_new, predicted)),
+        "accuracy": scores.accuracy,
+        "macro_accuracy": scores.macro_accuracy,
         "calibration_error": None if confidence is None else calibration_error(confidence, right),
         "inter_label_sparsity": sparsity,
         "coherence": coherence,

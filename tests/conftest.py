@@ -11,7 +11,7 @@ from vbnmf.kernels.reference import ReferenceKernel
 
 try:
     from vbnmf.kernels import _native
-    from vbnmf.kernels.native import NativeKernel
+    from vbnmf.kernels.compiled import NativeKernel
 
     INSTRUCTION_SETS = _native.instruction_sets()
 except ImportError:  # the pure wheel; .ci/run checks that this is not why tests are missing

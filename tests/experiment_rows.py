@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.experiments.cells import Cell
-from vbnmf.experiments.corpus import FOLDS, Matrices, write_matrices
+from vbnmf.experiments.folds import FOLDS, Matrices, write_matrices
 from vbnmf.experiments.results import COLUMNS
 from vbnmf.experiments.runner import Source
 from vbnmf.experiments.specification import read_specification

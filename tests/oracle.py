@@ -205,13 +205,13 @@ def update_v(o: Oracle) -> Oracle:
     return replace(o, alpha_v=o.a_v + o.Sigma_v, beta_v=1 / (o.rate_v + o.E_t.sum(axis=0)))
 
 
-def update_z(o: Oracle, heat: float = 1.0) -> Oracle:
-    """q(z_d = l) ∝ p(l) exp heat Σ_k ⟨ln p(v_dk | λ_lk)⟩ where z_d is unknown."""
+def update_z(o: Oracle, inverse_temperature: float = 1.0) -> Oracle:
+    """q(z_d = l) ∝ p(l) exp(inverse_temperature Σ_k ⟨ln p(v_dk | λ_lk)⟩), z_d unknown."""
     assert o.unknown is not None
     Delta = o.Delta.copy()
     for d in np.flatnonzero(o.unknown):
         evidence = (o.a_v * o.logL_lam - o.E_lam * o.E_v[d]).sum(axis=1)
-        Delta[d] = softmax(np.log(o.p_z) + heat * evidence)
+        Delta[d] = softmax(np.log(o.p_z) + inverse_temperature * evidence)
     return replace(o, Delta=Delta)
 
 

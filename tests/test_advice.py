@@ -1,7 +1,7 @@
 """What tune makes of its results: who goes on, what is recommended, and in which words."""
 
-from vbnmf.experiments.advice import Trial, best_of, recommended_of, words
-from vbnmf.experiments.tuning import _survivors
+from vbnmf.selection.advice import Trial, best_of, recommended_of, words
+from vbnmf.selection.search import _survivors
 
 
 def row(k, shape, accuracy, error=0.02, sparsity=0.5, rung=0):

@@ -17,8 +17,8 @@ from benchmarks import (
     choices,
     classifiers,
     components,
-    corpus,
     heads,
+    inputs,
     iteration,
     memory,
     missing,
@@ -33,12 +33,12 @@ from vbnmf.text import DocumentVectorizer
 
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch):
-    monkeypatch.setattr(corpus, "SHAPE", (120, 80))
-    monkeypatch.setattr(corpus, "NNZ", 1500)
+    monkeypatch.setattr(inputs, "SHAPE", (120, 80))
+    monkeypatch.setattr(inputs, "NNZ", 1500)
 
 
 def test_drawn_matrix():
-    X = corpus.drawn(120, 80, 1500, seed=0)
+    X = inputs.drawn(120, 80, 1500, seed=0)
     assert X.shape == (120, 80)
     assert X.nnz == 1500
     assert X.data.min() >= 1

@@ -220,7 +220,7 @@ class TestEvaluate:
             "label": "wine",
             "documents": 8,
             "found": 0,
-            "right": 0,
+            "right": None,
             "component_share": None,
             "known": False,
         }

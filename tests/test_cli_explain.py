@@ -6,6 +6,7 @@ import pytest
 from cliruns import run
 
 from vbnmf import load
+from vbnmf.estimators import classifier
 
 TICKETS = """text,team
 printer out of paper and ink,hardware
@@ -79,3 +80,23 @@ def test_options_about_labels(folder, option):
     refused = run("fit", "tickets.csv", *option, *out, "--force")
     assert refused.code == 2
     assert f"{option[0]} needs --label" in refused.err
+
+
+@pytest.mark.parametrize("options", [[], ["--explain"]])
+def test_the_matrix_is_checked_once(folder, monkeypatch, options):
+    """And probabilities are computed once."""
+    calls = []
+
+    def count(name, function):
+        def counted(*args, **keywords):
+            calls.append(name)
+            return function(*args, **keywords)
+
+        return counted
+
+    monkeypatch.setattr(classifier, "check_matrix", count("check", classifier.check_matrix))
+    owner = classifier.PredictsLabels
+    monkeypatch.setattr(owner, "_proba", count("probabilities", owner._proba))
+    result = run("predict", "tickets.vbnmf", "later.csv", *options, "--quiet")
+    assert result.code == 0
+    assert sorted(calls) == ["check", "probabilities"]

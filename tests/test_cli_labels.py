@@ -247,8 +247,8 @@ class TestEvaluate:
                   ("text", "tags"))  # fmt: skip
         scores = ok("evaluate", model, tmp_path / "x.csv", "--json").json
         assert [(row["label"], row["known"], row["found"]) for row in scores["labels"]] == [
-            ("cocoa", False, 0.0),
             ("tea", True, 1.0),
+            ("cocoa", False, 0.0),
         ]
         # given: bike, tea; right: tea of 3 labels
         assert scores["micro_f1"] == pytest.approx(2 * 1 / (2 + 3))

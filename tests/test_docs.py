@@ -5,10 +5,13 @@ import doctest
 import importlib
 import inspect
 import re
+import sys
 from dataclasses import fields, is_dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
+from cliruns import make_corpus, ok, write_csv
 
 import vbnmf
 
@@ -91,3 +94,45 @@ def test_import_is_light():
     )
     run = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True)  # noqa: S603
     assert run.stdout.strip() == "[]"
+
+
+WALK = (ROOT / "docs" / "design.md").read_text(encoding="utf-8").split("\n## ")[1]
+COMMANDS = re.findall(r"^`vbnmf (.+?)` (.+?)(?=\n`vbnmf |\Z)", WALK, re.MULTILINE | re.DOTALL)
+
+
+def code_of(name):
+    """The code that a dotted name runs, without the wrappers of click and scikit-learn."""
+    found = resolve(name)
+    found = getattr(found, "callback", found)
+    return inspect.unwrap(found).__code__
+
+
+def first_calls(function):
+    """Codes in the order in which they are first called."""
+    calls = {}
+
+    def note(frame, event, _):
+        if event == "call":
+            calls.setdefault(frame.f_code, len(calls))
+
+    sys.setprofile(note)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def test_the_walk_of_a_document_is_what_is_called(tmp_path, monkeypatch):
+    """From a CSV file to a page, function by function, in the order of docs/design.md."""
+    monkeypatch.chdir(tmp_path)
+    texts, labels = make_corpus(1)
+    write_csv(Path("tickets.csv"), texts, labels, ("text", "team"))
+    assert [command.split()[0] for command, _ in COMMANDS] == ["fit", "report"]
+    for command, text in COMMANDS:
+        names = re.findall(r"`(vbnmf\.[\w.]+)`", text)
+        assert len(names) > 15
+        calls = first_calls(partial(ok, *command.split(), "--quiet"))
+        for name in names:
+            assert code_of(name) in calls, f"{name} is not called by vbnmf {command}"
+        assert sorted(names, key=lambda name: calls[code_of(name)]) == names

@@ -77,8 +77,9 @@ def test_flipped_bytes(tmp_path):
     texts = ["green tea leaves", "steep the tea leaves", "roast coffee beans", "coffee beans"]
     estimator = SupervisedVBNMF(2, random_state=0, max_iter=2, transform_max_iter=5)
     labels = [["tea", "green"], ["tea"], None, ["coffee", "tea"]]
-    fitted = DocumentModel(estimator).fit(texts, labels)
-    fitted.columns_ = {"label": ["a", "b"], "label_separator": ";"}
+    columns = {"label": ["a", "b"], "label_separator": ";"}
+    fitted = DocumentModel(estimator).fit(texts, labels, columns=columns)
+    assert fitted.columns_ == columns
     path = tmp_path / "m.vbnmf"
     fitted.save(path)
     raw, rng, seen = path.read_bytes(), random.Random(1), set()  # noqa: S311

@@ -10,7 +10,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.patches import Polygon
 from matplotlib.text import Annotation
 
-from vbnmf.experiments.figures import Cloud, Curve, Lines, Map, Mark, Scatter
+from vbnmf.experiments.figures import Cloud, Curve, Lines, Map, PlotMark, Scatter
 from vbnmf.report.drawing import FONT, draw, save_figure, text
 
 HOSTILE = [
@@ -125,7 +125,7 @@ class TestLines:
         )
 
     def test_mark_is_an_open_circle_on_its_curve(self):
-        best = Mark(1000.0, curves()[2].high[2], "0.7500, K = 60")
+        best = PlotMark(1000.0, curves()[2].high[2], "0.7500, K = 60")
         (axes,) = draw(lines(marks=[best])).axes
         (circle,) = (line for line in axes.lines if line.get_fillstyle() == "none")
         assert (*circle.get_xdata(), *circle.get_ydata()) == (best.x, best.y)
@@ -138,7 +138,7 @@ class TestLines:
 
     @pytest.mark.parametrize("x", [0.1, 100000.0])
     def test_text_of_a_mark_is_inside(self, x):
-        drawing = draw(lines(marks=[Mark(x, 0.9, "0.9000, K = 100")]))
+        drawing = draw(lines(marks=[PlotMark(x, 0.9, "0.9000, K = 100")]))
         drawing.draw_without_rendering()
         (axes,) = drawing.axes
         (note,) = (child for child in axes.get_children() if isinstance(child, Annotation))
@@ -147,7 +147,7 @@ class TestLines:
         assert page.y0 <= box.y0 < box.y1 <= page.y1
 
     def test_level_of_the_paper(self):
-        drawing = draw(lines(levels=[Mark(None, 0.633, "paper, K = 200")]))
+        drawing = draw(lines(levels=[PlotMark(None, 0.633, "paper, K = 200")]))
         (axes,) = drawing.axes
         level = named(axes, "paper, K = 200 (0.6330)")
         assert list(level.get_ydata()) == [0.633, 0.633]
@@ -182,7 +182,7 @@ class TestLines:
             Curve("none", [], []),
             Curve("nothing known", [3.0], [nan], [nan], [nan]),
         ]
-        mark = [Mark(3.0, 0.5, "best")]
+        mark = [PlotMark(3.0, 0.5, "best")]
         assert save_figure(lines(curves=made, log_x=log_x, marks=mark), tmp_path)
 
 
@@ -255,7 +255,7 @@ def test_text_of_figures():
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_strings_everywhere(name, tmp_path, recwarn):
     made = [Curve(name, c.x, c.y, c.low, c.high) for c in curves(2)]
-    marks = {"marks": [Mark(10.0, 0.6, name)], "levels": [Mark(None, 0.6, name)]}
+    marks = {"marks": [PlotMark(10.0, 0.6, name)], "levels": [PlotMark(None, 0.6, name)]}
     for path in save_figure(Lines("fig", name, name, name, name, made, **marks), tmp_path):
         assert path.stat().st_size > 1000
     assert svg_texts(tmp_path / "fig.svg")
@@ -265,7 +265,7 @@ def test_hostile_strings_everywhere(name, tmp_path, recwarn):
 @pytest.mark.parametrize(
     "figure",
     [
-        lines(marks=[Mark(10.0, 0.6, "best")], levels=[Mark(None, 0.6, "paper")]),
+        lines(marks=[PlotMark(10.0, 0.6, "best")], levels=[PlotMark(None, 0.6, "paper")]),
         Scatter("fig", "", "", "x", "y", [Cloud("c", [0.1, 0.2], [0.3, 0.4])]),
         label_map(["l", "m"], ["c", "d"], key="fig"),
     ],

@@ -10,9 +10,9 @@ from scipy import sparse
 
 from vbnmf.prediction import evidence as module
 from vbnmf.prediction.evidence import (
-    evidence,
     evidence_left_out,
     mean_occurrence,
+    mean_over_terms,
     term_evidence,
 )
 
@@ -59,7 +59,7 @@ def left_out(X, V, shapes, scales, smoothing, weight=None):
 
 def of_new(X, shapes, smoothing):
     totals = shapes.sum(axis=0, dtype=np.float64) + len(shapes) * smoothing
-    return evidence(X, term_evidence(shapes, totals, smoothing))
+    return mean_over_terms(X, term_evidence(shapes, totals, smoothing))
 
 
 @pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-11), (np.float32, 1e-5)])

@@ -7,7 +7,7 @@ from importlib.resources import files
 import pytest
 
 from vbnmf.experiments.cells import ITEMS, Cell, list_cells
-from vbnmf.experiments.specification import METHODS, Grid, Seeds, read_specification
+from vbnmf.experiments.specification import METHODS, MethodGrid, Seeds, read_specification
 
 PAPER = files("vbnmf.experiments").joinpath("paper.toml").read_text(encoding="utf-8")
 FULL = read_specification()
@@ -160,9 +160,9 @@ def test_a_broken_quick_is_refused(tmp_path):
 SMALL = replace(
     FULL,
     seeds=Seeds(test=3, validation=2, heads=1),
-    pca=Grid((5, 7)),
-    unsupervised=Grid((4, 6), (0.5, 1.0), 1.0, 50),
-    supervised=Grid((4, 6, 8), (1.0, 10.0), 0.5, 30, 10),
+    pca=MethodGrid((5, 7)),
+    unsupervised=MethodGrid((4, 6), (0.5, 1.0), 1.0, 50),
+    supervised=MethodGrid((4, 6, 8), (1.0, 10.0), 0.5, 30, 10),
     free=replace(FULL.free, dimension=(6,), seeds=2),
 )
 

@@ -4,7 +4,7 @@ import pytest
 from experiment_rows import PAPER, free, led, paper, pca, row, sparse_runs
 
 from vbnmf.experiments.claims import CONFIRMED, REFUTED, UNKNOWN, all_claims
-from vbnmf.experiments.tables import all_tables
+from vbnmf.experiments.result_tables import all_tables
 
 CLAIMS = paper(hull_dimensions=(20, 60, 100), map_dimension=40)
 KEYS = [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from experiment_rows import PAPER, free, led, paper, pca, sparse_runs
 
-from vbnmf.experiments.figures import Mark, all_figures, label_map
+from vbnmf.experiments.figures import PlotMark, all_figures, label_map
 from vbnmf.experiments.maps import ChosenMap, choose_runs
 from vbnmf.experiments.measure import LabelMap
 
@@ -84,7 +84,7 @@ def test_figure_1_is_accuracy_by_dimension(figures):
     assert "macro" in macro.name
     assert micro.low == micro.high == []  # one run has no bar
     assert not figure.log_x
-    assert figure.marks == [Mark(100, 0.64, "0.6400, K = 100")]
+    assert figure.marks == [PlotMark(100, 0.64, "0.6400, K = 100")]
     (level,) = figure.levels
     assert (level.x, level.y) == (None, 0.6330)
     assert "paper" in level.text
@@ -113,7 +113,7 @@ def test_figure_3a_has_bars_and_the_peak(figures):
     assert at["K = 40"].x == [100, 10000]
     assert at["K = 40"].y == pytest.approx([0.71, 0.71])
     assert (at["K = 40"].low, at["K = 40"].high) == ([0.70, 0.71], [0.72, 0.71])
-    assert figure.marks == [Mark(100, 0.72, "0.7200, K = 40")]
+    assert figure.marks == [PlotMark(100, 0.72, "0.7200, K = 40")]
     assert [(level.x, level.y) for level in figure.levels] == [(None, 0.7141)]
 
 

@@ -19,7 +19,7 @@ from vbnmf.experiments.results import (
     rank_correlation,
     read_results,
     rows_of,
-    summarise,
+    spread,
     values,
     where,
     write_results,
@@ -56,12 +56,12 @@ def test_guarded_leaves_out_the_free_shape():
 
 
 def test_summaries():
-    summary = summarise(where(ROWS, parameter=1.0), "micro")
+    summary = spread(where(ROWS, parameter=1.0), "micro")
     assert summary.mean == pytest.approx(0.7)
     assert (summary.least, summary.most, summary.n) == (0.6, 0.8, 2)
     # rows that a metric does not apply to are no zeros
-    assert summarise([*where(ROWS, parameter=1.0), row("svm", 0)], "micro") == summary
-    nothing = summarise([row("svm", 0)], "micro")
+    assert spread([*where(ROWS, parameter=1.0), row("svm", 0)], "micro") == summary
+    nothing = spread([row("svm", 0)], "micro")
     assert isnan(nothing.mean)
     assert isnan(nothing.least)
     assert isnan(nothing.most)

@@ -13,7 +13,7 @@ import pytest
 from experiment_rows import PAPER, drawn, paper, tiny_cells, tiny_source
 
 from vbnmf.experiments.cells import Cell
-from vbnmf.experiments.corpus import write_matrices
+from vbnmf.experiments.folds import write_matrices
 from vbnmf.experiments.maps import make_maps
 from vbnmf.experiments.results import COLUMNS, METRICS, read_results, where, write_results
 from vbnmf.experiments.runner import Tally, run

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, recall_score
 
 from vbnmf import DocumentModel, SupervisedVBNMF
-from vbnmf.metrics import document_npmi
+from vbnmf.metrics import ProbabilityScores, document_npmi
 from vbnmf.report.explorer import explore
 from vbnmf.report.explorer import page as page_module
 from vbnmf.report.explorer.documents import document_payload, look, shortened
@@ -182,7 +182,7 @@ class TestDocuments:
         found = [[names[i] for i in given] for given in details["given"]]
         assert found == model.predict(texts)
         truth = [None if t is None else [names[i] for i in t] for t in details["truth"]]
-        assert truth == labels
+        assert truth == [None if label is None else sorted(label) for label in labels]
         bits = np.array([[int(n in (t or [])) for n in names] for t in labels])
         again = shown(model, texts, bits)[3]
         as_sets = [None if t is None else set(t) for t in details["truth"]]
@@ -307,7 +307,8 @@ class TestQuality:
     def test_calibration(self):
         p = np.array([0.05, 0.95, 0.96, 1.0, 0.55])
         hit = np.array([False, True, False, True, True])
-        assert _calibrated(p, hit)["calibration"] == [[0.05, 0, 1], [0.55, 1, 1], [0.97, 0.6667, 3]]
+        scores = ProbabilityScores(p, hit, 0.0, None)
+        assert _calibrated(scores)["calibration"] == [[0.05, 0, 1], [0.55, 1, 1], [0.97, 0.6667, 3]]
 
 
 def test_what_is_packed_is_what_was_found(all_of_it):

@@ -61,8 +61,8 @@ def test_fit_equals_the_oracle(kernel, case, annealing):
         o = oracle.update_b_t(oracle.update_t(oracle.update_s(o)))
         if i > 2:
             o = oracle.update_lam(o)
-            heat = min(1.0, (i - 2) / (annealing + 1))
-            o = oracle.update_z(o, heat) if is_unknown is not None else o
+            inverse_temperature = min(1.0, (i - 2) / (annealing + 1))
+            o = oracle.update_z(o, inverse_temperature) if is_unknown is not None else o
             o = oracle.update_b_lam(o)
         o = oracle.update_v(o)
         bounds.append(oracle.bound(o))

@@ -1,9 +1,10 @@
 """The measures that `vbnmf evaluate` and the explorer tell of a fitted model."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from cliruns import make_corpus
-from explorer_pages import usual
+from explorer_pages import several, usual
 from scipy import sparse
 
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, metrics
@@ -11,6 +12,7 @@ from vbnmf.cli.evaluate import score, score_table
 from vbnmf.report import measures
 from vbnmf.report.explorer.documents import look
 from vbnmf.report.explorer.quality import quality_payload
+from vbnmf.report.truth import read_truth
 from vbnmf.text import DocumentVectorizer
 from vbnmf.text.sequences import token_sequences
 
@@ -54,6 +56,58 @@ def test_the_explorer_tells_the_same():
     by_component = np.array(payload["npmi_documents"])
     kept = by_component[~model.estimator_.faded_]
     assert kept.mean() == pytest.approx(scores["npmi_documents"], abs=1e-3)
+
+
+@pytest.mark.parametrize("made", [usual, several])
+def test_the_explorer_scores_predictions_alike(made):
+    """The last document has a label that the model does not know; no document has one it knows."""
+    model, texts, labels = made()
+    new = ["cocoa"] if made is several else "cocoa"
+    is_rare = [label in ("tea", ["tea"]) for label in labels]
+    labels = [None if rare else label for label, rare in zip(labels, is_rare, strict=True)]
+    scores = score(model, [*texts, "kettle"], [*labels, new])
+    looked = look(model, [*texts, "kettle"], [*labels, new], None, lambda part, doing: None)
+    payload = quality_payload(model, looked)
+    prefix = "micro_f1" if made is several else "micro_accuracy"
+    simplest = "most_frequent_label_f1" if made is several else "most_frequent_label_accuracy"
+    said = payload["accuracy"]
+    assert scores["documents"] == payload["labelled"]
+    assert next(iter(said.values())) == pytest.approx(scores[prefix], rel=1e-3)
+    assert list(said.values())[-1] == pytest.approx(scores[simplest], rel=1e-3)
+    assert payload["calibration_error"] == pytest.approx(scores["calibration_error"], rel=1e-3)
+    by_label = dict(zip(looked.names, payload["by_label"], strict=True))
+    assert "cocoa" not in model.classes_
+    assert by_label["cocoa"] == [1, 0, None]
+    for row in scores["labels"]:
+        told = [np.nan if number is None else number for number in by_label[row["label"]]]
+        right = np.nan if row["right"] is None else row["right"]
+        expected = [row["documents"], row["found"], right]
+        assert told == pytest.approx(expected, rel=1e-3, nan_ok=True)
+    assert scores["log_loss"] is None
+
+
+@pytest.mark.parametrize("write", [int, float, str, lambda code: f"{code}.0", np.int64])
+def test_labels_are_matched_however_they_are_written(write):
+    X = np.kron(np.eye(2), np.ones((6, 4)))
+    model = DocumentModel(SupervisedVBNMF(2, max_iter=5, random_state=0)).fit(X, [3] * 6 + [20] * 6)
+    truth = read_truth(model, [write(20), None, write(3), [write(3)], "x"], 5)
+    assert truth.names == ["3", "20", "x"]
+    assert truth.lists() == [[1], None, [0], [0], [2]]
+    assert truth.known.tolist() == [True, False, True, True, True]
+
+
+def test_what_stands_for_no_label_is_none():
+    X = np.kron(np.eye(2), np.ones((6, 4)))
+    estimator = SupervisedVBNMF(2, max_iter=5, random_state=0, unlabelled=-1)
+    model = DocumentModel(estimator).fit(X, [3] * 5 + [-1] + [20] * 6)
+    assert read_truth(model, [-1, 3, np.nan, 20], 4).lists() == [None, [0], None, [1]]
+
+
+def test_labels_of_a_frame_are_matched_by_the_names_of_its_columns():
+    model, _, _ = several()
+    names = model.classes_.tolist()
+    frame = pd.DataFrame(np.eye(len(names), dtype=int), columns=names).iloc[:, ::-1]
+    assert read_truth(model, frame, len(names)).lists() == [[i] for i in range(len(names))]
 
 
 def test_table():

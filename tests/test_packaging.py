@@ -26,3 +26,50 @@ def test_every_package_that_is_imported_is_declared():
     packages = {name.split(".")[0] for name in modules} - set(sys.stdlib_module_names) - {"vbnmf"}
     assert {OTHER_NAMES.get(name, name) for name in packages} - declared == set()
     assert packages >= {"numpy", "scipy", "sklearn", "safetensors"}
+
+
+def test_every_room_has_its_layer_and_its_line_on_the_map():
+    """A room that is not in the contract could import anything."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    held = {room.strip() for layer in layers for room in layer.split("|")}
+    places = (ROOT / "src" / "vbnmf").iterdir()
+    rooms = {
+        place.stem for place in places if place.suffix == ".py" or (place / "__init__.py").exists()
+    }
+    assert rooms - held == {"__init__", "__main__"}
+    assert held <= rooms
+    shown = re.findall(r"`(\w+)(?:/|\.py)`", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    assert held <= set(shown)
+
+
+# One name for a command and for what it runs, for a measure and for what it measures.
+SHARED_STEMS = {"__init__", "fit", "report", "reproduce", "calibration", "documents", "rows"}
+
+
+def test_a_name_stands_for_one_thing():
+    """No two modules have one name, and no two classes."""
+    stems, classes = [], []
+    for path in (ROOT / "src").rglob("*.py"):
+        stems.append(path.stem)
+        nodes = ast.parse(path.read_text(encoding="utf-8")).body
+        classes += [node.name for node in nodes if isinstance(node, ast.ClassDef)]
+    public = [name for name in classes if not name.startswith("_")]
+    assert {stem for stem in stems if stems.count(stem) > 1} - SHARED_STEMS == set()
+    assert {name for name in public if public.count(name) > 1} == set()
+
+
+def test_no_import_by_name_goes_past_the_linter():
+    """Only the package itself imports rooms by name, and only for those who use it."""
+    by_name, of_package = set(), set()
+    for path in (ROOT / "src").rglob("*.py"):
+        room = path.relative_to(ROOT / "src" / "vbnmf").as_posix()
+        text = path.read_text(encoding="utf-8")
+        if re.search(r"import_module|__import__|SimpleNamespace", text):
+            by_name.add(room)
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "vbnmf":
+                of_package.add((room, node.attr))
+    assert by_name == {"__init__.py", "data/docstrings.py"}  # the latter reads other packages
+    other = {(room, name) for room, name in of_package if name != "__version__"}
+    assert other == {("pipeline.py", "explore")}  # DocumentModel.report; see docs/design.md

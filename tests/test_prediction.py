@@ -11,7 +11,7 @@ from test_heads import drawn, model, pairs_of_documents
 from vbnmf import load
 from vbnmf.core.rows import effective_terms
 from vbnmf.prediction import generative, training
-from vbnmf.prediction.evidence import evidence, term_evidence
+from vbnmf.prediction.evidence import mean_over_terms, term_evidence
 
 CLASSIFIERS = ["components", "generative"]
 both = pytest.mark.parametrize("classifier", CLASSIFIERS)
@@ -57,7 +57,7 @@ def test_the_regression_sees_evidence():
     fitted = model(classifier="components").fit(X, y)
     totals = fitted.component_shapes_.sum(axis=1) + 30 * fitted.smoothing_
     of_terms = term_evidence(fitted.component_shapes_.T, totals, fitted.smoothing_)
-    scores = evidence(X, of_terms) @ fitted.head_weights_.T + fitted.head_intercepts_
+    scores = mean_over_terms(X, of_terms) @ fitted.head_weights_.T + fitted.head_intercepts_
     full = np.asarray(X.sum(axis=1)) > 0
     assert_allclose(fitted.predict_proba(X)[full], calibrated(fitted, scores[full], X[full]))
 
@@ -71,7 +71,7 @@ def test_the_generative_classifier_is_its_formula():
     full = x.sum(axis=1) > 0
     g = np.array([(row * logs).sum(axis=1) / row.sum() for row in x[full]])
     assert_allclose(
-        fitted.predict_proba(X)[full], calibrated(fitted, fitted.temperature_ * g, X[full])
+        fitted.predict_proba(X)[full], calibrated(fitted, fitted.score_scale_ * g, X[full])
     )
     assert_array_equal(fitted.head_weights_, 0)
 
@@ -107,6 +107,13 @@ def test_a_document_of_no_known_term_gets_the_frequencies(classifier):
     assert_array_equal(fitted.predict_proba(stored), fitted.predict_proba(nothing))
 
 
+def test_the_old_name_of_the_score_scale_still_works():
+    fitted = model(classifier="generative").fit(*mixed())
+    with pytest.warns(FutureWarning, match="use score_scale_"):
+        assert fitted.temperature_ == fitted.score_scale_
+    assert not hasattr(model(), "temperature_")
+
+
 @both
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_saved_model_predicts_the_same_bits(tmp_path, classifier, dtype):
@@ -118,7 +125,7 @@ def test_a_saved_model_predicts_the_same_bits(tmp_path, classifier, dtype):
     assert_array_equal(loaded.predict(X), fitted.predict(X))
     assert loaded.explain(X[:5]) == fitted.explain(X[:5])
     assert loaded.classifier == classifier
-    for name in ("smoothing_", "temperature_", "threshold_", "head_weights_", "head_intercepts_",
+    for name in ("smoothing_", "score_scale_", "threshold_", "head_weights_", "head_intercepts_",
                  "label_shapes_", "label_frequencies_"):  # fmt: skip
         assert_array_equal(getattr(loaded, name), getattr(fitted, name), err_msg=name)
 
@@ -169,7 +176,7 @@ def test_calibration_is_on_documents_left_out(monkeypatch):
     assert_array_equal(weight, 1)
     counts = np.bincount(y[known])
     assert_allclose(np.exp(keywords["log_prior"]), counts / counts.sum())
-    assert fitted.temperature_ == plain(g, Y, n_terms, weight, **keywords).slopes[0]
+    assert fitted.score_scale_ == plain(g, Y, n_terms, weight, **keywords).slopes[0]
     V = model(classifier="generative").fit_coefficients(X, partly)
     shapes, scales = fitted.component_shapes_.T, fitted.component_scales_
     totals = fitted.component_sums_ @ (1 / fitted.label_rates_).T
@@ -188,7 +195,7 @@ def test_calibration_is_on_documents_left_out(monkeypatch):
 def test_few_documents_do_not_make_it_sure():
     X, y = drawn(2, 4)
     fitted = model(n_components=2, classifier="generative").fit(X, y)
-    assert 1 < fitted.temperature_ < 100
+    assert 1 < fitted.score_scale_ < 100
 
 
 def test_the_only_document_of_the_last_label_is_left_out():

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vbnmf import VBNMF, LabelMapDisplay
-from vbnmf.cli.tables import percent
+from vbnmf.cli.terminal import percent
 from vbnmf.report.explorer.ordering import map_blocks, order_map, runs
 from vbnmf.report.explorer.payload import model_payload
 from vbnmf.report.scopes import by_block, label_use, scopes_of

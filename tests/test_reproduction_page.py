@@ -9,7 +9,7 @@ import pytest
 
 from vbnmf.experiments.claims import CONFIRMED, REFUTED, UNKNOWN, Claim
 from vbnmf.experiments.figures import Cloud, Curve, Lines, Map, Scatter
-from vbnmf.experiments.tables import Table
+from vbnmf.experiments.result_tables import ResultTable
 from vbnmf.report.reproduction import Reproduction, command, describe, heading, write_pages
 
 HOSTILE = [
@@ -98,7 +98,7 @@ def make(text=None):
     cloud = Cloud(say("cloud"), [0.1, 0.2], [0.3, 0.4])
     scatter = Scatter("fig6", say("title"), say("caption"), say("axis"), say("axis"), [cloud])
     tables = [
-        Table(
+        ResultTable(
             key,
             say(f"title of {key}"),
             say("caption"),

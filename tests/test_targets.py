@@ -260,7 +260,7 @@ def test_the_bound_never_falls_once_annealing_is_over(
         y = np.where(missing, np.nan, labels[:, 0])
     parameters = {"n_components": K, "label_shape": a_lam, "init": init, "burn_in": burn_in}
     model = quick(**parameters, bound_every=1, max_iter=burn_in + ANNEALING + 25).fit(X, y)
-    # the last step with less than full heat is that of iteration burn_in + ANNEALING
+    # the last inverse temperature below one is that of iteration burn_in + ANNEALING
     assert_never_falls(model.bound_history_[burn_in + ANNEALING :])
     assert len(model.bound_history_) == burn_in + ANNEALING + 26
 

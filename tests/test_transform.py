@@ -148,7 +148,7 @@ def test_a_million_threads_are_not_started(monkeypatch):
             assert max_workers < 1000
             super().__init__(max_workers, **options)
 
-    monkeypatch.setattr("vbnmf.kernels.native.ThreadPoolExecutor", Pool)
+    monkeypatch.setattr("vbnmf.kernels.compiled.ThreadPoolExecutor", Pool)
     many = quick(VBNMF, n_jobs=10**6).fit(X)
     assert_same_bits(attributes(many), attributes(quick(VBNMF, n_jobs=1).fit(X)))
     assert_array_equal(many.transform(X), many.set_params(n_jobs=1).transform(X))

@@ -14,8 +14,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
 
 from vbnmf import SupervisedVBNMF, inter_label_sparsity, tune
-from vbnmf.experiments.tuning import default_grid
-from vbnmf.experiments.validating import held_out_bound, prepare, score, split_documents
+from vbnmf.selection.holdout import held_out_bound, hold_out, prepare, score
+from vbnmf.selection.search import default_grid
 
 SMALL = {"n_components": [3, 4, 6, 8], "label_shapes": [100, "auto", 1], "random_state": 3}
 
@@ -58,7 +58,7 @@ def indicators(sets, n_labels):
 def test_split_leaves_every_label_in_training(sets, part, seed):
     Y = indicators(sets, 5)
     try:
-        train, held = split_documents(Y, part, seed)
+        train, held = hold_out(Y, part, seed)
     except ValueError:  # too few with a label, of which a test below is
         return
     assert sorted([*train, *held]) == list(range(len(sets)))
@@ -69,12 +69,12 @@ def test_split_leaves_every_label_in_training(sets, part, seed):
 def test_split_takes_its_part_of_each_label():
     sizes = [1, 2, 40, 200]
     Y = indicators([[label] for label, size in enumerate(sizes) for _ in range(size)], 4)
-    _, held = split_documents(Y, 0.25, 0)
+    _, held = hold_out(Y, 0.25, 0)
     got = Y[held].sum(axis=0)
     assert got[0] == 0
     assert np.abs(got[2:] - [10, 50]).max() <= 1
-    again = split_documents(Y, 0.25, 0)[1]
-    other = split_documents(Y, 0.25, 1)[1]
+    again = hold_out(Y, 0.25, 0)[1]
+    other = hold_out(Y, 0.25, 1)[1]
     assert held.tolist() == again.tolist() != other.tolist()
 
 

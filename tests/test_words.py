@@ -10,7 +10,7 @@ from sklearn.model_selection import cross_val_predict
 from vbnmf import SupervisedVBNMF, load
 from vbnmf.core.rows import effective_terms
 from vbnmf.prediction import training
-from vbnmf.prediction.evidence import evidence
+from vbnmf.prediction.evidence import mean_over_terms
 
 
 def corpus(n_docs=400, n_labels=4, seed=0):
@@ -114,7 +114,7 @@ def test_threads_do_not_change_a_bit():
 
 def test_probabilities_are_the_formula(fitted):
     X, _ = corpus()
-    e = evidence(X, fitted._term_evidence(slice(None)))
+    e = mean_over_terms(X, fitted._term_evidence(slice(None)))
     length = np.sqrt(X.multiply(X).sum(axis=1))
     s = e @ fitted.head_weights_.T + fitted.head_intercepts_
     s = s + (X.toarray() / length[:, None]) @ fitted.word_weights_.T.astype(float)

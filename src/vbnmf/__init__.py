@@ -16,7 +16,7 @@ _HOMES = {
     "inter_label_sparsity": "vbnmf.metrics",
     "DocumentModel": "vbnmf.pipeline",
     "load": "vbnmf.loading",
-    "tune": "vbnmf.experiments.tuning",
+    "tune": "vbnmf.selection.search",
     "explore": "vbnmf.report.explorer",
     "LabelMapDisplay": "vbnmf.report.displays",
     "ComponentTermsDisplay": "vbnmf.report.displays",

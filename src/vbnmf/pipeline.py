@@ -27,7 +27,6 @@ from vbnmf.core.model import Array
 from vbnmf.core.rows import is_empty
 from vbnmf.estimators import VBNMF, SupervisedVBNMF, saving
 from vbnmf.estimators.targets import is_indicator
-from vbnmf.prediction.explanation import Explanation
 from vbnmf.text import DocumentVectorizer
 
 NAME = "DocumentModel"
@@ -128,7 +127,13 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return super().set_params(**params)
 
     def fit(
-        self, documents: Any, labels: Any = None, sample_weight: Any = None, *, terms: Any = None
+        self,
+        documents: Any,
+        labels: Any = None,
+        sample_weight: Any = None,
+        *,
+        terms: Any = None,
+        columns: dict[str, Any] | None = None,
     ) -> Self:
         """Learn from documents.
 
@@ -145,8 +150,11 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             terms do not depend on it.
         terms : sequence of str or None
             Names of the columns, where documents are a matrix.
+        columns : dict or None
+            Columns of the file that texts and labels came from; kept as ``columns_``.
         """
         self._fit(documents, labels, sample_weight, terms)
+        self.columns_: dict[str, Any] = dict(columns or {})
         return self
 
     def fit_transform(
@@ -178,7 +186,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         estimator.set_output(transform="default").fit(X, labels, sample_weight)
         self.vectorizer_ = vectorizer
         self.estimator_ = estimator
-        self.columns_: dict[str, Any] = {}
+        self.columns_ = {}
         self.terms_ = _names(names, X.shape[1])
         self.n_empty_ = int(is_empty(X).sum())
         self.label_form_ = None
@@ -219,11 +227,14 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             known term: its probabilities are the parts of all training documents that have each
             label. With one label a document it gets the commonest.
         """
-        P = self.predict_proba(documents)
-        given = self.estimator_.labels_from(P)
+        return self.labels_with_score(self.predict_proba(documents))
+
+    def labels_with_score(self, probabilities: Array) -> tuple[Any, Any]:
+        """Return what ``predict_with_score`` does, from what ``predict_proba`` returned."""
+        given = self.estimator_.labels_from(probabilities)
         if self.has_several_labels:
-            return _lists(P, given, self.classes_.tolist())
-        return given, P.max(axis=1)
+            return _lists(probabilities, given, self.classes_.tolist())
+        return given, probabilities.max(axis=1)
 
     def predict_proba(self, documents: Any) -> Array:
         """Probabilities of labels, (n_docs, n_labels), in the order of ``classes_``."""
@@ -253,18 +264,27 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self.estimator_.score(self.vectorize(documents), labels, sample_weight)
 
     def explain(
-        self, documents: Any, *, n_terms: int = 8, n_components: int = 3
-    ) -> list[list[Explanation]]:
-        """What spoke for the most probable label of documents, and for the runner-up.
+        self,
+        documents: Any,
+        *,
+        n_terms: int = 8,
+        n_components: int = 3,
+        return_proba: bool = False,
+    ) -> Any:
+        """Explain the most probable label of documents, and the runner-up.
 
         See ``SupervisedVBNMF.explain``; terms are called by their names.
         """
         self._check_labels()
         X = self.vectorize(documents)
         if X.shape[0] == 0:
-            return []
+            return ([], np.empty((0, len(self.classes_)))) if return_proba else []
         return self.estimator_.explain(
-            X, n_terms=n_terms, n_components=n_components, names=self.terms_
+            X,
+            n_terms=n_terms,
+            n_components=n_components,
+            names=self.terms_,
+            return_proba=return_proba,
         )
 
     def vectorize(self, documents: Any) -> Any:

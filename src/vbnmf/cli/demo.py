@@ -9,7 +9,7 @@ from vbnmf.cli import common
 from vbnmf.cli.evaluate import score
 from vbnmf.cli.fit import build, how_many
 from vbnmf.cli.progress import FitProgress
-from vbnmf.cli.tables import percent, table
+from vbnmf.cli.terminal import percent, table
 
 
 @click.command(short_help="Fit the offline corpus and show what comes out.")

@@ -5,10 +5,8 @@ from typing import Any
 import click
 
 from vbnmf.cli import common
-from vbnmf.cli.tables import percent, table
+from vbnmf.cli.terminal import percent, table
 
-Names = list[list[str]]  # labels of each document
-Rows = list[dict[str, Any]]
 Line = tuple[str, float | None, str]  # a measure's name, value and meaning
 
 
@@ -57,75 +55,70 @@ def evaluate(
 
 
 def score(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
-    """Accuracies (F1 where documents have several labels), components, a row for each label."""
+    """Score predictions and components on labelled documents, and each label by itself."""
     import numpy as np
 
     from vbnmf.core.rows import is_empty
-    from vbnmf.data.labels import KnownLabels
     from vbnmf.metrics import hoyer_sparsity, inter_label_sparsity
+    from vbnmf.report.truth import read_truth, score_labels
 
-    has_label = np.array([label is not None for label in labels])
-    if not has_label.any():
+    truth = read_truth(fitted, labels, len(labels))
+    rows = np.flatnonzero(truth.known)
+    if not len(rows):
         raise ValueError("no document has a label, so there is nothing to score. Check --label.")
-    known = KnownLabels(fitted.estimator_.classes_.tolist())
-    y = [known.match(label) for label in labels if label is not None]
-    several = fitted.has_several_labels
-    if not several and any(isinstance(label, list) for label in labels):
-        raise ValueError(
-            "the documents have several labels each, but the model was fitted to documents of one "
-            "and gives one. Fit it to documents with several labels, or check --label."
-        )
-    X = fitted.vectorize(contents)[has_label]
+    X, Y = fitted.vectorize(contents)[rows], truth.indicators[rows]
     is_matrix = getattr(contents, "ndim", 1) == 2
-    texts = None if is_matrix else [contents[i] for i in np.flatnonzero(has_label)]
+    texts = None if is_matrix else [contents[i] for i in rows]
     estimator = fitted.estimator_
     V = estimator.transform(X)
     P = estimator.predict_proba(X)
-    given = estimator.labels_from(P)
-    if several:
-        predicted = [[known.names[i] for i in np.flatnonzero(row)] for row in given]
-    else:
-        predicted = [known.match(label) for label in given.tolist()]
-    commonest = known.names[int(np.argmax(estimator.label_counts_))]
-    numbers, rows = (_f1 if several else _accuracies)(y, predicted, commonest)
-    shares, best = estimator.component_share(X), P.argmax(axis=1)
-    by_label = {
-        name: float(shares[best == at].mean()) for at, name in enumerate(known.names) if at in best
-    }
-    repeats = [len(names) for names in y]  # a document counts for each of its labels
+    found = score_labels(fitted, Y, P)
+    shares, best = estimator.component_share(X, P), P.argmax(axis=1)
     return {
-        "documents": len(y),
+        "documents": len(rows),
         "documents_without_known_term": int(is_empty(X).sum()),
-        **numbers,
-        "calibration_error": _calibration_error(P, y, predicted, known.names, several=several),
+        **_of_predictions(found),
+        "calibration_error": found.probabilities.calibration_error,
+        "log_loss": found.probabilities.log_loss,
         "component_share": float(shares.mean()),
         "coefficient_sparsity": hoyer_sparsity(V),
-        "inter_label_sparsity": inter_label_sparsity(np.repeat(V, repeats, axis=0), _flat(y)),
+        "inter_label_sparsity": inter_label_sparsity(V, Y),
         **_of_components(fitted, X, texts),
         "faded_components": int(estimator.faded_.sum()),
         "labels": [
             {
-                **row,
-                "component_share": by_label.get(row["label"]),
-                "known": row["label"] in known.names,
+                "label": name,
+                "documents": int(found.predictions.support[at]),
+                "found": float(found.predictions.recall[at]),
+                "right": _number(found.predictions.precision[at]),
+                "component_share": float(shares[best == at].mean()) if at in best else None,
+                "known": at < P.shape[1],
             }
-            for row in rows
+            for at, name in enumerate(truth.names)
+            if found.predictions.support[at]
         ],
     }
 
 
-def _calibration_error(
-    P: Any, y: Names, predicted: Names, known: list[str], *, several: bool
-) -> float:
-    """Distance of probabilities from how often they were right."""
-    import numpy as np
+def _of_predictions(found: Any) -> dict[str, float]:
+    scores = found.predictions
+    if scores.multilabel:
+        return {
+            "micro_f1": scores.micro_f1,
+            "macro_f1": scores.macro_f1,
+            "subset_accuracy": scores.accuracy,
+            "most_frequent_label_f1": found.commonest,
+        }
+    return {
+        "micro_accuracy": scores.accuracy,
+        "macro_accuracy": scores.macro_accuracy,
+        "most_frequent_label_accuracy": found.commonest,
+    }
 
-    from vbnmf.metrics import calibration_error
 
-    if several:
-        right = np.array([[name in names for name in known] for names in y])
-        return calibration_error(P.ravel(), right.ravel())
-    return calibration_error(P.max(axis=1), [a == b for a, b in zip(y, predicted, strict=True)])
+def _number(value: float) -> float | None:
+    """Return None for NaN, which JSON does not have."""
+    return None if value != value else float(value)
 
 
 def _of_components(fitted: Any, X: Any, texts: list[str] | None) -> dict[str, float | None]:
@@ -143,60 +136,6 @@ def _of_components(fitted: Any, X: Any, texts: list[str] | None) -> dict[str, fl
     }
 
 
-def _accuracies(y: Names, predicted: Names, commonest: str) -> tuple[dict[str, float], Rows]:
-    """Of documents with one label."""
-    import numpy as np
-    from sklearn.metrics import accuracy_score, precision_recall_fscore_support
-
-    truth, given = _flat(y), _flat(predicted)
-    names = sorted(set(truth))
-    precision, recall, _, support = precision_recall_fscore_support(
-        truth, given, labels=names, zero_division=0.0
-    )
-    numbers = {
-        "micro_accuracy": float(accuracy_score(truth, given)),
-        "macro_accuracy": float(np.mean(recall)),
-        "most_frequent_label_accuracy": float(np.mean([name == commonest for name in truth])),
-    }
-    return numbers, _rows(names, support, recall, precision)
-
-
-def _f1(y: Names, predicted: Names, commonest: str) -> tuple[dict[str, float], Rows]:
-    """Of documents with several labels."""
-    import numpy as np
-    from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_support
-    from sklearn.preprocessing import MultiLabelBinarizer
-
-    names = sorted({*_flat(y), *_flat(predicted), commonest})
-    table = MultiLabelBinarizer(classes=names)
-    truth, given = table.fit_transform(y), table.transform(predicted)
-    precision, recall, f1, support = precision_recall_fscore_support(
-        truth, given, zero_division=0.0
-    )
-    simplest = table.transform([[commonest]] * len(y))
-    had = np.flatnonzero(support)  # a label that no document has can be given, but not found
-    numbers = {
-        "micro_f1": float(f1_score(truth, given, average="micro", zero_division=0.0)),
-        "macro_f1": float(np.mean(f1[had])),
-        "subset_accuracy": float(accuracy_score(truth, given)),
-        "most_frequent_label_f1": float(
-            f1_score(truth, simplest, average="micro", zero_division=0.0)
-        ),
-    }
-    return numbers, _rows([names[i] for i in had], support[had], recall[had], precision[had])
-
-
-def _rows(names: list[str], support: Any, recall: Any, precision: Any) -> Rows:
-    return [
-        {"label": name, "documents": int(n), "found": float(r), "right": float(p)}
-        for name, n, r, p in zip(names, support, recall, precision, strict=True)
-    ]
-
-
-def _flat(names: Names) -> list[str]:
-    return [name for labels in names for name in labels]
-
-
 def score_table(scores: dict[str, Any]) -> str:
     """The scores for people."""
     rows = [
@@ -204,8 +143,7 @@ def score_table(scores: dict[str, Any]) -> str:
             row["label"] + ("" if row["known"] else " (not in the model)"),
             f"{row['documents']:,}",
             percent(row["found"]),
-            percent(row["right"]),
-            "–" if row["component_share"] is None else percent(row["component_share"]),
+            *("–" if row[n] is None else percent(row[n]) for n in ("right", "component_share")),
         ]
         for row in scores["labels"]
     ]
@@ -246,9 +184,11 @@ def _prediction_lines(scores: dict[str, Any]) -> list[Line]:
 
 def _trust_lines(scores: dict[str, Any]) -> list[Line]:
     off = "mean distance of probabilities from how often they are right"
+    loss = "mean of −ln p of the right answer; 0 is best"
     share = "share of the decisions that components carry; the rest is single words"
     return [
         ("calibration error", scores["calibration_error"], off),
+        ("log loss", scores["log_loss"], loss),
         ("component share", scores["component_share"], share),
     ]
 

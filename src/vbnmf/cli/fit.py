@@ -149,16 +149,14 @@ def fit(
     about = "without labels" if y is None else f"with {n_labels} labels"
     k = model.estimator.n_components
     common.say(f"Fitting {how_many(k, n_labels)} to {n_docs:,} documents {about}.", quiet)
+    columns_of_file = {
+        "text": documents.text_column,
+        "label": documents.label_column,
+        "label_separator": label_separator,
+    }
     with FitProgress(quiet) as progress:
         model.estimator.set_params(callback=progress)
-        model.fit(contents, y, terms=documents.terms)
-    model.columns_ = _given(
-        {
-            "text": documents.text_column,
-            "label": documents.label_column,
-            "label_separator": label_separator,
-        }
-    )
+        model.fit(contents, y, terms=documents.terms, columns=_given(columns_of_file))
     model.save(target, overwrite=force)
     result = {
         "model": str(target),

@@ -8,7 +8,7 @@ from typing import IO, Any
 import click
 
 from vbnmf.cli import common
-from vbnmf.cli.tables import percent, table
+from vbnmf.cli.terminal import percent, table
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _JSON_LINES = (".jsonl", ".ndjson", ".json")
@@ -103,12 +103,16 @@ def _rows(fitted: Any, documents: Any, kept: common.Kept, *, explain: bool) -> R
     from vbnmf.core.rows import is_empty
 
     X = fitted.vectorize(common.content(fitted, documents))
-    labels, scores = fitted.predict_with_score(X)
+    if explain:
+        whys, P = fitted.explain(X, n_terms=6, n_components=2, return_proba=True)
+    else:
+        P = fitted.predict_proba(X)
+        whys = [None] * len(P)
+    labels, scores = fitted.labels_with_score(P)
     several = fitted.has_several_labels
     if not several:
         labels, scores = labels.tolist(), scores.tolist()
     ids, empty = common.ids(documents), is_empty(X)
-    whys = fitted.explain(X, n_terms=6, n_components=2) if explain else [None] * len(ids)
     for name, label, score, nothing, why, cells in zip(
         ids, labels, scores, empty, whys, kept.cells(documents), strict=True
     ):

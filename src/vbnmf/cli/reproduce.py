@@ -145,7 +145,7 @@ def assemble(experiment: "Experiment", items: list[str], seconds: float) -> "Rep
     from vbnmf.experiments.cells import ITEMS
     from vbnmf.experiments.claims import all_claims
     from vbnmf.experiments.figures import all_figures
-    from vbnmf.experiments.tables import all_tables
+    from vbnmf.experiments.result_tables import all_tables
     from vbnmf.report.reproduction import Reproduction
 
     rows, specification = experiment.rows, experiment.specification

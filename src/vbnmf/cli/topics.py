@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from vbnmf.cli import common
-from vbnmf.cli.tables import percent, table
+from vbnmf.cli.terminal import percent, table
 
 
 @click.command(short_help="Show components, their terms and labels.")

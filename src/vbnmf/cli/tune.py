@@ -13,11 +13,11 @@ from click.core import ParameterSource
 from vbnmf.cli import common
 from vbnmf.cli.fit import build, labelled, text_options
 from vbnmf.cli.progress import Display
-from vbnmf.cli.tables import table
-from vbnmf.experiments.advice import LabelShape, order, shown
+from vbnmf.cli.terminal import table
+from vbnmf.selection.advice import LabelShape, order, shown
 
 if TYPE_CHECKING:
-    from vbnmf.experiments.tuning import Step, Tuning
+    from vbnmf.selection.search import Step, Tuning
 
 
 def _several(kind: Callable[[str], Any], example: str) -> Callable[..., Any]:
@@ -82,8 +82,8 @@ def tune(
       vbnmf tune tickets.csv --label team
       vbnmf tune newsgroups/ -k 20,50,100 --label-shapes auto,100,300 --stop-words english
     """  # noqa: D301
-    from vbnmf.experiments.tuning import tune as search
     from vbnmf.files import only_user
+    from vbnmf.selection.search import tune as search
 
     folder = Path(out)
     if folder.exists() and not folder.is_dir():

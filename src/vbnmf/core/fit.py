@@ -31,15 +31,17 @@ class Schedule:
         """Iterations after which nothing changes its rules, so that standing still means it."""
         return self.burn_in + self.annealing
 
-    def heat(self, iteration: int) -> float:
-        """How definite unknown labels may be: 0 not at all, 1 as the bound says."""
+    def inverse_temperature(self, iteration: int) -> float:
+        """Inverse temperature of unknown labels: 0 leaves them at p(z), 1 follows the bound."""
         since = iteration - self.burn_in
         return min(1.0, since / (self.annealing + 1)) if since > 0 else 0.0
 
 
 FITTING = "fitting"
-HEAD = "prediction head"  # the stage after the fit
 """The stage of the fit itself."""
+
+HEAD = "prediction head"
+"""The stage after the fit."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ def fit(
             state,
             stats,
             knobs,
-            heat=schedule.heat(iteration),
+            inverse_temperature=schedule.inverse_temperature(iteration),
             tally=last or _due(iteration, schedule) or knobs.a_t is None,
         )
         watch(iteration, history[-1], rise)
@@ -126,11 +128,11 @@ def global_step(
     stats: Statistics,
     knobs: Knobs,
     *,
-    heat: float,
+    inverse_temperature: float,
     tally: bool,
 ) -> State:
-    """T, Λ, z and hyperparameters from the sums of a sweep; no ``heat`` is burn-in."""
-    burning_in = heat == 0
+    """T, Λ, z and hyperparameters from the sums of a sweep; inverse temperature 0: burn-in."""
+    burning_in = inverse_temperature == 0
     terms = updates.terms(engine.kernel, state, stats, tally=tally)
     state = replace(state, terms=terms)
     prior = _learn_terms_prior(state.prior, terms, knobs, burning_in=burning_in)
@@ -141,7 +143,9 @@ def global_step(
         rates = updates.rates(prior, labels, engine.totals.n_docs, stats.E_sums)
         if len(labels.latent):
             n_docs = engine.totals.n_docs
-            labels = updates.latent_labels(prior, labels, rates, n_docs, stats.E_sums, heat)
+            labels = updates.latent_labels(
+                prior, labels, rates, n_docs, stats.E_sums, inverse_temperature
+            )
         state = replace(state, rates=rates, labels=labels)
     return replace(state, prior=_learn_coefs_prior(prior, state, stats, engine, knobs))
 

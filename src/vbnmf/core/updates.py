@@ -58,16 +58,23 @@ def rates_shape(a_lam: float | Array, a_v: float, labels: Labels, n_docs: Array)
 
 
 def latent_labels(
-    prior: Prior, labels: Labels, rates: Rates, n_docs: Array, E_v_sums: Array, heat: float = 1.0
+    prior: Prior,
+    labels: Labels,
+    rates: Rates,
+    n_docs: Array,
+    E_v_sums: Array,
+    inverse_temperature: float = 1.0,
 ) -> Labels:
-    """q(z) of the documents whose label is unknown; ``heat`` below one brings it nearer to p(z).
+    """q(z) of the documents whose label is unknown; at inverse temperature 0 it is p(z).
 
     Each is a group of its own, in whose sums it counts by its weight, ``n_docs``.
     """
     n_known = labels.known.shape[0]
     E_v = E_v_sums[n_known:] / np.maximum(n_docs[n_known:], np.finfo(float).tiny)[:, None]
     evidence = label_evidence(prior.a_v, labels, rates, E_v)
-    return replace(labels, latent=softmax(labels.log_prior + heat * evidence, axis=1))
+    return replace(
+        labels, latent=softmax(labels.log_prior + inverse_temperature * evidence, axis=1)
+    )
 
 
 def label_evidence(a_v: float, labels: Labels, rates: Rates, E_v: Array) -> Array:

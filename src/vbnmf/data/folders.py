@@ -11,7 +11,7 @@ from pathlib import Path
 
 from vbnmf.data.columns import ColumnNames
 from vbnmf.data.documents import ReaderError, listed
-from vbnmf.data.labels import Labels, check_length, check_single, read_labels
+from vbnmf.data.labels import LabelsSource, check_length, check_single, read_labels
 from vbnmf.data.streams import read_text
 from vbnmf.data.tables import Row
 
@@ -22,7 +22,7 @@ def open_folder(
     folder: Path,
     encoding: str,
     label: ColumnNames | None,
-    labels: Labels | None,
+    labels: LabelsSource | None,
     notes: list[str],
     *,
     labels_required: bool = True,
@@ -88,7 +88,7 @@ def open_folder(
 
 def _labels_of_files(
     names: list[str],
-    labels: Labels,
+    labels: LabelsSource,
     label: ColumnNames | None,
     encoding: str,
     notes: list[str],

@@ -20,7 +20,7 @@ from vbnmf.data.streams import STDIN, origin_of, read_lines
 from vbnmf.data.tables import open_text
 
 # A path, or the labels themselves.
-Labels = str | os.PathLike[str] | Iterable[object]
+LabelsSource = str | os.PathLike[str] | Iterable[object]
 # Cells of these types hold several labels.
 _SEVERAL = (list, tuple, set, frozenset, np.ndarray)
 # What a column of zeros and ones may hold; a column with gaps is one of floats to many programs.
@@ -38,6 +38,8 @@ class KnownLabels:
     ----------
     classes : iterable
         The labels of the model; nothing for a model without labels.
+    unlabelled : object, default=None
+        A label that stands for none, beside None and NaN.
 
     Attributes
     ----------
@@ -45,15 +47,17 @@ class KnownLabels:
         Their names, in the same order.
     """
 
-    def __init__(self, classes: Iterable[object] = ()) -> None:
+    def __init__(self, classes: Iterable[object] = (), unlabelled: object = None) -> None:
         values = list(classes)
+        self._unlabelled = unlabelled
         self.names = [str(value) for value in values]
         self._exact = set(self.names)
         self._by_key = dict(zip(map(label_name, values), self.names, strict=True))
 
     def match(self, label: object) -> list[str]:
         """Name the labels of a document, one or several, as the model does where it has them."""
-        return [self._match(item) for item in _items(label) if not is_missing(item)]
+        items = [item for item in _items(label) if not is_missing(item)]
+        return [self._match(item) for item in items if item != self._unlabelled]
 
     def _match(self, label: object) -> str:
         if str(label) in self._exact:
@@ -233,7 +237,7 @@ def _one(value: object, place: str) -> object:
 
 
 def read_labels(
-    labels: Labels, label: ColumnNames | None, encoding: str, notes: list[str]
+    labels: LabelsSource, label: ColumnNames | None, encoding: str, notes: list[str]
 ) -> LabelsFile:
     """Read a labels file: one label a line, or a CSV or TSV table with a label column.
 

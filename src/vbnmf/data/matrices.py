@@ -24,7 +24,7 @@ from vbnmf.data.columns import ColumnNames, choose_labels
 from vbnmf.data.documents import Documents, ReaderError, listed
 from vbnmf.data.labels import (
     JoinedColumns,
-    Labels,
+    LabelsSource,
     check_length,
     check_single,
     label_array,
@@ -32,7 +32,7 @@ from vbnmf.data.labels import (
 )
 from vbnmf.data.streams import BOMB_BYTES, BOMB_RATIO, STDIN, open_bytes, origin_of, read_lines
 
-Terms = str | os.PathLike[str] | Iterable[str]
+TermsSource = str | os.PathLike[str] | Iterable[str]
 # Rows without an entry cost memory but no bytes in the file: at most this many more than bytes.
 _FREE_ROWS = 1_000_000
 
@@ -48,9 +48,9 @@ def read_matrix(
     kind: str,
     *,
     label: ColumnNames | None = None,
-    labels: Labels | None = None,
+    labels: LabelsSource | None = None,
     label_separator: str | None = None,
-    terms: Terms | None = None,
+    terms: TermsSource | None = None,
     encoding: str = "utf-8",
     labels_required: bool = True,
 ) -> Documents:
@@ -109,7 +109,7 @@ def read_matrix(
 
 
 def read_anndata(
-    data: Any, label: ColumnNames | None, labels: Labels | None, label_separator: str | None
+    data: Any, label: ColumnNames | None, labels: LabelsSource | None, label_separator: str | None
 ) -> Documents:
     """Read an AnnData object: ``X``, the label in ``obs``, the terms in ``var_names``."""
     origin = origin_of(data)
@@ -140,7 +140,7 @@ def _cells(column: Any) -> list[object]:
     return [None if gap else tag for tag, gap in zip(column, column.isna(), strict=True)]
 
 
-def _read_terms(terms: Terms | None, encoding: str) -> list[str] | None:
+def _read_terms(terms: TermsSource | None, encoding: str) -> list[str] | None:
     if terms is None:
         return None
     if isinstance(terms, str | os.PathLike):

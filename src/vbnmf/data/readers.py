@@ -14,8 +14,8 @@ from typing import Any
 
 from vbnmf.data.columns import ColumnNames, Wanted
 from vbnmf.data.documents import Documents, ReaderError
-from vbnmf.data.labels import Labels, check_separator
-from vbnmf.data.matrices import Terms, read_anndata, read_matrix
+from vbnmf.data.labels import LabelsSource, check_separator
+from vbnmf.data.matrices import TermsSource, read_anndata, read_matrix
 from vbnmf.data.rows import open_rows, read_parts
 from vbnmf.data.streams import STDIN, origin_of
 from vbnmf.data.tables import is_frame
@@ -41,9 +41,9 @@ def read_documents(
     *,
     text: ColumnNames | None = None,
     label: ColumnNames | None = None,
-    labels: Labels | None = None,
+    labels: LabelsSource | None = None,
     label_separator: str | None = None,
-    terms: Terms | None = None,
+    terms: TermsSource | None = None,
     encoding: str = "utf-8",
     format: str | None = None,  # noqa: A002 - the word users look for
     skip_empty: bool = False,
@@ -143,9 +143,9 @@ def iter_documents(
     *,
     text: ColumnNames | None = None,
     label: ColumnNames | None = None,
-    labels: Labels | None = None,
+    labels: LabelsSource | None = None,
     label_separator: str | None = None,
-    terms: Terms | None = None,
+    terms: TermsSource | None = None,
     encoding: str = "utf-8",
     format: str | None = None,  # noqa: A002 - the word users look for
     skip_empty: bool = False,
@@ -240,7 +240,9 @@ def find_format(source: Any, given: str | None = None) -> str:
     )
 
 
-def _check_columns(kind: str, column: ColumnNames | None, terms: Terms | None, origin: str) -> None:
+def _check_columns(
+    kind: str, column: ColumnNames | None, terms: TermsSource | None, origin: str
+) -> None:
     """Raise if columns are asked of a source that has none, or terms belong to texts."""
     if column and kind in (*_MATRICES, "folder"):
         name = column if isinstance(column, str) else column[0]

@@ -17,7 +17,7 @@ from vbnmf.data.documents import Documents, ReaderError, is_missing, mended
 from vbnmf.data.folders import open_folder
 from vbnmf.data.labels import (
     JoinedColumns,
-    Labels,
+    LabelsSource,
     check_length,
     label_array,
     label_name,
@@ -55,7 +55,7 @@ def open_rows(
     kind: str,
     encoding: str,
     wanted: Wanted,
-    labels: Labels | None,
+    labels: LabelsSource | None,
     may_be_empty: bool,
 ) -> Opened:
     """Open a folder, or a table whose columns are chosen by the header."""

@@ -22,16 +22,16 @@ from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
 from vbnmf.estimators import intervals, pruning
 from vbnmf.estimators.outcome import Outcome, callers_level, not_converged, wind_up
-from vbnmf.estimators.starting import Corpus, Start
+from vbnmf.estimators.starting import FitData, Start
 from vbnmf.estimators.targets import Targets
 from vbnmf.estimators.telling import Teller
 from vbnmf.estimators.validation import (
     MOST_ITERATIONS,
     check_count,
-    check_fraction,
     check_init,
     check_matrix,
     check_n_components,
+    check_nonnegative,
     count_threads,
 )
 from vbnmf.kernels import open_kernel
@@ -121,7 +121,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _project(self, X: sparse.csr_array) -> Array:
         """Coefficients of checked documents, (n_docs, K)."""
         max_iter = check_count("transform_max_iter", self.transform_max_iter, most=MOST_ITERATIONS)
-        tol = check_fraction("transform_tol", self.transform_tol)
+        tol = check_nonnegative("transform_tol", self.transform_tol)
         a_v, b_v = (self.hyperparameters_[name] for name in ("coef_shape", "coef_scale"))
         scale = 1.0 / (1.0 / b_v + self.component_sums_)
         X, used = without_unused_terms(X)
@@ -248,7 +248,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Fit to checked documents, set what both models have, and return the best start."""
         labels = None if targets is None else targets.labels
         group = np.zeros(X.shape[0], np.int32) if targets is None else targets.group
-        corpus = Corpus(X, group, 1 if targets is None else targets.n_groups, labels, weight)
+        corpus = FitData(X, group, 1 if targets is None else targets.n_groups, labels, weight)
         n_labels = None if targets is None else len(targets.classes)
         K, why = check_n_components(self.n_components, self.init, n_labels)
         init = check_init(self.init, self._named_starts, K, X.shape[1])
@@ -310,7 +310,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _schedule(self, burn_in: Any) -> Schedule:
         return Schedule(
             max_iter=check_count("max_iter", self.max_iter),
-            tol=check_fraction("tol", self.tol),
+            tol=check_nonnegative("tol", self.tol),
             burn_in=check_count("burn_in", burn_in, least=0),
             bound_every=check_count("bound_every", self.bound_every),
         )

@@ -14,21 +14,33 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from vbnmf.core.model import Array
-from vbnmf.estimators.validation import check_fraction
+from vbnmf.estimators.validation import check_nonnegative
 
 
 def component_interval(model: Any, level: float, components: Any) -> tuple[Array, Array]:
     """Quantiles of q(T), (n, n_terms) each; see ``BaseVBNMF.component_interval``."""
-    tails = _tails(level)
     shapes, scales = model.component_shapes_, model.component_scales_
     try:
         chosen = slice(None) if components is None else np.atleast_1d(components)
-        shapes, scales = shapes[chosen], scales[chosen].astype(shapes.dtype)
+        shapes, scales = shapes[chosen], scales[chosen]
     except IndexError as error:
         raise ValueError(f"components must be numbers of components; {error}.") from None
-    low, high = (gammaincinv(shapes, shapes.dtype.type(tail)) for tail in tails)
-    for quantiles in (low, high):
-        quantiles *= scales[:, None]
+    return gamma_interval(shapes, scales[:, None], level)
+
+
+def gamma_interval(shapes: Array, scales: Array, level: float) -> tuple[Array, Array]:
+    """Compute the ends of the central intervals of gamma distributions, of one shape each.
+
+    Parameters
+    ----------
+    shapes, scales : arrays
+        Of the distributions; the scales are broadcast.
+    level : float
+        Probability of the intervals, between 0 and 1.
+    """
+    tails = _tails(level)
+    scales = scales.astype(shapes.dtype)
+    low, high = (gammaincinv(shapes, shapes.dtype.type(tail)) * scales for tail in tails)
     return low, high
 
 
@@ -51,6 +63,6 @@ _LEAST_DOCS = 0.99
 
 def _tails(level: Any) -> tuple[float, float]:
     """Probabilities below the two ends of a central interval."""
-    if not 0 < check_fraction("level", level) < 1:
+    if not 0 < check_nonnegative("level", level) < 1:
         raise ValueError(f"level must be between 0 and 1, 0.9 for 90 %; got {level!r}.")
     return (1 - level) / 2, (1 + level) / 2

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.model import Array
-from vbnmf.estimators.validation import check_fraction, check_matrix
+from vbnmf.estimators.validation import check_matrix, check_nonnegative
 
 Model = TypeVar("Model", bound=Any)
 
@@ -53,7 +53,7 @@ def prune(model: Model, X: Any, y: Any, sample_weight: Any, least: float | None)
     check_is_fitted(model, "components_")
     check_matrix(model, X, reset=False)
     removed = (
-        faded(model) if least is None else model.component_mass_ < check_fraction("least", least)
+        faded(model) if least is None else model.component_mass_ < check_nonnegative("least", least)
     )
     if removed.all():
         raise ValueError(_nothing_left(model, least))

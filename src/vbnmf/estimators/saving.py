@@ -12,14 +12,14 @@ import vbnmf
 from vbnmf import store
 from vbnmf.core.model import Array
 from vbnmf.estimators.base import BaseVBNMF, component_means
-from vbnmf.estimators.prediction import CLASSIFIERS
+from vbnmf.estimators.classifier import CLASSIFIERS
 from vbnmf.estimators.supervised import SupervisedVBNMF
 from vbnmf.estimators.unsupervised import VBNMF
 from vbnmf.estimators.validation import (
     MOST_ITERATIONS,
     check_choice,
     check_count,
-    check_fraction,
+    check_nonnegative,
     count_threads,
 )
 from vbnmf.store import ModelFileError, check_array, check_mask
@@ -99,7 +99,7 @@ def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
             header["component_share"] = model.component_share_
             arrays["label_component_shares"] = model.label_component_shares_
         header["smoothing"] = model.smoothing_
-        header["temperature"] = model.temperature_
+        header["temperature"] = model.score_scale_
     return header, arrays
 
 
@@ -110,7 +110,7 @@ def from_state(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
         raise ModelFileError(f"model {name!r} is not one of {', '.join(_MODELS)}.")
     model = _MODELS[name](**_checked_parameters(name, header["parameters"]))
     check_count("transform_max_iter", model.transform_max_iter, most=MOST_ITERATIONS)
-    check_fraction("transform_tol", model.transform_tol)
+    check_nonnegative("transform_tol", model.transform_tol)
     count_threads(model.n_jobs)
     # the digamma function of less is no number
     shapes = check_array(arrays, "component_shapes", (None, None), least=1 / _LARGEST)
@@ -198,7 +198,7 @@ def _set_labels(
         raise ModelFileError(f"multilabel is {model.multilabel_!r}: the file is damaged.")
     model.threshold_ = _number(header, "threshold", positive=True)
     model.smoothing_ = _number(header, "smoothing", positive=True)
-    model.temperature_ = _number(header, "temperature", positive=True)
+    model.score_scale_ = _number(header, "temperature", positive=True)
     classifier = header["classifier"]
     classifier = "components" if classifier == "regression" else classifier  # as format 3 called it
     model.classifier_ = check_choice("classifier", classifier, CLASSIFIERS)

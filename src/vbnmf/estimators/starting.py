@@ -27,7 +27,7 @@ LEAST_OF_A_LABEL = 100
 
 
 @dataclass(frozen=True)
-class Corpus:
+class FitData:
     """Checked documents with their groups and labels; ``labels`` is None without labels."""
 
     X: sparse.csr_array
@@ -40,7 +40,7 @@ class Corpus:
         """Hold the documents in memory for sweeps."""
         return LocalEngine(kernel, self.X, self.group, self.n_groups, 1, self.weight)
 
-    def to_look_at(self) -> "Corpus":
+    def to_look_at(self) -> "FitData":
         """The documents of known labels, a sample where there are more than enough."""
         n_known = 1 if self.labels is None else self.labels.known.shape[0]
         rows = np.flatnonzero(self.group < n_known)
@@ -52,7 +52,7 @@ class Corpus:
         if labels is not None:
             labels = replace(labels, latent=np.zeros((0, labels.known.shape[1])))
         weight = None if self.weight is None else self.weight[rows]
-        return Corpus(self.X[rows], self.group[rows], n_known, labels, weight)
+        return FitData(self.X[rows], self.group[rows], n_known, labels, weight)
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Start:
     def find(
         self,
         kernel: Any,
-        corpus: Corpus,
+        corpus: FitData,
         knobs: Knobs,
         rng: np.random.Generator | None,
         watch: Watch,

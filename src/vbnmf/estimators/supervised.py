@@ -13,10 +13,10 @@ from vbnmf.core.model import Array, column
 from vbnmf.core.starts import Knobs
 from vbnmf.estimators import intervals, labelscopes
 from vbnmf.estimators.base import BaseVBNMF
+from vbnmf.estimators.classifier import CLASSIFIERS, PredictsLabels
 from vbnmf.estimators.classweights import check_weight_left, with_class_weights
 from vbnmf.estimators.labelconcerns import warn_of_odd_labels
 from vbnmf.estimators.labeltree import check_label_tree
-from vbnmf.estimators.prediction import CLASSIFIERS, PredictsLabels
 from vbnmf.estimators.starting import Start
 from vbnmf.estimators.targets import Targets, check_targets
 from vbnmf.estimators.validation import check_choice, check_matrix, check_weights
@@ -159,8 +159,8 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         The same for the documents predicted to have each label.
     smoothing_ : float
         Mean weight of a term that occurs, which smooths its probabilities in components.
-    temperature_ : float
-        What scores are multiplied by, where the head is generative.
+    score_scale_ : float
+        Factor of the scores before biases are added, where the head is generative; else 1.
     multilabel_ : bool
         Whether documents may have several labels.
     threshold_ : float

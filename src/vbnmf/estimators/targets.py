@@ -67,8 +67,29 @@ class Targets:
         weight = np.ones(len(self.group)) if weight is None else weight
         return np.asarray((weight @ self.indicators) / weight[self.known].sum())
 
-    def placed(self, classes: Array) -> tuple[Array, Array]:
-        """Find the labels of documents among those of a model.
+    def check_known(self, classes: Array) -> None:
+        """Raise if the labels are others than those of a model, (n_classes,).
+
+        Raises
+        ------
+        ValueError
+            The model does not know a label of documents that may have several; or labels are
+            strings here and numbers there. A new label of documents that have one is no error.
+        """
+        known = classes.tolist()
+        _, labels = self.placed(classes)
+        unknown = labels[len(known) :]
+        n_used = len(np.unique(self.indicators.indices))
+        other_type = {isinstance(x, str) for x in unknown} ^ {isinstance(x, str) for x in known}
+        if unknown and (self.multilabel or (len(unknown) == n_used and other_type)):
+            raise ValueError(
+                f"y has labels that the model does not know: {_some(unknown)}. It knows "
+                f"{_some(known)}. Pass labels of the same names and type as to fit, or leave out "
+                "the documents with other labels."
+            )
+
+    def placed(self, classes: Array) -> tuple[sparse.csr_array, list[Any]]:
+        """Put the labels into the order of a model's labels.
 
         Labels are found by their names, and columns without names by their place.
 
@@ -79,16 +100,15 @@ class Targets:
 
         Returns
         -------
-        indicators : ndarray of shape (n_docs, n_classes)
-            Zeros and ones.
-        strange : ndarray of bool of shape (n_docs,)
-            Which documents have a label that the model does not know.
+        indicators : csr_array of int of shape (n_docs, n_labels)
+            Which document has which label.
+        labels : list of length n_labels
+            The labels of the model, and after them those that only the documents have.
 
         Raises
         ------
         ValueError
-            Columns without names are not as many as labels; or the model does not know a label of
-            documents that may have several; or labels are strings here and numbers there.
+            Columns without names are not as many as labels.
         """
         known = classes.tolist()
         if not self.named and len(self.classes) != len(known):
@@ -100,24 +120,14 @@ class Targets:
         names = self.classes.tolist() if self.named else known
         places = {label: place for place, label in enumerate(known)}
         used = np.unique(self.indicators.indices).tolist()
-        unknown = [names[code] for code in used if names[code] not in places]
-        other_type = {isinstance(x, str) for x in unknown} ^ {isinstance(x, str) for x in known}
-        if unknown and (self.multilabel or (len(unknown) == len(used) and other_type)):
-            raise ValueError(
-                f"y has labels that the model does not know: {_some(unknown)}. It knows "
-                f"{_some(known)}. Pass labels of the same names and type as to fit, or leave out "
-                "the documents with other labels."
-            )
-        table = sparse.csr_array(
-            (
-                np.ones(len(names) - len(unknown)),
-                [places[name] for name in names if name in places],
-                np.concatenate([[0], np.cumsum([name in places for name in names])]),
-            ),
-            shape=(len(names), len(known)),
+        to = np.zeros(len(names), dtype=np.int64)
+        to[used] = [places.setdefault(names[code], len(places)) for code in used]
+        parts = self.indicators.data.astype(np.int64), to[self.indicators.indices]
+        placed = sparse.csr_array(
+            (*parts, self.indicators.indptr), shape=(len(self.group), len(places))
         )
-        indicators = (self.indicators @ table).toarray().astype(np.int64)
-        return indicators, indicators.sum(axis=1) < np.diff(self.indicators.indptr)
+        placed.sort_indices()
+        return placed, list(places)
 
     @property
     def n_groups(self) -> int:
@@ -277,8 +287,8 @@ def _from_sets(items: list[Any], unlabelled: Any) -> tuple[Array, sparse.csr_arr
     sets = []
     for row, item in enumerate(items):
         if isinstance(item, _SETS):
-            sets.append([label for label in item if not is_missing(label, unlabelled)])
-        elif is_missing(item, unlabelled):
+            sets.append([label for label in item if not is_unlabelled(label, unlabelled)])
+        elif is_unlabelled(item, unlabelled):
             sets.append([])
         else:
             raise ValueError(
@@ -305,7 +315,7 @@ def _from_sets(items: list[Any], unlabelled: Any) -> tuple[Array, sparse.csr_arr
 
 
 def _from_vector(labels: Array, unlabelled: Any) -> tuple[Array, sparse.csr_array]:
-    missing = np.array([is_missing(label, unlabelled) for label in labels], dtype=bool)
+    missing = np.array([is_unlabelled(label, unlabelled) for label in labels], dtype=bool)
     found = labels[~missing]
     if missing.any() and {type(label) for label in found} in ({int}, {float}, {bool}, {str}):
         found = np.array(found.tolist())  # without the gaps they may be plain numbers
@@ -346,7 +356,7 @@ def _check_numbers(labels: Array) -> None:
         )
 
 
-def is_missing(label: Any, unlabelled: Any) -> bool:
+def is_unlabelled(label: Any, unlabelled: Any) -> bool:
     """Whether a label is None, NaN, NaT, the NA of pandas, or what stands for none."""
     try:
         if label is None or bool(label != label):

@@ -85,8 +85,8 @@ def check_count(name: str, value: Any, *, least: int = 1, most: float = math.inf
     return int(value)
 
 
-def check_fraction(name: str, value: Any) -> float:
-    """A tolerance: a finite number that is not negative."""
+def check_nonnegative(name: str, value: Any) -> float:
+    """Check a finite number that is not negative, such as a tolerance."""
     if not _is_number(value, Real) or not 0 <= value < math.inf:
         raise ValueError(f"{name} must be a number of at least 0; got {value!r}.")
     return float(value)

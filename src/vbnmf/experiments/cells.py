@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from vbnmf.experiments.corpus import FOLDS
+from vbnmf.experiments.folds import FOLDS
 from vbnmf.experiments.specification import METHODS, Specification
 
 ITEMS = {
@@ -34,12 +34,12 @@ class Cell:
     Attributes
     ----------
     method : "pca", "unsupervised", "supervised", or "svm" (a linear SVM on the weights themselves).
-    fold : "test" or "validation", see ``corpus``.
+    fold : "test" or "validation", see ``folds``.
     dimension : K; for "svm" the number of terms, 0 meaning all of them.
     parameter : shape of the coefficients (unsupervised) or a^λ (supervised).
     term_shape : number, or "free" where it is learned unguarded.
     iterations, burn_in : of vbNMF.
-    start, seed : where vbNMF begins: "drawn" as in ``starts``, or "random", the estimators' own.
+    start, seed : where vbNMF begins: "drawn", see ``random_start``, or "random", the default's.
     heads : whether logistic regression and a linear SVM are trained on the coefficients too.
     """
 

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import isnan
 
+from vbnmf.experiments.result_tables import NAMES, number
 from vbnmf.experiments.results import (
-    Row,
+    ResultRow,
     choose_peak,
     choose_validated,
     distinct,
     guarded,
     rank_correlation,
     rows_of,
-    summarise,
+    spread,
     where,
 )
 from vbnmf.experiments.specification import METHODS, Specification
-from vbnmf.experiments.tables import NAMES, number
 
 CONFIRMED, REFUTED, UNKNOWN = "confirmed", "not confirmed", "not measured"
 
@@ -41,7 +41,7 @@ class Claim:
     evidence: str
 
 
-def all_claims(rows: list[Row], specification: Specification) -> list[Claim]:
+def all_claims(rows: list[ResultRow], specification: Specification) -> list[Claim]:
     """All claims, in the paper's order."""
     return [
         order_of_methods(rows),
@@ -55,7 +55,7 @@ def all_claims(rows: list[Row], specification: Specification) -> list[Claim]:
     ]
 
 
-def order_of_methods(rows: list[Row], *, validated: bool = False) -> Claim:
+def order_of_methods(rows: list[ResultRow], *, validated: bool = False) -> Claim:
     """Supervised above PCA above unsupervised, under k-NN."""
     choose = choose_validated if validated else choose_peak
     how = "parameters chosen on validation documents" if validated else "parameters of the peak"
@@ -65,7 +65,7 @@ def order_of_methods(rows: list[Row], *, validated: bool = False) -> Claim:
     for method in METHODS:
         choice = choose(rows, method)
         if choice is not None and (found := rows_of(rows, choice)):
-            means[method] = summarise(found, "micro").mean
+            means[method] = spread(found, "micro").mean
     evidence = ", ".join(f"{NAMES[m]} {number(v)}" for m, v in means.items())
     if len(means) < len(METHODS):
         return Claim(key, text, UNKNOWN, evidence)
@@ -73,7 +73,7 @@ def order_of_methods(rows: list[Row], *, validated: bool = False) -> Claim:
     return Claim(key, text, _verdict(holds), f"Mean accuracy on the test split: {evidence}.")
 
 
-def sparsity_predicts(rows: list[Row]) -> Claim:
+def sparsity_predicts(rows: list[ResultRow]) -> Claim:
     """Inter-label sparsity goes with accuracy, over all supervised decompositions."""
     text = "Inter-label sparsity predicts accuracy, over all supervised decompositions."
     found = guarded(rows, method="supervised", fold="test")
@@ -86,7 +86,7 @@ def sparsity_predicts(rows: list[Row]) -> Claim:
     return Claim("predicts", text, _verdict(r >= GOOD_PREDICTOR), evidence)
 
 
-def sparsity_predicts_tighter(rows: list[Row], specification: Specification) -> Claim:
+def sparsity_predicts_tighter(rows: list[ResultRow], specification: Specification) -> Claim:
     """The larger the dimension, the stronger the correlation."""
     text = "The relation is tighter with more dimensions."
     found = guarded(rows, method="supervised", fold="test")
@@ -103,7 +103,7 @@ def sparsity_predicts_tighter(rows: list[Row], specification: Specification) -> 
     return Claim("tighter", text, _verdict(rising), f"Rank correlations: {evidence}.")
 
 
-def one_knob(rows: list[Row]) -> Claim:
+def one_knob(rows: list[ResultRow]) -> Claim:
     """Up to its peak, inter-label sparsity grows with a^λ at every dimension."""
     text = "a^λ controls inter-label sparsity at every dimension: it grows with log a^λ."
     curves = _curves(rows)
@@ -122,7 +122,7 @@ def one_knob(rows: list[Row]) -> Claim:
     return Claim("knob", text, _verdict(holds), f"Growth: {'; '.join(parts)}.")
 
 
-def extreme_breaks(rows: list[Row]) -> Claim:
+def extreme_breaks(rows: list[ResultRow]) -> Claim:
     """At the largest a^λ, inter-label sparsity has fallen from its peak."""
     text = "The growth breaks at extreme values of a^λ."
     curves = _curves(rows)
@@ -135,7 +135,7 @@ def extreme_breaks(rows: list[Row]) -> Claim:
     return Claim("break", text, _verdict(holds), f"From the peak to a^λ = {last_a:g}: {evidence}.")
 
 
-def moderate_without_labels(rows: list[Row]) -> Claim:
+def moderate_without_labels(rows: list[ResultRow]) -> Claim:
     """Unsupervised inter-label sparsity is moderate everywhere but at the smallest shape."""
     text = (
         "Unsupervised inter-label sparsity stays moderate, somewhat higher only with very strong "
@@ -143,7 +143,7 @@ def moderate_without_labels(rows: list[Row]) -> Claim:
     )
     found = guarded(rows, method="unsupervised", fold="test")
     means = {
-        (d, a): summarise(at, "inter_label_sparsity").mean
+        (d, a): spread(at, "inter_label_sparsity").mean
         for d in distinct(found, "dimension")
         for a in distinct(found, "parameter")
         if (at := where(found, dimension=d, parameter=a))
@@ -161,7 +161,7 @@ def moderate_without_labels(rows: list[Row]) -> Claim:
     return Claim("moderate", text, _verdict(holds), evidence)
 
 
-def free_shape_impedes(rows: list[Row]) -> Claim:
+def free_shape_impedes(rows: list[ResultRow]) -> Claim:
     """Learned unguarded, T's shape falls below one and the coefficients become less sparse."""
     text = "Optimising T's shape freely makes T sparse and impedes sparse coefficients."
     fixed, free, shapes = [], [], []
@@ -183,14 +183,14 @@ def free_shape_impedes(rows: list[Row]) -> Claim:
     return Claim("free", text, _verdict(holds), evidence)
 
 
-def _curves(rows: list[Row]) -> dict[int, dict[float, float]]:
+def _curves(rows: list[ResultRow]) -> dict[int, dict[float, float]]:
     """Mean inter-label sparsity by a^λ, for each dimension with at least two values of it."""
     found = guarded(rows, method="supervised", fold="test")
     curves = {}
     for d in distinct(found, "dimension"):
         at = where(found, dimension=d)
         curves[d] = {
-            a: summarise(where(at, parameter=a), "inter_label_sparsity").mean
+            a: spread(where(at, parameter=a), "inter_label_sparsity").mean
             for a in distinct(at, "parameter")
         }
     return {d: curve for d, curve in curves.items() if len(curve) > 1}

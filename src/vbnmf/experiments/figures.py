@@ -12,12 +12,12 @@ from scipy.spatial import ConvexHull, QhullError
 
 from vbnmf.experiments.maps import ChosenMap
 from vbnmf.experiments.results import (
-    Row,
+    ResultRow,
     distinct,
     guarded,
     peak,
     rank_correlation,
-    summarise,
+    spread,
 )
 from vbnmf.experiments.specification import Specification
 
@@ -43,7 +43,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Mark:
+class PlotMark:
     """A point, or with x None a level, worth naming."""
 
     x: float | None
@@ -62,8 +62,8 @@ class Lines:
     y_label: str
     curves: list[Curve]
     log_x: bool = False
-    marks: list[Mark] = field(default_factory=list)  # ours
-    levels: list[Mark] = field(default_factory=list)  # the paper's, across the whole figure
+    marks: list[PlotMark] = field(default_factory=list)  # ours
+    levels: list[PlotMark] = field(default_factory=list)  # the paper's, across the whole figure
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ Figure = Lines | Scatter | Map
 
 
 def all_figures(
-    rows: list[Row], maps: dict[str, ChosenMap], specification: Specification
+    rows: list[ResultRow], maps: dict[str, ChosenMap], specification: Specification
 ) -> list[Figure]:
     """The figures that the rows are enough for, in the paper's order."""
     figures: list[Figure | None] = [
@@ -119,7 +119,7 @@ def all_figures(
     return [figure for figure in figures if figure is not None and not _is_empty(figure)]
 
 
-def accuracy_of_pca(rows: list[Row], specification: Specification) -> Lines:
+def accuracy_of_pca(rows: list[ResultRow], specification: Specification) -> Lines:
     """Figure 1."""
     found = guarded(rows, method="pca", fold="test")
     best = peak(rows, "pca")
@@ -136,11 +136,11 @@ def accuracy_of_pca(rows: list[Row], specification: Specification) -> Lines:
         "accuracy",
         curves,
         marks=[] if best is None else [_mark(best, "dimension")],
-        levels=[Mark(None, reported["micro"]["mean"], f"paper, K = {reported['dimension']}")],
+        levels=[PlotMark(None, reported["micro"]["mean"], f"paper, K = {reported['dimension']}")],
     )
 
 
-def accuracy_of_unsupervised(rows: list[Row], specification: Specification) -> Lines:
+def accuracy_of_unsupervised(rows: list[ResultRow], specification: Specification) -> Lines:
     """Figure 2."""
     found = guarded(rows, method="unsupervised", fold="test")
     reported = specification.reported["unsupervised"]
@@ -154,11 +154,13 @@ def accuracy_of_unsupervised(rows: list[Row], specification: Specification) -> L
             _curve(f"shape {a:g}", _with(found, parameter=a), "dimension", "micro", bars=False)
             for a in distinct(found, "parameter")
         ],
-        levels=[Mark(None, reported["micro"]["mean"], f"paper, K = {reported['dimension']}")],
+        levels=[PlotMark(None, reported["micro"]["mean"], f"paper, K = {reported['dimension']}")],
     )
 
 
-def accuracy_of_supervised(rows: list[Row], specification: Specification) -> tuple[Lines, Lines]:
+def accuracy_of_supervised(
+    rows: list[ResultRow], specification: Specification
+) -> tuple[Lines, Lines]:
     """Figures 3 a (all of the grid) and 3 b (the interesting range, fewer dimensions)."""
     found = guarded(rows, method="supervised", fold="test")
     choices = specification.figures
@@ -169,7 +171,7 @@ def accuracy_of_supervised(rows: list[Row], specification: Specification) -> tup
     shown = [d for d in distinct(near, "dimension") if d in choices.hull_dimensions]
     is_near = best in near and best is not None and best["dimension"] in shown
     reported = specification.reported["supervised"]
-    levels = [Mark(None, reported["micro"]["mean"], f"paper, K = {reported['dimension']}")]
+    levels = [PlotMark(None, reported["micro"]["mean"], f"paper, K = {reported['dimension']}")]
     bars = f"means of {_starts(found)} random starts, bars from the least to the most of them"
     return (
         Lines(
@@ -236,7 +238,7 @@ def label_map(key: str, chosen: ChosenMap) -> Map:
     )
 
 
-def accuracy_by_sparsity(rows: list[Row], specification: Specification) -> Scatter:
+def accuracy_by_sparsity(rows: list[ResultRow], specification: Specification) -> Scatter:
     """Figure 6."""
     found = guarded(rows, method="supervised", fold="test")
     clouds, correlations = [], []
@@ -261,7 +263,7 @@ def accuracy_by_sparsity(rows: list[Row], specification: Specification) -> Scatt
     )
 
 
-def sparsity_of_unsupervised(rows: list[Row]) -> Lines:
+def sparsity_of_unsupervised(rows: list[ResultRow]) -> Lines:
     """Figure 7 a."""
     found = guarded(rows, method="unsupervised", fold="test")
     return Lines(
@@ -277,7 +279,7 @@ def sparsity_of_unsupervised(rows: list[Row]) -> Lines:
     )
 
 
-def sparsity_of_supervised(rows: list[Row]) -> Lines:
+def sparsity_of_supervised(rows: list[ResultRow]) -> Lines:
     """Figure 7 b."""
     found = guarded(rows, method="supervised", fold="test")
     return Lines(
@@ -294,9 +296,9 @@ def sparsity_of_supervised(rows: list[Row]) -> Lines:
     )
 
 
-def _curve(name: str, rows: list[Row], x: str, metric: str, *, bars: bool = True) -> Curve:
+def _curve(name: str, rows: list[ResultRow], x: str, metric: str, *, bars: bool = True) -> Curve:
     at = distinct(rows, x)
-    summaries = [summarise(_with(rows, **{x: value}), metric) for value in at]
+    summaries = [spread(_with(rows, **{x: value}), metric) for value in at]
     return Curve(
         name,
         [float(value) for value in at],
@@ -306,8 +308,10 @@ def _curve(name: str, rows: list[Row], x: str, metric: str, *, bars: bool = True
     )
 
 
-def _mark(row: Row, x: str) -> Mark:
-    return Mark(float(row[x]), float(row["micro"]), f"{row['micro']:.4f}, K = {row['dimension']}")
+def _mark(row: ResultRow, x: str) -> PlotMark:
+    return PlotMark(
+        float(row[x]), float(row["micro"]), f"{row['micro']:.4f}, K = {row['dimension']}"
+    )
 
 
 def _hull(x: list[float], y: list[float]) -> list[tuple[float, float]]:
@@ -321,11 +325,11 @@ def _hull(x: list[float], y: list[float]) -> list[tuple[float, float]]:
     return [*polygon, polygon[0]]
 
 
-def _with(rows: list[Row], **conditions: object) -> list[Row]:
+def _with(rows: list[ResultRow], **conditions: object) -> list[ResultRow]:
     return [row for row in rows if all(row[n] == v for n, v in conditions.items())]
 
 
-def _starts(rows: list[Row]) -> int:
+def _starts(rows: list[ResultRow]) -> int:
     return len(distinct(rows, "seed"))
 
 

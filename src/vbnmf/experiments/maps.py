@@ -7,9 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from vbnmf.experiments.cells import Cell
-from vbnmf.experiments.corpus import read_matrices
+from vbnmf.experiments.folds import read_matrices
 from vbnmf.experiments.measure import LabelMap, label_map
-from vbnmf.experiments.results import CELL, Choice, Row, distinct, guarded, peak, rows_of, summarise
+from vbnmf.experiments.results import (
+    CELL,
+    Choice,
+    ResultRow,
+    distinct,
+    guarded,
+    peak,
+    rows_of,
+    spread,
+)
 from vbnmf.experiments.runner import Source
 from vbnmf.experiments.specification import Specification
 from vbnmf.files import replacing
@@ -29,7 +38,9 @@ class ChosenMap:
     map: LabelMap
 
 
-def choose_runs(rows: list[Row], specification: Specification) -> dict[str, tuple[Row, str]]:
+def choose_runs(
+    rows: list[ResultRow], specification: Specification
+) -> dict[str, tuple[ResultRow, str]]:
     """Rows of Figures 4 and 5, and why these: the best unsupervised run, a supervised to match."""
     dimension = specification.figures.map_dimension
     chosen = {}
@@ -40,7 +51,7 @@ def choose_runs(rows: list[Row], specification: Specification) -> dict[str, tupl
         )
     matching = guarded(rows, method="supervised", fold="test", dimension=dimension)
     means = {
-        a: summarise(rows_of(rows, Choice("supervised", dimension, a, "test")), "micro").mean
+        a: spread(rows_of(rows, Choice("supervised", dimension, a, "test")), "micro").mean
         for a in distinct(matching, "parameter")
     }
     if means:
@@ -55,7 +66,7 @@ def choose_runs(rows: list[Row], specification: Specification) -> dict[str, tupl
 
 
 def make_maps(
-    rows: list[Row],
+    rows: list[ResultRow],
     specification: Specification,
     source: Source,
     path: Path,

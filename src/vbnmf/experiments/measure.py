@@ -27,8 +27,8 @@ from vbnmf import VBNMF, SupervisedVBNMF, hoyer_sparsity, inter_label_sparsity
 from vbnmf.core.model import Array
 from vbnmf.estimators.base import BaseVBNMF
 from vbnmf.experiments.cells import Cell
-from vbnmf.experiments.corpus import Matrices
-from vbnmf.experiments.starts import drawn_components
+from vbnmf.experiments.folds import Matrices
+from vbnmf.experiments.random_start import drawn_components
 
 Metrics = dict[str, float]
 

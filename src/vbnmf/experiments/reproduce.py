@@ -6,7 +6,7 @@ from pathlib import Path
 
 from vbnmf.estimators.validation import count_threads
 from vbnmf.experiments.cells import ITEMS, Cell, list_cells
-from vbnmf.experiments.corpus import (
+from vbnmf.experiments.folds import (
     FOLDS,
     KINDS,
     count,
@@ -16,10 +16,10 @@ from vbnmf.experiments.corpus import (
     write_matrices,
 )
 from vbnmf.experiments.maps import ChosenMap, make_maps
-from vbnmf.experiments.results import Row
+from vbnmf.experiments.result_tables import number
+from vbnmf.experiments.results import ResultRow
 from vbnmf.experiments.runner import Source, Tally, run
 from vbnmf.experiments.specification import Specification
-from vbnmf.experiments.tables import number
 
 MAP_ITEMS = {"fig4", "fig5"}
 
@@ -46,7 +46,7 @@ class Experiment:
     specification: Specification
     about: str
     calibration: str
-    rows: list[Row]
+    rows: list[ResultRow]
     maps: dict[str, ChosenMap]
 
 

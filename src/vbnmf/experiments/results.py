@@ -17,7 +17,7 @@ from scipy.stats import spearmanr
 from vbnmf.experiments.cells import Cell
 from vbnmf.files import replacing
 
-Row = dict[str, Any]
+ResultRow = dict[str, Any]
 Key = tuple[Any, ...]
 
 CELL = tuple(field.name for field in fields(Cell))
@@ -36,7 +36,7 @@ _TEXT = (*SOURCE, "method", "fold", "start", *OUTCOME, *VERSIONS)
 
 
 @dataclass(frozen=True)
-class Summary:
+class Spread:
     """A metric over the random starts of one set of parameters."""
 
     mean: float
@@ -55,7 +55,7 @@ class Choice:
     fold: str
 
 
-def key_of(row: Row) -> Key:
+def key_of(row: ResultRow) -> Key:
     """What tells rows apart: where the numbers came from and what was run.
 
     Not whether further classifiers were trained: that adds columns to the same run.
@@ -63,7 +63,7 @@ def key_of(row: Row) -> Key:
     return tuple(row[name] for name in (*SOURCE, *CELL) if name != "heads")
 
 
-def write_results(rows: Sequence[Row], path: Path) -> None:
+def write_results(rows: Sequence[ResultRow], path: Path) -> None:
     """Write the table, whole or not at all."""
     with replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, COLUMNS, restval="", lineterminator="\n")
@@ -71,7 +71,7 @@ def write_results(rows: Sequence[Row], path: Path) -> None:
         writer.writerows({n: "" if v is None else v for n, v in row.items()} for row in rows)
 
 
-def read_results(path: Path) -> list[Row]:
+def read_results(path: Path) -> list[ResultRow]:
     """Read a table; no file is no rows.
 
     Raises
@@ -97,7 +97,7 @@ def read_results(path: Path) -> list[Row]:
         ) from error
 
 
-def where(rows: Iterable[Row], **conditions: Any) -> list[Row]:
+def where(rows: Iterable[ResultRow], **conditions: Any) -> list[ResultRow]:
     """Rows that are done and have these values; a tuple means any of them."""
     return [
         row
@@ -110,30 +110,30 @@ def where(rows: Iterable[Row], **conditions: Any) -> list[Row]:
     ]
 
 
-def guarded(rows: Iterable[Row], **conditions: Any) -> list[Row]:
+def guarded(rows: Iterable[ResultRow], **conditions: Any) -> list[ResultRow]:
     """As ``where``, without the cells that learn T's shape unguarded."""
     return [row for row in where(rows, **conditions) if row["term_shape"] != "free"]
 
 
-def values(rows: Iterable[Row], name: str) -> list[float]:
+def values(rows: Iterable[ResultRow], name: str) -> list[float]:
     """A column, without the rows that it does not apply to."""
     return [float(row[name]) for row in rows if row[name] is not None]
 
 
-def summarise(rows: Iterable[Row], name: str) -> Summary:
+def spread(rows: Iterable[ResultRow], name: str) -> Spread:
     """Mean, least and most of a metric; NaN where there is none."""
     found = values(rows, name)
     if not found:
-        return Summary(nan, nan, nan, 0)
-    return Summary(float(np.mean(found)), min(found), max(found), len(found))
+        return Spread(nan, nan, nan, 0)
+    return Spread(float(np.mean(found)), min(found), max(found), len(found))
 
 
-def distinct(rows: Iterable[Row], name: str) -> list[Any]:
+def distinct(rows: Iterable[ResultRow], name: str) -> list[Any]:
     """The values of a column, in order."""
     return sorted({row[name] for row in rows if row[name] is not None})
 
 
-def rows_of(rows: Iterable[Row], choice: Choice, fold: str = "test") -> list[Row]:
+def rows_of(rows: Iterable[ResultRow], choice: Choice, fold: str = "test") -> list[ResultRow]:
     """Rows of a choice, by default those of the test split, wherever it was made."""
     return guarded(
         rows,
@@ -144,7 +144,9 @@ def rows_of(rows: Iterable[Row], choice: Choice, fold: str = "test") -> list[Row
     )
 
 
-def peak(rows: Iterable[Row], method: str, metric: str = "micro", **conditions: Any) -> Row | None:
+def peak(
+    rows: Iterable[ResultRow], method: str, metric: str = "micro", **conditions: Any
+) -> ResultRow | None:
     """The best single run on the test split, which is how the paper chose its parameters."""
     found = [
         row
@@ -154,13 +156,13 @@ def peak(rows: Iterable[Row], method: str, metric: str = "micro", **conditions: 
     return max(found, key=lambda row: row[metric], default=None)
 
 
-def choose_peak(rows: Sequence[Row], method: str, **conditions: Any) -> Choice | None:
+def choose_peak(rows: Sequence[ResultRow], method: str, **conditions: Any) -> Choice | None:
     """Parameters of the best single run on the test split."""
     best = peak(rows, method, **conditions)
     return None if best is None else Choice(method, best["dimension"], best["parameter"], "test")
 
 
-def choose_validated(rows: Sequence[Row], method: str, **conditions: Any) -> Choice | None:
+def choose_validated(rows: Sequence[ResultRow], method: str, **conditions: Any) -> Choice | None:
     """Parameters of the best mean on held-out training documents; the test split has no say."""
     held = guarded(rows, method=method, fold="validation", **conditions)
     sets = {(row["dimension"], row["parameter"]) for row in held}
@@ -169,10 +171,10 @@ def choose_validated(rows: Sequence[Row], method: str, **conditions: Any) -> Cho
         return None
     # the smaller dimension and parameter where two are equally good
     choices.sort(key=lambda choice: (choice.dimension, choice.parameter or 0.0))
-    return max(choices, key=lambda c: summarise(rows_of(held, c, "validation"), "micro").mean)
+    return max(choices, key=lambda c: spread(rows_of(held, c, "validation"), "micro").mean)
 
 
-def rank_correlation(rows: Iterable[Row], one: str, other: str) -> float:
+def rank_correlation(rows: Iterable[ResultRow], one: str, other: str) -> float:
     """Spearman's rank correlation of two metrics; NaN where there are too few rows."""
     pairs = [(row[one], row[other]) for row in rows if None not in (row[one], row[other])]
     if len(pairs) < 3 or any(len(set(column)) < 2 for column in zip(*pairs, strict=True)):

@@ -19,19 +19,19 @@ from joblib import Parallel, delayed, parallel_config
 from vbnmf.estimators.info import versions
 from vbnmf.estimators.validation import count_threads
 from vbnmf.experiments.cells import Cell
-from vbnmf.experiments.corpus import Matrices, read_matrices
+from vbnmf.experiments.folds import Matrices, read_matrices
 from vbnmf.experiments.measure import ImpossibleError, Metrics, measure
 from vbnmf.experiments.results import (
     METRICS,
     VERSIONS,
     Key,
-    Row,
+    ResultRow,
     key_of,
     read_results,
     write_results,
 )
 
-Outcome = tuple[str, str, Metrics]  # status, reason, metrics
+CellOutcome = tuple[str, str, Metrics]  # status, reason, metrics
 
 _SECONDS_BETWEEN_WRITES = 5.0
 
@@ -74,7 +74,7 @@ def run(
     *,
     jobs: int | None = None,
     tell: Callable[[Tally], None] = lambda tally: None,
-) -> list[Row]:
+) -> list[ResultRow]:
     """Run the cells that the table does not have yet.
 
     Parameters
@@ -129,7 +129,7 @@ def run(
 
 def _outcomes(
     cells: Sequence[tuple[Key, Cell]], source: Source, jobs: int, threads: int
-) -> Iterator[tuple[Key, Outcome]]:
+) -> Iterator[tuple[Key, CellOutcome]]:
     """Outcomes as they come in."""
     here = os.getpid()
     tasks = (
@@ -146,7 +146,9 @@ def _outcomes(
             ) from error
 
 
-def _attempt(key: Key, cell: Cell, file: Path, threads: int, gatherer: int) -> tuple[Key, Outcome]:
+def _attempt(
+    key: Key, cell: Cell, file: Path, threads: int, gatherer: int
+) -> tuple[Key, CellOutcome]:
     """Run one cell, as a rule in a worker, and tell what became of it."""
     before = signal.getsignal(signal.SIGINT)
     if os.getpid() != gatherer:
@@ -162,7 +164,7 @@ def _attempt(key: Key, cell: Cell, file: Path, threads: int, gatherer: int) -> t
             signal.signal(signal.SIGINT, before)
 
 
-def _row(cell: Cell, source: Source, outcome: Outcome = ("", "", {})) -> Row:
+def _row(cell: Cell, source: Source, outcome: CellOutcome = ("", "", {})) -> ResultRow:
     status, reason, metrics = outcome
     return {
         "source": source.kind,

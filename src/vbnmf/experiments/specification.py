@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
-Record = TypeVar("Record")
+Kind = TypeVar("Kind")
 METHODS = ("pca", "unsupervised", "supervised")
 STARTS = ("drawn", "random")
 
@@ -35,7 +35,7 @@ class CorpusChoice:
 
 
 @dataclass(frozen=True)
-class Grid:
+class MethodGrid:
     """Cells of one method: every dimension with every parameter."""
 
     dimension: tuple[int, ...]
@@ -43,7 +43,7 @@ class Grid:
     term_shape: float = 1.0
     iterations: int = 0
     burn_in: int = 10
-    start: str = "drawn"  # see ``starts``
+    start: str = "drawn"  # see ``random_start``
 
     def __post_init__(self) -> None:
         if type(self.term_shape) not in (int, float) or self.term_shape <= 0:
@@ -87,17 +87,17 @@ class Specification:
     corpus: CorpusChoice
     words: dict[str, Words]
     seeds: Seeds
-    pca: Grid
-    unsupervised: Grid
-    supervised: Grid
+    pca: MethodGrid
+    unsupervised: MethodGrid
+    supervised: MethodGrid
     free: Free
     figures: FigureChoices
     reported: dict[str, dict[str, Any]]
 
-    def grid(self, method: str) -> Grid:
+    def grid(self, method: str) -> MethodGrid:
         """The grid of a method, by name."""
         grid = getattr(self, method)
-        assert isinstance(grid, Grid)
+        assert isinstance(grid, MethodGrid)
         return grid
 
 
@@ -148,14 +148,14 @@ def _records(values: dict[str, Any]) -> Specification:
         corpus=_record(CorpusChoice, "corpus", values["corpus"]),
         words={name: _record(Words, f"words.{name}", table) for name, table in words.items()},
         seeds=_record(Seeds, "seeds", values["seeds"]),
-        **{method: _record(Grid, method, values[method]) for method in METHODS},
+        **{method: _record(MethodGrid, method, values[method]) for method in METHODS},
         free=_record(Free, "free", values["free"]),
         figures=_record(FigureChoices, "figures", values["figures"]),
         reported=values["reported"],
     )
 
 
-def _record(kind: type[Record], name: str, table: Any) -> Record:
+def _record(kind: type[Kind], name: str, table: Any) -> Kind:
     """A record from a table of the file, or a message that says what is wrong with the table."""
     if not isinstance(table, dict):
         raise ValueError(f"[{name}] must be a table; got {table!r}")

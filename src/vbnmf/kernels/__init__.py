@@ -6,12 +6,11 @@
 
 import os
 import warnings
-from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Union
 
 if TYPE_CHECKING:
-    from vbnmf.kernels.native import NativeKernel
+    from vbnmf.kernels.compiled import NativeKernel
     from vbnmf.kernels.reference import ReferenceKernel
 
     AnyKernel = Union[NativeKernel, ReferenceKernel]  # noqa: UP007
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 def open_kernel(n_threads: int = 1) -> "AnyKernel":
     """Return the kernel in use; close it by ``with``."""
     if kernel_name() == "native":
-        from vbnmf.kernels.native import NativeKernel
+        from vbnmf.kernels.compiled import NativeKernel
 
         return NativeKernel(n_threads)
     from vbnmf.kernels.reference import ReferenceKernel
@@ -60,7 +59,7 @@ def describe() -> str:
 
 def _native_module() -> ModuleType | None:
     try:
-        _native = import_module("vbnmf.kernels._native")
+        import vbnmf.kernels._native as _native
     except ModuleNotFoundError:
         return None
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Measures of components and coefficients: how sparse, readable, distinct, stable and predictive.
+"""Measures of components, coefficients and predictions.
 
 All of them take arrays, or a fitted model where one is needed, and return numbers.
 """
@@ -7,10 +7,18 @@ from vbnmf.metrics.calibration import calibration_bins, calibration_error
 from vbnmf.metrics.coherence import document_npmi, window_npmi
 from vbnmf.metrics.diversity import exclusivity, topic_diversity
 from vbnmf.metrics.likelihood import completion_log_likelihood, split_documents
+from vbnmf.metrics.scoring import (
+    PredictionScores,
+    ProbabilityScores,
+    score_predictions,
+    score_probabilities,
+)
 from vbnmf.metrics.sparsity import hoyer_sparsity, inter_label_sparsity
 from vbnmf.metrics.stability import matched_similarity, seed_stability
 
 __all__ = [
+    "PredictionScores",
+    "ProbabilityScores",
     "calibration_bins",
     "calibration_error",
     "completion_log_likelihood",
@@ -19,6 +27,8 @@ __all__ = [
     "hoyer_sparsity",
     "inter_label_sparsity",
     "matched_similarity",
+    "score_predictions",
+    "score_probabilities",
     "seed_stability",
     "split_documents",
     "topic_diversity",

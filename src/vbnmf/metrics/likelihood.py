@@ -97,7 +97,7 @@ def completion_log_likelihood(model: Projects, X: Any, seed: int = 0) -> float:
     >>> X = 9 * np.kron(np.eye(2), np.ones((40, 5)))
     >>> model = VBNMF(n_components=2, random_state=0).fit(X)
     >>> print(f"{completion_log_likelihood(model, X):.2f}")
-    -1.63
+    -1.62
     """
     first, second = split_documents(X, seed)
     return half_log_likelihood(model, second, model.transform(first))

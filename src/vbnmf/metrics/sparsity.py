@@ -50,8 +50,9 @@ def inter_label_sparsity(V: ArrayLike, y: Any) -> float:
     ----------
     V : array_like of shape (n_docs, K)
         Coefficients, as ``transform`` or ``fit_coefficients`` return them.
-    y : array_like of shape (n_docs,)
-        One label a document.
+    y : array_like of shape (n_docs,), or indicators of shape (n_docs, n_labels)
+        One label a document; or which document has which label, dense or sparse. A label that no
+        document has does not count.
 
     Returns
     -------
@@ -64,12 +65,18 @@ def inter_label_sparsity(V: ArrayLike, y: Any) -> float:
     1.0
     """
     V = np.asarray(V)
-    if V.ndim != 2 or len(V) != len(y):
+    has_columns = sparse.issparse(y) or np.ndim(y) == 2
+    n_docs = y.shape[0] if has_columns else len(y)
+    if V.ndim != 2 or len(V) != n_docs:
         raise ValueError(
-            f"V must have one row a label in y; got V of shape {V.shape} and {len(y)} labels. Give "
+            f"V must have one row a label in y; got V of shape {V.shape} and {n_docs} labels. Give "
             "the coefficients of the documents that the labels are of."
         )
-    labels, codes = np.unique(np.asarray(y), return_inverse=True)
-    sums = np.zeros((len(labels), V.shape[1]))
-    np.add.at(sums, codes.ravel(), V)
-    return hoyer_sparsity(sums)
+    if has_columns:
+        Y = sparse.csc_array(y)
+        Y = Y[:, np.diff(Y.indptr) > 0]
+    else:
+        labels, codes = np.unique(np.asarray(y), return_inverse=True)
+        parts = np.ones(n_docs), codes.ravel(), np.arange(n_docs + 1)
+        Y = sparse.csr_array(parts, shape=(n_docs, len(labels)))
+    return hoyer_sparsity(Y.T @ V.astype(np.float64))

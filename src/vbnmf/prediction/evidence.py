@@ -51,8 +51,23 @@ def term_evidence(shapes: Array, totals: Array, smoothing: float) -> Array:
     return np.asarray(logs)
 
 
-def evidence(X: sparse.csr_array, of_terms: Array) -> Array:
-    """e of documents, (n_docs, K); of documents without any term it is zero."""
+def mean_over_terms(X: sparse.csr_array, of_terms: Array) -> Array:
+    """Average numbers of terms over the terms of each document, by their weights.
+
+    Of ``term_evidence`` this is the evidence e of documents.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_docs, n_terms)
+        The documents.
+    of_terms : array of shape (n_terms, m)
+        Numbers of each term.
+
+    Returns
+    -------
+    array of shape (n_docs, m)
+        Zero for a document without any term.
+    """
     return np.asarray((X @ of_terms) / np.maximum(mass(X), _TINY)[:, None])
 
 

@@ -14,7 +14,7 @@ from scipy import sparse
 from vbnmf.core.model import Array
 from vbnmf.core.rows import effective_terms, of_unit_length
 from vbnmf.prediction.calibration import Calibration
-from vbnmf.prediction.evidence import evidence
+from vbnmf.prediction.evidence import mean_over_terms
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Head:
     def parts(self, X: sparse.csr_array, term_evidence: Array) -> tuple[Array, Array]:
         """Parts of components and of single words in the scores, each (n_docs, n_labels)."""
         # not a product by BLAS, which rounds by its number of threads
-        by_components = np.einsum("dk,lk->dl", evidence(X, term_evidence), self.weights)
+        by_components = np.einsum("dk,lk->dl", mean_over_terms(X, term_evidence), self.weights)
         if not self.words.size:
             return by_components, np.zeros(by_components.shape)
         return by_components, np.asarray(of_unit_length(X) @ self.words.T.astype(np.float64))

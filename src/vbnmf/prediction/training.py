@@ -82,7 +82,7 @@ class Posterior:
 
 
 @dataclass(frozen=True, eq=False)
-class Documents:
+class TrainingDocuments:
     """Training documents of known labels.
 
     Attributes
@@ -148,7 +148,7 @@ class Trained:
 
 
 def train(
-    documents: Documents,
+    documents: TrainingDocuments,
     posterior: Posterior,
     classifier: str,
     *,
@@ -160,7 +160,7 @@ def train(
 
     Parameters
     ----------
-    documents : Documents
+    documents : TrainingDocuments
     posterior : Posterior
     classifier : {"auto", "words and components", "components", "generative"}
     all_known : bool
@@ -210,7 +210,7 @@ class _Run:
 
     def __init__(
         self,
-        documents: Documents,
+        documents: TrainingDocuments,
         evidence: Array,
         fold: Array,
         n_threads: int,
@@ -244,7 +244,7 @@ class _Run:
         """Every n-th document, enough to compare by."""
         at = slice(None, None, self._every)
         every = self.documents
-        documents = Documents(
+        documents = TrainingDocuments(
             every.X[at], every.V[at], every.labels[at], every.weight[at], every.multilabel
         )
         return _Run(documents, self.evidence[at], self.fold[at], self.n_threads, None)
@@ -300,7 +300,9 @@ def _whitened(centred: Array, weight: Array, size: float) -> Array:
     return np.asarray(standard @ (axes * shrunk)) * scale
 
 
-def _generative(documents: Documents, posterior: Posterior, n_threads: int, reason: str) -> Trained:
+def _generative(
+    documents: TrainingDocuments, posterior: Posterior, n_threads: int, reason: str
+) -> Trained:
     """Calibrate the likelihood of documents under each label."""
     of = documents
     scores = generative.log_likelihoods_left_out(
@@ -317,7 +319,7 @@ def _generative(documents: Documents, posterior: Posterior, n_threads: int, reas
     return Trained("generative", reason, calibration, left_out)
 
 
-def _only_label(documents: Documents, posterior: Posterior) -> Trained:
+def _only_label(documents: TrainingDocuments, posterior: Posterior) -> Trained:
     K, n_docs = len(posterior.scales), len(documents.weight)
     one = np.ones(1)
     calibration = Calibration(one, _CERTAIN * one, one, multilabel=documents.multilabel)
@@ -326,7 +328,7 @@ def _only_label(documents: Documents, posterior: Posterior) -> Trained:
     return Trained("components", "there is one label only", calibration, left_out, head)
 
 
-def _too_much(documents: Documents) -> str:
+def _too_much(documents: TrainingDocuments) -> str:
     """Why no machines can be trained; empty where they can."""
     n_docs, K = documents.V.shape
     if n_docs * K > MOST_EVIDENCE:
@@ -337,7 +339,7 @@ def _too_much(documents: Documents) -> str:
     return ""
 
 
-def _no_room(documents: Documents) -> str:
+def _no_room(documents: TrainingDocuments) -> str:
     """Why words can have no weights; empty where they can."""
     n_docs, n_terms = documents.X.shape
     if n_docs < LEAST_DOCUMENTS:
@@ -350,7 +352,7 @@ def _no_room(documents: Documents) -> str:
     return ""
 
 
-def _is_worse_than_none(found: Trained, documents: Documents, posterior: Posterior) -> bool:
+def _is_worse_than_none(found: Trained, documents: TrainingDocuments, posterior: Posterior) -> bool:
     """Whether a head is right about fewer documents than the commonest label is."""
     if documents.multilabel:
         return False

@@ -22,7 +22,7 @@ from matplotlib.figure import Figure as Drawing
 from matplotlib.font_manager import fontManager
 from matplotlib.transforms import Transform, offset_copy
 
-from vbnmf.experiments.figures import Figure, Lines, Map, Mark, Scatter
+from vbnmf.experiments.figures import Figure, Lines, Map, PlotMark, Scatter
 from vbnmf.files import replacing
 
 COLUMN, PAGE = 3.5, 7.0  # inches: width of a column of print, and of its whole page
@@ -155,7 +155,7 @@ def _places(figure: Lines) -> list[float]:
     return [log10(x) for x in at if x > 0] if figure.log_x else at
 
 
-def _draw_mark(axes: Axes, mark: Mark, figure: Lines, transforms: list[Transform]) -> None:
+def _draw_mark(axes: Axes, mark: PlotMark, figure: Lines, transforms: list[Transform]) -> None:
     """A circle, moved sideways like the curve that it is a point of, and its text above."""
     assert mark.x is not None  # only a level has none
     own = (

@@ -16,7 +16,7 @@ from string import ascii_lowercase
 
 from vbnmf.experiments.claims import CONFIRMED, REFUTED, UNKNOWN, Claim
 from vbnmf.experiments.figures import Figure, Lines, Map
-from vbnmf.experiments.tables import Table
+from vbnmf.experiments.result_tables import ResultTable
 from vbnmf.files import replacing
 from vbnmf.report.drawing import save_figure
 from vbnmf.report.style import frame
@@ -47,7 +47,7 @@ class Reproduction:
     command: str
     facts: dict[str, str]
     figures: list[Figure]
-    tables: list[Table]
+    tables: list[ResultTable]
     claims: list[Claim]
     commands: dict[str, str]
     notes: list[str]
@@ -77,7 +77,7 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Grid:
+class TextTable:
     """A table; without ``columns`` it has no head."""
 
     columns: list[str]
@@ -108,7 +108,7 @@ class Bullets:
     items: list[str]
 
 
-Block = Heading | Paragraph | Command | Grid | Gallery | Bullets
+Block = Heading | Paragraph | Command | TextTable | Gallery | Bullets
 
 
 def write_pages(reproduction: Reproduction, folder: Path) -> list[Path]:
@@ -134,7 +134,7 @@ def sections(reproduction: Reproduction) -> list[Block]:
     blocks: list[Block] = [
         Heading("What was done", "done"),
         Command("All of it:", reproduction.command),
-        Grid([], [[name, value] for name, value in reproduction.facts.items()]),
+        TextTable([], [[name, value] for name, value in reproduction.facts.items()]),
     ]
     if reproduction.claims:
         blocks += _claims(reproduction)
@@ -161,14 +161,14 @@ def _claims(reproduction: Reproduction) -> Iterator[Block]:
         [f"{SIGNS.get(claim.verdict, '')} {claim.verdict}".strip(), claim.text, claim.evidence]
         for claim in reproduction.claims
     ]
-    yield Grid(["verdict", "the paper's claim", "our data"], rows)
+    yield TextTable(["verdict", "the paper's claim", "our data"], rows)
     yield from _this_alone("claims", reproduction)
 
 
-def _table(table: Table, reproduction: Reproduction) -> Iterator[Block]:
+def _table(table: ResultTable, reproduction: Reproduction) -> Iterator[Block]:
     yield Heading(table.title, table.key)
     yield Paragraph(table.caption)
-    yield Grid(table.columns, table.rows, table.right)
+    yield TextTable(table.columns, table.rows, table.right)
     yield from _this_alone(table.key, reproduction)
 
 
@@ -218,7 +218,7 @@ def _html(block: Block, pictures: Path) -> str:
             return f"<p>{_html_text(block.text)}</p>"
         case Command():
             return f'<p class="command">{escape(block.about)} {_html_code(block.line)}</p>'
-        case Grid():
+        case TextTable():
             return _html_grid(block)
         case Gallery():
             shown = "\n".join(_html_picture(picture, pictures) for picture in block.pictures)
@@ -235,7 +235,7 @@ def _html_code(line: str) -> str:
     return f"<code>{escape(line)}</code>"
 
 
-def _html_grid(grid: Grid) -> str:
+def _html_grid(grid: TextTable) -> str:
     def cell(i: int, text: str, tag: str = "td", scope: str = "") -> str:
         number = ' class="number"' if i in grid.right else ""
         return f"<{tag}{scope}{number}>{_html_text(text)}</{tag}>"
@@ -282,7 +282,7 @@ def _md(block: Block, pictures: str) -> str:
             return _md_text(block.text)
         case Command():
             return f"{block.about} {_md_code(block.line)}"
-        case Grid():
+        case TextTable():
             return _md_grid(block)
         case Gallery():
             return "\n\n".join(_md_picture(picture, pictures) for picture in block.pictures)
@@ -310,7 +310,7 @@ def _md_code(line: str) -> str:
     return f"{'`' * (longest + 1)}{space}{line}{space}{'`' * (longest + 1)}"
 
 
-def _md_grid(grid: Grid) -> str:
+def _md_grid(grid: TextTable) -> str:
     n = len(grid.columns) or max((len(row) for row in grid.rows), default=1)
     rule = ["---:" if i in grid.right else "---" for i in range(n)]
     rows = [[_md_text(text) for text in row] for row in [grid.columns or [""] * n, *grid.rows]]

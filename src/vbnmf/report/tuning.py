@@ -11,10 +11,10 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
-from vbnmf.experiments.advice import Trial, order, shown
-from vbnmf.experiments.tuning import Tuning
 from vbnmf.files import replacing
 from vbnmf.report.drawing import look, style
+from vbnmf.selection.advice import Trial, order, shown
+from vbnmf.selection.search import Tuning
 
 _WIDTH = 4.2  # inches
 _PALE = "#b4b4b4"  # of candidates that were dropped

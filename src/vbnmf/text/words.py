@@ -7,7 +7,6 @@ same algorithms in C) when that is installed. Tokenising is scikit-learn's, see 
 
 import os
 from collections.abc import Iterable, Sequence
-from importlib import import_module
 from pathlib import Path
 
 import snowballstemmer
@@ -90,13 +89,13 @@ def _from_language(language: str) -> list[str]:
     if language == "english":
         return sorted(ENGLISH_STOP_WORDS)
     try:
-        package = import_module("stop_words")
+        import stop_words
     except ImportError as error:
         raise ValueError(
             f"stop_words={language!r}: only the English list is always there; other languages "
             f"need the package stop-words (pip install 'vbnmf[text]'). {_WAYS_OUT}."
         ) from error
     try:
-        return list(package.get_stop_words(language))
-    except package.StopWordError as error:
+        return list(stop_words.get_stop_words(language))
+    except stop_words.StopWordError as error:
         raise ValueError(f"stop_words={language!r}: {error}. {_WAYS_OUT}.") from error

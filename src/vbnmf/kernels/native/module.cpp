@@ -1,7 +1,7 @@
 // The Python face of the passes: arrays in, the GIL released, blocks taken from a queue.
 //
 // Several Python threads call the same function with the same queue; each takes the next block until
-// none is left. Shapes and types are the business of kernels/native.py, the only caller.
+// none is left. Shapes and types are the business of kernels/compiled.py, the only caller.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>

@@ -12,11 +12,10 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.data.labels import KnownLabels
-from vbnmf.estimators.targets import is_missing
 from vbnmf.pipeline import DocumentModel
 from vbnmf.report.explorer.marking import Marker
 from vbnmf.report.explorer.numbers import rounded, sig
+from vbnmf.report.truth import read_truth
 
 MOST_DOCUMENTS = 5000
 LONGEST = 2000
@@ -44,6 +43,8 @@ class Looked:
     ids : list of str
     names : list of str
         The labels of the model, and after them those that only the documents have.
+    indicators : csr_array of shape (n_docs, n_names)
+        Which document has which of ``names``; none where labels are not known.
     truth : list of (list of int or None), or None
         Labels of each document as places in ``names``; None where they are not known.
     given : list of lists of int, or None
@@ -58,6 +59,7 @@ class Looked:
     X: sparse.csr_array
     ids: list[str]
     names: list[str]
+    indicators: sparse.csr_array
     truth: list[list[int] | None] | None
     given: list[list[int]] | None
     P: Array | None
@@ -83,9 +85,7 @@ def look(model: DocumentModel, documents: Any, labels: Any, ids: Any, tell: Told
     n_docs = X.shape[0]
     if n_docs == 0:
         raise ValueError("there are no documents to show. Give at least one, or none at all.")
-    known = KnownLabels(model.estimator_.classes_.tolist() if model.has_labels else ())
-    names = list(known.names)
-    truth = None if labels is None else _truth(labels, known, names, n_docs, model)
+    truth = read_truth(model, [None] * n_docs if labels is None else labels, n_docs)
     if ids is not None and len(ids) != n_docs:
         raise ValueError(f"there are {n_docs} documents but {len(ids)} ids of them in `ids`.")
     tell(0.15, "finding coefficients")
@@ -96,7 +96,8 @@ def look(model: DocumentModel, documents: Any, labels: Any, ids: Any, tell: Told
         P = model.estimator_.predict_proba(X)
         given = _given(model, P)
     named = [str(i) for i in (range(n_docs) if ids is None else ids)]
-    return Looked(texts, X, named, names, truth, given, P, V)
+    lists = None if labels is None else truth.lists()
+    return Looked(texts, X, named, truth.names, truth.indicators, lists, given, P, V)
 
 
 def document_payload(
@@ -147,36 +148,6 @@ def shortened(details: dict[str, Any], longest: int) -> dict[str, Any]:
         "texts": [text[:longest] for text in details["texts"]],
         "spans": None if spans is None else [_within(marks, longest) for marks in spans],
     }
-
-
-def _truth(
-    labels: Any, known: KnownLabels, names: list[str], n_docs: int, model: DocumentModel
-) -> list[list[int] | None]:
-    """Labels of documents as places in ``names``, to which unknown ones are added."""
-    if getattr(labels, "ndim", 1) == 2:  # a column for each label of the model
-        bits = labels.toarray() if sparse.issparse(labels) else np.asarray(labels)
-        if bits.shape[1] != len(names):
-            raise ValueError(
-                f"labels have {bits.shape[1]} columns, but the model has {len(names)} labels."
-            )
-        found: list[list[int] | None] = [np.flatnonzero(row).tolist() or None for row in bits]
-    else:
-        place = {name: i for i, name in enumerate(names)}
-        unlabelled = getattr(model.estimator_, "unlabelled", None)
-        found = []
-        for label in labels:
-            values = list(label) if isinstance(label, list | tuple | set | np.ndarray) else [label]
-            if len(values) > 1 and model.has_labels and not model.has_several_labels:
-                raise ValueError(
-                    "documents have several labels each, but the model was fitted to documents of "
-                    "one. Give one label a document, or fit a model to documents with several."
-                )
-            has = known.match([value for value in values if not is_missing(value, unlabelled)])
-            found.append([place.setdefault(name, len(place)) for name in has] or None)
-        names[:] = list(place)
-    if len(found) != n_docs:
-        raise ValueError(f"there are {n_docs} documents but {len(found)} labels of them.")
-    return found
 
 
 def _given(model: DocumentModel, P: Array) -> list[list[int]]:

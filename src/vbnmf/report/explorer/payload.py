@@ -9,14 +9,13 @@ Everything is computed here; the page only sorts, selects and draws. Numbers are
 significant digits, and lists are cut, so that the page stays small: what can be shown is complete.
 """
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from vbnmf.core.model import Array
 from vbnmf.estimators.info import versions
-from vbnmf.estimators.intervals import component_interval
+from vbnmf.estimators.intervals import gamma_interval
 from vbnmf.metrics import hoyer_sparsity
 from vbnmf.pipeline import DocumentModel
 from vbnmf.report.explorer.numbers import rounded, sig
@@ -131,13 +130,10 @@ def _terms_of_component(
 ) -> list[list[float | None]]:
     """For each term: its place, p(w|k), and the credible interval of it."""
     # quantiles of the chosen terms only: those of all would take seconds
-    of_chosen = SimpleNamespace(
-        component_shapes_=estimator.component_shapes_[k : k + 1, chosen],
-        component_scales_=estimator.component_scales_[k : k + 1],
-    )
-    low, high = component_interval(of_chosen, LEVEL, None)
+    shapes, scale = estimator.component_shapes_[k, chosen], estimator.component_scales_[k]
+    low, high = gamma_interval(shapes, scale, LEVEL)
     total = max(float(estimator.components_[k].sum(dtype=np.float64)), _TINY)
-    columns = (estimator.components_[k, chosen], low[0], high[0])
+    columns = (estimator.components_[k, chosen], low, high)
     values = [rounded(column.astype(float) / total, 5) for column in columns]
     return [list(row) for row in zip(places[chosen].tolist(), *values, strict=True)]
 

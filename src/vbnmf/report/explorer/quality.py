@@ -3,13 +3,11 @@
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import f1_score, precision_recall_fscore_support
 
-from vbnmf.core.model import Array
 from vbnmf.core.rows import is_empty
 from vbnmf.metrics import (
+    ProbabilityScores,
     calibration_bins,
-    calibration_error,
     document_npmi,
     hoyer_sparsity,
     inter_label_sparsity,
@@ -18,6 +16,7 @@ from vbnmf.pipeline import DocumentModel
 from vbnmf.report import measures
 from vbnmf.report.explorer.documents import Looked
 from vbnmf.report.explorer.numbers import rounded, sig
+from vbnmf.report.truth import LabelScores, score_labels
 
 _BINS = 10  # of the picture
 
@@ -31,20 +30,15 @@ def quality_payload(model: DocumentModel, looked: Looked) -> dict[str, Any]:
         "npmi_windows": measures.npmi_by_windows(model, looked.texts),
         "held_out_log_likelihood": measures.held_out_log_likelihood(estimator, looked.X),
         "coefficient_sparsity": hoyer_sparsity(looked.V),
-        "component_share": _component_share(model, looked.X),
+        "component_share": _component_share(model, looked),
     }
     scores: dict[str, Any] = {}
-    labels = looked.truth or []
-    known = [d for d, true in enumerate(labels) if true is not None]
-    if known:
-        truth = [true for true in labels if true is not None]
-        repeated = np.repeat(looked.V[known], [len(true) for true in truth], axis=0)
-        flat = [label for true in truth for label in true]
-        found["inter_label_sparsity"] = inter_label_sparsity(repeated, flat)
-        if looked.given is not None and looked.P is not None:
-            given = [looked.given[d] for d in known]
-            score = _several if model.has_several_labels else _single
-            scores = score(truth, given, looked.P[known], looked.names)
+    Y = looked.indicators
+    known = np.flatnonzero(np.diff(Y.indptr))
+    if len(known):
+        found["inter_label_sparsity"] = inter_label_sparsity(looked.V[known], Y[known])
+        if looked.P is not None:
+            scores = _scores(score_labels(model, Y[known], looked.P[known]))
     return {
         "documents": len(looked.ids),
         "labelled": len(known),
@@ -55,72 +49,37 @@ def quality_payload(model: DocumentModel, looked: Looked) -> dict[str, Any]:
     }
 
 
-def _component_share(model: DocumentModel, X: Any) -> float | None:
+def _component_share(model: DocumentModel, looked: Looked) -> float | None:
     """Mean share of the decisions that components carry; None without labels."""
-    return float(model.estimator_.component_share(X).mean()) if model.has_labels else None
+    if looked.P is None:
+        return None
+    return float(model.estimator_.component_share(looked.X, looked.P).mean())
 
 
-def _single(
-    truth: list[list[int]], given: list[list[int]], P: Array, names: list[str]
-) -> dict[str, Any]:
-    y, z = (np.array([labels[0] for labels in lists]) for lists in (truth, given))
-    found, right, _, support = _by_label(y, z, len(names))
-    had = support > 0
-    confusion = np.zeros((len(names), len(names)), dtype=int)
-    np.add.at(confusion, (y, z), 1)
-    return {
-        "accuracy": {
-            "accuracy": sig(np.mean(y == z)),
-            "macro accuracy": sig(found[had].mean()),
-            "by always saying the commonest label": sig(support.max() / len(y)),
-        },
-        "by_label": _rows(support, found, right),
-        "confusion": confusion.tolist(),
-        **_calibrated(P.max(axis=1), y == z),
+def _scores(found: LabelScores) -> dict[str, Any]:
+    """Scores of predictions, by label too, confusions and calibration."""
+    scores = found.predictions
+    simplest = {"baseline: commonest label": sig(found.commonest)}
+    rows = zip(scores.support, scores.recall, scores.precision, strict=True)
+    payload = {
+        "by_label": [[int(n), sig(recall), sig(precision)] for n, recall, precision in rows],
+        **_calibrated(found.probabilities),
     }
+    if scores.confusion is None:
+        accuracy = {
+            "micro F1": sig(scores.micro_f1),
+            "macro F1": sig(scores.macro_f1),
+            "subset accuracy": sig(scores.accuracy),
+        }
+        return {"accuracy": accuracy | simplest, **payload}
+    accuracy = {"accuracy": sig(scores.accuracy), "macro accuracy": sig(scores.macro_accuracy)}
+    return {"accuracy": accuracy | simplest, "confusion": scores.confusion.tolist(), **payload}
 
 
-def _several(
-    truth: list[list[int]], given: list[list[int]], P: Array, names: list[str]
-) -> dict[str, Any]:
-    Y, Z = (np.zeros((len(truth), len(names)), dtype=int) for _ in range(2))
-    for table, lists in ((Y, truth), (Z, given)):
-        for row, labels in zip(table, lists, strict=True):
-            row[labels] = 1
-    found, right, f1, support = _by_label(Y, Z, None)
-    had = support > 0
-    return {
-        "accuracy": {
-            "micro F1": sig(f1_score(Y, Z, average="micro", zero_division=0)),
-            "macro F1": sig(f1[had].mean()),
-            "all labels of a document and no other": sig(np.mean((Y == Z).all(axis=1))),
-        },
-        "by_label": _rows(support, found, right),
-        **_calibrated(P.ravel(), (Y[:, : P.shape[1]] == 1).ravel()),
-    }
-
-
-def _by_label(y: Array, z: Array, n_labels: int | None) -> tuple[Array, Array, Array, Array]:
-    """Recall, precision, F1 and number of documents of each label."""
-    labels = None if n_labels is None else range(n_labels)
-    precision, recall, f1, support = precision_recall_fscore_support(
-        y, z, labels=labels, zero_division=0.0
-    )
-    return recall, precision, f1, support
-
-
-def _rows(support: Array, found: Array, right: Array) -> list[list[float | None]]:
-    """[documents, part found, part right] of each label."""
-    return [
-        [int(n), sig(r) if n else None, sig(p)]
-        for n, r, p in zip(support, found, right, strict=True)
-    ]
-
-
-def _calibrated(p: Array, right: Array) -> dict[str, Any]:
+def _calibrated(scores: ProbabilityScores) -> dict[str, Any]:
     """Bins of the picture, and the expected calibration error."""
-    bins = calibration_bins(p, right, _BINS)
+    bins = calibration_bins(scores.probability, scores.right, _BINS)
     return {
         "calibration": [[sig(mean), sig(hit), int(n)] for mean, hit, n in bins],
-        "calibration_error": sig(calibration_error(p, right)),
+        "calibration_error": sig(scores.calibration_error),
     }

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vbnmf.cli.tables import percent, table
+from vbnmf.cli.terminal import percent, table
 
 
 @pytest.fixture(autouse=True)

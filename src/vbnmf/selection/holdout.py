@@ -1,7 +1,7 @@
 """Validation documents: how they are set apart, and how a fitted model is scored on them.
 
-With one label a document the score is accuracy, with several it is micro F1, of which accuracy is
-the special case; the standard error is that of a ratio of sums over documents.
+With one label a document the score is accuracy. With several it is micro F1, of which accuracy is
+the special case.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from vbnmf.estimators.labeltree import as_mapping, check_label_tree
 from vbnmf.estimators.targets import Targets, check_targets
 from vbnmf.estimators.validation import check_matrix, count_threads
 from vbnmf.kernels import open_kernel
-from vbnmf.metrics import hoyer_sparsity
+from vbnmf.metrics import inter_label_sparsity, score_predictions
 
 
 class Scores(NamedTuple):
@@ -102,7 +102,7 @@ def prepare(
         n_docs = len(X)
     targets = check_targets(checker, y, n_docs, estimator.unlabelled)
     Y, classes = _used_labels(targets)
-    train, held = split_documents(Y, float(validation), seed)
+    train, held = hold_out(Y, float(validation), seed)
     if vectorizer is None:
         parts = X[train], X[held]
     else:
@@ -115,7 +115,7 @@ def prepare(
     return Split(parts[0], Y[train], parts[1], Y[held], targets.multilabel, classes)
 
 
-def split_documents(Y: sparse.csr_array, validation: float, seed: int) -> tuple[Array, Array]:
+def hold_out(Y: sparse.csr_array, validation: float, seed: int) -> tuple[Array, Array]:
     """Rows for training and for validation, in order.
 
     The same part of each label is taken, as nearly as whole documents allow; a document of several
@@ -160,25 +160,14 @@ def score(model: SupervisedVBNMF, split: Split) -> Scores:
     """Score a model that was fitted to the training part."""
     X, Y = split.X_validation, split.Y_validation
     predicted = model.predict(X)
-    if not split.multilabel:
-        predicted = np.eye(split.n_labels, dtype=int)[predicted]
-    truth = Y.toarray()
-    hits, sizes = truth * predicted, truth + predicted
+    scores = score_predictions(Y if split.multilabel else Y.indices, predicted)
     V = model.transform(X)
-    value, error = _ratio(2 * hits.sum(axis=1), sizes.sum(axis=1))
-    there = truth.any(axis=0)
-    found = hits.sum(axis=0)[there]
-    by_label = (
-        2 * found / sizes.sum(axis=0)[there]
-        if split.multilabel
-        else found / truth.sum(axis=0)[there]
-    )
     return Scores(
-        value,
-        error,
-        float(by_label.mean()),
+        scores.micro_f1,
+        scores.standard_error,
+        scores.macro,
         held_out_bound(model, X, V) / len(V),
-        hoyer_sparsity(Y.T @ V),
+        inter_label_sparsity(V, Y),
     )
 
 
@@ -209,13 +198,6 @@ def held_out_bound(model: SupervisedVBNMF, X: sparse.csr_array, V: Array) -> flo
         return data_term(terms, stats, totals) + coefs_term(
             State(prior, terms), stats, totals.n_docs
         )
-
-
-def _ratio(tops: Array, bottoms: Array) -> tuple[float, float]:
-    """A ratio of sums over documents and its standard error, no less than one document's worth."""
-    value = tops.sum() / max(bottoms.sum(), 1)
-    error = np.sqrt(np.square(tops - value * bottoms).sum()) / max(bottoms.sum(), 1)
-    return float(value), float(max(error, 1 / len(tops)))
 
 
 def _used_labels(targets: Targets) -> tuple[sparse.csr_array, list[Any]]:

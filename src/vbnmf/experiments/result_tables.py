@@ -6,14 +6,14 @@ from math import isnan
 
 from vbnmf.experiments.results import (
     Choice,
-    Row,
-    Summary,
+    ResultRow,
+    Spread,
     choose_peak,
     choose_validated,
     distinct,
     guarded,
     rows_of,
-    summarise,
+    spread,
     where,
 )
 from vbnmf.experiments.specification import METHODS, Specification
@@ -34,7 +34,7 @@ NOTHING = "–"
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """Cells are text, ready to be shown; ``right`` are the columns of numbers."""
 
     key: str
@@ -45,7 +45,7 @@ class Table:
     right: tuple[int, ...] = ()
 
 
-def all_tables(rows: list[Row], specification: Specification) -> list[Table]:
+def all_tables(rows: list[ResultRow], specification: Specification) -> list[ResultTable]:
     """The tables that the rows are enough for."""
     tables = [
         table1(rows, specification),
@@ -56,7 +56,7 @@ def all_tables(rows: list[Row], specification: Specification) -> list[Table]:
     return [table for table in tables if table.rows]
 
 
-def table1(rows: list[Row], specification: Specification) -> Table:
+def table1(rows: list[ResultRow], specification: Specification) -> ResultTable:
     """Table 1: accuracies of the three methods, the paper's beside ours, selected in two ways."""
     lines = []
     for metric in ("micro", "macro"):
@@ -71,7 +71,7 @@ def table1(rows: list[Row], specification: Specification) -> Table:
                 ]
             )  # fmt: skip
             for choice in chosen(rows, method, at=reported["dimension"]):
-                ours = summarise(rows_of(rows, choice), metric)
+                ours = spread(rows_of(rows, choice), metric)
                 lines.append(
                     [
                         "", "", SELECTIONS[choice.fold], str(choice.dimension), parameter(choice),
@@ -80,7 +80,7 @@ def table1(rows: list[Row], specification: Specification) -> Table:
                     ]
                 )  # fmt: skip
     found = any(line[-1] for line in lines)
-    return Table(
+    return ResultTable(
         "table1",
         "Table 1: accuracy of k-NN in the three spaces",
         "k-NN by cosine similarity, k = √N, against the coefficients of training. Dimension and "
@@ -94,7 +94,7 @@ def table1(rows: list[Row], specification: Specification) -> Table:
     )  # fmt: skip
 
 
-def sparsities(rows: list[Row], specification: Specification) -> Table:
+def sparsities(rows: list[ResultRow], specification: Specification) -> ResultTable:
     """The two sparsities of Figures 4 and 5, as means over the random starts."""
     dimension = specification.figures.map_dimension
     lines = []
@@ -104,11 +104,11 @@ def sparsities(rows: list[Row], specification: Specification) -> Table:
             found = rows_of(rows, choice)
             line = [NAMES[method], SELECTIONS[choice.fold], str(dimension), parameter(choice)]
             for metric in ("sparsity", "inter_label_sparsity"):
-                ours = summarise(found, metric).mean
+                ours = spread(found, metric).mean
                 paper = reported[metric]
                 line += [number(paper), number(ours), difference(ours, paper)]
-            lines.append([*line, number(summarise(found, "micro").mean)])
-    return Table(
+            lines.append([*line, number(spread(found, "micro").mean)])
+    return ResultTable(
         "sparsities",
         f"Sparsity of the decompositions with K = {dimension}",
         "Hoyer's sparsity of the coefficients (12) and of their sums by label (13), means over the "
@@ -120,7 +120,7 @@ def sparsities(rows: list[Row], specification: Specification) -> Table:
     )  # fmt: skip
 
 
-def classifiers(rows: list[Row]) -> Table:
+def classifiers(rows: list[ResultRow]) -> ResultTable:
     """What a stronger classifier makes of the same representations."""
     lines = []
     for method in METHODS:
@@ -129,12 +129,12 @@ def classifiers(rows: list[Row]) -> Table:
             if found:
                 metrics = ("micro", "micro_projected", "micro_logistic", "micro_svm")
                 about = [NAMES[method], SELECTIONS[choice.fold], str(choice.dimension)]
-                means = [number(summarise(found, metric).mean) for metric in metrics]
+                means = [number(spread(found, metric).mean) for metric in metrics]
                 lines.append([*about, parameter(choice), *means])
     for row in where(rows, method="svm", fold="test"):
         terms = f"{row['dimension']:,} terms" if row["dimension"] else "all terms"
         lines.append([NAMES["svm"], terms, "", "", "", "", "", number(row["micro_svm"])])
-    return Table(
+    return ResultTable(
         "classifiers",
         "A stronger classifier on the same representations",
         "Micro-averaged accuracy on the test split. The first k-NN compares with the coefficients "
@@ -147,7 +147,7 @@ def classifiers(rows: list[Row]) -> Table:
     )  # fmt: skip
 
 
-def grid(rows: list[Row]) -> Table:
+def grid(rows: list[ResultRow]) -> ResultTable:
     """Accuracy and inter-label sparsity at each point of the supervised grid."""
     found = guarded(rows, method="supervised", fold="test")
     dimensions = distinct(found, "dimension")
@@ -157,9 +157,9 @@ def grid(rows: list[Row]) -> Table:
         for metric in ("micro", "inter_label_sparsity"):
             for d in dimensions:
                 at = rows_of(rows, Choice("supervised", d, a, "test"))
-                line.append(number(summarise(at, metric).mean, 3))
+                line.append(number(spread(at, metric).mean, 3))
         lines.append(line)
-    return Table(
+    return ResultTable(
         "grid",
         "Supervised vbNMF over the whole grid",
         "Means over the random starts: micro-averaged accuracy, then inter-label sparsity.",
@@ -171,7 +171,7 @@ def grid(rows: list[Row]) -> Table:
 
 
 def chosen(
-    rows: Sequence[Row], method: str, *, at: int | None = None, **conditions: object
+    rows: Sequence[ResultRow], method: str, *, at: int | None = None, **conditions: object
 ) -> list[Choice]:
     """Both selections of a method, and the peak at a dimension, as far as there are rows."""
     rows = list(rows)
@@ -207,7 +207,7 @@ def between(least: float | None, most: float | None) -> str:
     return "" if least is None or most is None else f"[{least:.4f}, {most:.4f}]"
 
 
-def said(summary: Summary) -> str:
+def said(summary: Spread) -> str:
     """A summary in a line of text."""
     if summary.n < 2:
         return number(summary.mean)

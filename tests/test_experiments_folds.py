@@ -9,7 +9,7 @@ from experiment_rows import drawn
 from scipy import sparse
 
 from vbnmf.data import Corpus
-from vbnmf.experiments.corpus import (
+from vbnmf.experiments.folds import (
     FOLDS,
     Counts,
     count,

@@ -1,0 +1,138 @@
+"""The labels that documents have, in the order of a model's labels.
+
+``KnownLabels`` matches the names of labels, and ``Targets`` encodes them as it does for ``fit`` and
+``score``. ``vbnmf evaluate`` and the page score predictions against the result.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from vbnmf.core.model import Array
+from vbnmf.data.labels import KnownLabels
+from vbnmf.estimators.targets import check_targets, is_indicator
+from vbnmf.metrics import (
+    PredictionScores,
+    ProbabilityScores,
+    score_predictions,
+    score_probabilities,
+)
+from vbnmf.pipeline import DocumentModel
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """Labels of documents.
+
+    Attributes
+    ----------
+    names : list of str
+        Names of the labels of the model, and after them those that only the documents have.
+    indicators : csr_array of shape (n_docs, n_names)
+        Which document has which label. A document without any is one whose labels are not known.
+    """
+
+    names: list[str]
+    indicators: sparse.csr_array
+
+    @property
+    def known(self) -> Array:
+        """Which documents have a known label, (n_docs,) of bool."""
+        return np.diff(self.indicators.indptr) > 0
+
+    def lists(self) -> list[list[int] | None]:
+        """Labels of each document as places in ``names``; None where they are not known."""
+        rows = np.split(self.indicators.indices, self.indicators.indptr[1:-1])
+        return [row.tolist() or None for row in rows]
+
+
+def read_truth(model: DocumentModel, labels: Any, n_docs: int) -> Truth:
+    """Match and encode the labels of documents.
+
+    Parameters
+    ----------
+    model : DocumentModel
+        Fitted, with or without labels.
+    labels : array-like of shape (n_docs,), lists of labels, or indicator matrix
+        Labels in any form that ``fit`` takes. Labels that the model does not know are kept.
+    n_docs : int
+        Number of documents.
+
+    Raises
+    ------
+    ValueError
+        There are other labels than documents, or a document has several labels where the model
+        was fitted to documents of one.
+    """
+    estimator = model.estimator_
+    classes = model.classes_.tolist() if model.has_labels else ()
+    known = KnownLabels(classes, getattr(estimator, "unlabelled", None))
+    if not is_indicator(labels):
+        labels = [known.match(label) for label in labels]
+        if len(labels) != n_docs:
+            raise ValueError(f"there are {n_docs} documents but {len(labels)} labels of them.")
+        if not any(labels):
+            return Truth(known.names, sparse.csr_array((n_docs, len(known.names)), dtype=np.int64))
+    targets = check_targets(estimator, labels, n_docs)
+    indicators, names = targets.placed(np.array(known.names, dtype=object))
+    if model.has_labels and not model.has_several_labels and np.diff(indicators.indptr).max() > 1:
+        raise ValueError(
+            "the documents have several labels each, but the model was fitted to documents of one "
+            "and gives one. Fit it to documents with several labels, or check --label."
+        )
+    return Truth([str(name) for name in names], indicators)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelScores:
+    """Scores of a model's predictions.
+
+    Attributes
+    ----------
+    predictions : PredictionScores
+        Of the predicted labels.
+    probabilities : ProbabilityScores
+        Of their probabilities.
+    commonest : float
+        Accuracy, or micro F1 where documents may have several labels, of always predicting the
+        label that was commonest in training.
+    """
+
+    predictions: PredictionScores
+    probabilities: ProbabilityScores
+    commonest: float
+
+
+def score_labels(model: DocumentModel, Y: sparse.csr_array, P: Array) -> LabelScores:
+    """Score probabilities, and the labels that follow from them, against known labels.
+
+    Parameters
+    ----------
+    model : DocumentModel
+        Fitted with labels.
+    Y : csr_array of shape (n_docs, n_names)
+        ``Truth.indicators`` of documents of known labels.
+    P : ndarray of shape (n_docs, n_labels)
+        Probabilities of the same documents.
+    """
+    estimator = model.estimator_
+    commonest = int(np.argmax(estimator.label_counts_))
+    if not model.has_several_labels:
+        labels = np.arange(Y.shape[1])
+        predictions = score_predictions(Y.indices, P.argmax(axis=1), labels)
+        simplest = np.full(Y.shape[0], commonest)
+        return LabelScores(
+            predictions,
+            score_probabilities(Y.indices, P),
+            score_predictions(Y.indices, simplest, labels).accuracy,
+        )
+    given, simplest = (np.zeros(Y.shape, dtype=np.int64) for _ in range(2))
+    given[:, : P.shape[1]] = estimator.indicators_from(P)
+    simplest[:, commonest] = 1
+    return LabelScores(
+        score_predictions(Y, sparse.csr_array(given)),
+        score_probabilities(Y, P),
+        score_predictions(Y, sparse.csr_array(simplest)).micro_f1,
+    )
