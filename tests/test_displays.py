@@ -79,7 +79,8 @@ class TestLabelMap:
         assert sorted(rows) == [0, 1, 2]
         assert sorted(columns) == list(range(6))
         np.testing.assert_allclose(display.im_.get_array(), A[np.ix_(rows, columns)])
-        top = np.argsort(-model.components_, axis=1)
+        parts = model.components_ / model.components_.sum(axis=1, keepdims=True)
+        top = np.argsort(-np.log(parts) + 0.4 * np.log(model.component_mass_ @ parts), axis=1)
         called = [
             f"{k} (faded)" if model.faded_[k] else f"{k} {WORDS[top[k, 0]]} {WORDS[top[k, 1]]}"
             for k in columns

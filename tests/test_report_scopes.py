@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from vbnmf import VBNMF, LabelMapDisplay
 from vbnmf.cli.tables import percent
+from vbnmf.report.components import label_use
 from vbnmf.report.explorer.ordering import map_blocks, order_map, runs
 from vbnmf.report.explorer.payload import model_payload
-from vbnmf.report.scopes import by_block, label_use, scopes_of
+from vbnmf.report.scopes import by_block, scopes_of
 from vbnmf.report.summary import blocks_of_label, summarise
 
 MASK = np.array(list(SCOPES.values()), dtype=bool)

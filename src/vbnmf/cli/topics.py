@@ -72,7 +72,7 @@ def label_table(summary: Any, label: str) -> str:
 
 def _labels(summary: Any, place: int) -> str:
     """The scope of a component with its part of the labels, or the labels that use it most."""
-    from vbnmf.report.summary import MATTERS
+    from vbnmf.report.components import MATTERS
 
     component = summary.components[place]
     if component.scope is None:
@@ -103,6 +103,7 @@ def _plain(summary: Any, label: str | None) -> Any:
             "scope": None if component.scope is None else component.scope.names,
             "scope_kind": None if component.scope is None else component.scope.kind,
             "background": component.background,
+            "faded": component.faded,
             "labels": dict(component.labels),
             "terms": dict(component.terms),
         }

@@ -15,7 +15,8 @@ from vbnmf.core.model import Array
 from vbnmf.estimators.base import BaseVBNMF, burn_in_of
 from vbnmf.estimators.validation import check_choice, check_count
 from vbnmf.pipeline import DocumentModel
-from vbnmf.report.scopes import label_use, scopes_of
+from vbnmf.report.components import component_names, label_use
+from vbnmf.report.scopes import scopes_of
 
 _MOST_COMPONENTS = 6  # that are drawn where none are asked for
 
@@ -88,16 +89,13 @@ class LabelMapDisplay:
         if normalize is not None:
             check_choice("normalize", normalize, ("label",))
             activations, quantity = label_use(model), "part of the label"
-        faded, scopes = model.faded_, scopes_of(model)
-        top = _top_terms(model.components_, check_count("n_terms", n_terms, least=0))
+        scopes = scopes_of(model)
+        called = component_names(model, terms, check_count("n_terms", n_terms, least=0))
         return cls(
             activations=activations,
             labels=[str(label) for label in model.classes_],
-            components=[
-                " ".join([str(k), *(["(faded)"] if faded[k] else [terms[w] for w in row])])
-                for k, row in enumerate(top)
-            ],
-            faded=faded,
+            components=[f"{k} {name}".rstrip() for k, name in enumerate(called)],
+            faded=model.faded_,
             quantity=quantity,
             kinds=None if scopes is None else [scope.kind for scope in scopes],
         ).plot(ax=ax, **kwargs)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from vbnmf.core.model import Array
+from vbnmf.report.components import label_use
 
 BLOCKS = {
     "common": "common to all labels",
@@ -21,7 +22,6 @@ BLOCKS = {
 }
 """Blocks in the order in which they stand, and what they are."""
 _NAMED, _NAMED_OF_MANY = 4, 3  # labels of a scope that are all named; of a larger one
-_TINY = np.finfo(float).tiny
 
 
 @dataclass(frozen=True)
@@ -80,17 +80,6 @@ class Scope:
 
     def _group_in_words(self) -> str:
         return f"{self.group} ({len(self.names)} labels)"
-
-
-def label_use(estimator: Any) -> Array:
-    """p(k|l), (n_labels, K): the part of each component in what is expected of a label.
-
-    Rows sum to one; of a label without documents they are zeros. Without labels there are no rows.
-    """
-    if not hasattr(estimator, "label_activations_"):
-        return np.zeros((0, len(estimator.component_sums_)))
-    use = np.asarray(estimator.label_activations_ * estimator.component_sums_, dtype=np.float64)
-    return use / np.maximum(use.sum(axis=1, keepdims=True), _TINY)
 
 
 def scopes_of(estimator: Any) -> list[Scope] | None:

@@ -13,7 +13,8 @@ import numpy as np
 
 from vbnmf.core.model import Array
 from vbnmf.pipeline import DocumentModel
-from vbnmf.report.scopes import BLOCKS, Scope, by_block, label_use, scopes_of
+from vbnmf.report.components import FADED, MATTERS, label_use, naming_terms
+from vbnmf.report.scopes import BLOCKS, Scope, by_block, scopes_of
 
 _TINY = np.finfo(float).tiny
 
@@ -29,13 +30,16 @@ class Component:
     weight : float
         Part of all term weight that it explains.
     terms : list of (str, float)
-        Its most relevant terms, with the part of the component that each makes up.
+        Its most relevant terms, with the part of the component that each makes up; none if it has
+        faded.
     labels : list of (str, float)
         The labels that use it most, with its part in each; empty without labels.
     scope : Scope or None
         The labels that it serves; None where scopes say nothing.
     background : bool
         Whether it began as a background of terms common to all documents.
+    faded : bool
+        Whether it has faded: its terms come from the prior, not from documents.
     """
 
     number: int
@@ -44,11 +48,12 @@ class Component:
     labels: list[tuple[str, float]]
     scope: Scope | None
     background: bool
+    faded: bool
 
     @property
     def name(self) -> str:
-        """The most relevant terms in a row."""
-        return " ".join(term for term, _ in self.terms)
+        """Its most relevant terms, or "(faded)"."""
+        return FADED if self.faded else " ".join(term for term, _ in self.terms)
 
 
 @dataclass(frozen=True)
@@ -81,24 +86,26 @@ def summarise(model: DocumentModel, *, n_terms: int = 10, n_labels: int = 3) -> 
     """Describe a fitted model by its components, each by its most relevant terms and labels."""
     estimator = model.estimator_
     mass, sums = estimator.component_mass_, np.maximum(estimator.component_sums_, _TINY)
-    p_w = (component_probabilities(model) / sums) @ estimator.components_
+    naming = naming_terms(estimator, n_terms)
     scopes = scopes_of(estimator)
     order = _reading_order(mass, scopes)
     labels = [str(label) for label in estimator.classes_] if model.has_labels else []
     use = label_use(estimator)[:, order]
     components = []
     for position, k in enumerate(order):
-        parts = estimator.components_[k] / sums[k]
-        top = np.argsort(-relevance(parts, p_w), kind="stable")[:n_terms]
         strongest = np.argsort(-use[:, position], kind="stable")[:n_labels]
         components.append(
             Component(
                 number=int(k),
                 weight=float(mass[k]),
-                terms=[(str(model.terms_[w]), float(parts[w])) for w in top],
+                terms=[
+                    (str(model.terms_[w]), float(estimator.components_[k, w] / sums[k]))
+                    for w in naming[k]
+                ],
                 labels=[(labels[i], float(use[i, position])) for i in strongest],
                 scope=None if scopes is None else scopes[k],
                 background=bool(k == estimator.background_),
+                faded=bool(estimator.faded_[k]),
             )
         )
     documents = estimator.label_counts_.tolist() if labels else []
@@ -113,36 +120,6 @@ def _reading_order(mass: Array, scopes: list[Scope] | None) -> Array:
     blocks = list(BLOCKS)
     rank = [0] * len(mass) if scopes is None else [blocks.index(scope.block) for scope in scopes]
     return np.lexsort((-mass, np.array(rank)))
-
-
-BALANCE = 0.6
-"""λ of relevance by which components are named; Sievert and Shirley's, found with readers."""
-
-
-def relevance(part: Array, p_w: Array, balance: float = BALANCE) -> Array:
-    """λ ln p(w|k) + (1 − λ) ln (p(w|k) / p(w)): how well terms describe a component.
-
-    Parameters
-    ----------
-    part : array of shape (n_terms,)
-        p(w|k), the part of the component that each term makes up.
-    p_w : array of shape (n_terms,)
-        p(w) = Σ_k p(k) p(w|k), the same of all documents.
-    balance : float, default=0.6
-        λ: at 1 the most frequent terms are the most relevant, at 0 those most its own.
-    """
-    log_part, log_p = (np.log(np.maximum(p, _TINY, dtype=np.float64)) for p in (part, p_w))
-    return np.asarray(log_part - (1 - balance) * log_p)
-
-
-def component_probabilities(model: DocumentModel) -> Array:
-    """p(k), (K,): the weight of each component; where none has any, the same of all."""
-    mass = np.asarray(model.estimator_.component_mass_)
-    return mass if mass.sum() > 0 else np.full(len(mass), 1 / len(mass))
-
-
-MATTERS = 0.02
-"""A component of less than this part of a label is left out of lists."""
 
 
 def components_of_label(summary: Summary, label: str) -> list[tuple[Component, float]]:
