@@ -227,6 +227,27 @@ class TestMarking:
         found = self.marks("cup of tea", ngram_range=(2, 2), stop_words=["of"])
         assert found == [("cup of tea", "cup tea")]
 
+    @pytest.mark.parametrize(
+        ("text", "stop_words", "lowercase", "marked"),
+        [
+            ("cup o'clock of tea", ["o'clock", "of"], True, "cup o'clock of tea"),  # split
+            ("Cup Of Tea", ["Of"], False, "Cup Of Tea"),  # case is kept
+            ("cup of tea", ["Of"], True, "cup of tea"),  # case is not kept
+        ],
+    )
+    def test_stop_words_are_those_of_the_fit(self, tmp_path, text, stop_words, lowercase, marked):
+        """They are split like documents, read once, and the same in a stored vectorizer."""
+        file = tmp_path / "stop.txt"
+        file.write_text("\n".join(stop_words))
+        vectorizer = DocumentVectorizer(
+            ngram_range=(2, 2), stop_words=file, lowercase=lowercase
+        ).fit([text, "other words"])
+        file.unlink()
+        stored = DocumentVectorizer.from_state(*vectorizer.to_state())
+        for one in (vectorizer, stored):
+            ((start, end, _),) = Marker.of(one).mark([text])[0]
+            assert text[start:end] == marked
+
     def test_any_script(self):
         """No character is marked twice; places are those of the text as it stands."""
         found = self.marks("A Cafe\u0301 北京大学的 👍🏽 हिन्दी")

@@ -71,7 +71,9 @@ def naming_terms(estimator: Any, n_terms: int) -> list[list[int]]:
     ]
 
 
-def component_names(estimator: Any, terms: Sequence[str], n_terms: int = NAME_TERMS) -> list[str]:
+def component_names(
+    estimator: Any, terms: Sequence[str] | Array, n_terms: int = NAME_TERMS
+) -> list[str]:
     """Return the name of each component: its most relevant terms, or "(faded)"."""
     found = naming_terms(estimator, n_terms)
     return [
