@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from cliruns import ok
 from explorer_pages import counts, fit, several, usual
 from scipy import sparse
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, recall_score
@@ -318,6 +319,35 @@ class TestQuality:
         assert payload["accuracy"]["micro F1"] == pytest.approx(f1, rel=1e-3)
         assert sum(n for _, _, n in payload["calibration"]) == Y.size
         assert "confusion" not in payload
+
+    @pytest.mark.parametrize("make", [usual, several])
+    def test_page_and_evaluate_agree(self, make, tmp_path):
+        """Also on a file in which another label is the commonest than in training."""
+        model, texts, labels = make()
+        last = str(model.estimator_.classes_[-1])
+        kept = [i for i, y in enumerate(labels) if y and (last in y or i % 4 == 0)]
+        rows = [{"text": texts[i], "label": labels[i]} for i in kept]
+        file = tmp_path / "some.jsonl"
+        file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+        model.save(tmp_path / "m.vbnmf")
+        scores = ok("evaluate", tmp_path / "m.vbnmf", file, "--json", "--label", "label").json
+        looked = look(model, [texts[i] for i in kept], [labels[i] for i in kept], None, silent)
+        found = list(quality_payload(model, looked)["accuracy"].values())
+        keys = ("micro_accuracy", "macro_accuracy", "most_frequent_label_accuracy")
+        if make is several:
+            keys = ("micro_f1", "macro_f1", "subset_accuracy", "most_frequent_label_f1")
+        assert found == pytest.approx([scores[key] for key in keys], rel=1e-3)
+
+    def test_a_label_that_was_never_predicted(self):
+        """It has no precision; a label that no document has has no recall."""
+        model, texts, labels = usual()
+        wanted = str(model.estimator_.classes_[0])
+        given = model.predict(texts)
+        kept = [i for i, y in enumerate(labels) if y == given[i] == wanted]
+        looked = look(model, [texts[i] for i in kept], [wanted] * len(kept), None, silent)
+        first, *others = quality_payload(model, looked)["by_label"]
+        assert first == [len(kept), 1, 1]
+        assert others == [[0, None, None]] * len(others)
 
     def test_no_label_known(self):
         model, texts, _ = usual()

@@ -44,7 +44,8 @@ def quality_payload(model: DocumentModel, looked: Looked) -> dict[str, Any]:
         if looked.given is not None and looked.P is not None:
             given = [looked.given[d] for d in known]
             score = _several if model.has_several_labels else _single
-            scores = score(truth, given, looked.P[known], looked.names)
+            commonest = int(np.argmax(estimator.label_counts_))
+            scores = score(truth, given, looked.P[known], looked.names, commonest)
     return {
         "documents": len(looked.ids),
         "labelled": len(known),
@@ -61,7 +62,7 @@ def _component_share(model: DocumentModel, X: Any) -> float | None:
 
 
 def _single(
-    truth: list[list[int]], given: list[list[int]], P: Array, names: list[str]
+    truth: list[list[int]], given: list[list[int]], P: Array, names: list[str], commonest: int
 ) -> dict[str, Any]:
     y, z = (np.array([labels[0] for labels in lists]) for lists in (truth, given))
     found, right, _, support = _by_label(y, z, len(names))
@@ -72,16 +73,16 @@ def _single(
         "accuracy": {
             "accuracy": sig(np.mean(y == z)),
             "macro accuracy": sig(found[had].mean()),
-            "by always saying the commonest label": sig(support.max() / len(y)),
+            "accuracy of the commonest training label": sig(np.mean(y == commonest)),
         },
-        "by_label": _rows(support, found, right),
+        "by_label": _rows(support, found, right, np.bincount(z, minlength=len(names))),
         "confusion": confusion.tolist(),
         **_calibrated(P.max(axis=1), y == z),
     }
 
 
 def _several(
-    truth: list[list[int]], given: list[list[int]], P: Array, names: list[str]
+    truth: list[list[int]], given: list[list[int]], P: Array, names: list[str], commonest: int
 ) -> dict[str, Any]:
     Y, Z = (np.zeros((len(truth), len(names)), dtype=int) for _ in range(2))
     for table, lists in ((Y, truth), (Z, given)):
@@ -89,13 +90,18 @@ def _several(
             row[labels] = 1
     found, right, f1, support = _by_label(Y, Z, None)
     had = support > 0
+    simplest = np.zeros_like(Y)
+    simplest[:, commonest] = 1
     return {
         "accuracy": {
             "micro F1": sig(f1_score(Y, Z, average="micro", zero_division=0)),
             "macro F1": sig(f1[had].mean()),
-            "all labels of a document and no other": sig(np.mean((Y == Z).all(axis=1))),
+            "subset accuracy": sig(np.mean((Y == Z).all(axis=1))),
+            "micro F1 of the commonest training label": sig(
+                f1_score(Y, simplest, average="micro", zero_division=0)
+            ),
         },
-        "by_label": _rows(support, found, right),
+        "by_label": _rows(support, found, right, Z.sum(axis=0)),
         **_calibrated(P.ravel(), (Y[:, : P.shape[1]] == 1).ravel()),
     }
 
@@ -109,11 +115,11 @@ def _by_label(y: Array, z: Array, n_labels: int | None) -> tuple[Array, Array, A
     return recall, precision, f1, support
 
 
-def _rows(support: Array, found: Array, right: Array) -> list[list[float | None]]:
-    """[documents, part found, part right] of each label."""
+def _rows(support: Array, found: Array, right: Array, given: Array) -> list[list[float | None]]:
+    """[documents, part found, part right] of each label; None for a part of no documents."""
     return [
-        [int(n), sig(r) if n else None, sig(p)]
-        for n, r, p in zip(support, found, right, strict=True)
+        [int(n), sig(r) if n else None, sig(p) if g else None]
+        for n, r, p, g in zip(support, found, right, given, strict=True)
     ]
 
 
