@@ -1,5 +1,8 @@
 """Models of every kind for the explorer, and their pages; made once."""
 
+import base64
+import gzip
+import json
 from functools import cache
 
 import numpy as np
@@ -23,6 +26,32 @@ HOSTILE = [
     "中文 ünïcödé ﬁ \u2028 \u2029",
     "#view=quality&k=1",
 ]
+
+
+def unpacked(html, name="payload"):
+    """What a page holds: its "payload", or its documents, "packed"."""
+    packed = html.split(f'id="{name}">')[1].split("</script>")[0]
+    return json.loads(gzip.decompress(base64.b64decode(packed)))
+
+
+def restored(packed):
+    """Documents of a page as ``document_payload`` found them, from the layout of the page."""
+    found = {name: value for name, value in packed.items() if name not in ("marks", "owed")}
+    pairs = zip(packed["terms"], packed["owed"], strict=True)
+    found["terms"] = [[n for pair in zip(*both, strict=True) for n in pair] for both in pairs]
+    found["spans"] = None
+    if packed["marks"] is not None:
+        found["spans"] = []
+        for text, codes in zip(packed["texts"], packed["marks"], strict=True):
+            plain, *rest = text.split("\x7f")
+            flat, meant, gap = [], {}, len(plain)
+            for i, (code, form) in enumerate(zip(codes, rest[::2], strict=True)):
+                number = code - 1 if code else meant.get(form, max(flat[2::3], default=-1) + 1)
+                flat += [gap, len(form), number]
+                meant[form], gap = number, len(rest[2 * i + 1])
+            found["spans"].append(flat)
+        found["texts"] = [text.replace("\x7f", "") for text in packed["texts"]]
+    return found
 
 
 def counts(n_docs, n_terms, seed=0):

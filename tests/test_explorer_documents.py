@@ -1,13 +1,11 @@
 """What the explorer says of documents: predictions, evidence, marks in texts, scores."""
 
-import base64
-import gzip
 import json
 
 import numpy as np
 import pytest
 from cliruns import ok
-from explorer_pages import counts, fit, several, usual
+from explorer_pages import counts, fit, restored, several, unpacked, usual
 from scipy import sparse
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, recall_score
 
@@ -141,7 +139,7 @@ class TestDocuments:
         monkeypatch.setattr(page_module, "_PACKED", 6000)
         cut = explore(model, texts, labels).html
         assert len(cut) < full
-        assert '"longest":120' in cut
+        assert unpacked(cut)["documents"]["longest"] == 120
 
     def test_matrix(self):
         """Without texts the heaviest terms stand for them."""
@@ -364,6 +362,5 @@ class TestQuality:
 def test_what_is_packed_is_what_was_found(all_of_it):
     model, texts, labels = usual()
     html = explore(model, texts, labels).html
-    packed = html.split('id="packed">')[1].split("</script>")[0]
-    details = json.loads(gzip.decompress(base64.b64decode(packed)))
+    details = restored(unpacked(html, "packed"))
     assert details == json.loads(json.dumps(all_of_it[3]))

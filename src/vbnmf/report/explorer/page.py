@@ -8,7 +8,7 @@ from typing import Any
 
 from vbnmf.files import replacing
 from vbnmf.pipeline import DocumentModel
-from vbnmf.report.explorer.bundle import bundle, pack
+from vbnmf.report.explorer.bundle import bundle
 from vbnmf.report.explorer.documents import (
     MOST_DOCUMENTS,
     Looked,
@@ -17,6 +17,7 @@ from vbnmf.report.explorer.documents import (
     look,
     shortened,
 )
+from vbnmf.report.explorer.packing import compact, pack
 from vbnmf.report.explorer.payload import model_payload
 from vbnmf.report.explorer.quality import quality_payload
 
@@ -122,10 +123,10 @@ def _packed(
     """What the page says at once of its documents, and the compressed rest."""
     facts, details = document_payload(model, looked, places, most, tell)
     tell(0.9, "compressing texts")
-    packed = pack(details)
+    packed = pack(compact(details))
     for longest in _SHORTER:
         if len(packed) <= _PACKED:
             break
-        packed = pack(shortened(details, longest))
+        packed = pack(compact(shortened(details, longest)))
         facts["longest"] = longest
     return facts, packed

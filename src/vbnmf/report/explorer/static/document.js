@@ -120,7 +120,7 @@ const documentRows = (docs, found) => [
     pairs(docs.coefficients[d])
       .map(([k, part]) => `${k}:${part / 1000}`)
       .join(" "),
-    docs.texts?.[d],
+    plainText(docs, d),
   ]),
 ];
 
@@ -134,11 +134,9 @@ function strongestComponents(docs, found) {
 }
 
 const labelTexts = (labels) => (labels ?? []).map(labelName).join("; ");
-const documentText = (docs, d) =>
-  docs.texts?.[d] ??
-  pairs(docs.terms[d])
-    .map(([w]) => termName(w))
-    .join(" ");
+const MARK = "\x7f"; // before and after each term of a text
+const plainText = (docs, d) => docs.texts?.[d].replaceAll(MARK, "");
+const documentText = (docs, d) => plainText(docs, d) ?? docs.terms[d].map(termName).join(" ");
 
 const sureness = (docs, d) => `, ${percent(docs.p[d])} sure`;
 
@@ -214,7 +212,7 @@ function drawDocument(docs, d) {
       { class: "two wider" },
       section(
         "Text",
-        docs.spans
+        docs.texts
           ? "Each term has the colour of the component that it is owed to; grey: of one that is not listed."
           : "Its terms, the heaviest first, in the colour of the component that they are owed to.",
         null,
@@ -226,8 +224,8 @@ function drawDocument(docs, d) {
 }
 
 function tinted(docs, d, tints) {
-  const terms = pairs(docs.terms[d]);
-  const mark = (content, [w, k]) => {
+  const mark = (content, i) => {
+    const [w, k] = [docs.terms[d][i], docs.owed[d][i]];
     const tint = tints.get(k);
     return el(
       "a",
@@ -243,27 +241,29 @@ function tinted(docs, d, tints) {
     return el(
       "p",
       { class: "text", dir: "auto" },
-      terms.map((term) => [mark(termName(term[0]), term), " "]),
+      docs.terms[d].map((w, i) => [mark(termName(w), i), " "]),
     );
-  const letters = Array.from(docs.texts[d]); // marks count characters, not UTF-16 units
-  const pieces = [];
-  let from = 0;
-  const spans = docs.spans?.[d] ?? [];
-  for (let i = 0; i < spans.length; i += 3) {
-    const begin = from + spans[i];
-    pieces.push(
-      letters.slice(from, begin).join(""),
-      mark(letters.slice(begin, begin + spans[i + 1]).join(""), terms[spans[i + 2]]),
-    );
-    from = begin + spans[i + 1];
-  }
-  pieces.push(letters.slice(from).join(""));
+  const shown = [...plainText(docs, d)].length; // characters, not UTF-16 units
   return [
-    el("p", { class: "text", dir: "auto" }, pieces),
-    docs.lengths[d] > letters.length &&
-      el("p", { class: "quiet" }, `Cut after ${count(letters.length)} of ${count(docs.lengths[d])} characters.`),
-    !docs.spans && el("p", { class: "quiet" }, "The model's terms are no words, and cannot be marked."),
+    el("p", { class: "text", dir: "auto" }, docs.marks ? markedPieces(docs, d, mark) : plainText(docs, d)),
+    docs.lengths[d] > shown &&
+      el("p", { class: "quiet" }, `Cut after ${count(shown)} of ${count(docs.lengths[d])} characters.`),
+    !docs.marks && el("p", { class: "quiet" }, "The terms of this model are not words, so they cannot be marked."),
   ];
+}
+
+// A text with its terms marked. A number of 0 means the term that the same characters meant before, or the next new one.
+function markedPieces(docs, d, mark) {
+  const meant = new Map();
+  let next = 0;
+  return docs.texts[d].split(MARK).map((piece, i) => {
+    if (i % 2 === 0) return piece;
+    const code = docs.marks[d][(i - 1) / 2];
+    const term = code > 0 ? code - 1 : (meant.get(piece) ?? next);
+    meant.set(piece, term);
+    next = Math.max(next, term + 1);
+    return mark(piece, term);
+  });
 }
 
 function coefficients(docs, d, parts, tints) {
