@@ -171,7 +171,7 @@ def test_what_is_set_is_in_the_link(visit):
     assert terms(visit(page("usual"), tab.url.split("#")[1])) == terms(tab)
     assert tab.locator("header .pins a").all_inner_texts()[0].startswith("#2 ")
     jump(tab, "view=quality")
-    tab.click("button:has-text('Found')")
+    tab.click("button:has-text('Recall')")
     rows = tab.locator("section:has-text('Predictions') tbody th").all_inner_texts()
     again = visit(page("usual"), tab.url.split("#")[1])
     assert again.locator("section:has-text('Predictions') tbody th").all_inner_texts() == rows
@@ -259,7 +259,7 @@ def test_notebook(visit):
     tab = visit(host)
     frame = tab.frame_locator("iframe")
     frame.locator("header nav a:text-is('Quality')").click()
-    assert frame.locator("#heading").inner_text() == "How far to trust it"
+    assert frame.locator("#heading").inner_text() == "How far to trust the model"
     frame.locator("header nav a:text-is('Map')").click()
     frame.locator(".map thead a").first.click()
     assert frame.locator("#heading").inner_text().startswith("Component")

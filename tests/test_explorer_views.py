@@ -74,7 +74,7 @@ class TestDownloads:
         header, *rows = self.rows(tab, "documents")
         assert [row[header.index("text")] for row in rows] == [text[:2000] for text in texts]
         assert [row[header.index("label")] for row in rows] == [label or "" for label in labels]
-        assert [row[header.index("given")] for row in rows] == model.predict(texts).tolist()
+        assert [row[header.index("predicted")] for row in rows] == model.predict(texts).tolist()
         assert self.picture(tab, "documents")
         jump(tab, "view=document&d=0")
         why = model.explain(texts[:1], n_components=4)[0]
@@ -97,7 +97,7 @@ class TestDownloads:
         of_model = ["Diversity", "Exclusivity", "Sparsity of components"]
         of_documents = [
             *("NPMI by documents", "NPMI by windows of 10 tokens"),
-            *("Held-out log-likelihood", "Share of components", "Sparsity of coefficients"),
+            *("Held-out log-likelihood", "Component share", "Sparsity of coefficients"),
         ]
         model, texts, _ = usual()
         looked = look(model, texts, None, None, lambda part, doing: None)
@@ -142,7 +142,7 @@ class TestDownloads:
             wrongly = [
                 i for i, (label, given) in pairs if label not in (name, None) and given == name
             ]
-            for which, expected in (("missed", missed), ("wrongly-given", wrongly)):
+            for which, expected in (("missed", missed), ("wrongly-predicted", wrongly)):
                 if expected:
                     rows = self.rows(tab, f"label-{i_label}-{which}")[1:]
                     assert sorted(int(row[0]) for row in rows) == expected
@@ -167,7 +167,7 @@ class TestDownloads:
             assert float(row[3]) == pytest.approx(column.max() / column.sum(), abs=0.006)
         assert rows[0][0] in self.picture(tab, "terms")
         tab.fill("#find", "zzz")
-        assert tab.inner_text("#found") == "No term has that in it."
+        assert tab.inner_text("#found") == "No term contains this."
 
 
 class TestDocuments:
@@ -202,7 +202,7 @@ class TestDocuments:
         assert tinted[-2:] == ["Wheels", "wheel"]
         assert "Cut after 2,000" in tab.inner_text("main")
         jump(tab, "view=document&d=1")
-        assert "nothing speaks for a label" in tab.inner_text("main")
+        assert "follows only from how common each label is" in tab.inner_text("main")
 
     def test_several_labels(self, visit):
         model, texts, _ = several()

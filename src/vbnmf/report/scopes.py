@@ -18,7 +18,7 @@ from vbnmf.report.components import label_use
 BLOCKS = {
     "common": "common to all labels",
     "shared": "shared by several labels",
-    "own": "of one label alone",
+    "own": "specific to one label",
 }
 """Blocks in the order in which they stand, and what they are."""
 _NAMED, _NAMED_OF_MANY = 4, 3  # labels of a scope that are all named; of a larger one
@@ -65,7 +65,7 @@ class Scope:
         if self.block == "common":
             return ("background, " if self.kind == "background" else "") + BLOCKS["common"] + most
         if self.kind == "own":
-            return f"of {self.names[0]} alone" + (f", {parts[0]} of it" if parts else "")
+            return f"only {said[0]}"
         if self.group is not None:
             return f"shared by {self._group_in_words()}{most}"
         return f"shared by {_listed(said)}"

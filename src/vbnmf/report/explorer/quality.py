@@ -73,7 +73,7 @@ def _single(
         "accuracy": {
             "accuracy": sig(np.mean(y == z)),
             "macro accuracy": sig(found[had].mean()),
-            "accuracy of the commonest training label": sig(np.mean(y == commonest)),
+            "baseline: commonest label": sig(np.mean(y == commonest)),
         },
         "by_label": _rows(support, found, right, np.bincount(z, minlength=len(names))),
         "confusion": confusion.tolist(),
@@ -97,7 +97,7 @@ def _several(
             "micro F1": sig(f1_score(Y, Z, average="micro", zero_division=0)),
             "macro F1": sig(f1[had].mean()),
             "subset accuracy": sig(np.mean((Y == Z).all(axis=1))),
-            "micro F1 of the commonest training label": sig(
+            "baseline: commonest label": sig(
                 f1_score(Y, simplest, average="micro", zero_division=0)
             ),
         },
