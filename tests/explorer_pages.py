@@ -118,6 +118,17 @@ def scoped():
 
 
 @cache
+def long_names():
+    """Long names of labels and terms, some East Asian; some components have faded."""
+    rng = np.random.default_rng(0)
+    X = rng.poisson(np.kron(np.eye(3), np.full((20, 3), 4.0)) + 0.05)
+    labels = ["works-with::" + "software:" * 8 + "running", "股票与金融市场的最新消息" * 3, "c"]
+    terms = ["x" * 90, "北京大学", "y" * 40, "大学", *"abcde"]
+    estimator = SupervisedVBNMF(6, init="label", coef_shape=1, term_shape=0.5, random_state=0)
+    return DocumentModel(estimator).fit(X, np.repeat(labels, 20), terms=terms)
+
+
+@cache
 def page(kind):
     """A page by the name of its kind."""
     if kind == "usual":
@@ -127,6 +138,9 @@ def page(kind):
         return explore(usual()[0], title="Without documents")
     if kind == "several labels":
         return explore(*several())
+    if kind == "long names":
+        X = 4 * np.kron(np.eye(3), np.ones((2, 3)))
+        return explore(long_names(), X, np.repeat(long_names().estimator_.classes_, 2))
     if kind == "scopes":
         return explore(*scoped(), title="Scopes")
     if kind == "hostile":
@@ -164,6 +178,7 @@ KINDS = [
         "no documents",
         "several labels",
         "scopes",
+        "long names",
         "hostile",
         "hostile texts",
         "unsupervised",

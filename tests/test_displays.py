@@ -273,14 +273,16 @@ class TestBound:
     def test_another_bound_every(self, model):
         changed = SupervisedVBNMF()
         changed.__dict__.update(model.__dict__)
-        with pytest.raises(ValueError, match="bound_every is 7, but was another"):
+        with pytest.raises(
+            ValueError, match="bound_every is 7, but the model was fitted with another"
+        ):
             BoundDisplay.from_estimator(changed.set_params(bound_every=7))
 
 
 @pytest.mark.parametrize("kind", [LabelMapDisplay, ComponentTermsDisplay, BoundDisplay])
 class TestAll:
     def test_models_that_are_none(self, kind, model):
-        with pytest.raises(TypeError, match=r"got a Pipeline\. Of a Pipeline, give the step"):
+        with pytest.raises(TypeError, match=r"got a Pipeline\. For a Pipeline, pass the step"):
             kind.from_estimator(make_pipeline(model))
         for unfitted in (SupervisedVBNMF(), DocumentModel()):
             with pytest.raises(NotFittedError):

@@ -347,7 +347,7 @@ class TestPage:
                 100 * blocks[name], abs=0.5
             )
         assert tab.locator("th .quiet").all_inner_texts() == ["with b"]
-        assert "those of all labels left out" in tab.inner_text("main")
+        assert "Components that serve all labels are not counted" in tab.inner_text("main")
         jump(tab, "view=label&l=2")
         assert tab.locator("th .quiet").all_inner_texts() == ["with the rest of last (3 labels)"]
         jump(tab, "view=term&w=3")

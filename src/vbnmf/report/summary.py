@@ -1,10 +1,9 @@
-"""What a model found, as plain data: components, their terms and labels; drawn elsewhere.
+"""What a model found, as plain data: components, their terms and labels.
 
 The weight of a component is the part of all term weight that it explains. Its *use* by a label is
-its part in the expected weight of that label's documents taken together, prior included.
-Terms stand by their relevance, so that those common to many components do not name them all.
-Components stand by scope, what is common to all labels first, because the rest is read against it;
-then what labels share, then what each has alone. Within each, and without scopes, by weight.
+its part in the label's expected weight (``report.components``). Terms are sorted by relevance.
+Components are sorted by scope: those common to all labels, those shared by several, those of one
+label. Within a scope, and without scopes, they are sorted by weight.
 """
 
 from dataclasses import dataclass
@@ -33,9 +32,9 @@ class Component:
         Its most relevant terms, with the part of the component that each makes up; none if it has
         faded.
     labels : list of (str, float)
-        The labels that use it most, with its part in each; empty without labels.
+        The labels that use it most, with the part of each that it makes up; empty without labels.
     scope : Scope or None
-        The labels that it serves; None where scopes say nothing.
+        The labels that it serves; None without scopes.
     background : bool
         Whether it began as a background of terms common to all documents.
     faded : bool
@@ -58,7 +57,7 @@ class Component:
 
 @dataclass(frozen=True)
 class Summary:
-    """All of it.
+    """Components and labels of a model.
 
     Attributes
     ----------
@@ -67,12 +66,13 @@ class Summary:
     labels : list of str
         The labels, sorted; empty without labels.
     use : ndarray of shape (n_labels, n_components)
-        Use of each component, in the order of ``components``, by each label; rows sum to one.
+        Use of each component by each label, columns in the order of ``components``; rows sum to
+        one.
     documents : list of int
-        Training documents of each label.
+        Number of training documents of each label.
     blocks : dict of str to float, or None
-        Weight of all components that are "common", "shared" and "own"; None where scopes say
-        nothing.
+        Sum of the weights of components that are "common", "shared" and "own"; None without
+        scopes.
     """
 
     components: list[Component]
@@ -116,21 +116,21 @@ def summarise(model: DocumentModel, *, n_terms: int = 10, n_labels: int = 3) -> 
 
 
 def _reading_order(mass: Array, scopes: list[Scope] | None) -> Array:
-    """Components by scope, then by falling weight."""
+    """Return components by scope, then by falling weight."""
     blocks = list(BLOCKS)
     rank = [0] * len(mass) if scopes is None else [blocks.index(scope.block) for scope in scopes]
     return np.lexsort((-mass, np.array(rank)))
 
 
 def components_of_label(summary: Summary, label: str) -> list[tuple[Component, float]]:
-    """The components that matter to a label, the strongest first, with their part in it."""
+    """Return the components that make up at least ``MATTERS`` of a label, the largest first."""
     row = summary.use[summary.labels.index(label)]
     order = [i for i in np.argsort(-row, kind="stable") if row[i] >= MATTERS]
     return [(summary.components[i], float(row[i])) for i in order]
 
 
 def blocks_of_label(summary: Summary, label: str) -> dict[str, float] | None:
-    """Parts of a label that are "common", "shared" and "own"; None where scopes say nothing."""
+    """Return the parts of a label that are "common", "shared" and "own"; None without scopes."""
     scopes = [component.scope for component in summary.components]
     known = [scope for scope in scopes if scope is not None]
     if len(known) < len(scopes):
