@@ -319,7 +319,7 @@ def test_names_of_terms(kind, data):
     for display, name in ((known, first), (given, WORDS[::-1][WORDS.index(first)])):
         axis = display.ax_.xaxis if kind is LabelMapDisplay else display.ax_.yaxis
         assert name in names_on(axis)[0]
-    with pytest.raises(ValueError, match="one for each of 9 terms; got 2"):
+    with pytest.raises(ValueError, match="9 names, one for each term; got 2"):
         kind.from_estimator(fitted, names=["a", "b"])
 
 
