@@ -47,14 +47,14 @@ _TINY = np.finfo(float).tiny
 
 
 def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
-    """What the page says of the model.
+    """Return what the page shows of the model.
 
     Returns
     -------
     payload : dict
-        Fit for JSON.
+        Ready for JSON.
     places : ndarray of shape (n_terms,)
-        Where each term of the model stands in the payload's list of terms; -1: it is left out.
+        Position of each term in the payload's list of terms; -1 for terms that are left out.
     """
     estimator = model.estimator_
     mass, p_k = estimator.component_mass_, component_probabilities(estimator)
@@ -105,14 +105,14 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
 
 
 def relevant_terms(part: Array, p_w: Array) -> Array:
-    """Terms among the ``TOP`` most relevant of a component at any step of λ, p(w|k) given."""
+    """Return the terms that are among the ``TOP`` most relevant at any step of λ, from p(w|k)."""
     found = [_strongest(relevance(part, p_w, step), TOP) for step in STEPS]
     chosen = np.unique(np.concatenate(found))
     return chosen[np.argsort(-part[chosen], kind="stable")]
 
 
 def shares(joint: Array) -> list[list[int]]:
-    """Where each term occurs: [row, per cent, row, per cent, …], the most first.
+    """Return where each term occurs: [row, per cent, row, per cent, …], the largest first.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def shares(joint: Array) -> list[list[int]]:
 def _terms_of_component(
     estimator: Any, k: int, chosen: Array, places: Array
 ) -> list[list[float | None]]:
-    """For each term: its place, p(w|k), and the credible interval of it."""
+    """Return for each term its position, p(w|k), and the credible interval of p(w|k)."""
     # quantiles of the chosen terms only: those of all would take seconds
     of_chosen = SimpleNamespace(
         component_shapes_=estimator.component_shapes_[k : k + 1, chosen],
@@ -168,21 +168,21 @@ def _labels(
 
 
 def _telling_terms(p_wl: Array, background: Array) -> Array:
-    """Terms that set a label apart: the largest parts of Kullback and Leibler's divergence."""
+    """Return the terms that contribute most to the Kullback-Leibler divergence of a label."""
     parts = p_wl * np.log(np.maximum(p_wl, _TINY) / background)
     best = _strongest(parts, TOP)
     return best[parts[best] > 0]
 
 
 def _told_apart(use: Array, scopes: list[Scope] | None) -> Array:
-    """The use without components that all labels have by their scope, which tell none apart."""
+    """Return the use without components that serve all labels."""
     if scopes is None:
         return use
     return np.where([scope.block == "common" for scope in scopes], 0.0, use)
 
 
 def _neighbours(use: Array, label: int) -> list[list[Any]]:
-    """Labels of the largest common part with this one: label, part, shared components."""
+    """Return the labels that have most in common with this one: [label, part, components]."""
     common = np.minimum(use, use[label])
     part = common.sum(axis=1)
     others = [i for i in _strongest(part, _NEIGHBOURS + 1).tolist() if i != label]
@@ -216,7 +216,7 @@ def _orders(
 
 
 def _fit(model: DocumentModel) -> dict[str, Any]:
-    """What is known of the fit without any document."""
+    """Return what is known about the fit without documents."""
     estimator = model.estimator_
     shown = estimator.components_[lasting(estimator)]
     facts = versions()
