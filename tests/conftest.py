@@ -113,6 +113,8 @@ def visit(browser, tmp_path):
         tab.on("dialog", lambda dialog: faults.append(f"dialog: {dialog.message}"))
         tab.on("request", lambda request: faults.append(request.url[:99]) if asks(request) else 0)
         tab.goto(f"{path.as_uri()}#{place}")
+        if hasattr(shown, "html"):
+            tab.wait_for_selector("html[data-ready]")
         return tab
 
     def asks(request):

@@ -1,5 +1,8 @@
 """Models of every kind for the explorer, and their pages; made once."""
 
+import base64
+import gzip
+import json
 from functools import cache
 
 import numpy as np
@@ -23,6 +26,32 @@ HOSTILE = [
     "中文 ünïcödé ﬁ \u2028 \u2029",
     "#view=quality&k=1",
 ]
+
+
+def unpacked(html, name="payload"):
+    """What a page holds: its "payload", or its documents, "packed"."""
+    packed = html.split(f'id="{name}">')[1].split("</script>")[0]
+    return json.loads(gzip.decompress(base64.b64decode(packed)))
+
+
+def restored(packed):
+    """Documents of a page as ``document_payload`` found them, from the layout of the page."""
+    found = {name: value for name, value in packed.items() if name not in ("marks", "owed")}
+    pairs = zip(packed["terms"], packed["owed"], strict=True)
+    found["terms"] = [[n for pair in zip(*both, strict=True) for n in pair] for both in pairs]
+    found["spans"] = None
+    if packed["marks"] is not None:
+        found["spans"] = []
+        for text, codes in zip(packed["texts"], packed["marks"], strict=True):
+            plain, *rest = text.split("\x7f")
+            flat, meant, gap = [], {}, len(plain)
+            for i, (code, form) in enumerate(zip(codes, rest[::2], strict=True)):
+                number = code - 1 if code else meant.get(form, max(flat[2::3], default=-1) + 1)
+                flat += [gap, len(form), number]
+                meant[form], gap = number, len(rest[2 * i + 1])
+            found["spans"].append(flat)
+        found["texts"] = [text.replace("\x7f", "") for text in packed["texts"]]
+    return found
 
 
 def counts(n_docs, n_terms, seed=0):
@@ -89,6 +118,17 @@ def scoped():
 
 
 @cache
+def long_names():
+    """Long names of labels and terms, some East Asian; some components have faded."""
+    rng = np.random.default_rng(0)
+    X = rng.poisson(np.kron(np.eye(3), np.full((20, 3), 4.0)) + 0.05)
+    labels = ["works-with::" + "software:" * 8 + "running", "股票与金融市场的最新消息" * 3, "c"]
+    terms = ["x" * 90, "北京大学", "y" * 40, "大学", *"abcde"]
+    estimator = SupervisedVBNMF(6, init="label", coef_shape=1, term_shape=0.5, random_state=0)
+    return DocumentModel(estimator).fit(X, np.repeat(labels, 20), terms=terms)
+
+
+@cache
 def page(kind):
     """A page by the name of its kind."""
     if kind == "usual":
@@ -98,6 +138,9 @@ def page(kind):
         return explore(usual()[0], title="Without documents")
     if kind == "several labels":
         return explore(*several())
+    if kind == "long names":
+        X = 4 * np.kron(np.eye(3), np.ones((2, 3)))
+        return explore(long_names(), X, np.repeat(long_names().estimator_.classes_, 2))
     if kind == "scopes":
         return explore(*scoped(), title="Scopes")
     if kind == "hostile":
@@ -135,6 +178,7 @@ KINDS = [
         "no documents",
         "several labels",
         "scopes",
+        "long names",
         "hostile",
         "hostile texts",
         "unsupervised",

@@ -76,11 +76,12 @@ class TestTopics:
 
     def test_json(self, home, model):
         rows = ok("topics", home / "m.vbnmf", "--top", "3", "--json").json
-        keys = {"component", "weight", "scope", "scope_kind", "background", "labels", "terms"}
+        keys = {"component", "weight", "labels", "terms"}
+        keys |= {"scope", "scope_kind", "background", "faded"}
         assert all(set(row) == keys for row in rows)
         weights = [row["weight"] for row in rows]
         assert sum(weights) == pytest.approx(1)
-        assert all(len(row["terms"]) == 3 for row in rows)
+        assert all(len(row["terms"]) == (0 if row["faded"] else 3) for row in rows)
         assert {label for row in rows for label in row["labels"]} == {"bike", "coffee", "tea"}
 
     def test_of_a_label(self, home):

@@ -64,6 +64,8 @@ def test_options_exist():
 
 
 def test_every_command_has_a_section():
+    listed = re.findall(r"^\| \[`(\w+)`\]\(#\1\) \|", DOC, re.MULTILINE)
+    assert sorted(listed) == sorted(cli.commands)
     assert set(cli.commands) <= set(re.findall(r"^## (\w+)$", DOC, re.MULTILINE))
     assert all(isinstance(command, click.Command) for command in cli.commands.values())
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cliruns import FIT, WORDS, make_corpus, ok, run, write_csv
+from explorer_pages import unpacked
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.preprocessing import MultiLabelBinarizer
 
@@ -277,11 +278,13 @@ def test_other_commands(model, tmp_path):
     assert all(label in shown for label in WORDS)
     assert "wheel" in ok("topics", model, "--label", "bike").out
     ok("report", model, "--out", tmp_path / "m.html")
-    page = (tmp_path / "m.html").read_text(encoding="utf-8")
-    assert '"several":true' in page
-    assert f'"threshold":{load(model).estimator_.threshold_:.4g},' in page
-    for labels, name in zip(zip(*bits(), strict=True), WORDS, strict=True):
-        assert f'"name":"{name}","documents":{sum(labels)},' in page
+    page = unpacked((tmp_path / "m.html").read_text(encoding="utf-8"))
+    assert page["several"] is True
+    assert page["fit"]["threshold"] == pytest.approx(load(model).estimator_.threshold_, rel=1e-3)
+    documents = {label["name"]: label["documents"] for label in page["labels"]}
+    assert documents == {
+        name: sum(labels) for labels, name in zip(zip(*bits(), strict=True), WORDS, strict=True)
+    }
     ok("transform", model, "tags.csv", "--out", tmp_path / "c.npz")
     with np.load(tmp_path / "c.npz") as stored:
         np.testing.assert_array_equal(stored["coefficients"], load(model).transform(TEXTS))

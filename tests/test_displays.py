@@ -79,7 +79,8 @@ class TestLabelMap:
         assert sorted(rows) == [0, 1, 2]
         assert sorted(columns) == list(range(6))
         np.testing.assert_allclose(display.im_.get_array(), A[np.ix_(rows, columns)])
-        top = np.argsort(-model.components_, axis=1)
+        parts = model.components_ / model.components_.sum(axis=1, keepdims=True)
+        top = np.argsort(-np.log(parts) + 0.4 * np.log(model.component_mass_ @ parts), axis=1)
         called = [
             f"{k} (faded)" if model.faded_[k] else f"{k} {WORDS[top[k, 0]]} {WORDS[top[k, 1]]}"
             for k in columns
@@ -272,14 +273,16 @@ class TestBound:
     def test_another_bound_every(self, model):
         changed = SupervisedVBNMF()
         changed.__dict__.update(model.__dict__)
-        with pytest.raises(ValueError, match="bound_every is 7, but was another"):
+        with pytest.raises(
+            ValueError, match="bound_every is 7, but the model was fitted with another"
+        ):
             BoundDisplay.from_estimator(changed.set_params(bound_every=7))
 
 
 @pytest.mark.parametrize("kind", [LabelMapDisplay, ComponentTermsDisplay, BoundDisplay])
 class TestAll:
     def test_models_that_are_none(self, kind, model):
-        with pytest.raises(TypeError, match=r"got a Pipeline\. Of a Pipeline, give the step"):
+        with pytest.raises(TypeError, match=r"got a Pipeline\. For a Pipeline, pass the step"):
             kind.from_estimator(make_pipeline(model))
         for unfitted in (SupervisedVBNMF(), DocumentModel()):
             with pytest.raises(NotFittedError):
@@ -316,7 +319,7 @@ def test_names_of_terms(kind, data):
     for display, name in ((known, first), (given, WORDS[::-1][WORDS.index(first)])):
         axis = display.ax_.xaxis if kind is LabelMapDisplay else display.ax_.yaxis
         assert name in names_on(axis)[0]
-    with pytest.raises(ValueError, match="one for each of 9 terms; got 2"):
+    with pytest.raises(ValueError, match="9 names, one for each term; got 2"):
         kind.from_estimator(fitted, names=["a", "b"])
 
 

@@ -7,6 +7,7 @@ import pytest
 from explorer_browser import heading, jump, ready, unavailable
 from explorer_pages import HOSTILE, KINDS, page, usual
 
+from vbnmf.report.explorer import Report
 from vbnmf.report.explorer.payload import STEPS, TOP
 
 VIEWS = ["map", "component", "label", "document", "term", "quality"]
@@ -170,7 +171,7 @@ def test_what_is_set_is_in_the_link(visit):
     assert terms(visit(page("usual"), tab.url.split("#")[1])) == terms(tab)
     assert tab.locator("header .pins a").all_inner_texts()[0].startswith("#2 ")
     jump(tab, "view=quality")
-    tab.click("button:has-text('Found')")
+    tab.click("button:has-text('Recall')")
     rows = tab.locator("section:has-text('Predictions') tbody th").all_inner_texts()
     again = visit(page("usual"), tab.url.split("#")[1])
     assert again.locator("section:has-text('Predictions') tbody th").all_inner_texts() == rows
@@ -233,10 +234,19 @@ def test_hostile_strings_stay_text(visit):
 
 
 def test_a_browser_that_cannot_unpack(visit):
-    """It says so, and shows the rest."""
+    """It says so."""
     tab = visit(page("usual"))
     tab.add_init_script("delete window.DecompressionStream")
     tab.reload()
+    said = "The page cannot be shown: this browser is too old. Use one of 2024 or later."
+    tab.wait_for_function("said => document.querySelector('main').textContent === said", arg=said)
+
+
+def test_damaged_documents(visit):
+    """The page says so, and shows the rest."""
+    shown = page("usual")
+    begin = shown.html.index('id="packed">') + 500
+    tab = visit(Report(shown.html[:begin] + "AAAAAAAA" + shown.html[begin + 8 :], shown.title))
     for place in ("view=document", "view=document&d=1", "view=component&k=1"):
         jump(tab, place)
         assert "The documents cannot be shown" in tab.inner_text("main")
@@ -249,7 +259,7 @@ def test_notebook(visit):
     tab = visit(host)
     frame = tab.frame_locator("iframe")
     frame.locator("header nav a:text-is('Quality')").click()
-    assert frame.locator("#heading").inner_text() == "How far to trust it"
+    assert frame.locator("#heading").inner_text() == "How far to trust the model"
     frame.locator("header nav a:text-is('Map')").click()
     frame.locator(".map thead a").first.click()
     assert frame.locator("#heading").inner_text().startswith("Component")

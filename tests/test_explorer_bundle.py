@@ -1,20 +1,19 @@
 """One file: nothing inside can leave its place, the policy fits, and it is written whole."""
 
 import base64
-import gzip
 import hashlib
 import html
-import json
 import re
 from html.parser import HTMLParser
 from importlib.resources import files
 
 import pytest
-from explorer_pages import HOSTILE, KINDS, page, usual
+from explorer_pages import HOSTILE, KINDS, page, restored, unpacked, usual
 
 from vbnmf import VBNMF, DocumentModel
 from vbnmf.report.explorer import Report
-from vbnmf.report.explorer.bundle import SCRIPTS, mended, pack, to_json
+from vbnmf.report.explorer.bundle import SCRIPTS
+from vbnmf.report.explorer.packing import compact, mended, pack
 
 
 class Elements(HTMLParser):
@@ -55,7 +54,7 @@ def test_page(kind):
     assert [element["text"] for element in elements.all("title")] == [page(kind).title]
     kinds = [element.get("type") for element in elements.all("script")]
     with_documents = kind != "no documents"
-    assert kinds == ["application/json", *(["text/plain"] if with_documents else []), None]
+    assert kinds == [*["text/plain"] * (1 + with_documents), None]
     assert {element["tag"] for element in elements.found} == {
         *("html", "head", "meta", "title", "style", "body", "a", "header", "main", "noscript"),
         *("p", "footer", "script"),
@@ -71,8 +70,7 @@ def test_page(kind):
         "base-uri": "'none'",
         "form-action": "'none'",
     }
-    payload = json.loads(elements.all("script")[0]["text"])
-    assert payload["title"] == page(kind).title
+    assert unpacked(text)["title"] == page(kind).title
 
 
 def hashed(source):
@@ -94,27 +92,50 @@ def test_sources():
         assert len(source.splitlines()) < 400
 
 
-class TestJson:
+class TestPacking:
     def test_nothing_leaves_its_place(self):
-        text = to_json({"bad": HOSTILE})
-        assert not re.search("[<>&\u2028\u2029]", text)
-        assert json.loads(text) == {"bad": HOSTILE}
-
-    def test_not_a_number(self):
-        with pytest.raises(ValueError, match="JSON"):
-            to_json({"x": float("nan")})
-
-    def test_pack(self):
         value = {"texts": HOSTILE}
         packed = pack(value)
         assert re.fullmatch(r"[A-Za-z0-9+/=]+", packed)
-        assert json.loads(gzip.decompress(base64.b64decode(packed))) == value
+        assert unpacked(f'id="payload">{packed}</script>') == value
         assert pack(value) == packed
+
+    def test_not_a_number(self):
+        with pytest.raises(ValueError, match="JSON"):
+            pack({"x": float("nan")})
 
     def test_halves_of_characters(self):
         assert mended("a\ud800b🍵") == "a\ufffdb🍵"
-        assert json.loads(to_json("\ud800")) == "\ufffd"
+        assert pack("\ud800") == pack("\ufffd")
         usual()[0].report(title="\ud800").html.encode()
+
+    @pytest.mark.parametrize(
+        ("text", "spans", "shown", "marks"),
+        [
+            ("no term", [], "no term", []),
+            # new, new, as before, another form of the first, as before
+            (
+                *("a b b As As", [0, 1, 0, 1, 1, 1, 1, 1, 1, 1, 2, 0, 1, 2, 0]),
+                *("|a| |b| |b| |As| |As|", [0, 0, 0, 1, 0]),
+            ),
+            # the same characters mean two terms
+            ("北.北", [0, 1, 0, 1, 1, 1], "|北|.|北|", [0, 2]),
+            ("x\x7fy", [2, 1, 0], "x\ufffd|y|", [0]),  # the mark itself is no text
+        ],
+    )
+    def test_marks_are_in_the_text(self, text, spans, shown, marks):
+        details = {"texts": [text], "spans": [spans], "terms": [[5, 7, 6, 8]]}
+        found = compact(details)
+        assert found["texts"] == [shown.replace("|", "\x7f")]
+        assert found["marks"] == [marks]
+        assert (found["terms"], found["owed"]) == ([[5, 6]], [[7, 8]])
+        assert restored(found) == details | {"texts": [text.replace("\x7f", "\ufffd")]}
+
+    def test_texts_without_marks(self):
+        for texts in (None, ["a"]):
+            details = {"texts": texts, "spans": None, "terms": [[5, 7]]}
+            assert compact(details)["marks"] is None
+            assert restored(compact(details)) == details
 
 
 class TestReport:

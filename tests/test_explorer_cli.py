@@ -1,11 +1,10 @@
 """vbnmf report: with documents in any format, with labels where there are any."""
 
-import base64
-import gzip
 import json
 
 import pytest
 from cliruns import LABELS, TEXTS, fitted, make_corpus, ok, run, write_csv
+from explorer_pages import restored, unpacked
 
 from vbnmf import VBNMF, DocumentModel
 
@@ -30,9 +29,7 @@ def home(tmp_path_factory):
 def page(path):
     """What a page says: payload, and documents."""
     text = path.read_text(encoding="utf-8")
-    payload = text.split('id="payload">')[1].split("</script>")[0]
-    packed = text.split('id="packed">')[1].split("</script>")[0]
-    return json.loads(payload), json.loads(gzip.decompress(base64.b64decode(packed)))
+    return unpacked(text), restored(unpacked(text, "packed"))
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,11 @@
 """What the explorer says of documents: predictions, evidence, marks in texts, scores."""
 
-import base64
-import gzip
 import json
 
 import numpy as np
 import pytest
-from explorer_pages import counts, fit, several, usual
+from cliruns import ok
+from explorer_pages import counts, fit, restored, several, unpacked, usual
 from scipy import sparse
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, recall_score
 
@@ -140,7 +139,7 @@ class TestDocuments:
         monkeypatch.setattr(page_module, "_PACKED", 6000)
         cut = explore(model, texts, labels).html
         assert len(cut) < full
-        assert '"longest":120' in cut
+        assert unpacked(cut)["documents"]["longest"] == 120
 
     def test_matrix(self):
         """Without texts the heaviest terms stand for them."""
@@ -194,7 +193,7 @@ class TestDocuments:
             ([], None, None, "no documents"),
             (["wheel"], ["a", "b"], None, "1 documents but 2 labels"),
             (["wheel"], None, ["a", "b"], "1 documents but 2 ids"),
-            (["wheel"], [["bike", "tea"]], None, "several labels each"),
+            (["wheel"], [["bike", "tea"]], None, "has several labels"),
             (["wheel"], np.ones((1, 9)), None, "9 columns"),
         ],
     )
@@ -226,6 +225,27 @@ class TestMarking:
         assert found == [("big red", "big red"), ("apple", "apple")]
         found = self.marks("cup of tea", ngram_range=(2, 2), stop_words=["of"])
         assert found == [("cup of tea", "cup tea")]
+
+    @pytest.mark.parametrize(
+        ("text", "stop_words", "lowercase", "marked"),
+        [
+            ("cup o'clock of tea", ["o'clock", "of"], True, "cup o'clock of tea"),  # split
+            ("Cup Of Tea", ["Of"], False, "Cup Of Tea"),  # case is kept
+            ("cup of tea", ["Of"], True, "cup of tea"),  # case is not kept
+        ],
+    )
+    def test_stop_words_are_those_of_the_fit(self, tmp_path, text, stop_words, lowercase, marked):
+        """They are split like documents, read once, and the same in a stored vectorizer."""
+        file = tmp_path / "stop.txt"
+        file.write_text("\n".join(stop_words))
+        vectorizer = DocumentVectorizer(
+            ngram_range=(2, 2), stop_words=file, lowercase=lowercase
+        ).fit([text, "other words"])
+        file.unlink()
+        stored = DocumentVectorizer.from_state(*vectorizer.to_state())
+        for one in (vectorizer, stored):
+            ((start, end, _),) = Marker.of(one).mark([text])[0]
+            assert text[start:end] == marked
 
     def test_any_script(self):
         """No character is marked twice; places are those of the text as it stands."""
@@ -298,6 +318,35 @@ class TestQuality:
         assert sum(n for _, _, n in payload["calibration"]) == Y.size
         assert "confusion" not in payload
 
+    @pytest.mark.parametrize("make", [usual, several])
+    def test_page_and_evaluate_agree(self, make, tmp_path):
+        """Also on a file in which another label is the commonest than in training."""
+        model, texts, labels = make()
+        last = str(model.estimator_.classes_[-1])
+        kept = [i for i, y in enumerate(labels) if y and (last in y or i % 4 == 0)]
+        rows = [{"text": texts[i], "label": labels[i]} for i in kept]
+        file = tmp_path / "some.jsonl"
+        file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+        model.save(tmp_path / "m.vbnmf")
+        scores = ok("evaluate", tmp_path / "m.vbnmf", file, "--json", "--label", "label").json
+        looked = look(model, [texts[i] for i in kept], [labels[i] for i in kept], None, silent)
+        found = list(quality_payload(model, looked)["accuracy"].values())
+        keys = ("micro_accuracy", "macro_accuracy", "most_frequent_label_accuracy")
+        if make is several:
+            keys = ("micro_f1", "macro_f1", "subset_accuracy", "most_frequent_label_f1")
+        assert found == pytest.approx([scores[key] for key in keys], rel=1e-3)
+
+    def test_a_label_that_was_never_predicted(self):
+        """It has no precision; a label that no document has has no recall."""
+        model, texts, labels = usual()
+        wanted = str(model.estimator_.classes_[0])
+        given = model.predict(texts)
+        kept = [i for i, y in enumerate(labels) if y == given[i] == wanted]
+        looked = look(model, [texts[i] for i in kept], [wanted] * len(kept), None, silent)
+        first, *others = quality_payload(model, looked)["by_label"]
+        assert first == [len(kept), 1, 1]
+        assert others == [[0, None, None]] * len(others)
+
     def test_no_label_known(self):
         model, texts, _ = usual()
         payload = quality_payload(model, look(model, texts, [None] * 60, None, silent))
@@ -314,6 +363,5 @@ class TestQuality:
 def test_what_is_packed_is_what_was_found(all_of_it):
     model, texts, labels = usual()
     html = explore(model, texts, labels).html
-    packed = html.split('id="packed">')[1].split("</script>")[0]
-    details = json.loads(gzip.decompress(base64.b64decode(packed)))
+    details = restored(unpacked(html, "packed"))
     assert details == json.loads(json.dumps(all_of_it[3]))

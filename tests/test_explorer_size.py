@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from explorer_browser import jump
-from explorer_pages import fit
 
 from vbnmf import DocumentModel, SupervisedVBNMF
 from vbnmf.report.explorer import explore
@@ -26,7 +25,13 @@ def measured(visit, capsys):
 
 def test_large_model(measured):
     """K = 100, 20 labels, 10,000 terms: below 1 MB."""
-    model = fit(20, 100, [f"term{i:05}" for i in range(10_000)], n_docs=60)
+    rng = np.random.default_rng(0)
+    topics = 300 * rng.dirichlet(np.full(10_000, 0.05), 100)
+    X = rng.poisson(np.tile(topics, (4, 1)) + 0.02).astype(np.float32)
+    estimator = SupervisedVBNMF(100, init=topics, max_iter=3, random_state=0)
+    y = [f"label {i % 20}" for i in range(len(X))]
+    model = DocumentModel(estimator).fit(X, y, terms=[f"term{i:05}" for i in range(10_000)])
+    assert not model.estimator_.faded_.any()
     size, tab = measured("K = 100, 20 labels, 10,000 terms", explore(model))
     assert size < 1_000_000
     assert tab.locator(".map td").count() > 20

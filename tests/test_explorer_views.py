@@ -7,8 +7,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from explorer_browser import jump, ready
-from explorer_pages import page, several, usual
+from explorer_pages import long_names, page, several, usual
 
+from vbnmf.report.explorer import explore
 from vbnmf.report.explorer.documents import look
 from vbnmf.report.explorer.payload import TOP
 from vbnmf.report.explorer.quality import quality_payload
@@ -74,7 +75,7 @@ class TestDownloads:
         header, *rows = self.rows(tab, "documents")
         assert [row[header.index("text")] for row in rows] == [text[:2000] for text in texts]
         assert [row[header.index("label")] for row in rows] == [label or "" for label in labels]
-        assert [row[header.index("given")] for row in rows] == model.predict(texts).tolist()
+        assert [row[header.index("predicted")] for row in rows] == model.predict(texts).tolist()
         assert self.picture(tab, "documents")
         jump(tab, "view=document&d=0")
         why = model.explain(texts[:1], n_components=4)[0]
@@ -97,7 +98,7 @@ class TestDownloads:
         of_model = ["Diversity", "Exclusivity", "Sparsity of components"]
         of_documents = [
             *("NPMI by documents", "NPMI by windows of 10 tokens"),
-            *("Held-out log-likelihood", "Share of components", "Sparsity of coefficients"),
+            *("Held-out log-likelihood", "Component share", "Sparsity of coefficients"),
         ]
         model, texts, _ = usual()
         looked = look(model, texts, None, None, lambda part, doing: None)
@@ -142,7 +143,7 @@ class TestDownloads:
             wrongly = [
                 i for i, (label, given) in pairs if label not in (name, None) and given == name
             ]
-            for which, expected in (("missed", missed), ("wrongly-given", wrongly)):
+            for which, expected in (("missed", missed), ("wrongly-predicted", wrongly)):
                 if expected:
                     rows = self.rows(tab, f"label-{i_label}-{which}")[1:]
                     assert sorted(int(row[0]) for row in rows) == expected
@@ -167,7 +168,7 @@ class TestDownloads:
             assert float(row[3]) == pytest.approx(column.max() / column.sum(), abs=0.006)
         assert rows[0][0] in self.picture(tab, "terms")
         tab.fill("#find", "zzz")
-        assert tab.inner_text("#found") == "No term has that in it."
+        assert tab.inner_text("#found") == "No term contains this."
 
 
 class TestDocuments:
@@ -202,7 +203,7 @@ class TestDocuments:
         assert tinted[-2:] == ["Wheels", "wheel"]
         assert "Cut after 2,000" in tab.inner_text("main")
         jump(tab, "view=document&d=1")
-        assert "nothing speaks for a label" in tab.inner_text("main")
+        assert "follows only from how common each label is" in tab.inner_text("main")
 
     def test_several_labels(self, visit):
         model, texts, _ = several()
@@ -211,3 +212,69 @@ class TestDocuments:
         assert all(label in tab.inner_text(".facts") for label in given)
         jump(tab, "view=quality")
         assert "micro F1" in tab.inner_text("main")
+
+
+class TestLongNames:
+    @pytest.mark.parametrize(
+        ("place", "name"),
+        [
+            ("view=map", "map"),
+            ("view=component&k=0", "component-0-labels"),
+            ("view=document&d=0", "document-0-evidence"),
+            ("view=quality", "confusions"),
+            ("view=quality", "bound"),
+        ],
+    )
+    def test_pictures_have_room(self, visit, tmp_path, place, name):
+        """Nothing leaves the picture; names that are too long end in an ellipsis."""
+        tab = ready(visit(page("long names"), place))
+        with tab.expect_download() as found:
+            tab.click(f"button[aria-label='Download {name} as SVG']")
+        found.value.save_as(tmp_path / "picture.svg")
+        tab.goto((tmp_path / "picture.svg").as_uri())
+        outside = tab.evaluate(
+            """() => {
+              const whole = document.documentElement.getBoundingClientRect();
+              return [...document.querySelectorAll("text")].filter((text) => {
+                const box = text.getBoundingClientRect();
+                return Math.min(box.left, box.top) < 0 || box.right > whole.right ||
+                  box.bottom > whole.bottom;
+              }).map((text) => text.textContent);
+            }"""
+        )
+        assert outside == []
+        if name in ("map", "component-0-labels"):
+            assert any("…" in text for text in tab.locator("text").all_text_contents())
+
+    @pytest.mark.parametrize("view", ["map", "component", "label", "document", "term", "quality"])
+    def test_narrow_screens(self, visit, view):
+        tab = ready(visit(page("long names"), f"view={view}", width=390, height=844))
+        root = "document.documentElement"
+        assert tab.evaluate(f"{root}.scrollWidth <= {root}.clientWidth")
+
+    def test_letters_of_columns_lie_on_one_side(self, visit):
+        """Upright East Asian letters would be turned upside down."""
+        tab = visit(page("long names"), "view=map")
+        column = "getComputedStyle(document.querySelector('.map .column'))"
+        assert tab.evaluate(f"{column}.textOrientation") == "sideways"
+
+
+def test_faded_components(visit):
+    """They have no name and no terms, and the page says why."""
+    k = int(np.flatnonzero(long_names().estimator_.faded_)[0])
+    tab = visit(page("long names"), f"view=component&k={k}")
+    assert tab.inner_text("#heading") == f"Component #{k} (faded)"
+    said = tab.inner_text("section:has-text('Terms')")
+    assert "This component has faded" in said
+    assert tab.locator(".terms").count() == 0
+
+
+def test_labels_that_were_never_predicted(visit):
+    model, texts, _ = usual()
+    first = str(model.estimator_.classes_[0])
+    kept = [text for text, label in zip(texts, model.predict(texts), strict=True) if label == first]
+    tab = visit(explore(model, kept, [first] * len(kept)), "view=label&l=1")
+    assert tab.locator(".facts li").all_inner_texts()[1] == "never predicted"
+    jump(tab, "view=label&l=0")
+    facts = tab.locator(".facts li").all_inner_texts()
+    assert facts[1:3] == [f"recall 100\u00a0% on {len(kept)} documents", "precision 100\u00a0%"]

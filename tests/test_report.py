@@ -1,10 +1,19 @@
 """What a model says in numbers: components, their terms and labels. The page: test_explorer_*."""
 
+import re
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from cliruns import ok
+from explorer_pages import scoped
 
-from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF
-from vbnmf.report.summary import MATTERS, components_of_label, summarise
+from vbnmf import VBNMF, DocumentModel, LabelMapDisplay, SupervisedVBNMF
+from vbnmf.cli.terminal import percent
+from vbnmf.report.components import MATTERS
+from vbnmf.report.explorer.payload import model_payload
+from vbnmf.report.summary import components_of_label, summarise
 
 TERMS = [*"abcdefghijkl"]
 
@@ -32,6 +41,53 @@ def blocks():
     labels = ["big"] * 40 + ["small"] * 40
     model = DocumentModel(SupervisedVBNMF(2, random_state=0))
     return X, model.fit(X, labels, terms=[*"abcdef", *(f"unused {i}" for i in range(2000))])
+
+
+@pytest.fixture(scope="module")
+def faded():
+    """A model of which some components have faded."""
+    rng = np.random.default_rng(0)
+    X = rng.poisson(np.kron(np.eye(3), np.full((20, 3), 4.0)) + 0.05)
+    estimator = SupervisedVBNMF(6, init="label", coef_shape=1, term_shape=0.5, random_state=0)
+    model = DocumentModel(estimator).fit(X, np.repeat(["x", "y", "z"], 20), terms=[*"abcdefghi"])
+    assert 0 < model.estimator_.faded_.sum() < 4
+    return model
+
+
+@pytest.mark.parametrize("kind", ["scopes", "faded"])
+def test_terminal_page_and_display_agree(kind, faded, tmp_path, monkeypatch):
+    """One name of a component, and one number for how much of a label it makes up."""
+    monkeypatch.setenv("COLUMNS", "300")
+    mpl.use("Agg")
+    model = scoped()[0] if kind == "scopes" else faded
+    model.save(tmp_path / "m.vbnmf")
+    page, display = model_payload(model)[0], LabelMapDisplay.from_estimator(model)
+    plt.close("all")
+    np.testing.assert_allclose(page["use"], display.activations, rtol=1e-5)
+    names = [component["name"] for component in page["components"]]
+    assert list(display.components) == [f"{k} {name}" for k, name in enumerate(names)]
+    rows = ok("topics", tmp_path / "m.vbnmf", "--top", "3").out.splitlines()[2:]
+    cells = [re.split("  +", row.strip()) for row in rows if row[:3].strip().isdigit()]
+    assert {int(row[0]): row[-1] for row in cells} == dict(enumerate(names))
+    for i, label in enumerate(display.labels):
+        table = ok("topics", tmp_path / "m.vbnmf", "--top", "3", "--label", label).out
+        for k, use in enumerate(page["use"][i]):
+            line = rf"(?m)^ *{k} +{percent(use)}  .*{re.escape(names[k])}$"
+            assert bool(re.search(line, table)) == (use >= MATTERS)
+
+
+def test_faded_components_have_no_terms(faded, tmp_path):
+    """Their terms are the prior's; no name is made of them."""
+    faded.save(tmp_path / "m.vbnmf")
+    gone = np.flatnonzero(faded.estimator_.faded_).tolist()
+    for component in summarise(faded).components:
+        assert component.faded == (component.number in gone)
+        assert (component.name == "(faded)") == (component.terms == []) == component.faded
+    rows = ok("topics", tmp_path / "m.vbnmf", "--json").json
+    assert {row["component"] for row in rows if row["faded"] and not row["terms"]} == {*gone}
+    page = model_payload(faded)[0]["components"]
+    assert [k for k, c in enumerate(page) if c["faded"] and c["name"] == "(faded)"] == gone
+    assert [k for k, c in enumerate(page) if not c["terms"]] == gone
 
 
 class TestSummary:
@@ -72,15 +128,18 @@ class TestSummary:
         all_parts = estimator.components_.astype(float)
         all_parts /= all_parts.sum(axis=1, keepdims=True)
         p_w = estimator.component_mass_ @ all_parts
+        assert not all(c.faded for c in summary.components)
         for i, component in enumerate(summary.components):
+            use = sorted(zip(summary.use[:, i], summary.labels, strict=True), reverse=True)[:2]
+            assert [part for _, part in component.labels] == [part for part, _ in use]
+            if component.faded:
+                continue
             expected = all_parts[component.number]
             relevance = 0.6 * np.log(expected) + 0.4 * np.log(expected / p_w)
             order = np.argsort(-relevance, kind="stable")[:4]
             assert [term for term, _ in component.terms] == model.terms_[order].tolist()
             parts = expected[order]
             assert [part for _, part in component.terms] == pytest.approx(parts.tolist())
-            use = sorted(zip(summary.use[:, i], summary.labels, strict=True), reverse=True)[:2]
-            assert [part for _, part in component.labels] == [part for part, _ in use]
 
     def test_words_of_all_components_name_none(self):
         """What is frequent everywhere comes after what is a component's own."""

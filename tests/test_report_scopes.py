@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from vbnmf import VBNMF, LabelMapDisplay
 from vbnmf.cli.terminal import percent
+from vbnmf.report.components import label_use
 from vbnmf.report.explorer.ordering import map_blocks, order_map, runs
 from vbnmf.report.explorer.payload import model_payload
-from vbnmf.report.scopes import by_block, label_use, scopes_of
+from vbnmf.report.scopes import by_block, scopes_of
 from vbnmf.report.summary import blocks_of_label, summarise
 
 MASK = np.array(list(SCOPES.values()), dtype=bool)
@@ -41,7 +42,7 @@ class TestWords:
     @pytest.mark.parametrize(
         ("column", "kind", "words"),
         [
-            ([1, 0, 0, 0, 0, 0, 0, 0], "own", "of l0 alone"),
+            ([1, 0, 0, 0, 0, 0, 0, 0], "own", "only l0"),
             ([0, 1, 1, 0, 0, 0, 0, 0], "shared", "shared by l1, l2"),
             ([1, 1, 1, 1, 0, 0, 0, 0], "shared", "shared by l0, l1, l2, l3"),
             ([1, 1, 1, 1, 1, 0, 0, 0], "shared", "shared by l0, l1, l2 and 2 more labels"),
@@ -67,8 +68,8 @@ class TestWords:
         assert said == [
             "common to all labels, most in l1 40 %",
             "shared by l1 60 %, l0 30 %",
-            "of l2 alone, 90 % of it",
-            "of l0 alone, 50 % of it",
+            "only l2 90 %",
+            "only l0 50 %",
         ]
         assert [s.beside("l0") for s in scopes] == ["common", "shared with l1", "own", "own"]
         groups = {"ab": np.array(["l0", "l1"])}
@@ -91,7 +92,7 @@ class TestWords:
             return
         for k, scope in enumerate(scopes):
             assert sorted(scope.labels) == np.flatnonzero(mask[:, k]).tolist()
-            assert re.match("common to|shared by|of l", scope.in_words())
+            assert re.match("common to|shared by|only l", scope.in_words())
         sizes = by_block(np.ones(K), scopes)
         assert sum(sizes.values()) == K
         assert list(sizes) == [b for b in ("common", "shared", "own") if b in sizes]
@@ -118,7 +119,7 @@ class TestTopics:
         row = {int(row.split()[0]): row for row in rows}
         assert " background, common to all labels, most in " in row[0]
         assert " shared by last (3 labels), most in " in row[3]
-        assert f" of b alone, {use[1, 6]:.0f} % of it " in row[6]
+        assert f" only b {use[1, 6]:.0f} % " in row[6]
         strong, weak = sorted((0, 1), key=lambda i: -use[i, 2])
         said = (
             f" shared by {'ab'[strong]} {use[strong, 2]:.0f} %, {'ab'[weak]} {use[weak, 2]:.0f} % "
@@ -335,8 +336,8 @@ class TestPage:
         blocks = blocks_of_label(summarise(scoped()[0]), "a")
         heads = tab.locator("h4").all_inner_texts()
         titles = {
-            "own": "Its own",
-            "shared": "Shared with others",
+            "own": "Specific to this label",
+            "shared": "Shared with other labels",
             "common": "Common to all labels",
         }
         said = dict(head.replace("\u00a0", " ").split(": ") for head in heads)
@@ -346,7 +347,7 @@ class TestPage:
                 100 * blocks[name], abs=0.5
             )
         assert tab.locator("th .quiet").all_inner_texts() == ["with b"]
-        assert "those of all labels left out" in tab.inner_text("main")
+        assert "Components that serve all labels are not counted" in tab.inner_text("main")
         jump(tab, "view=label&l=2")
         assert tab.locator("th .quiet").all_inner_texts() == ["with the rest of last (3 labels)"]
         jump(tab, "view=term&w=3")

@@ -239,10 +239,9 @@ def check(reproduction, folder):
 
 def test_both_pages_say_all_of_it(tmp_path):
     page, markdown = check(make(), tmp_path)
-    assert "By our data, of 4 claims: 2 confirmed, 1 not confirmed, 1 not measured." in markdown
-    assert "By our data, of 4 claims: 2 confirmed, 1 not confirmed, 1 not measured." in page.texts(
-        "p"
-    )
+    said = "Verdicts on 4 claims by our data: 2 confirmed, 1 not confirmed, 1 not measured."
+    assert said in markdown
+    assert said in page.texts("p")
     assert "`vbnmf reproduce --only fig3`" in markdown
     assert "--only grid" not in markdown  # it has no command of its own
     numbers = [cell["text"] for cell in page.all("td") if cell.get("class") == "number"]
@@ -273,7 +272,7 @@ def test_hostile_strings_stay_text(text, tmp_path):
 @pytest.mark.usefixtures("quick_drawing")
 def test_code_with_backticks_ends_where_it_should(tmp_path):
     _, markdown = write(replace(make(), command="echo `date` ``x``"), tmp_path)
-    assert "All of it: ``` echo `date` ``x`` ```\n" in markdown
+    assert "Command: ``` echo `date` ``x`` ```\n" in markdown
 
 
 def test_sections_without_content_are_left_out(tmp_path):

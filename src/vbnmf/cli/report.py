@@ -14,8 +14,8 @@ from vbnmf.cli.progress import Display
 
 @click.command(short_help="Write a page that shows a model.")
 @click.argument("model")
-@click.option("--documents", metavar="FILE", help="Documents to show with it, best others than "
-              "those of training; their labels are used where they have any.")  # fmt: skip
+@click.option("--documents", metavar="FILE", help="Documents to show and to score; best "
+              "documents that the model was not trained on.")  # fmt: skip
 @click.option("--out", metavar="PAGE.html", help="Page to write.  [default: MODEL's name.html]")
 @click.option("--title", metavar="TEXT", help="Title of the page.  [default: MODEL's name]")
 @click.option("--label", metavar="COL", multiple=True, default=("auto",), show_default=True,
@@ -32,11 +32,11 @@ def report(
     model: str, documents: str | None, out: str | None, title: str | None, label: tuple[str, ...],
     jobs: int | None, force: bool, quiet: bool, **reading: Any,
 ) -> None:  # fmt: skip
-    """Write one HTML file in which to explore a MODEL: it opens offline, in any browser.
+    """Write one HTML file to explore a MODEL in any browser, offline.
 
-    It shows which components make each label, the terms of each, and how far to trust them. With
-    --documents also the texts, tinted by component, why each was given its label, and how often
-    that was right.
+    The page shows the components of each label, the terms of each component, and how far to trust
+    them. With --documents it also shows the texts, with terms coloured by component, the evidence
+    for each predicted label, and accuracy if the documents have labels.
 
     \b
     Examples:
@@ -67,19 +67,19 @@ def report(
 
 
 class PageProgress(Display):
-    """Shows how far a page is."""
+    """Show the progress of a page."""
 
     _doing = "drawing"
 
     def __call__(self, part: float, text: str) -> None:
-        """Show the part that is done, from 0 to 1, and what is being done."""
+        """Show the part that is done, from 0 to 1, and the current step."""
         self._show(part, text, "")
 
 
 def _read(
     fitted: Any, source: str, quiet: bool, label: tuple[str, ...], reading: dict[str, Any]
 ) -> Any:
-    """Read documents, with their labels where there are any or were asked for."""
+    """Read documents, and their labels if there are any or `--label` asks for them."""
     asked = label != ("auto",) or reading["labels"] is not None
     columns = common.column_names(label) if asked or fitted.has_labels else None
     return common.read_for(fitted, source, quiet, label=columns, labels_required=asked, **reading)

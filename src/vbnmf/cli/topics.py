@@ -15,11 +15,11 @@ from vbnmf.cli.terminal import percent, table
 @click.option("--label", metavar="LABEL", help="Only the components of this label.")
 @common.as_json
 def topics(model: str, top: int, label: str | None, as_json: bool) -> None:
-    """Show the components of a MODEL: the labels they serve and most relevant terms.
+    """Show the components of a MODEL: the labels they serve and their most relevant terms.
 
-    Where components have scopes, those common to all labels come first, because the others are read
-    against them; then those that some labels share, then those of one label alone. Within each, the
-    heaviest come first; with --label, those that make up most of the label.
+    Components common to all labels come first, then those shared by several labels, then those of
+    one label. Within each group they are sorted by weight. With --label they are sorted by how much
+    of the label they make up. Faded components have no terms.
 
     \b
     Examples:
@@ -41,7 +41,7 @@ def topics(model: str, top: int, label: str | None, as_json: bool) -> None:
 
 
 def component_table(summary: Any) -> str:
-    """All components, and below how much of the weight has which kind of scope."""
+    """Return a table of all components, and the weight of each kind of scope."""
     head = ["#", "weight", "strongest in (part of the label)", "terms"]
     if summary.blocks is not None:
         head[2] = "scope (part of the label)"
@@ -57,7 +57,7 @@ def component_table(summary: Any) -> str:
 
 
 def label_table(summary: Any, label: str) -> str:
-    """The components that matter to one label, and below how much of it has which scope."""
+    """Return a table of the components of one label, and how much of it has which scope."""
     from vbnmf.report.summary import blocks_of_label, components_of_label
 
     found = components_of_label(summary, label)
@@ -71,8 +71,8 @@ def label_table(summary: Any, label: str) -> str:
 
 
 def _labels(summary: Any, place: int) -> str:
-    """The scope of a component with its part of the labels, or the labels that use it most."""
-    from vbnmf.report.summary import MATTERS
+    """Return the scope of a component in words, or the labels that use it most."""
+    from vbnmf.report.components import MATTERS
 
     component = summary.components[place]
     if component.scope is None:
@@ -83,7 +83,7 @@ def _labels(summary: Any, place: int) -> str:
 
 
 def _weights(blocks: dict[str, float] | None, whole: str) -> str:
-    """A line below a table: how much of the whole has which scope, where scopes say anything."""
+    """Return the line below a table: how much of the whole has which scope."""
     if blocks is None:
         return ""
     found = reversed([(name, part) for name, part in blocks.items() if part > 0])
@@ -103,6 +103,7 @@ def _plain(summary: Any, label: str | None) -> Any:
             "scope": None if component.scope is None else component.scope.names,
             "scope_kind": None if component.scope is None else component.scope.kind,
             "background": component.background,
+            "faded": component.faded,
             "labels": dict(component.labels),
             "terms": dict(component.terms),
         }

@@ -20,9 +20,9 @@ from matplotlib.ticker import MaxNLocator
 from sklearn.preprocessing import normalize
 
 from vbnmf.core.model import Array
+from vbnmf.report.components import MATTERS
 from vbnmf.report.drawing import COLOURS, COLUMN, FURTHER_FONTS, PAGE, look, style, text
 from vbnmf.report.explorer.ordering import map_blocks, order_map, runs
-from vbnmf.report.summary import MATTERS
 
 if TYPE_CHECKING:
     from vbnmf.report.displays import BoundDisplay, ComponentTermsDisplay, LabelMapDisplay

@@ -1,6 +1,6 @@
-"""Pictures of fitted models for papers and slides, by scikit-learn's convention of displays.
+"""Pictures of fitted models for papers and slides, as scikit-learn displays.
 
-A display holds what is drawn; ``from_estimator`` makes it of a model, and ``plot`` draws it, by
+A display holds what is drawn. ``from_estimator`` makes one from a model, and ``plot`` draws it with
 ``report.canvas``. Importing this module does not import matplotlib.
 """
 
@@ -15,39 +15,40 @@ from vbnmf.core.model import Array
 from vbnmf.estimators.base import BaseVBNMF, burn_in_of
 from vbnmf.estimators.validation import check_choice, check_count
 from vbnmf.pipeline import DocumentModel
-from vbnmf.report.scopes import label_use, scopes_of
+from vbnmf.report.components import component_names, label_use
+from vbnmf.report.scopes import scopes_of
 
 _MOST_COMPONENTS = 6  # that are drawn where none are asked for
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LabelMapDisplay:
-    """Which labels use which components, as a map; ``from_estimator`` makes one of a model.
+    """Heat map of how much each label uses each component.
 
     Parameters
     ----------
     activations : array-like of shape (n_labels, n_components)
-        What the colours stand for, not negative.
+        Values that the colours show; not negative.
     labels, components : sequences of str
         Names of the rows and columns.
     faded : array-like of bool of shape (n_components,), or None
-        Components that come last where columns are ordered.
+        Components that have faded. They come last if columns are ordered.
     quantity : str
-        What the activations are, for the colour bar.
+        Name of the values, for the colour bar.
     kinds : sequence of str of length n_components, or None
-        Scopes of components: "background", "common", "shared" or "own". Columns then stand in
-        blocks, which a line sets apart and a title names.
+        Scopes of components: "background", "common", "shared" or "own". If given, columns are
+        grouped by scope, with a line between groups and a title for each.
 
     Attributes
     ----------
     ax_, figure_, im_, colorbar_
-        As matplotlib has them; the last may be None.
+        Objects of matplotlib; ``colorbar_`` may be None.
     text_ : ndarray of matplotlib Text of shape (n_labels, n_components), or None
-        Values in the cells as drawn, None in those left empty.
+        Values written into the cells; None for empty cells.
     label_order_, component_order_ : ndarrays of int
-        Which row and column of ``activations`` is at each place of the map.
+        Row and column of ``activations`` at each position of the map.
     titles_ : list of matplotlib Text
-        Titles of the blocks from left to right; none where columns stand in no blocks.
+        Titles of the groups of columns, from left to right; empty without groups.
     """
 
     activations: Any
@@ -68,36 +69,33 @@ class LabelMapDisplay:
         ----------
         estimator : fitted SupervisedVBNMF, or DocumentModel with labels
         normalize : "label" or None, default="label"
-            "label": part of each component in the label's expected weight, as the explorer and
-            ``vbnmf topics`` have it; rows sum to one. None: ``label_activations_`` as they are.
+            "label": part of each component in the label's expected weight, the same numbers as in
+            the explorer and ``vbnmf topics``; rows sum to one. None: ``label_activations_``.
         n_terms : int, default=3
-            Terms in the name of a component, after its number.
+            Number of terms in the name of a component, after its number.
         names : sequence of str or None, default=None
-            Names of the terms, where the model does not know them.
+            Names of the terms, if the model does not know them.
         ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None makes a figure.
         **kwargs : passed to ``plot``, such as order, cmap, include_values
         """
         model, terms = _model_and_terms(estimator, names)
         if not hasattr(model, "label_activations_"):
             raise ValueError(
                 f"LabelMapDisplay needs a model with labels; got a {type(model).__name__}. Fit a "
-                "SupervisedVBNMF with labels, or draw the components by ComponentTermsDisplay."
+                "SupervisedVBNMF with labels, or draw components with ComponentTermsDisplay."
             )
         activations, quantity = model.label_activations_, "mean coefficient"
         if normalize is not None:
             check_choice("normalize", normalize, ("label",))
             activations, quantity = label_use(model), "part of the label"
-        faded, scopes = model.faded_, scopes_of(model)
-        top = _top_terms(model.components_, check_count("n_terms", n_terms, least=0))
+        scopes = scopes_of(model)
+        called = component_names(model, terms, check_count("n_terms", n_terms, least=0))
         return cls(
             activations=activations,
             labels=[str(label) for label in model.classes_],
-            components=[
-                " ".join([str(k), *(["(faded)"] if faded[k] else [terms[w] for w in row])])
-                for k, row in enumerate(top)
-            ],
-            faded=faded,
+            components=[f"{k} {name}".rstrip() for k, name in enumerate(called)],
+            faded=model.faded_,
             quantity=quantity,
             kinds=None if scopes is None else [scope.kind for scope in scopes],
         ).plot(ax=ax, **kwargs)
@@ -119,20 +117,21 @@ class LabelMapDisplay:
         Parameters
         ----------
         order : bool, default=True
-            Put rows and columns that are alike beside each other (hierarchical clustering with
-            the best order of its leaves), columns in blocks by scope, faded components last, as
-            in the explorer; otherwise as they are, and no blocks are drawn.
+            Order the map as in the explorer: similar labels are neighbours (hierarchical
+            clustering with optimal leaf ordering), columns are grouped by scope, and faded
+            components come last. If False, keep the order of the model and draw no groups.
         include_values : bool or "auto", default="auto"
-            Write values into the cells; "auto": where there is room. Zeros are left out.
+            Write values into the cells; "auto" does so if there is room. Zeros are left out.
         values_format : str, default=".2f"
         cmap : str or matplotlib Colormap, default="Blues"
-            Colours.
+            Colour map.
         colorbar : bool, default=True
-            Show what the colours mean.
+            Draw a colour bar.
         ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure in our style that fits on a page.
+            Axes to draw on; None makes a figure that fits on a page.
         im_kw, text_kw : dict or None, default=None
-            Passed to ``imshow``, which has colours grow with the root, and to text in cells.
+            Passed to ``imshow`` and to the text in cells. By default colours follow the square root
+            of the values.
         """
         canvas = _canvas("LabelMapDisplay.plot")
         self.label_order_, self.component_order_ = canvas.places(self, order)
@@ -147,28 +146,28 @@ class LabelMapDisplay:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ComponentTermsDisplay:
-    """The strongest terms of components, as bars; ``from_estimator`` makes one of a model.
+    """Bar charts of the strongest terms of components.
 
-    Weights are parts of their component, because a factor can move between it and its coefficients.
-    The credible intervals are too narrow; see ``component_interval`` of the models.
+    Weights are normalised to sum to one in each component, because the scale of a component is
+    arbitrary. The credible intervals are too narrow; see ``component_interval`` of the models.
 
     Parameters
     ----------
     terms, weights : sequences of sequences
-        Names of terms of each component, the strongest first, and their weights.
+        Names and weights of the terms of each component, the strongest first.
     titles : sequence of str
-        What each component is called.
+        Title of each chart.
     intervals, level : sequence of (low, high), and float; or None
-        Ends of the intervals, two arrays a component, and their probability.
+        Lower and upper ends of the intervals of each component, and their probability.
 
     Attributes
     ----------
     axes_ : ndarray of matplotlib Axes of shape (n_components,)
-        One for each component.
+        Axes of each component.
     ax_, figure_
-        The first of them, and their figure.
+        The first axes, and the figure.
     bars_, errors_ : lists
-        Bars and intervals (or None) of each component.
+        Bars and intervals of each component; None for no intervals.
     """
 
     terms: Sequence[Sequence[str]]
@@ -195,15 +194,15 @@ class ComponentTermsDisplay:
         ----------
         estimator : fitted VBNMF, SupervisedVBNMF or DocumentModel
         components : int, array of int or bool, or None, default=None
-            Which ones; None: those that explain most. Titles have the part each explains.
+            Components to draw; None draws those that explain most of the documents' weight.
         n_terms : int, default=10
-            Terms of each.
+            Number of terms of each component.
         level : float or None, default=0.9
-            Probability of the intervals; None draws none.
+            Probability of the credible intervals; None draws none.
         names : sequence of str or None, default=None
-            Names of the terms, where the model does not know them.
+            Names of the terms, if the model does not know them.
         ax : matplotlib Axes, array of them, or None, default=None
-            One for each component, one to be divided, or None for a figure.
+            One for each component, one that is divided, or None for a new figure.
         **kwargs : passed to ``plot``
         """
         model, known = _model_and_terms(estimator, names)
@@ -238,9 +237,9 @@ class ComponentTermsDisplay:
         Parameters
         ----------
         n_columns : int, default=3
-            Components beside each other.
+            Number of charts in a row.
         ax : matplotlib Axes, array of them, or None, default=None
-            One for each component, one to be divided, or None for a figure.
+            One for each component, one that is divided, or None for a new figure.
         bar_kw, error_kw : dict or None, default=None
             Passed to ``barh`` and ``errorbar``.
         """
@@ -257,24 +256,24 @@ class ComponentTermsDisplay:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class BoundDisplay:
-    """The lower bound by iteration, of one or several models; ``from_estimator`` makes one of them.
+    """Lower bound by iteration, of one or several models.
 
-    All iterations are drawn, those of burn-in and annealing shaded. Bounds of several models
-    compare only where they are of the same documents.
+    All iterations are drawn; those of burn-in and annealing are shaded. Bounds of several models
+    are comparable only if the models were fitted to the same documents.
 
     Parameters
     ----------
     iterations, bounds, names : sequences of arrays, of arrays, and of str
-        Where the bound was evaluated, its values, and the name, for each model.
+        For each model: iterations at which the bound was evaluated, its values, and a name.
     burn_in, annealing : sequences of int
-        Iterations of burn-in, and after it those in which unknown labels became definite.
+        Number of iterations of burn-in, and of the annealing of unknown labels after it.
 
     Attributes
     ----------
     ax_, figure_
-        As matplotlib has them.
+        Objects of matplotlib.
     lines_, phases_ : lists of matplotlib Line2D
-        Curves of the models, and the shades around them of burn-in and annealing.
+        Curves of the models, and the shades of burn-in and annealing.
     """
 
     iterations: Sequence[Array]
@@ -287,15 +286,16 @@ class BoundDisplay:
     def from_estimator(
         cls, estimator: Any, *, annealing: int = 0, ax: Any = None, **kwargs: Any
     ) -> Self:
-        """Draw the bounds of fitted models, of the best start of each.
+        """Draw the bounds of fitted models; of several starts, that of the best.
 
         Parameters
         ----------
         estimator : fitted VBNMF, SupervisedVBNMF or DocumentModel, or a dict of them by name
         annealing : int, default=0
-            Iterations after burn-in to be marked: 30 if labels were unknown, which no model tells.
+            Number of iterations after burn-in to shade: 30 if some labels were unknown. Models do
+            not store whether that was so.
         ax : matplotlib Axes or None, default=None
-            Where to draw; that of another BoundDisplay adds to it. None makes a figure.
+            Axes to draw on, possibly those of another BoundDisplay; None makes a figure.
         **kwargs : passed to ``plot``
         """
         if not isinstance(estimator, Mapping):
@@ -315,7 +315,7 @@ class BoundDisplay:
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None makes a figure.
         line_kw : dict or None, default=None
             Passed to ``plot`` of the axes.
         """
@@ -327,7 +327,7 @@ class BoundDisplay:
 
 
 def _model_and_terms(estimator: Any, names: Any) -> tuple[Any, list[str]]:
-    """The model of the matrix, and what its terms are called."""
+    """Return the model of the matrix and the names of its terms."""
     model = _model(estimator)
     if names is None and isinstance(estimator, DocumentModel):
         names = estimator.terms_
@@ -336,32 +336,32 @@ def _model_and_terms(estimator: Any, names: Any) -> tuple[Any, list[str]]:
         names = getattr(model, "feature_names_in_", unknown)
     if len(names) != model.n_features_in_:
         raise ValueError(
-            f"`names` must have one for each of {model.n_features_in_} terms; got {len(names)}."
+            f"`names` must have {model.n_features_in_} names, one for each term; got {len(names)}."
         )
     return model, [str(name) for name in names]
 
 
 def _model(estimator: Any) -> Any:
-    """The model of the matrix, fitted."""
+    """Return the fitted model of the matrix."""
     if isinstance(estimator, DocumentModel):
         check_is_fitted(estimator, "estimator_")
         return estimator.estimator_
     if not isinstance(estimator, BaseVBNMF):
         raise TypeError(
             "a display takes a fitted VBNMF, SupervisedVBNMF or DocumentModel; got a "
-            f"{type(estimator).__name__}. Of a Pipeline, give the step that is one of them."
+            f"{type(estimator).__name__}. For a Pipeline, pass the step that is one of them."
         )
     check_is_fitted(estimator, "components_")
     return estimator
 
 
 def _top_terms(weights: Array, n: int) -> Array:
-    """Columns of the n largest in each row, the largest first."""
+    """Return the columns of the n largest values in each row, the largest first."""
     return np.argsort(-weights, axis=1, kind="stable")[:, :n]
 
 
 def _numbers(model: Any, components: Any) -> Array:
-    """Numbers of the components that are asked for."""
+    """Return the numbers of the chosen components."""
     K = len(model.components_)
     if components is None:
         return np.argsort(-model.component_mass_, kind="stable")[:_MOST_COMPONENTS]
@@ -377,18 +377,18 @@ def _numbers(model: Any, components: Any) -> Array:
 
 
 def _iterations(model: Any) -> Array:
-    """Where the bound was evaluated: at every so many iterations, and once more at the end."""
+    """Return the iterations at which the bound was evaluated; the last is the end of the fit."""
     every, n = int(model.bound_every), int(model.n_iter_)
     at = np.array([*range(0, n, every), n])
     if len(at) != len(model.bound_history_):
         raise ValueError(
-            f"bound_every is {every}, but was another when the model was fitted. Set it back."
+            f"bound_every is {every}, but the model was fitted with another value. Set that value."
         )
     return at
 
 
 def _canvas(who: str) -> Any:
-    """What draws; it needs matplotlib."""
+    """Return the module that draws; it needs matplotlib."""
     try:
         from vbnmf.report import canvas
     except ModuleNotFoundError as error:

@@ -1,7 +1,7 @@
 """The page of the reproduction, as one HTML file and as Markdown with the figures beside it.
 
-What is said, and in which order, is in ``sections``; ``to_html`` and ``to_markdown`` only say it in
-their own way. The records come from ``experiments``, and ``drawing`` draws the figures.
+``sections`` decides the content and its order; ``to_html`` and ``to_markdown`` render it. The
+records come from ``experiments``, and ``drawing`` draws the figures.
 """
 
 import re
@@ -26,21 +26,21 @@ SIGNS = {CONFIRMED: "✓", REFUTED: "✗", UNKNOWN: "–"}
 
 @dataclass(frozen=True)
 class Reproduction:
-    """All that the pages show.
+    """Content of the pages.
 
     Attributes
     ----------
     title : str
     command : str
-        The command that made all of it.
+        The command that made the pages.
     facts : dict
-        What it was made of, by name: corpus, calibration, runs, versions.
+        Corpus, calibration, runs and versions, by name.
     figures, tables, claims : list
-        In the order in which they are shown; Table 1 goes before the figures.
+        In the order in which they are shown; Table 1 comes before the figures.
     commands : dict
-        The command that makes one item alone, by item; ``fig3a`` belongs to item ``fig3``.
+        The command that makes a single item, by item; ``fig3a`` belongs to item ``fig3``.
     notes : list of str
-        What a reader must know besides.
+        Further remarks.
     """
 
     title: str
@@ -55,7 +55,7 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class Heading:
-    """Of a section, with its name as a place of the page."""
+    """Heading of a section; ``key`` is its anchor."""
 
     text: str
     key: str
@@ -70,7 +70,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Command:
-    """A command line, and what it is good for."""
+    """A command line, and a few words before it."""
 
     about: str
     line: str
@@ -78,7 +78,7 @@ class Command:
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table; without ``columns`` it has no head."""
+    """A table; without ``columns`` it has no header."""
 
     columns: list[str]
     rows: list[list[str]]
@@ -87,7 +87,7 @@ class TextTable:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure with all that belongs to it."""
+    """A figure with its heading and command."""
 
     heading: str
     figure: Figure
@@ -128,12 +128,12 @@ def write_pages(reproduction: Reproduction, folder: Path) -> list[Path]:
 
 
 def sections(reproduction: Reproduction) -> list[Block]:
-    """What the pages say, from top to bottom; a section without content is left out."""
+    """Return the content of the pages from top to bottom; empty sections are left out."""
     first = [table for table in reproduction.tables if table.key == "table1"]
     others = [table for table in reproduction.tables if table.key != "table1"]
     blocks: list[Block] = [
         Heading("What was done", "done"),
-        Command("All of it:", reproduction.command),
+        Command("Command:", reproduction.command),
         TextTable([], [[name, value] for name, value in reproduction.facts.items()]),
     ]
     if reproduction.claims:
@@ -156,7 +156,7 @@ def _claims(reproduction: Reproduction) -> Iterator[Block]:
     yield Heading("The paper's claims", "claims")
     counts = Counter(claim.verdict for claim in reproduction.claims)
     said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in SIGNS if counts[verdict])
-    yield Paragraph(f"By our data, of {len(reproduction.claims)} claims: {said}.")
+    yield Paragraph(f"Verdicts on {len(reproduction.claims)} claims by our data: {said}.")
     rows = [
         [f"{SIGNS.get(claim.verdict, '')} {claim.verdict}".strip(), claim.text, claim.evidence]
         for claim in reproduction.claims
@@ -174,17 +174,17 @@ def _table(table: ResultTable, reproduction: Reproduction) -> Iterator[Block]:
 
 def _this_alone(key: str, reproduction: Reproduction) -> Iterator[Block]:
     if line := command(key, reproduction):
-        yield Command("This alone:", line)
+        yield Command("Only this item:", line)
 
 
 def command(key: str, reproduction: Reproduction) -> str:
-    """The command that makes a figure or table alone, if there is one."""
+    """Return the command that makes only this figure or table; empty if there is none."""
     commands = reproduction.commands
     return commands.get(key) or commands.get(key.rstrip(ascii_lowercase), "")
 
 
 def heading(figure: Figure) -> str:
-    """The title of a figure with its number: Figure 3 a for ``fig3a``."""
+    """Return the title of a figure with its number: Figure 3 a for ``fig3a``."""
     numbered = re.fullmatch(r"fig(\d+)([a-z]?)", figure.key)
     if not numbered:
         return figure.title
@@ -192,7 +192,7 @@ def heading(figure: Figure) -> str:
 
 
 def describe(figure: Figure) -> str:
-    """A figure in words, for those who do not see it."""
+    """Describe a figure in words, for its alternative text."""
     if isinstance(figure, Map):
         return (
             f"Map of {len(figure.labels)} labels and {len(figure.components)} components: the "
@@ -206,7 +206,7 @@ def describe(figure: Figure) -> str:
 
 
 def to_html(title: str, blocks: list[Block], pictures: Path) -> str:
-    """One file; the figures, read from the folder of pictures, are part of it."""
+    """Return one HTML file; the figures are read from ``pictures`` and embedded."""
     return frame(title, "\n".join(_html(block, pictures) for block in blocks), _STYLE, images=True)
 
 
@@ -269,7 +269,7 @@ def _html_picture(picture: Picture, pictures: Path) -> str:
 
 
 def to_markdown(title: str, blocks: list[Block], pictures: str) -> str:
-    """GitHub's Markdown; the figures are files in the folder ``pictures`` beside it."""
+    """Return GitHub's Markdown; the figures are files in the folder ``pictures``."""
     parts = [f"# {_md_text(title)}", *(_md(block, pictures) for block in blocks)]
     return "\n\n".join(parts) + "\n"
 
@@ -291,7 +291,7 @@ def _md(block: Block, pictures: str) -> str:
 
 
 def _md_text(text: str) -> str:
-    """Text in one line, in which nothing means anything to Markdown."""
+    """Return text as one line, with Markdown's special characters escaped."""
     line = re.sub(r"([\\`*_\[\]<>|~&$#])", r"\\\1", " ".join(text.split()))
     # what makes a heading, list or rule where a line begins
     line = re.sub(r"^([+=-]|\d+(?=[.)](?:\s|$)))", _escape_first, line)
@@ -303,7 +303,7 @@ def _escape_first(match: re.Match[str]) -> str:
 
 
 def _md_code(line: str) -> str:
-    """Code in as many backticks as it needs."""
+    """Return inline code, in enough backticks."""
     line = " ".join(line.split())
     longest = max((len(run) for run in re.findall("`+", line)), default=0)
     space = " " if "`" in line else ""

@@ -1,9 +1,9 @@
-"""Which labels each component serves, and how much of them it makes up: by kind, and in words.
+"""Which labels each component serves, by kind and in words.
 
-The terminal, the page and the displays all say it by this module, so that they agree.
-A *kind* is "background", "common" (to all labels), "shared" (by some) or "own" (of one label). A
-*block* is where the map and lists put a component: the background stands with what is common.
-Nothing is said of a model in which every component serves every label.
+The terminal, the page and the displays all use this module. A *kind* is "background", "common" (to
+all labels), "shared" (by several) or "own" (of one label). A *block* is the group of a component in
+the map and in lists: "common", to which the background belongs, "shared" or "own". A model in
+which every component serves every label has no scopes.
 """
 
 from collections.abc import Sequence
@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 
 from vbnmf.core.model import Array
+from vbnmf.report.components import label_use
 
 BLOCKS = {
     "common": "common to all labels",
     "shared": "shared by several labels",
-    "own": "of one label alone",
+    "own": "specific to one label",
 }
-"""Blocks in the order in which they stand, and what they are."""
-_NAMED, _NAMED_OF_MANY = 4, 3  # labels of a scope that are all named; of a larger one
-_TINY = np.finfo(float).tiny
+"""Blocks in their order, and what they mean."""
+_NAMED, _NAMED_OF_MANY = 4, 3  # up to four labels are all named; of more, three are
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class Scope:
     kind : str
         "background", "common", "shared" or "own".
     labels : list of int
-        Places of its labels, those first of which it makes up most.
+        Indices of its labels, sorted by how much of each it makes up, the most first.
     names : list of str
-        Their names.
+        Names of its labels.
     group : str or None
-        Name of the group of the label tree that has exactly these labels.
+        Name of the group of the label tree that consists of exactly these labels.
     """
 
     kind: str
@@ -47,7 +47,7 @@ class Scope:
 
     @property
     def block(self) -> str:
-        """Where it stands: "common", "shared" or "own"."""
+        """Its block: "common", "shared" or "own"."""
         return "common" if self.kind == "background" else self.kind
 
     def in_words(self, parts: Sequence[str] | None = None) -> str:
@@ -56,7 +56,7 @@ class Scope:
         Parameters
         ----------
         parts : sequence of str or None
-            How much of each of its labels the component makes up, to be said with the labels.
+            How much of each label the component makes up; added to the names of labels.
         """
         said = self.names
         if parts is not None:
@@ -65,13 +65,13 @@ class Scope:
         if self.block == "common":
             return ("background, " if self.kind == "background" else "") + BLOCKS["common"] + most
         if self.kind == "own":
-            return f"of {self.names[0]} alone" + (f", {parts[0]} of it" if parts else "")
+            return f"only {said[0]}"
         if self.group is not None:
             return f"shared by {self._group_in_words()}{most}"
         return f"shared by {_listed(said)}"
 
     def beside(self, label: str) -> str:
-        """Say what the component is to one of its labels: "own", "shared with B", "common"."""
+        """Say how one of its labels uses the component: "own", "shared with B", "common"."""
         if self.kind != "shared":
             return self.kind
         if self.group is not None:
@@ -82,19 +82,8 @@ class Scope:
         return f"{self.group} ({len(self.names)} labels)"
 
 
-def label_use(estimator: Any) -> Array:
-    """p(k|l), (n_labels, K): the part of each component in what is expected of a label.
-
-    Rows sum to one; of a label without documents they are zeros. Without labels there are no rows.
-    """
-    if not hasattr(estimator, "label_activations_"):
-        return np.zeros((0, len(estimator.component_sums_)))
-    use = np.asarray(estimator.label_activations_ * estimator.component_sums_, dtype=np.float64)
-    return use / np.maximum(use.sum(axis=1, keepdims=True), _TINY)
-
-
 def scopes_of(estimator: Any) -> list[Scope] | None:
-    """Return the scope of each component; None where all serve all labels, or there are none."""
+    """Return the scope of each component; None if all serve all labels, or without labels."""
     mask = getattr(estimator, "scopes_", None)
     if mask is None or mask.all():
         return None
@@ -110,7 +99,7 @@ def scopes_of(estimator: Any) -> list[Scope] | None:
 
 
 def by_block(values: Array, scopes: Sequence[Scope]) -> dict[str, Array]:
-    """Add up what components have, (..., K), by the blocks that there are, in their order."""
+    """Sum values of components, (..., K), by block; empty blocks are left out."""
     of = np.array([scope.block for scope in scopes])
     return {name: values[..., of == name].sum(axis=-1) for name in BLOCKS if (of == name).any()}
 
@@ -118,7 +107,7 @@ def by_block(values: Array, scopes: Sequence[Scope]) -> dict[str, Array]:
 def _scope(
     mask: Array, use: Array, names: list[str], groups: dict[str, Array], *, is_background: bool
 ) -> Scope:
-    """The scope of one component, by its columns of the scopes and of the use."""
+    """Return the scope of a component from its columns of the scopes and of the use."""
     labels = [int(i) for i in np.argsort(-use, kind="stable") if mask[i]]
     if mask.all():
         kind = "background" if is_background else "common"
@@ -129,7 +118,7 @@ def _scope(
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Names with commas; of many the first, and how many more there are."""
+    """Join names with commas; of many, name the first and count the others."""
     if len(names) <= _NAMED:
         return ", ".join(names)
     more = len(names) - _NAMED_OF_MANY

@@ -1,10 +1,9 @@
-"""What a model found, as plain data: components, their terms and labels; drawn elsewhere.
+"""What a model found, as plain data: components, their terms and labels.
 
 The weight of a component is the part of all term weight that it explains. Its *use* by a label is
-its part in the expected weight of that label's documents taken together, prior included.
-Terms stand by their relevance, so that those common to many components do not name them all.
-Components stand by scope, what is common to all labels first, because the rest is read against it;
-then what labels share, then what each has alone. Within each, and without scopes, by weight.
+its part in the label's expected weight (``report.components``). Terms are sorted by relevance.
+Components are sorted by scope: those common to all labels, those shared by several, those of one
+label. Within a scope, and without scopes, they are sorted by weight.
 """
 
 from dataclasses import dataclass
@@ -13,7 +12,8 @@ import numpy as np
 
 from vbnmf.core.model import Array
 from vbnmf.pipeline import DocumentModel
-from vbnmf.report.scopes import BLOCKS, Scope, by_block, label_use, scopes_of
+from vbnmf.report.components import FADED, MATTERS, label_use, naming_terms
+from vbnmf.report.scopes import BLOCKS, Scope, by_block, scopes_of
 
 _TINY = np.finfo(float).tiny
 
@@ -29,13 +29,16 @@ class Component:
     weight : float
         Part of all term weight that it explains.
     terms : list of (str, float)
-        Its most relevant terms, with the part of the component that each makes up.
+        Its most relevant terms, with the part of the component that each makes up; none if it has
+        faded.
     labels : list of (str, float)
-        The labels that use it most, with its part in each; empty without labels.
+        The labels that use it most, with the part of each that it makes up; empty without labels.
     scope : Scope or None
-        The labels that it serves; None where scopes say nothing.
+        The labels that it serves; None without scopes.
     background : bool
         Whether it began as a background of terms common to all documents.
+    faded : bool
+        Whether it has faded: its terms come from the prior, not from documents.
     """
 
     number: int
@@ -44,16 +47,17 @@ class Component:
     labels: list[tuple[str, float]]
     scope: Scope | None
     background: bool
+    faded: bool
 
     @property
     def name(self) -> str:
-        """The most relevant terms in a row."""
-        return " ".join(term for term, _ in self.terms)
+        """Its most relevant terms, or "(faded)"."""
+        return FADED if self.faded else " ".join(term for term, _ in self.terms)
 
 
 @dataclass(frozen=True)
 class Summary:
-    """All of it.
+    """Components and labels of a model.
 
     Attributes
     ----------
@@ -62,12 +66,13 @@ class Summary:
     labels : list of str
         The labels, sorted; empty without labels.
     use : ndarray of shape (n_labels, n_components)
-        Use of each component, in the order of ``components``, by each label; rows sum to one.
+        Use of each component by each label, columns in the order of ``components``; rows sum to
+        one.
     documents : list of int
-        Training documents of each label.
+        Number of training documents of each label.
     blocks : dict of str to float, or None
-        Weight of all components that are "common", "shared" and "own"; None where scopes say
-        nothing.
+        Sum of the weights of components that are "common", "shared" and "own"; None without
+        scopes.
     """
 
     components: list[Component]
@@ -81,24 +86,26 @@ def summarise(model: DocumentModel, *, n_terms: int = 10, n_labels: int = 3) -> 
     """Describe a fitted model by its components, each by its most relevant terms and labels."""
     estimator = model.estimator_
     mass, sums = estimator.component_mass_, np.maximum(estimator.component_sums_, _TINY)
-    p_w = (component_probabilities(model) / sums) @ estimator.components_
+    naming = naming_terms(estimator, n_terms)
     scopes = scopes_of(estimator)
     order = _reading_order(mass, scopes)
     labels = [str(label) for label in estimator.classes_] if model.has_labels else []
     use = label_use(estimator)[:, order]
     components = []
     for position, k in enumerate(order):
-        parts = estimator.components_[k] / sums[k]
-        top = np.argsort(-relevance(parts, p_w), kind="stable")[:n_terms]
         strongest = np.argsort(-use[:, position], kind="stable")[:n_labels]
         components.append(
             Component(
                 number=int(k),
                 weight=float(mass[k]),
-                terms=[(str(model.terms_[w]), float(parts[w])) for w in top],
+                terms=[
+                    (str(model.terms_[w]), float(estimator.components_[k, w] / sums[k]))
+                    for w in naming[k]
+                ],
                 labels=[(labels[i], float(use[i, position])) for i in strongest],
                 scope=None if scopes is None else scopes[k],
                 background=bool(k == estimator.background_),
+                faded=bool(estimator.faded_[k]),
             )
         )
     documents = estimator.label_counts_.tolist() if labels else []
@@ -109,51 +116,21 @@ def summarise(model: DocumentModel, *, n_terms: int = 10, n_labels: int = 3) -> 
 
 
 def _reading_order(mass: Array, scopes: list[Scope] | None) -> Array:
-    """Components by scope, then by falling weight."""
+    """Return components by scope, then by falling weight."""
     blocks = list(BLOCKS)
     rank = [0] * len(mass) if scopes is None else [blocks.index(scope.block) for scope in scopes]
     return np.lexsort((-mass, np.array(rank)))
 
 
-BALANCE = 0.6
-"""λ of relevance by which components are named; Sievert and Shirley's, found with readers."""
-
-
-def relevance(part: Array, p_w: Array, balance: float = BALANCE) -> Array:
-    """λ ln p(w|k) + (1 − λ) ln (p(w|k) / p(w)): how well terms describe a component.
-
-    Parameters
-    ----------
-    part : array of shape (n_terms,)
-        p(w|k), the part of the component that each term makes up.
-    p_w : array of shape (n_terms,)
-        p(w) = Σ_k p(k) p(w|k), the same of all documents.
-    balance : float, default=0.6
-        λ: at 1 the most frequent terms are the most relevant, at 0 those most its own.
-    """
-    log_part, log_p = (np.log(np.maximum(p, _TINY, dtype=np.float64)) for p in (part, p_w))
-    return np.asarray(log_part - (1 - balance) * log_p)
-
-
-def component_probabilities(model: DocumentModel) -> Array:
-    """p(k), (K,): the weight of each component; where none has any, the same of all."""
-    mass = np.asarray(model.estimator_.component_mass_)
-    return mass if mass.sum() > 0 else np.full(len(mass), 1 / len(mass))
-
-
-MATTERS = 0.02
-"""A component of less than this part of a label is left out of lists."""
-
-
 def components_of_label(summary: Summary, label: str) -> list[tuple[Component, float]]:
-    """The components that matter to a label, the strongest first, with their part in it."""
+    """Return the components that make up at least ``MATTERS`` of a label, the largest first."""
     row = summary.use[summary.labels.index(label)]
     order = [i for i in np.argsort(-row, kind="stable") if row[i] >= MATTERS]
     return [(summary.components[i], float(row[i])) for i in order]
 
 
 def blocks_of_label(summary: Summary, label: str) -> dict[str, float] | None:
-    """Parts of a label that are "common", "shared" and "own"; None where scopes say nothing."""
+    """Return the parts of a label that are "common", "shared" and "own"; None without scopes."""
     scopes = [component.scope for component in summary.components]
     known = [scope for scope in scopes if scope is not None]
     if len(known) < len(scopes):

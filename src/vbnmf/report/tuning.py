@@ -1,6 +1,6 @@
-"""The picture of a search by ``tune``: accuracy and sparsity along the path of label shapes.
+"""The picture of a search by ``tune``: accuracy and sparsity by label shape.
 
-Importing this module needs matplotlib, so only those import it who draw.
+Importing this module needs matplotlib.
 """
 
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ from vbnmf.selection.advice import Trial, order, shown
 from vbnmf.selection.search import Tuning
 
 _WIDTH = 4.2  # inches
-_PALE = "#b4b4b4"  # of candidates that were dropped
-_SIDEWAYS = 0.06  # of the way to the next label shape, by which lines are apart
+_PALE = "#b4b4b4"  # of candidates that were stopped early
+_SIDEWAYS = 0.06  # offset between lines, as part of the distance of label shapes
 
 
 def save_picture(tuning: Tuning, folder: Path, name: str = "tune") -> list[Path]:
@@ -43,9 +43,9 @@ def save_picture(tuning: Tuning, folder: Path, name: str = "tune") -> list[Path]
 def draw(tuning: Tuning) -> Drawing:
     """Draw accuracy with its standard error above, inter-label sparsity below.
 
-    A line is a number of components. Label shapes are evenly spaced; "auto" is no number among
-    them, and no line leads to it. What was dropped on the way is grey and has no error, because it
-    stands where it was when it was dropped, not where it would have come to.
+    Each line is a number of components. Label shapes are evenly spaced; "auto" is not a number, so
+    no line leads to it. Candidates that were stopped early are grey and have no error bars: their
+    values are those at the time they were stopped.
     """
     latest = {row.candidate: row for row in tuning.rows}  # rows are in the order of the rungs
     candidates = sorted(latest, key=order)
@@ -56,7 +56,7 @@ def draw(tuning: Tuning) -> Drawing:
         above, below = drawing.subplots(2, 1, sharex=True, height_ratios=(3, 2))
         for place, k in enumerate(ks):
             rows = [latest[k, shape] for shape in shapes]
-            # a little sideways, so that bars do not hide each other
+            # shifted sideways, so that error bars do not overlap
             shift = _SIDEWAYS * (place - (len(ks) - 1) / 2)
             x = [i + shift for i in range(len(shapes))]
             for axes, name in ((above, "accuracy"), (below, "inter_label_sparsity")):
@@ -68,7 +68,7 @@ def draw(tuning: Tuning) -> Drawing:
                     circle.set(markersize=8, markeredgewidth=1.0)
         circle.set_label("recommended")
         if last > 0:
-            below.plot([], [], "o", color=_PALE, label="dropped on the way")
+            below.plot([], [], "o", color=_PALE, label="stopped early")
         below.set_xticks(range(len(shapes)), [shown(shape) for shape in shapes])
         below.set_xlabel("label_shape")
         above.set_ylabel(f"{tuning.measure} on {tuning.n_validation:,} documents")
@@ -81,7 +81,7 @@ def draw(tuning: Tuning) -> Drawing:
 def _line(
     axes: Axes, x: Sequence[float], rows: Sequence[Trial], name: str, place: int, last: int
 ) -> None:
-    """One number of components: a line through all numbers, colour for those that converged."""
+    """Draw one number of components: a line, in colour where candidates converged."""
     looks = look(place)
     y = [getattr(row, name) for row in rows]
     label = f"{rows[0].n_components} components"

@@ -109,6 +109,8 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         Length that "log" scales documents to.
     strip_ : {"html", None}
         What is dropped from documents.
+    stop_tokens_ : frozenset of str
+        The stop words as tokens of documents; a file of stop words is read only by `fit`.
 
     Examples
     --------
@@ -351,6 +353,11 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
     def splits_by_script(self) -> bool:
         """Whether texts are split by their script, in the way of ``splitting``."""
         return bool(self.analyzer == "auto" and self.token_pattern == TOKEN_PATTERN)
+
+    @property
+    def stop_tokens_(self) -> frozenset[str]:
+        """The stop words as tokens: split and lower-cased like the documents when fitting."""
+        return frozenset(self._stop_words)
 
     def _build_analyzer(self) -> Analyzer:
         """Return the function from a document to its terms, not stemmed."""

@@ -1,4 +1,4 @@
-"""What the explorer shows of documents: coefficients, predictions, the evidence, tinted texts.
+"""What the explorer shows of documents: coefficients, predictions, evidence and marked texts.
 
 Scores over all documents are in ``quality``; where terms stand in a text is found in ``marking``.
 """
@@ -84,10 +84,10 @@ def look(model: DocumentModel, documents: Any, labels: Any, ids: Any, tell: Told
     X = sparse.csr_array(model.vectorize(documents if texts is None else texts))
     n_docs = X.shape[0]
     if n_docs == 0:
-        raise ValueError("there are no documents to show. Give at least one, or none at all.")
+        raise ValueError("there are no documents to show. Give at least one, or documents=None.")
     truth = read_truth(model, [None] * n_docs if labels is None else labels, n_docs)
     if ids is not None and len(ids) != n_docs:
-        raise ValueError(f"there are {n_docs} documents but {len(ids)} ids of them in `ids`.")
+        raise ValueError(f"there are {n_docs} documents but {len(ids)} ids. Give one for each.")
     tell(0.15, "finding coefficients")
     V = model.estimator_.transform(X)
     P = given = None
@@ -103,14 +103,14 @@ def look(model: DocumentModel, documents: Any, labels: Any, ids: Any, tell: Told
 def document_payload(
     model: DocumentModel, looked: Looked, places: Array, most: int, tell: Told
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the page says of documents.
+    """Return what the page shows of documents.
 
     Returns
     -------
     facts : dict
-        Few numbers: how many there are and are shown, which are typical of components.
+        Small: numbers of documents, and which are typical of components.
     details : dict
-        A list for each property, with an item for each document; large, to be compressed.
+        Large: a list for each property, with an item for each document.
     """
     n_docs = len(looked.ids)
     shown = np.unique(np.linspace(0, n_docs - 1, min(n_docs, most)).round().astype(int))
@@ -140,7 +140,7 @@ def document_payload(
 
 
 def shortened(details: dict[str, Any], longest: int) -> dict[str, Any]:
-    """The same with texts of at most so many characters, and the marks that are left in them."""
+    """Return details with texts of at most so many characters, and the marks within them."""
     if details["texts"] is None:
         return details
     spans = details["spans"]

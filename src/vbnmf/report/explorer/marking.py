@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from vbnmf.text.checks import WORD_ANALYZERS
 from vbnmf.text.splitting import Token, is_plain, joined, tokens, without
-from vbnmf.text.words import stem_terms, stop_word_list
+from vbnmf.text.words import stem_terms
 
 Mark = tuple[int, int, int]
 """First character, the one after the last, and the term's column."""
@@ -30,7 +30,8 @@ class Marker:
     by_script : bool
         Whether texts in other than ordinary letters are split by their script.
     lowercase : bool
-    stop_words : set of str
+    stop_words : frozenset of str
+        Tokens that are left out, as the vectorizer split them.
     lengths : range
         Numbers of words of a term, the largest first.
     stem : str or None
@@ -57,7 +58,7 @@ class Marker:
             re.compile(vectorizer.token_pattern),
             vectorizer.splits_by_script,
             bool(vectorizer.lowercase),
-            frozenset(word.lower() for word in stop_word_list(vectorizer.stop_words)),
+            vectorizer.stop_tokens_,
             range(longest, shortest - 1, -1),
             vectorizer.stem,
             vectorizer.vocabulary_,

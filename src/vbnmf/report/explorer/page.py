@@ -1,4 +1,4 @@
-"""From a model, and documents where they are given, to a page: as a file, or in a notebook."""
+"""Make the page of a model and, if given, of documents; as a file or in a notebook."""
 
 import os
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from typing import Any
 
 from vbnmf.files import replacing
 from vbnmf.pipeline import DocumentModel
-from vbnmf.report.explorer.bundle import bundle, pack
+from vbnmf.report.explorer.bundle import bundle
 from vbnmf.report.explorer.documents import (
     MOST_DOCUMENTS,
     Looked,
@@ -17,6 +17,7 @@ from vbnmf.report.explorer.documents import (
     look,
     shortened,
 )
+from vbnmf.report.explorer.packing import compact, pack
 from vbnmf.report.explorer.payload import model_payload
 from vbnmf.report.explorer.quality import quality_payload
 
@@ -27,12 +28,12 @@ _SHORTER = (1000, 500, 250, 120)  # characters of a text, where more would not k
 
 @dataclass(frozen=True)
 class Report:
-    """A page that shows a model; notebooks display it.
+    """Page that shows a model; notebooks display it.
 
     Attributes
     ----------
     html : str
-        The page: one file that needs nothing else.
+        The page, a single file without further dependencies.
     title : str
         Its title.
     """
@@ -41,25 +42,25 @@ class Report:
     title: str
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> Path:
-        """Write the page; it replaces an existing file only when it is complete.
+        """Write the page to a file; an existing file is replaced only by a complete page.
 
         Parameters
         ----------
         path : path
-            The file.
+            File to write.
         overwrite : bool, default=True
-            Whether to replace a file that exists. If not, the page is written under a free name
-            beside it, and a ``FileExistsError`` tells that name.
+            Whether to replace an existing file. If False and the file exists, the page is written
+            beside it under a free name, and a ``FileExistsError`` tells that name.
         """
         with replacing(path, overwrite=overwrite) as temporary:
             temporary.write_text(self.html, encoding="utf-8", newline="\n")
         return Path(path)
 
     def _repr_html_(self) -> str:
-        """The page in a frame, which can neither see nor change the notebook around it."""
+        """Return the page in a sandboxed frame, which cannot see or change the notebook."""
         if len(self.html) > _SMALL:
             return (
-                f"<p>The page has {len(self.html) / 1e6:.0f} MB, too much to keep in a notebook. "
+                f"<p>The page has {len(self.html) / 1e6:.0f} MB, too much for a notebook. "
                 "Write it to a file with <code>.save(&quot;page.html&quot;)</code>.</p>"
             )
         return (
@@ -80,27 +81,27 @@ def explore(
     max_documents: int = MOST_DOCUMENTS,
     tell: Told | None = None,
 ) -> Report:
-    """Make the page.
+    """Make a page that shows a fitted model.
 
     Parameters
     ----------
     model : DocumentModel
-        A fitted model.
+        Fitted model.
     documents : iterable of str, or matrix of shape (n_docs, n_terms), or None
-        Documents to show with it: those of training, or better others.
+        Documents to show, best held-out ones.
     labels : array-like of shape (n_docs,), lists of labels, indicator matrix, or None
-        Their labels in the form that ``DocumentModel.fit`` takes. Predictions are held against
-        them.
+        True labels of the documents, in the form that ``DocumentModel.fit`` takes. They are used to
+        score the predictions.
     ids : sequence of str or None
-        What each document is called; None: its number, from 0.
+        Name of each document; None numbers them from 0.
     title : str
-        Of the page.
+        Title of the page.
     command : str
-        What made the page, to be said on it.
+        Command that made the page; shown on it.
     max_documents : int, default=5000
-        Show at most this many documents, evenly spread. Scores are of all of them.
+        Largest number of documents to show, spread evenly. Scores are over all documents.
     tell : callable or None
-        Called as ``tell(part, doing)`` from time to time.
+        Called as ``tell(part, doing)`` to report progress.
     """
     tell = tell or (lambda _part, _doing: None)
     tell(0.0, "reading the model")
@@ -119,13 +120,13 @@ def explore(
 def _packed(
     model: DocumentModel, looked: Looked, places: Any, most: int, tell: Told
 ) -> tuple[dict[str, Any], str]:
-    """What the page says at once of its documents, and the compressed rest."""
+    """Return the facts about documents that the page needs at once, and the compressed details."""
     facts, details = document_payload(model, looked, places, most, tell)
     tell(0.9, "compressing texts")
-    packed = pack(details)
+    packed = pack(compact(details))
     for longest in _SHORTER:
         if len(packed) <= _PACKED:
             break
-        packed = pack(shortened(details, longest))
+        packed = pack(compact(shortened(details, longest)))
         facts["longest"] = longest
     return facts, packed

@@ -1,12 +1,10 @@
 """What the explorer shows of a model, as plain numbers and texts; its documents are elsewhere.
 
-    p(w|k)  part of term w in component k             p(k)  part of the documents' weight
-    p(w)    = Σ_k p(k) p(w|k)                         p(k|w) = p(k) p(w|k) / p(w)
-    p(w|l)  = Σ_k p(k|l) p(w|k), where p(k|l) is the part of component k in label l
-    relevance of w in k = λ ln p(w|k) + (1 − λ) ln (p(w|k) / p(w))        (Sievert and Shirley 2014)
+    p(k|w) = p(k) p(w|k) / p(w)          p(w|l) = Σ_k p(k|l) p(w|k)
 
-Everything is computed here; the page only sorts, selects and draws. Numbers are rounded to a few
-significant digits, and lists are cut, so that the page stays small: what can be shown is complete.
+p(k), p(w|k), p(k|l), names and relevance are those of ``report.components``. The page sorts,
+selects and draws; it computes nothing. Numbers are rounded to a few significant digits, and lists
+are cut to what can be shown, so that the page stays small.
 """
 
 from typing import Any
@@ -18,12 +16,20 @@ from vbnmf.estimators.info import versions
 from vbnmf.estimators.intervals import gamma_interval
 from vbnmf.metrics import hoyer_sparsity
 from vbnmf.pipeline import DocumentModel
+from vbnmf.report.components import (
+    BALANCE,
+    MATTERS,
+    component_names,
+    component_probabilities,
+    label_use,
+    relevance,
+    row_parts,
+)
 from vbnmf.report.explorer.numbers import rounded, sig
 from vbnmf.report.explorer.ordering import order_components, order_map
 from vbnmf.report.explorer.scoping import scope_payload
 from vbnmf.report.measures import distinctness, lasting
-from vbnmf.report.scopes import Scope, label_use, scopes_of
-from vbnmf.report.summary import BALANCE, MATTERS, component_probabilities, relevance
+from vbnmf.report.scopes import Scope, scopes_of
 
 STEPS = np.linspace(0, 1, 11)
 """Values of λ that the slider can take."""
@@ -33,7 +39,6 @@ MOST_TERMS = 20_000
 """Terms that can be looked up, the commonest; more are on the page only where they are listed."""
 LEVEL = 0.9
 """Probability of the credible intervals."""
-_NAME_TERMS = 3
 _LEAST_SHARE, _MOST_SHARES = 0.03, 6  # of a term over components and labels
 _NEIGHBOURS, _SHARED = 8, 3  # labels that share components, and how many of these are named
 _LEAST_COMMON = 0.05  # part of two labels from which they are said to share components
@@ -41,29 +46,29 @@ _TINY = np.finfo(float).tiny
 
 
 def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
-    """What the page says of the model.
+    """Return what the page shows of the model.
 
     Returns
     -------
     payload : dict
-        Fit for JSON.
+        Ready for JSON.
     places : ndarray of shape (n_terms,)
-        Where each term of the model stands in the payload's list of terms; -1: it is left out.
+        Position of each term in the payload's list of terms; -1 for terms that are left out.
     """
     estimator = model.estimator_
-    mass, p_k = estimator.component_mass_, component_probabilities(model)
-    parts = _row_parts(estimator.components_)
+    mass, p_k = estimator.component_mass_, component_probabilities(estimator)
+    parts = row_parts(estimator.components_)
     p_w = p_k @ parts
     use, scopes = label_use(estimator), scopes_of(estimator)
     p_wl = use @ parts
-    p_l = _row_parts(estimator.label_frequencies_) if model.has_labels else np.zeros(0)
-    listed = [relevant_terms(row, p_w) for row in parts]
+    p_l = row_parts(estimator.label_frequencies_) if model.has_labels else np.zeros(0)
+    faded = estimator.faded_
+    listed = [relevant_terms(row, p_w)[: 0 if faded[k] else None] for k, row in enumerate(parts)]
     telling = [_telling_terms(row, np.maximum(p_l @ p_wl, _TINY)) for row in p_wl]
     commonest = np.argsort(-p_w, kind="stable")[:MOST_TERMS]
     kept = np.unique(np.concatenate([commonest, *listed, *telling]))
     places = np.full(len(p_w), -1)
     places[kept] = np.arange(len(kept))
-    naming = [_strongest(relevance(row, p_w), _NAME_TERMS) for row in parts]
     payload = {
         "steps": STEPS.round(2).tolist(),
         "step": int(np.abs(STEPS - BALANCE).argmin()),
@@ -73,13 +78,13 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
         "several": model.has_several_labels,
         "components": [
             {
-                "name": " ".join(map(str, model.terms_[naming[k]])),
+                "name": name,
                 "mass": sig(mass[k]),
-                "faded": bool(estimator.faded_[k]),
+                "faded": bool(faded[k]),
                 "background": bool(k == estimator.background_),
                 "terms": _terms_of_component(estimator, k, listed[k], places),
             }
-            for k in range(len(mass))
+            for k, name in enumerate(component_names(estimator, model.terms_))
         ],
         "labels": _labels(model, _told_apart(use, scopes), p_wl, p_w, telling, places),
         "use": [rounded(row, 6) for row in use],
@@ -99,14 +104,14 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
 
 
 def relevant_terms(part: Array, p_w: Array) -> Array:
-    """Terms among the ``TOP`` most relevant of a component at any step of λ, p(w|k) given."""
+    """Return the terms that are among the ``TOP`` most relevant at any step of λ, from p(w|k)."""
     found = [_strongest(relevance(part, p_w, step), TOP) for step in STEPS]
     chosen = np.unique(np.concatenate(found))
     return chosen[np.argsort(-part[chosen], kind="stable")]
 
 
 def shares(joint: Array) -> list[list[int]]:
-    """Where each term occurs: [row, per cent, row, per cent, …], the most first.
+    """Return where each term occurs: [row, per cent, row, per cent, …], the largest first.
 
     Parameters
     ----------
@@ -128,7 +133,7 @@ def shares(joint: Array) -> list[list[int]]:
 def _terms_of_component(
     estimator: Any, k: int, chosen: Array, places: Array
 ) -> list[list[float | None]]:
-    """For each term: its place, p(w|k), and the credible interval of it."""
+    """Return for each term its position, p(w|k), and the credible interval of p(w|k)."""
     # quantiles of the chosen terms only: those of all would take seconds
     shapes, scale = estimator.component_shapes_[k, chosen], estimator.component_scales_[k]
     low, high = gamma_interval(shapes, scale, LEVEL)
@@ -159,21 +164,21 @@ def _labels(
 
 
 def _telling_terms(p_wl: Array, background: Array) -> Array:
-    """Terms that set a label apart: the largest parts of Kullback and Leibler's divergence."""
+    """Return the terms that contribute most to the Kullback-Leibler divergence of a label."""
     parts = p_wl * np.log(np.maximum(p_wl, _TINY) / background)
     best = _strongest(parts, TOP)
     return best[parts[best] > 0]
 
 
 def _told_apart(use: Array, scopes: list[Scope] | None) -> Array:
-    """The use without components that all labels have by their scope, which tell none apart."""
+    """Return the use without components that serve all labels."""
     if scopes is None:
         return use
     return np.where([scope.block == "common" for scope in scopes], 0.0, use)
 
 
 def _neighbours(use: Array, label: int) -> list[list[Any]]:
-    """Labels of the largest common part with this one: label, part, shared components."""
+    """Return the labels that have most in common with this one: [label, part, components]."""
     common = np.minimum(use, use[label])
     part = common.sum(axis=1)
     others = [i for i in _strongest(part, _NEIGHBOURS + 1).tolist() if i != label]
@@ -207,7 +212,7 @@ def _orders(
 
 
 def _fit(model: DocumentModel) -> dict[str, Any]:
-    """What is known of the fit without any document."""
+    """Return what is known about the fit without documents."""
     estimator = model.estimator_
     shown = estimator.components_[lasting(estimator)]
     facts = versions()
@@ -256,12 +261,6 @@ def _bound_iterations(estimator: Any) -> list[int]:
     n = len(estimator.bound_history_) - 1
     regular = [min(i * int(estimator.bound_every), estimator.n_iter_) for i in range(n)]
     return [*regular, int(estimator.n_iter_)]
-
-
-def _row_parts(rows: Array) -> Array:
-    """Rows (or one vector) divided by their sums, in float64; zeros stay zeros."""
-    rows = np.asarray(rows, dtype=np.float64)
-    return rows / np.maximum(rows.sum(axis=-1, keepdims=True), _TINY)
 
 
 def _strongest(values: Array, n: int) -> Array:

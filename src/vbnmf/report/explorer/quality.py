@@ -22,7 +22,7 @@ _BINS = 10  # of the picture
 
 
 def quality_payload(model: DocumentModel, looked: Looked) -> dict[str, Any]:
-    """Measures of all documents; those of predictions only where labels are known."""
+    """Return measures over all documents; scores of predictions only if labels are known."""
     estimator = model.estimator_
     npmi = document_npmi(estimator.components_, looked.X, measures.TOP)
     found = {

@@ -99,6 +99,6 @@ addEventListener("hashchange", () => {
 
 document
   .getElementById("foot")
-  .append(`Made by vbnmf ${data.fit.versions.vbnmf}. This page is one file and asks the network for nothing.`);
+  .append(`Made by vbnmf ${data.fit.versions.vbnmf}. This page is a single file. It makes no network requests.`);
 redraw();
 document.documentElement.dataset.ready = performance.now().toFixed(0); // milliseconds, for those who measure

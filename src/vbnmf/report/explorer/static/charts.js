@@ -35,24 +35,38 @@ function frame(width, height, colours, ...children) {
 
 const text = (x, y, content, properties = {}) => svg("text", { x, y, fill: PRINT.ink, ...properties }, String(content));
 
+// Room for names in a picture: letters are taken to be 7 wide, those of East Asia 12; long names are cut.
+const textWidth = (name) => [...String(name)].reduce((sum, letter) => sum + (letter > "\u2e7f" ? 12 : 7), 0);
+const room = (names, most) => clamp(largest(names.map(textWidth)), 0, most);
+function cut(name, most) {
+  if (textWidth(name) <= most) return name;
+  const letters = [...String(name)];
+  while (letters.length && textWidth(letters.join("")) > most - 12) letters.pop();
+  return `${letters.join("").trim()}…`;
+}
+const LONGEST = 420;
+
 // rows: {name, value, text, low, high}
 function barsPicture(title, rows) {
-  const [left, width, step] = [250, 760, 22];
+  const step = 22;
+  const names = room(rows.map((row) => row.name), LONGEST);
+  const left = Math.max(names + 20, 250);
+  const wide = left + 510;
   const most = largest(rows.map((row) => Math.max(row.value, row.high ?? 0)));
-  const x = (value) => left + ((width - left - 70) * clamp(value, 0, most)) / most;
+  const x = (value) => left + ((wide - left - 70) * clamp(value, 0, most)) / most;
   return frame(
-    width,
+    wide,
     46 + step * rows.length,
     PRINT,
     text(12, 24, title, { "font-size": 15, "font-weight": 600 }),
     rows.map((row, i) => {
       const y = 42 + step * i;
       return [
-        text(left - 8, y + 13, row.name, { "text-anchor": "end" }),
+        text(left - 8, y + 13, cut(row.name, LONGEST), { "text-anchor": "end" }),
         svg("rect", { x: left, y: y + 2, width: x(row.value) - left, height: 14, fill: PRINT.accent, opacity: 0.75 }),
         (row.low ?? null) !== null &&
           svg("path", { d: `M${x(row.low)} ${y + 5}v8m0-4H${x(row.high)}m0-4v8`, stroke: PRINT.ink, fill: "none" }),
-        text(width - 8, y + 13, row.text, { "text-anchor": "end", fill: PRINT.soft }),
+        text(wide - 8, y + 13, row.text, { "text-anchor": "end", fill: PRINT.soft }),
       ];
     }),
   );
@@ -68,7 +82,7 @@ function ticks(low, high, n = 4) {
 
 // points: [x, y]; a curve through them, with dots where `dots`, and a diagonal to compare with
 function curvePicture(points, { x: xName, y: yName, label, colours = SCREEN, dots = false, unit = false }) {
-  const [width, height, left, bottom] = [620, 280, 84, 44];
+  const [width, height, left, bottom] = [640, 280, 104, 44];
   const [xs, ys] = [0, 1].map((i) => (unit ? [0, 1] : points.map((point) => point[i])));
   const [x0, x1, y0, y1] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
   const x = (v) => left + ((width - left - 16) * (v - x0)) / (x1 - x0 || 1);
@@ -105,7 +119,10 @@ function curvePicture(points, { x: xName, y: yName, label, colours = SCREEN, dot
 
 // values[row][column] from 0 to 1 is the shade, texts[row][column] what is written, blocks those of columns
 function mapPicture(rows, columns, values, texts, blocks = []) {
-  const [left, cell, top] = [200, 30, 190];
+  const [longest, cell] = [260, 30];
+  const left = room(rows, longest) + 20;
+  const high = room(columns, longest); // of names, which lean
+  const top = Math.ceil(0.82 * high) + 24;
   const bottom = top + 20 * rows.length;
   const shade = (part) => {
     const mix = (from, to) => Math.round(from + (to - from) * part);
@@ -119,15 +136,15 @@ function mapPicture(rows, columns, values, texts, blocks = []) {
     return text(x, bottom + 18, name, { "text-anchor": "middle", fill: PRINT.soft });
   });
   return frame(
-    Math.max(left + cell * columns.length + 110, free),
+    Math.max(left + cell * columns.length + Math.ceil(0.58 * high) + 10, free),
     bottom + (blocks.length ? 30 : 12),
     PRINT,
     columns.map((name, j) => {
       const x = left + cell * (j + 0.6);
-      return text(x, top - 8, name, { transform: `rotate(-55 ${x} ${top - 8})`, "font-size": 11 });
+      return text(x, top - 8, cut(name, longest), { transform: `rotate(-55 ${x} ${top - 8})`, "font-size": 11 });
     }),
     rows.map((name, i) => [
-      text(left - 8, top + 20 * i + 14, name, { "text-anchor": "end" }),
+      text(left - 8, top + 20 * i + 14, cut(name, longest), { "text-anchor": "end" }),
       columns.map((_, j) => [
         svg("rect", {
           x: left + cell * j,

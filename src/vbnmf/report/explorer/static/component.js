@@ -78,7 +78,7 @@ function slider(fill) {
     el(
       "span",
       { id: "relevance-ends", class: "ends" },
-      el("span", null, "most its own"),
+      el("span", null, "most specific"),
       " ",
       el("span", null, "most frequent"),
     ),
@@ -127,16 +127,18 @@ function panel(k, place, several) {
       { class: "about" },
       several && el("h3", null, componentLink(k)),
       facts(
-        scopeWords(k) ?? (component.background && "began as a background of terms common to all"),
+        scopeWords(k) ?? (component.background && "started as a background of common terms"),
         `makes up ${percent(component.mass)} of all documents`,
-        npmi !== undefined && `NPMI by documents ${number(npmi, 2)} (1: its terms always occur together)`,
-        component.faded && "faded: it owes more to the prior than to documents",
+        npmi !== undefined && !component.faded && `NPMI by documents: ${number(npmi, 2)} (1 if its terms always occur together)`,
+        component.faded && "faded",
       ),
     ),
     section(
       "Terms",
-      `Part: how much of the component the term makes up, with the model's own ${100 * data.level} % interval, which is too narrow rather than too wide. Lift: how many times more than in all documents.`,
-      downloads(
+      component.faded
+        ? "This component has faded: the documents say nothing about it. Its terms come from the prior and mean nothing, so they are not listed."
+        : `Part: how much of the component the term makes up, with a ${100 * data.level} % credible interval. These intervals are too narrow, because the model treats its unknowns as independent. Lift: how many times more frequent the term is here than in all documents.`,
+      !component.faded && downloads(
         `component-${k}-terms`,
         () => [
           ["term", "part", "low", "high", "lift"],
@@ -148,7 +150,7 @@ function panel(k, place, several) {
             ranked(k).map(({ w, p, low, high }) => ({ name: termName(w), value: p, low, high, text: percent(p) })),
           ),
       ),
-      place,
+      !component.faded && place,
     ),
     el("div", null, data.labels.length > 0 && servedLabels(k), data.documents && typicalDocuments(k)),
   );
@@ -162,7 +164,7 @@ function servedLabels(k) {
   const most = largest(served.map(({ part }) => part));
   return section(
     "Labels it serves",
-    served.length ? "How much of the label it makes up." : "It makes up half a per cent or more of no label.",
+    served.length ? "How much of each label it makes up." : "It makes up less than 0.5 % of every label.",
     downloads(
       `component-${k}-labels`,
       () => [["label", "part"], ...range(data.labels.length).map((l) => [labelName(l), data.use[l][k]])],
@@ -183,18 +185,18 @@ function servedLabels(k) {
           { name: "", wide: true, cell: ({ part }) => bar(part, most) },
         ],
       }),
-    served.length > 12 && el("p", { class: "quiet" }, `and ${count(served.length - 12)} more, which the CSV has.`),
+    served.length > 12 && el("p", { class: "quiet" }, `The CSV has ${count(served.length - 12)} more.`),
   );
 }
 
 function typicalDocuments(k) {
   const typical = pairs(data.documents.typical[k]);
   const title = "Most typical documents";
-  if (!typical.length) return section(title, "No document that is shown is of it.", null);
+  if (!typical.length) return section(title, "It makes up less than 5 % of every document on this page.", null);
   return withDocuments((docs) =>
     section(
       title,
-      "How much of the document it makes up, and the label that the document was given.",
+      data.labels.length ? "How much of each document it makes up, and the predicted label." : "How much of each document it makes up.",
       downloads(`component-${k}-documents`, () => {
         const [head, ...rows] = documentRows(
           docs,

@@ -1,6 +1,17 @@
 // The data of the page, elements, numbers as text, and the state, which is the part of the address after #.
 
-const data = JSON.parse(document.getElementById("payload").textContent);
+async function unpack(id) {
+  if (typeof DecompressionStream === "undefined") throw new Error("this browser is too old. Use one of 2024 or later");
+  const text = atob(document.getElementById(id).textContent);
+  const bytes = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+const data = await unpack("payload").catch((error) => {
+  document.getElementById("main").textContent = `The page cannot be shown: ${error.message}.`;
+});
+if (!data) return; // all scripts are the body of one function
 const views = {}; // by name: {title, draw(main)}; each file of a view adds its own
 
 // ---- elements: text is only ever set as text, so that nothing in the data can become markup
@@ -111,19 +122,12 @@ const labelLink = (l) =>
 const termName = (w) => (w < 0 ? "a term that is not listed" : data.terms.names[w]);
 const termLink = (w) => (w < 0 ? el("span", null, termName(w)) : link("term", { w }, bdi(termName(w))));
 
-// ---- documents, which are compressed
+// ---- documents, which are unpacked when a view needs them
 
 let unpacked = null;
 
 function documents() {
-  unpacked ??= (async () => {
-    if (typeof DecompressionStream === "undefined")
-      throw new Error("this browser is too old to unpack them; any of 2023 or later can");
-    const text = atob(document.getElementById("packed").textContent);
-    const bytes = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return JSON.parse(await new Response(stream).text());
-  })();
+  unpacked ??= unpack("packed");
   return unpacked;
 }
 

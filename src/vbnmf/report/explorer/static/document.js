@@ -24,7 +24,7 @@ function drawList() {
     type: "search",
     id: "query",
     value: param("query"),
-    placeholder: "words in the text or id",
+    placeholder: "words in text or id",
     oninput: () => {
       adjust({ query: search.value, page: null });
       documents().then(fill, () => {});
@@ -37,10 +37,10 @@ function drawList() {
       "p",
       { class: "lead" },
       shown < total
-        ? `${count(shown)} of ${plural(total, "document")} are on this page, evenly spread; the scores in Quality are of all.`
+        ? `${count(shown)} of ${plural(total, "document")} are on this page, spread evenly over the file. The scores in Quality cover all of them.`
         : `${plural(total, "document")}.`,
       ` Texts are cut after ${count(longest)} characters.`,
-      labelled && views.label ? " Those given a wrong label come first, and of these the ones the model was surest of." : "",
+      labelled && views.label ? " Wrong predictions come first, the most confident of them at the top." : "",
     ),
     controls(
       el("label", { class: "choice", for: "query" }, el("span", null, "Search"), search),
@@ -48,15 +48,15 @@ function drawList() {
         data.labels.length > 0 &&
         choice("only", "Show", [
           ["", "all"],
-          ["wrong", "given a wrong label"],
-          ["right", "given the right label"],
+          ["wrong", "wrong predictions"],
+          ["right", "correct predictions"],
         ]),
-      labelled && choice("truth", "Label", [["", "any"], ...names]),
-      data.labels.length > 0 && choice("given", "Given", [["", "any"], ...names.slice(0, data.labels.length)]),
+      labelled && choice("truth", "True label", [["", "any"], ...names]),
+      data.labels.length > 0 && choice("given", "Predicted", [["", "any"], ...names.slice(0, data.labels.length)]),
       data.labels.length > 0 &&
         choice("order", "Order", [
-          ["", labelled ? "wrong first" : "surest first"],
-          ["unsure", "least sure first"],
+          ["", labelled ? "wrong first" : "most confident first"],
+          ["unsure", "least confident first"],
           ["file", "as in the file"],
         ]),
     ),
@@ -110,7 +110,7 @@ function documentList(docs) {
 
 // Documents as a table to be saved
 const documentRows = (docs, found) => [
-  ["id", "label", "given", "probability", "wrong", "components", "text"],
+  ["id", "label", "predicted", "probability", "wrong", "components", "text"],
   ...found.map((d) => [
     docs.ids[d],
     labelTexts(docs.truth?.[d]),
@@ -120,7 +120,7 @@ const documentRows = (docs, found) => [
     pairs(docs.coefficients[d])
       .map(([k, part]) => `${k}:${part / 1000}`)
       .join(" "),
-    docs.texts?.[d],
+    plainText(docs, d),
   ]),
 ];
 
@@ -134,13 +134,11 @@ function strongestComponents(docs, found) {
 }
 
 const labelTexts = (labels) => (labels ?? []).map(labelName).join("; ");
-const documentText = (docs, d) =>
-  docs.texts?.[d] ??
-  pairs(docs.terms[d])
-    .map(([w]) => termName(w))
-    .join(" ");
+const MARK = "\x7f"; // before and after each term of a text
+const plainText = (docs, d) => docs.texts?.[d].replaceAll(MARK, "");
+const documentText = (docs, d) => plainText(docs, d) ?? docs.terms[d].map(termName).join(" ");
 
-const sureness = (docs, d) => `, ${percent(docs.p[d])} sure`;
+const sureness = (docs, d) => ` (${percent(docs.p[d])})`;
 
 function documentCard(docs, d, extra = null) {
   const whole = documentText(docs, d).replace(/\s+/g, " ").trim();
@@ -164,8 +162,8 @@ function verdict(docs, d) {
   return el(
     "span",
     { class: "verdict" },
-    docs.wrong[d] ? [el("span", { class: "badge" }, "wrong"), " ", bdi(labelTexts(docs.truth[d])), " was "] : "",
-    docs.given[d].length ? ["given ", bdi(labelTexts(docs.given[d])), sureness(docs, d)] : "given no label",
+    docs.wrong[d] ? [el("span", { class: "badge" }, "wrong"), " ", "label ", bdi(labelTexts(docs.truth[d])), ", "] : "",
+    docs.given[d].length ? ["predicted ", bdi(labelTexts(docs.given[d])), sureness(docs, d)] : "no label predicted",
   );
 }
 
@@ -203,7 +201,7 @@ function drawDocument(docs, d) {
     facts(
       docs.truth?.[d] && ["label ", docs.truth[d].map((l, i) => [i > 0 && ", ", labelLink(l)])],
       docs.given && [
-        "given ",
+        "predicted ",
         docs.given[d].length ? docs.given[d].map((l, i) => [i > 0 && ", ", labelLink(l)]) : "no label",
         docs.given[d].length > 0 && sureness(docs, d),
       ],
@@ -214,9 +212,9 @@ function drawDocument(docs, d) {
       { class: "two wider" },
       section(
         "Text",
-        docs.spans
-          ? "Each term has the colour of the component that it is owed to; grey: of one that is not listed."
-          : "Its terms, the heaviest first, in the colour of the component that they are owed to.",
+        docs.texts
+          ? docs.marks && "A term has the colour of the component it is assigned to. Grey: a component that is not listed."
+          : "Its terms, those with the largest weight first. A term has the colour of the component it is assigned to.",
         null,
         tinted(docs, d, tints),
       ),
@@ -226,8 +224,8 @@ function drawDocument(docs, d) {
 }
 
 function tinted(docs, d, tints) {
-  const terms = pairs(docs.terms[d]);
-  const mark = (content, [w, k]) => {
+  const mark = (content, i) => {
+    const [w, k] = [docs.terms[d][i], docs.owed[d][i]];
     const tint = tints.get(k);
     return el(
       "a",
@@ -243,27 +241,29 @@ function tinted(docs, d, tints) {
     return el(
       "p",
       { class: "text", dir: "auto" },
-      terms.map((term) => [mark(termName(term[0]), term), " "]),
+      docs.terms[d].map((w, i) => [mark(termName(w), i), " "]),
     );
-  const letters = Array.from(docs.texts[d]); // marks count characters, not UTF-16 units
-  const pieces = [];
-  let from = 0;
-  const spans = docs.spans?.[d] ?? [];
-  for (let i = 0; i < spans.length; i += 3) {
-    const begin = from + spans[i];
-    pieces.push(
-      letters.slice(from, begin).join(""),
-      mark(letters.slice(begin, begin + spans[i + 1]).join(""), terms[spans[i + 2]]),
-    );
-    from = begin + spans[i + 1];
-  }
-  pieces.push(letters.slice(from).join(""));
+  const shown = [...plainText(docs, d)].length; // characters, not UTF-16 units
   return [
-    el("p", { class: "text", dir: "auto" }, pieces),
-    docs.lengths[d] > letters.length &&
-      el("p", { class: "quiet" }, `Cut after ${count(letters.length)} of ${count(docs.lengths[d])} characters.`),
-    !docs.spans && el("p", { class: "quiet" }, "The model's terms are no words, and cannot be marked."),
+    el("p", { class: "text", dir: "auto" }, docs.marks ? markedPieces(docs, d, mark) : plainText(docs, d)),
+    docs.lengths[d] > shown &&
+      el("p", { class: "quiet" }, `Cut after ${count(shown)} of ${count(docs.lengths[d])} characters.`),
+    !docs.marks && el("p", { class: "quiet" }, "The terms of this model are not words, so they cannot be marked."),
   ];
+}
+
+// A text with its terms marked. A number of 0 means the term that the same characters meant before, or the next new one.
+function markedPieces(docs, d, mark) {
+  const meant = new Map();
+  let next = 0;
+  return docs.texts[d].split(MARK).map((piece, i) => {
+    if (i % 2 === 0) return piece;
+    const code = docs.marks[d][(i - 1) / 2];
+    const term = code > 0 ? code - 1 : (meant.get(piece) ?? next);
+    meant.set(piece, term);
+    next = Math.max(next, term + 1);
+    return mark(piece, term);
+  });
 }
 
 function coefficients(docs, d, parts, tints) {
@@ -297,7 +297,7 @@ function coefficients(docs, d, parts, tints) {
         { name: "", wide: true, cell: ([, part]) => bar(part, parts[0][1]) },
       ],
     }),
-    rest >= 5 && el("p", { class: "quiet" }, `${percent(rest / 1000)} in others.`),
+    rest >= 5 && el("p", { class: "quiet" }, `${percent(rest / 1000)} in other components.`),
   );
 }
 
@@ -309,18 +309,18 @@ function evidence(docs, d) {
   ]);
   const most = largest(rows.map((row) => row[3]));
   const role = (l, i) =>
-    [docs.given[d].includes(l) ? "given" : i === 1 && "runner-up", docs.truth?.[d]?.includes(l) && "its label"]
+    [docs.given[d].includes(l) ? "predicted" : i === 1 && "runner-up", docs.truth?.[d]?.includes(l) && "true label"]
       .filter(Boolean)
       .join(", ");
   return section(
     "Why this label",
     whys.length
-      ? `What spoke for the most probable label${["", "", " and for the next", ", for the next, and for its own"][Math.min(whys.length, 3)]}. Numbers are exact parts of the label's score; what speaks against it, or hardly for it, is not listed.`
-      : "It has no term that the model knows: nothing speaks for a label but how common it is.",
+      ? `Evidence for the most probable label${["", "", " and the second", ", the second and the true label"][Math.min(whys.length, 3)]}. Each number is the exact contribution to the label's score. Only the largest positive contributions are listed.`
+      : "The document has no term that the model knows. The prediction follows only from how common each label is.",
     whys.length > 0 &&
       downloads(
         `document-${d}-evidence`,
-        () => [["label", "by", "name", "part"], ...rows],
+        () => [["label", "kind", "name", "contribution"], ...rows],
         () =>
           barsPicture(
             `${docs.ids[d]}: evidence`,
@@ -334,7 +334,7 @@ function evidence(docs, d) {
     whys.map(([l, p, components, terms, share], i) => [
       el("h4", null, labelLink(l), ` ${percent(p)} `, el("span", { class: "tag" }, role(l, i))),
       share < 1 &&
-        el("p", { class: "quiet" }, `${percent(share)} of the score is by components, the rest by single words beyond them.`),
+        el("p", { class: "quiet" }, `${percent(share)} of the score comes from components, the rest from single words.`),
       [
         ["Component", components, componentLink],
         ["Term", terms, termLink],
@@ -342,12 +342,12 @@ function evidence(docs, d) {
         ([name, parts, linked]) =>
           parts.length > 0 &&
           table({
-            caption: `${name}s that spoke for ${labelName(l)}`,
+            caption: `${name}s that are evidence for ${labelName(l)}`,
             className: "bars",
             rows: pairs(parts),
             columns: [
               { name, heading: true, cell: ([i]) => linked(i) },
-              { name: "Part", right: true, cell: ([, part]) => `+${part.toFixed(2)}` },
+              { name: "Contribution", right: true, cell: ([, part]) => `+${part.toFixed(2)}` },
               { name: "", wide: true, cell: ([, part]) => bar(part, most) },
             ],
           }),

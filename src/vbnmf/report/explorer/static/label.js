@@ -19,9 +19,9 @@ views.label = {
       ),
       facts(
         `${plural(label.documents, "training document")}`,
-        score && score[0] > 0 && `${percent(score[1])} of its ${plural(score[0], "document")} here found`,
-        score && score[2] !== null && `${percent(score[2])} of the documents given it are right`,
-        data.fit.component_shares && `components carry ${percent(data.fit.component_shares[l])} of the decisions for it`,
+        score && score[0] > 0 && `recall ${percent(score[1])} on ${plural(score[0], "document")}`,
+        score && (score[2] === null ? "never predicted" : `precision ${percent(score[2])}`),
+        data.fit.component_shares && `components carry ${percent(data.fit.component_shares[l])} of the decisions`,
       ),
       el(
         "div",
@@ -43,11 +43,11 @@ function labelComponents(l) {
   const used = range(data.components.length)
     .map((k) => ({ k, part: data.use[l][k], activation: data.activations[l][k] }))
     .sort((a, b) => b.part - a.part);
-  const shown = used.filter(({ part }) => part >= 0.01).slice(0, 15);
+  const shown = used.filter(({ part }) => part >= data.matters);
   const most = shown[0]?.part;
   return section(
     "Its components",
-    "How much of the label each makes up.",
+    `How much of the label each component makes up. Components below ${100 * data.matters} % are not listed; the CSV has all.`,
     downloads(
       `label-${l}-components`,
       () => [
@@ -74,8 +74,8 @@ function labelComponents(l) {
 
 // Blocks of a label's components, its own first
 const BESIDE = [
-  ["own", "Its own"],
-  ["shared", "Shared with others"],
+  ["own", "Specific to this label"],
+  ["shared", "Shared with other labels"],
   ["common", "Common to all labels"],
 ];
 
@@ -107,10 +107,10 @@ function tellingTerms(l) {
   const terms = data.labels[l].terms.map(([w, p, lift]) => ({ w, p, lift }));
   const most = largest(terms.map(({ p }) => p));
   return section(
-    "Its most telling terms",
+    "Its characteristic terms",
     terms.length
-      ? "Terms that set it apart from all documents taken together. Part: how much of the label the term makes up."
-      : "No term sets it apart.",
+      ? "Terms that are more frequent in this label than in all documents. Part: how much of the label the term makes up. Lift: how many times more frequent it is."
+      : "No term is more frequent in this label than in all documents.",
     downloads(
       `label-${l}-terms`,
       () => [["term", "part", "lift"], ...terms.map(({ w, p, lift }) => [termName(w), p, lift])],
@@ -122,7 +122,7 @@ function tellingTerms(l) {
     ),
     terms.length > 0 &&
       table({
-        caption: `Telling terms of label ${labelName(l)}`,
+        caption: `Characteristic terms of label ${labelName(l)}`,
         rows: terms,
         className: "bars",
         columns: [
@@ -138,8 +138,9 @@ function tellingTerms(l) {
 function neighbours(l) {
   const near = data.labels[l].neighbours;
   const common = scopes && blockNamed("common");
-  const listed = `In common: the part of both labels that is made of the same components${common ? ", those of all labels left out" : ""}.`;
-  const none = `${common ? "Besides what is common to all labels, with" : "With"} no other label it has as much as 5 % in common.`;
+  const counted = common ? " Components that serve all labels are not counted." : "";
+  const listed = `In common: how much of both labels is made of the same components.${counted}`;
+  const none = `It has less than 5 % in common with every other label.${counted}`;
   return section(
     "Labels it shares components with",
     near.length ? listed : none,
@@ -164,7 +165,7 @@ function neighbours(l) {
           { name: "Label", heading: true, cell: ([m]) => labelLink(m) },
           { name: "In common", right: true, cell: ([, part]) => percent(part) },
           {
-            name: "By",
+            name: "Shared components",
             cell: ([, , by]) => by.map((k, i) => [i > 0 && " ", el("span", { class: "nowrap" }, componentLink(k))]),
           },
         ],
@@ -184,8 +185,8 @@ function confusedDocuments(l) {
             { class: "cards" },
             found.slice(0, 4).map((d) => documentCard(docs, d)),
           )
-        : el("p", { class: "quiet" }, "None of those shown."),
-      found.length > 4 && el("p", null, link("document", query, `All ${count(found.length)}`)),
+        : el("p", { class: "quiet" }, "None on this page."),
+      found.length > 4 && el("p", null, link("document", query, `Show all ${count(found.length)}`)),
     );
   return withDocuments((docs) => {
     const sure = (a, b) => docs.p[b] - docs.p[a];
@@ -196,8 +197,8 @@ function confusedDocuments(l) {
       .filter((d) => docs.given[d].includes(l) && docs.truth?.[d] && !docs.truth[d].includes(l))
       .sort(sure);
     return [
-      list("Its documents that were given another label", "missed", docs, missed, { truth: l, only: "wrong" }),
-      list("Documents of others that were given it", "wrongly-given", docs, wrongly, { given: l, only: "wrong" }),
+      list("Documents of this label, predicted as another", "missed", docs, missed, { truth: l, only: "wrong" }),
+      list("Documents of other labels, predicted as this one", "wrongly-predicted", docs, wrongly, { given: l, only: "wrong" }),
     ];
   });
 }

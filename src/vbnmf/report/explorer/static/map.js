@@ -1,7 +1,9 @@
 // Map: labels × components, as a table that can be sorted; components alone where there are no labels.
 
 const MATTERS = data.matters; // a component of less than this part of every label is left out at first
-const [ROWS, COLUMNS] = [60, 60]; // most labels and components on the map at once
+const [ROWS, COLUMNS] = [60, 150]; // most labels and components on the map at once
+
+const ABOUT_COMPONENTS = "A component is a group of terms that occur together. Its most typical terms are its name.";
 
 views.map = {
   title: data.labels.length ? "Map" : "Overview",
@@ -36,17 +38,19 @@ function drawMap() {
   const blocks = scopes && param("columns", "alike") === "alike" ? columnBlocks(k) : [];
   const left = data.components.length - matters.length;
   return [
-    heading("What makes each label"),
+    heading("What each label is made of"),
     el(
       "p",
       { class: "lead" },
-      `${plural(data.labels.length, "label")}${data.several ? ", of which a document may have several," : ""} in rows, ${plural(data.components.length, "component")} in columns. A component is a pattern of terms that occur together, named by those most typical of it. `,
+      `${plural(data.labels.length, "label")} in rows, ${plural(data.components.length, "component")} in columns. `,
+      data.several && "A document may have several labels. ",
+      `${ABOUT_COMPONENTS} `,
       measure === measures.part
-        ? "Numbers are how much of the label's documents it makes up, in per cent; an empty cell is less than half a per cent."
-        : "Numbers are its mean coefficient over the label's documents.",
+        ? "Each number is the percentage of the label's documents that the component makes up. Cells below 0.5 % are empty."
+        : "Each number is the mean coefficient of the component in the label's documents.",
       blocks.length > 0 &&
-        ` Columns stand by the labels that a component serves: of the documents' weight, ${inBlocks(scopes.blocks.map((block) => block.mass))}.`,
-      " Choose a label or component to see more of it; arrows sort by it.",
+        ` Columns are grouped by the labels that a component serves. Weight of all documents: ${inBlocks(scopes.blocks.map((block) => block.mass))}.`,
+      " Select a label or component for details. Arrows sort by it.",
     ),
     controls(
       choice(
@@ -58,8 +62,8 @@ function drawMap() {
         ],
         "part",
       ),
-      choice("rows", "Labels", labelOrders(), "alike"),
-      choice("columns", "Components", componentOrders(), "alike"),
+      choice("rows", "Order of labels", labelOrders(), "alike"),
+      choice("columns", "Order of components", componentOrders(), "alike"),
       left > 0 &&
         matters.length > 0 &&
         el(
@@ -71,7 +75,7 @@ function drawMap() {
             checked: all,
             onchange: () => adjust({ all: all ? null : "1", column: null }, { draw: true }),
           }),
-          ` also the ${count(left)} of less than ${100 * MATTERS} % in any label`,
+          ` show ${plural(left, "component")} below ${100 * MATTERS} % in every label`,
         ),
       rows.control,
       columns.control,
@@ -182,7 +186,7 @@ const sortedBy = (name) => {
 const labelOrders = () => {
   const by = sortedBy("rows");
   return [
-    ["alike", "alike together"],
+    ["alike", "similar together"],
     ["name", "by name"],
     ["documents", "by documents"],
     ...(data.components[by] ? [[`by${by}`, `by component ${componentName(by)}`]] : []),
@@ -192,7 +196,7 @@ const labelOrders = () => {
 const componentOrders = () => {
   const by = sortedBy("columns");
   return [
-    ["alike", scopes ? "by the labels they serve" : "alike together"],
+    ["alike", scopes ? "by the labels they serve" : "similar together"],
     ["mass", "by weight"],
     ["number", "by number"],
     ["name", "by name"],
@@ -230,7 +234,7 @@ function drawComponents() {
     el(
       "p",
       { class: "lead" },
-      `${plural(rows.length, "component")}, alike ones together. A component is a pattern of terms that occur together, named by those most typical of it; its weight is the part of all documents that it makes up.`,
+      `${plural(rows.length, "component")}. Similar ones are neighbours. ${ABOUT_COMPONENTS} Its weight is the part of all documents that it makes up.`,
     ),
     controls(
       shown.control,

@@ -3,27 +3,27 @@
 const MEASURES = {
   npmi_documents: [
     "NPMI by documents",
-    "whether the ten strongest terms of components are in the same documents: 1 always, 0 by chance, −1 never",
+    "whether the ten strongest terms of a component occur in the same documents: 1 always, 0 by chance, −1 never",
   ],
   npmi_windows: [
     "NPMI by windows of 10 tokens",
-    "whether they stand near each other in these documents: 1 always, 0 by chance, −1 never",
+    "the same, for terms that occur within 10 tokens of each other",
   ],
-  diversity: ["Diversity", "part of the components' 25 strongest terms that are distinct"],
+  diversity: ["Diversity", "number of distinct terms among the 25 strongest of each component, divided by the number of all these terms"],
   exclusivity: [
     "Exclusivity",
-    "mean share of a component in its ten strongest terms: 1 if no other component has them",
+    "mean share of a component in its ten strongest terms: 1 if no other component uses them",
   ],
   held_out_log_likelihood: [
     "Held-out log-likelihood",
-    "mean logarithm of the probability of half of each document's terms, by the other half: the nearer to 0 the better",
+    "mean log-probability of one half of each document, given the other half; higher is better",
   ],
-  component_sparsity: ["Sparsity of components", "Hoyer's: 1 a single term, 0 all terms alike"],
-  component_share: ["Share of components", "of the decisions about labels; the rest is carried by single words"],
-  coefficient_sparsity: ["Sparsity of coefficients", "Hoyer's, of these documents"],
+  component_sparsity: ["Sparsity of components", "Hoyer's measure: 1 if a component has a single term, 0 if all its terms are equal"],
+  component_share: ["Component share", "part of the decisions that components carry; single words carry the rest"],
+  coefficient_sparsity: ["Sparsity of coefficients", "Hoyer's measure of the coefficients of these documents"],
   inter_label_sparsity: [
     "Inter-label sparsity",
-    "near 1: each label uses few components, and each component serves few labels",
+    "near 1 if each label uses few components and each component serves few labels",
   ],
 };
 const MATRIX = 40; // labels up to which confusions are a matrix
@@ -33,7 +33,7 @@ views.quality = {
   draw() {
     const quality = data.quality;
     return [
-      heading("How far to trust it"),
+      heading("How far to trust the model"),
       quality?.accuracy && scores(quality),
       quality?.confusion && confusions(quality.confusion),
       quality?.calibration && calibration(quality),
@@ -41,7 +41,7 @@ views.quality = {
         el(
           "p",
           { class: "lead" },
-          "Made without documents: what follows is of the fit alone. With `--documents FILE` this page also shows accuracy, confusions and calibration.",
+          "This page was made without documents and describes the fit only. With `--documents FILE` it also shows accuracy, confusions and calibration.",
         ),
       measures(quality),
       scopes && scopeMeasures(),
@@ -57,16 +57,16 @@ function scores(quality) {
     .filter(({ n, l }) => n > 0 || l < data.labels.length);
   return section(
     "Predictions",
-    `Of ${plural(quality.labelled, "document")} with known labels${quality.empty ? `; ${plural(quality.empty, "document")} without any known term` : ""}. Found: how many of the label's documents were given it. Right: how many of those given it have it.${quality.accuracy["macro accuracy"] === undefined ? "" : " Macro accuracy: the mean of Found, in which each label counts the same."}`,
+    `On ${plural(quality.labelled, "document")} with known labels.${quality.empty ? ` ${plural(quality.empty, "document")} without any known term.` : ""} Recall: part of the label's documents that were predicted as this label. Precision: part of the documents predicted as this label that have it.${quality.accuracy["macro accuracy"] === undefined ? " Macro F1: mean over labels. Subset accuracy: part of the documents whose labels were all predicted, and no other." : " Macro accuracy: mean recall over labels."}`,
     downloads(
       "accuracy",
       () => [
-        ["label", "documents", "found", "right"],
+        ["label", "documents", "recall", "precision"],
         ...rows.map(({ l, n, found, right }) => [labelName(l), n, found, right]),
       ],
       () =>
         barsPicture(
-          "Part of each label's documents that was found",
+          "Recall of each label",
           rows.map(({ l, found }) => ({ name: labelName(l), value: found ?? 0, text: percent(found) })),
         ),
     ),
@@ -81,13 +81,13 @@ function scores(quality) {
       caption: "Predictions by label",
       sorting: "sort",
       rows,
-      className: "bars",
+      className: "bars dense",
       columns: [
         { name: "Label", heading: true, cell: ({ l }) => labelLink(l), value: ({ l }) => labelName(l) },
         { name: "Documents", right: true, cell: ({ n }) => count(n), value: ({ n }) => n },
-        { name: "Found", right: true, cell: ({ found }) => percent(found), value: ({ found }) => found },
+        { name: "Recall", right: true, cell: ({ found }) => percent(found), value: ({ found }) => found },
         { name: "", wide: true, cell: ({ found }) => bar(found ?? 0, 1) },
-        { name: "Right", right: true, cell: ({ right }) => percent(right), value: ({ right }) => right },
+        { name: "Precision", right: true, cell: ({ right }) => percent(right), value: ({ right }) => right },
       ],
     }),
   );
@@ -103,7 +103,7 @@ function confusions(matrix) {
   const wrong = cells.filter(({ i, j, value }) => i !== j && value > 0).sort((a, b) => b.value - a.value);
   const saving = downloads(
     "confusions",
-    () => [["label \\ given", ...names], ...matrix.map((row, i) => [names[i], ...row])],
+    () => [["label \\ predicted", ...names], ...matrix.map((row, i) => [names[i], ...row])],
     () =>
       mapPicture(
         names,
@@ -119,7 +119,7 @@ function confusions(matrix) {
   if (n <= MATRIX) {
     return section(
       "Confusions",
-      "Labels of documents in rows, what they were given in columns. The stronger the colour, the more often confused; the diagonal is right.",
+      "True labels in rows, predicted labels in columns. The diagonal is correct. A stronger colour is a more frequent confusion.",
       saving,
       el(
         "div",
@@ -127,7 +127,7 @@ function confusions(matrix) {
         el(
           "table",
           null,
-          el("caption", { class: "hidden" }, "Labels in rows, given labels in columns; numbers of documents"),
+          el("caption", { class: "hidden" }, "True labels in rows, predicted labels in columns; numbers of documents"),
           el(
             "thead",
             null,
@@ -169,14 +169,14 @@ function confusions(matrix) {
   }
   return section(
     "Confusions",
-    `The ${count(Math.min(wrong.length, 50))} most frequent of ${count(wrong.length)}; the CSV has all.`,
+    `The ${count(Math.min(wrong.length, 50))} most frequent of ${count(wrong.length)} pairs of labels that were confused. The CSV has all.`,
     saving,
     table({
       caption: "Confusions",
       rows: wrong.slice(0, 50),
       columns: [
-        { name: "Label", heading: true, cell: ({ i }) => labelLink(i) },
-        { name: "Given", cell: ({ j }) => labelLink(j) },
+        { name: "True label", heading: true, cell: ({ i }) => labelLink(i) },
+        { name: "Predicted", cell: ({ j }) => labelLink(j) },
         { name: "Documents", right: true, cell: ({ i, j, value }) => shown(i, j, value) },
       ],
     }),
@@ -186,18 +186,18 @@ function confusions(matrix) {
 function calibration(quality) {
   const points = quality.calibration.map(([p, hit]) => [p, hit]);
   const options = {
-    x: "probability told",
-    y: "part that was so",
+    x: "predicted probability",
+    y: "observed frequency",
     unit: true,
     dots: true,
-    label: "Calibration: probabilities told against the part that was so",
+    label: "Calibration: predicted probability against observed frequency",
   };
   return section(
     "Calibration",
-    `When it says 80 %, is it right four times in five? On the dashed line it is. Mean distance: ${percent(quality.calibration_error)}.`,
+    `Of predictions with a probability of 80 %, four in five should be correct. On the dashed line this is so. Expected calibration error: ${percent(quality.calibration_error)}.`,
     downloads(
       "calibration",
-      () => [["probability", "part", "number"], ...quality.calibration],
+      () => [["probability", "frequency", "number"], ...quality.calibration],
       () => curvePicture(points, { ...options, colours: PRINT }),
     ),
     curvePicture(points, options),
@@ -209,8 +209,8 @@ function calibration(quality) {
         caption: "Calibration",
         rows: quality.calibration,
         columns: [
-          { name: "Told", right: true, cell: ([p]) => percent(p) },
-          { name: "Was so", right: true, cell: ([, hit]) => percent(hit) },
+          { name: "Probability", right: true, cell: ([p]) => percent(p) },
+          { name: "Frequency", right: true, cell: ([, hit]) => percent(hit) },
           { name: "Number", right: true, cell: ([, , n]) => count(n) },
         ],
       }),
@@ -225,7 +225,7 @@ function measures(quality) {
     .map((key) => [...MEASURES[key], found[key]]);
   return section(
     "Components",
-    "How readable and how different components are, and how well they tell the rest of a document.",
+    "How coherent and distinct the components are, and how well they predict held-out terms.",
     downloads(
       "measures",
       () => [["measure", "value"], ...rows.map(([name, , value]) => [name, value])],
@@ -253,7 +253,7 @@ function bound() {
   const options = { x: "iteration", y: "lower bound", label };
   return section(
     "The fit",
-    `The lower bound, which training raises, must level off. ${plural(data.fit.iterations, "iteration")}; it ended at ${number(data.fit.final_bound, 9)}.`,
+    `Training raises the lower bound until it levels off. After ${plural(data.fit.iterations, "iteration")} it was ${number(data.fit.final_bound, 9)}.`,
     downloads(
       "bound",
       () => [["iteration", "bound"], ...points],
@@ -266,15 +266,15 @@ function bound() {
 function setting() {
   const rows = [
     ["model", data.fit.model],
-    ...(data.fit.classifier ? [["what predicts", data.fit.classifier]] : []),
-    ...(data.fit.classifier_reason ? [["why", data.fit.classifier_reason]] : []),
+    ...(data.fit.classifier ? [["prediction head", data.fit.classifier]] : []),
+    ...(data.fit.classifier_reason ? [["reason", data.fit.classifier_reason]] : []),
     ["components", data.fit.n_components_reason],
     ["terms", count(data.terms.total)],
     ["training documents without a known term", count(data.fit.empty)],
-    ...(data.fit.threshold === null ? [] : [["probability from which a label is given", number(data.fit.threshold)]]),
+    ...(data.fit.threshold === null ? [] : [["probability threshold of a label", number(data.fit.threshold)]]),
     ...Object.entries(data.fit.hyperparameters).map(([name, value]) => [name, number(value, 4)]),
     ...Object.entries(data.fit.versions),
-    ...(data.command ? [["made by", data.command]] : []),
+    ...(data.command ? [["command", data.command]] : []),
   ];
   return section(
     "How it was made",

@@ -16,7 +16,7 @@ function columnBlocks(components) {
   return found;
 }
 
-// One sentence: how much of something is common, shared and own; parts: as many as there are blocks
+// How much of something is common, shared and own, in words; parts: as many as there are blocks
 const inBlocks = (parts) =>
   scopes.blocks.map((block, i) => `${percent(parts[i])} ${block.title}`).join(", ");
 
@@ -43,7 +43,7 @@ function scopeMeasures() {
   const rows = scopes.blocks;
   return section(
     "Scopes",
-    "How much of the training documents' weight is explained by components that all labels have, that some share, and that one has alone.",
+    "How much of the training documents' weight is explained by components that serve all labels, several labels or one label.",
     downloads(
       "scopes",
       () => [["scope", "components", "part"], ...rows.map((row) => [row.title, row.components, row.mass])],

@@ -5,7 +5,7 @@
 function table({ caption, columns, rows, sorting = null, className = "" }) {
   const body = el("tbody");
   const heads = columns.map((column, i) => {
-    if (!column.name) return el("td"); // bars, which say what another column says
+    if (!column.name) return el("td", { class: "wide" }); // bars, which say what another column says
     if (!sorting || !column.value) return el("th", { scope: "col", class: column.right && "right" }, column.name);
     const turn = () => {
       const [at, falling] = order();

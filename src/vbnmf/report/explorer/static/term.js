@@ -9,7 +9,7 @@ views.term = {
     const results = el("div", { id: "found" });
     const fill = () => {
       const found = foundTerms(param("find"));
-      const none = el("p", { class: "quiet" }, "No term has that in it.");
+      const none = el("p", { class: "quiet" }, "No term contains this.");
       results.replaceChildren(found.length ? (w === null ? termList(found) : termChips(found)) : none);
       return found.length;
     };
@@ -38,13 +38,13 @@ views.term = {
         "p",
         { class: "lead" },
         names.length < total
-          ? `The ${count(names.length)} commonest of ${plural(total, "term")} can be looked up.`
+          ? `The ${count(names.length)} most frequent of ${plural(total, "term")} can be looked up.`
           : `${plural(total, "term")}.`,
-        " The commonest are listed, or those that have in them what you type.",
+        " Type to search; without a search, the most frequent are listed.",
       ),
       controls(el("label", { class: "choice grow", for: "find" }, el("span", null, "Search"), search)),
       results,
-      w !== null && scopes && facts(`its weight: ${inBlocks(termInBlocks(w))}`),
+      w !== null && scopes && facts(`weight: ${inBlocks(termInBlocks(w))}`),
       w !== null &&
         el("div", { class: "two" }, occurrences(w, "components"), data.labels.length > 0 && occurrences(w, "labels")),
     ];
@@ -70,8 +70,8 @@ function termList(found) {
   const text = { components: componentName, labels: labelName };
   const linked = { components: componentLink, labels: labelLink };
   return section(
-    param("find") ? "Terms found" : "The commonest terms",
-    "Part: how much of all documents the term makes up. In brackets, how much of the term is there.",
+    param("find") ? "Terms found" : "Most frequent terms",
+    "Part: how much of all documents the term makes up. In brackets: how much of the term is in that component or label.",
     downloads(
       "terms",
       () => [
@@ -93,6 +93,7 @@ function termList(found) {
     ),
     table({
       caption: "Terms",
+      className: "dense",
       rows: found,
       columns: [
         { name: "Term", heading: true, cell: foundLink },
@@ -133,8 +134,8 @@ function occurrences(w, kind) {
   return section(
     `In ${kind}`,
     found.length
-      ? `Of all its weight, the part in each${kind === "labels" ? ", by how common labels are" : ""}.`
-      : `Spread over many ${kind}: in none as much as 3 % of it.`,
+      ? `How much of the term is in each ${kind.slice(0, -1)}.${kind === "labels" ? " Frequent labels count more." : ""}`
+      : `It is spread over many ${kind}. Each has less than 3 % of it.`,
     downloads(
       `term-${w}-${kind}`,
       () => [[of.name.toLowerCase(), "part"], ...found.map(({ i, part }) => [of.text(i), part])],
@@ -157,6 +158,6 @@ function occurrences(w, kind) {
       }),
     found.length > 0 &&
       rest >= 0.005 &&
-      el("p", { class: "quiet" }, `${percent(rest)} in others, of less than 3 % each or beyond the first six.`),
+      el("p", { class: "quiet" }, `${percent(rest)} in other ${kind}. At most six are listed, each with 3 % or more.`),
   );
 }
