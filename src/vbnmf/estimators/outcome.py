@@ -1,6 +1,7 @@
 """What is kept of one start of a fit, and what the user is told about it."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -75,4 +76,13 @@ def not_converged(best: Fit, schedule: Schedule) -> str:
     return (
         f"after max_iter={schedule.max_iter} iterations {rising}; tol={schedule.tol:g} was not "
         "reached. Raise max_iter, or raise tol if the components are good enough."
+    )
+
+
+def head_not_converged(unfinished: Sequence[str]) -> str:
+    """Tell what of the prediction head did not converge, and what to do."""
+    return (
+        f"the prediction head did not converge ({' and '.join(unfinished)}); its probabilities may "
+        "be off. Documents or sample weights of very unequal size cause this: try another "
+        "weighting."
     )

@@ -3,6 +3,7 @@
 The maths is in ``vbnmf.prediction``. Here it meets fitted attributes and scikit-learn's contract.
 """
 
+import warnings
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -10,12 +11,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.fit import HEAD
 from vbnmf.core.model import Array
 from vbnmf.core.rows import effective_terms, is_empty
 from vbnmf.estimators.base import without_unused_terms
+from vbnmf.estimators.outcome import callers_level, head_not_converged
 from vbnmf.estimators.targets import Targets, check_targets
 from vbnmf.estimators.telling import Teller
 from vbnmf.estimators.validation import check_count, check_matrix, check_weights, count_threads
@@ -256,6 +259,10 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             n_threads=count_threads(self.n_jobs),
             tell=partial(Teller(self, self.n_init - 1, self.n_init).of_stage, HEAD),
         )
+        if found.unfinished:
+            warnings.warn(
+                head_not_converged(found.unfinished), ConvergenceWarning, stacklevel=callers_level()
+            )
         self.classifier_, self.classifier_reason_ = found.classifier, found.reason
         self.threshold_, self.temperature_ = found.threshold, 1.0
         self.length_exponent_ = found.calibration.length_exponent

@@ -52,6 +52,8 @@ class Calibration:
     frequencies : ndarray of shape (n_labels,)
         π.
     multilabel : bool
+    converged : bool
+        Whether the search for these parameters came to its end.
     """
 
     slopes: Array
@@ -60,6 +62,7 @@ class Calibration:
     length_exponent: float = 0.0
     noise: float = 0.0
     multilabel: bool = False
+    converged: bool = True
 
     def logits(self, scores: Array, n_terms: Array) -> Array:
         """Logits of labels, (n_docs, n_labels), before label noise.
@@ -172,7 +175,8 @@ class _Problem:
         noise = (_USUAL_NOISE,) * 2 if self.multilabel else (_LEAST_NOISE, 0.0)
         bias = free if self.biased else fixed
         bounds = [*[free] * self.n_slopes, (0.0, None), *[bias] * n_labels, noise]
-        found = minimize(self.loss, self.start, jac=True, method="L-BFGS-B", bounds=bounds).x
+        result = minimize(self.loss, self.start, jac=True, method="L-BFGS-B", bounds=bounds)
+        found = result.x
         exponent = float(found[self.n_slopes])
         slopes = np.exp(found[: self.n_slopes] - exponent * self.centre)
         return Calibration(
@@ -182,6 +186,7 @@ class _Problem:
             exponent,
             0.0 if self.multilabel else float(expit(found[-1])),
             self.multilabel,
+            bool(result.success),
         )
 
     def loss(self, free: Array) -> tuple[float, Array]:
