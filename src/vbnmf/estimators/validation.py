@@ -73,7 +73,8 @@ def _check_signs(estimator: Any, X: Any) -> None:
     )
 
 
-MOST_ITERATIONS = 2**31 - 1
+MOST_ITERATIONS = 10_000
+"""Most iterations for a document in a projection; a hundred times the default."""
 
 
 def check_count(name: str, value: Any, *, least: int = 1, most: float = math.inf) -> int:
