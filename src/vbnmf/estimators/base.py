@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from numbers import Integral
 from typing import Any, Self
 
@@ -37,6 +38,7 @@ from vbnmf.estimators.validation import (
 from vbnmf.kernels import open_kernel
 
 BURN_IN = 10  # iterations from a random start, if nothing else is said
+_MOST_STEPS = 1 << 30  # non-zeros × components × iterations of a part of a projection
 ANNEALING = 30  # iterations in which labels that are unknown become definite
 
 
@@ -119,17 +121,26 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return np.asarray(V @ self.components_.astype(V.dtype, copy=False))
 
     def _project(self, X: sparse.csr_array) -> Array:
-        """Coefficients of checked documents, (n_docs, K)."""
+        """Coefficients of checked documents, (n_docs, K).
+
+        They are computed a few documents at a time, so that an interruption is noticed soon.
+        Documents do not depend on each other, so the result is the same to the bit.
+        """
         max_iter = check_count("transform_max_iter", self.transform_max_iter, most=MOST_ITERATIONS)
         tol = check_fraction("transform_tol", self.transform_tol)
         a_v, b_v = (self.hyperparameters_[name] for name in ("coef_shape", "coef_scale"))
         scale = 1.0 / (1.0 / b_v + self.component_sums_)
         X, used = without_unused_terms(X)
+        K = self._n_features_out
+        E_v = np.empty((X.shape[0], K), X.dtype)
         with open_kernel(count_threads(self.n_jobs)) as kernel:
-            shapes = kernel.zeros(X.shape[1], self._n_features_out, X.dtype)
-            shapes[:, : self._n_features_out] = self.component_shapes_.T[used]
+            shapes = kernel.zeros(X.shape[1], K, X.dtype)
+            shapes[:, :K] = self.component_shapes_.T[used]
             terms = starts.terms_of(kernel, shapes, self.component_scales_, tally=False)
-            E_v, _n_iter = kernel.project(X, terms.L, scale, a_v, max_iter=max_iter, tol=tol)
+            for begin, end in _parts(X, _MOST_STEPS // (K * max_iter)):
+                E_v[begin:end], _n_iter = kernel.project(
+                    X[begin:end], terms.L, scale, a_v, max_iter=max_iter, tol=tol
+                )
         return E_v
 
     @property
@@ -351,6 +362,13 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 def component_means(shapes: Array, scales: Array) -> Array:
     """Posterior means of the components, (K, n_terms), in the precision of the shapes."""
     return np.asarray(shapes * scales.astype(shapes.dtype)[:, None])
+
+
+def _parts(X: sparse.csr_array, work: int) -> Iterator[tuple[int, int]]:
+    """Ranges of documents with about this many documents and non-zeros together; one at least."""
+    so_far = X.indptr.astype(np.int64) + np.arange(len(X.indptr))
+    cuts = np.searchsorted(so_far, np.arange(0, so_far[-1], max(work, 1)))
+    yield from pairwise(np.unique(np.append(cuts, X.shape[0])).tolist())
 
 
 def without_unused_terms(X: sparse.csr_array) -> tuple[sparse.csr_array, Array | slice]:
