@@ -22,7 +22,13 @@ from vbnmf.core.fit import Progress, Schedule, fit
 from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
 from vbnmf.estimators import intervals, pruning
-from vbnmf.estimators.outcome import Outcome, callers_level, not_converged, wind_up
+from vbnmf.estimators.outcome import (
+    Outcome,
+    callers_level,
+    check_finite,
+    not_converged,
+    wind_up,
+)
 from vbnmf.estimators.starting import Corpus, Start
 from vbnmf.estimators.targets import Targets
 from vbnmf.estimators.telling import Teller
@@ -133,7 +139,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         X, used = without_unused_terms(X)
         K = self._n_features_out
         E_v = np.empty((X.shape[0], K), X.dtype)
-        with open_kernel(count_threads(self.n_jobs)) as kernel:
+        with open_kernel(count_threads(self.n_jobs)) as kernel, np.errstate(over="ignore"):
             shapes = kernel.zeros(X.shape[1], K, X.dtype)
             shapes[:, :K] = self.component_shapes_.T[used]
             terms = starts.terms_of(kernel, shapes, self.component_scales_, tally=False)
@@ -141,6 +147,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 E_v[begin:end], _n_iter = kernel.project(
                     X[begin:end], terms.L, scale, a_v, max_iter=max_iter, tol=tol
                 )
+        check_finite(E_v)
         return E_v
 
     @property
@@ -297,10 +304,14 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                     coefficients=coefficients,
                 )
                 del engine, draft, found  # before the next ones are made
+                check_finite(outcome.fit.bound, outcome.shapes)
                 if best is None or outcome.fit.bound > best.fit.bound:
                     best = outcome
         assert best is not None
         self._set_terms(best)
+        check_finite(self.components_, self.component_scales_, self.component_sums_)
+        if best.coefficients is not None:
+            check_finite(best.coefficients)
         if not best.fit.converged and schedule.tol > 0:
             warnings.warn(
                 not_converged(best.fit, schedule), ConvergenceWarning, stacklevel=callers_level()
@@ -361,7 +372,8 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
 def component_means(shapes: Array, scales: Array) -> Array:
     """Posterior means of the components, (K, n_terms), in the precision of the shapes."""
-    return np.asarray(shapes * scales.astype(shapes.dtype)[:, None])
+    with np.errstate(over="ignore", under="ignore"):  # infinity is told by who asked
+        return np.asarray(shapes * scales.astype(shapes.dtype)[:, None])
 
 
 def _parts(X: sparse.csr_array, work: int) -> Iterator[tuple[int, int]]:

@@ -36,7 +36,8 @@ def wind_up(
     result = replace(result, state=light)
     del terms
     engine.close()
-    E_v = engine.coefficients(result.stats.scale, a_v) if coefficients else None
+    with np.errstate(over="ignore"):  # infinity is told by who asked
+        E_v = engine.coefficients(result.stats.scale, a_v) if coefficients else None
     return Outcome(
         result,
         np.ascontiguousarray(shapes[:, :K]),
@@ -56,6 +57,16 @@ def reason_of_number(K: int, tried: dict[int, float]) -> str:
             "documents may support more, which a number asks for"
         )
     return f"{K} components had the best bound of {len(tried)} numbers tried (less: {lost})"
+
+
+def check_finite(*found: Array | float) -> None:
+    """Refuse results that left the range of floating-point numbers."""
+    if not all(np.isfinite(values).all() for values in found):
+        raise ValueError(
+            "the numbers became too large or too small to work with. Divide or multiply X by a "
+            "constant, give X in double precision (float64), or leave the shapes and scales of "
+            "the priors at their defaults."
+        )
 
 
 def callers_level() -> int:

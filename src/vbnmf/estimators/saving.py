@@ -126,8 +126,8 @@ def from_state(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
     model.component_shapes_ = shapes.T
     model.component_scales_ = _doubles(arrays, "component_scales", (K,), positive=True)
     model.component_sums_ = _doubles(arrays, "component_sums", (K,), positive=True)
-    with np.errstate(over="ignore", under="ignore"):
-        model.components_ = component_means(model.component_shapes_, model.component_scales_)
+    model.components_ = component_means(model.component_shapes_, model.component_scales_)
+    with np.errstate(over="ignore"):
         totals = model.component_sums_ / model.component_scales_
     in_range = np.isfinite(model.components_).all() and totals.max() <= _LARGEST
     if not in_range or shapes.max() > _LARGEST:
