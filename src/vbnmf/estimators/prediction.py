@@ -31,6 +31,7 @@ from vbnmf.prediction.training import Documents, Posterior, train
 
 CLASSIFIERS = ("words and components", "components", "generative")
 _SAMPLE = 5000  # documents that tell how much components carry
+_SAMPLE_SCORES = 5_000_000  # most documents of it times labels
 _TINY = np.finfo(float).tiny
 
 
@@ -280,7 +281,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             self.left_out_proba_ = self._proba(X).astype(np.float32)
             self.left_out_proba_[rows] = found.left_out
         self.left_out_proba_[is_empty(X)] = self.label_frequencies_
-        sample = X[:: -(-X.shape[0] // _SAMPLE)]
+        sample = X[:: -(-X.shape[0] // min(_SAMPLE, -(-_SAMPLE_SCORES // n_labels)))]
         shares, best = self._component_share(sample), self._proba(sample).argmax(axis=1)
         self.component_share_ = float(shares.mean())
         n_docs = np.bincount(best, minlength=n_labels)

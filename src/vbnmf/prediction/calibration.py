@@ -164,6 +164,7 @@ class _Problem:
         self.centre = float(np.average(log_n, weights=weight))
         self.log_n = (log_n - self.centre)[:, None]  # makes slope and exponent independent
         self.frequencies = weight @ Y / max((weight @ Y).sum(), _TINY)
+        self.of_label = (np.arange(len(Y)), Y.argmax(axis=1))
         self.start = np.zeros(self.n_slopes + 2 + n_labels)
         self.start[: self.n_slopes] = np.log(usual_slope)
         self.start[-1] = _USUAL_NOISE
@@ -193,29 +194,29 @@ class _Problem:
         """Negative log-posterior, and its slope."""
         log_slope = free[: self.n_slopes] + free[self.n_slopes] * self.log_n
         slope = np.exp(np.minimum(log_slope, _LARGEST_LOG_SLOPE))
-        logits = self.log_prior + free[self.n_slopes + 1 : -1] + slope * self.scores
+        scaled = slope * self.scores
+        logits = scaled + (self.log_prior + free[self.n_slopes + 1 : -1])
         value, by_logit, by_noise = (
             self._several_labels(logits) if self.multilabel else self._one_label(logits, free[-1])
         )
-        by_slope = by_logit * slope * self.scores
-        of_slopes = by_slope.sum(axis=0) if self.multilabel else by_slope.sum()
-        gradient = np.concatenate(
-            [
-                np.append(of_slopes, (by_slope * self.log_n).sum()),
-                np.append(by_logit.sum(axis=0), by_noise),
-            ]
-        )
+        by_bias = by_logit.sum(axis=0)
+        by_slope = np.multiply(by_logit, scaled, out=scaled)
+        by_document = by_slope.sum(axis=1)
+        of_slopes = by_slope.sum(axis=0) if self.multilabel else by_document.sum()
+        by_exponent = (by_document * self.log_n[:, 0]).sum()
+        gradient = np.concatenate([np.append(of_slopes, by_exponent), np.append(by_bias, by_noise)])
         away = free - self.start
         return value + float(away @ away) / 2, gradient + away
 
     def _one_label(self, logits: Array, noise: float) -> Likelihood:
         P, epsilon = softmax(logits, axis=1), expit(noise)
-        of_label = self.Y.argmax(axis=1)
-        p, prior = P[np.arange(len(P)), of_label], self.frequencies[of_label]
+        p, prior = P[self.of_label], self.frequencies[self.of_label[1]]
         total = np.maximum((1 - epsilon) * p + epsilon * prior, _TINY)
         told = self.weight * (1 - epsilon) * p / total  # weight that the scores are to explain
         by_noise = -float((self.weight * (prior - p) / total).sum() * epsilon * (1 - epsilon))
-        return -float(self.weight @ np.log(total)), told[:, None] * (P - self.Y), by_noise
+        P[self.of_label] -= 1
+        P *= told[:, None]
+        return -float(self.weight @ np.log(total)), P, by_noise
 
     def _several_labels(self, logits: Array) -> Likelihood:
         logs = np.where(self.Y, log_expit(logits), log_expit(-logits))
