@@ -9,7 +9,9 @@ from cliruns import LABELS, TEXTS, fitted, make_corpus, ok, run, write_csv
 
 from vbnmf import VBNMF, DocumentModel
 
-pytestmark = pytest.mark.filterwarnings("ignore::vbnmf.text.EmptyDocumentWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::vbnmf.text.EmptyDocumentWarning", "ignore:after max_iter"
+)
 
 
 @pytest.fixture(scope="module")

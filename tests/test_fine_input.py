@@ -8,6 +8,8 @@ from scipy import sparse
 
 from vbnmf import VBNMF, SupervisedVBNMF
 
+pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+
 MODELS = [VBNMF, SupervisedVBNMF]
 
 

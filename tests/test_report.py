@@ -6,6 +6,8 @@ import pytest
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF
 from vbnmf.report.summary import MATTERS, components_of_label, summarise
 
+pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+
 TERMS = [*"abcdefghijkl"]
 
 
