@@ -13,6 +13,8 @@ from sklearn.datasets import dump_svmlight_file
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, load
 from vbnmf.text import DocumentVectorizer
 
+pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):

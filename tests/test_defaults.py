@@ -9,6 +9,8 @@ from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, load
 from vbnmf.estimators.validation import default_components
 from vbnmf.store import read
 
+pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+
 TEXTS = TEXTS * 2  # every word occurs in two documents at least
 LABELS = [*LABELS] * 2
 MOSTLY_UNKNOWN = [label if i % 4 == 0 else None for i, label in enumerate(LABELS)]

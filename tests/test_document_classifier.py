@@ -30,7 +30,9 @@ from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, load
 from vbnmf.store import ModelFileError
 from vbnmf.text import DocumentVectorizer
 
-pytestmark = pytest.mark.filterwarnings("ignore::vbnmf.text.EmptyDocumentWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::vbnmf.text.EmptyDocumentWarning", "ignore:after max_iter"
+)
 
 NEW = make_corpus(5, n_each=5, mixed=0.95)[0]
 BITS = np.array(

@@ -11,7 +11,9 @@ from cliruns import LABELS, TEXTS, make_corpus
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, load
 from vbnmf.store import ModelFileError
 
-pytestmark = pytest.mark.filterwarnings("ignore::vbnmf.text.EmptyDocumentWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::vbnmf.text.EmptyDocumentWarning", "ignore:after max_iter"
+)
 
 NEW = make_corpus(5, n_each=5, mixed=0.95)[0]
 # each bike is a coffee too, and some are not known

@@ -19,6 +19,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import vbnmf
 from vbnmf import VBNMF, SupervisedVBNMF
 
+pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+
 MODELS = [VBNMF, SupervisedVBNMF]
 # its data are centred, though the tags say that X must be positive
 EXCUSED = {"check_class_weight_classifiers": "scikit-learn's own data are negative"}

@@ -8,7 +8,9 @@ from explorer_pages import restored, unpacked
 
 from vbnmf import VBNMF, DocumentModel
 
-pytestmark = pytest.mark.filterwarnings("ignore::vbnmf.text.EmptyDocumentWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::vbnmf.text.EmptyDocumentWarning", "ignore:after max_iter"
+)
 
 
 @pytest.fixture(scope="module")

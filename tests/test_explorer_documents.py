@@ -19,7 +19,9 @@ from vbnmf.report.explorer.payload import model_payload
 from vbnmf.report.explorer.quality import _calibrated, quality_payload
 from vbnmf.text import DocumentVectorizer
 
-pytestmark = pytest.mark.filterwarnings("ignore::vbnmf.text.EmptyDocumentWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::vbnmf.text.EmptyDocumentWarning", "ignore:after max_iter"
+)
 
 
 def silent(part, doing):

@@ -15,6 +15,8 @@ from vbnmf.report.explorer.numbers import rounded, sig
 from vbnmf.report.explorer.ordering import order_components, order_map, order_rows
 from vbnmf.report.explorer.payload import STEPS, TOP, model_payload, relevant_terms, shares
 
+pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+
 TERMS = [f"term {i}" for i in range(60)]
 
 

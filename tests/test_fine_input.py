@@ -8,6 +8,8 @@ from scipy import sparse
 
 from vbnmf import VBNMF, SupervisedVBNMF
 
+pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+
 MODELS = [VBNMF, SupervisedVBNMF]
 
 
@@ -167,7 +169,7 @@ def test_very_large_and_very_small_values_together(model, dtype):
     X = X.toarray().astype(dtype)
     X[1, :4] = 1e-30
     X[3, 2:6] = 1e20
-    X[5] = np.finfo(dtype).smallest_subnormal
+    X[5] = np.finfo(np.float32).tiny
     X[:, 8] = 1e-30
     for rows in (slice(None), [1], [3], [5]):
         fit_and_check(quick(model), X[rows], y[rows])
@@ -195,3 +197,14 @@ def test_strong_and_weak_priors(model, name, value, dtype):
         fit_and_check(fitted, X.astype(dtype), y)
         if dtype == np.float64:  # with shapes of a million, single precision rounds the bound
             assert_rises(fitted)
+
+
+@pytest.mark.parametrize("init", ["auto", "random"])
+@pytest.mark.parametrize("model", MODELS)
+def test_one_huge_count_in_single_precision(model, init):
+    X, y = make_corpus(40, 30, 3)
+    X = np.ceil(X.toarray()).astype(np.float32)
+    X[3, 5] = 1e8
+    fitted = quick(model, init=init, bound_every=1)
+    fit_and_check(fitted, X, y)
+    assert_rises(fitted)

@@ -17,6 +17,8 @@ from vbnmf.core.discovery import SWEEPS
 from vbnmf.core.fit import FITTING, HEAD, Progress
 from vbnmf.core.hyper import LEAST_TERM_SHAPE
 
+pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+
 MODELS = [VBNMF, SupervisedVBNMF]
 N_DOCS, N_TERMS, K, N_LABELS = 23, 31, 4, 3
 X, Y = make_corpus(N_DOCS, N_TERMS, N_LABELS)

@@ -1,12 +1,17 @@
 """Labels of new documents by the estimator: one, several, odd ones."""
 
+from functools import partial
+
 import numpy as np
 import pytest
+from cliruns import make_corpus, ok, write_csv
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
 
 from vbnmf import SupervisedVBNMF
+from vbnmf.prediction import calibration, machines
 
 
 def drawn(n_labels=3, n_docs=90, seed=0):
@@ -90,3 +95,37 @@ def test_documents_of_unknown_label_do_not_train_it():
     assert fitted.score(X[45:], y[45:]) > 0.8
     assert fitted.left_out_proba_.shape == (90, 3)
     assert_allclose(fitted.left_out_proba_[45:], fitted.predict_proba(X[45:]), rtol=1e-5)
+
+
+def stop_early(monkeypatch, part):
+    """Let the training of machines, or the search for a calibration, end too soon."""
+    if part == "machines":
+        monkeypatch.setattr(machines, "MAX_EPOCHS", 1)
+        return
+    stopped = partial(calibration.minimize, options={"maxiter": 1})
+    monkeypatch.setattr(calibration, "minimize", stopped)
+
+
+@pytest.mark.parametrize(
+    ("part", "classifier", "told"),
+    [
+        ("machines", "auto", "its machines in 1 epochs"),
+        ("machines", "components", "its machines in 1 epochs"),
+        ("calibration", "components", "its calibration"),
+        ("calibration", "generative", "its calibration"),
+    ],
+)
+def test_a_head_that_does_not_converge_is_told_to_the_caller(part, classifier, told, monkeypatch):
+    stop_early(monkeypatch, part)
+    with pytest.warns(ConvergenceWarning, match="the prediction head did not converge") as caught:
+        model(classifier=classifier).fit(*drawn())
+    assert f"({told})" in str(caught[0].message)
+    assert caught[0].filename == __file__
+
+
+def test_the_command_line_tells_of_a_head_that_does_not_converge(monkeypatch, tmp_path):
+    stop_early(monkeypatch, "machines")
+    source = tmp_path / "some.csv"
+    write_csv(source, *make_corpus(0, n_each=25))
+    run = ok("fit", source, "--label", "label", "--out", tmp_path / "model")
+    assert "Note: the prediction head did not converge (its machines in 1 epochs)" in run.err

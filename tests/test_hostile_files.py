@@ -15,9 +15,12 @@ from modelfiles import assert_refused, model_file, outcome
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from vbnmf import VBNMF, SupervisedVBNMF, load, store
+from vbnmf import VBNMF, SupervisedVBNMF, load
 
-pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:X does not have valid feature names"),
+    pytest.mark.filterwarnings("ignore:after max_iter"),
+]
 MODELS = [VBNMF, SupervisedVBNMF]
 
 
@@ -129,14 +132,28 @@ def test_unknown_versions(version, path, labelled):
     assert_refused(path, content, f"format version {version!r}", "reads versions 3 to 5", "Update")
 
 
-def test_too_little_memory_is_no_damage(path, labelled, monkeypatch):
+@pytest.mark.parametrize("place", ["vbnmf.store.safe_open", "vbnmf.store._unpack",
+                                   "vbnmf.estimators.saving.component_means"])  # fmt: skip
+def test_too_little_memory_is_no_damage(place, path, labelled, monkeypatch):
     path.write_bytes(labelled.raw)
 
     def full(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr(store, "safe_open", full)
+    monkeypatch.setattr(place, full)
     with pytest.raises(MemoryError, match=rf"{path.name} does not fit into memory"):
+        load(path)
+
+
+def test_memory_is_tried_before_a_library_panics(path, labelled, monkeypatch):
+    path.write_bytes(labelled.raw)
+
+    def full(n, _):
+        assert n == len(labelled.raw)
+        raise MemoryError
+
+    monkeypatch.setattr("vbnmf.store.np.empty", full)
+    with pytest.raises(MemoryError, match="does not fit into memory"):
         load(path)
 
 

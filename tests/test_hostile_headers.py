@@ -10,7 +10,10 @@ from modelfiles import assert_refused, model_file, outcome
 
 from vbnmf import SupervisedVBNMF
 
-pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:X does not have valid feature names"),
+    pytest.mark.filterwarnings("ignore:after max_iter"),
+]
 
 
 @pytest.fixture
@@ -92,6 +95,7 @@ def test_hyperparameters_that_no_model_has(name, path, labelled):
         {"n_jobs": 0}, {"n_jobs": "x"}, {"n_jobs": 1.5}, {"n_jobs": True},
         {"transform_max_iter": 0}, {"transform_max_iter": -1}, {"transform_max_iter": "x"},
         {"transform_max_iter": None}, {"transform_max_iter": 10**30}, {"transform_tol": -1},
+        {"transform_max_iter": 2**31 - 1, "transform_tol": 0}, {"bound_every": "x"},
         {"transform_tol": None}, {"transform_tol": "x"}, {"transform_tol": True},
         {"n_components": -1}, {"max_iter": "x"}, {"term_shape": "Auto"}, {"init": "other"},
         {"random_state": "x"}, {"verbose": "x"},

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from vbnmf.core.rows import of_unit_length
@@ -100,10 +99,10 @@ def test_a_label_that_no_document_has_speaks_against_all():
     assert found.left_out[:, -1].max() < -0.5
 
 
-def test_no_failure_to_converge_is_silent(monkeypatch):
-    monkeypatch.setattr(machines, "_MAX_EPOCHS", 2)
-    with pytest.warns(ConvergenceWarning, match="did not converge in 2 epochs"):
-        machines.train(*documents())
+def test_a_failure_to_converge_is_told(monkeypatch):
+    assert machines.train(*documents()).converged
+    monkeypatch.setattr(machines, "MAX_EPOCHS", 2)
+    assert not machines.train(*documents()).converged
 
 
 def test_folds_follow_the_content():

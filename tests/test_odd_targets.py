@@ -8,6 +8,8 @@ from scipy import sparse
 from vbnmf import SupervisedVBNMF, load
 from vbnmf.estimators.targets import check_targets
 
+pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+
 
 @pytest.mark.parametrize(
     ("y", "message"),

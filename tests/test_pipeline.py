@@ -20,6 +20,8 @@ from vbnmf.core.rows import is_empty
 from vbnmf.store import ModelFileError
 from vbnmf.text import DocumentVectorizer
 
+pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+
 NEW = make_corpus(5, n_each=5, mixed=0.95)[0]
 
 

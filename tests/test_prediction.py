@@ -79,9 +79,12 @@ def test_the_generative_classifier_is_its_formula():
 def test_the_chunks_of_log_odds_do_not_show(monkeypatch):
     rng = np.random.default_rng(0)
     components, rates = rng.gamma(1, 1, (3, 25)), rng.gamma(1, 1, (4, 3))
+    rates[1, 2] = rates[3, 0] = np.inf  # out of scope
     whole = generative.term_log_probabilities(components, rates, components.sum(axis=1))
     assert_allclose(np.exp(whole).sum(axis=0), 1)
-    monkeypatch.setattr(generative, "_TERMS_AT_ONCE", 4)
+    expected = components.T @ (1 / rates.T)
+    assert_allclose(np.exp(whole), expected / expected.sum(axis=0))
+    monkeypatch.setattr(generative, "_LOGS_AT_ONCE", 16)
     in_parts = generative.term_log_probabilities(components, rates, components.sum(axis=1))
     assert_array_equal(whole, in_parts)
 
@@ -318,6 +321,7 @@ def test_explanations_hold_the_largest_parts(classifier):
             )
 
 
+@pytest.mark.filterwarnings("ignore:after max_iter")
 @both
 def test_the_words_of_a_label_speak_for_it(classifier):
     """Where labels share components, words that all share speak for none; with scopes they may."""

@@ -8,6 +8,8 @@ from scipy import sparse
 
 from vbnmf import SupervisedVBNMF
 
+pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+
 X, CODES = make_corpus(40, 31, 3)
 NAMES = np.array(["a", "b", "c"])
 ONE = NAMES[CODES].tolist()

@@ -24,6 +24,8 @@ import vbnmf
 from vbnmf import VBNMF, SupervisedVBNMF, load, store
 from vbnmf.text import EmptyDocumentWarning
 
+pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+
 MODELS = [VBNMF, SupervisedVBNMF]
 X, Y = make_corpus(14, 9, 3)
 NEW, _ = make_corpus(6, 9, 2, seed=5)

@@ -15,6 +15,8 @@ from sklearn.pipeline import make_pipeline
 from vbnmf import DocumentModel, SupervisedVBNMF
 from vbnmf.text import DocumentVectorizer
 
+pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+
 
 def test_pandas_has_sparse_columns():
     plain = DocumentVectorizer()

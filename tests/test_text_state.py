@@ -117,6 +117,8 @@ def array(name, value):
         (setting("min_df", -1), "min_df must be"),
         (setting("ngram_range", [1]), "ngram_range must be two ints"),
         (setting("ngram_range", [1, "2"]), "ngram_range must be two ints"),
+        (setting("ngram_range", [1, 2**31]), "second <= 20"),
+        (setting("token_pattern", "(z+)+!"), "could take very long"),
         (setting("token_pattern", "["), "not a regular expression"),
         (setting("dtype", "object"), "dtype must be float32 or float64"),
         (setting("analyzer", "os.system"), "analyzer must be 'auto'"),

@@ -11,9 +11,12 @@ from scipy import sparse
 from scipy.special import psi
 
 from vbnmf import VBNMF, SupervisedVBNMF
+from vbnmf.estimators import base
 from vbnmf.estimators.validation import count_threads
+from vbnmf.kernels import open_kernel
 from vbnmf.kernels.layout import cut_into_blocks
 
+pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
 MODELS = [VBNMF, SupervisedVBNMF]
 X, Y = make_corpus(23, 31, 3)
 
@@ -87,7 +90,7 @@ def test_a_document_is_projected_the_same_in_any_company(model, dtype, either_ke
 @pytest.mark.parametrize("model", MODELS)
 def test_limits_of_projection_matter_and_need_no_new_fit(model):
     fitted = quick(model).fit(X, Y)
-    exact = fitted.set_params(transform_max_iter=100_000, transform_tol=1e-13).transform(X)
+    exact = fitted.set_params(transform_max_iter=10_000, transform_tol=1e-13).transform(X)
 
     def error(**limits):
         V = fitted.set_params(**limits).transform(X)
@@ -237,3 +240,34 @@ def test_going_on_with_scopes_that_were_found():
     further = quick(SupervisedVBNMF, **parameters).fit(X, Y)
     fresh = quick(SupervisedVBNMF, **parameters | {"init": "random"}).fit(X, Y)
     assert abs(further.bound_ - done.bound_) < 0.1 * abs(fresh.bound_ - done.bound_)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_documents_are_projected_in_parts_to_the_same_bits(model, either_kernel, monkeypatch):
+    fitted = quick(model).fit(X, Y)
+    at_once = fitted.transform(X)
+    calls = []
+    with open_kernel() as opened:
+        whole = type(opened).project
+    monkeypatch.setattr(type(opened), "project", lambda *a, **k: calls.append(1) or whole(*a, **k))
+    for steps, parts in ((1, X.shape[0]), (base._MOST_STEPS, 1)):
+        calls.clear()
+        monkeypatch.setattr(base, "_MOST_STEPS", steps)
+        assert_array_equal(fitted.transform(X), at_once)
+        assert len(calls) == parts
+
+
+def test_an_interruption_ends_a_projection_before_the_next_part(monkeypatch):
+    fitted = quick(VBNMF).fit(X)
+    calls = []
+
+    def project(self, part, *_, **__):
+        calls.append(part.shape[0])
+        raise KeyboardInterrupt
+
+    with open_kernel() as opened:
+        monkeypatch.setattr(type(opened), "project", project)
+    monkeypatch.setattr(base, "_MOST_STEPS", 1)
+    with pytest.raises(KeyboardInterrupt):
+        fitted.transform(X)
+    assert calls == [1]

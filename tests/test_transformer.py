@@ -17,6 +17,8 @@ from sklearn.pipeline import make_pipeline
 from vbnmf import VBNMF, SupervisedVBNMF
 from vbnmf.metrics import completion_log_likelihood
 
+pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+
 MODELS = [VBNMF, SupervisedVBNMF]
 X, Y = make_corpus(40, 31, 3)
 

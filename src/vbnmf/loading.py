@@ -9,26 +9,45 @@ from vbnmf.estimators import saving
 from vbnmf.pipeline import NAME, DocumentModel
 from vbnmf.store import ModelFileError
 from vbnmf.text import DocumentVectorizer
+from vbnmf.text.patterns import UnsafePatternError
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str], *, trusted: bool = False) -> Any:
     """Read a model that ``save`` wrote: a ``DocumentModel``, ``VBNMF`` or ``SupervisedVBNMF``.
 
     Nothing in the file is run or imported. The loaded model gives the same bits as before on the
     same machine.
 
+    Parameters
+    ----------
+    path : path
+        The file.
+    trusted : bool, default=False
+        Whether the file may hold any ``token_pattern``. Some regular expressions take years for a
+        line of text. Others than simple ones (``vbnmf.text.patterns``) are therefore refused,
+        unless you trust who made the file.
+
     Raises
     ------
     ModelFileError
         A ``ValueError``: the file is no vbnmf model, is damaged, or is of another version.
+    MemoryError
+        The model does not fit into memory.
     """
     header, arrays = store.read(path)
     try:
         if header["model"] == NAME:
-            return _document_model(header, arrays)
+            return _document_model(header, arrays, trusted=trusted)
         return saving.from_state(header, arrays)
     except ModelFileError as error:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from None
+    except UnsafePatternError as error:
+        raise ModelFileError(
+            f"{os.fspath(path)}: {error} If you trust who made the file, load it with "
+            "load(path, trusted=True), or with --trust on the command line."
+        ) from None
+    except MemoryError:
+        raise store.too_large(path) from None
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ModelFileError(
             f"{os.fspath(path)} has a header that no model has ({type(error).__name__}: {error}). "
@@ -36,7 +55,9 @@ def load(path: str | os.PathLike[str]) -> Any:
         ) from None
 
 
-def _document_model(header: dict[str, Any], arrays: dict[str, Array]) -> DocumentModel:
+def _document_model(
+    header: dict[str, Any], arrays: dict[str, Array], *, trusted: bool
+) -> DocumentModel:
     model = DocumentModel()
     model.estimator_ = saving.from_state(header["estimator"], _part(arrays, "estimator."))
     n_terms = model.estimator_.n_features_in_
@@ -45,7 +66,7 @@ def _document_model(header: dict[str, Any], arrays: dict[str, Array]) -> Documen
     model.label_form_ = _label_form(model, header)
     if "vectorizer" in header:
         model.vectorizer_ = DocumentVectorizer.from_state(
-            header["vectorizer"], _part(arrays, "vectorizer.")
+            header["vectorizer"], _part(arrays, "vectorizer."), trusted=trusted
         )
         names = model.vectorizer_.get_feature_names_out()
     else:

@@ -29,10 +29,19 @@ OLDEST_VERSION = 3
 _PACKED = "packed"
 _LONG = 10_000  # characters of a list that is taken out of the header
 _MOST_PACKED = 100  # lists; a model has a few
+_LONGEST_MESSAGE = 500  # characters
 
 
 class ModelFileError(ValueError):
-    """A file that is not a usable vbnmf model."""
+    """A file that is not a usable vbnmf model.
+
+    A damaged file can hold values of any length. The middle of a long message is left out.
+    """
+
+    def __init__(self, message: str) -> None:
+        if len(message) > _LONGEST_MESSAGE:
+            message = f"{message[: _LONGEST_MESSAGE - 150]} … {message[-147:]}"
+        super().__init__(message)
 
 
 def write(
@@ -77,11 +86,12 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             header = _header(path, metadata)
+            np.empty(path.stat().st_size, np.uint8)  # the library panics where memory is short
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except ModelFileError:
         raise
     except MemoryError:
-        raise MemoryError(f"{path} does not fit into memory; it may be sound.") from None
+        raise too_large(path) from None
     except BaseException as error:
         # a panic of the Rust library is no Exception, and no name of it can be imported
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
@@ -91,9 +101,19 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
         ) from None
     try:
         _unpack(header, arrays)
+    except MemoryError:
+        raise too_large(path) from None
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from None
     return header, arrays
+
+
+def too_large(path: str | os.PathLike[str]) -> MemoryError:
+    """Return the error of a file for which there is too little memory."""
+    return MemoryError(
+        f"{os.fspath(path)} does not fit into memory; it may be sound. Free some memory, or load "
+        "it on a larger machine."
+    )
 
 
 def _pack(header: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -178,6 +198,7 @@ def check_array(
     shape: tuple[int | None, ...],
     *,
     least: float = -math.inf,
+    most: float = math.inf,
     positive: bool = False,
 ) -> Array:
     """Return a float array from a file, if it has this shape and sound values."""
@@ -193,7 +214,7 @@ def check_array(
         raise ModelFileError(f"array {name!r} must have shape {shape}; the file has {array.shape}.")
     if not np.isfinite(array).all():
         raise ModelFileError(f"array {name!r} has values that are not finite: it is damaged.")
-    if (array < least).any() or (positive and (array <= 0).any()):
+    if (array < least).any() or (array > most).any() or (positive and (array <= 0).any()):
         raise ModelFileError(f"array {name!r} has values out of range: it is damaged.")
     return array
 

@@ -61,6 +61,15 @@ label_separator = click.option(
 quiet = click.option("--quiet", is_flag=True, help="Say nothing but results and errors.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
 force = click.option("--force", is_flag=True, help="Replace files that exist.")
+_TRUSTED = "vbnmf.trusted"
+
+
+def _remember_trust(context: click.Context, _: click.Parameter, value: bool) -> None:
+    context.meta[_TRUSTED] = value
+
+
+trust = click.option("--trust", is_flag=True, expose_value=False, callback=_remember_trust,
+                     help="Accept any word pattern in MODEL; some would never end.")  # fmt: skip
 jobs = click.option("--jobs", type=int, metavar="N", help="Threads; all cores by default.")
 seed = click.option("--seed", type=int, default=0, show_default=True, help="Seed of random starts.")
 
@@ -273,7 +282,7 @@ def load_model(path: str) -> Any:
     from vbnmf.loading import load
     from vbnmf.pipeline import DocumentModel
 
-    model = load(path)
+    model = load(path, trusted=click.get_current_context().meta.get(_TRUSTED, False))
     if not isinstance(model, DocumentModel):
         raise ValueError(
             f"{path} holds a {type(model).__name__} without terms or a text pipeline, saved from "

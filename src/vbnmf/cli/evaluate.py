@@ -19,6 +19,7 @@ Line = tuple[str, float | None, str]  # a measure's name, value and meaning
 @common.label_separator
 @common.reading
 @common.jobs
+@common.trust
 @common.config
 @common.quiet
 @common.as_json

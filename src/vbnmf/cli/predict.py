@@ -30,6 +30,7 @@ Rows = Iterator[dict[str, Any]]
 @common.kept
 @common.jobs
 @common.force
+@common.trust
 @common.config
 @common.quiet
 @common.as_json

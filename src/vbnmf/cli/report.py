@@ -26,6 +26,7 @@ from vbnmf.cli.progress import Display
 @common.identified
 @common.jobs
 @common.force
+@common.trust
 @common.config
 @common.quiet
 def report(

@@ -13,6 +13,7 @@ from vbnmf.cli.terminal import percent, table
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True,
               help="Number of terms.")  # fmt: skip
 @click.option("--label", metavar="LABEL", help="Only the components of this label.")
+@common.trust
 @common.as_json
 def topics(model: str, top: int, label: str | None, as_json: bool) -> None:
     """Show the components of a MODEL: the labels they serve and their most relevant terms.

@@ -25,6 +25,7 @@ _ENDINGS = (".csv", ".tsv", ".parquet", ".npz")
 @common.kept
 @common.jobs
 @common.force
+@common.trust
 @common.config
 @common.quiet
 def transform(

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from numbers import Integral
 from typing import Any, Self
 
@@ -21,7 +22,13 @@ from vbnmf.core.fit import Progress, Schedule, fit
 from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
 from vbnmf.estimators import intervals, pruning
-from vbnmf.estimators.outcome import Outcome, callers_level, not_converged, wind_up
+from vbnmf.estimators.outcome import (
+    Outcome,
+    callers_level,
+    check_finite,
+    not_converged,
+    wind_up,
+)
 from vbnmf.estimators.starting import FitData, Start
 from vbnmf.estimators.targets import Targets
 from vbnmf.estimators.telling import Teller
@@ -37,6 +44,7 @@ from vbnmf.estimators.validation import (
 from vbnmf.kernels import open_kernel
 
 BURN_IN = 10  # iterations from a random start, if nothing else is said
+_MOST_STEPS = 1 << 30  # non-zeros × components × iterations of a part of a projection
 ANNEALING = 30  # iterations in which labels that are unknown become definite
 
 
@@ -119,17 +127,27 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return np.asarray(V @ self.components_.astype(V.dtype, copy=False))
 
     def _project(self, X: sparse.csr_array) -> Array:
-        """Coefficients of checked documents, (n_docs, K)."""
+        """Coefficients of checked documents, (n_docs, K).
+
+        They are computed a few documents at a time, so that an interruption is noticed soon.
+        Documents do not depend on each other, so the result is the same to the bit.
+        """
         max_iter = check_count("transform_max_iter", self.transform_max_iter, most=MOST_ITERATIONS)
         tol = check_nonnegative("transform_tol", self.transform_tol)
         a_v, b_v = (self.hyperparameters_[name] for name in ("coef_shape", "coef_scale"))
         scale = 1.0 / (1.0 / b_v + self.component_sums_)
         X, used = without_unused_terms(X)
-        with open_kernel(count_threads(self.n_jobs)) as kernel:
-            shapes = kernel.zeros(X.shape[1], self._n_features_out, X.dtype)
-            shapes[:, : self._n_features_out] = self.component_shapes_.T[used]
+        K = self._n_features_out
+        E_v = np.empty((X.shape[0], K), X.dtype)
+        with open_kernel(count_threads(self.n_jobs)) as kernel, np.errstate(over="ignore"):
+            shapes = kernel.zeros(X.shape[1], K, X.dtype)
+            shapes[:, :K] = self.component_shapes_.T[used]
             terms = starts.terms_of(kernel, shapes, self.component_scales_, tally=False)
-            E_v, _n_iter = kernel.project(X, terms.L, scale, a_v, max_iter=max_iter, tol=tol)
+            for begin, end in _parts(X, _MOST_STEPS // (K * max_iter)):
+                E_v[begin:end], _n_iter = kernel.project(
+                    X[begin:end], terms.L, scale, a_v, max_iter=max_iter, tol=tol
+                )
+        check_finite(E_v)
         return E_v
 
     @property
@@ -286,10 +304,14 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                     coefficients=coefficients,
                 )
                 del engine, draft, found  # before the next ones are made
+                check_finite(outcome.fit.bound, outcome.shapes)
                 if best is None or outcome.fit.bound > best.fit.bound:
                     best = outcome
         assert best is not None
         self._set_terms(best)
+        check_finite(self.components_, self.component_scales_, self.component_sums_)
+        if best.coefficients is not None:
+            check_finite(best.coefficients)
         if not best.fit.converged and schedule.tol > 0:
             warnings.warn(
                 not_converged(best.fit, schedule), ConvergenceWarning, stacklevel=callers_level()
@@ -350,7 +372,15 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
 def component_means(shapes: Array, scales: Array) -> Array:
     """Posterior means of the components, (K, n_terms), in the precision of the shapes."""
-    return np.asarray(shapes * scales.astype(shapes.dtype)[:, None])
+    with np.errstate(over="ignore", under="ignore"):  # infinity is told by who asked
+        return np.asarray(shapes * scales.astype(shapes.dtype)[:, None])
+
+
+def _parts(X: sparse.csr_array, work: int) -> Iterator[tuple[int, int]]:
+    """Ranges of documents with about this many documents and non-zeros together; one at least."""
+    so_far = X.indptr.astype(np.int64) + np.arange(len(X.indptr))
+    cuts = np.searchsorted(so_far, np.arange(0, so_far[-1], max(work, 1)))
+    yield from pairwise(np.unique(np.append(cuts, X.shape[0])).tolist())
 
 
 def without_unused_terms(X: sparse.csr_array) -> tuple[sparse.csr_array, Array | slice]:

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.fit import HEAD
 from vbnmf.core.model import Array
 from vbnmf.core.rows import effective_terms, is_empty
 from vbnmf.estimators.base import without_unused_terms
+from vbnmf.estimators.outcome import callers_level, head_not_converged
 from vbnmf.estimators.targets import Targets, check_targets
 from vbnmf.estimators.telling import Teller
 from vbnmf.estimators.validation import check_count, check_matrix, check_weights, count_threads
@@ -29,6 +31,7 @@ from vbnmf.prediction.training import Posterior, TrainingDocuments, train
 
 CLASSIFIERS = ("words and components", "components", "generative")
 _SAMPLE = 5000  # documents that tell how much components carry
+_SAMPLE_SCORES = 5_000_000  # most documents of it times labels
 _TINY = np.finfo(float).tiny
 
 
@@ -296,6 +299,10 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             n_threads=count_threads(self.n_jobs),
             tell=partial(Teller(self, self.n_init - 1, self.n_init).of_stage, HEAD),
         )
+        if found.unfinished:
+            warnings.warn(
+                head_not_converged(found.unfinished), ConvergenceWarning, stacklevel=callers_level()
+            )
         self.classifier_, self.classifier_reason_ = found.classifier, found.reason
         self.threshold_, self.score_scale_ = found.threshold, 1.0
         self.length_exponent_ = found.calibration.length_exponent
@@ -313,7 +320,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             self.left_out_proba_ = self._proba(X).astype(np.float32)
             self.left_out_proba_[rows] = found.left_out
         self.left_out_proba_[is_empty(X)] = self.label_frequencies_
-        sample = X[:: -(-X.shape[0] // _SAMPLE)]
+        sample = X[:: -(-X.shape[0] // min(_SAMPLE, -(-_SAMPLE_SCORES // n_labels)))]
         P = self._proba(sample)
         shares, best = self._component_share(sample, P), P.argmax(axis=1)
         self.component_share_ = float(shares.mean())

@@ -1,6 +1,7 @@
 """What is kept of one start of a fit, and what the user is told about it."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -35,7 +36,8 @@ def wind_up(
     result = replace(result, state=light)
     del terms
     engine.close()
-    E_v = engine.coefficients(result.stats.scale, a_v) if coefficients else None
+    with np.errstate(over="ignore"):  # infinity is told by who asked
+        E_v = engine.coefficients(result.stats.scale, a_v) if coefficients else None
     return Outcome(
         result,
         np.ascontiguousarray(shapes[:, :K]),
@@ -57,6 +59,16 @@ def reason_of_number(K: int, tried: dict[int, float]) -> str:
     return f"{K} components had the best bound of {len(tried)} numbers tried (less: {lost})"
 
 
+def check_finite(*found: Array | float) -> None:
+    """Refuse results that left the range of floating-point numbers."""
+    if not all(np.isfinite(values).all() for values in found):
+        raise ValueError(
+            "the numbers became too large or too small to work with. Divide or multiply X by a "
+            "constant, give X in double precision (float64), or leave the shapes and scales of "
+            "the priors at their defaults."
+        )
+
+
 def callers_level() -> int:
     """Count the calls from the user's own code to the caller, for a warning to point there."""
     level, frame = 0, sys._getframe(1)
@@ -75,4 +87,13 @@ def not_converged(best: Fit, schedule: Schedule) -> str:
     return (
         f"after max_iter={schedule.max_iter} iterations {rising}; tol={schedule.tol:g} was not "
         "reached. Raise max_iter, or raise tol if the components are good enough."
+    )
+
+
+def head_not_converged(unfinished: Sequence[str]) -> str:
+    """Tell what of the prediction head did not converge, and what to do."""
+    return (
+        f"the prediction head did not converge ({' and '.join(unfinished)}); its probabilities may "
+        "be off. Documents or sample weights of very unequal size cause this: try another "
+        "weighting."
     )

@@ -25,6 +25,11 @@ from vbnmf.estimators.validation import (
 from vbnmf.store import ModelFileError, check_array, check_mask
 
 _LARGEST = 1e38  # of what single precision holds
+_LARGEST_WEIGHT = 1e30  # of a head; scores, their sums and what they grow to stay finite
+_LARGEST_RATE = 1e100  # of a label; it may be divided by, and multiplied with components
+_LARGEST_BOUND = 1e100
+_SUM_TO_ONE = 1e-6  # how far frequencies may be from it
+_ROUNDING = 1e-2  # relative; what was added up in another order or precision
 _LONGEST_SENTENCE = 1000  # characters
 _LARGEST_EXPONENT = 10.0  # of the length of documents
 
@@ -111,6 +116,7 @@ def from_state(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
     model = _MODELS[name](**_checked_parameters(name, header["parameters"]))
     check_count("transform_max_iter", model.transform_max_iter, most=MOST_ITERATIONS)
     check_nonnegative("transform_tol", model.transform_tol)
+    model._schedule(burn_in=0)  # what it is made of is shown in reports
     count_threads(model.n_jobs)
     # the digamma function of less is no number
     shapes = check_array(arrays, "component_shapes", (None, None), least=1 / _LARGEST)
@@ -118,16 +124,23 @@ def from_state(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
     if n_terms < 1 or K < 1:
         raise ModelFileError("the components are empty: the file is damaged.")
     model.component_shapes_ = shapes.T
-    model.component_scales_ = check_array(arrays, "component_scales", (K,), positive=True)
-    model.component_sums_ = check_array(arrays, "component_sums", (K,), positive=True)
+    model.component_scales_ = _doubles(arrays, "component_scales", (K,), positive=True)
+    model.component_sums_ = _doubles(arrays, "component_sums", (K,), positive=True)
+    model.components_ = component_means(model.component_shapes_, model.component_scales_)
     with np.errstate(over="ignore"):
-        model.components_ = component_means(model.component_shapes_, model.component_scales_)
         totals = model.component_sums_ / model.component_scales_
     in_range = np.isfinite(model.components_).all() and totals.max() <= _LARGEST
     if not in_range or shapes.max() > _LARGEST:
         raise ModelFileError("the components are too large: the file is damaged.")
-    model.bound_history_ = check_array(arrays, "bound_history", (None,))
-    model.bound_ = _number(header, "bound")
+    if not (model.components_ > 0).all():
+        raise ModelFileError("the components are too small: the file is damaged.")
+    if not np.allclose(shapes.sum(axis=0, dtype=np.float64), totals, rtol=_ROUNDING, atol=0):
+        raise ModelFileError("the sums are not those of the components: the file is damaged.")
+    most = _LARGEST_BOUND
+    model.bound_history_ = check_array(arrays, "bound_history", (None,), least=-most, most=most)
+    if not len(model.bound_history_):
+        raise ModelFileError("the history of the bound is empty: the file is damaged.")
+    model.bound_ = _number(header, "bound", least=-most, most=most)
     model.n_iter_ = whole(header["n_iter"])
     model.n_components_ = K
     model.n_components_reason_ = _sentence(
@@ -135,8 +148,7 @@ def from_state(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
     )
     model.background_ = _background(header, K)
     model.hyperparameters_ = {
-        key: _number(header["hyperparameters"], key, positive=True)
-        for key in _HYPERPARAMETERS[name]
+        key: _positive(header["hyperparameters"], key) for key in _HYPERPARAMETERS[name]
     }
     model.n_features_in_ = n_terms
     if "feature_names" in header:
@@ -155,57 +167,62 @@ def _set_labels(
     model.label_counts_ = np.array(counts, dtype=np.int64)
     if len(model.label_counts_) != n:
         raise ModelFileError(f"there are {n} labels but {len(model.label_counts_)} counts of them.")
-    model.label_activations_ = check_array(arrays, "label_activations", (n, K), least=0)
-    model.label_shapes_ = check_array(arrays, "label_shapes", (n,), positive=True)
+    model.label_activations_ = _doubles(arrays, "label_activations", (n, K), least=0)
+    model.label_shapes_ = _doubles(arrays, "label_shapes", (n,), positive=True)
     if "label_groups" in header:
-        model.label_rate_shapes_ = check_array(arrays, "label_rate_shapes", (n, K), positive=True)
+        model.label_rate_shapes_ = _doubles(arrays, "label_rate_shapes", (n, K), positive=True)
         model.scopes_ = check_mask(arrays, "scopes", (n, K))
         model.label_groups_ = _label_groups(header["label_groups"], model.classes_)
     else:  # format 3, which had no scopes
-        shapes = check_array(arrays, "label_rate_shapes", (n,), positive=True)
+        shapes = _doubles(arrays, "label_rate_shapes", (n,), positive=True)
         model.label_rate_shapes_ = np.repeat(shapes[:, None], K, axis=1)
         model.scopes_, model.label_groups_ = np.ones((n, K), dtype=bool), {}
     model.scoped_ = header.get("scoped", False) is True
     if not model.scopes_.any(axis=0).all() or not model.scopes_.any(axis=1).all():
         raise ModelFileError("a label or a component is in no scope: the file is damaged.")
-    model.label_rate_scales_ = check_array(arrays, "label_rate_scales", (n, K), positive=True)
-    model.label_frequencies_ = check_array(arrays, "label_frequencies", (n,), least=0)
-    model.head_weights_ = check_array(arrays, "head_weights", (n, K))
-    model.head_intercepts_ = check_array(arrays, "head_intercepts", (n,))
+    model.label_rate_scales_ = _doubles(arrays, "label_rate_scales", (n, K), positive=True)
+    model.multilabel_ = header["multilabel"]
+    if not isinstance(model.multilabel_, bool):
+        raise ModelFileError(f"multilabel is {model.multilabel_!r}: the file is damaged.")
+    model.label_frequencies_ = _doubles(arrays, "label_frequencies", (n,), least=0, most=1)
+    total = model.label_frequencies_.sum()
+    if not model.multilabel_ and not math.isclose(total, 1, abs_tol=_SUM_TO_ONE):
+        raise ModelFileError(
+            f"the frequencies of labels add up to {total:g}, not to one: the file is damaged."
+        )
+    most = _LARGEST_WEIGHT
+    model.head_weights_ = _doubles(arrays, "head_weights", (n, K), least=-most, most=most)
+    model.head_intercepts_ = _doubles(arrays, "head_intercepts", (n,), least=-most, most=most)
     if "head_biases" in arrays:
-        model.head_biases_ = check_array(arrays, "head_biases", (n,))
+        model.head_biases_ = _doubles(arrays, "head_biases", (n,), least=-most, most=most)
     else:  # before format 5 the generative classifier kept its biases with the intercepts
         model.head_biases_ = np.zeros(n)
         if header["classifier"] == "generative":
             model.head_biases_, model.head_intercepts_ = model.head_intercepts_, np.zeros(n)
-    model.length_exponent_ = _number({"length_exponent": 0.0} | header, "length_exponent")
-    if not 0 <= model.length_exponent_ <= _LARGEST_EXPONENT:
-        raise ModelFileError(f"length_exponent is {model.length_exponent_}: the file is damaged.")
-    model.label_noise_ = _number({"label_noise": 0.0} | header, "label_noise")
-    if not 0 <= model.label_noise_ < 1:
-        raise ModelFileError(f"label_noise is {model.label_noise_}: the file is damaged.")
+    older = {"length_exponent": 0.0, "label_noise": 0.0} | header
+    model.length_exponent_ = _number(older, "length_exponent", least=0, most=_LARGEST_EXPONENT)
+    model.label_noise_ = _number(older, "label_noise", least=0, most=1)
     if "component_share" in header:  # since format 5
-        model.component_share_ = _number(header, "component_share")
-        if not 0 <= model.component_share_ <= 1:
-            raise ModelFileError("component_share is no share: the file is damaged.")
-        model.label_component_shares_ = check_array(arrays, "label_component_shares", (n,), least=0)
+        model.component_share_ = _number(header, "component_share", least=0, most=1)
+        model.label_component_shares_ = _doubles(
+            arrays, "label_component_shares", (n,), least=0, most=1
+        )
     model.classifier_reason_ = _sentence(header, "classifier_reason", "")
     model.word_weights_ = np.zeros((n, 0), np.float32)  # files of format 3 have none
     if arrays.get("word_weights", model.word_weights_).size:
-        model.word_weights_ = check_array(arrays, "word_weights", (n, model.n_features_in_))
-    model.multilabel_ = header["multilabel"]
-    if not isinstance(model.multilabel_, bool):
-        raise ModelFileError(f"multilabel is {model.multilabel_!r}: the file is damaged.")
-    model.threshold_ = _number(header, "threshold", positive=True)
-    model.smoothing_ = _number(header, "smoothing", positive=True)
-    model.score_scale_ = _number(header, "temperature", positive=True)
+        model.word_weights_ = check_array(
+            arrays, "word_weights", (n, model.n_features_in_), least=-most, most=most
+        )
+    model.threshold_ = _number(header, "threshold", least=1 / _LARGEST, most=1)
+    model.smoothing_ = _positive(header, "smoothing")
+    model.score_scale_ = _positive(header, "temperature")
     classifier = header["classifier"]
     classifier = "components" if classifier == "regression" else classifier  # as format 3 called it
     model.classifier_ = check_choice("classifier", classifier, CLASSIFIERS)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         rates = model.label_rate_shapes_ * model.label_rate_scales_
-    if not np.isfinite(rates).all():
-        raise ModelFileError("the rates of labels are too large: the file is damaged.")
+    if not ((rates >= 1 / _LARGEST_RATE) & (rates <= _LARGEST_RATE)).all():
+        raise ModelFileError("the rates of labels are out of range: the file is damaged.")
     model.label_rates_ = np.where(model.scopes_, rates, np.inf)
 
 
@@ -318,13 +335,31 @@ def names(values: Any, n_terms: int) -> Array:
     return np.array(values, dtype=object)
 
 
-def _number(values: Any, key: str, *, positive: bool = False) -> float:
+def _number(values: Any, key: str, *, least: float, most: float) -> float:
     value = values[key]
-    if type(value) not in (int, float) or not np.isfinite(value):
-        raise ModelFileError(f"{key} must be a finite number; the file has {value!r}.")
-    if positive and not 1 / _LARGEST <= value <= _LARGEST:
-        raise ModelFileError(f"{key} is out of range; the file has {value!r}.")
+    if type(value) not in (int, float) or not least <= value <= most:
+        raise ModelFileError(
+            f"{key} must be a number from {least:g} to {most:g}; the file has {value!r}."
+        )
     return float(value)
+
+
+def _positive(values: Any, key: str) -> float:
+    return _number(values, key, least=1 / _LARGEST, most=_LARGEST)
+
+
+def _doubles(
+    arrays: dict[str, Array],
+    name: str,
+    shape: tuple[int, ...],
+    *,
+    least: float = -_LARGEST,
+    most: float = _LARGEST,
+    positive: bool = False,
+) -> Array:
+    """Return an array in double precision, in which its sums and products stay finite."""
+    array = check_array(arrays, name, shape, least=least, most=most, positive=positive)
+    return array.astype(np.float64, copy=False)
 
 
 def whole(value: Any) -> int:

@@ -13,11 +13,19 @@ from vbnmf.core.hyper import LEAST_TERM_SHAPE
 from vbnmf.core.model import Array
 
 _LARGEST_SUM = 1e30  # float32 holds products of two factors up to here
+_LEAST = float(np.finfo(np.float32).tiny)  # of what is not zero
+_LARGEST_SINGLE = 1e6  # beside a larger value, float32 rounds away what matters to the bound
+_SHAPES = (1e-8, 1e6)  # of priors of terms and coefficients; float32 rounds others away
+_LABEL_SHAPES = (1e-8, 1e12)
+_SCALES = (1e-30, 1e30)
 _FEWEST, _MOST = 20, 300  # components where no number is given
 
 
 def check_matrix(estimator: Any, X: Any, *, reset: bool) -> sparse.csr_array:
-    """Documents as a canonical CSR array of float32 or float64, never the caller's to change."""
+    """Documents as a canonical CSR array of float32 or float64, never the caller's to change.
+
+    A fit (``reset``) to single precision is done in double precision where values are large.
+    """
     if sparse.issparse(X):
         _check_structure(X)
     X = validate_data(
@@ -30,6 +38,7 @@ def check_matrix(estimator: Any, X: Any, *, reset: bool) -> sparse.csr_array:
         X = X.copy()
         X.sum_duplicates()
     _check_signs(estimator, X)
+    _check_size(X)
     with np.errstate(over="ignore"):  # infinity is told below
         total = X.data.sum(dtype=np.float64)
     if total > _LARGEST_SUM:
@@ -42,6 +51,8 @@ def check_matrix(estimator: Any, X: Any, *, reset: bool) -> sparse.csr_array:
             "X has no value other than zero, so there is nothing to learn from. Check the "
             "vocabulary: no document has any of its terms."
         )
+    if reset and X.dtype == np.float32 and X.data.max() > _LARGEST_SINGLE:
+        return X.astype(np.float64)
     return X
 
 
@@ -55,6 +66,20 @@ def _check_structure(X: Any) -> None:
             sparse.coo_array((X.data, (X.row, X.col)), shape=X.shape)
     except (ValueError, IndexError) as error:
         raise ValueError(f"X is not a valid sparse matrix: {error}. Build it anew.") from None
+
+
+def _check_size(X: sparse.csr_array) -> None:
+    """Refuse values so near to zero that their squares and quotients are none."""
+    least = X.data.min(where=X.data > 0, initial=np.inf)
+    if least >= _LEAST:
+        return
+    at = int(np.flatnonzero(X.data == least)[0])
+    row, column = int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
+    raise ValueError(
+        f"X has a value too small to work with: {least:.3g} at row {row}, column {column}. Values "
+        f"other than zero must be at least {_LEAST:.3g}. Set smaller ones to zero, or multiply X "
+        "by a constant."
+    )
 
 
 def _check_signs(estimator: Any, X: Any) -> None:
@@ -73,7 +98,8 @@ def _check_signs(estimator: Any, X: Any) -> None:
     )
 
 
-MOST_ITERATIONS = 2**31 - 1
+MOST_ITERATIONS = 10_000
+"""Most iterations for a document in a projection; a hundred times the default."""
 
 
 def check_count(name: str, value: Any, *, least: int = 1, most: float = math.inf) -> int:
@@ -97,9 +123,16 @@ def check_shape_or_scale(name: str, value: Any, *, auto: bool = True) -> float |
     if auto and isinstance(value, str) and value == "auto":
         return None
     if _is_number(value, Real) and 0 < value < math.inf:
-        return float(value)
+        return _in_range(name, float(value), _SCALES if name.endswith("scale") else _SHAPES)
     or_auto = ' or "auto", which learns it' if auto else ""
     raise ValueError(f"{name} must be a positive number{or_auto}; got {value!r}.")
+
+
+def _in_range(name: str, value: float, limits: tuple[float, float]) -> float:
+    low, high = limits
+    if low <= value <= high:
+        return value
+    raise ValueError(f"{name} must be between {low:g} and {high:g} to work with; got {value:g}.")
 
 
 def check_label_shape(value: Any) -> float | None:
@@ -107,7 +140,7 @@ def check_label_shape(value: Any) -> float | None:
     if isinstance(value, str) and value == "auto":
         return None
     if _is_number(value, Real) and 0 < value < math.inf:
-        return float(value)
+        return _in_range("label_shape", float(value), _LABEL_SHAPES)
     raise ValueError(
         'label_shape must be a positive number or "auto", which goes by scopes and the number of '
         f"documents of each label; got {value!r}."
@@ -119,7 +152,7 @@ def check_term_shape(value: Any) -> tuple[float | None, float]:
     if isinstance(value, str) and value in ("auto", "free"):
         return None, LEAST_TERM_SHAPE if value == "auto" else 0.0
     if _is_number(value, Real) and 0 < value < math.inf:
-        return float(value), LEAST_TERM_SHAPE
+        return _in_range("term_shape", float(value), _SHAPES), LEAST_TERM_SHAPE
     raise ValueError(
         'term_shape must be a positive number, "auto", which learns it above a guard, or "free", '
         f"which learns it without; got {value!r}."

@@ -53,6 +53,8 @@ class Calibration:
     frequencies : ndarray of shape (n_labels,)
         π.
     multilabel : bool
+    converged : bool
+        Whether the search for these parameters came to its end.
     """
 
     slopes: Array
@@ -61,6 +63,7 @@ class Calibration:
     length_exponent: float = 0.0
     noise: float = 0.0
     multilabel: bool = False
+    converged: bool = True
 
     def logits(self, scores: Array, n_terms: Array) -> Array:
         """Logits of labels, (n_docs, n_labels), before label noise.
@@ -164,6 +167,7 @@ class _Problem:
         self.centre = float(np.average(log_n, weights=weight))
         self.log_n = (log_n - self.centre)[:, None]  # makes slope and exponent independent
         self.frequencies = weight @ Y / max((weight @ Y).sum(), _TINY)
+        self.of_label = (np.arange(len(Y)), Y.argmax(axis=1))
         self.start = np.zeros(self.n_slopes + 2 + n_labels)
         self.start[: self.n_slopes] = np.log(usual_slope)
         self.start[-1] = _USUAL_NOISE
@@ -175,7 +179,8 @@ class _Problem:
         noise = (_USUAL_NOISE,) * 2 if self.multilabel else (_LEAST_NOISE, 0.0)
         bias = free if self.biased else fixed
         bounds = [*[free] * self.n_slopes, (0.0, None), *[bias] * n_labels, noise]
-        found = minimize(self.loss, self.start, jac=True, method="L-BFGS-B", bounds=bounds).x
+        result = minimize(self.loss, self.start, jac=True, method="L-BFGS-B", bounds=bounds)
+        found = result.x
         exponent = float(found[self.n_slopes])
         slopes = np.exp(found[: self.n_slopes] - exponent * self.centre)
         return Calibration(
@@ -185,35 +190,36 @@ class _Problem:
             exponent,
             0.0 if self.multilabel else float(expit(found[-1])),
             self.multilabel,
+            bool(result.success),
         )
 
     def loss(self, free: Array) -> tuple[float, Array]:
         """Negative log-posterior, and its slope."""
         log_slope = free[: self.n_slopes] + free[self.n_slopes] * self.log_n
         slope = np.exp(np.minimum(log_slope, _LARGEST_LOG_SLOPE))
-        logits = self.log_prior + free[self.n_slopes + 1 : -1] + slope * self.scores
+        scaled = slope * self.scores
+        logits = scaled + (self.log_prior + free[self.n_slopes + 1 : -1])
         value, by_logit, by_noise = (
             self._several_labels(logits) if self.multilabel else self._one_label(logits, free[-1])
         )
-        by_slope = by_logit * slope * self.scores
-        of_slopes = by_slope.sum(axis=0) if self.multilabel else by_slope.sum()
-        gradient = np.concatenate(
-            [
-                np.append(of_slopes, (by_slope * self.log_n).sum()),
-                np.append(by_logit.sum(axis=0), by_noise),
-            ]
-        )
+        by_bias = by_logit.sum(axis=0)
+        by_slope = np.multiply(by_logit, scaled, out=scaled)
+        by_document = by_slope.sum(axis=1)
+        of_slopes = by_slope.sum(axis=0) if self.multilabel else by_document.sum()
+        by_exponent = (by_document * self.log_n[:, 0]).sum()
+        gradient = np.concatenate([np.append(of_slopes, by_exponent), np.append(by_bias, by_noise)])
         away = free - self.start
         return value + float(away @ away) / 2, gradient + away
 
     def _one_label(self, logits: Array, noise: float) -> Likelihood:
         P, epsilon = softmax(logits, axis=1), expit(noise)
-        of_label = self.Y.argmax(axis=1)
-        p, prior = P[np.arange(len(P)), of_label], self.frequencies[of_label]
+        p, prior = P[self.of_label], self.frequencies[self.of_label[1]]
         total = np.maximum((1 - epsilon) * p + epsilon * prior, _TINY)
         told = self.weight * (1 - epsilon) * p / total  # weight that the scores are to explain
         by_noise = -float((self.weight * (prior - p) / total).sum() * epsilon * (1 - epsilon))
-        return -float(self.weight @ np.log(total)), told[:, None] * (P - self.Y), by_noise
+        P[self.of_label] -= 1
+        P *= told[:, None]
+        return -float(self.weight @ np.log(total)), P, by_noise
 
     def _several_labels(self, logits: Array) -> Likelihood:
         logs = np.where(self.Y, log_expit(logits), log_expit(-logits))

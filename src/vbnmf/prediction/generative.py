@@ -9,6 +9,10 @@ that may use any mixture is explained by wrong labels too well.
 
 Terms are far from independent, so g alone is too sure of itself: ``calibration`` finds what to
 multiply it by, from the training documents, each as if it had been left out of the fit.
+
+A rate is infinite where a label is out of a component's scope, so the inverse rates are a sparse
+matrix. Its products take time in proportion to the scopes, not to labels times components, and
+unlike those of BLAS they are rounded in the same way on any number of threads.
 """
 
 import numpy as np
@@ -21,7 +25,7 @@ from vbnmf.prediction.evidence import left_out
 USUAL_SLOPE = 10.0
 """Slope from scores to logits that calibration starts from."""
 
-_TERMS_AT_ONCE = 1 << 10
+_LOGS_AT_ONCE = 1 << 20
 
 
 def term_log_probabilities(components: Array, rates: Array, totals: Array) -> Array:
@@ -36,13 +40,14 @@ def term_log_probabilities(components: Array, rates: Array, totals: Array) -> Ar
     totals : array of shape (K,)
         Sums of the components over all terms.
     """
-    expected = 1.0 / rates
+    expected = sparse.csr_array(1.0 / rates)
     logs = np.empty((components.shape[1], len(rates)))
-    for begin in range(0, len(logs), _TERMS_AT_ONCE):
-        at = slice(begin, begin + _TERMS_AT_ONCE)
-        # not a product by BLAS, which would be rounded by its number of threads
-        logs[at] = np.log(np.einsum("kw,lk->wl", components[:, at], expected))
-    return logs - np.log(np.einsum("k,lk->l", totals, expected))
+    at_once = max(1, _LOGS_AT_ONCE // len(rates))
+    for begin in range(0, len(logs), at_once):
+        at = slice(begin, begin + at_once)
+        logs[at] = np.log(expected @ components[:, at].astype(np.float64)).T
+    logs -= np.log(expected @ totals)
+    return logs
 
 
 def log_likelihoods_left_out(
@@ -58,13 +63,12 @@ def log_likelihoods_left_out(
 
     Parameters are those of ``evidence_left_out``, and the expected rates of labels.
     """
-    expected = (scales[:, None] / rates.T).astype(shapes.dtype)  # (K, n_labels)
+    expected = sparse.csr_array((scales / rates).astype(shapes.dtype))  # (n_labels, K)
     least = np.finfo(shapes.dtype).tiny
 
     def logs(left: Array) -> Array:
-        # not a product by BLAS, which would be rounded by its number of threads
-        return np.log(np.maximum(np.einsum("wk,kl->wl", left, expected), least))
+        return np.log(np.maximum(expected @ np.ascontiguousarray(left.T), least)).T
 
     out = left_out(X, V, shapes, scales, logs, weight, n_threads)
-    totals = np.einsum("k,kl->l", shapes.sum(axis=0, dtype=np.float64), expected)
+    totals = expected @ shapes.sum(axis=0, dtype=np.float64)
     return np.subtract(out, np.log(totals), out=out, where=~is_empty(X)[:, None])

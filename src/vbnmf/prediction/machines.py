@@ -27,9 +27,10 @@ from vbnmf.core.model import Array
 from vbnmf.kernels import kernel_name
 
 FOLDS = 5
+MAX_EPOCHS = 2000
+"""Most passes over the documents in the training of a machine."""
 
 _TOL, _TOL_OF_FOLDS = 1e-2, 1e-1  # scores that only calibrate need not be exact
-_MAX_EPOCHS = 2000
 _GOLDEN, _SPREAD = 0.6180339887498949, 1009.0  # what mixes documents into folds
 
 Tell = Callable[[int, int], None]
@@ -50,6 +51,8 @@ class Machines(NamedTuple):
     growth : float
         Length of the weights of all machines together, divided by that of the machines which leave
         out a fold. With more documents weights grow, and with them scores.
+    converged : bool
+        Whether all machines reached their tolerance in ``MAX_EPOCHS`` passes over the documents.
     """
 
     words: Array
@@ -57,6 +60,7 @@ class Machines(NamedTuple):
     intercepts: Array
     left_out: Array
     growth: float
+    converged: bool
 
 
 def folds(X: sparse.csr_array) -> Array:
@@ -98,13 +102,6 @@ def train(
     with threadpool_limits(1):
         task = _Task(X, dense, labels, weight, fold, n_threads, tell)
         weights, left_out, squares, converged = solve(task)
-    if not converged:
-        warnings.warn(
-            f"the prediction head did not converge in {_MAX_EPOCHS} epochs; its probabilities may "
-            "be off. Documents or weights of very unequal size cause this: try another weighting.",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
     n_terms = X.shape[1]
     return Machines(
         np.ascontiguousarray(weights[:, :n_terms]),
@@ -112,6 +109,7 @@ def train(
         weights[:, -1].astype(np.float64),
         left_out,
         1.0 if not squares.all() else float(np.sqrt(squares[0] / squares[1])),
+        converged,
     )
 
 
@@ -154,7 +152,7 @@ def _native(task: _Task) -> Solved:
         label, without, tol = tile
         squares = np.zeros(native.LANES)
         gap = native.train_machines(
-            *features, tol, _MAX_EPOCHS, label, without, weights, alpha, left_out, squares
+            *features, tol, MAX_EPOCHS, label, without, weights, alpha, left_out, squares
         )
         by_kind = [squares[without < 0].sum(), squares[without >= 0].sum() / FOLDS]
         return bool(gap <= tol), np.array(by_kind)
@@ -215,9 +213,9 @@ def _one_machine(A: sparse.csr_matrix, y: Array, weight: Array, tol: float) -> t
         constant = 1.0 if len(y) and y[0] else -1.0
         return np.append(np.zeros(A.shape[1]), constant), True
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the caller is told by the result
         # the dual is several times as fast here as the primal that "auto" would choose
-        machine = LinearSVC(dual=True, tol=tol, random_state=0, max_iter=_MAX_EPOCHS)
+        machine = LinearSVC(dual=True, tol=tol, random_state=0, max_iter=MAX_EPOCHS)
         machine.fit(A, y, sample_weight=weight)
     found = np.append(machine.coef_[0], machine.intercept_[0])
-    return found, bool(machine.n_iter_ < _MAX_EPOCHS)
+    return found, bool(machine.n_iter_ < MAX_EPOCHS)

@@ -137,6 +137,8 @@ class Trained:
         None for the generative classifier.
     threshold : float
         Probability from which a label is given, where documents may have several.
+    unfinished : tuple of str
+        What did not converge, in words.
     """
 
     classifier: str
@@ -145,6 +147,15 @@ class Trained:
     left_out: Array
     head: Head | None = None
     threshold: float = 0.5
+    unfinished: tuple[str, ...] = ()
+
+    def because(self, reason: str, *others: "Trained") -> "Trained":
+        """Return the same with the reason why it was preferred to others.
+
+        What did not converge in the others is told too, because the choice went by it.
+        """
+        told = dict.fromkeys(what for one in (self, *others) for what in one.unfinished)
+        return replace(self, reason=reason, unfinished=tuple(told))
 
 
 def train(
@@ -202,7 +213,7 @@ def train(
     accuracy, other = (documents.quality(one.left_out) for one in (model, found))
     said = f"accuracy on documents left out is {accuracy:.3f} by it and {other:.3f} by "
     said += found.classifier
-    return replace(model, reason=said) if wrong or accuracy > other else found
+    return model.because(said, found) if wrong or accuracy > other else found
 
 
 class _Run:
@@ -225,7 +236,8 @@ class _Run:
             return self.train(words=False, reason=no_room)
         found = self.train(words=True, reason="")
         sample = self._sample()
-        quality = sample.documents.quality(sample.train(words=False, reason="").left_out)
+        trial = sample.train(words=False, reason="")
+        quality = sample.documents.quality(trial.left_out)
         with_words = sample.documents.quality(found.left_out[:: self._every])
         measure = "F1" if self.documents.multilabel else "accuracy"
         said = (
@@ -233,8 +245,8 @@ class _Run:
             f"{with_words:.3f} with single words"
         )
         if quality >= with_words:
-            return self.train(words=False, reason=said)
-        return replace(found, reason=said)
+            return self.train(words=False, reason="").because(said, found)
+        return found.because(said, trial)
 
     @property
     def _every(self) -> int:
@@ -277,7 +289,11 @@ class _Run:
         of_words = (found.words * slopes[:, None].astype(np.float32)) if words else found.words
         head = Head(weights, intercepts, calibration, of_words)
         name = "words and components" if words else "components"
-        return Trained(name, reason, calibration, left_out.astype(np.float32), head, threshold)
+        unfinished = [f"its machines in {machines.MAX_EPOCHS} epochs"] * (not found.converged)
+        return Trained(
+            name, reason, calibration, left_out.astype(np.float32), head, threshold,
+            (*unfinished, *_unfinished(fitted)),
+        )  # fmt: skip
 
 
 def _standardised(centred: Array, weight: Array, size: float) -> Array:
@@ -316,7 +332,12 @@ def _generative(
         found = fit(scores[rows], Y[rows], n_terms[rows], of.weight[rows])
         left_out[held] = found.probabilities(scores[held], n_terms[held])
     calibration = fit(scores, Y, n_terms, of.weight)
-    return Trained("generative", reason, calibration, left_out)
+    unfinished = _unfinished(calibration)
+    return Trained("generative", reason, calibration, left_out, unfinished=unfinished)
+
+
+def _unfinished(calibration: Calibration) -> tuple[str, ...]:
+    return () if calibration.converged else ("its calibration",)
 
 
 def _only_label(documents: TrainingDocuments, posterior: Posterior) -> Trained:

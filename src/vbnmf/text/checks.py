@@ -47,6 +47,13 @@ OLDER_FILES: dict[str, Any] = {"strip": None, "stripped": None}
 
 WORD_ANALYZERS = ("auto", "word", None)
 
+LONGEST_NGRAM = 20
+"""Words or characters of the longest n-gram."""
+
+_LONGEST_PATTERN = 10_000  # characters
+_LONGEST_DOCUMENT = 1e12  # Euclidean length that documents are scaled to
+_MOST_DOCUMENTS = 2**53  # that a float can count
+
 
 def check_parameters(given: Mapping[str, Any]) -> None:
     """Raise ValueError for parameters of a vectorizer that cannot be meant."""
@@ -64,15 +71,23 @@ def check_parameters(given: Mapping[str, Any]) -> None:
                 f"(float from 0.0 to 1.0); got {value!r}."
             )
     match given["ngram_range"]:
-        case (low, high) if is_int(low) and is_int(high) and 1 <= low <= high:
+        case (low, high) if is_int(low) and is_int(high) and 1 <= low <= high <= LONGEST_NGRAM:
             pass
         case other:
-            raise ValueError(f"ngram_range must be two ints, 1 <= first <= second; got {other!r}.")
-    try:
-        re.compile(given["token_pattern"])
-    except (re.error, TypeError) as error:
+            raise ValueError(
+                f"ngram_range must be two ints, 1 <= first <= second <= {LONGEST_NGRAM}; got "
+                f"{other!r}."
+            )
+    pattern = given["token_pattern"]
+    if isinstance(pattern, str) and len(pattern) > _LONGEST_PATTERN:
         raise ValueError(
-            f"token_pattern={given['token_pattern']!r} is not a regular expression: {error}."
+            f"token_pattern must have at most {_LONGEST_PATTERN} characters; got {len(pattern)}."
+        )
+    try:
+        re.compile(pattern)
+    except (re.error, TypeError, OverflowError, RecursionError) as error:
+        raise ValueError(
+            f"token_pattern={pattern!r} is not a regular expression: {error}."
         ) from error
     try:
         dtype = np.dtype(given["dtype"])
@@ -121,8 +136,15 @@ def check_state(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
             raise _nonsense(f"{name!r} must hold strings only")
     if not all(a < b for a, b in pairwise(terms)):
         raise _nonsense("'terms' must be in ascending order without repetition")
-    if idf.shape != (len(terms),) or not np.isfinite(idf).all() or (idf < 0).any():
-        raise _nonsense(f"'idf' must hold {len(terms)} finite numbers, none negative")
+    if not 0 <= meta["n_empty"] <= meta["n_documents"] or meta["n_documents"] < 1:
+        raise _nonsense("'n_documents' must be at least 1 and 'n_empty' no larger")
+    if meta["n_documents"] > _MOST_DOCUMENTS:
+        raise _nonsense("'n_documents' is more than can be")
+    most = np.log(meta["n_documents"]) + 1e-6  # of a term in one document
+    if idf.shape != (len(terms),) or not ((idf >= 0) & (idf <= most)).all():
+        raise _nonsense(
+            f"'idf' must hold {len(terms)} finite numbers, none negative or above ln(n_documents)"
+        )
     if not (
         1 <= len(columns) == min(meta["max_terms"] or len(terms), len(terms))
         and columns[0] >= 0
@@ -136,10 +158,8 @@ def check_state(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
         raise _nonsense(f"'forms' must hold {len(columns)} different words")
     if meta["stripped"] not in ("html", None):
         raise _nonsense(f"'stripped' must be 'html' or null; found {meta['stripped']!r}")
-    if not 0 <= meta["n_empty"] <= meta["n_documents"] or meta["n_documents"] < 1:
-        raise _nonsense("'n_documents' must be at least 1 and 'n_empty' no larger")
-    if not 0 < meta["length"] < np.inf:
-        raise _nonsense(f"'length' must be positive; found {meta['length']}")
+    if not 1 / _LONGEST_DOCUMENT <= meta["length"] <= _LONGEST_DOCUMENT:
+        raise _nonsense(f"'length' must be positive and not huge; found {meta['length']}")
 
 
 def is_int(value: object) -> bool:

@@ -34,6 +34,7 @@ from vbnmf.text.notices import (
     report_empty,
     report_suspicious,
 )
+from vbnmf.text.patterns import check_simple
 from vbnmf.text.weighting import (
     DEFAULT_WEIGHTING,
     Weighting,
@@ -291,13 +292,24 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         return meta, {"idf": self._idf, "columns": self._columns}
 
     @classmethod
-    def from_state(cls, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+    def from_state(
+        cls, meta: dict[str, Any], arrays: dict[str, NDArray[Any]], *, trusted: bool = False
+    ) -> Self:
         """Rebuild a vectorizer from `to_state`, so that `transform` gives the same bits.
+
+        Parameters
+        ----------
+        meta : dict
+        arrays : dict of str to ndarray
+        trusted : bool, default=False
+            Whether any `token_pattern` is accepted, not only a simple one (``patterns``).
 
         Raises
         ------
         ValueError
             If the description is incomplete, inconsistent or not one of a vectorizer.
+        UnsafePatternError
+            If the pattern is not simple and the description is not trusted.
 
         Warns
         -----
@@ -310,6 +322,8 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         vectorizer.ngram_range = tuple(meta["ngram_range"])
         vectorizer.stop_words = meta["stop_words"] or None
         check_parameters(vectorizer.get_params())
+        if not trusted:
+            check_simple(meta["token_pattern"])
         vectorizer._stop_words = meta["stop_words"]
         vectorizer.strip_ = meta["stripped"]
         vectorizer.n_documents_ = meta["n_documents"]
