@@ -92,8 +92,9 @@ def with_groups(
     levels = np.maximum(groups.sum(axis=0), 1)
     part = np.minimum(BACKGROUND_PART, MOST_SHARED / levels) * groups  # (n_groups, n_labels)
     kept = 1 - part.sum(axis=0)
-    totals = np.maximum(draft.counts.sum(axis=0, dtype=np.float64), _TINY)
-    taken = part @ sparse.csr_array(draft.portions * label_mass[:, None]) / totals
+    totals = draft.counts.sum(axis=0, dtype=np.float64)
+    taken = part @ sparse.csr_array(draft.portions * label_mass[:, None])
+    taken = np.divide(taken, totals, out=np.zeros_like(taken), where=totals > 0)
     of_component = (draft.mask * kept[:, None]).sum(axis=0) / draft.mask.sum(axis=0)
     return Draft(
         counts=_mixed(draft.counts, sparse.hstack([taken.T, sparse.diags_array(of_component)])),
