@@ -269,7 +269,7 @@ class TestEvaluate:
         result = run("evaluate", tmp_path / "one.vbnmf", "tags.csv", *SEPARATED)
         assert result.code == 2
         assert (
-            "have several labels each, but the model was fitted to documents of one" in result.err
+            "have several labels, but the model was fitted to documents with one" in result.err
         )
 
 

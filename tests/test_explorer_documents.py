@@ -195,7 +195,7 @@ class TestDocuments:
             ([], None, None, "no documents"),
             (["wheel"], ["a", "b"], None, "1 documents but 2 labels"),
             (["wheel"], None, ["a", "b"], "1 documents but 2 ids"),
-            (["wheel"], [["bike", "tea"]], None, "has several labels"),
+            (["wheel"], [["bike", "tea"]], None, "have several labels"),
             (["wheel"], np.ones((1, 9)), None, "9 columns"),
         ],
     )

@@ -379,7 +379,9 @@ def test_verbose_writes_to_standard_error(model, verbose, lines, capsys):
     # stages before the fit say what they are
     stages = [line for line in err.splitlines() if "bound" not in line]
     assert err.count("\n") == lines + len(stages)
-    assert all(f": iteration {n} of 15" in "".join(stages) for n in ([], [10], [1])[int(verbose)])
+    assert all(
+        f": iteration {n} of {SWEEPS}" in "".join(stages) for n in ([], [10], [1])[int(verbose)]
+    )
     quick(model, init="random", verbose=verbose, tol=0).fit(X, Y)
     err = capsys.readouterr().err
     assert err.count("\n") == lines + err.count("prediction head: part ")

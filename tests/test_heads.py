@@ -100,7 +100,7 @@ def test_documents_of_unknown_label_do_not_train_it():
 def stop_early(monkeypatch, part):
     """Let the training of machines, or the search for a calibration, end too soon."""
     if part == "machines":
-        monkeypatch.setattr(machines, "MAX_EPOCHS", 1)
+        monkeypatch.setattr(machines, "max_epochs", lambda n_docs: 1)
         return
     stopped = partial(calibration.minimize, options={"maxiter": 1})
     monkeypatch.setattr(calibration, "minimize", stopped)

@@ -101,7 +101,7 @@ def test_a_label_that_no_document_has_speaks_against_all():
 
 def test_a_failure_to_converge_is_told(monkeypatch):
     assert machines.train(*documents()).converged
-    monkeypatch.setattr(machines, "MAX_EPOCHS", 2)
+    monkeypatch.setattr(machines, "max_epochs", lambda n_docs: 2)
     assert not machines.train(*documents()).converged
 
 

@@ -1,10 +1,13 @@
 """Clusters of the documents of each label: where components of their own begin.
 
-Spherical k-means (Dhillon & Modha, 2001) on documents of unit length. Centres are chosen greedily,
-as in k-means++ (Arthur & Vassilvitskii, 2007) but without chance: of a few documents, spread evenly
-over what the centres so far leave unexplained, the one that explains most becomes the next centre.
-Documents are visited in an order that follows from their contents, so that neither their order nor
-repeating one instead of weighing it changes anything.
+Spherical k-means (Dhillon & Modha, 2001) on the square roots of term weights, at unit length. The
+roots give all counts the same variance, so that no heavy term decides alone. Their cosine is the
+Bhattacharyya coefficient, by which ``merging`` compares components too.
+
+Centres are chosen greedily, as in k-means++ (Arthur & Vassilvitskii, 2007) but without chance: of a
+few documents, spread evenly over what the centres so far leave unexplained, the one that explains
+most becomes the next centre. Documents are visited in an order that follows from their contents, so
+that neither their order nor repeating one instead of weighing it changes anything.
 """
 
 from itertools import pairwise
@@ -20,7 +23,6 @@ _STEPS = 4  # of k-means
 _DOCUMENTS_A_CLUSTER = 40  # more than so many times the clusters are not looked at for centres
 _DOCUMENTS_AT_ONCE = 1 << 10  # whose likeness to all centres is held
 _GOLDEN = 0.6180339887498949  # mixes terms into an order of documents
-_TINY = np.finfo(float).tiny
 
 
 def cluster_term_sums(
@@ -59,7 +61,8 @@ def _clusters(
     X: sparse.csr_array, weight: Array, n_clusters: int, rng: np.random.Generator | None
 ) -> Array:
     """Assign each document to one of the clusters, (n_docs,)."""
-    unit = of_unit_length(X)
+    roots = sparse.csr_array((np.sqrt(X.data), X.indices, X.indptr), shape=X.shape)
+    unit = of_unit_length(roots)
     order = np.argsort(unit @ np.modf(np.arange(1, X.shape[1] + 1) * _GOLDEN)[0], kind="stable")
     some = order[:: max(1, len(order) // (_DOCUMENTS_A_CLUSTER * n_clusters))]
     centres = _first_centres(unit[some], weight[some], n_clusters, rng)

@@ -48,6 +48,7 @@ APART = 1.5  # times as many are worth a second try
 DOCUMENTS_OF_A_COMPONENT = 5  # as long as a label has so many documents for each
 LEAST_CLUSTERS = 24  # at first, where the number of components is to be found,
 MOST_OF_A_LABEL = 3  # which is at most so many for each label, or as many as these clusters
+FEW_DOCUMENTS = 10  # a label with fewer keeps a component of its own, if there is room
 ROUNDS = 2  # of splitting and merging again, at most
 SWEEPS = 10  # to judge a draft by
 SMOOTHING = 0.2  # part of a cluster's terms that begins as the label's average
@@ -80,15 +81,12 @@ def discover(
     """
     explorer = _Explorer(engine, labels, knobs, dtype, watch)
     best: Found | None = None
-    backgrounds = [False, True] if plan.background else [False]
     for counts in starting_counts(explorer.n_docs, plan):
-        for draft, n_kept in _wide_drafts(explorer, plan, counts, backgrounds, rng):
+        for draft, n_kept in _wide_drafts(explorer, plan, counts, rng):
             found = _merged_best(explorer, draft, plan, n_kept)
             if best is None or found.draft.bound > best.draft.bound:
                 best = found
             del draft, found  # before the next ones are made
-        assert best is not None
-        backgrounds = [best.draft.background is not None]  # is settled by the first count
     assert best is not None
     for _ in range(ROUNDS if plan.scoped else 0):
         again = _merged_again(explorer, best.draft, plan)
@@ -117,6 +115,12 @@ class _Explorer:
         """Documents of each label, (n_labels,)."""
         n_docs = self.engine.totals.n_docs
         return n_docs if self.labels is None else self.labels.documents(n_docs)
+
+    def rare(self, plan: Plan) -> Array:
+        """Labels of few documents, (n_labels,) of bool; none where they are very many."""
+        rare = self.n_docs < FEW_DOCUMENTS
+        room = LEAST_CLUSTERS if plan.n_components is None else plan.n_components
+        return np.asarray(rare & (len(rare) > 1) & (rare.sum() <= room // 2))
 
     @cached_property
     def label_mass(self) -> Array:
@@ -164,22 +168,18 @@ def starting_counts(n_docs: Array, plan: Plan) -> list[Array]:
 
 
 def _wide_drafts(
-    explorer: _Explorer,
-    plan: Plan,
-    counts: Array,
-    backgrounds: list[bool],
-    rng: np.random.Generator | None,
+    explorer: _Explorer, plan: Plan, counts: Array, rng: np.random.Generator | None
 ) -> Iterator[tuple[Draft, int]]:
-    """Components of single labels, without or with a background, and how many are not to merge."""
+    """Components of single labels, without and with a background, and how many are not to merge."""
     own = explorer.settle(_of_single_labels(explorer, counts, rng), "components of single labels")
     everyone = np.ones((1, len(counts)), dtype=bool)
-    for background in backgrounds:
+    for background in (False, True) if plan.background else (False,):
         groups = np.vstack([everyone, plan.groups]) if background else plan.groups
         if not len(groups):
             yield own, 0
             continue
         draft = with_groups(own, explorer.label_mass, groups, background=background)
-        if background == backgrounds[-1]:
+        if background == plan.background:
             own.let_go()
         stage = "a background" if background else "groups of labels"
         yield explorer.settle(draft, stage), len(groups)
@@ -188,7 +188,7 @@ def _wide_drafts(
 def _merged_best(explorer: _Explorer, draft: Draft, plan: Plan, n_kept: int) -> Found:
     """Merge components until there are as many as were asked for, or as the bound says."""
     n_left = 1 if plan.n_components is None else plan.n_components - n_kept
-    may_merge = families(draft, plan, n_kept)
+    may_merge = families(draft, plan, n_kept, explorer.rare(plan))
     merges = merge_order(draft.counts[:, n_kept:], explorer.a_t, n_left, may_merge)
     best: Draft | None = None
     bounds: dict[int, float] = {}
@@ -287,7 +287,7 @@ def _merged_again(explorer: _Explorer, draft: Draft, plan: Plan) -> Draft | None
     if split.K == draft.K:
         return None
     split = explorer.settle(split, "shared components, split by label")
-    may_merge = families(split, plan, n_kept)
+    may_merge = families(split, plan, n_kept, explorer.rare(plan))
     merges = merge_order(split.counts[:, n_kept:], explorer.a_t, draft.K - n_kept, may_merge)
     again = merged(split, merges.groups(draft.K - n_kept), n_kept, plan)
     return explorer.settle(again, "merged again")

@@ -22,14 +22,15 @@ def is_empty(X: Any) -> Array:
 
 def lengths(X: sparse.csr_array) -> Array:
     """Euclidean length of each document, (n_docs,) in float64."""
-    row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    return np.sqrt(np.bincount(row, X.data.astype(np.float64) ** 2, minlength=X.shape[0]))
+    squares = np.square(X.data, dtype=np.float64)
+    return np.sqrt(mass(sparse.csr_array((squares, X.indices, X.indptr), shape=X.shape)))
 
 
-def of_unit_length(X: sparse.csr_array) -> sparse.csr_array:
-    """Divide documents by their Euclidean length, in float64."""
-    row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    values = X.data.astype(np.float64) / np.maximum(lengths(X), _TINY)[row]
+def of_unit_length(X: sparse.csr_array, dtype: Any = np.float64) -> sparse.csr_array:
+    """Divide documents by their Euclidean length."""
+    length = np.repeat(np.maximum(lengths(X), _TINY), np.diff(X.indptr))
+    values = np.empty(X.nnz, dtype)
+    np.divide(X.data, length, out=values, casting="same_kind")
     return sparse.csr_array((values, X.indices, X.indptr), shape=X.shape)
 
 
@@ -39,3 +40,15 @@ def effective_terms(X: sparse.csr_array) -> Array:
     It is the number of terms where all have the same weight, and less where a few dominate.
     """
     return np.maximum((mass(X) / np.maximum(lengths(X), _TINY)) ** 2, 1.0)
+
+
+def without_unused_terms(X: sparse.csr_array) -> tuple[sparse.csr_array, Array | slice]:
+    """Leave out the terms that no document has; return X without them, and the others' numbers."""
+    occurs = np.zeros(X.shape[1], dtype=bool)
+    occurs[X.indices] = True
+    if occurs.all():
+        return X, slice(None)
+    used = np.flatnonzero(occurs)
+    position = np.cumsum(occurs) - 1
+    columns = position[X.indices].astype(np.int32)
+    return sparse.csr_array((X.data, columns, X.indptr), shape=(X.shape[0], len(used))), used

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from vbnmf.core import starts
 from vbnmf.core.fit import Progress, Schedule, fit
 from vbnmf.core.model import Array
+from vbnmf.core.rows import without_unused_terms
 from vbnmf.core.starts import Knobs
 from vbnmf.estimators import intervals, pruning
 from vbnmf.estimators.outcome import (
@@ -381,16 +382,3 @@ def _parts(X: sparse.csr_array, work: int) -> Iterator[tuple[int, int]]:
     so_far = X.indptr.astype(np.int64) + np.arange(len(X.indptr))
     cuts = np.searchsorted(so_far, np.arange(0, so_far[-1], max(work, 1)))
     yield from pairwise(np.unique(np.append(cuts, X.shape[0])).tolist())
-
-
-def without_unused_terms(X: sparse.csr_array) -> tuple[sparse.csr_array, Array | slice]:
-    """X over the terms that occur in it, and which these are: few, for a single document."""
-    n_terms = X.shape[1]
-    if X.nnz >= n_terms:
-        return X, slice(None)
-    occurs = np.zeros(n_terms, dtype=bool)
-    occurs[X.indices] = True
-    used = np.flatnonzero(occurs)
-    position = np.cumsum(occurs) - 1
-    columns = position[X.indices].astype(np.int32)
-    return sparse.csr_array((X.data, columns, X.indptr), shape=(X.shape[0], len(used))), used

@@ -16,8 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.fit import HEAD
 from vbnmf.core.model import Array
-from vbnmf.core.rows import effective_terms, is_empty
-from vbnmf.estimators.base import without_unused_terms
+from vbnmf.core.rows import effective_terms, is_empty, without_unused_terms
 from vbnmf.estimators.outcome import callers_level, head_not_converged
 from vbnmf.estimators.targets import Targets, check_targets
 from vbnmf.estimators.telling import Teller
@@ -30,7 +29,7 @@ from vbnmf.prediction.heads import Head
 from vbnmf.prediction.training import Posterior, TrainingDocuments, train
 
 CLASSIFIERS = ("words and components", "components", "generative")
-_SAMPLE = 5000  # documents that tell how much components carry
+_SAMPLE = 2000  # documents that tell how much components carry
 _SAMPLE_SCORES = 5_000_000  # most documents of it times labels
 _TINY = np.finfo(float).tiny
 

@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits
 
 from vbnmf.core.model import Array
 
-_MOST_SCORES = 2_000_000  # that calibration looks at; of more, it takes every n-th document
+_MOST_SCORES = 1_000_000  # that calibration looks at; of more, it takes every n-th document
 _THRESHOLDS = np.linspace(0.1, 0.9, 33)
 _ENOUGH_FOR_A_THRESHOLD = 50  # documents
 _USUAL_NOISE, _LEAST_NOISE = -4.0, -9.0  # logits of the label noise

@@ -27,7 +27,7 @@ from vbnmf.core.model import Array
 from vbnmf.kernels import kernel_name
 
 FOLDS = 5
-MAX_EPOCHS = 2000
+_EPOCHS, _VISITS = 2_000, 20_000_000  # an epoch visits all documents; few may be visited more often
 """Most passes over the documents in the training of a machine."""
 
 _TOL, _TOL_OF_FOLDS = 1e-2, 1e-1  # scores that only calibrate need not be exact
@@ -52,7 +52,7 @@ class Machines(NamedTuple):
         Length of the weights of all machines together, divided by that of the machines which leave
         out a fold. With more documents weights grow, and with them scores.
     converged : bool
-        Whether all machines reached their tolerance in ``MAX_EPOCHS`` passes over the documents.
+        Whether all machines reached their tolerance in ``max_epochs`` passes over the documents.
     """
 
     words: Array
@@ -61,6 +61,11 @@ class Machines(NamedTuple):
     left_out: Array
     growth: float
     converged: bool
+
+
+def max_epochs(n_docs: int) -> int:
+    """Most passes over so many documents."""
+    return max(_EPOCHS, _VISITS // max(n_docs, 1))
 
 
 def folds(X: sparse.csr_array) -> Array:
@@ -138,21 +143,29 @@ def _native(task: _Task) -> Solved:
     weights = np.zeros((n_labels, X.shape[1] + dense.shape[1] + 1), np.float32)
     alpha, left_out = (np.zeros(labels.shape, np.float32) for _ in range(2))
     features = (
-        X.indptr.astype(np.int64),
-        X.indices.astype(np.int32),
-        X.data.astype(np.float32),
+        np.ascontiguousarray(X.indptr, np.int64),
+        np.ascontiguousarray(X.indices, np.int32),
+        np.ascontiguousarray(X.data, np.float32),
         np.ascontiguousarray(dense, dtype=np.float32),
-        weight.astype(np.float64),
-        labels.indptr.astype(np.int64),
-        labels.indices.astype(np.int32),
-        fold.astype(np.int32),
+        np.ascontiguousarray(weight, np.float64),
+        np.ascontiguousarray(labels.indptr, np.int64),
+        np.ascontiguousarray(labels.indices, np.int32),
+        np.ascontiguousarray(fold, np.int32),
     )
 
     def run(tile: tuple[Array, Array, float]) -> tuple[bool, Array]:
         label, without, tol = tile
         squares = np.zeros(native.LANES)
         gap = native.train_machines(
-            *features, tol, MAX_EPOCHS, label, without, weights, alpha, left_out, squares
+            *features,
+            tol,
+            max_epochs(X.shape[0]),
+            label,
+            without,
+            weights,
+            alpha,
+            left_out,
+            squares,
         )
         by_kind = [squares[without < 0].sum(), squares[without >= 0].sum() / FOLDS]
         return bool(gap <= tol), np.array(by_kind)
@@ -215,7 +228,7 @@ def _one_machine(A: sparse.csr_matrix, y: Array, weight: Array, tol: float) -> t
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the caller is told by the result
         # the dual is several times as fast here as the primal that "auto" would choose
-        machine = LinearSVC(dual=True, tol=tol, random_state=0, max_iter=MAX_EPOCHS)
+        machine = LinearSVC(dual=True, tol=tol, random_state=0, max_iter=max_epochs(len(y)))
         machine.fit(A, y, sample_weight=weight)
     found = np.append(machine.coef_[0], machine.intercept_[0])
-    return found, bool(machine.n_iter_ < MAX_EPOCHS)
+    return found, bool(machine.n_iter_ < max_epochs(len(y)))

@@ -22,11 +22,12 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from vbnmf.core.model import Array
-from vbnmf.core.rows import effective_terms, of_unit_length
+from vbnmf.core.rows import effective_terms, of_unit_length, without_unused_terms
 from vbnmf.prediction import generative, machines
 from vbnmf.prediction.calibration import Calibration, best_threshold, calibrate
 from vbnmf.prediction.evidence import evidence_left_out, term_evidence
 from vbnmf.prediction.heads import Head
+from vbnmf.prediction.scaling import standardise, whiten
 
 EVIDENCE_SIZE = 0.2
 """Mean squared length of the evidence beside documents of length one, chosen on held-out training
@@ -52,8 +53,9 @@ LEAST_DOCUMENTS = 50
 
 _CERTAIN = 20.0  # logit of a label that all documents have, or none
 _USUAL_SLOPE = 3.0  # from scores of machines to logits
-_RIDGE = 0.1  # added to the variances of whitened evidence
-_DOCUMENTS_TO_COMPARE = 5_000
+_DOCUMENTS_AT_ONCE = 1 << 12  # whose probabilities are held in double precision
+_DOCUMENTS_TO_COMPARE = 5_000  # two heads by
+_DOCUMENTS_TO_TRY = 500  # a head on
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +110,13 @@ class TrainingDocuments:
     def n_labels(self) -> int:
         """Number of labels."""
         return int(self.labels.shape[1])
+
+    def every(self, n: int) -> "TrainingDocuments":
+        """Every n-th document."""
+        at = slice(None, None, n)
+        return replace(
+            self, X=self.X[at], V=self.V[at], labels=self.labels[at], weight=self.weight[at]
+        )
 
     def quality(self, P: Array) -> float:
         """Accuracy of probabilities; with several labels a document, micro F1."""
@@ -255,22 +264,25 @@ class _Run:
     def _sample(self) -> "_Run":
         """Every n-th document, enough to compare by."""
         at = slice(None, None, self._every)
-        every = self.documents
-        documents = TrainingDocuments(
-            every.X[at], every.V[at], every.labels[at], every.weight[at], every.multilabel
+        return _Run(
+            self.documents.every(self._every),
+            self.evidence[at],
+            self.fold[at],
+            self.n_threads,
+            None,
         )
-        return _Run(documents, self.evidence[at], self.fold[at], self.n_threads, None)
 
     def train(self, *, words: bool, reason: str) -> Trained:
         """Train machines and calibrate them."""
         of, n_docs = self.documents, len(self.fold)
-        centre = np.average(self.evidence, axis=0, weights=of.weight)
-        size = EVIDENCE_SIZE if words else EVIDENCE_SIZE_ALONE
-        X = of_unit_length(of.X) if words else sparse.csr_array((n_docs, 0))
+        X = of_unit_length(of.X, np.float32) if words else sparse.csr_array((n_docs, 0))
         with threadpool_limits(1):  # the same bits on any machine's BLAS
-            dense = self.evidence - centre
-            scaling = (_standardised if words else _whitened)(dense, of.weight, size)
-            dense = dense @ scaling
+            scaling = (
+                standardise(self.evidence, of.weight, EVIDENCE_SIZE)
+                if words
+                else whiten(self.evidence, of.weight, EVIDENCE_SIZE_ALONE)
+            )
+            dense = scaling.features(self.evidence)
         found = machines.train(
             X, dense, of.labels, of.weight, self.fold, n_threads=self.n_threads, tell=self.tell
         )  # fmt: skip
@@ -279,41 +291,32 @@ class _Run:
             found.left_out, Y, n_terms, of.weight, usual_slope=_USUAL_SLOPE,
             multilabel=of.multilabel,
         )  # fmt: skip
-        left_out = fitted.probabilities(found.left_out, n_terms)
+        left_out = _in_parts(fitted, found.left_out, n_terms)
         threshold = best_threshold(left_out, Y, of.weight)[0] if of.multilabel else 0.5
         slopes = fitted.slopes / found.growth  # scores of documents left out are smaller
-        weights = np.einsum("lj,kj->lk", found.dense, scaling) * slopes[:, None]
-        intercepts = found.intercepts * slopes - np.einsum("lk,k->l", weights, centre)
+        weights, intercepts = scaling.unscaled(
+            found.dense * slopes[:, None], found.intercepts * slopes
+        )
         biases = np.where(Y.any(axis=0), fitted.biases, -_CERTAIN)
         calibration = replace(fitted, slopes=np.ones(of.n_labels), biases=biases)
         of_words = (found.words * slopes[:, None].astype(np.float32)) if words else found.words
         head = Head(weights, intercepts, calibration, of_words)
         name = "words and components" if words else "components"
-        unfinished = [f"its machines in {machines.MAX_EPOCHS} epochs"] * (not found.converged)
+        epochs = machines.max_epochs(n_docs)
+        unfinished = [] if found.converged else [f"its machines in {epochs:,} epochs"]
         return Trained(
-            name, reason, calibration, left_out.astype(np.float32), head, threshold,
+            name, reason, calibration, left_out, head, threshold,
             (*unfinished, *_unfinished(fitted)),
         )  # fmt: skip
 
 
-def _standardised(centred: Array, weight: Array, size: float) -> Array:
-    """Matrix that gives columns the same variance, and documents a mean squared length."""
-    spread = np.sqrt(np.average(centred**2, axis=0, weights=weight))
-    varies = spread > 0
-    scale = np.sqrt(size / max(varies.sum(), 1))
-    return np.diag(np.divide(scale, spread, out=np.zeros_like(spread), where=varies))
-
-
-def _whitened(centred: Array, weight: Array, size: float) -> Array:
-    """Matrix that also makes columns uncorrelated, as far as their variance is above a ridge."""
-    standard = _standardised(centred, weight, float(centred.shape[1]))
-    A = centred @ standard
-    variances, axes = np.linalg.eigh((A * (weight / weight.sum())[:, None]).T @ A)
-    variances = np.maximum(variances, 0)
-    shrunk = 1 / np.sqrt(variances + _RIDGE)
-    length = (variances * shrunk**2).sum()
-    scale = np.sqrt(size / length) if length > 0 else 0.0  # one component alone says nothing
-    return np.asarray(standard @ (axes * shrunk)) * scale
+def _in_parts(calibration: Calibration, scores: Array, n_terms: Array) -> Array:
+    """Probabilities of many documents, (n_docs, n_labels) in float32."""
+    out = np.empty(scores.shape, np.float32)
+    for begin in range(0, len(out), _DOCUMENTS_AT_ONCE):
+        at = slice(begin, begin + _DOCUMENTS_AT_ONCE)
+        out[at] = calibration.probabilities(scores[at], n_terms[at])
+    return out
 
 
 def _generative(
@@ -378,8 +381,13 @@ def _is_worse_than_none(found: Trained, documents: TrainingDocuments, posterior:
     if documents.multilabel:
         return False
     assert found.head is not None
+    if documents.quality(found.left_out) < documents.commonest():
+        return True
+    sample = documents.every(-(-len(documents.weight) // _DOCUMENTS_TO_TRY))
+    X, used = without_unused_terms(sample.X)
     totals = posterior.shapes.sum(axis=0, dtype=np.float64)
     totals += len(posterior.shapes) * posterior.smoothing
-    of_terms = term_evidence(posterior.shapes, totals, posterior.smoothing)
-    trained = documents.quality(found.head.probabilities(documents.X, of_terms))
-    return min(trained, documents.quality(found.left_out)) < documents.commonest()
+    of_terms = term_evidence(posterior.shapes[used], totals, posterior.smoothing)
+    words = found.head.words
+    head = replace(found.head, words=words[:, used] if words.size else words)
+    return sample.quality(head.probabilities(X, of_terms)) < sample.commonest()

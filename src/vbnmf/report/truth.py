@@ -79,8 +79,9 @@ def read_truth(model: DocumentModel, labels: Any, n_docs: int) -> Truth:
     indicators, names = targets.placed(np.array(known.names, dtype=object))
     if model.has_labels and not model.has_several_labels and np.diff(indicators.indptr).max() > 1:
         raise ValueError(
-            "the documents have several labels each, but the model was fitted to documents of one "
-            "and gives one. Fit it to documents with several labels, or check --label."
+            "some documents have several labels, but the model was fitted to documents with one "
+            "label each. Fit a model to documents with several labels, or check which column "
+            "holds the labels."
         )
     return Truth([str(name) for name in names], indicators)
 
