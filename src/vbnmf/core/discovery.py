@@ -127,11 +127,9 @@ class _Explorer:
             schedule,
             lambda iteration, bound, rise: self.watch(stage, iteration, SWEEPS),
         )
-        terms, sums = result.state.terms, result.stats.E_sums
+        terms = result.state.terms
         counts = np.maximum(terms.shape[:, : draft.K] - np.float32(result.state.prior.a_t), 0)
-        labels = result.state.labels
-        weight = (sums if labels is None else labels.by_label(sums)) * terms.E_sums
-        portions = spread(weight, draft.mask)
+        portions = spread(result.stats.label_sums * terms.E_sums, draft.mask)
         return replace(draft, counts=counts, portions=portions, bound=result.bound)
 
 

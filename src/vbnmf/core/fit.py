@@ -1,8 +1,8 @@
 """The loop: sweep over the documents → bound → global step; no formulas, no validation.
 
-A sweep first finishes q(V) with the newest T, Λ and z, then forms q(S) and its sums; the global
-step then updates T, Λ, z and the hyperparameters. Each update sees the newest value of everything
-else, which is what makes the bound monotone.
+A sweep first finishes q(z) and q(V) with the newest T and Λ, then forms q(S) and its sums; the
+global step then updates T, Λ and the hyperparameters. Each update sees the newest value of
+everything else, which is what makes the bound monotone.
 """
 
 from collections.abc import Callable
@@ -96,7 +96,7 @@ def fit(
     history: list[float] = []
     rise, iteration, converged = float("nan"), 0, False
     while iteration < schedule.max_iter and not converged:
-        stats = _sweep(engine, state, bound=_due(iteration, schedule))
+        stats = engine.sweep(state, bound=_due(iteration, schedule))
         if _due(iteration, schedule):
             history.append(lower_bound(state, stats, engine.totals))
             rise = _relative_rise(history, schedule.bound_every)
@@ -115,7 +115,7 @@ def fit(
         )
         watch(iteration, history[-1], rise)
     # The bound of exactly the state that is returned; the documents keep what they have.
-    stats = _sweep(engine, state, bound=True, update=False)
+    stats = engine.sweep(state, bound=True, update=False)
     bound = lower_bound(state, stats, engine.totals)
     return Fit(state, stats, bound, [*history, bound], iteration, rise, converged)
 
@@ -129,7 +129,7 @@ def global_step(
     heat: float,
     tally: bool,
 ) -> State:
-    """T, Λ, z and hyperparameters from the sums of a sweep; no ``heat`` is burn-in."""
+    """T, Λ and hyperparameters from the sums of a sweep; no ``heat`` is burn-in."""
     burning_in = heat == 0
     terms = updates.terms(engine.kernel, state, stats, tally=tally)
     state = replace(state, terms=terms)
@@ -137,12 +137,9 @@ def global_step(
     if burning_in:
         return replace(state, prior=prior)
     if state.labels is not None:
-        labels = state.labels
-        rates = updates.rates(prior, labels, engine.totals.n_docs, stats.E_sums)
-        if len(labels.latent):
-            n_docs = engine.totals.n_docs
-            labels = updates.latent_labels(prior, labels, rates, n_docs, stats.E_sums, heat)
-        state = replace(state, rates=rates, labels=labels)
+        # the shards update q(z) from these rates when the next sweep begins
+        rates = updates.rates(prior, stats.n_docs, stats.label_sums)
+        state = replace(state, rates=rates, heat=heat)
     return replace(state, prior=_learn_coefs_prior(prior, state, stats, engine, knobs))
 
 
@@ -166,8 +163,8 @@ def _learn_coefs_prior(
     prior: Prior, state: State, stats: Statistics, engine: Engine, knobs: Knobs
 ) -> Prior:
     if knobs.b_v is None:  # with labels, b_v is what the labels-off projection will use
-        n_docs, K = float(engine.totals.n_docs.sum()), stats.scale.shape[1]
-        mean_v = float(stats.E_sums.sum()) / (n_docs * K)
+        n_docs, K = float(engine.totals.n_docs.sum()), len(stats.E_sums)
+        mean_v = stats.E_total / (n_docs * K)
         prior = replace(prior, b_v=hyper.scale(mean_v, prior.a_v))
     if state.rates is not None and knobs.b_lam is None:
         assert prior.a_lam is not None
@@ -175,11 +172,6 @@ def _learn_coefs_prior(
         in_scope = None if scopes is None else scopes.mask
         prior = replace(prior, b_lam=hyper.scale_of_rates(state.rates.E, prior.a_lam, in_scope))
     return prior
-
-
-def _sweep(engine: Engine, state: State, *, bound: bool, update: bool = True) -> Statistics:
-    scale = updates.coefs_scale(state)
-    return engine.sweep(state.terms, scale, state.prior.a_v, bound=bound, update=update)
 
 
 def _due(iteration: int, schedule: Schedule) -> bool:

@@ -31,11 +31,10 @@ def wind_up(
     shapes = terms.shape
     nothing = np.empty((0, K))
     light = replace(result.state, terms=replace(terms, shape=nothing, L=nothing))
-    a_v = result.state.prior.a_v
     result = replace(result, state=light)
     del terms
     engine.close()
-    E_v = engine.coefficients(result.stats.scale, a_v) if coefficients else None
+    E_v = engine.coefficients(result.state) if coefficients else None
     return Outcome(
         result,
         np.ascontiguousarray(shapes[:, :K]),

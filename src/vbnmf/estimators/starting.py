@@ -38,7 +38,10 @@ class Corpus:
 
     def engine(self, kernel: Any) -> LocalEngine:
         """Hold the documents in memory for sweeps."""
-        return LocalEngine(kernel, self.X, self.group, self.n_groups, 1, self.weight)
+        unknown = self.labels is not None and len(self.labels.latent) > 0
+        return LocalEngine(
+            kernel, self.X, self.group, self.n_groups, weight=self.weight, unknown=unknown
+        )
 
     def to_look_at(self) -> "Corpus":
         """The documents of known labels, a sample where there are more than enough."""

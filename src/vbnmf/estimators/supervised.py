@@ -367,9 +367,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         self.classes_ = targets.classes
         self.label_counts_ = targets.indicators.sum(axis=0).astype(np.int64)
         self.label_frequencies_ = targets.frequencies(weight)
-        by_group = np.bincount(targets.group, weight, minlength=targets.n_groups)
-        n_docs = column(labels.documents_in_scope(by_group))
-        sums = labels.by_label(result.stats.E_sums)
+        n_docs, sums = column(result.stats.n_docs), result.stats.label_sums
         self.label_activations_ = sums / np.maximum(n_docs, _TINY)
         scopes = labels.scopes
         self.scoped_ = labelscopes.is_scoped(self, targets)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from vbnmf.core.model import Array, Terms
+from vbnmf.core.model import Array, DocumentSums, Terms
 from vbnmf.kernels import _native  # type: ignore[attr-defined,unused-ignore]
-from vbnmf.kernels.layout import MOST_BLOCKS, DocumentSums, cut_into_blocks
+from vbnmf.kernels.layout import MOST_BLOCKS, cut_into_blocks
 
 
 class NativeKernel:
@@ -71,10 +71,19 @@ class NativeKernel:
         return Terms(R, scale, L, offset, sums.sum(axis=0)[:K], float(psi), float(entropy))
 
     def documents(
-        self, X: sparse.csr_array, group: Array, n_groups: int, K: int, weight: Array | None = None
+        self,
+        X: sparse.csr_array,
+        group: Array,
+        n_groups: int,
+        K: int,
+        weight: Array | None = None,
+        by_term: sparse.csc_array | None = None,
     ) -> "NativeDocuments":
-        """Hold the documents, which count by ``weight`` in all sums, and their coefficients."""
-        return NativeDocuments(self, X, group, n_groups, K, weight)
+        """Hold the documents, which count by ``weight`` in all sums, and their coefficients.
+
+        ``by_term`` is X by columns, if it is at hand.
+        """
+        return NativeDocuments(self, X, group, n_groups, K, weight, by_term)
 
     def project(
         self,
@@ -126,6 +135,7 @@ class NativeDocuments:
         n_groups: int,
         K: int,
         weight: Array | None,
+        by_term: sparse.csc_array | None = None,
     ) -> None:
         self._kernel, self._n_groups, self._dtype = kernel, n_groups, X.dtype
         n_docs = X.shape[0]
@@ -135,7 +145,10 @@ class NativeDocuments:
         self._weight = np.ones(n_docs) if weight is None else np.asarray(weight, np.float64)
         blocks = cut_into_blocks(np.diff(X.indptr)[self._order])
         self._matrix = _matrix(X, blocks)
-        by_term = X.tocsc()
+        if by_term is None:
+            by_term = X.tocsc()
+        elif weight is not None:
+            by_term = by_term.copy()
         if weight is not None:
             by_term.data *= self._weight[by_term.indices].astype(X.dtype)
         self._transposed = _matrix(by_term, cut_into_blocks(np.diff(by_term.indptr)))
@@ -143,8 +156,8 @@ class NativeDocuments:
         self._group_mass = np.bincount(group, self._weight * (X @ np.ones(X.shape[1])), n_groups)
         self.begin(K)
 
-    def begin(self, K: int, in_scope: Array | None = None) -> None:
-        """Start over with K components, all of Sigma_v being zero.
+    def begin(self, K: int, in_scope: Array | None = None) -> Array:
+        """Start over with K components; return Sigma_v, all zero, with its padding.
 
         ``in_scope`` (n_groups, K) says which components each group may use, None that all may use
         all. A sweep only touches the cache lines that hold components in scope; scales must be zero
@@ -156,6 +169,11 @@ class NativeDocuments:
         self._L_v = self._kernel.zeros(n_docs, K, dtype)
         self._Sigma_v = self._kernel.zeros(n_docs, K, dtype)
         self._scopes = _lines_in_scope(in_scope, self._L_v.shape[1], dtype)
+        return self._Sigma_v
+
+    def hold(self, Sigma_v: Array) -> None:
+        """Take over a Sigma_v with its padding, as ``begin`` returned it."""
+        self._Sigma_v = Sigma_v
 
     @property
     def Sigma_v(self) -> Array:
