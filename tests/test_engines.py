@@ -11,13 +11,18 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
+from vbnmf import Shards
 from vbnmf.core import drafts, starts
 from vbnmf.core.drafts import Draft
 from vbnmf.core.fit import Schedule, fit
 from vbnmf.core.model import Labels
+from vbnmf.data.sharding import write_shards
+from vbnmf.data.shards import ShardsError
 from vbnmf.engines import mapping
 from vbnmf.engines.local import LocalEngine
 from vbnmf.engines.mapping import cut, tree_sum
+from vbnmf.engines.stream import StreamEngine
+from vbnmf.kernels import open_kernel
 from vbnmf.kernels.reference import ReferenceKernel
 
 KNOBS = starts.Knobs(a_t=0.7, b_t=None, a_v=0.9, b_v=None, a_lam=3.0, b_lam=None)
@@ -129,3 +134,59 @@ def test_the_bound_never_falls_in_shards(seed, size, scoped):
     schedule = Schedule(15, 0.0, 0, bound_every=1)
     history = np.array(fit(engine, begun(engine, labels, mask), KNOBS, schedule).bound_history)
     assert (np.diff(history) >= -1e-9 * np.abs(history[1:])).all()
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 300),
+    st.sampled_from([0, 1, 9]),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([np.float32, np.float64]),
+    st.integers(1, 3),
+)
+def test_shards_on_disk_give_the_same_bits(
+    tmp_path_factory, seed, size, unknown, sets, scoped, weighted, dtype, n_threads
+):
+    options = {"unknown": unknown, "sets": sets, "scoped": scoped, "weighted": weighted}
+    X, group, labels, mask, weight = corpus(seed, dtype=dtype, **options)
+    folder = tmp_path_factory.mktemp("shards")
+    write_shards(folder, X, shard_nonzeros=size)
+    with open_kernel(n_threads) as kernel:
+        engine = local(kernel, X, group, labels, weight, size)
+        expected = everything(engine, labels, mask, dtype)
+    n_groups = labels.known.shape[0] + (unknown > 0)
+    with (
+        open_kernel() as kernel,
+        StreamEngine(
+            kernel, Shards(folder), group, n_groups, weight, unknown=unknown > 0
+        ) as engine,
+    ):
+        found = everything(engine, labels, mask, dtype)
+        kept = engine._folder
+    assert not kept.exists()
+    for a, b in zip(found, expected, strict=True):
+        assert_array_equal(a, b)
+
+
+def everything(engine, labels, mask, dtype):
+    """All that a fit comes to, begun twice, for the second must not see the first."""
+    fit(engine, begun(engine, labels, mask, dtype), KNOBS, SCHEDULE)
+    result = fit(engine, begun(engine, labels, mask, dtype), KNOBS, SCHEDULE)
+    latent = engine.latent if len(labels.latent) else np.zeros(1)
+    sums = engine.group_term_sums().toarray()
+    terms, rates = result.state.terms.shape[:, :K], result.state.rates.E
+    V = engine.coefficients(result.state)
+    return result.bound_history, terms, rates, V, latent, sums, engine.totals.term_sums
+
+
+def test_a_shard_that_cannot_be_read_ends_the_fit_with_its_name(tmp_path):
+    X, group, labels, mask, _ = corpus(unknown=0)
+    write_shards(tmp_path, X, shard_nonzeros=60)
+    with open_kernel() as kernel, StreamEngine(kernel, Shards(tmp_path), group, 4) as engine:
+        state = begun(engine, labels, mask)
+        (tmp_path / "00001" / "rows.data.npy").unlink()
+        with pytest.raises(ShardsError, match=r"00001/rows\.data\.npy"):
+            fit(engine, state, KNOBS, SCHEDULE)

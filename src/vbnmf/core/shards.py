@@ -104,10 +104,15 @@ class OpenShard:
         self.n_known, self.n_unknown = n_known, len(unknown)
         self.group = group
         self.n_docs = np.bincount(group, shard.counts_as, minlength=n_known + len(unknown))
-        self.mass = shard.X @ np.ones(shard.X.shape[1])
+        self._X = shard.X
         self.documents: Documents = kernel.documents(
             shard.X, group, len(self.n_docs), 1, shard.weight, shard.by_term
         )
+
+    @property
+    def mass(self) -> Array:
+        """Σ_w x_dw of each document, (n_docs,)."""
+        return np.asarray(self._X @ np.ones(self._X.shape[1]))
 
     def by_group(self, rows: Array) -> Array:
         """Rows of the corpus' groups, (n_groups, K) or (1, K), for the groups of this shard."""
@@ -161,10 +166,10 @@ def begin(shard: OpenShard, portions: Array, in_scope: Array | None) -> Local:
     K = portions.shape[1]
     portions = shard.by_group(portions)
     memory = shard.documents.begin(K, None if in_scope is None else shard.by_group(in_scope))
-    Sigma_v = memory[:, :K]
+    Sigma_v, mass = memory[:, :K], shard.mass
     for first in range(0, len(Sigma_v), _ROWS_AT_ONCE):
         at = slice(first, first + _ROWS_AT_ONCE)
-        Sigma_v[at] = shard.mass[at, None] * portions[shard.group[at]]
+        Sigma_v[at] = mass[at, None] * portions[shard.group[at]]
     return Local(memory, np.empty((shard.n_unknown, 0)), np.empty((shard.n_unknown, 0)))
 
 
@@ -172,6 +177,8 @@ def sweep(
     shard: OpenShard, state: State, local: Local, *, bound: bool, out: Array | None
 ) -> tuple[Local, Statistics]:
     """Finish q(z) and q(v), then form all sums over the documents of the shard.
+
+    The local state that is returned is the same object where nothing of it has changed.
 
     Parameters
     ----------
@@ -202,7 +209,7 @@ def sweep(
         _tally(sums, scale, E_sums, n_docs, labels) if bound else None,
     )
     if labels is None or not shard.n_unknown:
-        return local, stats
+        return (local if out is None else replace(local)), stats
     E_v = E_sums[shard.n_known :] / np.maximum(n_docs[shard.n_known :], _TINY)[:, None]
     return Local(local.Sigma_v, labels.latent, E_v), stats
 

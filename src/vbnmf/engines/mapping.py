@@ -91,6 +91,7 @@ class ShardEngine(ABC):
         self.kernel = kernel
         self.totals: Totals = tree_sum(shards.totals(shard) for shard in self.shards())
         self.K = 1
+        self.in_scope: Array | None = None
 
     @property
     @abstractmethod

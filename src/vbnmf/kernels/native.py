@@ -7,6 +7,7 @@ the lines are added up in order. So the number of threads changes nothing but th
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -153,7 +154,7 @@ class NativeDocuments:
             by_term.data *= self._weight[by_term.indices].astype(X.dtype)
         self._transposed = _matrix(by_term, cut_into_blocks(np.diff(by_term.indptr)))
         self._sums_at, self._sums_group = _lines_of_sums(self._group[self._order], blocks)
-        self._group_mass = np.bincount(group, self._weight * (X @ np.ones(X.shape[1])), n_groups)
+        self._X = X
         self.begin(K)
 
     def begin(self, K: int, in_scope: Array | None = None) -> Array:
@@ -199,8 +200,15 @@ class NativeDocuments:
         np.add.at(shape_sums, self._sums_group, lines[:, : self._K])
         shape_sums *= scale > 0
         log_mean, psi, entropy = tallies.sum(axis=0) if bound else (np.nan,) * 3
-        log_mean += (np.log(largest) * self._group_mass).sum()
+        if bound:
+            log_mean += (np.log(largest) * self._group_mass).sum()
         return DocumentSums(shape_sums, float(log_mean), float(psi), float(entropy))
+
+    @cached_property
+    def _group_mass(self) -> Array:
+        """Weight of the documents of each group, (n_groups,)."""
+        mass = self._weight * (self._X @ np.ones(self._X.shape[1]))
+        return np.bincount(self._group, mass, self._n_groups)
 
     def close(self) -> None:
         """Let go of what only sweeps need; ``Sigma_v`` stays."""
