@@ -37,7 +37,7 @@ from vbnmf.core.drafts import (
 )
 from vbnmf.core.fit import Schedule, fit
 from vbnmf.core.merging import merge_order
-from vbnmf.core.model import Array, Engine, Labels
+from vbnmf.core.model import Array, ClusteringEngine, Labels
 from vbnmf.core.starts import Knobs
 
 WIDE = 2  # times as many components at first as are asked for,
@@ -63,7 +63,7 @@ class Found:
 
 
 def discover(
-    engine: Engine,
+    engine: ClusteringEngine,
     labels: Labels | None,
     knobs: Knobs,
     plan: Plan,
@@ -94,7 +94,7 @@ def discover(
 class _Explorer:
     """What all steps share."""
 
-    engine: Engine
+    engine: ClusteringEngine
     labels: Labels | None
     knobs: Knobs
     dtype: np.dtype[Any]

@@ -330,16 +330,20 @@ class Engine(Protocol):
         """Σ_d x_dw by group, (n_groups, n_terms)."""
         ...
 
-    def cluster_term_sums(
-        self, known: sparse.csr_array, counts: Array, rng: np.random.Generator | None
-    ) -> Array:
-        """Σ_d x_dw by cluster of each label, (n_terms, Σ counts); ``known`` as in ``Labels``."""
-        ...
-
     def sweep(self, state: State, *, bound: bool, update: bool = True) -> Statistics:
         """Finish q(z) and q(v) with what is shared, then form all sums over the documents.
 
         With ``update``, R_t may take the memory of ``state.terms.shape``, which nothing needs any
         more.
         """
+        ...
+
+
+class ClusteringEngine(Engine, Protocol):
+    """What the search for components asks beside that, of documents that are in memory."""
+
+    def cluster_term_sums(
+        self, known: sparse.csr_array, counts: Array, rng: np.random.Generator | None
+    ) -> Array:
+        """Σ_d x_dw by cluster of each label, (n_terms, Σ counts); ``known`` as in ``Labels``."""
         ...

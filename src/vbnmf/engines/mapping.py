@@ -8,7 +8,7 @@ shards in different places come to the same bits.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -93,6 +93,15 @@ class ShardEngine(ABC):
         self.K = 1
         self.in_scope: Array | None = None
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:  # noqa: B027 - memory needs no tidying
+        """Let go of what the shards keep outside of memory."""
+
+    def close(self) -> None:  # noqa: B027 - not every engine holds anything
+        """Let go of what only sweeps need; coefficients can still be had."""
+
     @property
     @abstractmethod
     def n_shards(self) -> int:
@@ -140,14 +149,21 @@ class ShardEngine(ABC):
         """E_v of the documents of each shard, (n_docs, K), as the last sweep left it."""
         return self.map(lambda shard, local: (local, shards.coefficients(shard, state, local)))
 
-    def coefficients(self, state: State) -> Array:
-        """E_v, (n_docs, K), as the last sweep left it."""
-        return _joined(list(self.coefficients_by_shard(state)))
+    def coefficients(self, state: State, rows: Array | None = None) -> Array:
+        """E_v, (n_docs, K), as the last sweep left it; of ``rows``, ascending, or of all."""
+        if rows is None:
+            return _joined(list(self.coefficients_by_shard(state)))
+        parts, first = [], 0
+        for E_v in self.coefficients_by_shard(state):
+            begin, end = np.searchsorted(rows, (first, first + len(E_v)))
+            parts.append(E_v[rows[begin:end] - first])
+            first += len(E_v)
+        return _joined(parts)
 
     def group_term_sums(self) -> sparse.csr_array:
         """Σ_d x_dw by group, (n_groups, n_terms)."""
-        sums = [shards.group_term_sums(shard) for shard in self.shards()]
-        return sums[0] if len(sums) == 1 else tree_sum(each.astype(np.float64) for each in sums)
+        sums = (shards.group_term_sums(shard) for shard in self.shards())
+        return tree_sum(sums if self.n_shards == 1 else (each.astype(np.float64) for each in sums))
 
     @property
     def Sigma_v(self) -> Array:

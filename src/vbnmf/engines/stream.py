@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from scipy import sparse
@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from vbnmf.kernels import AnyKernel
 
 
+@runtime_checkable
 class Source(Protocol):
-    """Where shards come from; ``vbnmf.data.shards.Shards`` is one."""
+    """Where shards come from; ``vbnmf.Shards`` is one."""
 
     starts: Array  # (n_shards + 1,): the first document of each, and the number of all
+    shape: tuple[int, int]
     dtype: np.dtype[Any]
 
     def rows(self, number: int) -> sparse.csr_array:
@@ -37,9 +39,13 @@ class Source(Protocol):
         """The same by columns."""
         ...
 
+    def take(self, rows: Array) -> sparse.csr_array:
+        """Some of the documents, in memory; ``rows`` are ascending."""
+        ...
+
 
 class StreamEngine(ShardEngine):
-    """Sweeps over shards that are not in memory; to be closed, or used as a context manager.
+    """Sweeps over shards that are not in memory; to be used as a context manager.
 
     Parameters
     ----------
@@ -77,13 +83,7 @@ class StreamEngine(ShardEngine):
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="vbnmf-stream")
         super().__init__(kernel)
 
-    def __enter__(self) -> "StreamEngine":
-        return self
-
     def __exit__(self, *exc: object) -> None:
-        self.close()
-
-    def close(self) -> None:
         """Remove what the shards keep."""
         self._pool.shutdown()
         self._temporary.cleanup()

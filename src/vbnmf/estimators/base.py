@@ -20,9 +20,11 @@ from vbnmf.core import starts
 from vbnmf.core.fit import Progress, Schedule, fit
 from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
+from vbnmf.engines.stream import Source
 from vbnmf.estimators import intervals, pruning
 from vbnmf.estimators.outcome import Outcome, callers_level, not_converged, wind_up
 from vbnmf.estimators.starting import Corpus, Start
+from vbnmf.estimators.streaming import checked
 from vbnmf.estimators.targets import Targets
 from vbnmf.estimators.telling import Teller
 from vbnmf.estimators.validation import (
@@ -30,7 +32,6 @@ from vbnmf.estimators.validation import (
     check_count,
     check_fraction,
     check_init,
-    check_matrix,
     check_n_components,
     count_threads,
 )
@@ -84,7 +85,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_docs, n_terms)
+        X : {array-like, sparse matrix} of shape (n_docs, n_terms), or Shards
             Weights of terms, made in the same way as those of training.
 
         Returns
@@ -94,7 +95,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             says, ``coef_shape / (1 / coef_scale + component_sums_)``.
         """
         check_is_fitted(self, "components_")
-        return self._project(check_matrix(self, X, reset=False))
+        return checked(self, X, self._project)
 
     def inverse_transform(self, V: Any) -> Array:
         """Compute the expected weights of terms of documents with these coefficients.
@@ -239,13 +240,16 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _fit(
         self,
-        X: sparse.csr_array,
+        X: sparse.csr_array | Source,
         targets: Targets | None = None,
         weight: Array | None = None,
         *,
-        coefficients: bool,
+        coefficients: Array | bool,
     ) -> Outcome:
-        """Fit to checked documents, set what both models have, and return the best start."""
+        """Fit to checked documents, set what both models have, and return the best start.
+
+        ``coefficients`` asks for those of all documents, of none, or of some, ascending.
+        """
         labels = None if targets is None else targets.labels
         group = np.zeros(X.shape[0], np.int32) if targets is None else targets.group
         corpus = Corpus(X, group, 1 if targets is None else targets.n_groups, labels, weight)
@@ -270,21 +274,21 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 tell = Teller(self, restart, n_init)
                 found = start.find(kernel, corpus, knobs, rng if restart else None, tell.of_stage)
                 draft = None if found is None else found.draft
-                engine = corpus.engine(kernel)
-                # no names for what lies between: a name would keep large arrays alive
-                outcome = wind_up(
-                    engine,
-                    fit(
+                with corpus.engine(kernel) as engine:
+                    # no names for what lies between: a name would keep large arrays alive
+                    outcome = wind_up(
                         engine,
-                        start.begin(engine, draft, knobs, labels, rng, X.dtype),
-                        knobs,
-                        schedule,
-                        tell,
-                    ),
-                    found,
-                    why,
-                    coefficients=coefficients,
-                )
+                        fit(
+                            engine,
+                            start.begin(engine, draft, knobs, labels, rng, X.dtype),
+                            knobs,
+                            schedule,
+                            tell,
+                        ),
+                        found,
+                        why,
+                        coefficients=coefficients,
+                    )
                 del engine, draft, found  # before the next ones are made
                 if best is None or outcome.fit.bound > best.fit.bound:
                     best = outcome

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array, column
 from vbnmf.core.starts import Knobs
+from vbnmf.engines.stream import Source
 from vbnmf.estimators import intervals, labelscopes
 from vbnmf.estimators.base import BaseVBNMF
 from vbnmf.estimators.classweights import check_weight_left, with_class_weights
@@ -18,6 +19,15 @@ from vbnmf.estimators.labelconcerns import warn_of_odd_labels
 from vbnmf.estimators.labeltree import check_label_tree
 from vbnmf.estimators.prediction import CLASSIFIERS, PredictsLabels
 from vbnmf.estimators.starting import Start
+from vbnmf.estimators.streaming import (
+    check_in_memory,
+    check_source,
+    fit_head_on,
+    head_sample,
+    is_source,
+    source_targets,
+    source_weights,
+)
 from vbnmf.estimators.targets import Targets, check_targets
 from vbnmf.estimators.validation import check_choice, check_matrix, check_weights
 
@@ -151,7 +161,11 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         documents tell. No prediction is more certain than that.
     left_out_proba_ : ndarray of float32 of shape (n_docs, n_labels)
         Probabilities of the training documents, each as if it had been left out. Where they speak
-        against a label, the label may be wrong. Not stored in model files.
+        against a label, the label may be wrong. Not stored in model files. After a fit to
+        ``Shards`` they are those of ``head_documents_``.
+    head_documents_ : ndarray of int
+        Only after a fit to ``Shards``: the documents that the prediction head was trained on. They
+        are all documents, or as many as have 2²³ non-zeros. Not stored in model files.
     component_share_ : float
         Mean share of the decisions about training documents that components carry; single words
         carry the rest. ``component_share`` gives it for each document.
@@ -277,8 +291,9 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_docs, n_terms)
-            Non-negative weights of terms: counts or TF-IDF.
+        X : {array-like, sparse matrix} of shape (n_docs, n_terms), or Shards
+            Non-negative weights of terms: counts or TF-IDF. ``Shards`` are documents on disk,
+            whose labels and weights are taken where ``y`` and ``sample_weight`` are None.
         y : array-like of shape (n_docs,), lists of labels, or matrix of shape (n_docs, n_labels)
             One label a document: numbers, strings, or anything that can be sorted. Several: a list
             or set of labels for each document, or an indicator matrix of zeros and ones. None,
@@ -307,6 +322,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         ndarray of shape (n_docs, n_components)
             Expected coefficients at the end of training.
         """
+        check_in_memory(X)
         return self._learn(X, y, sample_weight)
 
     def label_interval(self, level: float = 0.9) -> tuple[Array, Array]:
@@ -337,9 +353,14 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         """Fit, and return the coefficients (n_docs, n_components) found on the way."""
         with self._all_or_nothing():
             classifier = check_choice("classifier", self.classifier, ("auto", *CLASSIFIERS))
-            X = check_matrix(self, X, reset=True)
-            targets = check_targets(self, y, X.shape[0], self.unlabelled)
-            weight = check_weights(sample_weight, X.shape[0])
+            streamed = is_source(X)
+            if streamed:
+                X = check_source(self, X)
+                targets, weight = source_targets(self, X, y), source_weights(X, sample_weight)
+            else:
+                X = check_matrix(self, X, reset=True)
+                targets = check_targets(self, y, X.shape[0], self.unlabelled)
+                weight = check_weights(sample_weight, X.shape[0])
             warn_of_odd_labels(targets, self.unlabelled)
             weight = with_class_weights(self.class_weight, targets, weight)
             check_weight_left(X, targets, weight)
@@ -348,16 +369,27 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
                     'classifier="generative" takes one label a document; y has several. Use '
                     'classifier="components".'
                 )
-            V = self._fit_model(X, targets, weight)
-            ones = np.ones(X.shape[0])
-            self._fit_head(X, V, targets, ones if weight is None else weight, classifier)
+            counts_as = np.ones(X.shape[0]) if weight is None else weight
+            if streamed:
+                rows = head_sample(X, targets, weight)
+                V = self._fit_model(X, targets, weight, rows)
+                fit_head_on(self, X, rows, V, targets, counts_as, classifier)
+            else:
+                V = self._fit_model(X, targets, weight, True)
+                self._fit_head(X, V, targets, counts_as, classifier)
             return V
 
-    def _fit_model(self, X: sparse.csr_array, targets: Targets, weight: Array | None) -> Array:
-        """Fit all but what predicts, and return the coefficients."""
+    def _fit_model(
+        self,
+        X: sparse.csr_array | Source,
+        targets: Targets,
+        weight: Array | None,
+        coefficients: Array | bool,
+    ) -> Array:
+        """Fit all but what predicts, and return the coefficients that are asked for."""
         if weight is not None:
             targets = targets.weighted(weight)
-        outcome = self._fit(X, targets, weight, coefficients=True)
+        outcome = self._fit(X, targets, weight, coefficients=coefficients)
         result = outcome.fit
         rates, prior, labels = result.state.rates, result.state.prior, result.state.labels
         assert rates is not None

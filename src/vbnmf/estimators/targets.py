@@ -52,7 +52,7 @@ class Targets:
 
     def rows(self, at: Array) -> "Targets":
         """The same of some of the documents."""
-        return _grouped(self.classes, self.indicators[at], self.multilabel, self.named)
+        return grouped(self.classes, self.indicators[at], self.multilabel, self.named)
 
     def weighted(self, weight: Array) -> "Targets":
         """The same where documents count by their weights, (n_docs,), among those of a label."""
@@ -166,12 +166,10 @@ def check_targets(estimator: Any, y: Any, n_docs: int, unlabelled: Any = None) -
             f"y has no label for any of the {n_docs} documents. {name} needs some documents of "
             "known label; use VBNMF where there are none."
         )
-    return _grouped(classes, indicators, multilabel, named)
+    return grouped(classes, indicators, multilabel, named)
 
 
-def _grouped(
-    classes: Array, indicators: sparse.csr_array, multilabel: bool, named: bool
-) -> Targets:
+def grouped(classes: Array, indicators: sparse.csr_array, multilabel: bool, named: bool) -> Targets:
     """Put documents with the same labels into a group, and those of unknown label into the last."""
     sizes = np.diff(indicators.indptr)
     known = np.flatnonzero(sizes)

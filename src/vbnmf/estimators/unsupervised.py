@@ -10,6 +10,13 @@ from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
 from vbnmf.estimators.base import BaseVBNMF
 from vbnmf.estimators.outcome import Outcome
+from vbnmf.estimators.streaming import (
+    check_in_memory,
+    check_source,
+    check_source_left,
+    is_source,
+    source_weights,
+)
 from vbnmf.estimators.targets import Targets
 from vbnmf.estimators.validation import (
     check_matrix,
@@ -159,8 +166,8 @@ class VBNMF(BaseVBNMF):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_docs, n_terms)
-            Non-negative weights of terms: counts or TF-IDF.
+        X : {array-like, sparse matrix} of shape (n_docs, n_terms), or Shards
+            Non-negative weights of terms: counts or TF-IDF. ``Shards`` are documents on disk.
         y : ignored
             For pipelines.
         sample_weight : array-like of shape (n_docs,) or None
@@ -185,6 +192,7 @@ class VBNMF(BaseVBNMF):
         ndarray of shape (n_docs, n_components)
             Expected coefficients at the end of training.
         """
+        check_in_memory(X)
         V = self._learn(X, sample_weight, coefficients=True).coefficients
         assert V is not None
         return V
@@ -225,6 +233,11 @@ class VBNMF(BaseVBNMF):
 
     def _learn(self, X: Any, sample_weight: Any, *, coefficients: bool) -> Outcome:
         with self._all_or_nothing():
+            if is_source(X):
+                X = check_source(self, X)
+                weight = source_weights(X, sample_weight)
+                check_source_left(X, weight)
+                return self._fit(X, weight=weight, coefficients=coefficients)
             X = check_matrix(self, X, reset=True)
             weight = check_weights(sample_weight, X.shape[0])
             check_terms_left(X, weight)
