@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vbnmf.cli import common
+from vbnmf.cli.fitshards import fit_shards, is_shard_folder
 from vbnmf.cli.progress import FitProgress
 
 if TYPE_CHECKING:
@@ -97,6 +98,12 @@ text_options = common.options(
 )  # fmt: skip
 
 
+TEXT_OPTIONS = (
+    "weighting", "max-terms", "min-df", "max-df", "stop-words", "stem", "ngrams", "analyzer",
+    "token-pattern", "strip", "keep-case",
+)  # fmt: skip
+
+
 @click.command(short_help="Learn components from a file of documents.")
 @click.argument("file")
 @click.option("--label", metavar="COL", multiple=True, help="Column of labels, or 'auto' to guess "
@@ -123,8 +130,9 @@ def fit(
 ) -> None:  # fmt: skip
     """Learn components from a FILE of documents, and write a model file.
 
-    FILE is CSV, TSV or JSON lines (also .gz, or - for standard input), Parquet, a folder, or a
-    matrix (svmlight, Matrix Market, .npz).
+    FILE is CSV, TSV or JSON lines (also .gz, or - for standard input), Parquet, a folder, a matrix
+    (svmlight, Matrix Market, .npz), or a shard folder of `vbnmf vectorize`, which need not fit into
+    memory.
 
     \b
     Examples:
@@ -135,6 +143,13 @@ def fit(
       vbnmf fit tickets.csv --label team -k auto
     """  # noqa: D301
     target = common.check_out(out or _default_name(file), force, file)
+    if is_shard_folder(file):
+        given = {
+            "label": label, "label-separator": label_separator, "only-labelled": only_labelled,
+            "text": text, "labels": labels, "terms": terms, "skip-empty": skip_empty,
+        }  # fmt: skip
+        fit_shards(file, target, given, settings, force=force, quiet=quiet, as_json=as_json)
+        return
     columns = common.column_names(label or (("auto",) if labels else ()))
     if only_labelled and columns is None:
         raise click.UsageError("--only-labelled needs --label: it is about the documents with one.")
@@ -160,10 +175,18 @@ def fit(
         }
     )
     model.save(target, overwrite=force)
+    n_unknown = 0 if y is None else sum(label is None for label in y)
+    tell_result(model, target, n_docs, n_unknown, quiet=quiet, as_json=as_json)
+
+
+def tell_result(
+    model: "DocumentModel", target: Path, n_docs: int, n_unknown: int, *, quiet: bool, as_json: bool
+) -> None:
+    """Say what was fitted, in words or as JSON."""
     result = {
         "model": str(target),
         "documents": n_docs,
-        "documents_without_label": 0 if y is None else sum(label is None for label in y),
+        "documents_without_label": n_unknown,
         "documents_without_known_term": model.n_empty_,
         "terms": len(model.terms_),
         "components": model.estimator_.n_components_,
@@ -177,7 +200,7 @@ def fit(
     if as_json:
         common.print_json(result)
         return
-    if k == "auto":
+    if model.estimator.n_components == "auto":
         common.say(f"{result['components_reason']}.", quiet)
     if model.has_labels:
         common.say(f"Labels are predicted by {_said(result)}.", quiet)
@@ -320,4 +343,6 @@ def _default_name(file: str) -> str:
     if file == "-":
         return "model.vbnmf"
     path = Path(file).resolve()  # a folder called "." has a name
-    return (path.name if path.is_dir() else Path(path.name.removesuffix(".gz")).stem) + ".vbnmf"
+    if path.is_dir():
+        return path.name.removesuffix(".shards") + ".vbnmf"
+    return Path(path.name.removesuffix(".gz")).stem + ".vbnmf"

@@ -120,7 +120,7 @@ class Shards:
         self.labels: list[Any] | None = manifest["labels"]
         self.multilabel: bool = manifest["multilabel"]
         self.has_weights: bool = manifest["weights"]
-        self.columns: dict[str, Any] = manifest["columns"]
+        self.source_columns: dict[str, Any] = manifest["columns"]
         self.starts = np.cumsum([0, *(e.n_docs for e in self.entries)])
         self._sound: set[tuple[int, str]] = set()
         _check_files(self)
