@@ -113,6 +113,9 @@ TEXT_OPTIONS = (
 @click.option("--only-labelled", is_flag=True, help="Leave out documents without a label, which "
               "are otherwise learned from as well.")  # fmt: skip
 @click.option("--out", metavar="MODEL", help="Model file to write.  [default: FILE's name.vbnmf]")
+@click.option("--checkpoint", metavar="FOLDER", help="Write the fit to this folder once a minute.")
+@click.option("--resume", is_flag=True, help="Go on from the last checkpoint in the folder of "
+              "--checkpoint, to the same model.")  # fmt: skip
 @common.reading
 @model_options
 @text_options
@@ -126,7 +129,7 @@ def fit(
     file: str, label: tuple[str, ...], label_separator: str | None, only_labelled: bool,
     out: str | None, force: bool, quiet: bool, as_json: bool,
     text: tuple[str, ...], labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
-    skip_empty: bool, **settings: Any,
+    skip_empty: bool, checkpoint: str | None, resume: bool, **settings: Any,
 ) -> None:  # fmt: skip
     """Learn components from a FILE of documents, and write a model file.
 
@@ -143,6 +146,8 @@ def fit(
       vbnmf fit tickets.csv --label team -k auto
     """  # noqa: D301
     target = common.check_out(out or _default_name(file), force, file)
+    check_resume(checkpoint, resume)
+    settings["checkpoint"] = checkpoint
     if is_shard_folder(file):
         given = {
             "label": label, "label-separator": label_separator, "only-labelled": only_labelled,
@@ -212,6 +217,22 @@ def tell_result(
     )
 
 
+def check_resume(checkpoint: str | None, resume: bool) -> None:
+    """Refuse to go on where there is nothing, and to replace what is there unasked."""
+    if checkpoint is None:
+        if resume:
+            raise click.UsageError("--resume needs --checkpoint FOLDER.")
+        return
+    folder = Path(checkpoint)
+    if folder.exists() and not folder.is_dir():
+        raise common.Refusal(f"{folder} is not a folder; --checkpoint takes the name of one.")
+    is_there = folder.is_dir() and any(folder.iterdir())
+    if is_there and not resume:
+        raise common.Refusal(f"{folder} is not empty. Add --resume to go on, or remove it.")
+    if resume and not is_there:
+        raise common.Refusal(f"there is no checkpoint in {folder}. Leave out --resume.")
+
+
 def _of_prediction(model: "DocumentModel") -> dict[str, Any]:
     """What predicts labels, why, and how much of it is by components."""
     if not model.has_labels:
@@ -252,6 +273,7 @@ def build(
     max_iter: int | None = None,
     tol: float | None = None,
     n_init: int | None = None,
+    checkpoint: str | None = None,
     **text: Any,
 ) -> "DocumentModel":
     """An unfitted model from the options that were given; all others keep their defaults."""
@@ -272,6 +294,7 @@ def build(
         "max_iter": max_iter,
         "tol": tol,
         "n_init": n_init,
+        "checkpoint": checkpoint,
     }
     estimator = default_estimator(labelled=n_labels is not None)
     estimator.set_params(n_components=components, random_state=seed, n_jobs=jobs, **_given(given))

@@ -70,6 +70,16 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class Loop:
+    """Where the loop is: with the state and what the shards keep, all that it needs to go on."""
+
+    iteration: int = 0  # finished so far
+    history: tuple[float, ...] = ()  # bounds
+    rise: float = float("nan")
+    converged: bool = False
+
+
+@dataclass(frozen=True)
 class Fit:
     """A fitted state; ``stats`` belongs to exactly this state."""
 
@@ -88,13 +98,18 @@ def fit(
     knobs: Knobs,
     schedule: Schedule,
     watch: Callable[[int, float, float], None] = lambda iteration, bound, rise: None,
+    loop: Loop | None = None,
+    keep: Callable[[Loop, State], None] = lambda loop, state: None,
 ) -> Fit:
     """Iterate from a starting state until the bound hardly rises.
 
-    ``watch(iteration, bound, rise)`` is called after each iteration.
+    ``keep(loop, state)`` and then ``watch(iteration, bound, rise)`` are called after each
+    iteration. A fit that is given the ``loop`` and ``state`` of an earlier call, with the documents
+    as they were, goes on to the same bits.
     """
-    history: list[float] = []
-    rise, iteration, converged = float("nan"), 0, False
+    loop = loop or Loop()
+    history, rise = list(loop.history), loop.rise
+    iteration, converged = loop.iteration, loop.converged
     while iteration < schedule.max_iter and not converged:
         stats = engine.sweep(state, bound=_due(iteration, schedule))
         if _due(iteration, schedule):
@@ -113,6 +128,7 @@ def fit(
             heat=schedule.heat(iteration),
             tally=last or _due(iteration, schedule) or knobs.a_t is None,
         )
+        keep(Loop(iteration, tuple(history), rise, converged), state)
         watch(iteration, history[-1], rise)
     # The bound of exactly the state that is returned; the documents keep what they have.
     stats = engine.sweep(state, bound=True, update=False)

@@ -90,7 +90,7 @@ class LocalEngine(ShardEngine):
         of_label = (members(self._corpus)[: known.shape[0]].T @ known).tocsc()
         return cluster_term_sums(self._corpus.X, of_label, counts, rng)
 
-    def restore(self, Sigma_v: Array) -> None:
+    def place(self, Sigma_v: Array) -> None:
         """Put the documents where Sigma_v, (n_docs, K), says."""
         ends = np.cumsum([len(local.Sigma_v) for local in self._local])
         for local, rows in zip(self._local, np.split(Sigma_v, ends[:-1]), strict=True):

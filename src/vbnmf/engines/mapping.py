@@ -5,9 +5,12 @@ added in a tree whose shape depends on the number of shards alone. So engines th
 shards in different places come to the same bits.
 """
 
+import itertools
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import numpy as np
@@ -165,6 +168,24 @@ class ShardEngine(ABC):
         sums = (shards.group_term_sums(shard) for shard in self.shards())
         return tree_sum(sums if self.n_shards == 1 else (each.astype(np.float64) for each in sums))
 
+    def snapshot(self, folder: Path) -> None:
+        """Write what each shard keeps to a file in a folder."""
+        for number, local in enumerate(self.map(lambda shard, local: (local, local))):
+            write_local(local_path(folder, number), local)
+
+    def restore(self, folder: Path, K: int, in_scope: Array | None) -> None:
+        """Let the shards keep what ``snapshot`` wrote, of K components; as ``begin`` otherwise."""
+        self.K, self.in_scope = K, in_scope
+        numbers = itertools.count()
+
+        def read(shard: OpenShard) -> Local:
+            memory = shard.documents.begin(
+                K, None if in_scope is None else shard.by_group(in_scope)
+            )
+            return read_local(local_path(folder, next(numbers)), memory)
+
+        self.start(read)
+
     @property
     def Sigma_v(self) -> Array:
         """Σ_w ⟨s⟩ of each document, (n_docs, K); not to be written to."""
@@ -175,6 +196,31 @@ class ShardEngine(ABC):
         """q(z) of the documents of unknown label, (n_unknown, n_labels), of the last sweep."""
         parts = self.map(lambda shard, local: (local, local.latent))
         return _joined([part for part in parts if len(part)])
+
+
+def local_path(folder: Path, number: int) -> Path:
+    """The file of what a shard keeps."""
+    return folder / f"{number:05d}.local"
+
+
+def write_local(path: Path, local: Local) -> None:
+    """Write what a shard keeps to a file, which is replaced by renaming."""
+    temporary = path.with_suffix(".part")
+    with open(temporary, "wb") as file:
+        np.save(file, local.latent)
+        np.save(file, local.E_v)
+        file.write(local.Sigma_v.data.cast("B"))
+    os.replace(temporary, path)
+
+
+def read_local(path: Path, Sigma_v: Array) -> Local:
+    """Read what a shard keeps; its Sigma_v goes into the memory that is given."""
+    with open(path, "rb") as file:
+        latent, E_v = (np.load(file, allow_pickle=False) for _ in range(2))
+        n_read = file.readinto(Sigma_v.data.cast("B"))
+        if n_read != Sigma_v.nbytes or file.read(1):
+            raise OSError(f"{path} is not whole, or is of other documents.")
+    return Local(Sigma_v, latent, E_v)
 
 
 def _in_double_precision(stats: Statistics) -> Statistics:

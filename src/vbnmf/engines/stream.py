@@ -17,7 +17,7 @@ from scipy import sparse
 
 from vbnmf.core.model import Array
 from vbnmf.core.shards import Local, OpenShard, Shard
-from vbnmf.engines.mapping import ShardEngine, Work
+from vbnmf.engines.mapping import ShardEngine, Work, local_path, read_local, write_local
 
 if TYPE_CHECKING:
     from vbnmf.kernels import AnyKernel
@@ -136,19 +136,7 @@ class StreamEngine(ShardEngine):
         shard = OpenShard(self._shard(number), self.kernel)
         in_scope = None if self.in_scope is None else shard.by_group(self.in_scope)
         Sigma_v = shard.documents.begin(self.K, in_scope)
-        with open(self._path(number), "rb") as file:
-            latent, E_v = (np.load(file, allow_pickle=False) for _ in range(2))
-            file.readinto(Sigma_v.data.cast("B"))
-        return shard, Local(Sigma_v, latent, E_v)
+        return shard, read_local(local_path(self._folder, number), Sigma_v)
 
     def _keep(self, number: int, local: Local) -> None:
-        path = self._path(number)
-        temporary = path.with_suffix(".part")
-        with open(temporary, "wb") as file:
-            np.save(file, local.latent)
-            np.save(file, local.E_v)
-            file.write(local.Sigma_v.data.cast("B"))
-        os.replace(temporary, path)
-
-    def _path(self, number: int) -> Path:
-        return self._folder / f"{number:05d}.local"
+        write_local(local_path(self._folder, number), local)

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
 from typing import Any, Self
 
@@ -22,7 +23,9 @@ from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.stream import Source
 from vbnmf.estimators import intervals, pruning
+from vbnmf.estimators.checkpoints import Keeper, check_checkpoint, fingerprint
 from vbnmf.estimators.outcome import Outcome, callers_level, not_converged, wind_up
+from vbnmf.estimators.running import Run
 from vbnmf.estimators.starting import Corpus, Start
 from vbnmf.estimators.streaming import checked
 from vbnmf.estimators.targets import Targets
@@ -53,6 +56,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     _named_starts: tuple[str, ...] = ("auto", "random")
     callback: Callable[[Progress], None] | None
+    checkpoint: Any
 
     @abstractmethod
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -199,7 +203,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Write the fitted model to a file that ``vbnmf.load`` reads.
 
         The file holds numbers and text only, no code, and is written whole or not at all. What is
-        not kept: ``callback``, an ``init`` that is an array, a ``class_weight`` that is a dict, a
+        not kept: ``callback``, ``checkpoint``, an ``init`` that is an array, a ``class_weight`` that is a dict, a
         ``random_state`` that is no number.
 
         ``pickle`` and ``joblib`` work as well, but a file of theirs can run any code when it is
@@ -262,6 +266,8 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if labels is not None and len(labels.latent):
             schedule = replace(schedule, annealing=ANNEALING)
         n_init = check_count("n_init", self.n_init)
+        checkpoint = check_checkpoint(self.checkpoint, n_init)
+        keeper = checkpoint and Keeper(checkpoint, fingerprint(self, X, group, weight))
         if not (self.callback is None or callable(self.callback)):
             raise ValueError(f"callback must be callable or None; got {self.callback!r}.")
         if not isinstance(self.verbose, Integral):
@@ -272,24 +278,27 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             for restart in range(n_init):
                 rng = np.random.default_rng(random_state.randint(0, 2**32, 4, np.uint32))
                 tell = Teller(self, restart, n_init)
-                found = start.find(kernel, corpus, knobs, rng if restart else None, tell.of_stage)
-                draft = None if found is None else found.draft
+                seed = rng if restart else None
+                run = Run(start, keeper, kernel, corpus, knobs, labels, rng)
+                found = run.find(seed, tell.of_stage)
                 with corpus.engine(kernel) as engine:
                     # no names for what lies between: a name would keep large arrays alive
                     outcome = wind_up(
                         engine,
                         fit(
                             engine,
-                            start.begin(engine, draft, knobs, labels, rng, X.dtype),
+                            run.begin(engine, found),
                             knobs,
                             schedule,
                             tell,
+                            run.loop,
+                            partial(run.keep, engine, found),
                         ),
                         found,
                         why,
                         coefficients=coefficients,
                     )
-                del engine, draft, found  # before the next ones are made
+                del engine, found  # before the next ones are made
                 if best is None or outcome.fit.bound > best.fit.bound:
                     best = outcome
         assert best is not None

@@ -121,6 +121,10 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         1 writes a line to standard error every ten iterations, 2 every iteration.
     callback : callable or None, default=None
         Called as ``callback(progress)`` after each iteration; see ``vbnmf.core.fit.Progress``.
+    checkpoint : str, path, Checkpoint or None, default=None
+        A folder in which the fit is written to disk once a minute; ``vbnmf.Checkpoint`` sets
+        another time. If the fit is stopped at any moment, the same call goes on from there and ends
+        with the same bits. It takes ``n_init=1``.
 
     Attributes
     ----------
@@ -261,6 +265,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         n_jobs: int | None = None,
         verbose: int = 0,
         callback: Callable[[Progress], None] | None = None,
+        checkpoint: Any = None,
     ) -> None:
         self.n_components = n_components
         self.scopes = scopes
@@ -285,6 +290,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn components from labelled documents.
