@@ -96,7 +96,7 @@ def test_a_full_disk_leaves_the_last_one_whole(tmp_path, monkeypatch):
 
     monkeypatch.setattr(ShardEngine, "snapshot", full)
     model = VBNMF(3, max_iter=6, tol=0, random_state=0, checkpoint=Checkpoint(tmp_path, seconds=0))
-    with pytest.raises(OSError, match="No space left on device.* last one is whole"):
+    with pytest.raises(OSError, match=r"No space left on device.* last one is whole"):
         model.fit(X)
     assert os.listdir(tmp_path) == ["000002"]
     same(model.fit(X), whole)

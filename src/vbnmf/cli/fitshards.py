@@ -40,7 +40,7 @@ def fit_shards(
     about = "without labels" if n_labels is None else f"with {n_labels} labels"
     common.say(
         f"Fitting {how_many(model.estimator.n_components, n_labels)} to {shards.shape[0]:,} "
-        f"documents {about}, in {shards.n_shards} shards.",
+        f"documents {about}, in {shards.n_shards} {'shard' if shards.n_shards == 1 else 'shards'}.",
         quiet,
     )
     with FitProgress(quiet) as progress:

@@ -85,7 +85,11 @@ def vectorize(
     common.say(
         f"Wrote {folder}: {n_docs:,} documents × {n_terms:,} terms{about}, {shards.nnz:,} "
         f"non-zeros in {shards.n_shards} {'shard' if shards.n_shards == 1 else 'shards'}.\n"
-        f"Fit a model with: vbnmf fit {folder}",
+        + (
+            f"Fit a model with: vbnmf fit {folder}"
+            if model is None
+            else f"Predict labels with: vbnmf predict {model} {folder}"
+        ),
         quiet,
     )
 

@@ -203,8 +203,8 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Write the fitted model to a file that ``vbnmf.load`` reads.
 
         The file holds numbers and text only, no code, and is written whole or not at all. What is
-        not kept: ``callback``, ``checkpoint``, an ``init`` that is an array, a ``class_weight`` that is a dict, a
-        ``random_state`` that is no number.
+        not kept: ``callback``, ``checkpoint``, an ``init`` that is an array, a ``class_weight``
+        that is a dict, a ``random_state`` that is no number.
 
         ``pickle`` and ``joblib`` work as well, but a file of theirs can run any code when it is
         loaded: never load one that you did not write yourself.
@@ -267,7 +267,9 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             schedule = replace(schedule, annealing=ANNEALING)
         n_init = check_count("n_init", self.n_init)
         checkpoint = check_checkpoint(self.checkpoint, n_init)
-        keeper = checkpoint and Keeper(checkpoint, fingerprint(self, X, group, weight))
+        keeper = None
+        if checkpoint is not None:
+            keeper = Keeper(checkpoint, fingerprint(self, X, group, weight))
         if not (self.callback is None or callable(self.callback)):
             raise ValueError(f"callback must be callable or None; got {self.callback!r}.")
         if not isinstance(self.verbose, Integral):
