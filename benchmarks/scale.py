@@ -43,6 +43,7 @@ def main(argv: list[str]) -> None:
     )
     parser.add_argument("--components", type=int, nargs="+", metavar="K", help="20 100")
     parser.add_argument("--iterations", type=int, default=6, help="of each fit (default 6)")
+    parser.add_argument("--stream-only", action="store_true", help="leave the fits in memory out")
     parser.add_argument("--folder", type=Path, help="where shards are written and kept")
     options = parser.parse_args(argv)
     sizes = options.documents or ([10_000, 40_000] if options.quick else [10**4, 10**5, 10**6])
@@ -54,7 +55,8 @@ def main(argv: list[str]) -> None:
             folder = (options.folder or Path(temporary)) / str(n_docs)
             nnz = _written(folder, n_docs)
             for K in components:
-                found = {kind: _in_child(folder, kind, K, options) for kind in ("memory", "stream")}
+                kinds = ("stream",) if options.stream_only else ("memory", "stream")
+                found = {kind: _in_child(folder, kind, K, options) for kind in kinds}
                 rows.append(_row(n_docs, nnz, K, found))
                 print(rows[-1], file=sys.stderr, flush=True)
     slopes = _slopes(rows)
@@ -102,18 +104,14 @@ def _in_child(folder: Path, kind: str, K: int, options: argparse.Namespace) -> d
 
 
 def _row(n_docs: int, nnz: int, K: int, found: dict[str, dict[str, float]]) -> dict[str, object]:
-    memory, stream = found["memory"], found["stream"]
-    return {
-        "documents": f"{n_docs:,}",
-        "non-zeros": f"{nnz:,}",
-        "K": K,
-        "memory, s an iteration": memory["seconds"],
-        "stream, s an iteration": stream["seconds"],
-        "stream / memory": stream["seconds"] / memory["seconds"],
-        "memory, peak MB": memory["peak"] / 1e6,
-        "stream, peak MB": stream["peak"] / 1e6,
-        "same bits": "yes" if memory["bound"] == stream["bound"] else "no",
-    }
+    row: dict[str, object] = {"documents": f"{n_docs:,}", "non-zeros": f"{nnz:,}", "K": K}
+    row |= {f"{kind}, s an iteration": of["seconds"] for kind, of in found.items()}
+    row |= {f"{kind}, peak MB": of["peak"] / 1e6 for kind, of in found.items()}
+    if len(found) == 2:
+        memory, stream = found["memory"], found["stream"]
+        row["stream / memory"] = stream["seconds"] / memory["seconds"]
+        row["same bits"] = "yes" if memory["bound"] == stream["bound"] else "no"
+    return row
 
 
 def _slopes(rows: list[dict[str, object]]) -> list[dict[str, object]]:
@@ -122,11 +120,13 @@ def _slopes(rows: list[dict[str, object]]) -> list[dict[str, object]]:
     for K in sorted({int(str(row["K"])) for row in rows}):
         of = [row for row in rows if row["K"] == K]
         work = np.log([float(str(row["non-zeros"]).replace(",", "")) for row in of])
-        slopes = {}
-        for kind in ("memory", "stream") if len(of) > 1 else ():
-            seconds = np.array([row[f"{kind}, s an iteration"] for row in of], dtype=float)
-            slopes[f"{kind}, slope"] = float(np.polyfit(work, np.log(seconds), 1)[0])
-        found.append({"K": K, "sizes": len(of), **slopes})
+        line: dict[str, object] = {"K": K, "sizes": len(of)}
+        for kind in ("memory", "stream"):
+            name = f"{kind}, s an iteration"
+            if len(of) > 1 and name in of[0]:
+                seconds = np.array([row[name] for row in of], dtype=float)
+                line[f"{kind}, slope"] = float(np.polyfit(work, np.log(seconds), 1)[0])
+        found.append(line)
     return found
 
 

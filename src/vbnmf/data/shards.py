@@ -166,7 +166,7 @@ class Shards:
         """Which document has which label, (n_docs, n_labels), in the order of ``labels``."""
         if self.labels is None:
             raise ShardsError(f"{self.path} holds no labels. Vectorize the documents with --label.")
-        sizes, codes = [np.zeros(1, np.int64)], []
+        sizes, codes = [np.zeros(1, np.int32)], []
         for number, entry in enumerate(self.entries):
             indptr = self._array(number, "labels.indptr", entry.n_docs + 1)
             _check_pointers(self, number, "labels", indptr)
@@ -174,7 +174,9 @@ class Shards:
             _check_range(self, number, "labels.indices", indices, len(self.labels))
             sizes.append(np.diff(indptr))
             codes.append(np.array(indices))
-        indptr, indices = np.cumsum(np.concatenate(sizes)), np.concatenate(codes)
+        indices = np.concatenate(codes)
+        small = np.int32 if len(indices) < 2**31 else np.int64
+        indptr = np.cumsum(np.concatenate(sizes), dtype=small)
         shape = (self.shape[0], len(self.labels))
         return sparse.csr_array((np.ones(len(indices), np.int8), indices, indptr), shape=shape)
 

@@ -101,10 +101,17 @@ def head_sample(X: Any, targets: Targets, weight: Array | None) -> Array:
 
 
 def fit_head_on(
-    model: Any, X: Any, rows: Array, V: Array, targets: Targets, weight: Array, classifier: str
+    model: Any,
+    X: Any,
+    rows: Array,
+    V: Array,
+    targets: Targets,
+    weight: Array | None,
+    classifier: str,
 ) -> None:
     """Train the prediction head on some of the documents, whose coefficients are V."""
-    model._fit_head(X.take(rows), V, targets.rows(rows), weight[rows], classifier)
+    counts_as = np.ones(len(rows)) if weight is None else weight[rows]
+    model._fit_head(X.take(rows), V, targets.rows(rows), counts_as, classifier)
     model.head_documents_ = rows
     if len(rows) < X.shape[0]:
         model.classifier_reason_ += (

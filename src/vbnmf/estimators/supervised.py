@@ -375,14 +375,14 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
                     'classifier="generative" takes one label a document; y has several. Use '
                     'classifier="components".'
                 )
-            counts_as = np.ones(X.shape[0]) if weight is None else weight
             if streamed:
                 rows = head_sample(X, targets, weight)
                 V = self._fit_model(X, targets, weight, rows)
-                fit_head_on(self, X, rows, V, targets, counts_as, classifier)
+                fit_head_on(self, X, rows, V, targets, weight, classifier)
             else:
                 V = self._fit_model(X, targets, weight, True)
-                self._fit_head(X, V, targets, counts_as, classifier)
+                ones = np.ones(X.shape[0])
+                self._fit_head(X, V, targets, ones if weight is None else weight, classifier)
             return V
 
     def _fit_model(
