@@ -190,3 +190,17 @@ def test_a_shard_that_cannot_be_read_ends_the_fit_with_its_name(tmp_path):
         (tmp_path / "00001" / "rows.data.npy").unlink()
         with pytest.raises(ShardsError, match=r"00001/rows\.data\.npy"):
             fit(engine, state, KNOBS, SCHEDULE)
+
+
+def test_a_full_disk_is_told_with_the_way_out(tmp_path, monkeypatch):
+    X, group, labels, mask, _ = corpus(unknown=0)
+    write_shards(tmp_path, X, shard_nonzeros=60)
+
+    def full(path, local):
+        raise OSError(28, "No space left on device")
+
+    with open_kernel() as kernel, StreamEngine(kernel, Shards(tmp_path), group, 4) as engine:
+        state = begun(engine, labels, mask)
+        monkeypatch.setattr("vbnmf.engines.stream.write_local", full)
+        with pytest.raises(OSError, match=r"No space left .* Set TMPDIR"):
+            fit(engine, state, KNOBS, SCHEDULE)

@@ -15,6 +15,7 @@ before compiled code follows its indices.
 """
 
 import json
+import mmap
 import os
 import re
 import zlib
@@ -227,6 +228,8 @@ class Shards:
             if checksum(path) != entry.files[name][1]:
                 raise _damaged(path, "its checksum is not that of the manifest")
             self._sound.add((number, name))
+        if isinstance(array.base, mmap.mmap) and hasattr(mmap, "MADV_WILLNEED"):
+            array.base.madvise(mmap.MADV_WILLNEED)  # the system begins to read it now
         return np.asarray(array)
 
 

@@ -139,4 +139,12 @@ class StreamEngine(ShardEngine):
         return shard, read_local(local_path(self._folder, number), Sigma_v)
 
     def _keep(self, number: int, local: Local) -> None:
-        write_local(local_path(self._folder, number), local)
+        try:
+            write_local(local_path(self._folder, number), local)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise OSError(
+                f"cannot write what a shard keeps to {self._folder.parent}: {reason}. It takes "
+                f"{local.Sigma_v.nbytes:,} bytes for each of {self.n_shards} shards. Set TMPDIR to "
+                "a folder with more room."
+            ) from error
