@@ -93,10 +93,11 @@ class Local:
 class OpenShard:
     """A shard with its documents in a kernel's layout.
 
-    Each document of unknown label is a group of its own here, behind the known groups.
+    Each document of unknown label is a group of its own here, behind the known groups. Shards that
+    are swept in turn may share the kernel's ``scratch``.
     """
 
-    def __init__(self, shard: Shard, kernel: Any) -> None:
+    def __init__(self, shard: Shard, kernel: Any, scratch: Any = None) -> None:
         n_known = shard.n_known
         unknown = np.flatnonzero(shard.group >= n_known)
         group = shard.group.astype(np.int32)
@@ -106,7 +107,7 @@ class OpenShard:
         self.n_docs = np.bincount(group, shard.counts_as, minlength=n_known + len(unknown))
         self._X = shard.X
         self.documents: Documents = kernel.documents(
-            shard.X, group, len(self.n_docs), 1, shard.weight, shard.by_term
+            shard.X, group, len(self.n_docs), 1, shard.weight, shard.by_term, scratch
         )
 
     @property

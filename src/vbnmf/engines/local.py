@@ -54,7 +54,7 @@ class LocalEngine(ShardEngine):
         self._corpus = Shard(X, group, n_groups, unknown, weight)
         self._shards = cut_corpus(self._corpus, cut(np.diff(X.indptr), shard_nonzeros))
         super().__init__(kernel)
-        self._open = [OpenShard(shard, kernel) for shard in self._shards]
+        self._open = [OpenShard(shard, kernel, self._scratch) for shard in self._shards]
         self._local: list[Local] = []
         self.begin(np.zeros((1, K)))
 

@@ -92,6 +92,7 @@ class ShardEngine(ABC):
 
     def __init__(self, kernel: "AnyKernel") -> None:
         self.kernel = kernel
+        self._scratch = kernel.scratch()
         self.totals: Totals = tree_sum(shards.totals(shard) for shard in self.shards())
         self.K = 1
         self.in_scope: Array | None = None

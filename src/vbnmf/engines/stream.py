@@ -100,7 +100,7 @@ class StreamEngine(ShardEngine):
     def start(self, work: Callable[[OpenShard], Local]) -> None:
         """Let each shard keep what ``work`` returns, in place of what it kept."""
         for number in range(self.n_shards):
-            self._keep(number, work(OpenShard(self._shard(number), self.kernel)))
+            self._keep(number, work(OpenShard(self._shard(number), self.kernel, self._scratch)))
 
     def map(self, work: Work) -> Iterator[Any]:
         """Apply work to each shard in order: keep the new local state, yield the sums."""
@@ -133,7 +133,7 @@ class StreamEngine(ShardEngine):
 
     def _open(self, number: int) -> tuple[OpenShard, Local]:
         """A shard ready for a sweep, with what it kept."""
-        shard = OpenShard(self._shard(number), self.kernel)
+        shard = OpenShard(self._shard(number), self.kernel, self._scratch)
         in_scope = None if self.in_scope is None else shard.by_group(self.in_scope)
         Sigma_v = shard.documents.begin(self.K, in_scope)
         return shard, read_local(local_path(self._folder, number), Sigma_v)

@@ -79,12 +79,18 @@ class NativeKernel:
         K: int,
         weight: Array | None = None,
         by_term: sparse.csc_array | None = None,
+        scratch: "Scratch | None" = None,
     ) -> "NativeDocuments":
         """Hold the documents, which count by ``weight`` in all sums, and their coefficients.
 
-        ``by_term`` is X by columns, if it is at hand.
+        ``by_term`` is X by columns, if it is at hand. ``scratch`` is shared with other documents.
         """
-        return NativeDocuments(self, X, group, n_groups, K, weight, by_term)
+        scratch = self.scratch() if scratch is None else scratch
+        return NativeDocuments(self, X, group, n_groups, K, weight, by_term, scratch)
+
+    def scratch(self) -> "Scratch":
+        """Memory for documents that are swept in turn, never at once."""
+        return Scratch(self)
 
     def project(
         self,
@@ -125,6 +131,27 @@ class NativeKernel:
             other.result()
 
 
+class Scratch:
+    """Memory that a sweep needs until its sums are gathered."""
+
+    def __init__(self, kernel: NativeKernel) -> None:
+        self._kernel = kernel
+        self._held: Array | None = None
+
+    def rows(self, n: int, K: int, dtype: np.dtype[Any]) -> Array:
+        """n rows of K numbers, of any value, in the kernel's layout."""
+        stride = self._kernel.zeros(0, K, dtype).shape[1]
+        held = self._held
+        if held is None or len(held) < n or held.shape[1] != stride or held.dtype != dtype:
+            self._held = held = None  # let go of it first
+            self._held = held = self._kernel.zeros(n, K, dtype)
+        return held[:n]
+
+    def clear(self) -> None:
+        """Let go of the memory."""
+        self._held = None
+
+
 class NativeDocuments:
     """Documents and the one row of K numbers that each keeps from sweep to sweep."""
 
@@ -136,9 +163,11 @@ class NativeDocuments:
         n_groups: int,
         K: int,
         weight: Array | None,
-        by_term: sparse.csc_array | None = None,
+        by_term: sparse.csc_array | None,
+        scratch: Scratch,
     ) -> None:
         self._kernel, self._n_groups, self._dtype = kernel, n_groups, X.dtype
+        self._scratch = scratch
         n_docs = X.shape[0]
         # Sorted by group, a block needs sums for few groups, however many there are in all.
         self._order = np.argsort(group, kind="stable").astype(np.int64)
@@ -167,9 +196,8 @@ class NativeDocuments:
         n_docs, dtype = len(self._order), self._dtype
         self._K = K
         self._L_v = self._Sigma_v = np.empty((0, 0), dtype)  # let go of the old ones first
-        self._L_v = self._kernel.zeros(n_docs, K, dtype)
         self._Sigma_v = self._kernel.zeros(n_docs, K, dtype)
-        self._scopes = _lines_in_scope(in_scope, self._L_v.shape[1], dtype)
+        self._scopes = _lines_in_scope(in_scope, self._Sigma_v.shape[1], dtype)
         return self._Sigma_v
 
     def hold(self, Sigma_v: Array) -> None:
@@ -185,6 +213,7 @@ class NativeDocuments:
         self, L_t: Array, scale: Array, a_v: float, *, update: bool, bound: bool
     ) -> DocumentSums:
         """Finish q(v), then form the ratios and, with ``update``, the next Sigma_v."""
+        self._L_v = self._scratch.rows(len(self._order), self._K, self._dtype)
         lines = np.zeros((len(self._sums_group), self._L_v.shape[1]))
         tallies = np.zeros((len(self._sums_at), 3))
         scale = np.broadcast_to(scale, (self._n_groups, self._K))
@@ -212,6 +241,7 @@ class NativeDocuments:
 
     def close(self) -> None:
         """Let go of what only sweeps need; ``Sigma_v`` stays."""
+        self._scratch.clear()
         del self._L_v, self._matrix, self._transposed
 
     def gather(self, L_t: Array, out: Array) -> Array:

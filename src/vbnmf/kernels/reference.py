@@ -64,10 +64,11 @@ class ReferenceKernel:
         K: int,
         weight: Array | None = None,
         by_term: sparse.csc_array | None = None,
+        scratch: None = None,
     ) -> "ReferenceDocuments":
         """Hold the documents, which count by ``weight`` in all sums, and their coefficients.
 
-        Nothing is made of ``by_term``, X by columns, which the compiled kernel needs.
+        Nothing is made of ``by_term`` and ``scratch``, which the compiled kernel needs.
         """
         return ReferenceDocuments(X, group, n_groups, K, weight)
 
@@ -105,6 +106,9 @@ class ReferenceKernel:
                 active = active[moved > tol]
             E_v[begin:end] = shape * scale
         return E_v, n_iter
+
+    def scratch(self) -> None:
+        """No memory is shared here."""
 
 
 class ReferenceDocuments:
