@@ -255,7 +255,7 @@ def test_the_bound_never_falls_once_annealing_is_over(
     missing = rng.random(n_docs) < part
     missing[0] = False
     if several:
-        y = [[] if gone else row.tolist() for row, gone in zip(labels, missing, strict=True)]
+        y = [[] if gone else list(map(str, row)) for row, gone in zip(labels, missing, strict=True)]
     else:
         y = np.where(missing, np.nan, labels[:, 0])
     parameters = {"n_components": K, "label_shape": a_lam, "init": init, "burn_in": burn_in}

@@ -17,7 +17,10 @@ from vbnmf.estimators.targets import Targets, check_targets, grouped
 from vbnmf.estimators.validation import check_matrix, check_weights
 
 HEAD_NONZEROS = SHARD_NONZEROS
-"""The prediction head is trained on documents with up to this many non-zeros."""
+"""Of several shards, the prediction head is trained on documents of this many non-zeros in all,"""
+
+HEAD_DOCUMENTS = 200_000
+"""and on no more documents than these."""
 
 
 def is_source(X: Any) -> bool:
@@ -89,14 +92,15 @@ def check_source_left(X: Any, weight: Array | None) -> None:
 def head_sample(X: Any, targets: Targets, weight: Array | None) -> Array:
     """Documents that the prediction head is trained on, ascending.
 
-    All documents if they have up to ``HEAD_NONZEROS`` non-zeros; otherwise as many as have, spread
-    evenly over those of known label.
+    All documents of a single shard. Of several shards, documents that are spread evenly over those
+    of known label.
     """
-    if X.nnz <= HEAD_NONZEROS:
+    if len(X.starts) == 2:
         return np.arange(X.shape[0])
     counts = targets.known & (True if weight is None else weight > 0)
     rows = np.flatnonzero(counts)
-    n_rows = max(1, int(len(rows) * min(1.0, HEAD_NONZEROS / X.nnz)))
+    n_rows = min(int(len(rows) * min(1.0, HEAD_NONZEROS / X.nnz)), HEAD_DOCUMENTS)
+    n_rows = max(1, n_rows)
     return rows[np.floor(np.arange(n_rows) * (len(rows) / n_rows)).astype(np.int64)]
 
 
@@ -115,8 +119,7 @@ def fit_head_on(
     model.head_documents_ = rows
     if len(rows) < X.shape[0]:
         model.classifier_reason_ += (
-            f"; trained on {len(rows):,} of {X.shape[0]:,} documents, which have about "
-            f"{HEAD_NONZEROS:,} non-zeros"
+            f"; trained on {len(rows):,} of {X.shape[0]:,} documents, spread evenly, to save memory"
         )
 
 

@@ -169,7 +169,8 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         ``Shards`` they are those of ``head_documents_``.
     head_documents_ : ndarray of int
         Only after a fit to ``Shards``: the documents that the prediction head was trained on. They
-        are all documents, or as many as have 2²³ non-zeros. Not stored in model files.
+        are all documents of a single shard. Of several shards they are as many as have 2²³
+        non-zeros, at most 200,000. Not stored in model files.
     component_share_ : float
         Mean share of the decisions about training documents that components carry; single words
         carry the rest. ``component_share`` gives it for each document.
@@ -403,7 +404,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         assert prior.a_lam is not None
         assert prior.b_lam is not None
         self.classes_ = targets.classes
-        self.label_counts_ = targets.indicators.sum(axis=0).astype(np.int64)
+        self.label_counts_ = targets.counts.astype(np.int64)
         self.label_frequencies_ = targets.frequencies(weight)
         n_docs, sums = column(result.stats.n_docs), result.stats.label_sums
         self.label_activations_ = sums / np.maximum(n_docs, _TINY)

@@ -64,8 +64,14 @@ class Targets:
 
     def frequencies(self, weight: Array | None) -> Array:
         """Part of the documents of known labels that have each, (n_labels,)."""
-        weight = np.ones(len(self.group)) if weight is None else weight
+        if weight is None:
+            return self.counts / self.known.sum()
         return np.asarray((weight @ self.indicators) / weight[self.known].sum())
+
+    @property
+    def counts(self) -> Array:
+        """Documents that are known to have each label, (n_labels,) of int."""
+        return np.bincount(self.indicators.indices, minlength=len(self.classes))
 
     def placed(self, classes: Array) -> tuple[Array, Array]:
         """Find the labels of documents among those of a model.
