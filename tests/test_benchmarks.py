@@ -22,6 +22,7 @@ from benchmarks import (
     iteration,
     memory,
     missing,
+    scale,
     scaling,
     splits,
     standings,
@@ -64,6 +65,16 @@ def test_scaling(capsys):
 def test_memory(capsys):
     memory.main(["--quick", "--drawn"])
     assert "peak above X, MB" in capsys.readouterr().out
+
+
+def test_scale(capsys, tmp_path):
+    arguments = ["--components", "3", "--iterations", "3", "--folder", str(tmp_path)]
+    scale.main(["--documents", "300", "900", *arguments])
+    out = capsys.readouterr().out
+    assert out.count("| yes |") == 2
+    assert "stream, slope" in out
+    scale.main(["--documents", "300", "--stream-only", *arguments])
+    assert "memory" not in capsys.readouterr().out
 
 
 def test_heads(capsys):

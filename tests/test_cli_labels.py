@@ -268,9 +268,7 @@ class TestEvaluate:
         ok("fit", tmp_path / "one.csv", "--label", "label", *FIT, "--out", tmp_path / "one.vbnmf")
         result = run("evaluate", tmp_path / "one.vbnmf", "tags.csv", *SEPARATED)
         assert result.code == 2
-        assert (
-            "have several labels, but the model was fitted to documents with one" in result.err
-        )
+        assert "have several labels, but the model was fitted to documents with one" in result.err
 
 
 def test_other_commands(model, tmp_path):

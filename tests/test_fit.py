@@ -108,7 +108,7 @@ def check_against_oracle(kernel, case, knobs, n=8, burn_in=3):
     assert_allclose(result.bound_history, bounds, rtol=1e-10, atol=1e-9)
     assert result.bound == result.bound_history[-1]
     assert_allclose(result.state.terms.shape[:, :K], o.alpha_t, rtol=1e-8, atol=1e-10)
-    assert_allclose(engine.coefficients(result.stats.scale, knobs.a_v), o.E_v, rtol=1e-8)
+    assert_allclose(engine.coefficients(result.state), o.E_v, rtol=1e-8)
     prior = result.state.prior
     assert_allclose([prior.a_t, prior.b_t], [o.a_t, o.b_t], rtol=1e-8)
     if o.supervised:
@@ -175,7 +175,7 @@ def test_start_agrees_with_fixed_scales(kernel, knobs):
     X, y = make_corpus(40, 30, 2)
     engine, state = open_engine(kernel, X, y, 3, knobs)
     scale = 1 / (1 / state.prior.b_v + state.terms.E_sums)
-    expected = (engine.coefficients(scale[None], 0.0) * state.terms.E_sums).sum()
+    expected = (engine.Sigma_v * scale * state.terms.E_sums).sum()
     assert 0.2 < expected / X.sum() <= 1
     if knobs.b_t is not None:
         assert state.prior.b_t == knobs.b_t

@@ -34,7 +34,8 @@ def single():
 
 def start(kernel, X, group, labels, mask=MASK, dtype=np.float64):
     """A draft of random components, evenly used within their scopes."""
-    engine = LocalEngine(kernel, X.astype(dtype), group, int(group.max()) + 1, 1)
+    unknown = len(labels.latent) > 0
+    engine = LocalEngine(kernel, X.astype(dtype), group, int(group.max()) + 1, unknown=unknown)
     counts = np.random.default_rng(1).gamma(1, 2, (X.shape[1], mask.shape[1]))
     draft = Draft(counts, mask / mask.sum(axis=1, keepdims=True), mask)
     return engine, drafts.begin(engine, draft, KNOBS, labels, np.dtype(dtype))
@@ -69,10 +70,10 @@ def test_fit_equals_the_oracle(kernel, case):
     assert_allclose(result.bound_history, bounds, rtol=1e-10, atol=1e-8)
     assert_allclose(result.state.terms.shape[:, :K], o.alpha_t, rtol=1e-8)
     assert_allclose(result.state.rates.E[MASK], o.E_lam[MASK], rtol=1e-8)
-    V = engine.coefficients(result.stats.scale, KNOBS.a_v)
+    V = engine.coefficients(result.state)
     assert_allclose(V, oracle_scopes.E_v(o, MASK), rtol=1e-8)
     if is_unknown is not None:
-        assert_allclose(result.state.labels.latent, o.Delta[is_unknown], atol=1e-8)
+        assert_allclose(engine.latent, o.Delta[is_unknown], atol=1e-8)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -81,7 +82,7 @@ def test_what_is_out_of_scope_is_exactly_zero(kernel, dtype):
     group, labels, _, _ = single()
     engine, state = start(kernel, X, group, labels, dtype=dtype)
     result = fit(engine, state, KNOBS, Schedule(20, 0.0, 0, bound_every=5))
-    V = engine.coefficients(result.stats.scale, KNOBS.a_v)
+    V = engine.coefficients(result.state)
     assert_array_equal(V > 0, MASK[group])
     assert_array_equal(engine.Sigma_v[~MASK[group]], 0)
 
@@ -108,10 +109,10 @@ def test_the_bound_never_falls(seed, n_labels, K, n_unknown):
     mask[np.arange(n_labels), rng.integers(K, size=n_labels)] = True
     X, _ = make_corpus(N, 12, 1, seed)
     first = np.arange(N - n_unknown) % n_labels
-    group = np.concatenate([first, n_labels + np.arange(n_unknown)]).astype(np.int32)
-    n_docs = np.bincount(group, minlength=n_labels + n_unknown).astype(float)
+    group = np.concatenate([first, np.full(n_unknown, n_labels)]).astype(np.int32)
+    n_docs = np.bincount(group, minlength=n_labels).astype(float)
     known = sparse.eye_array(n_labels, format="csr")
-    labels = Labels.of(known, n_docs, n_latent=n_unknown)
+    labels = Labels.of(known, n_docs, unknown=n_unknown > 0)
     engine, state = start(ReferenceKernel(), X, group, labels, mask)
     history = np.array(fit(engine, state, KNOBS, Schedule(25, 0.0, 0, 1)).bound_history)
     assert (np.diff(history) >= -1e-9 * np.abs(history[1:])).all()

@@ -104,7 +104,7 @@ def test_documents_of_unknown_label_take_no_part(kernel, dtype):
     X = sparse.csr_array(rng.gamma(1, 1, (12, 10)).astype(dtype) * (np.arange(10) < 5))
     X = sparse.vstack([X, sparse.csr_array(np.eye(10, dtype=dtype)[5:] * dtype(50))]).tocsr()
     targets = check_targets(SupervisedVBNMF(), [0, 1] * 6 + [None] * 5, 17)
-    engine = LocalEngine(kernel, X, targets.group, targets.n_groups, 3)
+    engine = LocalEngine(kernel, X, targets.group, targets.n_groups, 3, unknown=True)
     knobs = starts.Knobs(a_t=0.5, b_t=None, a_v=1.0, b_v=None, a_lam=2.0)
     state = begin(engine, "label", 3, knobs, targets.labels, rng, np.dtype(dtype))
     shapes = state.terms.shape[:, :3]
@@ -219,7 +219,7 @@ def test_documents_begin_in_given_components_by_their_label(kernel):
     knobs = starts.Knobs(a_t=1e-6, b_t=None, a_v=1.0, b_v=None, a_lam=2.0)
     spread = {}
     for burn_in in (0, 10):
-        engine = LocalEngine(kernel, X, targets.group, targets.n_groups, 2)
+        engine = LocalEngine(kernel, X, targets.group, targets.n_groups, 2, unknown=True)
         rng = np.random.default_rng(0)
         begin(engine, init, 2, knobs, targets.labels, rng, np.dtype(float), burn_in)
         spread[burn_in] = engine.Sigma_v / engine.Sigma_v.sum(axis=1, keepdims=True)

@@ -138,7 +138,7 @@ def test_weighted_fit_equals_the_oracle_of_repeated_documents(kernel, labels):
     result = fit(engine, state, knobs, Schedule(8, 0.0, 3, bound_every=1))
     assert_allclose(result.bound_history, bounds, rtol=1e-10)
     assert_allclose(result.state.terms.shape[:, :3], o.alpha_t, rtol=1e-8, atol=1e-10)
-    E_v = engine.coefficients(result.stats.scale, knobs.a_v)
+    E_v = engine.coefficients(result.state)
     assert_allclose(E_v[rows], o.E_v, rtol=1e-8)
 
 

@@ -15,6 +15,8 @@ _HOMES = {
     "hoyer_sparsity": "vbnmf.metrics",
     "inter_label_sparsity": "vbnmf.metrics",
     "DocumentModel": "vbnmf.pipeline",
+    "Checkpoint": "vbnmf.estimators.checkpoints",
+    "Shards": "vbnmf.data.shards",
     "load": "vbnmf.loading",
     "tune": "vbnmf.selection.search",
     "explore": "vbnmf.report.explorer",

@@ -25,9 +25,11 @@ import vbnmf
 from vbnmf import store
 from vbnmf.core.model import Array
 from vbnmf.core.rows import is_empty
+from vbnmf.data.shards import Shards
 from vbnmf.estimators import VBNMF, SupervisedVBNMF, saving
 from vbnmf.estimators.targets import is_indicator
 from vbnmf.text import DocumentVectorizer
+from vbnmf.vectorizing import read_vectorizer
 
 NAME = "DocumentModel"
 
@@ -139,8 +141,9 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Parameters
         ----------
-        documents : iterable of str, or matrix of shape (n_docs, n_terms)
+        documents : iterable of str, or matrix of shape (n_docs, n_terms), or Shards
             Texts (a list, a generator, an array or a column of a data frame), or weights of terms.
+            ``Shards`` bring their labels and their vectorizer.
         labels : array-like of shape (n_docs,), lists of labels, indicator matrix, or None
             One label a document, None or NaN where it is not known. Several: a list of labels for
             each document, or a matrix of zeros and ones of shape (n_docs, n_labels); an empty list
@@ -169,7 +172,9 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _fit(self, documents: Any, labels: Any, sample_weight: Any, terms: Any) -> Any:
         """Fit both parts, and return the matrix of the documents."""
-        default = default_estimator(labelled=labels is not None)
+        streamed = isinstance(documents, Shards)
+        has_labels = labels is not None or (streamed and documents.labels is not None)
+        default = default_estimator(labelled=has_labels)
         estimator = default if self.estimator is None else clone(self.estimator)
         if labels is not None and not isinstance(estimator, SupervisedVBNMF):
             raise ValueError(
@@ -177,7 +182,10 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 "not use them. Use SupervisedVBNMF, or leave the labels out."
             )
         vectorizer = None
-        if _is_matrix(documents):
+        if streamed:
+            X, vectorizer = documents, read_vectorizer(documents)
+            names = documents.terms if terms is None else terms
+        elif _is_matrix(documents):
             X, names = documents, terms
         else:
             vectorizer = clone(self.vectorizer or DocumentVectorizer())
@@ -188,10 +196,11 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.estimator_ = estimator
         self.columns_ = {}
         self.terms_ = _names(names, X.shape[1])
-        self.n_empty_ = int(is_empty(X).sum())
+        parts = (X.rows(i) for i in range(X.n_shards)) if streamed else (X,)
+        self.n_empty_ = sum(int(is_empty(rows).sum()) for rows in parts)
         self.label_form_ = None
         if self.has_labels:
-            several = "indicator" if is_indicator(labels) else "lists"
+            several = "indicator" if labels is not None and is_indicator(labels) else "lists"
             self.label_form_ = several if estimator.multilabel_ else "one"
         return X
 
@@ -290,7 +299,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def vectorize(self, documents: Any) -> Any:
         """Matrix of documents; rows of a matrix pass through."""
         check_is_fitted(self, "estimator_")
-        if _is_matrix(documents):
+        if isinstance(documents, Shards) or _is_matrix(documents):
             if documents.shape[1] != len(self.terms_):
                 raise ValueError(
                     f"the matrix has {documents.shape[1]} columns, but the model knows "

@@ -24,6 +24,7 @@ from vbnmf.cli.reproduce import reproduce
 from vbnmf.cli.topics import topics
 from vbnmf.cli.transform import transform
 from vbnmf.cli.tune import tune
+from vbnmf.cli.vectorize import vectorize
 
 
 @click.group(
@@ -35,7 +36,10 @@ def cli() -> None:
     """See what makes each label: readable components of labelled documents."""
 
 
-for command in (demo, fit, tune, topics, transform, predict, evaluate, report, reproduce, data):
+_COMMANDS = (
+    demo, fit, tune, topics, transform, predict, evaluate, report, vectorize, reproduce, data,
+)  # fmt: skip
+for command in _COMMANDS:
     cli.add_command(command)
 
 

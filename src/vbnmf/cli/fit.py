@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vbnmf.cli import common
+from vbnmf.cli.fitshards import fit_shards, is_shard_folder
 from vbnmf.cli.progress import FitProgress
 
 if TYPE_CHECKING:
@@ -97,6 +98,12 @@ text_options = common.options(
 )  # fmt: skip
 
 
+TEXT_OPTIONS = (
+    "weighting", "max-terms", "min-df", "max-df", "stop-words", "stem", "ngrams", "analyzer",
+    "token-pattern", "strip", "keep-case",
+)  # fmt: skip
+
+
 @click.command(short_help="Learn components from a file of documents.")
 @click.argument("file")
 @click.option("--label", metavar="COL", multiple=True, help="Column of labels, or 'auto' to guess "
@@ -106,6 +113,9 @@ text_options = common.options(
 @click.option("--only-labelled", is_flag=True, help="Leave out documents without a label, which "
               "are otherwise learned from as well.")  # fmt: skip
 @click.option("--out", metavar="MODEL", help="Model file to write.  [default: FILE's name.vbnmf]")
+@click.option("--checkpoint", metavar="FOLDER", help="Write the fit to this folder once a minute.")
+@click.option("--resume", is_flag=True, help="Go on from the last checkpoint in the folder of "
+              "--checkpoint, to the same model.")  # fmt: skip
 @common.reading
 @model_options
 @text_options
@@ -119,12 +129,13 @@ def fit(
     file: str, label: tuple[str, ...], label_separator: str | None, only_labelled: bool,
     out: str | None, force: bool, quiet: bool, as_json: bool,
     text: tuple[str, ...], labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
-    skip_empty: bool, **settings: Any,
+    skip_empty: bool, checkpoint: str | None, resume: bool, **settings: Any,
 ) -> None:  # fmt: skip
     """Learn components from a FILE of documents, and write a model file.
 
-    FILE is CSV, TSV or JSON lines (also .gz, or - for standard input), Parquet, a folder, or a
-    matrix (svmlight, Matrix Market, .npz).
+    FILE is CSV, TSV or JSON lines (also .gz, or - for standard input), Parquet, a folder, a matrix
+    (svmlight, Matrix Market, .npz), or a shard folder of `vbnmf vectorize`, which need not fit into
+    memory.
 
     \b
     Examples:
@@ -135,6 +146,15 @@ def fit(
       vbnmf fit tickets.csv --label team -k auto
     """  # noqa: D301
     target = common.check_out(out or _default_name(file), force, file)
+    check_resume(checkpoint, resume)
+    settings["checkpoint"] = checkpoint
+    if is_shard_folder(file):
+        given = {
+            "label": label, "label-separator": label_separator, "only-labelled": only_labelled,
+            "text": text, "labels": labels, "terms": terms, "skip-empty": skip_empty,
+        }  # fmt: skip
+        fit_shards(file, target, given, settings, force=force, quiet=quiet, as_json=as_json)
+        return
     columns = common.column_names(label or (("auto",) if labels else ()))
     if only_labelled and columns is None:
         raise click.UsageError("--only-labelled needs --label: it is about the documents with one.")
@@ -158,10 +178,18 @@ def fit(
         model.estimator.set_params(callback=progress)
         model.fit(contents, y, terms=documents.terms, columns=_given(columns_of_file))
     model.save(target, overwrite=force)
+    n_unknown = 0 if y is None else sum(label is None for label in y)
+    tell_result(model, target, n_docs, n_unknown, quiet=quiet, as_json=as_json)
+
+
+def tell_result(
+    model: "DocumentModel", target: Path, n_docs: int, n_unknown: int, *, quiet: bool, as_json: bool
+) -> None:
+    """Say what was fitted, in words or as JSON."""
     result = {
         "model": str(target),
         "documents": n_docs,
-        "documents_without_label": 0 if y is None else sum(label is None for label in y),
+        "documents_without_label": n_unknown,
         "documents_without_known_term": model.n_empty_,
         "terms": len(model.terms_),
         "components": model.estimator_.n_components_,
@@ -175,7 +203,7 @@ def fit(
     if as_json:
         common.print_json(result)
         return
-    if k == "auto":
+    if model.estimator.n_components == "auto":
         common.say(f"{result['components_reason']}.", quiet)
     if model.has_labels:
         common.say(f"Labels are predicted by {_said(result)}.", quiet)
@@ -185,6 +213,22 @@ def fit(
         f"Look at them with: vbnmf topics {target}",
         quiet,
     )
+
+
+def check_resume(checkpoint: str | None, resume: bool) -> None:
+    """Refuse to go on where there is nothing, and to replace what is there unasked."""
+    if checkpoint is None:
+        if resume:
+            raise click.UsageError("--resume needs --checkpoint FOLDER.")
+        return
+    folder = Path(checkpoint)
+    if folder.exists() and not folder.is_dir():
+        raise common.Refusal(f"{folder} is not a folder; --checkpoint takes the name of one.")
+    is_there = folder.is_dir() and any(folder.iterdir())
+    if is_there and not resume:
+        raise common.Refusal(f"{folder} is not empty. Add --resume to go on, or remove it.")
+    if resume and not is_there:
+        raise common.Refusal(f"there is no checkpoint in {folder}. Leave out --resume.")
 
 
 def _of_prediction(model: "DocumentModel") -> dict[str, Any]:
@@ -227,6 +271,7 @@ def build(
     max_iter: int | None = None,
     tol: float | None = None,
     n_init: int | None = None,
+    checkpoint: str | None = None,
     **text: Any,
 ) -> "DocumentModel":
     """An unfitted model from the options that were given; all others keep their defaults."""
@@ -247,6 +292,7 @@ def build(
         "max_iter": max_iter,
         "tol": tol,
         "n_init": n_init,
+        "checkpoint": checkpoint,
     }
     estimator = default_estimator(labelled=n_labels is not None)
     estimator.set_params(n_components=components, random_state=seed, n_jobs=jobs, **_given(given))
@@ -318,4 +364,6 @@ def _default_name(file: str) -> str:
     if file == "-":
         return "model.vbnmf"
     path = Path(file).resolve()  # a folder called "." has a name
-    return (path.name if path.is_dir() else Path(path.name.removesuffix(".gz")).stem) + ".vbnmf"
+    if path.is_dir():
+        return path.name.removesuffix(".shards") + ".vbnmf"
+    return Path(path.name.removesuffix(".gz")).stem + ".vbnmf"

@@ -31,19 +31,21 @@ from vbnmf.core.model import (
 
 def bound(state: State, stats: Statistics, totals: Totals) -> float:
     """Lower bound of a state whose q(v) is the one that the sweep has just finished."""
+    assert stats.tally is not None
     return float(
         data_term(state.terms, stats, totals)
         + terms_term(state.prior, state.terms)
-        + coefs_term(state, stats, totals.n_docs)
+        + coefs_term(state, stats)
         + (0.0 if state.rates is None else rates_term(state.prior, state.rates, state.labels))
-        + (0.0 if state.labels is None else labels_term(state.labels, totals.n_docs))
+        + stats.tally.labels
     )
 
 
 def data_term(terms: Terms, stats: Statistics, totals: Totals) -> float:
     """⟨ln p(X, S | T, V)⟩ + H(q(S)), with q(S) at its optimum."""
-    log_mean = stats.log_mean + _dot(terms.offset, totals.term_sums)
-    return log_mean - totals.log_factorials - _dot(terms.E_sums, stats.E_sums.sum(axis=0))
+    assert stats.tally is not None
+    log_mean = stats.tally.log_mean + _dot(terms.offset, totals.term_sums)
+    return log_mean - totals.log_factorials - _dot(terms.E_sums, stats.E_sums)
 
 
 def terms_term(prior: Prior, terms: Terms) -> float:
@@ -58,31 +60,30 @@ def terms_term(prior: Prior, terms: Terms) -> float:
     )
 
 
-def coefs_term(state: State, stats: Statistics, n_docs: Array) -> float:
+def coefs_term(state: State, stats: Statistics) -> float:
     """⟨ln p(V | Λ, z)⟩ + H(q(V))."""
-    prior, rates, labels = state.prior, state.rates, state.labels
-    n_cells, log_scales = _cells(stats.scale, n_docs)
+    prior, rates, labels, tally = state.prior, state.rates, state.labels, stats.tally
+    assert tally is not None
     if rates is None or labels is None:
-        mean_log_rates = -n_cells * np.log(prior.b_v)
-        expected = float(stats.E_sums.sum()) / prior.b_v
+        mean_log_rates = -tally.n_cells * np.log(prior.b_v)
+        expected = stats.E_total / prior.b_v
     else:
-        mean_log_rates = float((column(labels.documents_in_scope(n_docs)) * rates.mean_log).sum())
-        expected = float((rates.E * labels.by_label(stats.E_sums)).sum())
+        mean_log_rates = float((column(stats.n_docs) * rates.mean_log).sum())
+        expected = float((rates.E * stats.label_sums).sum())
         if labels.scopes is not None and len(labels.latent):
-            outside = labels.scopes.outside
-            mean_log_rates += np.log(outside) * labels.sums_outside(n_docs[:, None]).sum()
-            expected += outside * labels.sums_outside(stats.E_sums).sum()
+            mean_log_rates += np.log(labels.scopes.outside) * tally.docs_outside
+            expected += labels.scopes.outside * tally.E_outside
     return float(
-        (prior.a_v - 1) * (stats.psi + log_scales)
+        (prior.a_v - 1) * (tally.psi + tally.log_scales)
         + prior.a_v * mean_log_rates
         - expected
-        - n_cells * gammaln(prior.a_v)
-        + (stats.entropy + log_scales)
+        - tally.n_cells * gammaln(prior.a_v)
+        + (tally.entropy + tally.log_scales)
     )
 
 
-def _cells(scale: Array, n_docs: Array) -> tuple[float, float]:
-    """Number of coefficients in scope, and Σ_dk ln scale over them."""
+def cells(scale: Array, n_docs: Array) -> tuple[float, float]:
+    """Number of coefficients in scope, and Σ_dk ln scale over them; both arguments by group."""
     counts = scale > 0
     logs = np.log(scale, out=np.zeros_like(scale), where=counts)
     return _dot(n_docs, counts.sum(axis=1)), _dot(n_docs, logs.sum(axis=1))

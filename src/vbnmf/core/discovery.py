@@ -38,7 +38,7 @@ from vbnmf.core.drafts import (
 )
 from vbnmf.core.fit import Schedule, fit
 from vbnmf.core.merging import merge_order
-from vbnmf.core.model import Array, Engine, Labels
+from vbnmf.core.model import Array, ClusteringEngine, Labels
 from vbnmf.core.rows import is_empty, mass
 from vbnmf.core.starts import Knobs
 
@@ -67,7 +67,7 @@ class Found:
 
 
 def discover(
-    engine: Engine,
+    engine: ClusteringEngine,
     labels: Labels | None,
     knobs: Knobs,
     plan: Plan,
@@ -100,7 +100,7 @@ def discover(
 class _Explorer:
     """What all steps share."""
 
-    engine: Engine
+    engine: ClusteringEngine
     labels: Labels | None
     knobs: Knobs
     dtype: np.dtype[Any]
@@ -139,13 +139,11 @@ class _Explorer:
             schedule,
             lambda iteration, bound, rise: self.watch(stage, iteration, SWEEPS),
         )
-        terms, sums = result.state.terms, result.stats.E_sums
+        terms = result.state.terms
         counts = terms.shape[:, : draft.K]  # in place: nothing else needs the shapes any more
         np.subtract(counts, np.float32(result.state.prior.a_t), out=counts)
         np.maximum(counts, 0, out=counts)
-        labels = result.state.labels
-        weight = (sums if labels is None else labels.by_label(sums)) * terms.E_sums
-        portions = spread(weight, draft.mask)
+        portions = spread(result.stats.label_sums * terms.E_sums, draft.mask)
         return replace(draft, counts=counts, portions=portions, bound=result.bound)
 
 

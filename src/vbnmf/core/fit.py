@@ -1,8 +1,8 @@
 """The loop: sweep over the documents → bound → global step; no formulas, no validation.
 
-A sweep first finishes q(V) with the newest T, Λ and z, then forms q(S) and its sums; the global
-step then updates T, Λ, z and the hyperparameters. Each update sees the newest value of everything
-else, which is what makes the bound monotone.
+A sweep first finishes q(z) and q(V) with the newest T and Λ, then forms q(S) and its sums; the
+global step then updates T, Λ and the hyperparameters. Each update sees the newest value of
+everything else, which is what makes the bound monotone.
 """
 
 from collections.abc import Callable
@@ -72,6 +72,16 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class Loop:
+    """Where the loop is: with the state and what the shards keep, all that it needs to go on."""
+
+    iteration: int = 0  # finished so far
+    history: tuple[float, ...] = ()  # bounds
+    rise: float = float("nan")
+    converged: bool = False
+
+
+@dataclass(frozen=True)
 class Fit:
     """A fitted state; ``stats`` belongs to exactly this state."""
 
@@ -90,15 +100,20 @@ def fit(
     knobs: Knobs,
     schedule: Schedule,
     watch: Callable[[int, float, float], None] = lambda iteration, bound, rise: None,
+    loop: Loop | None = None,
+    keep: Callable[[Loop, State], None] = lambda loop, state: None,
 ) -> Fit:
     """Iterate from a starting state until the bound hardly rises.
 
-    ``watch(iteration, bound, rise)`` is called after each iteration.
+    ``keep(loop, state)`` and then ``watch(iteration, bound, rise)`` are called after each
+    iteration. A fit that is given the ``loop`` and ``state`` of an earlier call, with the documents
+    as they were, goes on to the same bits.
     """
-    history: list[float] = []
-    rise, iteration, converged = float("nan"), 0, False
+    loop = loop or Loop()
+    history, rise = list(loop.history), loop.rise
+    iteration, converged = loop.iteration, loop.converged
     while iteration < schedule.max_iter and not converged:
-        stats = _sweep(engine, state, bound=_due(iteration, schedule))
+        stats = engine.sweep(state, bound=_due(iteration, schedule))
         if _due(iteration, schedule):
             history.append(lower_bound(state, stats, engine.totals))
             rise = _relative_rise(history, schedule.bound_every)
@@ -115,9 +130,10 @@ def fit(
             inverse_temperature=schedule.inverse_temperature(iteration),
             tally=last or _due(iteration, schedule) or knobs.a_t is None,
         )
+        keep(Loop(iteration, tuple(history), rise, converged), state)
         watch(iteration, history[-1], rise)
     # The bound of exactly the state that is returned; the documents keep what they have.
-    stats = _sweep(engine, state, bound=True, update=False)
+    stats = engine.sweep(state, bound=True, update=False)
     bound = lower_bound(state, stats, engine.totals)
     return Fit(state, stats, bound, [*history, bound], iteration, rise, converged)
 
@@ -131,7 +147,7 @@ def global_step(
     inverse_temperature: float,
     tally: bool,
 ) -> State:
-    """T, Λ, z and hyperparameters from the sums of a sweep; inverse temperature 0: burn-in."""
+    """T, Λ and hyperparameters from the sums of a sweep; inverse temperature 0: burn-in."""
     burning_in = inverse_temperature == 0
     terms = updates.terms(engine.kernel, state, stats, tally=tally)
     state = replace(state, terms=terms)
@@ -139,14 +155,9 @@ def global_step(
     if burning_in:
         return replace(state, prior=prior)
     if state.labels is not None:
-        labels = state.labels
-        rates = updates.rates(prior, labels, engine.totals.n_docs, stats.E_sums)
-        if len(labels.latent):
-            n_docs = engine.totals.n_docs
-            labels = updates.latent_labels(
-                prior, labels, rates, n_docs, stats.E_sums, inverse_temperature
-            )
-        state = replace(state, rates=rates, labels=labels)
+        # the shards update q(z) from these rates when the next sweep begins
+        rates = updates.rates(prior, stats.n_docs, stats.label_sums)
+        state = replace(state, rates=rates, inverse_temperature=inverse_temperature)
     return replace(state, prior=_learn_coefs_prior(prior, state, stats, engine, knobs))
 
 
@@ -170,8 +181,8 @@ def _learn_coefs_prior(
     prior: Prior, state: State, stats: Statistics, engine: Engine, knobs: Knobs
 ) -> Prior:
     if knobs.b_v is None:  # with labels, b_v is what the labels-off projection will use
-        n_docs, K = float(engine.totals.n_docs.sum()), stats.scale.shape[1]
-        mean_v = float(stats.E_sums.sum()) / (n_docs * K)
+        n_docs, K = float(engine.totals.n_docs.sum()), len(stats.E_sums)
+        mean_v = stats.E_total / (n_docs * K)
         prior = replace(prior, b_v=hyper.scale(mean_v, prior.a_v))
     if state.rates is not None and knobs.b_lam is None:
         assert prior.a_lam is not None
@@ -179,11 +190,6 @@ def _learn_coefs_prior(
         in_scope = None if scopes is None else scopes.mask
         prior = replace(prior, b_lam=hyper.scale_of_rates(state.rates.E, prior.a_lam, in_scope))
     return prior
-
-
-def _sweep(engine: Engine, state: State, *, bound: bool, update: bool = True) -> Statistics:
-    scale = updates.coefs_scale(state)
-    return engine.sweep(state.terms, scale, state.prior.a_v, bound=bound, update=update)
 
 
 def _due(iteration: int, schedule: Schedule) -> bool:

@@ -2,8 +2,8 @@
 
 Documents are rows and components come last: ``(n_docs, K)``, ``(n_terms, K)``, ``(n_groups, K)``.
 A *group* is a set of documents that share one prior of their coefficients: those with the same
-label or set of labels, a single document whose label is unknown, or all documents of the
-unsupervised model.
+label or set of labels, or all documents of the unsupervised model. The documents whose label is
+unknown are the last group of a corpus; inside of a shard each of them is a group of its own.
 
 ==========  =============================================================================
 x_dw        weight of term w in document d, modelled as Σ_k s_dwk
@@ -20,7 +20,7 @@ Sigma_t     Σ_d ⟨s_dwk⟩, and Sigma_v = Σ_w ⟨s_dwk⟩
 Scales are scales throughout (mean = shape · scale), as in the paper's appendix.
 """
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -110,14 +110,15 @@ def column(by_label: float | Array) -> Array:
 class Labels:
     """Which labels the documents of each group have: δ, whose rows sum to one.
 
-    Groups with given labels come first; each document of unknown label is a group of its own
-    behind them, with q(z) as its row. A document with several labels has them in equal parts, for
+    Groups with given labels come first. The documents of unknown label are one more group, whose
+    row is p(z). A shard replaces that row by one for each of its documents, which is q(z)
+    (``vbnmf.core.shards``). A document with several labels has them in equal parts, for
     which the bound is the paper's relaxed one (Jensen): Σ_l δ ln λ_l ≤ ln Σ_l δ λ_l. With scopes
     the parts are those of the labels that the component serves, δ_dl B_lk / Σ_j δ_dj B_jk.
     """
 
     known: sparse.csr_array  # (n_known, n_labels)
-    latent: Array  # (n_latent, n_labels): q(z)
+    latent: Array  # p(z), (1, n_labels), or (0, n_labels); in a shard q(z), (n_unknown, n_labels)
     log_prior: Array  # (n_labels,): ln p(z), by how frequent the labels are
     scopes: Scopes | None = None  # None: every component may serve every label
 
@@ -125,15 +126,15 @@ class Labels:
     def one_each(cls, n_docs: Array) -> "Labels":
         """One label for each group, none unknown."""
         n_labels = len(n_docs)
-        return cls.of(sparse.eye_array(n_labels, format="csr"), n_docs, n_latent=0)
+        return cls.of(sparse.eye_array(n_labels, format="csr"), n_docs, unknown=False)
 
     @classmethod
-    def of(cls, known: sparse.csr_array, n_docs: Array, *, n_latent: int) -> "Labels":
-        """Labels of the known groups, which have ``n_docs`` documents, and unknown ones."""
+    def of(cls, known: sparse.csr_array, n_docs: Array, *, unknown: bool) -> "Labels":
+        """Labels of the known groups, which have ``n_docs`` documents, and whether some are not."""
         frequency = (known.T @ n_docs[: known.shape[0]]) / n_docs[: known.shape[0]].sum()
         # a label that no document is known to have is all but impossible
         log_prior = np.log(np.maximum(frequency, np.finfo(float).tiny))
-        return cls(known, np.repeat(frequency[None], n_latent, axis=0), log_prior)
+        return cls(known, np.repeat(frequency[None], int(unknown), axis=0), log_prior)
 
     @cached_property
     def in_scope(self) -> Array | None:
@@ -208,31 +209,72 @@ class State:
     terms: Terms
     rates: Rates | None = None
     labels: Labels | None = None
+    inverse_temperature: float = (
+        0.0  # how definite unknown labels may be: 0 is p(z), 1 as the bound says
+    )
+
+
+@dataclass(frozen=True)
+class DocumentSums:
+    """What a kernel adds up in a sweep; the numbers are nan where no bound was asked for."""
+
+    shape_sums: Array  # (n_groups, K) float64: Σ_d shape of q(v)
+    log_mean: float  # Σ x ln Σ_k L_t L_v, but for the offsets of L_t
+    psi: float  # Σ_dk ψ(shape)
+    entropy: float  # Σ_dk H(Gamma(shape, 1))
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Sums over documents that only the bound needs; ``+`` adds those of two shards."""
+
+    log_mean: float  # Σ x ln Σ_k L_t L_v, but for the offsets of L_t
+    psi: float  # Σ_dk ψ(shape)
+    entropy: float  # Σ_dk H(Gamma(shape, 1))
+    n_cells: float  # number of coefficients in scope
+    log_scales: float  # Σ_dk ln scale over them
+    docs_outside: float  # Σ_dk δ of unknown labels out of scope
+    E_outside: float  # the same of E_v
+    labels: float  # Σ_dl δ (ln p(l) − ln δ) where z_d is unknown
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return Tally(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True)
 class Statistics:
     """What one sweep over the documents adds up: all that the global step needs.
 
-    The three numbers at the end are filled where the bound was asked for.
+    Everything is by label or by term, never by document. ``tally`` is None where the bound was not
+    asked for. Without labels ``label_sums`` and ``n_docs`` have one row for all documents.
     """
 
     R_t: Array | None  # (n_terms, K): Σ_d ratio_dw L_v, so that Sigma_t = L_t ∘ R_t
-    shape_sums: Array  # (n_groups, K) float64: Σ_d shape of q(v)
-    scale: Array  # (n_groups, K) float64: scale of q(v)
-    log_mean: float  # Σ x ln Σ_k L_t L_v, but for the offsets of L_t
-    psi: float  # Σ_dk ψ(shape)
-    entropy: float  # Σ_dk H(Gamma(shape, 1))
+    E_sums: Array  # (K,) float64: Σ_d E_v
+    E_total: float  # Σ_dk E_v
+    label_sums: Array  # (n_labels, K) float64: Σ_d δ_dl E_v
+    n_docs: Array  # (n_labels,), or (n_labels, K) with scopes: Σ_d δ_dl
+    tally: Tally | None
 
-    @property
-    def E_sums(self) -> Array:
-        """Σ_d E_v by group, (n_groups, K)."""
-        return self.shape_sums * self.scale
+    def __add__(self, other: "Statistics") -> "Statistics":
+        """Add the sums of another shard; R_t is added in place."""
+        R_t = self.R_t
+        if R_t is not None and other.R_t is not None:
+            R_t += other.R_t
+        both = self.tally is not None and other.tally is not None
+        return Statistics(
+            R_t,
+            self.E_sums + other.E_sums,
+            self.E_total + other.E_total,
+            self.label_sums + other.label_sums,
+            self.n_docs + other.n_docs,
+            self.tally + other.tally if both else None,  # type: ignore[operator]
+        )
 
 
 @dataclass(frozen=True)
 class Totals:
-    """What never changes about a corpus."""
+    """What never changes about a corpus; ``+`` adds those of two shards."""
 
     n_docs: Array  # (n_groups,), by the documents' weights as all that is here
     term_sums: Array  # (n_terms,) float64: Σ_d x_dw
@@ -242,6 +284,13 @@ class Totals:
     def mass(self) -> float:
         """Σ x."""
         return float(np.sum(self.term_sums))
+
+    def __add__(self, other: "Totals") -> "Totals":
+        return Totals(
+            self.n_docs + other.n_docs,
+            self.term_sums + other.term_sums,
+            self.log_factorials + other.log_factorials,
+        )
 
 
 class Kernel(Protocol):
@@ -283,17 +332,20 @@ class Engine(Protocol):
         """Σ_d x_dw by group, (n_groups, n_terms)."""
         ...
 
+    def sweep(self, state: State, *, bound: bool, update: bool = True) -> Statistics:
+        """Finish q(z) and q(v) with what is shared, then form all sums over the documents.
+
+        With ``update``, R_t may take the memory of ``state.terms.shape``, which nothing needs any
+        more.
+        """
+        ...
+
+
+class ClusteringEngine(Engine, Protocol):
+    """What the search for components asks beside that, of documents that are in memory."""
+
     def cluster_term_sums(
         self, known: sparse.csr_array, counts: Array, rng: np.random.Generator | None
     ) -> sparse.csr_array:
         """Σ_d x_dw by cluster of each label, (Σ counts, n_terms); ``known`` as in ``Labels``."""
-        ...
-
-    def sweep(
-        self, terms: Terms, scale: Array, a_v: float, *, bound: bool, update: bool = True
-    ) -> Statistics:
-        """Finish q(v) with ``scale`` (n_groups, K), then form all sums over the documents.
-
-        With ``update``, R_t may take the memory of ``terms.shape``, which nothing needs any more.
-        """
         ...

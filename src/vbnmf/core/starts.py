@@ -207,7 +207,7 @@ def state(
     rate = 1 / b_v
     b_lam = knobs.b_lam or rate / knobs.a_lam
     labels = labels or Labels.one_each(totals.n_docs)
-    shape = rates_shape(knobs.a_lam, knobs.a_v, labels, totals.n_docs)
+    shape = rates_shape(knobs.a_lam, knobs.a_v, labels.documents_in_scope(totals.n_docs))
     rates = Rates(shape, np.broadcast_to(rate / column(shape), (len(shape), K)))
     return State(Prior(a_t, b_t, knobs.a_v, b_v, knobs.a_lam, b_lam), terms, rates, labels)
 

@@ -9,8 +9,6 @@ The paper has a_v = 1 in the supervised model, and knows all z. The shapes of q(
 q(v), and the ratios they are made of, are the only O(nnz · K) part: ``vbnmf.kernels``.
 """
 
-from dataclasses import replace
-
 import numpy as np
 from scipy.special import softmax
 
@@ -32,49 +30,45 @@ def terms_scale(prior: Prior, E_v_sums: Array) -> Array:
     return 1.0 / (1.0 / prior.b_t + E_v_sums)
 
 
-def coefs_scale(state: State) -> Array:
-    """Scale of q(v) by group and component, (n_groups, K)."""
+def coefs_scale(state: State, labels: Labels | None) -> Array:
+    """Scale of q(v) by group and component, (n_groups, K), for the groups of a shard.
+
+    ``labels`` are those of the shard; None is one group of all documents.
+    """
     rate = np.full((1, 1), 1.0 / state.prior.b_v)
     if state.rates is not None:
-        assert state.labels is not None
-        rate = state.labels.by_group(state.rates.E)
-        if state.labels.in_scope is not None:
-            return np.where(state.labels.in_scope, 1.0 / (rate + state.terms.E_sums), 0.0)
+        assert labels is not None
+        rate = labels.by_group(state.rates.E)
+        if labels.in_scope is not None:
+            return np.where(labels.in_scope, 1.0 / (rate + state.terms.E_sums), 0.0)
     return 1.0 / (rate + state.terms.E_sums)
 
 
-def rates(prior: Prior, labels: Labels, n_docs: Array, E_v_sums: Array) -> Rates:
-    """q(Λ) from the number of documents of each group and their Σ_d E_v."""
+def rates(prior: Prior, n_docs: Array, label_sums: Array) -> Rates:
+    """q(Λ) from the number of documents of each label and their Σ_d δ_dl E_v.
+
+    ``n_docs`` is (n_labels,), or (n_labels, K) with scopes.
+    """
     assert prior.a_lam is not None
     assert prior.b_lam is not None
-    shape = rates_shape(prior.a_lam, prior.a_v, labels, n_docs)
-    return Rates(shape, 1.0 / (column(1.0 / prior.b_lam) + labels.by_label(E_v_sums)))
+    shape = rates_shape(prior.a_lam, prior.a_v, n_docs)
+    return Rates(shape, 1.0 / (column(1.0 / prior.b_lam) + label_sums))
 
 
-def rates_shape(a_lam: float | Array, a_v: float, labels: Labels, n_docs: Array) -> Array:
-    """Shape of q(λ), (n_labels,), or (n_labels, K) with scopes."""
-    counts = labels.documents_in_scope(n_docs)
-    return (a_lam if counts.ndim == 1 else column(a_lam)) + a_v * counts
+def rates_shape(a_lam: float | Array, a_v: float, n_docs: Array) -> Array:
+    """Shape of q(λ), (n_labels,), or (n_labels, K) with scopes; as ``n_docs``."""
+    return (a_lam if n_docs.ndim == 1 else column(a_lam)) + a_v * n_docs
 
 
 def latent_labels(
-    prior: Prior,
-    labels: Labels,
-    rates: Rates,
-    n_docs: Array,
-    E_v_sums: Array,
-    inverse_temperature: float = 1.0,
-) -> Labels:
-    """q(z) of the documents whose label is unknown; at inverse temperature 0 it is p(z).
+    prior: Prior, labels: Labels, rates: Rates, E_v: Array, inverse_temperature: float = 1.0
+) -> Array:
+    """q(z) of documents of unknown label, (n_docs, n_labels), from their E_v, (n_docs, K).
 
-    Each is a group of its own, in whose sums it counts by its weight, ``n_docs``.
+    ``inverse_temperature`` below one brings it nearer to p(z).
     """
-    n_known = labels.known.shape[0]
-    E_v = E_v_sums[n_known:] / np.maximum(n_docs[n_known:], np.finfo(float).tiny)[:, None]
     evidence = label_evidence(prior.a_v, labels, rates, E_v)
-    return replace(
-        labels, latent=softmax(labels.log_prior + inverse_temperature * evidence, axis=1)
-    )
+    return np.asarray(softmax(labels.log_prior + inverse_temperature * evidence, axis=1))
 
 
 def label_evidence(a_v: float, labels: Labels, rates: Rates, E_v: Array) -> Array:
@@ -90,5 +84,5 @@ def label_evidence(a_v: float, labels: Labels, rates: Rates, E_v: Array) -> Arra
 def terms(kernel: Kernel, state: State, stats: Statistics, *, tally: bool) -> Terms:
     """q(T) from the sums of a sweep; takes over the arrays of both arguments."""
     assert stats.R_t is not None
-    scale = terms_scale(state.prior, stats.E_sums.sum(axis=0))
+    scale = terms_scale(state.prior, stats.E_sums)
     return kernel.gamma_rows(stats.R_t, state.terms.L, scale, state.prior.a_t, tally=tally)

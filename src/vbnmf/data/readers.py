@@ -17,6 +17,8 @@ from vbnmf.data.documents import Documents, ReaderError
 from vbnmf.data.labels import LabelsSource, check_separator
 from vbnmf.data.matrices import TermsSource, read_anndata, read_matrix
 from vbnmf.data.rows import open_rows, read_parts
+from vbnmf.data.shardrows import iter_shards, read_shards
+from vbnmf.data.shards import is_shards
 from vbnmf.data.streams import STDIN, origin_of
 from vbnmf.data.tables import is_frame
 
@@ -30,8 +32,9 @@ FORMATS = {
     "mtx": (".mtx",),
     "npz": (".npz",),
     "folder": (),
+    "shards": (),
 }
-_MATRICES = ("svmlight", "mtx", "npz", "anndata")
+_MATRICES = ("svmlight", "mtx", "npz", "anndata", "shards")
 # A chunk ends when it has so many characters: counting terms takes some twenty times the memory.
 _CHARACTERS = 4_000_000
 
@@ -59,8 +62,8 @@ def read_documents(
     ----------
     source : str, path or object
         A file (CSV, TSV, JSON lines, Parquet, Arrow, svmlight, Matrix Market, SciPy ``.npz``;
-        text formats also gzipped), a folder, ``"-"`` for standard input, or a data frame, Hugging
-        Face dataset or AnnData object.
+        text formats also gzipped), a folder, a shard folder, ``"-"`` for standard input, or a data
+        frame, Hugging Face dataset or AnnData object.
     text : str or sequence of str, default=None
         The column of texts; None takes that of `fitted_columns`, or guesses it from usual names.
         The texts of several columns are joined, each on a line of its own.
@@ -122,6 +125,9 @@ def read_documents(
     check_separator(label_separator, with_labels, origin_of(source))
     if kind == "anndata":
         return read_anndata(source, label, labels, label_separator)
+    if kind == "shards":
+        _check_shards(source, labels, label_separator, terms)
+        return read_shards(source, labels=label is not None, required=labels_required)
     if kind in _MATRICES:
         return read_matrix(
             source,
@@ -177,6 +183,11 @@ def iter_documents(
     if chunk < 1:
         raise ValueError(f"`chunk` must be at least 1; got {chunk}.")
     kind = find_format(source, format)
+    if kind == "shards":
+        _check_columns(kind, text or id or keep, None, origin_of(source))
+        _check_shards(source, labels, label_separator, terms)
+        yield from iter_shards(source, chunk, labels=label is not None, required=labels_required)
+        return
     if kind in _MATRICES:
         whole = read_documents(
             source,
@@ -229,7 +240,7 @@ def find_format(source: Any, given: str | None = None) -> str:
         return given
     path = Path(source)
     if path.is_dir():
-        return "folder"
+        return "shards" if is_shards(path) else "folder"
     suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
     for kind, suffixes in FORMATS.items():
         if suffix in suffixes:
@@ -249,6 +260,19 @@ def _check_columns(
         raise ReaderError(f"{origin}: no column {name!r}: it is no table of texts.")
     if terms is not None and kind not in _MATRICES:
         raise ReaderError(f"{origin}: terms belong to a matrix; this is text.")
+
+
+def _check_shards(
+    source: Any, labels: LabelsSource | None, separator: str | None, terms: TermsSource | None
+) -> None:
+    """Raise if something is asked for that was settled when the shards were written."""
+    asked = {"labels": labels, "label_separator": separator, "terms": terms}
+    for name, value in asked.items():
+        if value is not None:
+            raise ReaderError(
+                f"{origin_of(source)}: {name} of a shard folder are those of `vbnmf vectorize`; "
+                "leave this out."
+            )
 
 
 def _kind_of_object(source: object) -> str:

@@ -1,22 +1,22 @@
 """All documents in the memory of this process."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
-from scipy.special import gammaln
 
 from vbnmf.core.clusters import cluster_term_sums
-from vbnmf.core.model import Array, Statistics, Terms, Totals
+from vbnmf.core.model import Array
+from vbnmf.core.shards import Local, OpenShard, Shard, members
+from vbnmf.engines.mapping import SHARD_NONZEROS, ShardEngine, Work, cut
 
 if TYPE_CHECKING:
     from vbnmf.kernels import AnyKernel
 
-_AT_ONCE = 1 << 16  # non-zeros whose ln Γ is held at a time
-_ROWS_AT_ONCE = 1 << 9  # documents whose scales are held at a time
 
-
-class LocalEngine:
+class LocalEngine(ShardEngine):
     """Sweeps over a matrix in memory.
 
     Parameters
@@ -27,10 +27,16 @@ class LocalEngine:
         float32 or float64; sorted, without duplicates.
     group : array of int, shape (n_docs,)
         The group of each document.
-    n_groups, K : int
-        Number of groups and of components.
+    n_groups : int
+        Number of groups.
+    K : int
+        Number of components to begin with; ``begin`` sets another.
     weight : array of shape (n_docs,) or None
         How many documents each one counts as, in all sums; None is one.
+    unknown : bool
+        Whether the last group holds the documents whose label is not known.
+    shard_nonzeros : int
+        Most non-zeros of a shard.
     """
 
     def __init__(
@@ -39,39 +45,39 @@ class LocalEngine:
         X: sparse.csr_array,
         group: Array,
         n_groups: int,
-        K: int,
+        K: int = 1,
         weight: Array | None = None,
+        *,
+        unknown: bool = False,
+        shard_nonzeros: int = SHARD_NONZEROS,
     ) -> None:
-        self.kernel = kernel
-        self._X, self._group = X, group
-        counts_as = np.ones(len(group)) if weight is None else weight
-        where = (group, np.arange(len(group)))
-        self._members = sparse.csr_array((counts_as.astype(X.dtype), where), (n_groups, len(group)))
-        self.totals = _totals(X, group, n_groups, counts_as)
-        self._mass = X @ np.ones(X.shape[1])
-        self._documents = kernel.documents(X, group, n_groups, K, weight)
+        self._corpus = Shard(X, group, n_groups, unknown, weight)
+        self._shards = cut_corpus(self._corpus, cut(np.diff(X.indptr), shard_nonzeros))
+        super().__init__(kernel)
+        self._open = [OpenShard(shard, kernel, self._scratch) for shard in self._shards]
+        self._local: list[Local] = []
+        self.begin(np.zeros((1, K)))
 
     @property
-    def Sigma_v(self) -> Array:
-        """Σ_w ⟨s⟩ of each document, (n_docs, K): all that documents keep between sweeps."""
-        return self._documents.Sigma_v
+    def n_shards(self) -> int:
+        """Number of shards."""
+        return len(self._shards)
 
-    def begin(self, portions: Array, in_scope: Array | None = None) -> None:
-        """Start anew with each document's weight spread over the components by its group.
+    def shards(self) -> Iterable[Shard]:
+        """All shards, in order."""
+        return self._shards
 
-        ``portions`` is (n_groups, K), or (1, K) for all groups alike; rows sum to one, and are zero
-        for components that are not ``in_scope``, (n_groups, K) of bool. None: all are.
-        """
-        portions = np.broadcast_to(portions, (len(self.totals.n_docs), portions.shape[1]))
-        self._documents.begin(portions.shape[1], in_scope)
-        Sigma_v = self.Sigma_v
-        for begin in range(0, len(Sigma_v), _ROWS_AT_ONCE):
-            at = slice(begin, begin + _ROWS_AT_ONCE)
-            Sigma_v[at] = self._mass[at, None] * portions[self._group[at]]
+    def start(self, work: Callable[[OpenShard], Local]) -> None:
+        """Let each shard keep what ``work`` returns, in place of what it kept."""
+        self._local = []  # let go of it first
+        for shard in self._open:
+            self._local.append(work(shard))
 
-    def group_term_sums(self) -> sparse.csr_array:
-        """Σ_d x_dw by group, (n_groups, n_terms)."""
-        return self._members @ self._X
+    def map(self, work: Work) -> Iterator[Any]:
+        """Apply work to each shard in order: keep the new local state, yield the sums."""
+        for i, shard in enumerate(self._open):
+            self._local[i], sums = work(shard, self._local[i])
+            yield sums
 
     def cluster_term_sums(
         self, known: sparse.csr_array, counts: Array, rng: np.random.Generator | None = None
@@ -81,44 +87,40 @@ class LocalEngine:
         ``known`` (n_known, n_labels) has the labels of the first groups; documents of others take
         no part. ``counts`` are the clusters of each label.
         """
-        of_label = (self._members[: known.shape[0]].T @ known).tocsc()
-        return cluster_term_sums(self._X, of_label, counts, rng)
+        of_label = (members(self._corpus)[: known.shape[0]].T @ known).tocsc()
+        return cluster_term_sums(self._corpus.X, of_label, counts, rng)
 
-    def coefficients(self, scale: Array, a_v: float) -> Array:
-        """E_v, (n_docs, K), of q(v) with ``scale`` (n_groups, K)."""
-        Sigma_v = self.Sigma_v
-        scale = np.broadcast_to(scale, (len(self.totals.n_docs), Sigma_v.shape[1]))
-        E_v = np.empty(Sigma_v.shape, Sigma_v.dtype)
-        for begin in range(0, len(E_v), _ROWS_AT_ONCE):
-            at = slice(begin, begin + _ROWS_AT_ONCE)
-            E_v[at] = (Sigma_v[at] + a_v) * scale[self._group[at]]
-        return E_v
+    def place(self, Sigma_v: Array) -> None:
+        """Put the documents where Sigma_v, (n_docs, K), says."""
+        ends = np.cumsum([len(local.Sigma_v) for local in self._local])
+        for local, rows in zip(self._local, np.split(Sigma_v, ends[:-1]), strict=True):
+            local.Sigma_v[:, : self.K] = rows
 
     def close(self) -> None:
         """Let go of what only sweeps need; coefficients can still be had."""
-        self._documents.close()
-
-    def sweep(
-        self, terms: Terms, scale: Array, a_v: float, *, bound: bool, update: bool = True
-    ) -> Statistics:
-        """Finish q(v) with ``scale`` (n_groups, K), then form all sums over the documents.
-
-        With ``update``, R_t takes the memory of ``terms.shape``, which nothing needs any more.
-        """
-        sums = self._documents.sweep(terms.L, scale, a_v, update=update, bound=bound)
-        R_t = self._documents.gather(terms.L, terms.shape) if update else None
-        scale = np.broadcast_to(scale, sums.shape_sums.shape)
-        return Statistics(R_t, sums.shape_sums, scale, sums.log_mean, sums.psi, sums.entropy)
+        for shard in self._open:
+            shard.documents.close()
 
 
-def _totals(X: sparse.csr_array, group: Array, n_groups: int, weight: Array) -> Totals:
-    log_factorials = 0.0
-    for begin in range(0, X.nnz, _AT_ONCE):
-        at = np.arange(begin, min(begin + _AT_ONCE, X.nnz))
-        row = np.searchsorted(X.indptr, at, side="right") - 1
-        log_factorials += float((weight[row] * gammaln(X.data[at].astype(np.float64) + 1)).sum())
-    return Totals(
-        n_docs=np.bincount(group, weight, minlength=n_groups),
-        term_sums=X.T @ weight,  # not X.sum, which adds up in X's own precision
-        log_factorials=log_factorials,
-    )
+def cut_corpus(corpus: Shard, cuts: Array) -> list[Shard]:
+    """Divide documents in memory into shards, which share the memory of the matrix."""
+    if len(cuts) == 2:
+        return [corpus]
+    X = corpus.X
+    return [
+        Shard(
+            sparse.csr_array(
+                (
+                    X.data[X.indptr[a] : X.indptr[b]],
+                    X.indices[X.indptr[a] : X.indptr[b]],
+                    X.indptr[a : b + 1] - X.indptr[a],
+                ),
+                shape=(b - a, X.shape[1]),
+            ),
+            corpus.group[a:b],
+            corpus.n_groups,
+            corpus.unknown,
+            None if corpus.weight is None else corpus.weight[a:b],
+        )
+        for a, b in pairwise(cuts.tolist())
+    ]

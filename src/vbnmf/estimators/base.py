@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from numbers import Integral
 from typing import Any, Self
@@ -22,7 +23,9 @@ from vbnmf.core.fit import Progress, Schedule, fit
 from vbnmf.core.model import Array
 from vbnmf.core.rows import without_unused_terms
 from vbnmf.core.starts import Knobs
+from vbnmf.engines.stream import Source
 from vbnmf.estimators import intervals, pruning
+from vbnmf.estimators.checkpoints import Keeper, check_checkpoint, fingerprint
 from vbnmf.estimators.outcome import (
     Outcome,
     callers_level,
@@ -30,14 +33,15 @@ from vbnmf.estimators.outcome import (
     not_converged,
     wind_up,
 )
+from vbnmf.estimators.running import Run
 from vbnmf.estimators.starting import FitData, Start
+from vbnmf.estimators.streaming import checked
 from vbnmf.estimators.targets import Targets
 from vbnmf.estimators.telling import Teller
 from vbnmf.estimators.validation import (
     MOST_ITERATIONS,
     check_count,
     check_init,
-    check_matrix,
     check_n_components,
     check_nonnegative,
     count_threads,
@@ -61,6 +65,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     _named_starts: tuple[str, ...] = ("auto", "random")
     callback: Callable[[Progress], None] | None
+    checkpoint: Any
 
     @abstractmethod
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -93,7 +98,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_docs, n_terms)
+        X : {array-like, sparse matrix} of shape (n_docs, n_terms), or Shards
             Weights of terms, made in the same way as those of training.
 
         Returns
@@ -103,7 +108,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             says, ``coef_shape / (1 / coef_scale + component_sums_)``.
         """
         check_is_fitted(self, "components_")
-        return self._project(check_matrix(self, X, reset=False))
+        return checked(self, X, self._project)
 
     def inverse_transform(self, V: Any) -> Array:
         """Compute the expected weights of terms of documents with these coefficients.
@@ -217,8 +222,8 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Write the fitted model to a file that ``vbnmf.load`` reads.
 
         The file holds numbers and text only, no code, and is written whole or not at all. What is
-        not kept: ``callback``, an ``init`` that is an array, a ``class_weight`` that is a dict, a
-        ``random_state`` that is no number.
+        not kept: ``callback``, ``checkpoint``, an ``init`` that is an array, a ``class_weight``
+        that is a dict, a ``random_state`` that is no number.
 
         ``pickle`` and ``joblib`` work as well, but a file of theirs can run any code when it is
         loaded: never load one that you did not write yourself.
@@ -258,13 +263,16 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _fit(
         self,
-        X: sparse.csr_array,
+        X: sparse.csr_array | Source,
         targets: Targets | None = None,
         weight: Array | None = None,
         *,
-        coefficients: bool,
+        coefficients: Array | bool,
     ) -> Outcome:
-        """Fit to checked documents, set what both models have, and return the best start."""
+        """Fit to checked documents, set what both models have, and return the best start.
+
+        ``coefficients`` asks for those of all documents, of none, or of some, ascending.
+        """
         labels = None if targets is None else targets.labels
         group = np.zeros(X.shape[0], np.int32) if targets is None else targets.group
         corpus = FitData(X, group, 1 if targets is None else targets.n_groups, labels, weight)
@@ -277,6 +285,10 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if labels is not None and len(labels.latent):
             schedule = replace(schedule, annealing=ANNEALING)
         n_init = check_count("n_init", self.n_init)
+        checkpoint = check_checkpoint(self.checkpoint, n_init)
+        keeper = None
+        if checkpoint is not None:
+            keeper = Keeper(checkpoint, fingerprint(self, X, group, weight))
         if not (self.callback is None or callable(self.callback)):
             raise ValueError(f"callback must be callable or None; got {self.callback!r}.")
         if not isinstance(self.verbose, Integral):
@@ -287,24 +299,27 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             for restart in range(n_init):
                 rng = np.random.default_rng(random_state.randint(0, 2**32, 4, np.uint32))
                 tell = Teller(self, restart, n_init)
-                found = start.find(kernel, corpus, knobs, rng if restart else None, tell.of_stage)
-                draft = None if found is None else found.draft
-                engine = corpus.engine(kernel)
-                # no names for what lies between: a name would keep large arrays alive
-                outcome = wind_up(
-                    engine,
-                    fit(
+                seed = rng if restart else None
+                run = Run(start, keeper, kernel, corpus, knobs, labels, rng)
+                found = run.find(seed, tell.of_stage)
+                with corpus.engine(kernel) as engine:
+                    # no names for what lies between: a name would keep large arrays alive
+                    outcome = wind_up(
                         engine,
-                        start.begin(engine, draft, knobs, labels, rng, X.dtype),
-                        knobs,
-                        schedule,
-                        tell,
-                    ),
-                    found,
-                    why,
-                    coefficients=coefficients,
-                )
-                del engine, draft, found  # before the next ones are made
+                        fit(
+                            engine,
+                            run.begin(engine, found),
+                            knobs,
+                            schedule,
+                            tell,
+                            run.loop,
+                            partial(run.keep, engine, found),
+                        ),
+                        found,
+                        why,
+                        coefficients=coefficients,
+                    )
+                del engine, found  # before the next ones are made
                 check_finite(outcome.fit.bound, outcome.shapes)
                 if best is None or outcome.fit.bound > best.fit.bound:
                     best = outcome

@@ -18,6 +18,7 @@ from vbnmf.core.fit import HEAD
 from vbnmf.core.model import Array
 from vbnmf.core.rows import effective_terms, is_empty, without_unused_terms
 from vbnmf.estimators.outcome import callers_level, head_not_converged
+from vbnmf.estimators.streaming import checked
 from vbnmf.estimators.targets import Targets, check_targets
 from vbnmf.estimators.telling import Teller
 from vbnmf.estimators.validation import check_count, check_matrix, check_weights, count_threads
@@ -61,7 +62,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         """
         check_is_fitted(self, "components_")
         count_threads(self.n_jobs)  # one is enough here; a wrong number is told all the same
-        return self._proba(check_matrix(self, X, reset=False))
+        return checked(self, X, self._proba)
 
     def _proba(self, X: sparse.csr_array) -> Array:
         P = self._calibration().probabilities(self._scores(X), effective_terms(X))

@@ -4,9 +4,9 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from vbnmf.core.model import Array
+from vbnmf.estimators.streaming import check_source_left, is_source
 from vbnmf.estimators.targets import Targets
 from vbnmf.estimators.validation import check_terms_left, check_weights
 
@@ -41,7 +41,7 @@ def with_class_weights(class_weight: Any, targets: Targets, weight: Array | None
     return check_weights(each * of_labels, len(each), "class_weight, times sample_weight,")
 
 
-def check_weight_left(X: sparse.csr_array, targets: Targets, weight: Array | None) -> None:
+def check_weight_left(X: Any, targets: Targets, weight: Array | None) -> None:
     """Refuse weights that leave no document of known label, or no term."""
     if weight is None:
         return
@@ -50,4 +50,4 @@ def check_weight_left(X: sparse.csr_array, targets: Targets, weight: Array | Non
             "the documents whose labels are known all have the weight zero, so there is nothing "
             "to learn labels from. Check sample_weight and class_weight."
         )
-    check_terms_left(X, weight)
+    (check_source_left if is_source(X) else check_terms_left)(X, weight)

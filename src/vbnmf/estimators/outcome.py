@@ -10,7 +10,7 @@ import numpy as np
 from vbnmf.core.discovery import Found
 from vbnmf.core.fit import Fit, Schedule
 from vbnmf.core.model import Array
-from vbnmf.engines.local import LocalEngine
+from vbnmf.engines.mapping import ShardEngine
 
 
 class Outcome(NamedTuple):
@@ -18,13 +18,18 @@ class Outcome(NamedTuple):
 
     fit: Fit  # without its large arrays
     shapes: Array  # of q(T), (n_terms, K)
-    coefficients: Array | None  # (n_docs, K), if asked for
+    coefficients: Array | None  # (n_docs, K), of all documents or of those asked for
     background: int | None  # the component that began as the background
     reason: str  # why there are as many components as there are
 
 
 def wind_up(
-    engine: LocalEngine, result: Fit, found: Found | None, why: str, *, coefficients: bool
+    engine: ShardEngine,
+    result: Fit,
+    found: Found | None,
+    why: str,
+    *,
+    coefficients: Array | bool,
 ) -> Outcome:
     """Keep what matters of a fit, letting go of each large array before the next one is made."""
     terms = result.state.terms
@@ -32,12 +37,15 @@ def wind_up(
     shapes = terms.shape
     nothing = np.empty((0, K))
     light = replace(result.state, terms=replace(terms, shape=nothing, L=nothing))
-    a_v = result.state.prior.a_v
     result = replace(result, state=light)
     del terms
     engine.close()
+    E_v = None
     with np.errstate(over="ignore"):  # infinity is told by who asked
-        E_v = engine.coefficients(result.stats.scale, a_v) if coefficients else None
+        if isinstance(coefficients, np.ndarray):
+            E_v = engine.coefficients(result.state, coefficients)
+        elif coefficients:
+            E_v = engine.coefficients(result.state)
     return Outcome(
         result,
         np.ascontiguousarray(shapes[:, :K]),

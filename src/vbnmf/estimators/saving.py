@@ -259,7 +259,7 @@ def _storable_parameters(model: BaseVBNMF) -> dict[str, Any]:
     """Parameters that JSON can hold; the others are left at their defaults."""
     stored = {}
     for key, value in model.get_params(deep=False).items():
-        if key == "callback":
+        if key in ("callback", "checkpoint"):
             continue
         value = value.item() if isinstance(value, np.generic) else value
         if isinstance(value, float) and not math.isfinite(value):
@@ -274,7 +274,7 @@ def _checked_parameters(name: str, parameters: Any) -> dict[str, Any]:
         parameters = {**parameters, "classifier": "components"}
     known = _MODELS[name]().get_params(deep=False)
     for key, value in parameters.items():
-        if key not in known or (key == "callback" and value is not None):
+        if key not in known or (key in ("callback", "checkpoint") and value is not None):
             raise ModelFileError(f"{name} has no parameter {key!r}.")
         if not (value is None or isinstance(value, (bool, int, float, str))):
             raise ModelFileError(f"parameter {key!r} has the value {value!r}.")

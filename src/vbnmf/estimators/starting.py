@@ -18,6 +18,8 @@ from vbnmf.core.drafts import Draft, Plan
 from vbnmf.core.model import Array, Labels, State
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.local import LocalEngine
+from vbnmf.engines.mapping import ShardEngine
+from vbnmf.engines.stream import Source, StreamEngine
 
 MOST_DOCUMENTS = 15_000
 """Search for components in this many documents; the fit itself is to all of them."""
@@ -30,15 +32,30 @@ LEAST_OF_A_LABEL = 100
 class FitData:
     """Checked documents with their groups and labels; ``labels`` is None without labels."""
 
-    X: sparse.csr_array
+    X: sparse.csr_array | Source
     group: Array
     n_groups: int
     labels: Labels | None
     weight: Array | None
 
-    def engine(self, kernel: Any) -> LocalEngine:
+    @property
+    def unknown(self) -> bool:
+        """Whether the labels of some documents are unknown."""
+        return self.labels is not None and len(self.labels.latent) > 0
+
+    def engine(self, kernel: Any) -> ShardEngine:
+        """Make the documents ready for sweeps, in memory or from shards on disk."""
+        if isinstance(self.X, Source):
+            return StreamEngine(
+                kernel, self.X, self.group, self.n_groups, self.weight, unknown=self.unknown
+            )
+        return self.in_memory(kernel)
+
+    def in_memory(self, kernel: Any) -> LocalEngine:
         """Hold the documents in memory for sweeps."""
-        return LocalEngine(kernel, self.X, self.group, self.n_groups, 1, self.weight)
+        return LocalEngine(
+            kernel, self.X, self.group, self.n_groups, weight=self.weight, unknown=self.unknown
+        )
 
     def to_look_at(self) -> "FitData":
         """The documents of known labels, a sample where there are more than enough."""
@@ -46,13 +63,14 @@ class FitData:
         rows = np.flatnonzero(self.group < n_known)
         if len(rows) > MOST_DOCUMENTS:
             rows = _sample(rows, self.group, None if self.labels is None else self.labels.known)
-        if len(rows) == self.X.shape[0]:
+        if len(rows) == self.X.shape[0] and not isinstance(self.X, Source):
             return self
         labels = self.labels
         if labels is not None:
             labels = replace(labels, latent=np.zeros((0, labels.known.shape[1])))
         weight = None if self.weight is None else self.weight[rows]
-        return FitData(self.X[rows], self.group[rows], n_known, labels, weight)
+        X = self.X.take(rows) if isinstance(self.X, Source) else self.X[rows]
+        return FitData(X, self.group[rows], n_known, labels, weight)
 
 
 @dataclass(frozen=True)
@@ -83,12 +101,12 @@ class Start:
         if knobs.a_lam is not None:  # scopes make labels differ here, not the prior of the rates
             knobs = replace(knobs, a_lam=1.0)
         dtype = corpus.X.dtype
-        engine = looked_at.engine(kernel)
+        engine = looked_at.in_memory(kernel)
         return discovery.discover(engine, looked_at.labels, knobs, plan, dtype, rng, watch)
 
     def begin(
         self,
-        engine: LocalEngine,
+        engine: ShardEngine,
         draft: Draft | None,
         knobs: Knobs,
         labels: Labels | None,
@@ -101,7 +119,7 @@ class Start:
 
     def _draft(
         self,
-        engine: LocalEngine,
+        engine: ShardEngine,
         knobs: Knobs,
         labels: Labels | None,
         rng: np.random.Generator,

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array, column
 from vbnmf.core.starts import Knobs
+from vbnmf.engines.stream import Source
 from vbnmf.estimators import intervals, labelscopes
 from vbnmf.estimators.base import BaseVBNMF
 from vbnmf.estimators.classifier import CLASSIFIERS, PredictsLabels
@@ -18,6 +19,15 @@ from vbnmf.estimators.classweights import check_weight_left, with_class_weights
 from vbnmf.estimators.labelconcerns import warn_of_odd_labels
 from vbnmf.estimators.labeltree import check_label_tree
 from vbnmf.estimators.starting import Start
+from vbnmf.estimators.streaming import (
+    check_in_memory,
+    check_source,
+    fit_head_on,
+    head_sample,
+    is_source,
+    source_targets,
+    source_weights,
+)
 from vbnmf.estimators.targets import Targets, check_targets
 from vbnmf.estimators.validation import check_choice, check_matrix, check_weights
 
@@ -111,6 +121,10 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         1 writes a line to standard error every ten iterations, 2 every iteration.
     callback : callable or None, default=None
         Called as ``callback(progress)`` after each iteration; see ``vbnmf.core.fit.Progress``.
+    checkpoint : str, path, Checkpoint or None, default=None
+        A folder in which the fit is written to disk once a minute; ``vbnmf.Checkpoint`` sets
+        another time. If the fit is stopped at any moment, the same call goes on from there and ends
+        with the same bits. It takes ``n_init=1``.
 
     Attributes
     ----------
@@ -151,7 +165,12 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         documents tell. No prediction is more certain than that.
     left_out_proba_ : ndarray of float32 of shape (n_docs, n_labels)
         Probabilities of the training documents, each as if it had been left out. Where they speak
-        against a label, the label may be wrong. Not stored in model files.
+        against a label, the label may be wrong. Not stored in model files. After a fit to
+        ``Shards`` they are those of ``head_documents_``.
+    head_documents_ : ndarray of int
+        Only after a fit to ``Shards``: the documents that the prediction head was trained on. They
+        are all documents of a single shard. Of several shards they are as many as have 2²³
+        non-zeros, at most 200,000. Not stored in model files.
     component_share_ : float
         Mean share of the decisions about training documents that components carry; single words
         carry the rest. ``component_share`` gives it for each document.
@@ -247,6 +266,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         n_jobs: int | None = None,
         verbose: int = 0,
         callback: Callable[[Progress], None] | None = None,
+        checkpoint: Any = None,
     ) -> None:
         self.n_components = n_components
         self.scopes = scopes
@@ -271,14 +291,16 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn components from labelled documents.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_docs, n_terms)
-            Non-negative weights of terms: counts or TF-IDF.
+        X : {array-like, sparse matrix} of shape (n_docs, n_terms), or Shards
+            Non-negative weights of terms: counts or TF-IDF. ``Shards`` are documents on disk,
+            whose labels and weights are taken where ``y`` and ``sample_weight`` are None.
         y : array-like of shape (n_docs,), lists of labels, or matrix of shape (n_docs, n_labels)
             One label a document: numbers, strings, or anything that can be sorted. Several: a list
             or set of labels for each document, or an indicator matrix of zeros and ones. None,
@@ -307,6 +329,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         ndarray of shape (n_docs, n_components)
             Expected coefficients at the end of training.
         """
+        check_in_memory(X)
         return self._learn(X, y, sample_weight)
 
     def label_interval(self, level: float = 0.9) -> tuple[Array, Array]:
@@ -337,9 +360,14 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         """Fit, and return the coefficients (n_docs, n_components) found on the way."""
         with self._all_or_nothing():
             classifier = check_choice("classifier", self.classifier, ("auto", *CLASSIFIERS))
-            X = check_matrix(self, X, reset=True)
-            targets = check_targets(self, y, X.shape[0], self.unlabelled)
-            weight = check_weights(sample_weight, X.shape[0])
+            streamed = is_source(X)
+            if streamed:
+                X = check_source(self, X)
+                targets, weight = source_targets(self, X, y), source_weights(X, sample_weight)
+            else:
+                X = check_matrix(self, X, reset=True)
+                targets = check_targets(self, y, X.shape[0], self.unlabelled)
+                weight = check_weights(sample_weight, X.shape[0])
             warn_of_odd_labels(targets, self.unlabelled)
             weight = with_class_weights(self.class_weight, targets, weight)
             check_weight_left(X, targets, weight)
@@ -348,16 +376,27 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
                     'classifier="generative" takes one label a document; y has several. Use '
                     'classifier="components".'
                 )
-            V = self._fit_model(X, targets, weight)
-            ones = np.ones(X.shape[0])
-            self._fit_head(X, V, targets, ones if weight is None else weight, classifier)
+            if streamed:
+                rows = head_sample(X, targets, weight)
+                V = self._fit_model(X, targets, weight, rows)
+                fit_head_on(self, X, rows, V, targets, weight, classifier)
+            else:
+                V = self._fit_model(X, targets, weight, True)
+                ones = np.ones(X.shape[0])
+                self._fit_head(X, V, targets, ones if weight is None else weight, classifier)
             return V
 
-    def _fit_model(self, X: sparse.csr_array, targets: Targets, weight: Array | None) -> Array:
-        """Fit all but what predicts, and return the coefficients."""
+    def _fit_model(
+        self,
+        X: sparse.csr_array | Source,
+        targets: Targets,
+        weight: Array | None,
+        coefficients: Array | bool,
+    ) -> Array:
+        """Fit all but what predicts, and return the coefficients that are asked for."""
         if weight is not None:
             targets = targets.weighted(weight)
-        outcome = self._fit(X, targets, weight, coefficients=True)
+        outcome = self._fit(X, targets, weight, coefficients=coefficients)
         result = outcome.fit
         rates, prior, labels = result.state.rates, result.state.prior, result.state.labels
         assert rates is not None
@@ -365,11 +404,9 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         assert prior.a_lam is not None
         assert prior.b_lam is not None
         self.classes_ = targets.classes
-        self.label_counts_ = targets.indicators.sum(axis=0).astype(np.int64)
+        self.label_counts_ = targets.counts.astype(np.int64)
         self.label_frequencies_ = targets.frequencies(weight)
-        by_group = np.bincount(targets.group, weight, minlength=targets.n_groups)
-        n_docs = column(labels.documents_in_scope(by_group))
-        sums = labels.by_label(result.stats.E_sums)
+        n_docs, sums = column(result.stats.n_docs), result.stats.label_sums
         self.label_activations_ = sums / np.maximum(n_docs, _TINY)
         scopes = labels.scopes
         self.scoped_ = labelscopes.is_scoped(self, targets)

@@ -4,7 +4,7 @@
     several                  an indicator matrix (documents × labels, 0 or 1), or lists of labels
     not known                None, NaN, the value of `unlabelled`, an empty list or row of zeros
 
-Documents with the same set of labels are a group; a document of unknown label is one of its own.
+Documents with the same set of labels are a group; those of unknown label are the last one.
 """
 
 import warnings
@@ -31,7 +31,7 @@ class Targets:
     classes : ndarray of shape (n_labels,)
         The labels, sorted, or in the order of the columns of an indicator matrix.
     group : ndarray of int32, shape (n_docs,)
-        The group of each document; those of unknown label come last.
+        The group of each document; those of unknown label are the last group.
     labels : Labels
         Of the groups.
     indicators : csr_array of shape (n_docs, n_labels)
@@ -52,20 +52,26 @@ class Targets:
 
     def rows(self, at: Array) -> "Targets":
         """The same of some of the documents."""
-        return _grouped(self.classes, self.indicators[at], self.multilabel, self.named)
+        return grouped(self.classes, self.indicators[at], self.multilabel, self.named)
 
     def weighted(self, weight: Array) -> "Targets":
         """The same where documents count by their weights, (n_docs,), among those of a label."""
         n_known = self.labels.known.shape[0]
         known = self.known
         n_docs = np.bincount(self.group[known], weight[known], minlength=n_known)
-        labels = Labels.of(self.labels.known, n_docs, n_latent=len(self.labels.latent))
+        labels = Labels.of(self.labels.known, n_docs, unknown=bool(len(self.labels.latent)))
         return replace(self, labels=labels)
 
     def frequencies(self, weight: Array | None) -> Array:
         """Part of the documents of known labels that have each, (n_labels,)."""
-        weight = np.ones(len(self.group)) if weight is None else weight
+        if weight is None:
+            return self.counts / self.known.sum()
         return np.asarray((weight @ self.indicators) / weight[self.known].sum())
+
+    @property
+    def counts(self) -> Array:
+        """Documents that are known to have each label, (n_labels,) of int."""
+        return np.bincount(self.indicators.indices, minlength=len(self.classes))
 
     def check_known(self, classes: Array) -> None:
         """Raise if the labels are others than those of a model, (n_classes,).
@@ -176,13 +182,11 @@ def check_targets(estimator: Any, y: Any, n_docs: int, unlabelled: Any = None) -
             f"y has no label for any of the {n_docs} documents. {name} needs some documents of "
             "known label; use VBNMF where there are none."
         )
-    return _grouped(classes, indicators, multilabel, named)
+    return grouped(classes, indicators, multilabel, named)
 
 
-def _grouped(
-    classes: Array, indicators: sparse.csr_array, multilabel: bool, named: bool
-) -> Targets:
-    """Put documents with the same labels into a group, and each unknown one into its own."""
+def grouped(classes: Array, indicators: sparse.csr_array, multilabel: bool, named: bool) -> Targets:
+    """Put documents with the same labels into a group, and those of unknown label into the last."""
     sizes = np.diff(indicators.indptr)
     known = np.flatnonzero(sizes)
     if not multilabel:
@@ -196,8 +200,9 @@ def _grouped(
     group = np.empty(len(sizes), dtype=np.int32)
     group[known] = codes
     unknown = np.flatnonzero(sizes == 0)
-    group[unknown] = sets.shape[0] + np.arange(len(unknown))
-    labels = Labels.of(sets, np.bincount(codes, minlength=sets.shape[0]), n_latent=len(unknown))
+    group[unknown] = sets.shape[0]
+    n_docs = np.bincount(codes, minlength=sets.shape[0])
+    labels = Labels.of(sets, n_docs, unknown=len(unknown) > 0)
     return Targets(classes, group, labels, indicators, multilabel, named)
 
 

@@ -10,6 +10,13 @@ from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
 from vbnmf.estimators.base import BaseVBNMF
 from vbnmf.estimators.outcome import Outcome
+from vbnmf.estimators.streaming import (
+    check_in_memory,
+    check_source,
+    check_source_left,
+    is_source,
+    source_weights,
+)
 from vbnmf.estimators.targets import Targets
 from vbnmf.estimators.validation import (
     check_matrix,
@@ -73,6 +80,10 @@ class VBNMF(BaseVBNMF):
         1 writes a line to standard error every ten iterations, 2 every iteration.
     callback : callable or None, default=None
         Called as ``callback(progress)`` after each iteration; see ``vbnmf.core.fit.Progress``.
+    checkpoint : str, path, Checkpoint or None, default=None
+        A folder in which the fit is written to disk once a minute; ``vbnmf.Checkpoint`` sets
+        another time. If the fit is stopped at any moment, the same call goes on from there and ends
+        with the same bits. It takes ``n_init=1``.
 
     Attributes
     ----------
@@ -135,6 +146,7 @@ class VBNMF(BaseVBNMF):
         n_jobs: int | None = None,
         verbose: int = 0,
         callback: Callable[[Progress], None] | None = None,
+        checkpoint: Any = None,
     ) -> None:
         self.n_components = n_components
         self.coef_shape = coef_shape
@@ -153,14 +165,15 @@ class VBNMF(BaseVBNMF):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn components from documents.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_docs, n_terms)
-            Non-negative weights of terms: counts or TF-IDF.
+        X : {array-like, sparse matrix} of shape (n_docs, n_terms), or Shards
+            Non-negative weights of terms: counts or TF-IDF. ``Shards`` are documents on disk.
         y : ignored
             For pipelines.
         sample_weight : array-like of shape (n_docs,) or None
@@ -185,6 +198,7 @@ class VBNMF(BaseVBNMF):
         ndarray of shape (n_docs, n_components)
             Expected coefficients at the end of training.
         """
+        check_in_memory(X)
         V = self._learn(X, sample_weight, coefficients=True).coefficients
         assert V is not None
         return V
@@ -225,6 +239,11 @@ class VBNMF(BaseVBNMF):
 
     def _learn(self, X: Any, sample_weight: Any, *, coefficients: bool) -> Outcome:
         with self._all_or_nothing():
+            if is_source(X):
+                X = check_source(self, X)
+                weight = source_weights(X, sample_weight)
+                check_source_left(X, weight)
+                return self._fit(X, weight=weight, coefficients=coefficients)
             X = check_matrix(self, X, reset=True)
             weight = check_weights(sample_weight, X.shape[0])
             check_terms_left(X, weight)

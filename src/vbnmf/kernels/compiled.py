@@ -7,15 +7,16 @@ the lines are added up in order. So the number of threads changes nothing but th
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from vbnmf.core.model import Array, Terms
+from vbnmf.core.model import Array, DocumentSums, Terms
 from vbnmf.kernels import _native  # type: ignore[attr-defined,unused-ignore]
-from vbnmf.kernels.layout import MOST_BLOCKS, DocumentSums, cut_into_blocks
+from vbnmf.kernels.layout import MOST_BLOCKS, cut_into_blocks
 
 
 class NativeKernel:
@@ -71,10 +72,25 @@ class NativeKernel:
         return Terms(R, scale, L, offset, sums.sum(axis=0)[:K], float(psi), float(entropy))
 
     def documents(
-        self, X: sparse.csr_array, group: Array, n_groups: int, K: int, weight: Array | None = None
+        self,
+        X: sparse.csr_array,
+        group: Array,
+        n_groups: int,
+        K: int,
+        weight: Array | None = None,
+        by_term: sparse.csc_array | None = None,
+        scratch: "Scratch | None" = None,
     ) -> "NativeDocuments":
-        """Hold the documents, which count by ``weight`` in all sums, and their coefficients."""
-        return NativeDocuments(self, X, group, n_groups, K, weight)
+        """Hold the documents, which count by ``weight`` in all sums, and their coefficients.
+
+        ``by_term`` is X by columns, if it is at hand. ``scratch`` is shared with other documents.
+        """
+        scratch = self.scratch() if scratch is None else scratch
+        return NativeDocuments(self, X, group, n_groups, K, weight, by_term, scratch)
+
+    def scratch(self) -> "Scratch":
+        """Memory for documents that are swept in turn, never at once."""
+        return Scratch(self)
 
     def project(
         self,
@@ -115,6 +131,27 @@ class NativeKernel:
             other.result()
 
 
+class Scratch:
+    """Memory that a sweep needs until its sums are gathered."""
+
+    def __init__(self, kernel: NativeKernel) -> None:
+        self._kernel = kernel
+        self._held: Array | None = None
+
+    def rows(self, n: int, K: int, dtype: np.dtype[Any]) -> Array:
+        """n rows of K numbers, of any value, in the kernel's layout."""
+        stride = self._kernel.zeros(0, K, dtype).shape[1]
+        held = self._held
+        if held is None or len(held) < n or held.shape[1] != stride or held.dtype != dtype:
+            self._held = held = None  # let go of it first
+            self._held = held = self._kernel.zeros(n, K, dtype)
+        return held[:n]
+
+    def clear(self) -> None:
+        """Let go of the memory."""
+        self._held = None
+
+
 class NativeDocuments:
     """Documents and the one row of K numbers that each keeps from sweep to sweep."""
 
@@ -126,8 +163,11 @@ class NativeDocuments:
         n_groups: int,
         K: int,
         weight: Array | None,
+        by_term: sparse.csc_array | None,
+        scratch: Scratch,
     ) -> None:
         self._kernel, self._n_groups, self._dtype = kernel, n_groups, X.dtype
+        self._scratch = scratch
         n_docs = X.shape[0]
         # Sorted by group, a block needs sums for few groups, however many there are in all.
         self._order = np.argsort(group, kind="stable").astype(np.int64)
@@ -135,16 +175,19 @@ class NativeDocuments:
         self._weight = np.ones(n_docs) if weight is None else np.asarray(weight, np.float64)
         blocks = cut_into_blocks(np.diff(X.indptr)[self._order])
         self._matrix = _matrix(X, blocks)
-        by_term = X.tocsc()
+        if by_term is None:
+            by_term = X.tocsc()
+        elif weight is not None:
+            by_term = by_term.copy()
         if weight is not None:
             by_term.data *= self._weight[by_term.indices].astype(X.dtype)
         self._transposed = _matrix(by_term, cut_into_blocks(np.diff(by_term.indptr)))
         self._sums_at, self._sums_group = _lines_of_sums(self._group[self._order], blocks)
-        self._group_mass = np.bincount(group, self._weight * (X @ np.ones(X.shape[1])), n_groups)
+        self._X = X
         self.begin(K)
 
-    def begin(self, K: int, in_scope: Array | None = None) -> None:
-        """Start over with K components, all of Sigma_v being zero.
+    def begin(self, K: int, in_scope: Array | None = None) -> Array:
+        """Start over with K components; return Sigma_v, all zero, with its padding.
 
         ``in_scope`` (n_groups, K) says which components each group may use, None that all may use
         all. A sweep only touches the cache lines that hold components in scope; scales must be zero
@@ -153,9 +196,13 @@ class NativeDocuments:
         n_docs, dtype = len(self._order), self._dtype
         self._K = K
         self._L_v = self._Sigma_v = np.empty((0, 0), dtype)  # let go of the old ones first
-        self._L_v = self._kernel.zeros(n_docs, K, dtype)
         self._Sigma_v = self._kernel.zeros(n_docs, K, dtype)
-        self._scopes = _lines_in_scope(in_scope, self._L_v.shape[1], dtype)
+        self._scopes = _lines_in_scope(in_scope, self._Sigma_v.shape[1], dtype)
+        return self._Sigma_v
+
+    def hold(self, Sigma_v: Array) -> None:
+        """Take over a Sigma_v with its padding, as ``begin`` returned it."""
+        self._Sigma_v = Sigma_v
 
     @property
     def Sigma_v(self) -> Array:
@@ -166,6 +213,7 @@ class NativeDocuments:
         self, L_t: Array, scale: Array, a_v: float, *, update: bool, bound: bool
     ) -> DocumentSums:
         """Finish q(v), then form the ratios and, with ``update``, the next Sigma_v."""
+        self._L_v = self._scratch.rows(len(self._order), self._K, self._dtype)
         lines = np.zeros((len(self._sums_group), self._L_v.shape[1]))
         tallies = np.zeros((len(self._sums_at), 3))
         scale = np.broadcast_to(scale, (self._n_groups, self._K))
@@ -181,11 +229,19 @@ class NativeDocuments:
         np.add.at(shape_sums, self._sums_group, lines[:, : self._K])
         shape_sums *= scale > 0
         log_mean, psi, entropy = tallies.sum(axis=0) if bound else (np.nan,) * 3
-        log_mean += (np.log(largest) * self._group_mass).sum()
+        if bound:
+            log_mean += (np.log(largest) * self._group_mass).sum()
         return DocumentSums(shape_sums, float(log_mean), float(psi), float(entropy))
+
+    @cached_property
+    def _group_mass(self) -> Array:
+        """Weight of the documents of each group, (n_groups,)."""
+        mass = self._weight * (self._X @ np.ones(self._X.shape[1]))
+        return np.bincount(self._group, mass, self._n_groups)
 
     def close(self) -> None:
         """Let go of what only sweeps need; ``Sigma_v`` stays."""
+        self._scratch.clear()
         del self._L_v, self._matrix, self._transposed
 
     def gather(self, L_t: Array, out: Array) -> Array:

@@ -1,21 +1,8 @@
-"""What both kernels share: the sums that a sweep returns, and the cutting of rows into blocks."""
-
-from dataclasses import dataclass
+"""The cutting of rows into blocks."""
 
 import numpy as np
 
 from vbnmf.core.model import Array
-
-
-@dataclass(frozen=True)
-class DocumentSums:
-    """What a sweep over documents adds up; the numbers are nan where no bound was asked for."""
-
-    shape_sums: Array  # (n_groups, K) float64: Σ_d shape of q(v)
-    log_mean: float  # Σ x ln Σ_k L_t L_v, but for the offsets of L_t
-    psi: float  # Σ_dk ψ(shape)
-    entropy: float  # Σ_dk H(Gamma(shape, 1))
-
 
 ROW_WORK = 16
 """The work of a row beside its non-zeros, in non-zeros."""

@@ -18,8 +18,7 @@ from scipy import sparse
 from scipy.special import psi
 
 from vbnmf.core import gamma
-from vbnmf.core.model import Array, Terms
-from vbnmf.kernels.layout import DocumentSums
+from vbnmf.core.model import Array, DocumentSums, Terms
 
 NONZEROS_AT_ONCE = 1 << 14
 """Scratch is this many rows of K numbers, never one for each non-zero."""
@@ -58,9 +57,19 @@ class ReferenceKernel:
         return Terms(R, scale, L, offset, R.sum(axis=0, dtype=np.float64), *totals)
 
     def documents(
-        self, X: sparse.csr_array, group: Array, n_groups: int, K: int, weight: Array | None = None
+        self,
+        X: sparse.csr_array,
+        group: Array,
+        n_groups: int,
+        K: int,
+        weight: Array | None = None,
+        by_term: sparse.csc_array | None = None,
+        scratch: None = None,
     ) -> "ReferenceDocuments":
-        """Hold the documents, which count by ``weight`` in all sums, and their coefficients."""
+        """Hold the documents, which count by ``weight`` in all sums, and their coefficients.
+
+        Nothing is made of ``by_term`` and ``scratch``, which the compiled kernel needs.
+        """
         return ReferenceDocuments(X, group, n_groups, K, weight)
 
     def project(
@@ -98,6 +107,9 @@ class ReferenceKernel:
             E_v[begin:end] = shape * scale
         return E_v, n_iter
 
+    def scratch(self) -> None:
+        """No memory is shared here."""
+
 
 class ReferenceDocuments:
     """Documents and the one row of K numbers that each keeps from sweep to sweep."""
@@ -113,14 +125,19 @@ class ReferenceDocuments:
         self._ratio = np.zeros_like(X.data)
         self.begin(K)
 
-    def begin(self, K: int, in_scope: Array | None = None) -> None:
-        """Start over with K components, all of Sigma_v being zero.
+    def begin(self, K: int, in_scope: Array | None = None) -> Array:
+        """Start over with K components; return Sigma_v, all zero.
 
         ``in_scope`` (n_groups, K) says which components each group may use: those whose scale is
         not zero. Nothing follows from it here; the compiled kernel is faster for it.
         """
         self._L_v = np.empty((self._X.shape[0], K), self._X.dtype)
         self.Sigma_v = np.zeros((self._X.shape[0], K), self._X.dtype)
+        return self.Sigma_v
+
+    def hold(self, Sigma_v: Array) -> None:
+        """Take over a Sigma_v, as ``begin`` returned it."""
+        self.Sigma_v = Sigma_v
 
     def sweep(
         self, L_t: Array, scale: Array, a_v: float, *, update: bool, bound: bool

@@ -192,12 +192,10 @@ def held_out_bound(model: SupervisedVBNMF, X: sparse.csr_array, V: Array) -> flo
         shapes[:, :K] = model.component_shapes_.T
         terms = starts.terms_of(kernel, shapes, model.component_scales_)
         engine = LocalEngine(kernel, X, np.zeros(X.shape[0], np.int32), 1, K)
-        engine.Sigma_v[:] = np.maximum(V / scale - prior.a_v, 0)
-        stats = engine.sweep(terms, scale, prior.a_v, bound=True, update=False)
-        totals = engine.totals
-        return data_term(terms, stats, totals) + coefs_term(
-            State(prior, terms), stats, totals.n_docs
-        )
+        engine.place(np.maximum(V / scale - prior.a_v, 0))
+        state = State(prior, terms)
+        stats = engine.sweep(state, bound=True, update=False)
+        return data_term(terms, stats, engine.totals) + coefs_term(state, stats)
 
 
 def _used_labels(targets: Targets) -> tuple[sparse.csr_array, list[Any]]:

@@ -8,6 +8,7 @@ words than words. What a count is worth is in ``weighting``.
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -76,14 +77,18 @@ def merge_columns(
     -------
     csr_matrix of int32, shape (n_documents, len(columns)), with sorted indices
     """
-    target = np.fromiter((columns.get(term, -1) for term in terms), np.int64, len(terms))
-    (known,) = np.nonzero(target >= 0)
-    merge = sp.csr_matrix(
-        (np.ones(len(known), np.int32), (known, target[known])), shape=(len(terms), len(columns))
-    )
-    merged = counts @ merge
+    merged = counts @ merging_matrix(terms, columns)
     merged.sort_indices()
     return merged
+
+
+def merging_matrix(terms: Sequence[str], columns: Mapping[str, int]) -> sp.csr_matrix:
+    """Return the 0/1 matrix, shape (len(terms), len(columns)), that adds up columns of counts."""
+    target = np.fromiter((columns.get(term, -1) for term in terms), np.int64, len(terms))
+    (known,) = np.nonzero(target >= 0)
+    return sp.csr_matrix(
+        (np.ones(len(known), np.int32), (known, target[known])), shape=(len(terms), len(columns))
+    )
 
 
 def document_frequencies(counts: sp.csr_matrix) -> NDArray[np.int64]:
@@ -105,6 +110,13 @@ def commonest_forms(
         The column's term before and after stemming.
     """
     totals = np.bincount(counts.indices, weights=counts.data, minlength=len(forms))
+    return commonest_of(forms, stems, totals)
+
+
+def commonest_of(
+    forms: Sequence[str], stems: Sequence[str], totals: NDArray[np.number[Any]]
+) -> dict[str, str]:
+    """Return the same from how often each form occurs, shape (len(forms),)."""
     best: dict[str, tuple[float, str]] = {}
     for stem, form, total in zip(stems, forms, totals.tolist(), strict=True):
         rival = (-total, form)

@@ -173,7 +173,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
             The same as `fit` and then `transform`, to the bit.
         """
         check_parameters(self.get_params())
-        self._stop_words = self._split_stop_words()
+        self._prepare()
         documents, self.strip_ = decide(check_iterable(documents), self.strip)
         counts, forms = count_documents(documents, self._build_analyzer())
         n_documents = counts.shape[0]
@@ -185,7 +185,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         report_suspicious(counts, forms, document_frequencies(counts))
         stems = stem_terms(forms, self.stem)
         all_stems = sorted(set(stems))
-        merged = merge_columns(counts, stems, _numbered(all_stems))
+        merged = merge_columns(counts, stems, numbered(all_stems))
         frequencies = document_frequencies(merged)
         passed = self._passing(frequencies, n_documents)
         frequencies, merged = frequencies[passed], merged[:, passed]
@@ -196,11 +196,9 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         columns = choose_terms(weights, frequencies, n_kept, self.weighting)
         if n_kept == DEFAULT_MAX_TERMS < len(passed):
             report_cut(frequencies, columns)
-        self._set_terms([all_stems[column] for column in passed], idf, columns)
-        if self.stem is not None:
-            shown = commonest_forms(counts, forms, stems)
-            self._forms = [shown[stem] for stem in self.vocabulary_]
-        self.n_documents_, self.length_ = n_documents, length
+        shown = commonest_forms(counts, forms, stems) if self.stem is not None else None
+        names = [all_stems[column] for column in passed]
+        self._set_fitted(names, idf, columns, shown, n_documents, length)
         X = self._finish(weights)
         self.n_empty_ = report_empty(X)
         return self._contained(X, documents)
@@ -341,6 +339,25 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         tags.input_tags.two_d_array = False
         return tags
 
+    def _prepare(self) -> None:
+        """Find the stop words, which splitting documents needs."""
+        self._stop_words = self._split_stop_words()
+
+    def _set_fitted(
+        self,
+        passed: list[str],
+        idf: NDArray[np.float64],
+        columns: NDArray[np.intp],
+        shown: dict[str, str] | None,
+        n_documents: int,
+        length: float,
+    ) -> None:
+        """Set what a fit found; ``shown`` has the form in which each stem is shown."""
+        self._set_terms(passed, idf, columns)
+        if shown is not None:
+            self._forms = [shown[stem] for stem in self.vocabulary_]
+        self.n_documents_, self.length_ = n_documents, length
+
     def _set_terms(
         self, passed: list[str], idf: NDArray[np.float64], columns: NDArray[np.intp]
     ) -> None:
@@ -348,11 +365,11 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
 
         The others have a say in the largest count and the length of new documents.
         """
-        self._numbers = _numbered(passed)
+        self._numbers = numbered(passed)
         self._idf = idf
         self._columns = columns.astype(np.int32)
         terms = [passed[number] for number in columns]
-        self.vocabulary_: dict[str, int] = _numbered(terms)
+        self.vocabulary_: dict[str, int] = numbered(terms)
         self._forms = terms
         self.idf_ = idf[columns]
 
@@ -419,7 +436,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         return passed
 
 
-def _numbered(terms: Sequence[str]) -> dict[str, int]:
+def numbered(terms: Sequence[str]) -> dict[str, int]:
     """Return the position of each term."""
     return {term: number for number, term in enumerate(terms)}
 

@@ -1,0 +1,171 @@
+"""Measure how a fit grows with the documents, in memory and from shards on disk.
+
+Documents are drawn with Zipf words, about 100 different ones each, and one of 20 labels. They are
+written to a shard folder. A child process then fits ``SupervisedVBNMF`` to the folder, or loads all
+of it into memory first. It starts at random and takes the generative prediction head, because the
+search for components and the other heads look at samples of a fixed size. Times are between
+callbacks. Memory is the peak of the child process above what it needs to import everything. Linux
+only: the numbers come from /proc/self/status.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from benchmarks import measure
+
+N_TERMS = 50_000
+N_LABELS = 20
+TOKENS = 104  # about 100 different terms
+PART = 20_000  # documents that are drawn at a time
+
+
+def main(argv: list[str]) -> None:
+    """Print and write the table, and the growth with the number of documents."""
+    parser = argparse.ArgumentParser(prog="benchmarks scale", description=__doc__)
+    measure.add_output_options(parser)
+    parser.add_argument(
+        "--documents", type=int, nargs="+", metavar="N", help="10000 100000 1000000"
+    )
+    parser.add_argument("--components", type=int, nargs="+", metavar="K", help="20 100")
+    parser.add_argument("--iterations", type=int, default=6, help="of each fit (default 6)")
+    parser.add_argument("--stream-only", action="store_true", help="leave the fits in memory out")
+    parser.add_argument("--folder", type=Path, help="where shards are written and kept")
+    options = parser.parse_args(argv)
+    sizes = options.documents or ([10_000, 40_000] if options.quick else [10**4, 10**5, 10**6])
+    components = options.components or ([20] if options.quick else [20, 100])
+    machine = measure.machine(options.threads)
+    rows: list[dict[str, object]] = []
+    with tempfile.TemporaryDirectory() as temporary:
+        for n_docs in sizes:
+            folder = (options.folder or Path(temporary)) / str(n_docs)
+            nnz = _written(folder, n_docs)
+            for K in components:
+                kinds = ("stream",) if options.stream_only else ("memory", "stream")
+                found = {kind: _in_child(folder, kind, K, options) for kind in kinds}
+                rows.append(_row(n_docs, nnz, K, found))
+                print(rows[-1], file=sys.stderr, flush=True)
+    slopes = _slopes(rows)
+    text = f"drawn documents, {N_TERMS:,} terms, {N_LABELS} labels; {machine}\n\n"
+    text += measure.markdown(rows) + "\n\n" + measure.markdown(slopes)
+    measure.report(options, text, {"machine": machine, "rows": rows, "slopes": slopes})
+
+
+def draw(n_docs: int, seed: int = 0) -> Iterator[tuple[sp.csr_array, NDArray[np.int64]]]:
+    """Yield parts of documents with their labels; half of the words of a label are shifted."""
+    rng = np.random.default_rng(seed)
+    frequencies = (1.0 / (np.arange(N_TERMS) + 20.0)).cumsum()
+    shift = rng.integers(N_TERMS, size=N_LABELS)
+    for first in range(0, n_docs, PART):
+        n = min(PART, n_docs - first)
+        y = rng.integers(N_LABELS, size=n)
+        ranks = np.searchsorted(frequencies, rng.uniform(0, frequencies[-1], n * TOKENS))
+        doc = np.repeat(np.arange(n), TOKENS)
+        own = rng.random(n * TOKENS) < 0.5
+        terms = np.where(own, (ranks + shift[y[doc]]) % N_TERMS, ranks)
+        cells, counts = np.unique(doc * N_TERMS + terms, return_counts=True)
+        where = np.divmod(cells, N_TERMS)
+        yield sp.csr_array((counts.astype(np.float32), where), shape=(n, N_TERMS)), y
+
+
+def _written(folder: Path, n_docs: int) -> int:
+    """Write the shards, unless they are there, and return the number of non-zeros."""
+    from vbnmf.data.sharding import ShardWriter
+    from vbnmf.data.shards import Shards, is_shards
+
+    if not is_shards(folder):
+        writer = ShardWriter(folder, N_TERMS, labelled=True)
+        for X, y in draw(n_docs):
+            writer.add(X, y.tolist())
+        writer.finish()
+    return Shards(folder).nnz
+
+
+def _in_child(folder: Path, kind: str, K: int, options: argparse.Namespace) -> dict[str, float]:
+    numbers = [K, options.iterations, options.threads]
+    command = [sys.executable, "-m", "benchmarks.scale", str(folder), kind, *map(str, numbers)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def _row(n_docs: int, nnz: int, K: int, found: dict[str, dict[str, float]]) -> dict[str, object]:
+    row: dict[str, object] = {"documents": f"{n_docs:,}", "non-zeros": f"{nnz:,}", "K": K}
+    row |= {f"{kind}, s an iteration": of["seconds"] for kind, of in found.items()}
+    row |= {f"{kind}, peak MB": of["peak"] / 1e6 for kind, of in found.items()}
+    if len(found) == 2:
+        memory, stream = found["memory"], found["stream"]
+        row["stream / memory"] = stream["seconds"] / memory["seconds"]
+        row["same bits"] = "yes" if memory["bound"] == stream["bound"] else "no"
+    return row
+
+
+def _slopes(rows: list[dict[str, object]]) -> list[dict[str, object]]:
+    """Growth of the times: the slope of their logarithms over those of the non-zeros."""
+    found: list[dict[str, object]] = []
+    for K in sorted({int(str(row["K"])) for row in rows}):
+        of = [row for row in rows if row["K"] == K]
+        work = np.log([float(str(row["non-zeros"]).replace(",", "")) for row in of])
+        line: dict[str, object] = {"K": K, "sizes": len(of)}
+        for kind in ("memory", "stream"):
+            name = f"{kind}, s an iteration"
+            if len(of) > 1 and name in of[0]:
+                seconds = np.array([row[name] for row in of], dtype=float)
+                line[f"{kind}, slope"] = float(np.polyfit(work, np.log(seconds), 1)[0])
+        found.append(line)
+    return found
+
+
+def _child(folder: str, kind: str, K: int, iterations: int, threads: int) -> dict[str, float]:
+    from vbnmf import Shards, SupervisedVBNMF
+    from vbnmf.core.fit import FITTING, Progress
+
+    warnings.simplefilter("ignore")  # "did not converge" is what is asked for here
+    stamps: list[float] = []
+
+    def note(progress: Progress) -> None:
+        if progress.stage == FITTING:
+            stamps.append(time.perf_counter())
+
+    model = SupervisedVBNMF(
+        K, init="random", max_iter=iterations, tol=0, random_state=0, n_jobs=threads,
+        bound_every=iterations, classifier="generative", callback=note,
+    )  # fmt: skip
+    small, y = next(draw(200))
+    model.fit(small, y)
+    stamps.clear()
+    before = _status("VmRSS")
+    shards = Shards(folder)
+    if kind == "memory":
+        X = shards.take(np.arange(shards.shape[0]))
+        model.fit(X, np.array(shards.labels)[shards.indicators().indices])
+    else:
+        model.fit(shards)
+    times = np.diff(stamps).tolist()
+    peak = _status("VmHWM") - before
+    return {"seconds": statistics.median(times), "peak": float(peak), "bound": model.bound_}
+
+
+def _status(field: str) -> int:
+    """Return a field of /proc/self/status in bytes."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", sys.argv[5])
+    print(json.dumps(_child(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6]))))

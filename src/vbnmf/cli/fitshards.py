@@ -1,0 +1,53 @@
+"""vbnmf fit of a shard folder, which need not fit into memory."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from vbnmf.cli import common
+from vbnmf.cli.progress import FitProgress
+
+
+def is_shard_folder(file: str) -> bool:
+    """Whether a source is a shard folder; told without reading it."""
+    return Path(file).joinpath("manifest.json").is_file() and Path(file).is_dir()
+
+
+def fit_shards(
+    file: str,
+    target: Path,
+    given: dict[str, Any],
+    settings: dict[str, Any],
+    *,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Fit a model to a shard folder, with the labels that it holds, and write it."""
+    from vbnmf.cli.fit import TEXT_OPTIONS, build, how_many, tell_result
+    from vbnmf.data.shards import Shards
+
+    settled = {**given, **{name: settings.get(name.replace("-", "_")) for name in TEXT_OPTIONS}}
+    for name, value in settled.items():
+        if value:
+            raise click.UsageError(
+                f"--{name} has no effect on a shard folder: give it to `vbnmf vectorize`."
+            )
+    shards = Shards(file)
+    n_labels = None if shards.labels is None else len(shards.labels)
+    model = build(n_labels, **settings)
+    about = "without labels" if n_labels is None else f"with {n_labels} labels"
+    common.say(
+        f"Fitting {how_many(model.estimator.n_components, n_labels)} to {shards.shape[0]:,} "
+        f"documents {about}, in {shards.n_shards} {'shard' if shards.n_shards == 1 else 'shards'}.",
+        quiet,
+    )
+    with FitProgress(quiet) as progress:
+        model.estimator.set_params(callback=progress)
+        model.fit(shards)
+    model.columns_ = dict(shards.source_columns)
+    model.save(target, overwrite=force)
+    known = 0 if n_labels is None else int((shards.indicators().sum(axis=1) > 0).sum())
+    n_unknown = 0 if n_labels is None else shards.shape[0] - known
+    tell_result(model, target, shards.shape[0], n_unknown, quiet=quiet, as_json=as_json)

@@ -1,0 +1,265 @@
+"""All work on the documents of one shard: pure functions, whose sums over shards add up.
+
+A *shard* is a range of the documents of a corpus. Each function takes a shard, what all documents
+share (:class:`~vbnmf.core.model.State`) and what the shard keeps from sweep to sweep
+(:class:`Local`). It returns what the shard keeps next, and sums that are added over shards. So an
+engine only has to say where shards are and to add up their sums; it needs no formula.
+
+    q(z):  from ⟨λ⟩ and the E_v of the last sweep, where the label is unknown
+    q(v):  scale from ⟨λ⟩, q(z) and Σ_w E_t; shape a_v + Sigma_v
+    sums:  R_t, Σ_d E_v, Σ_d δ_dl E_v, Σ_d δ_dl, and what the bound needs
+
+The passes over non-zeros are in ``vbnmf.kernels``.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+from scipy.special import gammaln
+
+from vbnmf.core import bound as bounds
+from vbnmf.core import updates
+from vbnmf.core.model import Array, DocumentSums, Labels, State, Statistics, Tally, Totals
+
+_AT_ONCE = 1 << 16  # non-zeros whose ln Γ is held at a time
+_ROWS_AT_ONCE = 1 << 9  # documents whose scales are held at a time
+_TINY = np.finfo(float).tiny
+
+
+class Documents(Protocol):
+    """The documents of a shard in a kernel's own layout; ``vbnmf.kernels`` has two kinds."""
+
+    def begin(self, K: int, in_scope: Array | None = None) -> Array:
+        """Start over with K components and return a Sigma_v of zeros, which may pad rows."""
+        ...
+
+    def hold(self, Sigma_v: Array) -> None:
+        """Take over the Sigma_v that the next sweep begins with and changes."""
+        ...
+
+    def sweep(
+        self, L_t: Array, scale: Array, a_v: float, *, update: bool, bound: bool
+    ) -> DocumentSums:
+        """Finish q(v), then form the ratios and, with ``update``, the next Sigma_v."""
+        ...
+
+    def gather(self, L_t: Array, out: Array) -> Array:
+        """R_t of the last sweep, (n_terms, K), in ``out``."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what only sweeps need."""
+        ...
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A range of documents.
+
+    ``group`` is by document, below ``n_groups``. With ``unknown``, the last group holds the
+    documents whose label is not known. ``by_term`` is the same matrix by columns, or None where it
+    has to be made; ``weight`` is None where every document counts once.
+    """
+
+    X: sparse.csr_array
+    group: Array
+    n_groups: int
+    unknown: bool = False
+    weight: Array | None = None
+    by_term: sparse.csc_array | None = None
+
+    @property
+    def n_known(self) -> int:
+        """Number of groups whose labels are known."""
+        return self.n_groups - int(self.unknown)
+
+    @property
+    def counts_as(self) -> Array:
+        """How many documents each one counts as, (n_docs,)."""
+        return np.ones(self.X.shape[0]) if self.weight is None else self.weight
+
+
+@dataclass(frozen=True)
+class Local:
+    """What the documents of a shard keep from sweep to sweep; a sweep takes it over."""
+
+    Sigma_v: Array  # (n_docs, K) in the kernel's layout
+    latent: Array  # (n_unknown, n_labels): q(z) of the last sweep
+    E_v: Array  # (n_unknown, K): E_v of the last sweep, from which the next q(z) follows
+
+
+class OpenShard:
+    """A shard with its documents in a kernel's layout.
+
+    Each document of unknown label is a group of its own here, behind the known groups. Shards that
+    are swept in turn may share the kernel's ``scratch``.
+    """
+
+    def __init__(self, shard: Shard, kernel: Any, scratch: Any = None) -> None:
+        n_known = shard.n_known
+        unknown = np.flatnonzero(shard.group >= n_known)
+        group = shard.group.astype(np.int32)
+        group[unknown] = n_known + np.arange(len(unknown), dtype=np.int32)
+        self.n_known, self.n_unknown = n_known, len(unknown)
+        self.group = group
+        self.n_docs = np.bincount(group, shard.counts_as, minlength=n_known + len(unknown))
+        self._X = shard.X
+        self.documents: Documents = kernel.documents(
+            shard.X, group, len(self.n_docs), 1, shard.weight, shard.by_term, scratch
+        )
+
+    @property
+    def mass(self) -> Array:
+        """Σ_w x_dw of each document, (n_docs,)."""
+        return np.asarray(self._X @ np.ones(self._X.shape[1]))
+
+    def by_group(self, rows: Array) -> Array:
+        """Rows of the corpus' groups, (n_groups, K) or (1, K), for the groups of this shard."""
+        rows = np.broadcast_to(rows, (self.n_known + 1, rows.shape[1])) if len(rows) == 1 else rows
+        if not self.n_unknown:
+            return np.asarray(rows[: self.n_known])
+        return np.vstack([rows[: self.n_known], np.repeat(rows[-1:], self.n_unknown, axis=0)])
+
+
+def totals(shard: Shard) -> Totals:
+    """What never changes about the documents."""
+    X, weight = shard.X, shard.counts_as
+    log_factorials = 0.0
+    for begin in range(0, X.nnz, _AT_ONCE):
+        at = np.arange(begin, min(begin + _AT_ONCE, X.nnz))
+        row = np.searchsorted(X.indptr, at, side="right") - 1
+        log_factorials += float((weight[row] * gammaln(X.data[at].astype(np.float64) + 1)).sum())
+    return Totals(
+        n_docs=np.bincount(shard.group, weight, minlength=shard.n_groups),
+        term_sums=X.T @ weight,  # not X.sum, which adds up in X's own precision
+        log_factorials=log_factorials,
+    )
+
+
+def members(shard: Shard) -> sparse.csr_array:
+    """How much each document counts in its group, (n_groups, n_docs)."""
+    n_docs = shard.X.shape[0]
+    where = (shard.group, np.arange(n_docs))
+    return sparse.csr_array(
+        (shard.counts_as.astype(shard.X.dtype), where), (shard.n_groups, n_docs)
+    )
+
+
+def group_term_sums(shard: Shard) -> sparse.csr_array:
+    """Σ_d x_dw by group, (n_groups, n_terms)."""
+    return members(shard) @ shard.X
+
+
+def begin(shard: OpenShard, portions: Array, in_scope: Array | None) -> Local:
+    """Spread the weight of each document over the components, by its group.
+
+    Parameters
+    ----------
+    shard : OpenShard
+        Documents.
+    portions : array of shape (n_groups, K) or (1, K)
+        Parts of a document's weight on each component.
+    in_scope : array of bool, shape (n_groups, K), or None
+        Components that each group may use; None: all.
+    """
+    K = portions.shape[1]
+    portions = shard.by_group(portions)
+    memory = shard.documents.begin(K, None if in_scope is None else shard.by_group(in_scope))
+    Sigma_v, mass = memory[:, :K], shard.mass
+    for first in range(0, len(Sigma_v), _ROWS_AT_ONCE):
+        at = slice(first, first + _ROWS_AT_ONCE)
+        Sigma_v[at] = mass[at, None] * portions[shard.group[at]]
+    return Local(memory, np.empty((shard.n_unknown, 0)), np.empty((shard.n_unknown, 0)))
+
+
+def sweep(
+    shard: OpenShard, state: State, local: Local, *, bound: bool, out: Array | None
+) -> tuple[Local, Statistics]:
+    """Finish q(z) and q(v), then form all sums over the documents of the shard.
+
+    The local state that is returned is the same object where nothing of it has changed.
+
+    Parameters
+    ----------
+    shard : OpenShard
+        Documents.
+    state : State
+        What all documents share.
+    local : Local
+        What the shard kept; taken over.
+    bound : bool
+        Whether to fill the tally.
+    out : array of shape (n_terms, K) in the kernel's layout, or None
+        Where R_t goes. None: Sigma_v stays as it is, and there is no R_t.
+    """
+    labels = _labels(state, local)
+    scale, a_v, L_t = updates.coefs_scale(state, labels), state.prior.a_v, state.terms.L
+    shard.documents.hold(local.Sigma_v)
+    sums = shard.documents.sweep(L_t, scale, a_v, update=out is not None, bound=bound)
+    R_t = None if out is None else shard.documents.gather(L_t, out)
+    scale = np.broadcast_to(scale, sums.shape_sums.shape)
+    E_sums, n_docs = sums.shape_sums * scale, shard.n_docs
+    stats = Statistics(
+        R_t,
+        E_sums.sum(axis=0),
+        float(E_sums.sum()),
+        E_sums if labels is None else labels.by_label(E_sums),
+        n_docs if labels is None else labels.documents_in_scope(n_docs),
+        _tally(sums, scale, E_sums, n_docs, labels) if bound else None,
+    )
+    if labels is None or not shard.n_unknown:
+        return (local if out is None else replace(local)), stats
+    E_v = E_sums[shard.n_known :] / np.maximum(n_docs[shard.n_known :], _TINY)[:, None]
+    return Local(local.Sigma_v, labels.latent, E_v), stats
+
+
+def coefficients(shard: OpenShard, state: State, local: Local) -> Array:
+    """E_v, (n_docs, K), of q(v) as the last sweep left it."""
+    labels = state.labels
+    if labels is not None and len(labels.latent):
+        labels = replace(labels, latent=local.latent)
+    scale = updates.coefs_scale(state, labels)
+    Sigma_v = local.Sigma_v[:, : scale.shape[1]]
+    scale = np.broadcast_to(scale, (len(shard.n_docs), scale.shape[1]))
+    E_v = np.empty(Sigma_v.shape, Sigma_v.dtype)
+    for first in range(0, len(E_v), _ROWS_AT_ONCE):
+        at = slice(first, first + _ROWS_AT_ONCE)
+        E_v[at] = (Sigma_v[at] + state.prior.a_v) * scale[shard.group[at]]
+    return E_v
+
+
+def _labels(state: State, local: Local) -> Labels | None:
+    """Labels of the groups of a shard, with q(z) of its documents of unknown label."""
+    labels = state.labels
+    if labels is None or not len(labels.latent):
+        return labels
+    if state.inverse_temperature == 0 or not len(local.E_v):
+        return replace(labels, latent=np.repeat(labels.latent, len(local.E_v), axis=0))
+    assert state.rates is not None
+    latent = updates.latent_labels(
+        state.prior, labels, state.rates, local.E_v, state.inverse_temperature
+    )
+    return replace(labels, latent=latent)
+
+
+def _tally(
+    sums: DocumentSums, scale: Array, E_sums: Array, n_docs: Array, labels: Labels | None
+) -> Tally:
+    """What the bound needs beside the sums by label; all arguments are by group."""
+    docs_outside = E_outside = of_labels = 0.0
+    if labels is not None and len(labels.latent):
+        of_labels = bounds.labels_term(labels, n_docs)
+        if labels.scopes is not None:
+            docs_outside = float(labels.sums_outside(n_docs[:, None]).sum())
+            E_outside = float(labels.sums_outside(E_sums).sum())
+    return Tally(
+        sums.log_mean,
+        sums.psi,
+        sums.entropy,
+        *bounds.cells(scale, n_docs),
+        docs_outside,
+        E_outside,
+        of_labels,
+    )

@@ -1,0 +1,294 @@
+"""Write shard folders: documents in parts, in bounded memory, and again where a run was stopped.
+
+The format and its checks are in :mod:`vbnmf.data.shards`.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from vbnmf.core.model import Array
+from vbnmf.data.shards import (
+    FORMAT,
+    MANIFEST,
+    VERSION,
+    Entry,
+    ShardsError,
+    checksum,
+)
+from vbnmf.engines.mapping import SHARD_NONZEROS, cut
+from vbnmf.files import replacing
+
+PARTIAL = "partial.json"
+"""What is done so far, while a folder is being written."""
+
+
+class ShardWriter:
+    """Write documents to a shard folder, part by part.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder, which is made if it is not there.
+    n_terms : int
+        Number of columns of every part.
+    dtype : dtype, default=float32
+        Of the weights of terms.
+    terms : sequence of str or None
+        Names of the columns.
+    labelled : bool
+        Whether labels are given with every part; some may be None.
+    multilabel : bool
+        Whether labels are lists.
+    weighted : bool
+        Whether weights of documents are given with every part.
+    columns : dict or None
+        Columns of the source that texts and labels came from, for ``DocumentModel.columns_``.
+    recipe : str
+        What the shards are made of. A folder that was begun with the same recipe is continued;
+        anything else in it is replaced.
+    shard_nonzeros : int
+        Most non-zeros of a shard.
+
+    Attributes
+    ----------
+    n_done : int
+        Documents that are in shards on disk. After an interruption, continue with the next.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        n_terms: int,
+        *,
+        dtype: Any = np.float32,
+        terms: Sequence[str] | None = None,
+        labelled: bool = False,
+        multilabel: bool = False,
+        weighted: bool = False,
+        columns: dict[str, Any] | None = None,
+        recipe: str = "",
+        shard_nonzeros: int = SHARD_NONZEROS,
+    ) -> None:
+        self.path = Path(path)
+        self._n_terms, self._dtype = n_terms, np.dtype(dtype)
+        self._terms = None if terms is None else [str(term) for term in terms]
+        self._labelled, self._multilabel, self._weighted = labelled, multilabel, weighted
+        self._columns, self._recipe = columns or {}, recipe
+        self._size = shard_nonzeros
+        self._parts: list[tuple[sparse.csr_array, Array, Array, Array]] = []
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._entries, self._codes = _continued(self.path, recipe)
+
+    @property
+    def n_done(self) -> int:
+        """Documents that are in shards on disk."""
+        return sum(entry.n_docs for entry in self._entries)
+
+    def add(self, X: Any, labels: Iterable[Any] | None = None, weight: Any = None) -> None:
+        """Add documents, (n_docs, n_terms), with their labels and weights."""
+        X = sparse.csr_array(X, dtype=self._dtype)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        listed = [None] * X.shape[0] if labels is None else list(labels)
+        sizes, codes = self._coded(listed)
+        counts_as = np.ones(X.shape[0]) if weight is None else np.asarray(weight, np.float64)
+        if not X.shape[0] == len(listed) == len(counts_as):
+            raise ValueError(
+                f"a part has {X.shape[0]} documents, {len(listed)} labels and {len(counts_as)} "
+                "weights; there must be as many of each."
+            )
+        self._parts.append((X, sizes, codes, counts_as))
+        if sum(part[0].nnz for part in self._parts) > 2 * self._size:
+            self._flush(whole=False)
+
+    def finish(self) -> None:
+        """Write what is left and the manifest, which makes the folder usable."""
+        self._flush(whole=True)
+        if not self._entries:
+            raise ShardsError(f"there are no documents for {self.path}.")
+        manifest = {
+            "format": FORMAT,
+            "version": VERSION,
+            "n_docs": self.n_done,
+            "n_terms": self._n_terms,
+            "nnz": sum(entry.nnz for entry in self._entries),
+            "dtype": self._dtype.name,
+            "labels": list(self._codes) if self._labelled else None,
+            "multilabel": self._multilabel,
+            "weights": self._weighted,
+            "columns": self._columns,
+            "shards": [entry.as_dict() for entry in self._entries],
+            "terms": self._terms,
+        }
+        _write_json(self.path / MANIFEST, manifest)
+        (self.path / PARTIAL).unlink(missing_ok=True)
+
+    def _coded(self, labels: list[Any]) -> tuple[Array, Array]:
+        """Number of labels of each document, and their codes, in the order of first use."""
+        sets = [
+            [] if label is None else list(label) if isinstance(label, list | set) else [label]
+            for label in labels
+        ]
+        kept = [[label for label in labels if label is not None] for labels in sets]
+        plain = [[_plain(label) for label in labels] for labels in kept]
+        codes = [
+            sorted({self._codes.setdefault(label, len(self._codes)) for label in labels})
+            for labels in plain
+        ]
+        flat = [code for each in codes for code in each]
+        return np.array([len(each) for each in codes], np.int32), np.array(flat, np.int32)
+
+    def _flush(self, *, whole: bool) -> None:
+        """Write the shards that are full, and with ``whole`` the last one too."""
+        if not self._parts:
+            return
+        matrices, sizes, codes, weights = (list(each) for each in zip(*self._parts, strict=True))
+        X = sparse.csr_array(sparse.vstack(matrices, format="csr"))
+        n_labels, weight = np.concatenate(sizes), np.concatenate(weights)
+        label_ends, flat = np.concatenate([[0], np.cumsum(n_labels)]), np.concatenate(codes)
+        cuts = cut(np.diff(X.indptr), self._size).tolist()
+        done = cuts[-1] if whole else cuts[-2]  # more documents may join the last one
+        for a, b in pairwise(cuts):
+            if b > done:
+                break
+            of = slice(label_ends[a], label_ends[b])
+            self._write(X[a:b], n_labels[a:b], flat[of], weight[a:b])
+        left = slice(label_ends[done], None)
+        rest = (X[done:], n_labels[done:], flat[left], weight[done:])
+        self._parts = [rest] if done < X.shape[0] else []
+
+    def _write(self, X: sparse.csr_array, n_labels: Array, codes: Array, weight: Array) -> None:
+        by_term = X.tocsc()
+        arrays = {
+            "rows.indptr": X.indptr.astype(np.int32),
+            "rows.indices": X.indices.astype(np.int32),
+            "rows.data": X.data,
+            "columns.indptr": by_term.indptr.astype(np.int32),
+            "columns.indices": by_term.indices.astype(np.int32),
+            "columns.data": by_term.data,
+        }
+        if self._labelled:
+            arrays["labels.indptr"] = np.concatenate([[0], np.cumsum(n_labels)]).astype(np.int32)
+            arrays["labels.indices"] = codes
+        if self._weighted:
+            arrays["weight"] = weight
+        name = f"{len(self._entries):05d}"
+        files = _write_arrays(self.path / name, arrays)
+        self._entries.append(Entry(name, X.shape[0], X.nnz, files))
+        partial = {
+            "recipe": self._recipe,
+            "labels": list(self._codes),
+            "shards": [entry.as_dict() for entry in self._entries],
+        }
+        _write_json(self.path / PARTIAL, partial)
+
+
+def write_shards(
+    path: str | os.PathLike[str],
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    terms: Sequence[str] | None = None,
+    shard_nonzeros: int = SHARD_NONZEROS,
+) -> None:
+    """Write a matrix in memory to a shard folder.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder.
+    X : {array-like, sparse matrix} of shape (n_docs, n_terms)
+        Non-negative weights of terms. float64 stays as it is, all else becomes float32.
+    y : iterable of labels, of lists of labels, or None
+        Labels of the documents; None where one is not known.
+    sample_weight : array-like of shape (n_docs,) or None
+        How many documents each one counts as.
+    terms : sequence of str or None
+        Names of the columns.
+    shard_nonzeros : int
+        Most non-zeros of a shard.
+    """
+    X = sparse.csr_array(X)
+    labels = None if y is None else list(y)
+    writer = ShardWriter(
+        path,
+        X.shape[1],
+        dtype=X.dtype if X.dtype == np.float64 else np.float32,
+        terms=terms,
+        labelled=y is not None,
+        multilabel=any(isinstance(label, list | set) for label in labels or []),
+        weighted=sample_weight is not None,
+        shard_nonzeros=shard_nonzeros,
+    )
+    writer.add(X, labels, sample_weight)
+    writer.finish()
+
+
+def _plain(label: Any) -> Any:
+    """A label as JSON has it."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _continued(folder: Path, recipe: str) -> tuple[list[Entry], dict[Any, int]]:
+    """Shards and labels of a run that was interrupted; none if it made something else."""
+    (folder / MANIFEST).unlink(missing_ok=True)
+    try:
+        partial = json.loads((folder / PARTIAL).read_bytes())
+        entries = [
+            Entry(e["name"], e["n_docs"], e["nnz"], {n: (s, c) for n, (s, c) in e["files"].items()})
+            for e in partial["shards"]
+        ]
+        if recipe and partial["recipe"] == recipe and all(_is_whole(folder, e) for e in entries):
+            return entries, {label: code for code, label in enumerate(partial["labels"])}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        pass
+    (folder / PARTIAL).unlink(missing_ok=True)
+    return [], {}
+
+
+def _is_whole(folder: Path, entry: Entry) -> bool:
+    return all(
+        checksum(folder / entry.name / f"{name}.npy") == crc
+        for name, (_size, crc) in entry.files.items()
+    )
+
+
+def _write_arrays(folder: Path, arrays: dict[str, Array]) -> dict[str, tuple[int, int]]:
+    """Write the arrays of a shard under a hidden name, then rename the folder."""
+    hidden = folder.with_name(f".{folder.name}.part")
+    for old in (hidden, folder):
+        shutil.rmtree(old, ignore_errors=True)
+    hidden.mkdir()
+    files = {}
+    try:
+        for name, array in arrays.items():
+            path = hidden / f"{name}.npy"
+            with open(path, "wb") as file:
+                np.save(file, np.ascontiguousarray(array), allow_pickle=False)
+                file.flush()
+                os.fsync(file.fileno())
+            files[name] = (path.stat().st_size, checksum(path))
+        hidden.rename(folder)
+    except BaseException as error:
+        shutil.rmtree(hidden, ignore_errors=True)
+        if isinstance(error, OSError):
+            reason = error.strerror or str(error)
+            raise type(error)(f"cannot write {folder}: {reason}.") from error
+        raise
+    return files
+
+
+def _write_json(path: Path, value: Any) -> None:
+    with replacing(path) as temporary:
+        text = json.dumps(value, ensure_ascii=True, allow_nan=False)
+        temporary.write_text(text, encoding="ascii")

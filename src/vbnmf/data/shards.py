@@ -1,0 +1,395 @@
+"""Shard folders: documents on disk, for fits that do not fit into memory.
+
+    FOLDER/manifest.json      what is there: counts, terms, labels, and a checksum for each file
+    FOLDER/00000/*.npy        plain arrays of the first shard, which are memory-mapped
+    FOLDER/vectorizer.vbnmf   how texts became this matrix, if they were texts
+
+A shard holds its documents by rows and by columns, because a sweep needs both, and the labels and
+weights of the documents. Shards are cut by a number of non-zeros (``vbnmf.engines.mapping.cut``),
+so that a folder holds the same shards as an engine in memory would make of the same matrix.
+
+A shard is written under a hidden name and renamed. The manifest is written last, so that a folder
+with a manifest is whole. Nothing that is read is trusted: every file must have the size and the
+checksum of the manifest, and every array the shape, type and range that its meaning asks for,
+before compiled code follows its indices.
+"""
+
+import json
+import mmap
+import os
+import re
+import zlib
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from vbnmf.core.model import Array
+
+FORMAT, VERSION = "vbnmf shards", 1
+MANIFEST, VECTORIZER = "manifest.json", "vectorizer.vbnmf"
+MOST_MANIFEST = 1 << 30
+"""Bytes of a manifest that are read at most; a million terms take about ten million."""
+
+_NAME = re.compile(r"[0-9]{5,9}")
+_LARGEST_SUM = 1e30  # as for a matrix in memory
+_TYPES = {
+    "rows.indptr": np.int32,
+    "rows.indices": np.int32,
+    "rows.data": None,  # that of the manifest
+    "columns.indptr": np.int32,
+    "columns.indices": np.int32,
+    "columns.data": None,
+    "labels.indptr": np.int32,
+    "labels.indices": np.int32,
+    "weight": np.float64,
+}
+_ALWAYS = [name for name in _TYPES if name.startswith(("rows", "columns"))]
+
+
+class ShardsError(ValueError):
+    """A folder that is no usable shard folder."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the manifest says of a shard."""
+
+    name: str
+    n_docs: int
+    nnz: int
+    files: dict[str, tuple[int, int]]  # bytes and CRC-32 by the name of an array
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same for JSON."""
+        files = {name: list(numbers) for name, numbers in sorted(self.files.items())}
+        return {"name": self.name, "n_docs": self.n_docs, "nnz": self.nnz, "files": files}
+
+
+class Shards:
+    """Documents in a shard folder, which ``fit`` takes in the place of a matrix.
+
+    Parameters
+    ----------
+    path : str or path
+        A folder that ``vbnmf vectorize``, ``ShardWriter`` or ``write_shards`` made.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Number of documents and of terms.
+    nnz : int
+        Number of non-zeros.
+    dtype : dtype
+        float32 or float64.
+    terms : list of str or None
+        Names of the columns.
+    labels : list or None
+        All labels that documents have; None if the folder holds no labels.
+    multilabel : bool
+        Whether documents may have several labels.
+
+    Raises
+    ------
+    ShardsError
+        The folder is not there, is not whole, or is damaged; the message says where.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from scipy import sparse
+    >>> from vbnmf import Shards, VBNMF
+    >>> from vbnmf.data.sharding import write_shards
+    >>> folder = tempfile.mkdtemp()
+    >>> X = sparse.csr_array([[5.0, 4, 0, 0], [3, 4, 0, 0], [0, 0, 6, 5], [0, 0, 3, 3]])
+    >>> write_shards(folder, X)
+    >>> Shards(folder).shape
+    (4, 4)
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        manifest = _read_manifest(self.path)
+        self.entries = _entries(self.path, manifest)
+        self.shape = (sum(e.n_docs for e in self.entries), manifest["n_terms"])
+        self.nnz = sum(e.nnz for e in self.entries)
+        self.dtype = np.dtype(manifest["dtype"])
+        self.terms: list[str] | None = manifest["terms"]
+        self.labels: list[Any] | None = manifest["labels"]
+        self.multilabel: bool = manifest["multilabel"]
+        self.has_weights: bool = manifest["weights"]
+        self.source_columns: dict[str, Any] = manifest["columns"]
+        self.starts = np.cumsum([0, *(e.n_docs for e in self.entries)])
+        self._sound: set[tuple[int, str]] = set()
+        _check_files(self)
+
+    @property
+    def n_shards(self) -> int:
+        """Number of shards."""
+        return len(self.entries)
+
+    @property
+    def vectorizer_file(self) -> Path | None:
+        """The file of the vectorizer, if the documents were texts."""
+        path = self.path / VECTORIZER
+        return path if path.is_file() else None
+
+    def rows(self, number: int) -> sparse.csr_array:
+        """The documents of a shard, (n_docs, n_terms), memory-mapped."""
+        data, indices, indptr = self._compressed(number, "rows", self.shape[1])
+        shape = (self.entries[number].n_docs, self.shape[1])
+        matrix = sparse.csr_array((data, indices, indptr), shape=shape)
+        matrix.has_canonical_format = True
+        return matrix
+
+    def by_term(self, number: int) -> sparse.csc_array:
+        """The same by columns."""
+        n_docs = self.entries[number].n_docs
+        data, indices, indptr = self._compressed(number, "columns", n_docs)
+        return sparse.csc_array((data, indices, indptr), shape=(n_docs, self.shape[1]))
+
+    def take(self, rows: Array) -> sparse.csr_array:
+        """Some of the documents, in memory, in the order of ``rows``, which must be ascending."""
+        ends = np.searchsorted(rows, self.starts)
+        parts = [
+            self.rows(i)[rows[ends[i] : ends[i + 1]] - self.starts[i]]
+            for i in range(self.n_shards)
+            if ends[i + 1] > ends[i]
+        ]
+        if not parts:
+            return sparse.csr_array((0, self.shape[1]), dtype=self.dtype)
+        return sparse.csr_array(sparse.vstack(parts, format="csr"))
+
+    def indicators(self) -> sparse.csr_array:
+        """Which document has which label, (n_docs, n_labels), in the order of ``labels``."""
+        if self.labels is None:
+            raise ShardsError(f"{self.path} holds no labels. Vectorize the documents with --label.")
+        sizes, codes = [np.zeros(1, np.int32)], []
+        for number, entry in enumerate(self.entries):
+            indptr = self._array(number, "labels.indptr", entry.n_docs + 1)
+            _check_pointers(self, number, "labels", indptr)
+            indices = self._array(number, "labels.indices", int(indptr[-1]))
+            _check_range(self, number, "labels.indices", indices, len(self.labels))
+            sizes.append(np.diff(indptr))
+            codes.append(np.array(indices))
+        indices = np.concatenate(codes)
+        small = np.int32 if len(indices) < 2**31 else np.int64
+        indptr = np.cumsum(np.concatenate(sizes), dtype=small)
+        shape = (self.shape[0], len(self.labels))
+        return sparse.csr_array((np.ones(len(indices), np.int8), indices, indptr), shape=shape)
+
+    def weights(self) -> Array | None:
+        """How many documents each one counts as, (n_docs,); None if all count once."""
+        if not self.has_weights:
+            return None
+        parts = [self._array(i, "weight", e.n_docs) for i, e in enumerate(self.entries)]
+        weight = np.concatenate(parts)
+        if not (np.isfinite(weight).all() and (weight >= 0).all()):
+            raise ShardsError(f"{self.path}: weights of documents are negative or not finite.")
+        return weight
+
+    def __repr__(self) -> str:
+        return (
+            f"Shards({str(self.path)!r}): {self.shape[0]:,} documents × {self.shape[1]:,} terms, "
+            f"{self.nnz:,} non-zeros, {self.n_shards} shards"
+        )
+
+    def _compressed(self, number: int, kind: str, n_minor: int) -> tuple[Array, Array, Array]:
+        """Data, indices and indptr of rows or columns, sound the first time they are read."""
+        entry = self.entries[number]
+        n_major = entry.n_docs if kind == "rows" else self.shape[1]
+        is_new = (number, f"{kind}.data") not in self._sound
+        indptr = self._array(number, f"{kind}.indptr", n_major + 1)
+        indices = self._array(number, f"{kind}.indices", entry.nnz)
+        data = self._array(number, f"{kind}.data", entry.nnz)
+        if is_new:
+            _check_pointers(self, number, kind, indptr, entry.nnz)
+            _check_range(self, number, f"{kind}.indices", indices, n_minor)
+            _check_order(self, number, kind, indptr, indices)
+            _check_values(self, number, kind, data)
+        return data, indices, indptr
+
+    def _array(self, number: int, name: str, length: int) -> Array:
+        """A memory-mapped array, whose checksum is compared the first time."""
+        entry = self.entries[number]
+        path = _path(self.path, entry.name, name)
+        try:
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise _damaged(path, f"it is no plain array ({error})") from None
+        dtype = _TYPES[name] or self.dtype
+        if array.dtype != dtype or array.shape != (length,):
+            found = f"{array.dtype} of shape {array.shape}"
+            raise _damaged(path, f"expected {np.dtype(dtype)} of shape {(length,)}, found {found}")
+        if (number, name) not in self._sound:
+            if checksum(path) != entry.files[name][1]:
+                raise _damaged(path, "its checksum is not that of the manifest")
+            self._sound.add((number, name))
+        if isinstance(array.base, mmap.mmap) and hasattr(mmap, "MADV_WILLNEED"):
+            array.base.madvise(mmap.MADV_WILLNEED)  # the system begins to read it now
+        return np.asarray(array)
+
+
+def is_shards(path: Any) -> bool:
+    """Whether a path is a shard folder."""
+    return isinstance(path, str | os.PathLike) and (Path(path) / MANIFEST).is_file()
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    path = folder / MANIFEST
+    if not folder.is_dir():
+        raise ShardsError(f"there is no folder {folder}.")
+    if not path.is_file():
+        raise ShardsError(
+            f"{folder} has no {MANIFEST}: it is no shard folder, or `vbnmf vectorize` was "
+            "interrupted. Run it again to finish the folder."
+        )
+    if path.stat().st_size > MOST_MANIFEST:
+        raise _damaged(path, f"it has more than {MOST_MANIFEST:,} bytes")
+    try:
+        manifest = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path, f"it is no JSON ({error})") from None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise ShardsError(f"{path} is not the manifest of a shard folder.")
+    if manifest.get("version") != VERSION:
+        raise ShardsError(
+            f"{path} has version {manifest.get('version')!r}; this vbnmf reads version {VERSION}. "
+            "Update vbnmf, or vectorize the documents again."
+        )
+    _check_manifest(path, manifest)
+    return manifest
+
+
+def _check_manifest(path: Path, manifest: dict[str, Any]) -> None:
+    terms, labels = manifest.get("terms"), manifest.get("labels")
+    n_terms = manifest.get("n_terms")
+    kinds = {type(label) for label in labels} if isinstance(labels, list) else set()
+    flags = [manifest.get(name) for name in ("multilabel", "weights")]
+    problem = (
+        "'n_terms' is no number of terms"
+        if type(n_terms) is not int or not 0 < n_terms < 2**31
+        else "'dtype' must be float32 or float64"
+        if manifest.get("dtype") not in ("float32", "float64")
+        else "'terms' must be a name for each term"
+        if terms is not None
+        and not (isinstance(terms, list) and len(terms) == n_terms and _are_strings(terms))
+        else "'labels' must be different names, or different numbers"
+        if labels is not None
+        and not (
+            isinstance(labels, list)
+            and kinds in ({str}, {int}, set())
+            and len(set(labels)) == len(labels)
+        )
+        else "'multilabel' and 'weights' must be true or false"
+        if not all(isinstance(flag, bool) for flag in flags)
+        else "'columns' must be an object"
+        if not isinstance(manifest.get("columns"), dict)
+        else ""
+    )
+    if problem:
+        raise _damaged(path, problem)
+
+
+def _are_strings(values: list[Any]) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+def _entries(folder: Path, manifest: dict[str, Any]) -> list[Entry]:
+    path = folder / MANIFEST
+    listed = manifest.get("shards")
+    if not isinstance(listed, list) or not listed:
+        raise _damaged(path, "it lists no shards")
+    wanted = {*_ALWAYS}
+    wanted |= {"labels.indptr", "labels.indices"} if manifest["labels"] is not None else set()
+    wanted |= {"weight"} if manifest["weights"] else set()
+    entries = []
+    for item in listed:
+        try:
+            listed_files = item["files"].items()
+            files = {str(name): (int(size), int(crc)) for name, (size, crc) in listed_files}
+            entry = Entry(item["name"], item["n_docs"], item["nnz"], files)
+        except (TypeError, KeyError, ValueError, AttributeError):
+            raise _damaged(path, "the entry of a shard is not as expected") from None
+        if not isinstance(entry.name, str) or not _NAME.fullmatch(entry.name):
+            raise _damaged(path, f"{entry.name!r} is no name of a shard, which is digits only")
+        if type(entry.n_docs) is not int or type(entry.nnz) is not int:
+            raise _damaged(path, f"the counts of shard {entry.name} are no numbers")
+        if not (0 < entry.n_docs < 2**31 and 0 <= entry.nnz < 2**31):
+            raise _damaged(path, f"the counts of shard {entry.name} are out of range")
+        if set(files) != wanted:
+            raise _damaged(path, f"the files of shard {entry.name} must be {sorted(wanted)}")
+        entries.append(entry)
+    name, times = Counter(entry.name for entry in entries).most_common(1)[0]
+    if times > 1:
+        raise _damaged(path, f"shard {name} is listed {times} times")
+    return entries
+
+
+def _check_files(shards: Shards) -> None:
+    """Every file must be there, inside of the folder, and of the size that the manifest says."""
+    home = os.path.realpath(shards.path)
+    for entry in shards.entries:
+        for name, (size, _crc) in entry.files.items():
+            path = _path(shards.path, entry.name, name)
+            if not path.is_file():
+                raise ShardsError(f"{path} is missing. Vectorize the documents again.")
+            if not os.path.realpath(path).startswith(home + os.sep):
+                raise _damaged(path, "it is a link that leaves the folder")
+            if path.stat().st_size != size:
+                found = f"{path.stat().st_size:,} bytes instead of {size:,}"
+                raise _damaged(path, f"it has {found}")
+
+
+def _check_pointers(
+    shards: Shards, number: int, kind: str, indptr: Array, nnz: int | None = None
+) -> None:
+    wrong = indptr[0] != 0 or (np.diff(indptr) < 0).any()
+    if wrong or (nnz is not None and indptr[-1] != nnz):
+        raise _damaged(_of(shards, number, f"{kind}.indptr"), "its entries do not count non-zeros")
+
+
+def _check_range(shards: Shards, number: int, name: str, indices: Array, n: int) -> None:
+    if indices.size and not 0 <= indices.min() <= indices.max() < n:
+        raise _damaged(_of(shards, number, name), f"it has entries outside of 0 to {n - 1:,}")
+
+
+def _check_order(shards: Shards, number: int, kind: str, indptr: Array, indices: Array) -> None:
+    """Within a row the indices must rise, so that no non-zero is there twice."""
+    rises = np.diff(indices) > 0
+    first = indptr[1:-1]
+    rises[first[(first > 0) & (first < len(indices))] - 1] = True
+    if not rises.all():
+        raise _damaged(_of(shards, number, f"{kind}.indices"), "its entries are not in order")
+
+
+def _check_values(shards: Shards, number: int, kind: str, data: Array) -> None:
+    path = _of(shards, number, f"{kind}.data")
+    if data.size and not (data.min() >= 0 and np.isfinite(data).all()):  # nan fails as well
+        raise _damaged(path, "it has weights of terms that are negative or not finite")
+    if data.sum(dtype=np.float64) > _LARGEST_SUM:
+        raise _damaged(path, f"its weights add up to more than {_LARGEST_SUM:.0e}")
+
+
+def _of(shards: Shards, number: int, name: str) -> Path:
+    return _path(shards.path, shards.entries[number].name, name)
+
+
+def _path(folder: Path, shard: str, name: str) -> Path:
+    return folder / shard / f"{name}.npy"
+
+
+def _damaged(path: Path, why: str) -> ShardsError:
+    return ShardsError(f"{path} is damaged: {why}. Vectorize the documents again.")
+
+
+def checksum(path: Path) -> int:
+    """CRC-32 of a file."""
+    crc = 0
+    with open(path, "rb") as file:
+        while part := file.read(1 << 22):
+            crc = zlib.crc32(part, crc)
+    return crc

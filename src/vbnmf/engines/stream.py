@@ -1,0 +1,150 @@
+"""Shards on disk: the same fit in the memory of two shards.
+
+A sweep visits shards in order. While one is swept, a thread brings the next into memory and writes
+what the last one keeps. What a shard keeps is a file of its own, which is replaced by renaming. The
+sums are those of ``mapping``, so the fit comes to the same bits as in memory.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+from scipy import sparse
+
+from vbnmf.core.model import Array
+from vbnmf.core.shards import Local, OpenShard, Shard
+from vbnmf.engines.mapping import ShardEngine, Work, local_path, read_local, write_local
+
+if TYPE_CHECKING:
+    from vbnmf.kernels import AnyKernel
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Where shards come from; ``vbnmf.Shards`` is one."""
+
+    starts: Array  # (n_shards + 1,): the first document of each, and the number of all
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
+    def rows(self, number: int) -> sparse.csr_array:
+        """The documents of a shard, (n_docs, n_terms)."""
+        ...
+
+    def by_term(self, number: int) -> sparse.csc_array:
+        """The same by columns."""
+        ...
+
+    def take(self, rows: Array) -> sparse.csr_array:
+        """Some of the documents, in memory; ``rows`` are ascending."""
+        ...
+
+
+class StreamEngine(ShardEngine):
+    """Sweeps over shards that are not in memory; to be used as a context manager.
+
+    Parameters
+    ----------
+    kernel : kernel
+        From ``vbnmf.kernels.open_kernel``.
+    source : Source
+        The shards.
+    group : array of int, shape (n_docs,)
+        The group of each document.
+    n_groups : int
+        Number of groups.
+    weight : array of shape (n_docs,) or None
+        How many documents each one counts as, in all sums; None is one.
+    unknown : bool
+        Whether the last group holds the documents whose label is not known.
+    folder : path or None
+        Where shards keep their state. None: a new folder among the system's temporary files.
+    """
+
+    def __init__(
+        self,
+        kernel: "AnyKernel",
+        source: Source,
+        group: Array,
+        n_groups: int,
+        weight: Array | None = None,
+        *,
+        unknown: bool = False,
+        folder: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self._source, self._group, self._n_groups = source, group, n_groups
+        self._weight, self._unknown = weight, unknown
+        self._temporary = tempfile.TemporaryDirectory(prefix="vbnmf-", dir=folder)
+        self._folder = Path(self._temporary.name)
+        self._pool = ThreadPoolExecutor(2, thread_name_prefix="vbnmf-stream")
+        super().__init__(kernel)
+
+    def __exit__(self, *exc: object) -> None:
+        """Remove what the shards keep."""
+        self._pool.shutdown()
+        self._temporary.cleanup()
+
+    @property
+    def n_shards(self) -> int:
+        """Number of shards."""
+        return len(self._source.starts) - 1
+
+    def shards(self) -> Iterable[Shard]:
+        """All shards, in order."""
+        return (self._shard(number) for number in range(self.n_shards))
+
+    def start(self, work: Callable[[OpenShard], Local]) -> None:
+        """Let each shard keep what ``work`` returns, in place of what it kept."""
+        for number in range(self.n_shards):
+            self._keep(number, work(OpenShard(self._shard(number), self.kernel, self._scratch)))
+
+    def map(self, work: Work) -> Iterator[Any]:
+        """Apply work to each shard in order: keep the new local state, yield the sums."""
+        kept: Future[None] | None = None
+        following = self._pool.submit(self._open, 0)
+        for number in range(self.n_shards):
+            shard, local = following.result()
+            if number + 1 < self.n_shards:
+                following = self._pool.submit(self._open, number + 1)
+            new, sums = work(shard, local)
+            if kept is not None:
+                kept.result()
+            kept = self._pool.submit(self._keep, number, new) if new is not local else None
+            del shard, local, new
+            yield sums
+            del sums
+        if kept is not None:
+            kept.result()
+
+    def _shard(self, number: int) -> Shard:
+        at = slice(*self._source.starts[number : number + 2].tolist())
+        return Shard(
+            self._source.rows(number),
+            self._group[at],
+            self._n_groups,
+            self._unknown,
+            None if self._weight is None else self._weight[at],
+            self._source.by_term(number),
+        )
+
+    def _open(self, number: int) -> tuple[OpenShard, Local]:
+        """A shard ready for a sweep, with what it kept."""
+        shard = OpenShard(self._shard(number), self.kernel, self._scratch)
+        in_scope = None if self.in_scope is None else shard.by_group(self.in_scope)
+        Sigma_v = shard.documents.begin(self.K, in_scope)
+        return shard, read_local(local_path(self._folder, number), Sigma_v)
+
+    def _keep(self, number: int, local: Local) -> None:
+        try:
+            write_local(local_path(self._folder, number), local)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise OSError(
+                f"cannot write what a shard keeps to {self._folder.parent}: {reason}. It takes "
+                f"{local.Sigma_v.nbytes:,} bytes for each of {self.n_shards} shards. Set TMPDIR to "
+                "a folder with more room."
+            ) from error

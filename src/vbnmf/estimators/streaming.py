@@ -1,0 +1,146 @@
+"""Fits on shards: what differs from a matrix in memory.
+
+The search for components and the prediction head look at samples of the documents, which are loaded
+into memory. The fit itself sees all documents, two shards at a time (``vbnmf.engines.stream``).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from vbnmf.core.model import Array
+from vbnmf.engines.mapping import SHARD_NONZEROS
+from vbnmf.engines.stream import Source
+from vbnmf.estimators.targets import Targets, check_targets, grouped
+from vbnmf.estimators.validation import check_matrix, check_weights
+
+HEAD_NONZEROS = SHARD_NONZEROS
+"""Of several shards, the prediction head is trained on documents of this many non-zeros in all,"""
+
+HEAD_DOCUMENTS = 200_000
+"""and on no more documents than these."""
+
+
+def is_source(X: Any) -> bool:
+    """Whether documents are in shards, as ``vbnmf.Shards``, and not in memory."""
+    return isinstance(X, Source)
+
+
+def check_source(model: Any, X: Any) -> Any:
+    """Shards that can be learned from, all of which are read; notes their number of terms."""
+    if not sum(X.rows(i).data.sum(dtype=np.float64) for i, _a, _b in _spans(X)):
+        raise ValueError(
+            f"{X!r} has no value other than zero, so there is nothing to learn from. Check the "
+            "vocabulary: no document has any of its terms."
+        )
+    model.n_features_in_ = X.shape[1]
+    if hasattr(model, "feature_names_in_"):
+        del model.feature_names_in_
+    return X
+
+
+def check_in_memory(X: Any) -> None:
+    """Refuse shards where the coefficients of all documents are asked for."""
+    if is_source(X):
+        raise ValueError(
+            "fit_coefficients needs the documents in memory; got Shards. Use fit, and then "
+            "transform."
+        )
+
+
+def source_weights(X: Any, sample_weight: Any) -> Array | None:
+    """Weights of documents: those given, or those of the shards."""
+    given = X.weights() if sample_weight is None else sample_weight
+    return check_weights(given, X.shape[0])
+
+
+def source_targets(model: Any, X: Any, y: Any) -> Targets:
+    """Labels of documents: those given, or those of the shards."""
+    if y is not None:
+        return check_targets(model, y, X.shape[0], model.unlabelled)
+    indicators = X.indicators()
+    if not indicators.nnz:
+        raise ValueError(
+            f"{X!r} has no label for any document. {type(model).__name__} needs some documents of "
+            "known label; use VBNMF where there are none."
+        )
+    labels = np.array(X.labels)
+    order = np.argsort(labels)  # labels are sorted, as those of a vector are
+    place = np.empty(len(labels), np.int32)
+    place[order] = np.arange(len(labels), dtype=np.int32)
+    indicators = sparse.csr_array(
+        (indicators.data, place[indicators.indices], indicators.indptr), shape=indicators.shape
+    )
+    indicators.sort_indices()
+    return grouped(labels[order], indicators, X.multilabel, named=True)
+
+
+def check_source_left(X: Any, weight: Array | None) -> None:
+    """Refuse weights that leave nothing but empty documents."""
+    if weight is None:
+        return
+    parts = (weight[a:b] @ X.rows(i) for i, a, b in _spans(X))
+    if not any(part.any() for part in parts):
+        raise ValueError(
+            "the documents that have any term all have the weight zero, so there is nothing to "
+            "learn from. Check sample_weight."
+        )
+
+
+def head_sample(X: Any, targets: Targets, weight: Array | None) -> Array:
+    """Documents that the prediction head is trained on, ascending.
+
+    All documents of a single shard. Of several shards, documents that are spread evenly over those
+    of known label.
+    """
+    if len(X.starts) == 2:
+        return np.arange(X.shape[0])
+    counts = targets.known & (True if weight is None else weight > 0)
+    rows = np.flatnonzero(counts)
+    n_rows = min(int(len(rows) * min(1.0, HEAD_NONZEROS / X.nnz)), HEAD_DOCUMENTS)
+    n_rows = max(1, n_rows)
+    return rows[np.floor(np.arange(n_rows) * (len(rows) / n_rows)).astype(np.int64)]
+
+
+def fit_head_on(
+    model: Any,
+    X: Any,
+    rows: Array,
+    V: Array,
+    targets: Targets,
+    weight: Array | None,
+    classifier: str,
+) -> None:
+    """Train the prediction head on some of the documents, whose coefficients are V."""
+    counts_as = np.ones(len(rows)) if weight is None else weight[rows]
+    model._fit_head(X.take(rows), V, targets.rows(rows), counts_as, classifier)
+    model.head_documents_ = rows
+    if len(rows) < X.shape[0]:
+        model.classifier_reason_ += (
+            f"; trained on {len(rows):,} of {X.shape[0]:,} documents, spread evenly, to save memory"
+        )
+
+
+def by_shard(model: Any, X: Any, work: Callable[[sparse.csr_array], Array]) -> Array:
+    """Apply work to the documents of each shard, checked, and join what it returns."""
+    if X.shape[1] != model.n_features_in_:
+        raise ValueError(
+            f"{X!r} must have the {model.n_features_in_:,} terms that "
+            f"{type(model).__name__} was fitted to. Vectorize the documents with its vocabulary."
+        )
+    return np.concatenate([work(X.rows(i)) for i, _a, _b in _spans(X)])
+
+
+def checked(model: Any, X: Any, work: Callable[[sparse.csr_array], Array]) -> Array:
+    """Apply work to checked documents, in memory or shard by shard."""
+    if is_source(X):
+        return by_shard(model, X, work)
+    return work(check_matrix(model, X, reset=False))
+
+
+def _spans(X: Any) -> list[tuple[int, int, int]]:
+    """Number, first and next document of each shard."""
+    starts = X.starts.tolist()
+    return list(zip(range(len(starts) - 1), starts[:-1], starts[1:], strict=True))

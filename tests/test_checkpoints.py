@@ -1,0 +1,165 @@
+"""Checkpoints: a fit that was stopped at any moment goes on to the same bits."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from cliruns import FIT, LABELS, TEXTS, ok, run, write_csv
+from numpy.testing import assert_array_equal
+from test_heads import drawn
+
+from vbnmf import VBNMF, Checkpoint, Shards, SupervisedVBNMF
+from vbnmf.core.fit import FITTING
+from vbnmf.data.sharding import write_shards
+from vbnmf.engines.mapping import ShardEngine
+
+ATTRIBUTES = ["component_shapes_", "component_scales_", "bound_history_", "n_iter_", "background_"]
+
+
+class Stopped(Exception):
+    pass
+
+
+def stop_at(iteration):
+    def stop(progress):
+        if progress.stage == FITTING and progress.iteration == iteration:
+            raise Stopped
+
+    return stop
+
+
+def same(a, b):
+    names = [*ATTRIBUTES, "n_components_reason_", "hyperparameters_"]
+    names += ["label_rates_", "word_weights_", "scopes_"] if hasattr(a, "classes_") else []
+    for name in names:
+        assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
+
+
+CASES = {
+    "auto": (SupervisedVBNMF, {"n_components": 5}),
+    "number found": (SupervisedVBNMF, {"n_components": "auto"}),
+    "shape for each label": (SupervisedVBNMF, {"n_components": 4, "scopes": "all"}),
+    "random": (SupervisedVBNMF, {"n_components": 4, "init": "random", "burn_in": 3}),
+    "unsupervised": (VBNMF, {"n_components": 4, "term_shape": "auto"}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("stop", [1, 6, 14])
+@pytest.mark.parametrize("where", ["memory", "shards"])
+def test_a_stopped_fit_goes_on_to_the_same_bits(case, stop, where, tmp_path):
+    make, parameters = CASES[case]
+    X, y = drawn()
+    y = [None if i % 4 == 0 else f"label {code}" for i, code in enumerate(y)]
+    if where == "shards":
+        write_shards(tmp_path / "shards", X, y, shard_nonzeros=400)
+        X, y = Shards(tmp_path / "shards"), None
+    parameters = parameters | {"max_iter": 14, "tol": 0, "random_state": 0, "bound_every": 4}
+    whole = make(**parameters).fit(X, y)
+    checkpoint = Checkpoint(tmp_path / "kept", seconds=0)
+    model = make(**parameters, checkpoint=checkpoint, callback=stop_at(stop))
+    with pytest.raises(Stopped):
+        model.fit(X, y)
+    assert os.listdir(tmp_path / "kept") == [f"{stop:06d}"]
+    seen = []
+    resumed = make(**parameters, checkpoint=checkpoint, callback=seen.append).fit(X, y)
+    assert {p.iteration for p in seen if p.stage == FITTING} == set(range(stop + 1, 15))
+    same(resumed, whole)
+
+
+def test_other_documents_or_parameters_begin_anew(tmp_path):
+    X, _ = drawn()
+    checkpoint = Checkpoint(tmp_path, seconds=0)
+    VBNMF(3, max_iter=4, tol=0, random_state=0, checkpoint=checkpoint).fit(X)
+    for changed, other in [(X[1:], {}), (X, {"coef_shape": 0.5})]:
+        seen = []
+        parameters = {"max_iter": 4, "tol": 0, "random_state": 0} | other
+        VBNMF(3, checkpoint=checkpoint, callback=seen.append, **parameters).fit(changed)
+        assert min(p.iteration for p in seen if p.stage == FITTING) == 1
+
+
+def test_a_full_disk_leaves_the_last_one_whole(tmp_path, monkeypatch):
+    X, _ = drawn()
+    whole = VBNMF(3, max_iter=6, tol=0, random_state=0).fit(X)
+    write, calls = ShardEngine.snapshot, []
+
+    def full(self, folder):
+        calls.append(1)
+        write(self, folder)
+        if len(calls) == 3:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(ShardEngine, "snapshot", full)
+    model = VBNMF(3, max_iter=6, tol=0, random_state=0, checkpoint=Checkpoint(tmp_path, seconds=0))
+    with pytest.raises(OSError, match=r"No space left on device.* last one is whole"):
+        model.fit(X)
+    assert os.listdir(tmp_path) == ["000002"]
+    same(model.fit(X), whole)
+
+
+@pytest.mark.parametrize("value", [3, True, object()])
+def test_refusals(value):
+    with pytest.raises(ValueError, match="checkpoint must be"):
+        VBNMF(2, checkpoint=value).fit(drawn()[0])
+
+
+def test_one_start_only(tmp_path):
+    with pytest.raises(ValueError, match="n_init=1"):
+        VBNMF(2, checkpoint=tmp_path, n_init=2).fit(drawn()[0])
+
+
+SCRIPT = """
+import sys, time
+import numpy as np
+from vbnmf import Checkpoint, Shards, SupervisedVBNMF
+slow = lambda progress: time.sleep(0.03)
+SupervisedVBNMF(5, init="label", max_iter=40, tol=0, random_state=0, callback=slow,
+                checkpoint=Checkpoint(sys.argv[2], seconds=0)).fit(Shards(sys.argv[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no kill -9")
+def test_kill_9_at_random_moments(tmp_path):
+    X, y = drawn()
+    write_shards(tmp_path / "shards", X, y, shard_nonzeros=400)
+    parameters = {"init": "label", "max_iter": 40, "tol": 0, "random_state": 0}
+    whole = SupervisedVBNMF(5, **parameters).fit(Shards(tmp_path / "shards"))
+    rng = np.random.default_rng(0)
+    kept = tmp_path / "kept"
+    for _ in range(3):
+        arguments = [sys.executable, "-c", SCRIPT, tmp_path / "shards", kept]
+        child = subprocess.Popen(list(map(str, arguments)))  # noqa: S603
+        begun = time.monotonic()
+        before = set(os.listdir(kept)) if kept.exists() else set()
+        while child.poll() is None and time.monotonic() - begun < 60:
+            if kept.exists() and {f for f in os.listdir(kept) if f.isdigit()} - before:
+                break
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0, 0.3))
+        child.kill()
+        child.wait()
+    assert any(name.isdigit() for name in os.listdir(kept))
+    checkpoint = Checkpoint(kept, seconds=0)
+    resumed = SupervisedVBNMF(5, **parameters, checkpoint=checkpoint).fit(
+        Shards(tmp_path / "shards")
+    )
+    same(resumed, whole)
+
+
+def test_the_command_line(tmp_path):
+    write_csv(tmp_path / "a.csv", TEXTS, LABELS)
+    kept, fit = tmp_path / "kept", ("fit", tmp_path / "a.csv", "--label", "label", *FIT)
+    result = run(*fit, "--resume", "--checkpoint", kept, "--out", tmp_path / "m")
+    assert (result.code, "no checkpoint" in result.err) == (2, True)
+    ok(*fit, "--checkpoint", kept, "--out", tmp_path / "m")
+    kept.joinpath("000000").mkdir(parents=True, exist_ok=True)
+    result = run(*fit, "--checkpoint", kept, "--out", tmp_path / "n")
+    assert (result.code, "Add --resume" in result.err) == (2, True)
+    shutil.rmtree(kept)
+    result = run(*fit, "--resume", "--out", tmp_path / "n")
+    assert (result.code, "--resume needs --checkpoint" in result.err) == (2, True)

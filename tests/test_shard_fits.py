@@ -1,0 +1,98 @@
+"""Estimators on shards: as in memory."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from test_heads import drawn
+
+from vbnmf import VBNMF, Shards, SupervisedVBNMF
+from vbnmf.data.sharding import write_shards
+from vbnmf.estimators import starting, streaming
+
+ATTRIBUTES = ["components_", "label_rates_", "bound_history_", "word_weights_", "head_weights_"]
+
+
+def labels_of(y, kind):
+    names = [f"label {code}" for code in y]
+    if kind == "unknown":
+        return [None if i % 5 == 0 else name for i, name in enumerate(names)]
+    if kind == "several":
+        return [[name, "even"] if i % 2 == 0 else [name] for i, name in enumerate(names)]
+    return names
+
+
+@pytest.mark.parametrize("kind", ["one", "unknown", "several"])
+def test_one_shard_gives_the_same_bits_as_memory(tmp_path, kind):
+    X, y = drawn()
+    labels, weight = labels_of(y, kind), np.where(np.arange(len(y)) % 3, 1.0, 2.0)
+    write_shards(tmp_path, X.astype(np.float64), labels, weight)
+    make = SupervisedVBNMF(6, max_iter=12, tol=0, random_state=0)
+    memory, shards = make.fit(X, labels, weight), Shards(tmp_path)
+    expected = {name: getattr(memory, name).copy() for name in ATTRIBUTES}
+    P, V = memory.predict_proba(X), memory.transform(X)
+    streamed = SupervisedVBNMF(6, max_iter=12, tol=0, random_state=0).fit(shards)
+    for name, value in expected.items():
+        assert_array_equal(getattr(streamed, name), value)
+    assert streamed.classes_.tolist() == memory.classes_.tolist()
+    assert_array_equal(streamed.predict_proba(shards), P)
+    assert_array_equal(streamed.transform(shards), V)
+    assert_array_equal(streamed.head_documents_, np.arange(len(y)))
+
+
+def test_many_shards_differ_by_rounding(tmp_path, monkeypatch):
+    monkeypatch.setattr(starting, "MOST_DOCUMENTS", 60)
+    X, y = drawn()
+    write_shards(tmp_path, X.astype(np.float64), y, shard_nonzeros=X.shape[0])
+    shards = Shards(tmp_path)
+    assert shards.n_shards > 5
+    parameters = {"max_iter": 12, "tol": 0, "random_state": 0, "classifier": "components"}
+    memory = SupervisedVBNMF(6, **parameters).fit(X, y)
+    streamed = SupervisedVBNMF(6, **parameters).fit(shards)
+    assert_allclose(streamed.components_, memory.components_, rtol=1e-6, atol=1e-9)
+    assert_allclose(streamed.bound_history_, memory.bound_history_, rtol=1e-9)
+    assert_array_equal(streamed.predict(shards), memory.predict(X))
+    unsupervised = [VBNMF(4, max_iter=8, tol=0, random_state=0).fit(x) for x in (X, shards)]
+    assert_allclose(*(model.bound_history_ for model in unsupervised), rtol=1e-9)
+
+
+def test_the_head_is_trained_on_a_sample_and_says_so(tmp_path, monkeypatch):
+    X, y = drawn()
+    write_shards(tmp_path, X, labels_of(y, "unknown"), shard_nonzeros=X.shape[0])
+    shards = Shards(tmp_path)
+    monkeypatch.setattr(streaming, "HEAD_NONZEROS", shards.nnz // 2)
+    model = SupervisedVBNMF(6, max_iter=8, tol=0, random_state=0).fit(shards)
+    rows = model.head_documents_
+    assert 0.3 * len(y) < len(rows) < 0.6 * len(y)
+    assert (rows % 5 > 0).all()  # the labels of the others are unknown
+    assert f"trained on {len(rows):,} of {len(y):,} documents" in model.classifier_reason_
+    assert model.left_out_proba_.shape == (len(rows), len(model.classes_))
+    assert model.score(shards, [f"label {code}" for code in y]) > 0.8
+
+
+def test_labels_and_weights_may_be_given_beside_the_shards(tmp_path):
+    X, y = drawn()
+    X = sparse.csr_array(X.multiply((np.arange(len(y)) != 7)[:, None]))
+    write_shards(tmp_path, X, [0] * len(y))
+    model = SupervisedVBNMF(4, max_iter=5, tol=0, random_state=0)
+    assert model.fit(Shards(tmp_path), y).classes_.tolist() == sorted(set(y.tolist()))
+    with pytest.raises(ValueError, match="weight zero"):
+        VBNMF(2).fit(Shards(tmp_path), sample_weight=1.0 * (np.arange(len(y)) == 7))
+
+
+def test_refusals(tmp_path):
+    X, y = drawn()
+    write_shards(tmp_path / "none", X)
+    write_shards(tmp_path / "unknown", X, [None] * len(y))
+    write_shards(tmp_path / "empty", 0 * X[:, :3])
+    with pytest.raises(ValueError, match="holds no labels"):
+        SupervisedVBNMF(2).fit(Shards(tmp_path / "none"))
+    with pytest.raises(ValueError, match="no label for any document"):
+        SupervisedVBNMF(2).fit(Shards(tmp_path / "unknown"))
+    with pytest.raises(ValueError, match="nothing to learn from"):
+        VBNMF(2).fit(Shards(tmp_path / "empty"))
+    with pytest.raises(ValueError, match="documents in memory"):
+        VBNMF(2).fit_coefficients(Shards(tmp_path / "none"))
+    model = VBNMF(2, max_iter=2).fit(Shards(tmp_path / "none"))
+    with pytest.raises(ValueError, match="terms that VBNMF was fitted to"):
+        model.transform(Shards(tmp_path / "empty"))

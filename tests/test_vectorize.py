@@ -1,0 +1,217 @@
+"""vbnmf vectorize: the matrix of DocumentVectorizer, in parts, to the same bytes after a stop."""
+
+import numpy as np
+import pytest
+from cliruns import FIT, LABELS, TEXTS, counts, ok, run, write_csv
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from test_shards import contents
+
+import vbnmf
+from vbnmf import Shards, vectorizing
+from vbnmf.data.sharding import ShardWriter
+from vbnmf.text import DocumentVectorizer
+from vbnmf.vectorizing import Reading, read_vectorizer, vectorize
+
+READING = Reading(text="text", label="label")
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    monkeypatch.setattr(vectorizing, "PART", 5)
+    path = tmp_path / "a.csv"
+    write_csv(path, [*TEXTS, "…", "the teas and the cups, steeped"], [*LABELS, "tea", ""])
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"weighting": "paper", "max_terms": 12},
+        {"weighting": "counts", "min_df": 3, "max_df": 0.2},
+        {"stem": "english", "stop_words": ["the"], "ngram_range": (1, 2)},
+        {"analyzer": "char_wb", "max_terms": 30},
+    ],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_parts_give_the_matrix_of_the_whole(table, tmp_path, options):
+    texts = [*TEXTS, "…", "the teas and the cups, steeped"]
+    whole = DocumentVectorizer(**options)
+    X = whole.fit_transform(texts)
+    made = DocumentVectorizer(**options)
+    shards = vectorize([table], tmp_path / "s", READING, made, shard_nonzeros=40)
+    assert shards.n_shards > (3 if shards.nnz > 200 else 0)
+    got = shards.take(np.arange(len(texts)))
+    assert_array_equal(got.indices, X.indices)
+    assert_allclose(got.data, X.data, rtol=1e-6)
+    assert shards.terms == whole.get_feature_names_out().tolist()
+    stored = read_vectorizer(shards)
+    assert_allclose(stored.transform(texts).data, X.data, rtol=1e-6)
+    for name in ("n_documents_", "n_empty_", "strip_"):
+        assert getattr(stored, name) == getattr(whole, name)
+    assert (tmp_path / "s" / "counts").exists() is False
+
+
+class Stopped(Exception):
+    pass
+
+
+@pytest.mark.parametrize("doing", ["reading", "counting", "writing"])
+@pytest.mark.parametrize("n", [0, 3, 6])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_run_that_was_stopped_continues_to_the_same_bytes(table, tmp_path, doing, n, monkeypatch):
+    vectorize([table], tmp_path / "whole", READING, DocumentVectorizer(), shard_nonzeros=40)
+    calls = []
+
+    def stop(now, _):
+        calls.append(now)
+        if calls.count(doing) == n + 1:
+            raise Stopped
+
+    arguments = ([table], tmp_path / "again", READING)
+    with pytest.raises(Stopped):
+        vectorize(*arguments, DocumentVectorizer(), shard_nonzeros=40, tell=stop)
+    with pytest.raises(ValueError, match=r"no manifest\.json"):
+        Shards(tmp_path / "again")
+    split = []
+    monkeypatch.setattr(
+        DocumentVectorizer, "_build_analyzer", _noted(DocumentVectorizer._build_analyzer, split)
+    )
+    vectorize(*arguments, DocumentVectorizer(), shard_nonzeros=40)
+    assert contents(tmp_path / "whole") == contents(tmp_path / "again")
+    n_parts = -(-(len(TEXTS) + 2) // 5)
+    assert len(split) == (n_parts - n - 1 if doing == "reading" else 0)
+
+
+def _noted(function, calls):
+    def wrapped(self):
+        calls.append(1)
+        return function(self)
+
+    return wrapped
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_other_options_begin_anew(table, tmp_path):
+    out = tmp_path / "s"
+    vectorize([table], out, READING, DocumentVectorizer(), shard_nonzeros=40)
+    before = contents(out)
+    vectorize([table], out, READING, DocumentVectorizer(min_df=2), shard_nonzeros=10**6)
+    assert Shards(out).n_shards == 1
+    vectorize([table], out, READING, DocumentVectorizer(), shard_nonzeros=40)
+    assert contents(out) == before
+
+
+def test_one_run_at_a_time(table, tmp_path):
+    (tmp_path / "s").mkdir()
+    with (
+        vectorizing.only_user(tmp_path / "s"),
+        pytest.raises(BlockingIOError, match="another run"),
+    ):
+        vectorize([table], tmp_path / "s", READING, DocumentVectorizer())
+
+
+def test_a_vectorizer_of_other_terms_is_refused(table, tmp_path):
+    shards = vectorize([table], tmp_path / "s", READING, DocumentVectorizer())
+    other = DocumentVectorizer().fit(["other words"])
+    vectorizing.write_vectorizer(shards.vectorizer_file, other)
+    with pytest.raises(ValueError, match="other terms"):
+        read_vectorizer(shards)
+
+
+# The command line
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    home = tmp_path_factory.mktemp("shards")
+    write_csv(home / "a.csv", TEXTS[:20], LABELS[:20])
+    write_csv(home / "b.csv", TEXTS[20:], LABELS[20:])
+    write_csv(home / "all.csv", TEXTS, LABELS)
+    said = ok("vectorize", home / "a.csv", home / "b.csv", "--label", "label", "--out",
+              home / "all.shards", "--shard-nonzeros", 100)  # fmt: skip
+    assert "42 documents" in said.err
+    ok("fit", home / "all.shards", *FIT, "--out", home / "shards.vbnmf")
+    ok("fit", home / "all.csv", "--label", "label", *FIT, "--out", home / "csv.vbnmf")
+    return home
+
+
+def test_a_model_of_shards_is_that_of_the_file(home):
+    a, b = (vbnmf.load(home / name) for name in ("shards.vbnmf", "csv.vbnmf"))
+    assert a.columns_ == b.columns_
+    assert_allclose(a.estimator_.components_, b.estimator_.components_, rtol=1e-3, atol=1e-5)
+    assert a.predict(TEXTS).tolist() == b.predict(TEXTS).tolist()
+    assert a.classes_.tolist() == b.classes_.tolist()
+
+
+@pytest.mark.parametrize("command", ["predict", "transform", "evaluate"])
+def test_commands_take_a_shard_folder_for_a_file(home, command, tmp_path):
+    ok("vectorize", home / "all.csv", "--label", "label", "--model", home / "shards.vbnmf", "--out",
+       tmp_path / "s", "--shard-nonzeros", 50)  # fmt: skip
+    found = []
+    for source in (tmp_path / "s", home / "all.csv"):
+        if command == "evaluate":
+            found.append(ok(command, home / "shards.vbnmf", source, "--json").json)
+            found[-1].pop("npmi_windows")  # there are no texts in shards
+        else:
+            out = tmp_path / f"{source.name}.csv"
+            ok(command, home / "shards.vbnmf", source, "--out", out)
+            rows = [line.split(",")[1:] for line in out.read_text().splitlines()]
+            found.append(rows)
+    assert found[0] == found[1]
+
+
+def test_matrices(tmp_path):
+    sparse.save_npz(tmp_path / "a.npz", counts()[0])
+    (tmp_path / "labels.txt").write_text("\n".join(LABELS), encoding="utf-8")
+    ok(
+        "vectorize",
+        tmp_path / "a.npz",
+        "--labels",
+        tmp_path / "labels.txt",
+        "--out",
+        tmp_path / "s",
+    )
+    shards = Shards(tmp_path / "s")
+    assert_array_equal(shards.take(np.arange(42)).toarray(), counts()[0].toarray())
+    assert shards.vectorizer_file is None
+    assert sorted(shards.labels) == sorted(set(LABELS))
+    ok("fit", tmp_path / "s", *FIT, "--out", tmp_path / "m.vbnmf")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["vectorize", "all.csv", "--out", "all.shards"], "Add --force"),
+        (["vectorize", "all.csv", "--out", "all.csv"], "not a folder"),
+        (["vectorize", "all.csv", "--out", "."], "holds other files"),
+        (
+            ["vectorize", "all.csv", "--model", "csv.vbnmf", "--min-df", "2", "--out", "x"],
+            "--model",
+        ),
+        (["fit", "all.shards", "--label", "label", "--out", "x"], "--label has no effect"),
+        (["fit", "all.shards", "--stem", "english", "--out", "x"], "--stem has no effect"),
+        (["predict", "csv.vbnmf", "all.shards", "--text", "a"], "no column 'a'"),
+        (["evaluate", "csv.vbnmf", "all.shards", "--labels", "all.csv"], "vbnmf vectorize"),
+    ],
+)
+def test_refusals(home, arguments, message, monkeypatch):
+    monkeypatch.chdir(home)
+    result = run(*arguments)
+    assert result.code == 2
+    assert message in result.err
+    assert "Traceback" not in result.err
+
+
+def test_damage_is_told_in_one_line(home, tmp_path):
+    ok("vectorize", home / "all.csv", "--out", tmp_path / "s", "--label", "label")
+    (tmp_path / "s" / "00000" / "rows.data.npy").write_bytes(b"")
+    result = run("fit", tmp_path / "s", "--out", tmp_path / "m")
+    assert result.code == 2
+    assert "rows.data.npy is damaged" in result.err
+
+
+def test_the_writer_needs_documents(tmp_path):
+    with pytest.raises(ValueError, match="no documents"):
+        ShardWriter(tmp_path, 3).finish()
