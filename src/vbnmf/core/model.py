@@ -112,7 +112,7 @@ class Labels:
 
     Groups with given labels come first. The documents of unknown label are one more group, whose
     row is p(z). A shard replaces that row by one for each of its documents, which is q(z)
-    (``vbnmf.core.shards``). A document with several labels has them in equal parts, for
+    (``vbnmf.core.shardwork``). A document with several labels has them in equal parts, for
     which the bound is the paper's relaxed one (Jensen): Σ_l δ ln λ_l ≤ ln Σ_l δ λ_l. With scopes
     the parts are those of the labels that the component serves, δ_dl B_lk / Σ_j δ_dj B_jk.
     """

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from vbnmf.core.clusters import cluster_term_sums
 from vbnmf.core.model import Array
-from vbnmf.core.shards import Local, OpenShard, Shard, members
+from vbnmf.core.shardwork import Local, OpenShard, Shard, members
 from vbnmf.engines.mapping import SHARD_NONZEROS, ShardEngine, Work, cut
 
 if TYPE_CHECKING:

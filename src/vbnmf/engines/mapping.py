@@ -1,6 +1,6 @@
 """A fit as a map over shards: what engines share, wherever their shards are.
 
-All work on documents is in ``vbnmf.core.shards``. Here it is mapped over shards, and the sums are
+All work on documents is in ``vbnmf.core.shardwork``. Here it is mapped over shards, and the sums are
 added in a tree whose shape depends on the number of shards alone. So engines that hold the same
 shards in different places come to the same bits.
 """
@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 import numpy as np
 from scipy import sparse
 
-from vbnmf.core import shards
+from vbnmf.core import shardwork
 from vbnmf.core.model import Array, State, Statistics, Totals
-from vbnmf.core.shards import Local, OpenShard, Shard
+from vbnmf.core.shardwork import Local, OpenShard, Shard
 
 if TYPE_CHECKING:
     from vbnmf.kernels import AnyKernel
@@ -93,7 +93,7 @@ class ShardEngine(ABC):
     def __init__(self, kernel: "AnyKernel") -> None:
         self.kernel = kernel
         self._scratch = kernel.scratch()
-        self.totals: Totals = tree_sum(shards.totals(shard) for shard in self.shards())
+        self.totals: Totals = tree_sum(shardwork.totals(shard) for shard in self.shards())
         self.K = 1
         self.in_scope: Array | None = None
 
@@ -130,7 +130,7 @@ class ShardEngine(ABC):
         for components that are not ``in_scope``, (n_groups, K) of bool. None: all are.
         """
         self.K, self.in_scope = portions.shape[1], in_scope
-        self.start(lambda shard: shards.begin(shard, portions, in_scope))
+        self.start(lambda shard: shardwork.begin(shard, portions, in_scope))
 
     def sweep(self, state: State, *, bound: bool, update: bool = True) -> Statistics:
         """Finish q(z) and q(v) with what is shared, then form all sums over the documents.
@@ -140,7 +140,7 @@ class ShardEngine(ABC):
         """
         out = state.terms.shape if update else None
         parts = self.map(
-            lambda shard, local: shards.sweep(shard, state, local, bound=bound, out=out)
+            lambda shard, local: shardwork.sweep(shard, state, local, bound=bound, out=out)
         )
         if self.n_shards == 1 or out is None:
             return tree_sum(parts)
@@ -151,7 +151,7 @@ class ShardEngine(ABC):
 
     def coefficients_by_shard(self, state: State) -> Iterator[Array]:
         """E_v of the documents of each shard, (n_docs, K), as the last sweep left it."""
-        return self.map(lambda shard, local: (local, shards.coefficients(shard, state, local)))
+        return self.map(lambda shard, local: (local, shardwork.coefficients(shard, state, local)))
 
     def coefficients(self, state: State, rows: Array | None = None) -> Array:
         """E_v, (n_docs, K), as the last sweep left it; of ``rows``, ascending, or of all."""
@@ -166,7 +166,7 @@ class ShardEngine(ABC):
 
     def group_term_sums(self) -> sparse.csr_array:
         """Σ_d x_dw by group, (n_groups, n_terms)."""
-        sums = (shards.group_term_sums(shard) for shard in self.shards())
+        sums = (shardwork.group_term_sums(shard) for shard in self.shards())
         return tree_sum(sums if self.n_shards == 1 else (each.astype(np.float64) for each in sums))
 
     def snapshot(self, folder: Path) -> None:

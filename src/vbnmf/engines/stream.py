@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.core.shards import Local, OpenShard, Shard
+from vbnmf.core.shardwork import Local, OpenShard, Shard
 from vbnmf.engines.mapping import ShardEngine, Work, local_path, read_local, write_local
 
 if TYPE_CHECKING:
