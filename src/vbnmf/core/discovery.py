@@ -48,7 +48,6 @@ APART = 1.5  # times as many are worth a second try
 DOCUMENTS_OF_A_COMPONENT = 5  # as long as a label has so many documents for each
 LEAST_CLUSTERS = 24  # at first, where the number of components is to be found,
 MOST_OF_A_LABEL = 3  # which is at most so many for each label, or as many as these clusters
-FEW_DOCUMENTS = 10  # a label with fewer keeps a component of its own, if there is room
 ROUNDS = 2  # of splitting and merging again, at most
 SWEEPS = 10  # to judge a draft by
 SMOOTHING = 0.2  # part of a cluster's terms that begins as the label's average
@@ -116,12 +115,6 @@ class _Explorer:
         n_docs = self.engine.totals.n_docs
         return n_docs if self.labels is None else self.labels.documents(n_docs)
 
-    def rare(self, plan: Plan) -> Array:
-        """Labels of few documents, (n_labels,) of bool; none where they are very many."""
-        rare = self.n_docs < FEW_DOCUMENTS
-        room = LEAST_CLUSTERS if plan.n_components is None else plan.n_components
-        return np.asarray(rare & (len(rare) > 1) & (rare.sum() <= room // 2))
-
     @cached_property
     def label_mass(self) -> Array:
         """Weight of the documents of each label, (n_labels,)."""
@@ -186,7 +179,7 @@ def _wide_drafts(
 def _merged_best(explorer: _Explorer, draft: Draft, plan: Plan, n_kept: int) -> Found:
     """Merge components until there are as many as were asked for, or as the bound says."""
     n_left = 1 if plan.n_components is None else plan.n_components - n_kept
-    may_merge = families(draft, plan, n_kept, explorer.rare(plan))
+    may_merge = families(draft, plan, n_kept)
     merges = merge_order(draft.counts[:, n_kept:], explorer.a_t, n_left, may_merge)
     best: Draft | None = None
     bounds: dict[int, float] = {}
@@ -285,7 +278,7 @@ def _merged_again(explorer: _Explorer, draft: Draft, plan: Plan) -> Draft | None
     if split.K == draft.K:
         return None
     split = explorer.settle(split, "shared components, split by label")
-    may_merge = families(split, plan, n_kept, explorer.rare(plan))
+    may_merge = families(split, plan, n_kept)
     merges = merge_order(split.counts[:, n_kept:], explorer.a_t, draft.K - n_kept, may_merge)
     again = merged(split, merges.groups(draft.K - n_kept), n_kept, plan)
     return explorer.settle(again, "merged again")

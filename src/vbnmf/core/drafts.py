@@ -113,8 +113,7 @@ def merged(draft: Draft, groups: list[list[int]], n_kept: int, plan: Plan) -> Dr
     says_something = draft.counts.sum(axis=0, dtype=np.float64) >= _LEAST_COUNT
     mask = ((draft.mask & says_something).astype(float) @ joined) > 0
     widest = (draft.mask.astype(float) @ joined) > 0
-    without = ~mask[:, n_kept:].any(axis=1)[:, None]  # labels that no component tells apart
-    mask |= widest & (~mask.any(axis=0) | without)
+    mask |= widest & (~mask.any(axis=0) | ~mask.any(axis=1)[:, None])  # none is left without
     mask = closed(mask, plan.groups) if plan.scoped else np.ones_like(mask)
     return replace(
         draft,
@@ -154,8 +153,7 @@ def narrowed(draft: Draft, plan: Plan) -> Draft | None:
     keep = draft.mask & (use >= LEAST_USE + _EVEN_PART / draft.mask.sum(axis=1, keepdims=True))
     n_kept = len(plan.groups) + (draft.background is not None)
     keep[use.argmax(axis=0), np.arange(draft.K)] = True  # every component has a label,
-    strongest = n_kept + use[:, n_kept:].argmax(axis=1)  # and every label, however rare, one that
-    keep[np.arange(len(use)), strongest] |= draft.mask[np.arange(len(use)), strongest]  # tells
+    keep[np.arange(len(use)), use.argmax(axis=1)] = True  # and every label a component
     keep[:, :n_kept] = draft.mask[:, :n_kept]
     keep = closed(keep, plan.groups)
     if (keep == draft.mask).all():
@@ -163,18 +161,13 @@ def narrowed(draft: Draft, plan: Plan) -> Draft | None:
     return replace(draft, mask=keep, portions=spread(use * keep, keep))
 
 
-def families(draft: Draft, plan: Plan, n_kept: int, rare: Array) -> Array | None:
-    """Which components may merge: those of one family, (K - n_kept,); None: all.
-
-    The labels under a top group of the label tree are a family. A rare label, (n_labels,) of bool,
-    is a family of its own: the bound alone would merge what little its documents say.
-    """
-    if not (len(plan.groups) or rare.any()):
+def families(draft: Draft, plan: Plan, n_kept: int) -> Array | None:
+    """Which components may merge: those under one top group of the label tree; None: all."""
+    if not len(plan.groups):
         return None
-    of_label = np.arange(len(draft.mask)) if len(plan.groups) else np.zeros(len(draft.mask), int)
+    of_label = np.arange(len(draft.mask))  # labels outside of all groups are by themselves
     for group in sorted(plan.groups, key=lambda group: int(group.sum())):
         of_label[group] = np.flatnonzero(group)[0]
-    of_label[rare] = len(of_label) + np.flatnonzero(rare)
     return of_label[draft.mask[:, n_kept:].argmax(axis=0)]
 
 

@@ -1,7 +1,7 @@
 """A fit as a map over shards: what engines share, wherever their shards are.
 
-All work on documents is in ``vbnmf.core.shardwork``. Here it is mapped over shards, and the sums are
-added in a tree whose shape depends on the number of shards alone. So engines that hold the same
+All work on documents is in ``vbnmf.core.shardwork``. Here it is mapped over shards, and the sums
+are added in a tree whose shape depends on the number of shards alone. So engines that hold the same
 shards in different places come to the same bits.
 """
 

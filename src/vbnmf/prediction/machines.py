@@ -1,6 +1,9 @@
 """Linear support vector machines, one against the rest for each label, with left-out scores.
 
-    min  ‖w_l‖² / 2 + Σ_d weight_d max(0, 1 − y_dl s_dl)²,    s_dl = w_l · (1, x_d, e_d)
+    min  ‖w_l‖² / 2 + Σ_d weight_d boost_dl max(0, 1 − y_dl s_dl)²,    s_dl = w_l · (1, x_d, e_d)
+
+boost_dl is one, but greater for the documents of a rare label in its own machine: together they
+count as ``ENOUGH`` documents at least. Otherwise the others would outvote them.
 
 The compiled kernel trains sixteen machines at a time (``kernels/native/machines.cpp``); without it
 they are scikit-learn's ``LinearSVC``, which solves the same problem. Machines that leave out one
@@ -27,6 +30,9 @@ from vbnmf.core.model import Array
 from vbnmf.kernels import kernel_name
 
 FOLDS = 5
+
+ENOUGH = 50
+"""Documents of a label below which its own count more."""
 _EPOCHS, _VISITS = 2_000, 20_000_000  # an epoch visits all documents; few may be visited more often
 """Most passes over the documents in the training of a machine."""
 
@@ -61,6 +67,11 @@ class Machines(NamedTuple):
     left_out: Array
     growth: float
     converged: bool
+
+
+def boosts(labels: sparse.csr_array, weight: Array) -> Array:
+    """Factors of the cost of documents that have each label, (n_labels,), at least one."""
+    return np.maximum(ENOUGH / np.maximum(weight @ labels, 1.0), 1.0)
 
 
 def max_epochs(n_docs: int) -> int:
@@ -153,6 +164,8 @@ def _native(task: _Task) -> Solved:
         np.ascontiguousarray(fold, np.int32),
     )
 
+    boost = boosts(labels, weight).astype(np.float32)
+
     def run(tile: tuple[Array, Array, float]) -> tuple[bool, Array]:
         label, without, tol = tile
         squares = np.zeros(native.LANES)
@@ -162,6 +175,7 @@ def _native(task: _Task) -> Solved:
             max_epochs(X.shape[0]),
             label,
             without,
+            boost[label],
             weights,
             alpha,
             left_out,
@@ -205,14 +219,15 @@ def _scikit_learn(task: _Task) -> Solved:
     weights = np.zeros((labels.shape[1], A.shape[1] + 1), np.float32)
     left_out = np.zeros(labels.shape, np.float32)
     converged, squares = True, np.zeros(2)
-    for label in range(labels.shape[1]):
+    for label, boost in enumerate(boosts(labels, weight)):
         y = labels[:, [label]].toarray().ravel() > 0
-        weights[label], ended = _one_machine(A, y, weight, _TOL)
+        cost = np.where(y, boost * weight, weight)
+        weights[label], ended = _one_machine(A, y, cost, _TOL)
         converged &= ended
         squares[0] += (weights[label, :-1] ** 2).sum()
         for number in range(FOLDS):
             rows, held = fold != number, fold == number
-            found, ended = _one_machine(A[rows], y[rows], weight[rows], _TOL_OF_FOLDS)
+            found, ended = _one_machine(A[rows], y[rows], cost[rows], _TOL_OF_FOLDS)
             converged &= ended
             squares[1] += (found[:-1] ** 2).sum() / FOLDS
             left_out[held, label] = A[held] @ found[:-1] + found[-1]

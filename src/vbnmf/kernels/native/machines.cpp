@@ -83,11 +83,13 @@ struct Tile {
   }
 };
 
-Line signs(const MachineData& p, int64_t d, const Ints& label) { // of the lanes: 1 where the document has the label, else -1
+Ints positives(const MachineData& p, int64_t d, const Ints& label) { // lanes whose label the document has
   Ints has{};
   for (int64_t j = p.at[d]; j < p.at[d + 1]; ++j) has |= label == p.labels[j];
-  return has ? fill(1.0f) : fill(-1.0f);
+  return has;
 }
+
+Line signs(const Ints& has) { return has ? fill(1.0f) : fill(-1.0f); }
 
 // Lanes that leave out a fold begin with the machine of all documents, less the documents of that fold.
 void begin_without_folds(const MachineData& p, const MachineResults& from, const Ints& label, const Ints& left_out,
@@ -105,7 +107,7 @@ void begin_without_folds(const MachineData& p, const MachineResults& from, const
     const Ints gone = left_out == p.fold[d];
     const Line zero{};
     alpha[d] = gone ? zero : a;
-    const Line step = gone ? -signs(p, d, label) * a : zero;
+    const Line step = gone ? -signs(positives(p, d, label)) * a : zero;
     if (any(step != 0.0f)) tile.add(d, step);
   }
 }
@@ -123,15 +125,18 @@ double train_machines(const MachineData& p, const MachineLanes& lanes, const Mac
   Tile tile(p);
   Lines<Line> alpha(p.n_docs);
   Ints label, left_out;
+  Line relief; // what divides the diagonal term of positives
   std::memcpy(&label, lanes.label, sizeof label);
   std::memcpy(&left_out, lanes.fold, sizeof left_out);
+  std::memcpy(&relief, lanes.boost, sizeof relief);
+  relief = 1.0f / relief;
 
   std::vector<int32_t> order; // documents that some lane trains on
-  std::vector<float> curvature(p.n_docs), diagonal(p.n_docs);
+  std::vector<float> squared_length(p.n_docs), diagonal(p.n_docs);
   for (int64_t d = 0; d < p.n_docs; ++d) {
     if (any((label >= 0) & (left_out != p.fold[d]))) order.push_back((int32_t)d);
     diagonal[d] = (float)(0.5 / p.cost[d]);
-    curvature[d] = tile.squared_length(d) + diagonal[d];
+    squared_length[d] = tile.squared_length(d);
   }
 
   if (any(left_out >= 0)) begin_without_folds(p, out, label, left_out, tile, alpha);
@@ -147,14 +152,15 @@ double train_machines(const MachineData& p, const MachineLanes& lanes, const Mac
     Line up = fill(-INF), down = fill(INF);
     for (int64_t i = 0; i < n; ++i) {
       const int64_t d = order[i];
-      const Line sign = signs(p, d, label);
+      const Ints has = positives(p, d, label);
+      const Line sign = signs(has), flat = fill(diagonal[d]), diagonal_of = has ? flat * relief : flat;
       const Ints takes_part = (label >= 0) & (left_out != p.fold[d]);
       const Line a = alpha[d];
-      const Line gradient = sign * tile.scores(d) - 1.0f + diagonal[d] * a;
+      const Line gradient = sign * tile.scores(d) - 1.0f + diagonal_of * a;
       const Line projected = takes_part & ((a > 0.0f) | (gradient < 0.0f)) ? gradient : zero;
       up = projected > up ? projected : up;
       down = projected < down ? projected : down;
-      const Line next = a - gradient / curvature[d];
+      const Line next = a - gradient / (squared_length[d] + diagonal_of);
       const Line kept = takes_part & (next > 0.0f) ? next : zero;
       const Line step = (kept - a) * sign;
       if (any(step != 0.0f)) {

@@ -25,6 +25,7 @@ struct MachineData {
 struct MachineLanes {
   const int32_t* label; // LANES
   const int32_t* fold;  // LANES
+  const float* boost;   // LANES: factor of the cost of documents that have the label
 };
 
 struct MachineResults {
