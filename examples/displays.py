@@ -1,4 +1,4 @@
-"""Pictures of a model of the offline corpus, for a paper: map, components and bound.
+"""Fit a model to the offline corpus and draw its label map, its components and its bound.
 
 Run: python examples/displays.py [FOLDER]     (needs matplotlib: pip install "vbnmf[plot]")
 """

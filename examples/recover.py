@@ -11,7 +11,7 @@ LABELS = np.array(["tea", "coffee", "cocoa"])
 TOPICS = ["leaf kettle green steep", "bean roast espresso crema", "sweet milk powder warm"]
 WORDS = np.array(" ".join([*TOPICS, "cup drink hot morning"]).split())
 
-# Each label uses a component of its own, and all share the last one: "cup drink hot morning".
+# Each label has a component of its own. All labels share the last one: "cup drink hot morning".
 rng = np.random.default_rng(0)
 T = np.kron(np.eye(4), [0.4, 0.3, 0.2, 0.1]) + 0.002
 means = np.hstack([np.eye(3) * 30, np.full((3, 1), 15)])

@@ -58,8 +58,11 @@ def all_claims(rows: list[ResultRow], specification: Specification) -> list[Clai
 def order_of_methods(rows: list[ResultRow], *, validated: bool = False) -> Claim:
     """Supervised above PCA above unsupervised, under k-NN."""
     choose = choose_validated if validated else choose_peak
-    how = "parameters chosen on validation documents" if validated else "parameters of the peak"
-    text = f"Under k-NN, supervised vbNMF beats PCA, which beats unsupervised vbNMF ({how})."
+    how = "selected on validation documents" if validated else "selected on the test split"
+    text = (
+        "With k-NN, supervised vbNMF is more accurate than PCA, and PCA is more accurate than "
+        f"unsupervised vbNMF (parameters {how})."
+    )
     key = "order-validated" if validated else "order"
     means = {}
     for method in METHODS:
@@ -75,20 +78,18 @@ def order_of_methods(rows: list[ResultRow], *, validated: bool = False) -> Claim
 
 def sparsity_predicts(rows: list[ResultRow]) -> Claim:
     """Inter-label sparsity goes with accuracy, over all supervised decompositions."""
-    text = "Inter-label sparsity predicts accuracy, over all supervised decompositions."
+    text = "Inter-label sparsity predicts accuracy over all supervised decompositions."
     found = guarded(rows, method="supervised", fold="test")
     r = rank_correlation(found, "inter_label_sparsity", "micro")
     if isnan(r):
         return Claim("predicts", text, UNKNOWN, "")
-    evidence = (
-        f"Rank correlation {r:.2f} over {len(found)} runs; the rule asks for {GOOD_PREDICTOR}."
-    )
+    evidence = f"Rank correlation {r:.2f} over {len(found)} runs; required: {GOOD_PREDICTOR}."
     return Claim("predicts", text, _verdict(r >= GOOD_PREDICTOR), evidence)
 
 
 def sparsity_predicts_tighter(rows: list[ResultRow], specification: Specification) -> Claim:
     """The larger the dimension, the stronger the correlation."""
-    text = "The relation is tighter with more dimensions."
+    text = "This relation is tighter with more dimensions."
     found = guarded(rows, method="supervised", fold="test")
     correlations = {}
     for d in specification.figures.hull_dimensions:
@@ -105,7 +106,7 @@ def sparsity_predicts_tighter(rows: list[ResultRow], specification: Specificatio
 
 def one_knob(rows: list[ResultRow]) -> Claim:
     """Up to its peak, inter-label sparsity grows with a^λ at every dimension."""
-    text = "a^λ controls inter-label sparsity at every dimension: it grows with log a^λ."
+    text = "Inter-label sparsity grows with log a^λ at every dimension."
     curves = _curves(rows)
     if not curves:
         return Claim("knob", text, UNKNOWN, "")
@@ -124,7 +125,7 @@ def one_knob(rows: list[ResultRow]) -> Claim:
 
 def extreme_breaks(rows: list[ResultRow]) -> Claim:
     """At the largest a^λ, inter-label sparsity has fallen from its peak."""
-    text = "The growth breaks at extreme values of a^λ."
+    text = "At extreme values of a^λ, inter-label sparsity falls."
     curves = _curves(rows)
     if not curves:
         return Claim("break", text, UNKNOWN, "")
@@ -155,15 +156,15 @@ def moderate_without_labels(rows: list[ResultRow]) -> Claim:
     middle = sorted(means.values())[len(means) // 2]
     holds = all(s < MODERATE for (_, shape), s in means.items() if shape > smallest)
     evidence = (
-        f"Median {middle:.3f} over the grid, most {most:.3f} at K = {d}, shape {a:g}; the rule "
-        f"asks for less than {MODERATE}, but at the smallest shape."
+        f"Median over the grid {middle:.3f}, highest {most:.3f} (K = {d}, shape {a:g}); required: "
+        f"less than {MODERATE}, except at the smallest shape."
     )
     return Claim("moderate", text, _verdict(holds), evidence)
 
 
 def free_shape_impedes(rows: list[ResultRow]) -> Claim:
     """Learned unguarded, T's shape falls below one and the coefficients become less sparse."""
-    text = "Optimising T's shape freely makes T sparse and impedes sparse coefficients."
+    text = "Learning T's shape freely makes T sparse and impedes sparse coefficients."
     fixed, free, shapes = [], [], []
     for row in where(rows, fold="test", term_shape="free"):
         same = {name: row[name] for name in ("method", "dimension", "parameter", "seed")}
@@ -176,9 +177,9 @@ def free_shape_impedes(rows: list[ResultRow]) -> Claim:
     less = sum(a < b for a, b in zip(free, fixed, strict=True))
     holds = max(shapes) < 1 and sum(free) < sum(fixed)
     evidence = (
-        f"Learned shape {min(shapes):.3f} to {max(shapes):.3f}; coefficients less sparse than with "
-        f"it fixed in {less} of {len(free)} pairs of runs, on average "
-        f"{sum(free) / len(free):.3f} against {sum(fixed) / len(fixed):.3f}."
+        f"The learned shape is {min(shapes):.3f} to {max(shapes):.3f}. The coefficients are less "
+        f"sparse than with a fixed shape in {less} of {len(free)} pairs of runs; mean sparsity "
+        f"{sum(free) / len(free):.3f}, with a fixed shape {sum(fixed) / len(fixed):.3f}."
     )
     return Claim("free", text, _verdict(holds), evidence)
 

@@ -147,7 +147,7 @@ def accuracy_of_unsupervised(rows: list[ResultRow], specification: Specification
     return Lines(
         "fig2",
         "Unsupervised vbNMF: accuracy by dimension and shape",
-        f"Means of {_starts(found)} random starts; the curves are shapes of the coefficients.",
+        f"Means of {_starts(found)} random starts. Each curve is a shape of the coefficients.",
         DIMENSION,
         MICRO,
         [
@@ -172,12 +172,12 @@ def accuracy_of_supervised(
     is_near = best in near and best is not None and best["dimension"] in shown
     reported = specification.reported["supervised"]
     levels = [PlotMark(None, reported["micro"]["mean"], f"paper, K = {reported['dimension']}")]
-    bars = f"means of {_starts(found)} random starts, bars from the least to the most of them"
+    bars = f"means of {_starts(found)} random starts; bars from the lowest to the highest"
     return (
         Lines(
             "fig3a",
             "Supervised vbNMF: accuracy by a^λ and dimension",
-            f"Whole range of a^λ: {bars}. The circle is the best single run.",
+            f"Whole range of a^λ: {bars}. The circle marks the best single run.",
             LABEL_SHAPE,
             MICRO,
             [
@@ -191,7 +191,7 @@ def accuracy_of_supervised(
         Lines(
             "fig3b",
             "Supervised vbNMF: accuracy over the interesting range of a^λ",
-            f"A selection of dimensions: {bars}. The circle is the best single run.",
+            f"Some dimensions: {bars}. The circle marks the best single run.",
             LABEL_SHAPE,
             MICRO,
             [
@@ -226,11 +226,11 @@ def label_map(key: str, chosen: ChosenMap) -> Map:
     return Map(
         key,
         f"{kind} vbNMF: labels and components, K = {chosen.dimension}",
-        f"Part of each component in the coefficients of a label, each component by its "
+        f"Part of each component in the coefficients of a label. Components are named by their "
         f"{len(chosen.map.components[0].split())} top terms. Coefficient sparsity is "
         f"{chosen.map.sparsity:.4f}, inter-label sparsity is "
         f"{chosen.map.inter_label_sparsity:.4f} (paper: {chosen.reported_sparsity:.4f} and "
-        f"{chosen.reported_inter_label_sparsity:.4f}); micro-averaged accuracy "
+        f"{chosen.reported_inter_label_sparsity:.4f}). Micro-averaged accuracy is "
         f"{chosen.map.micro:.4f}.{gone} {chosen.reason}",
         chosen.map.labels,
         ["(faded)" if faded[k] else chosen.map.components[k] for k in order],
@@ -255,7 +255,7 @@ def accuracy_by_sparsity(rows: list[ResultRow], specification: Specification) ->
     return Scatter(
         "fig6",
         "Supervised vbNMF: accuracy against inter-label sparsity",
-        f"Each point is one decomposition; hulls are around K = "
+        f"Each point is one decomposition. Hulls enclose K = "
         f"{', '.join(map(str, specification.figures.hull_dimensions))}.{said}",
         INTER_LABEL,
         MICRO,
@@ -269,7 +269,7 @@ def sparsity_of_unsupervised(rows: list[ResultRow]) -> Lines:
     return Lines(
         "fig7a",
         "Unsupervised vbNMF: inter-label sparsity by dimension and shape",
-        f"Means of {_starts(found)} random starts, bars from the least to the most of them.",
+        f"Means of {_starts(found)} random starts; bars from the lowest to the highest.",
         DIMENSION,
         INTER_LABEL,
         [
@@ -285,7 +285,7 @@ def sparsity_of_supervised(rows: list[ResultRow]) -> Lines:
     return Lines(
         "fig7b",
         "Supervised vbNMF: inter-label sparsity by a^λ and dimension",
-        f"Means of {_starts(found)} random starts, bars from the least to the most of them.",
+        f"Means of {_starts(found)} random starts; bars from the lowest to the highest.",
         LABEL_SHAPE,
         INTER_LABEL,
         [

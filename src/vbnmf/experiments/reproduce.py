@@ -135,6 +135,6 @@ def calibrate(specification: Specification, source: Source, table: Path) -> str:
     if row["status"] != "done":
         return f"PCA with {dimension} dimensions: {row['status']}, {row['reason']}; paper {paper}."
     return (
-        f"PCA-{dimension} and k-NN read {number(row['micro'])} / {number(row['macro'])} (micro / "
-        f"macro); paper, PCA-{reported['dimension']}: {paper}."
+        f"PCA-{dimension} and k-NN: accuracy {number(row['micro'])} / {number(row['macro'])} "
+        f"(micro / macro); paper, PCA-{reported['dimension']}: {paper}."
     )

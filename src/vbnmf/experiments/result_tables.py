@@ -83,12 +83,12 @@ def table1(rows: list[ResultRow], specification: Specification) -> ResultTable:
     return ResultTable(
         "table1",
         "Table 1: accuracy of k-NN in the three spaces",
-        "k-NN by cosine similarity, k = √N, against the coefficients of training. Dimension and "
-        "parameter are selected in two ways: as in the paper, those of the best single run on the "
-        "test split; and those with the best mean on held-out training documents. Mean, least and "
-        "most are of the random starts on the test split.",
-        ["accuracy", "method", "selected by", "K", "parameter", "mean", "− paper", "[least, most]",
-         "starts"],
+        "k-NN with cosine similarity and k = √N, among the training coefficients. Dimension and "
+        "parameter are selected in two ways: by the best single run on the test split, as in the "
+        "paper, and by the best mean on held-out training documents. Mean, lowest and highest "
+        "accuracy are over the random starts, on the test split.",
+        ["accuracy", "method", "selected by", "K", "parameter", "mean", "− paper",
+         "[lowest, highest]", "starts"],
         lines if found else [],
         right=(3, 4, 5, 6, 7, 8),
     )  # fmt: skip
@@ -112,7 +112,7 @@ def sparsities(rows: list[ResultRow], specification: Specification) -> ResultTab
         "sparsities",
         f"Sparsity of the decompositions with K = {dimension}",
         "Hoyer's sparsity of the coefficients (12) and of their sums by label (13), means over the "
-        "random starts; the paper's are of the single decompositions in its Figures 4 and 5.",
+        "random starts. The paper's numbers are of single decompositions, its Figures 4 and 5.",
         ["method", "selected by", "K", "parameter", "coefficients: paper", "coefficients: ours",
          "difference", "inter-label: paper", "inter-label: ours", "difference", "accuracy"],
         lines,
@@ -137,9 +137,9 @@ def classifiers(rows: list[ResultRow]) -> ResultTable:
     return ResultTable(
         "classifiers",
         "A stronger classifier on the same representations",
-        "Micro-averaged accuracy on the test split. The first k-NN compares with the coefficients "
-        "of training, as the paper does; the other three are trained on training documents "
-        "projected without their labels. Means of the random starts that trained them.",
+        "Micro-averaged accuracy on the test split. The first k-NN uses the training coefficients, "
+        "as the paper does. The other three classifiers are trained on training documents "
+        "projected without their labels. Means over the random starts with all classifiers.",
         ["method", "selected by", "K", "parameter", "k-NN", "k-NN, projected",
          "logistic regression", "linear SVM"],
         lines,
@@ -162,7 +162,7 @@ def grid(rows: list[ResultRow]) -> ResultTable:
     return ResultTable(
         "grid",
         "Supervised vbNMF over the whole grid",
-        "Means over the random starts: micro-averaged accuracy, then inter-label sparsity.",
+        "Micro-averaged accuracy and inter-label sparsity, means over the random starts.",
         ["a^λ", *(f"accuracy, K = {d}" for d in dimensions),
          *(f"sparsity, K = {d}" for d in dimensions)],
         lines,
