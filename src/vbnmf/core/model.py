@@ -225,7 +225,7 @@ class DocumentSums:
 
 
 @dataclass(frozen=True)
-class Tally:
+class BoundTally:
     """Sums over documents that only the bound needs; ``+`` adds those of two shards."""
 
     log_mean: float  # Σ x ln Σ_k L_t L_v, but for the offsets of L_t
@@ -237,8 +237,8 @@ class Tally:
     E_outside: float  # the same of E_v
     labels: float  # Σ_dl δ (ln p(l) − ln δ) where z_d is unknown
 
-    def __add__(self, other: "Tally") -> "Tally":
-        return Tally(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+    def __add__(self, other: "BoundTally") -> "BoundTally":
+        return BoundTally(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True)
@@ -254,7 +254,7 @@ class Statistics:
     E_total: float  # Σ_dk E_v
     label_sums: Array  # (n_labels, K) float64: Σ_d δ_dl E_v
     n_docs: Array  # (n_labels,), or (n_labels, K) with scopes: Σ_d δ_dl
-    tally: Tally | None
+    tally: BoundTally | None
 
     def __add__(self, other: "Statistics") -> "Statistics":
         """Add the sums of another shard; R_t is added in place."""

@@ -21,14 +21,14 @@ from scipy.special import gammaln
 
 from vbnmf.core import bound as bounds
 from vbnmf.core import updates
-from vbnmf.core.model import Array, DocumentSums, Labels, State, Statistics, Tally, Totals
+from vbnmf.core.model import Array, BoundTally, DocumentSums, Labels, State, Statistics, Totals
 
 _AT_ONCE = 1 << 16  # non-zeros whose ln Γ is held at a time
 _ROWS_AT_ONCE = 1 << 9  # documents whose scales are held at a time
 _TINY = np.finfo(float).tiny
 
 
-class Documents(Protocol):
+class KernelDocuments(Protocol):
     """The documents of a shard in a kernel's own layout; ``vbnmf.kernels`` has two kinds."""
 
     def begin(self, K: int, in_scope: Array | None = None) -> Array:
@@ -106,7 +106,7 @@ class OpenShard:
         self.group = group
         self.n_docs = np.bincount(group, shard.counts_as, minlength=n_known + len(unknown))
         self._X = shard.X
-        self.documents: Documents = kernel.documents(
+        self.documents: KernelDocuments = kernel.documents(
             shard.X, group, len(self.n_docs), 1, shard.weight, shard.by_term, scratch
         )
 
@@ -246,7 +246,7 @@ def _labels(state: State, local: Local) -> Labels | None:
 
 def _tally(
     sums: DocumentSums, scale: Array, E_sums: Array, n_docs: Array, labels: Labels | None
-) -> Tally:
+) -> BoundTally:
     """What the bound needs beside the sums by label; all arguments are by group."""
     docs_outside = E_outside = of_labels = 0.0
     if labels is not None and len(labels.latent):
@@ -254,7 +254,7 @@ def _tally(
         if labels.scopes is not None:
             docs_outside = float(labels.sums_outside(n_docs[:, None]).sum())
             E_outside = float(labels.sums_outside(E_sums).sum())
-    return Tally(
+    return BoundTally(
         sums.log_mean,
         sums.psi,
         sums.entropy,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @runtime_checkable
-class Source(Protocol):
+class ShardSource(Protocol):
     """Where shards come from; ``vbnmf.Shards`` is one."""
 
     starts: Array  # (n_shards + 1,): the first document of each, and the number of all
@@ -51,7 +51,7 @@ class StreamEngine(ShardEngine):
     ----------
     kernel : kernel
         From ``vbnmf.kernels.open_kernel``.
-    source : Source
+    source : ShardSource
         The shards.
     group : array of int, shape (n_docs,)
         The group of each document.
@@ -68,7 +68,7 @@ class StreamEngine(ShardEngine):
     def __init__(
         self,
         kernel: "AnyKernel",
-        source: Source,
+        source: ShardSource,
         group: Array,
         n_groups: int,
         weight: Array | None = None,

@@ -23,7 +23,7 @@ from vbnmf.core.fit import Progress, Schedule, fit
 from vbnmf.core.model import Array
 from vbnmf.core.rows import without_unused_terms
 from vbnmf.core.starts import Knobs
-from vbnmf.engines.stream import Source
+from vbnmf.engines.stream import ShardSource
 from vbnmf.estimators import intervals, pruning
 from vbnmf.estimators.checkpoints import Keeper, check_checkpoint, fingerprint
 from vbnmf.estimators.outcome import (
@@ -263,7 +263,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _fit(
         self,
-        X: sparse.csr_array | Source,
+        X: sparse.csr_array | ShardSource,
         targets: Targets | None = None,
         weight: Array | None = None,
         *,

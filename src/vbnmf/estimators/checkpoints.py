@@ -24,7 +24,7 @@ from vbnmf.core.drafts import Draft
 from vbnmf.core.fit import Loop
 from vbnmf.core.model import Array, Labels, Prior, Rates, Scopes, State, Terms
 from vbnmf.engines.mapping import ShardEngine
-from vbnmf.engines.stream import Source
+from vbnmf.engines.stream import ShardSource
 from vbnmf.kernels import describe
 
 _WITHOUT_EFFECT = ("n_jobs", "verbose", "callback", "checkpoint", "transform_max_iter",
@@ -179,7 +179,7 @@ def fingerprint(model: Any, X: Any, group: Array, weight: Array | None) -> str:
         if name not in _WITHOUT_EFFECT:
             told.update(f"{name}={type(value).__name__}".encode())
             told.update(value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode())
-    if isinstance(X, Source):
+    if isinstance(X, ShardSource):
         told.update(str(X.shape).encode())
         told.update(repr(getattr(X, "entries", None)).encode())
     else:

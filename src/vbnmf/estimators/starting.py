@@ -19,7 +19,7 @@ from vbnmf.core.model import Array, Labels, State
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.local import LocalEngine
 from vbnmf.engines.mapping import ShardEngine
-from vbnmf.engines.stream import Source, StreamEngine
+from vbnmf.engines.stream import ShardSource, StreamEngine
 
 MOST_DOCUMENTS = 15_000
 """Search for components in this many documents; the fit itself is to all of them."""
@@ -32,7 +32,7 @@ LEAST_OF_A_LABEL = 100
 class FitData:
     """Checked documents with their groups and labels; ``labels`` is None without labels."""
 
-    X: sparse.csr_array | Source
+    X: sparse.csr_array | ShardSource
     group: Array
     n_groups: int
     labels: Labels | None
@@ -45,7 +45,7 @@ class FitData:
 
     def engine(self, kernel: Any) -> ShardEngine:
         """Make the documents ready for sweeps, in memory or from shards on disk."""
-        if isinstance(self.X, Source):
+        if isinstance(self.X, ShardSource):
             return StreamEngine(
                 kernel, self.X, self.group, self.n_groups, self.weight, unknown=self.unknown
             )
@@ -63,13 +63,13 @@ class FitData:
         rows = np.flatnonzero(self.group < n_known)
         if len(rows) > MOST_DOCUMENTS:
             rows = _sample(rows, self.group, None if self.labels is None else self.labels.known)
-        if len(rows) == self.X.shape[0] and not isinstance(self.X, Source):
+        if len(rows) == self.X.shape[0] and not isinstance(self.X, ShardSource):
             return self
         labels = self.labels
         if labels is not None:
             labels = replace(labels, latent=np.zeros((0, labels.known.shape[1])))
         weight = None if self.weight is None else self.weight[rows]
-        X = self.X.take(rows) if isinstance(self.X, Source) else self.X[rows]
+        X = self.X.take(rows) if isinstance(self.X, ShardSource) else self.X[rows]
         return FitData(X, self.group[rows], n_known, labels, weight)
 
 

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from vbnmf.core.model import Array
 from vbnmf.engines.mapping import SHARD_NONZEROS
-from vbnmf.engines.stream import Source
+from vbnmf.engines.stream import ShardSource
 from vbnmf.estimators.targets import Targets, check_targets, grouped
 from vbnmf.estimators.validation import check_matrix, check_weights
 
@@ -25,7 +25,7 @@ HEAD_DOCUMENTS = 200_000
 
 def is_source(X: Any) -> bool:
     """Whether documents are in shards, as ``vbnmf.Shards``, and not in memory."""
-    return isinstance(X, Source)
+    return isinstance(X, ShardSource)
 
 
 def check_source(model: Any, X: Any) -> Any:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array, column
 from vbnmf.core.starts import Knobs
-from vbnmf.engines.stream import Source
+from vbnmf.engines.stream import ShardSource
 from vbnmf.estimators import intervals, labelscopes
 from vbnmf.estimators.base import BaseVBNMF
 from vbnmf.estimators.classifier import CLASSIFIERS, PredictsLabels
@@ -388,7 +388,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
 
     def _fit_model(
         self,
-        X: sparse.csr_array | Source,
+        X: sparse.csr_array | ShardSource,
         targets: Targets,
         weight: Array | None,
         coefficients: Array | bool,

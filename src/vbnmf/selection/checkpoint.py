@@ -26,7 +26,7 @@ class WarmStart(NamedTuple):
     scopes: Array | None  # (n_labels, K) of zeros and ones; None: every label may use all
 
 
-class Checkpoint:
+class SearchRecord:
     """Rows in a CSV file, and components of this rung in a folder beside it.
 
     Components are written before the row that promises them, under a name of their rung, so that
@@ -39,7 +39,7 @@ class Checkpoint:
 
     @classmethod
     @contextmanager
-    def opened(cls, path: Any, key: str) -> Iterator["Checkpoint"]:
+    def opened(cls, path: Any, key: str) -> Iterator["SearchRecord"]:
         """A checkpoint, or where there is no path a place for components that does not last."""
         if path is None:
             with TemporaryDirectory(prefix="vbnmf-tune-") as folder:

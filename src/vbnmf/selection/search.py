@@ -32,7 +32,7 @@ from vbnmf.selection.advice import (
     recommended_of,
     words,
 )
-from vbnmf.selection.checkpoint import Checkpoint, WarmStart
+from vbnmf.selection.checkpoint import SearchRecord, WarmStart
 from vbnmf.selection.holdout import Split, prepare, score
 
 LABEL_SHAPES: tuple[LabelShape, ...] = ("auto", 30.0, 100.0, 300.0, 1000.0)
@@ -172,7 +172,7 @@ def tune(
         progress,
     )
     key = _fingerprint(split, (candidates, n_rungs, seed, validation, _settings(estimator)))
-    with Checkpoint.opened(checkpoint, key) as kept:
+    with SearchRecord.opened(checkpoint, key) as kept:
         rows = _climb(candidates, ladder, kept)
     last = [row for row in rows if row.rung == n_rungs - 1]
     best, chosen = best_of(last), recommended_of(last)
@@ -188,7 +188,7 @@ def tune(
 
 
 def _climb(
-    candidates: Sequence[tuple[int, LabelShape]], ladder: "_Ladder", kept: Checkpoint
+    candidates: Sequence[tuple[int, LabelShape]], ladder: "_Ladder", kept: SearchRecord
 ) -> list[Trial]:
     """All rows: rung after rung, those that the checkpoint has not being run again."""
     going = list(candidates)
