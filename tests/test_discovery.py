@@ -91,13 +91,31 @@ def test_as_many_components_as_asked_for(n_labels, K, docs_of_a_label, seed):
     assert np.isfinite(model.components_).all()
 
 
-def test_many_labels_of_one_document():
+@pytest.mark.filterwarnings("ignore:.*different labels")
+@pytest.mark.parametrize("n_labels", [500, 700])  # more than 600 are clustered first
+@pytest.mark.parametrize("K", [30, "auto"])
+def test_many_labels_of_one_document(n_labels, K):
     rng = np.random.default_rng(0)
-    X = sparse.csr_array(rng.poisson(0.3, (500, 40)).astype(float) + np.eye(500, 40))
-    model = SupervisedVBNMF(30, max_iter=3, tol=0, classifier="generative")
-    model.fit(X, np.arange(500))
-    assert model.scopes_.shape == (500, 30)
+    X = sparse.csr_array(rng.poisson(0.3, (n_labels, 40)).astype(float) + np.eye(n_labels, 40))
+    model = SupervisedVBNMF(K, max_iter=3, tol=0, classifier="generative")
+    model.fit(X, np.arange(n_labels))
+    assert model.n_components_ == 30 if K == 30 else model.n_components_ > 1
+    assert model.scopes_.shape == (n_labels, model.n_components_)
     assert model.scopes_.any(axis=1).all()
+
+
+def test_labels_that_are_alike_begin_together():
+    """Of many labels, those with the same words share their components."""
+    rng = np.random.default_rng(0)
+    kind = np.arange(900) % 3
+    X = np.zeros((900, 60))
+    for k in range(3):
+        X[kind == k, 20 * k : 20 * k + 20] = rng.poisson(2, (300, 20))
+    model = SupervisedVBNMF(3, max_iter=5, tol=0, classifier="generative")
+    model.fit(np.vstack([X, X]), np.tile(np.arange(900), 2))
+    strongest = np.argmax(model.label_activations_, axis=1)
+    assert all(len(set(strongest[kind == k])) == 1 for k in range(3))
+    assert len(set(strongest)) == 3
 
 
 def g(c, a):

@@ -52,15 +52,15 @@ def cluster_term_sums(
     for label, (begin, end) in enumerate(pairwise(members.indptr.tolist())):
         if counts[label] > 1 and begin < end:
             rows, weight = members.indices[begin:end], members.data[begin:end]
-            cluster[begin:end] += _clusters(X[rows], weight, int(counts[label]), rng)
+            cluster[begin:end] += spherical_clusters(X[rows], weight, int(counts[label]), rng)
     where = (cluster, members.indices)
     return sparse.csr_array((members.data, where), (int(counts.sum()), X.shape[0])) @ X
 
 
-def _clusters(
+def spherical_clusters(
     X: sparse.csr_array, weight: Array, n_clusters: int, rng: np.random.Generator | None
 ) -> Array:
-    """Assign each document to one of the clusters, (n_docs,)."""
+    """Assign each row of X to one of the clusters, (n_rows,); some may stay empty."""
     roots = sparse.csr_array((np.sqrt(X.data), X.indices, X.indptr), shape=X.shape)
     unit = of_unit_length(roots)
     order = np.argsort(unit @ np.modf(np.arange(1, X.shape[1] + 1) * _GOLDEN)[0], kind="stable")

@@ -24,6 +24,7 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core import starts
+from vbnmf.core.clusters import spherical_clusters
 from vbnmf.core.drafts import (
     Draft,
     Plan,
@@ -48,6 +49,7 @@ APART = 1.5  # times as many are worth a second try
 DOCUMENTS_OF_A_COMPONENT = 5  # as long as a label has so many documents for each
 LEAST_CLUSTERS = 24  # at first, where the number of components is to be found,
 MOST_OF_A_LABEL = 3  # which is at most so many for each label, or as many as these clusters
+MOST_LABELS = 600  # that have components of their own at first
 ROUNDS = 2  # of splitting and merging again, at most
 SWEEPS = 10  # to judge a draft by
 SMOOTHING = 0.2  # part of a cluster's terms that begins as the label's average
@@ -80,14 +82,15 @@ def discover(
     """
     explorer = _Explorer(engine, labels, knobs, dtype, watch)
     best: Found | None = None
-    for counts in starting_counts(explorer.n_docs, plan):
-        for draft, n_kept in _wide_drafts(explorer, plan, counts, rng):
+    for first in _first_drafts(explorer, plan, rng):
+        for draft, n_kept in _wide_drafts(explorer, plan, first):
             found = _merged_best(explorer, draft, plan, n_kept)
             if best is None or found.draft.bound > best.draft.bound:
                 best = found
             del draft, found  # before the next ones are made
     assert best is not None
-    for _ in range(ROUNDS if plan.scoped else 0):
+    may_split = plan.scoped and len(explorer.n_docs) <= MOST_LABELS
+    for _ in range(ROUNDS if may_split else 0):
         again = _merged_again(explorer, best.draft, plan)
         if again is None or again.bound <= best.draft.bound:
             break
@@ -158,12 +161,23 @@ def starting_counts(n_docs: Array, plan: Plan) -> list[Array]:
     return [np.array(counts) for counts in sorted(choices)]
 
 
-def _wide_drafts(
-    explorer: _Explorer, plan: Plan, counts: Array, rng: np.random.Generator | None
-) -> Iterator[tuple[Draft, int]]:
-    """Components of single labels, without and with a background, and how many are not to merge."""
-    own = explorer.settle(_of_single_labels(explorer, counts, rng), "components of single labels")
-    everyone = np.ones((1, len(counts)), dtype=bool)
+def _first_drafts(
+    explorer: _Explorer, plan: Plan, rng: np.random.Generator | None
+) -> Iterator[Draft]:
+    """Components of single labels; of labels that are alike, where labels are very many."""
+    if len(explorer.n_docs) > MOST_LABELS:
+        draft = _of_alike_labels(explorer, MOST_LABELS, rng)
+        if (plan.n_components or 1) <= draft.K:
+            yield draft
+            return
+    for counts in starting_counts(explorer.n_docs, plan):
+        yield _of_single_labels(explorer, counts, rng)
+
+
+def _wide_drafts(explorer: _Explorer, plan: Plan, first: Draft) -> Iterator[tuple[Draft, int]]:
+    """The first draft without and with a background, and how many components are not to merge."""
+    own = explorer.settle(first, "components of single labels")
+    everyone = np.ones((1, len(own.mask)), dtype=bool)
     for background in (False, True) if plan.background else (False,):
         groups = np.vstack([everyone, plan.groups]) if background else plan.groups
         if not len(groups):
@@ -232,6 +246,18 @@ def _of_single_labels(explorer: _Explorer, counts: Array, rng: np.random.Generat
     )
     mask = owner == np.arange(len(n_docs))[:, None]
     return Draft(smoothed, spread(mask * totals, mask), mask)
+
+
+def _of_alike_labels(explorer: _Explorer, n: int, rng: np.random.Generator | None) -> Draft:
+    """Clusters of labels, at most ``n``: a component for each, whose scope are these labels."""
+    assert explorer.labels is not None
+    known = explorer.labels.known
+    sums = sparse.csr_array(known.T @ explorer.engine.group_term_sums()[: known.shape[0]])
+    _, cluster = np.unique(spherical_clusters(sums, explorer.n_docs, n, rng), return_inverse=True)
+    mask = cluster[:, None] == np.arange(cluster.max() + 1)
+    belongs = sparse.csr_array(mask, dtype=np.float64)
+    counts = _dense_product(sparse.csr_array(sums.T), belongs, explorer.dtype)
+    return Draft(counts, spread(mask * mass(sums)[:, None], mask), mask)
 
 
 def _dense_product(A: sparse.csr_array, B: sparse.csr_array, dtype: np.dtype[Any]) -> Array:
