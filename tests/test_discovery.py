@@ -92,8 +92,9 @@ def test_as_many_components_as_asked_for(n_labels, K, docs_of_a_label, seed):
 
 
 @pytest.mark.filterwarnings("ignore:.*different labels")
-@pytest.mark.parametrize("n_labels", [500, 700])  # more than 600 are clustered first
-@pytest.mark.parametrize("K", [30, "auto"])
+@pytest.mark.parametrize(  # more than 600 labels are clustered first
+    ("n_labels", "K"), [(500, 30), (700, 30), (700, "auto")]
+)
 def test_many_labels_of_one_document(n_labels, K):
     rng = np.random.default_rng(0)
     X = sparse.csr_array(rng.poisson(0.3, (n_labels, 40)).astype(float) + np.eye(n_labels, 40))
