@@ -82,7 +82,7 @@ def test_a_rare_label_matters_more_with_balance():
         (np.full(45, np.inf), "finite"),
         (np.ones(44), "each of the 45 documents; got the shape \\(44,\\)"),
         (np.ones((45, 1)), "got the shape \\(45, 1\\)"),
-        (["heavy"] * 45, "must hold numbers"),
+        (["heavy"] * 45, "must have numbers as values"),
     ],
 )  # fmt: skip
 def test_weights_that_are_none(labels, weight, told):

@@ -72,12 +72,12 @@ def refused(home, monkeypatch):
         (("a.csv", "--jobs", "0"), "n_jobs must be None, a positive number of threads"),
         (("a.csv", "--seed", "-1"), "Seed must be between 0 and 2**32 - 1"),
         (("a.csv", "--max-terms", "0"), "max_terms must be None or an int from 1; got 0"),
-        (("a.csv", "--min-df", "99"), "Lower min_df or raise max_df"),
+        (("a.csv", "--min-df", "99"), "Decrease min_df or increase max_df"),
         (
             ("a.csv", "--min-df", "1.5"),
             "min_df must be a number of documents (int from 1) or a share",
         ),
-        (("a.csv", "--max-df", "half"), "'half' is neither a count (5) nor a part"),
+        (("a.csv", "--max-df", "half"), "'half' is neither a count (5) nor a fraction"),
         (("a.csv", "--ngrams", "0"), "0 is not in the range 1<=x<=5"),
         (("a.csv", "--stem", "klingon"), "'klingon' is not a Snowball algorithm"),
         (("a.csv", "--stop-words", "none.txt"), "Cannot read the stop-word file none.txt"),
@@ -85,8 +85,8 @@ def refused(home, monkeypatch):
         (("a.csv", "--token-pattern", "(a)(b)"), "More than 1 capturing group"),
         (("a.csv", "--token-pattern", "§"), "No term in 42 documents"),
         (("a.csv", "--out", "no/where.vbnmf"), "there is no folder no to write where.vbnmf to"),
-        (("a.csv", "--out", "tree"), "tree is not a file; --out takes the name of one"),
-        (("a.csv", "--out", "tree", "--force"), "tree is not a file; --out takes the name of one"),
+        (("a.csv", "--out", "tree"), "tree is not a regular file; --out takes"),
+        (("a.csv", "--out", "tree", "--force"), "tree is not a regular file; --out takes"),
         (("a.csv", "--nonsense"), "No such option"),
         ((), "Missing argument 'FILE'"),
     ],
@@ -111,7 +111,7 @@ BAD_FILES = {
     "a.mtx": (b"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n", "a.mtx: "),
     "a.npz": (b"PK\x03\x04nonsense", "a.npz: not a sparse matrix saved by scipy.sparse.save_npz"),
     "a.parquet": (b"PAR1nonsense", "a.parquet: not a whole Parquet or Arrow file"),
-    "same.csv": (b"text,label\ntea,a\ntea,b\n", "X has no value other than zero"),
+    "same.csv": (b"text,label\ntea,a\ntea,b\n", "all values of X are zero"),
 }
 
 
@@ -153,13 +153,13 @@ def test_the_ways_out_work(tmp_path):
         (("predict", "text.vbnmf", "a.csv", "--jobs", "0"), "n_jobs must be None"),
         (
             ("predict", "npz.vbnmf", "a.csv"),
-            "fitted to a matrix and does not know how to read texts",
+            "fitted to a matrix, so it has no vectorizer for texts",
         ),
         (("predict", "text.vbnmf"), "Missing argument 'FILE'"),
         (("evaluate", "text.vbnmf", "a.csv", "--label", "x"), "there is no label column 'x'"),
         (("evaluate", "npz.vbnmf", "a.npz"), "labels are asked for, but a matrix has none"),
         (("transform", "text.vbnmf", "a.csv"), "Missing option '--out'"),
-        (("transform", "npz.vbnmf", "a.csv", "--out", "c.csv"), "does not know how to read texts"),
+        (("transform", "npz.vbnmf", "a.csv", "--out", "c.csv"), "it has no vectorizer for texts"),
         (("nonsense",), "No such command 'nonsense'"),
     ],
 )
@@ -180,7 +180,7 @@ def test_matrix_with_other_columns(home, tmp_path):
     dump_svmlight_file(X[:4, :20], np.zeros(4), str(tmp_path / "b.svm"), zero_based=False)
     result = run("predict", home / "npz.vbnmf", tmp_path / "b.svm")
     assert result.code == 2
-    assert "columns; the model was fitted to 25 terms." in result.err
+    assert "columns, but the model was fitted to 25 terms." in result.err
     assert "--terms" in result.err
     rows = ok("predict", home / "npz.vbnmf", tmp_path / "b.svm", "--terms", home / "terms.txt").rows
     assert len(rows) == 4
@@ -197,10 +197,8 @@ def test_models_from_python_are_refused(command, estimator, home, tmp_path):
     out = ("--out", tmp_path / outs[command]) if command in outs else ()
     result = run(command, path, *files, *out)
     assert result.code == 2
-    assert f"holds a {estimator.__name__} without terms or a text pipeline" in result.err
-    assert (
-        "The command line takes models that `vbnmf fit` or DocumentModel.save wrote." in result.err
-    )
+    assert f"holds a {estimator.__name__} without terms and without a vectorizer" in result.err
+    assert "needs a model that was saved by `vbnmf fit` or DocumentModel.save." in result.err
     assert [file.name for file in tmp_path.iterdir()] == ["python.vbnmf"]
 
 
@@ -233,7 +231,7 @@ def test_damaged_model(damage, home, tmp_path):
 def test_callable_analyzer_cannot_be_stored(tmp_path):
     vectorizer = DocumentVectorizer(analyzer=str.split)
     model = DocumentModel(VBNMF(2, max_iter=2), vectorizer).fit(TEXTS)
-    with pytest.raises(ValueError, match="A callable analyzer cannot be stored"):
+    with pytest.raises(ValueError, match="A callable analyzer cannot be saved"):
         model.save(tmp_path / "m.vbnmf")
     assert list(tmp_path.iterdir()) == []
 
@@ -254,7 +252,7 @@ def test_only_files_are_replaced(home, tmp_path):
     os.mkfifo(out)
     result = run("predict", home / "text.vbnmf", home / "a.csv", "--out", out, "--force")
     assert result.code == 2
-    assert f"{out} is not a file; --out takes the name of one" in result.err
+    assert f"{out} is not a regular file; --out takes the name of a file" in result.err
     assert out.is_fifo()
 
 
@@ -266,5 +264,5 @@ def test_what_is_read_is_not_replaced(home, tmp_path):
                  home / "text.vbnmf")):  # fmt: skip
         result = run(*args, "--force")
         assert result.code == 2
-        assert "is what is read here; --out must be another file" in result.err
+        assert "is the input of this command; --out must be another file" in result.err
     assert source.read_bytes() == (home / "a.csv").read_bytes()

@@ -110,7 +110,7 @@ def test_a_stopped_run_goes_on_to_the_same_table(whole, tmp_path):
     finally:
         stopped.kill()
     assert stopped.returncode == 1, said
-    assert "the same command goes on" in said
+    assert "Repeat the command to resume" in said
     assert "Traceback" not in said
     assert not list(folder.rglob("*.part"))
     n_before = len(read_results(folder / "results.csv"))
@@ -124,7 +124,7 @@ def test_a_stopped_run_goes_on_to_the_same_table(whole, tmp_path):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("--only", "fig8"), "no item is called 'fig8'; there are fig1"),
+        (("--only", "fig8"), "unknown item 'fig8'; expected some of fig1"),
         (("--seeds", "0"), "--seeds"),
         (("--spec", SPEC, "--source", "nowhere"), "nowhere: no such file"),
     ],

@@ -46,7 +46,7 @@ HEAD = "prediction head"
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback is told after each iteration.
+    """Progress of a fit, which a callback gets after each iteration.
 
     There are stages before the fit, where components are looked for, and one after it, where the
     prediction head is trained. Iterations are those of the stage, and only the fit has a bound.
@@ -67,7 +67,7 @@ class Progress:
             return f"{restart}{self.stage}: {unit} {self.iteration} of {self.max_iter}"
         return (
             f"{restart}iteration {self.iteration} of {self.max_iter}: bound {self.bound:.6g}, "
-            f"rising by {self.rise:.1e} an iteration"
+            f"relative increase {self.rise:.1e}"
         )
 
 
