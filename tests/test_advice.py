@@ -33,7 +33,7 @@ def test_recommends_the_fewest_components_within_one_error():
     assert "The best of 4" in said
     alone = words(rows[:1], rows[:1], "accuracy", 400)
     assert "It is recommended. " in alone
-    assert "It is recommended: nothing with fewer" in words([rows[0], rows[3]], rows[:1], "F", 9)
+    assert "It is recommended: no setting with fewer" in words([rows[0], rows[3]], rows[:1], "F", 9)
     assert "tried" not in alone
     assert "The best of" not in alone
 

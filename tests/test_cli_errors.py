@@ -54,13 +54,13 @@ def refused(home, monkeypatch):
         (("a.csv", "--format", "xlsx"), "Unknown format 'xlsx'; expected one of csv, tsv"),
         (("a.csv", "--format", "jsonl"), "a.csv, line 1: not JSON"),
         (("a.csv", "--encoding", "klingon"), "unknown encoding 'klingon'; try 'utf-8'"),
-        (("a.csv", "--terms", "terms.txt"), "terms belong to a matrix; this is text"),
+        (("a.csv", "--terms", "terms.txt"), "terms are only for a matrix, but this is text"),
         (("a.csv", "--labels", "nowhere.txt"), "nowhere.txt: no such file or folder."),
-        (("a.npz", "--label", "auto"), "a matrix has none. Give a file of one label a line"),
-        (("a.npz", "--text", "body"), "no column 'body': it is no table of texts"),
+        (("a.npz", "--label", "auto"), "a matrix has none. Pass a file with one label per line"),
+        (("a.npz", "--text", "body"), "no column 'body': it is not a table of texts"),
         (("a.npz", "--terms", "labels.txt"), "42 terms"),
         (("flat.d", "--label", "auto"), "there is no sub-folder with files to name them"),
-        (("terms.txt",), "unknown kind of file '.txt'. Say what it is with format='...' (--format"),
+        (("terms.txt",), "unknown kind of file '.txt'. Set the format with format='...' (--format"),
         (("a.csv", "--label-shape", "3"), "--label-shape needs --label"),
         (("a.csv", "-k", "0"), "n_components must be an integer of at least 1; got 0"),
         (("a.csv", "-k", "many"), "'many' is neither a number nor 'auto'"),
@@ -75,7 +75,7 @@ def refused(home, monkeypatch):
         (("a.csv", "--min-df", "99"), "Decrease min_df or increase max_df"),
         (
             ("a.csv", "--min-df", "1.5"),
-            "min_df must be a number of documents (int from 1) or a share",
+            "min_df must be a number of documents (int from 1) or a fraction",
         ),
         (("a.csv", "--max-df", "half"), "'half' is neither a count (5) nor a fraction"),
         (("a.csv", "--ngrams", "0"), "0 is not in the range 1<=x<=5"),
@@ -97,14 +97,14 @@ def test_fit(refused, args, message):
 
 BAD_FILES = {
     "empty.csv": (b"", "empty.csv: empty; expected a line with the names of the columns"),
-    "header.csv": (b"text,label\n", "header.csv: empty: no documents in it"),
+    "header.csv": (b"text,label\n", "header.csv: empty: there are no documents in it"),
     "quote.csv": (b'text,label\n"tea,a\n', "quote.csv, line 2: broken quoting"),
     "ragged.csv": (b"text,label\ntea,a,b\n", "ragged.csv, line 2: 3 fields, but the first line"),
     "latin.csv": (
         "text,label\nthé,a\n".encode("latin-1"),
         "--encoding latin-1 on the command line",
     ),
-    "hole.csv": (b"text,label\n ,a\n", "hole.csv, line 2: no text. Fill it in, or leave such rows"),
+    "hole.csv": (b"text,label\n ,a\n", "hole.csv, line 2: no text. Fill it in, or skip such rows"),
     "nolabel.csv": (b"text,label\ntea,\ntea,\n", "nolabel.csv: no document has a label"),
     "cut.csv.gz": (gzip.compress(b"text,label\ntea,a\n" * 9)[:-9], "cut.csv.gz: broken gzip"),
     "a.jsonl": (b'{"text": "tea", "label": [["a"]]}', "line 1: a label is of type list"),
@@ -135,7 +135,7 @@ def test_the_ways_out_work(tmp_path):
     (tmp_path / "a.csv").write_text(content, encoding="latin-1")
     arguments = ("fit", tmp_path / "a.csv", "--label", "label", "--max-iter", "3")
     result = ok(*arguments, "--encoding", "latin-1", "--skip-empty", "--out", tmp_path / "m")
-    assert "1 lines without text were left out" in result.err
+    assert "1 lines without text were skipped" in result.err
     assert "split at the semicolon" in result.err
     assert "thé" in load(tmp_path / "m").terms_
 
@@ -157,7 +157,7 @@ def test_the_ways_out_work(tmp_path):
         ),
         (("predict", "text.vbnmf"), "Missing argument 'FILE'"),
         (("evaluate", "text.vbnmf", "a.csv", "--label", "x"), "there is no label column 'x'"),
-        (("evaluate", "npz.vbnmf", "a.npz"), "labels are asked for, but a matrix has none"),
+        (("evaluate", "npz.vbnmf", "a.npz"), "labels are requested, but a matrix has none"),
         (("transform", "text.vbnmf", "a.csv"), "Missing option '--out'"),
         (("transform", "npz.vbnmf", "a.csv", "--out", "c.csv"), "it has no vectorizer for texts"),
         (("nonsense",), "No such command 'nonsense'"),

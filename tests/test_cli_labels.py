@@ -311,7 +311,7 @@ def test_svmlight(tmp_path):
         (("--label", "one", "--label", "three"),
          "no label column 'three'; the columns are 'text', 'one', 'two'"),
         (("--label", "one", "--label", "text", "--text", "text"), "cannot be both text and label"),
-        (("--label-separator", ";"), "a label separator, ';', but no labels to separate"),
+        (("--label-separator", ";"), "a label separator, ';', but no label column"),
         (("--label", "one", "--label-separator", ""), "label_separator is ''"),
         (("--only-labelled",), "--only-labelled needs --label"),
     ],
@@ -327,7 +327,7 @@ def test_what_is_refused(args, message, tmp_path):
 def test_a_separator_that_never_occurs_is_said(tmp_path):
     options = ("--label", "tags", "--label-separator", "/", "-k", "2", "--max-iter", "2")
     err = ok("fit", "tags.csv", *options, "--out", tmp_path / "m.vbnmf").err
-    assert "The label separator '/' is in no label: is it the right one?" in err
+    assert "The label separator '/' is in no label. Check whether" in err
 
 
 def test_config_of_one_column(tmp_path):

@@ -111,7 +111,7 @@ class TestFit:
 
 class TestErrors:
     def test_labels_without_a_use(self):
-        with pytest.raises(ValueError, match="`estimator` is a VBNMF, which does not use them"):
+        with pytest.raises(ValueError, match="`estimator` is a VBNMF, which does not use labels"):
             DocumentModel(VBNMF(2)).fit(TEXTS, LABELS)
 
     def test_use_without_labels(self):

@@ -28,7 +28,7 @@ from vbnmf.cli.tune import tune
 
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Begin with `vbnmf demo`, then `vbnmf fit FILE --label COLUMN`.",
+    epilog="Start with `vbnmf demo`, then `vbnmf fit FILE --label COLUMN`.",
 )
 @click.version_option(__version__, prog_name="vbnmf")
 def cli() -> None:

@@ -36,8 +36,8 @@ def options(*decorators: Callable[[Command], Command]) -> Callable[[Command], Co
 
 
 reading = options(
-    click.option("--text", metavar="COL", multiple=True, help="Text column. Repeat the option to "
-                 "join several columns.  [default: the column of the fit, else a usual name]"),
+    click.option("--text", metavar="COL", multiple=True, help="Text column. Can be repeated, to "
+                 "join several columns.  [default: that of the model, else guessed by its name]"),
     click.option("--labels", metavar="FILE", help="Separate file with one label per line."),
     click.option("--terms", metavar="FILE", help="File with one term per line, for a matrix."),
     click.option("--encoding", default="utf-8", show_default=True, help="Encoding of text files."),

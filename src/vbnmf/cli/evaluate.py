@@ -14,8 +14,8 @@ Line = tuple[str, float | None, str]  # a measure's name, value and meaning
 @click.argument("model")
 @click.argument("file")
 @click.option("--label", metavar="COL", multiple=True, default=("auto",), show_default=True,
-              help="Label column. 'auto': the column of the fit, else a usual name. Can be "
-              "repeated.")  # fmt: skip
+              help="Label column. 'auto' uses that of the model, else guesses it by its name. Can "
+              "be repeated.")  # fmt: skip
 @common.label_separator
 @common.reading
 @common.jobs

@@ -64,10 +64,11 @@ model_options = common.options(
                      ["auto", "words and components", "components", "generative"]),
                  help="Prediction head. 'generative' uses the fitted model without a trained head. "
                  "'auto' compares heads on held-out documents.  [default: auto]"),
-    click.option("--coef-shape", type=float, help="Shape of the prior of coefficients, at most 1, "
-                 "for a fit without labels. Smaller values make coefficients sparser."),
+    click.option("--coef-shape", type=float, help="Shape of the prior of coefficients. With "
+                 "smaller values a document uses fewer components."),
     click.option("--term-shape", callback=_number_or_auto, help="Shape of the prior of components: "
-                 "a number, 'auto' (learned, with a lower limit) or 'free' (learned)."),
+                 "a number, 'auto' (learned, with a lower limit) or 'free' (learned without a "
+                 "limit)."),
     click.option("--max-iter", type=int, help="Maximum number of iterations."),
     click.option("--tol", type=float, help="Stop when the relative increase of the bound is below "
                  "this value."),

@@ -42,8 +42,8 @@ def predict(
 
     The score is the probability of the label. A document without any known term gets the commonest
     label, with its frequency as the score, and a note. If documents may have several labels, all
-    labels above their probability threshold are listed, the most probable first. --explain prints
-    a table; with --json or --out FILE.jsonl it writes all numbers.
+    labels above a probability threshold are listed, the most probable first. --explain prints a
+    table; with --json or --out FILE.jsonl it writes all numbers.
 
     \b
     Examples:

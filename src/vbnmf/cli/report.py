@@ -19,8 +19,8 @@ from vbnmf.cli.progress import Display
 @click.option("--out", metavar="PAGE.html", help="Page to write.  [default: MODEL's name.html]")
 @click.option("--title", metavar="TEXT", help="Title of the page.  [default: MODEL's name]")
 @click.option("--label", metavar="COL", multiple=True, default=("auto",), show_default=True,
-              help="Label column. 'auto': the column of the fit, else a usual name. Can be "
-              "repeated.")  # fmt: skip
+              help="Label column. 'auto' uses that of the model, else guesses it by its name. Can "
+              "be repeated.")  # fmt: skip
 @common.label_separator
 @common.reading
 @common.identified

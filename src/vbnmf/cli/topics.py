@@ -20,7 +20,8 @@ def topics(model: str, top: int, label: str | None, as_json: bool) -> None:
 
     Components common to all labels come first, then those shared by several labels, then those of
     one label. Each group is sorted by weight. With --label, components are sorted by their part of
-    the label's documents. Faded components, which no document uses, have no terms.
+    the label's documents. Faded components, whose terms depend more on the prior than on
+    documents, are shown without terms.
 
     \b
     Examples:

@@ -63,9 +63,9 @@ def check_finite(*found: Array | float) -> None:
     """Refuse results that are not finite."""
     if not all(np.isfinite(values).all() for values in found):
         raise ValueError(
-            "the fit overflowed: some results are not finite. Divide or multiply X by a "
-            "constant, pass X in double precision (float64), or leave the shapes and scales of "
-            "the priors at their defaults."
+            "some results of the fit are too large or too small for floating-point numbers. Divide "
+            "or multiply X by a constant, pass X in double precision (float64), or leave the "
+            "shapes and scales of the priors at their defaults."
         )
 
 

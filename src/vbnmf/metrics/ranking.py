@@ -37,7 +37,6 @@ def strongest_terms(components: ArrayLike, top: int, *, least: int = 1) -> Array
     array = as_components(components)
     if top < least:
         raise ValueError(
-            f"top, the number of top terms, must be at least {least}; got {top}. A usual value is "
-            "10."
+            f"top must be at least {least}; got {top}. It is the number of top terms, usually 10."
         )
     return np.argsort(-array, axis=1, kind="stable")[:, :top]
