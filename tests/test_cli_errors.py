@@ -59,7 +59,7 @@ def refused(home, monkeypatch):
         (("a.npz", "--label", "auto"), "a matrix has none. Pass a file with one label per line"),
         (("a.npz", "--text", "body"), "no column 'body': it is not a table of texts"),
         (("a.npz", "--terms", "labels.txt"), "42 terms"),
-        (("flat.d", "--label", "auto"), "there is no sub-folder with files to name them"),
+        (("flat.d", "--label", "auto"), "there is no sub-folder with files"),
         (("terms.txt",), "unknown kind of file '.txt'. Set the format with format='...' (--format"),
         (("a.csv", "--label-shape", "3"), "--label-shape needs --label"),
         (("a.csv", "-k", "0"), "n_components must be an integer of at least 1; got 0"),

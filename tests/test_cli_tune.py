@@ -105,7 +105,7 @@ def test_goes_on_and_begins_anew(file, here, monkeypatch):
     assert [line.split(b",")[:9] for line in after] == [line.split(b",")[:9] for line in lines]
     other = run("tune", file, *FEW, "--seed", "1", "--quiet")
     assert other.code == 2
-    assert "results of other documents, settings" in other.err
+    assert "results of other documents or settings" in other.err
     ok("tune", file, *FEW, "--seed", "1", "--quiet", "--force")
     assert rows_of(table)[0]["data"] != lines[1].split(b",")[0].decode()
 

@@ -264,7 +264,7 @@ def test_folder_with_a_labels_file(tmp_path: Path) -> None:
     refused(tmp_path, "names 'nobody', which the folder does not have", labels=by_name)
     write(by_name, "file,kind\nz.txt,0\nz.txt,1\n")
     refused(tmp_path, "names 'z.txt' more than once", labels=by_name)
-    refused(tmp_path, "no sub-folder with files to name them", label="auto")
+    refused(tmp_path, "no sub-folder with files", label="auto")
 
 
 def test_labels_kept_apart(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_labels_kept_apart(tmp_path: Path) -> None:
     [
         ("a.csv", b"", "a.csv: empty; expected a line with the names"),
         ("a.jsonl", b"\n \n", "a.jsonl: empty: there are no documents in it"),
-        ("a.csv", b"text,label\n", "a.csv: empty: no documents"),
+        ("a.csv", b"text,label\n", "a.csv: empty: there are no documents"),
         ("a.csv", b'text,n\na,1\n"b,2\nc,3\n', "line 3: broken quoting: unexpected end.*line 4"),
         ("a.tsv", b'text\tn\n"b"c\t2\n', "line 2: broken quoting"),
         ("a.csv", b"text,n\na,1\nb,c,2\n", "line 3: 3 fields, but the first line names 2"),
@@ -335,7 +335,7 @@ def test_bad_requests(tmp_path: Path) -> None:
     refused(tmp_path, "no column 'text': it is not a table of texts", text="text")
     refused("-", "parquet needs a path", format="parquet")
     (tmp_path / "empty").mkdir()
-    refused(tmp_path / "empty", "empty: no documents")
+    refused(tmp_path / "empty", "empty: there are no documents")
     refused(write(tmp_path / "odd", "text\na\n").rename(tmp_path / "odd.txt"), "unknown kind")
     assert read_documents(tmp_path / "odd.txt", format="csv").texts == ["a"]
 

@@ -48,8 +48,8 @@ HEAD = "prediction head"
 class Progress:
     """Progress of a fit, which a callback gets after each iteration.
 
-    There are stages before the fit, where components are looked for, and one after it, where the
-    prediction head is trained. Iterations are those of the stage, and only the fit has a bound.
+    Stages before the fit search for components, and a stage after it trains the prediction head.
+    Iterations are those of the stage. Only the fit has a bound.
     """
 
     iteration: int  # finished so far

@@ -2,10 +2,9 @@
 
     min  ‖w_l‖² / 2 + Σ_d weight_d max(0, 1 − y_dl s_dl)²,    s_dl = w_l · (1, x_d, e_d)
 
-The compiled kernel trains sixteen machines at a time (``kernels/native/machines.cpp``); without it
-they are scikit-learn's ``LinearSVC``, which solves the same problem. Machines that leave out one
-fold each are trained beside the ones of all documents. Their scores of the documents left out show
-how far scores can be trusted.
+The compiled kernel trains sixteen machines at a time (``kernels/native/machines.cpp``). Without it,
+scikit-learn's ``LinearSVC`` solves the same problem. Machines that leave out one fold are trained
+too. Their scores of held-out documents are used for calibration.
 
 References
 ----------
@@ -28,7 +27,7 @@ from vbnmf.kernels import kernel_name
 
 FOLDS = 5
 MAX_EPOCHS = 2000
-"""Most passes over the documents in the training of a machine."""
+"""Maximum number of passes over the documents in the training of a machine."""
 
 _TOL, _TOL_OF_FOLDS = 1e-2, 1e-1  # scores that only calibrate need not be exact
 _GOLDEN, _SPREAD = 0.6180339887498949, 1009.0  # what mixes documents into folds
@@ -64,7 +63,7 @@ class Machines(NamedTuple):
 
 
 def folds(X: sparse.csr_array) -> Array:
-    """Assign documents to folds by their content: documents that are alike share a fold."""
+    """Assign documents to folds by their content, so that identical documents share a fold."""
     mixed = np.modf(np.arange(1, X.shape[1] + 1) * _GOLDEN)[0]
     return (np.modf(X @ mixed * _SPREAD)[0] * FOLDS).astype(np.int32)
 
