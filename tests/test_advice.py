@@ -30,7 +30,7 @@ def test_recommends_the_fewest_components_within_one_error():
     assert "sparser labels: 40 components with label_shape 30" in said
     assert "The best n_components is the largest that was tried" in said
     assert "±0.040" in said
-    assert "The best of 4" in said
+    assert "the best of 4" in said
     alone = words(rows[:1], rows[:1], "accuracy", 400)
     assert "It is recommended. " in alone
     assert "It is recommended: no setting with fewer" in words([rows[0], rows[3]], rows[:1], "F", 9)

@@ -300,7 +300,7 @@ def test_lost_components_are_told(tmp_path, found):
         tune(X, y, estimator=QUICK, checkpoint=path, progress=stop, **SMALL)
     for file in (tmp_path / "tune.csv.parts").iterdir():
         file.unlink()
-    with pytest.raises(ValueError, match="missing or is damaged"):
+    with pytest.raises(ValueError, match="missing or damaged"):
         tune(X, y, estimator=QUICK, checkpoint=path, **SMALL)
 
 
