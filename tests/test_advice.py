@@ -27,13 +27,13 @@ def test_recommends_the_fewest_components_within_one_error():
     said = words(rows, rows, "accuracy", 400)
     assert "Best on 400 validation documents: 80 components with label_shape 10" in said
     assert "Recommended: 40 components with label_shape 10, accuracy 0.885" in said
-    assert "sparser by label: 40 components with label_shape 30" in said
+    assert "sparser labels: 40 components with label_shape 30" in said
     assert "The best n_components is the largest that was tried" in said
     assert "±0.040" in said
-    assert "The best of 4" in said
+    assert "the best of 4" in said
     alone = words(rows[:1], rows[:1], "accuracy", 400)
     assert "It is recommended. " in alone
-    assert "It is recommended: nothing with fewer" in words([rows[0], rows[3]], rows[:1], "F", 9)
+    assert "It is recommended: no setting with fewer" in words([rows[0], rows[3]], rows[:1], "F", 9)
     assert "tried" not in alone
     assert "The best of" not in alone
 
@@ -45,7 +45,7 @@ def test_recommends_auto_among_equals():
     said = words(rows, rows, "accuracy", 400)
     assert "Best on 400 validation documents: 40 components with label_shape 10" in said
     assert "Recommended: 40 components with label_shape auto, accuracy 0.885" in said
-    assert "with the default, which goes by the number of documents of each label" in said
+    assert "with the default label_shape" in said
     assert "instead of 40" not in said
     assert "sparser" not in said  # not by so little
     assert "The best label_shape is the smallest that was tried" in said

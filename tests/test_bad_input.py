@@ -104,7 +104,7 @@ def test_things_that_are_no_matrix(model, given, parts):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_nothing_to_learn_from(model):
-    parts = "no value other than zero", "nothing to learn", "Check the vocabulary"
+    parts = "all values of X are zero", "nothing to learn", "Check the vocabulary"
     for given in (np.zeros((12, 4)), sparse.csr_array((12, 4)), sparse.csr_array(DENSE) * 0):
         assert_refuses(parts, quick(model).fit, given, Y)
     assert_refuses(("0 feature(s)", "minimum of 1"), quick(model).fit, DENSE[:, :0], Y)
@@ -132,7 +132,7 @@ def test_compressed_rows_that_point_elsewhere(form, part, at, value):
     given = form(X, copy=True)
     getattr(given, part)[at] = value
     for call in (quick(VBNMF).fit, fitted.transform):
-        assert_refuses(("X is not a valid sparse matrix", "Build it anew"), call, given)
+        assert_refuses(("X is not a valid sparse matrix", "Build it again"), call, given)
 
 
 def test_other_broken_formats_do_not_bring_the_process_down():
@@ -253,7 +253,9 @@ def parameters():
     for value in NOT_TOLERANCES:
         yield "tol", value, f"tol must be a number of at least 0; got {value!r}."
     for value in (value for value in NOT_POSITIVE if value is not None):
-        expected = 'term_shape must be a positive number, "auto", which learns it above a guard, or'
+        expected = (
+            'term_shape must be a positive number, "auto" (learned, with a lower limit) or "free"'
+        )
         yield "term_shape", value, (expected, '"free"', f"got {value!r}.")
     for name in ("term_scale", "coef_scale", "label_scale"):
         for value in NOT_POSITIVE:
@@ -262,9 +264,7 @@ def parameters():
     for value in [*(value for value in NOT_POSITIVE if value is not None), "auto"]:
         yield "coef_shape", value, f"coef_shape must be a positive number; got {value!r}."
     for value in NOT_POSITIVE:
-        expected = (
-            'label_shape must be a positive number or "auto", which goes by scopes and the number'
-        )
+        expected = 'label_shape must be a positive number or "auto"; got'
         yield "label_shape", value, (expected, f"got {value!r}.")
     for value in (0, 1.0, "all", True):
         expected = "n_jobs must be None, a positive number of threads, or -1 for all; got"
@@ -278,7 +278,7 @@ def parameters():
     for value in (np.ones((9, 2)), np.ones(18), np.ones((2, 9, 1)), 3):
         yield "init", value, f"(n_components, n_terms) = (2, 9); got {np.shape(value)}."
     for value in (np.full((2, 9), np.nan), np.full((2, 9), np.inf), -np.ones((2, 9))):
-        yield "init", value, "init must hold finite, non-negative weights"
+        yield "init", value, "init must have finite, non-negative values"
     yield "init", np.zeros((2, 9)), "init must"
     yield "init", [["a"] * 9] * 2, "init must"
     yield "random_state", "seed", "'seed' cannot be used to seed"

@@ -75,9 +75,9 @@ def test_a_rare_label_matters_more_with_balance():
 @pytest.mark.parametrize(
     ("weight", "told"),
     [
-        (np.full(45, -1.0), "none of them negative"),
-        (np.zeros(45), "not all of them zero"),
-        (0.0, "not all of them zero"),
+        (np.full(45, -1.0), "non-negative"),
+        (np.zeros(45), "not all zero"),
+        (0.0, "not all zero"),
         (np.full(45, np.nan), "finite"),
         (np.full(45, np.inf), "finite"),
         (np.ones(44), "each of the 45 documents; got the shape \\(44,\\)"),
@@ -99,7 +99,7 @@ def test_weights_that_are_none(labels, weight, told):
         ("even", "class_weight must be a dict"),
         ([1, 2, 3], "class_weight must be a dict"),
         ({7: 1}, "labels that y does not have: \\['7'\\]"),
-        ({0: -1}, "none of them negative"),
+        ({0: -1}, "non-negative"),
         ({0: np.nan}, "finite"),
     ],
 )

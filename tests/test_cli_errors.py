@@ -54,13 +54,13 @@ def refused(home, monkeypatch):
         (("a.csv", "--format", "xlsx"), "Unknown format 'xlsx'; expected one of csv, tsv"),
         (("a.csv", "--format", "jsonl"), "a.csv, line 1: not JSON"),
         (("a.csv", "--encoding", "klingon"), "unknown encoding 'klingon'; try 'utf-8'"),
-        (("a.csv", "--terms", "terms.txt"), "terms belong to a matrix; this is text"),
+        (("a.csv", "--terms", "terms.txt"), "terms are only for a matrix, but this is text"),
         (("a.csv", "--labels", "nowhere.txt"), "nowhere.txt: no such file or folder."),
-        (("a.npz", "--label", "auto"), "a matrix has none. Give a file of one label a line"),
-        (("a.npz", "--text", "body"), "no column 'body': it is no table of texts"),
+        (("a.npz", "--label", "auto"), "a matrix has none. Pass a file with one label per line"),
+        (("a.npz", "--text", "body"), "no column 'body': it is not a table of texts"),
         (("a.npz", "--terms", "labels.txt"), "42 terms"),
-        (("flat.d", "--label", "auto"), "there is no sub-folder with files to name them"),
-        (("terms.txt",), "unknown kind of file '.txt'. Say what it is with format='...' (--format"),
+        (("flat.d", "--label", "auto"), "there is no sub-folder with files"),
+        (("terms.txt",), "unknown kind of file '.txt'. Set the format with format='...' (--format"),
         (("a.csv", "--label-shape", "3"), "--label-shape needs --label"),
         (("a.csv", "-k", "0"), "n_components must be an integer of at least 1; got 0"),
         (("a.csv", "-k", "many"), "'many' is neither a number nor 'auto'"),
@@ -72,12 +72,12 @@ def refused(home, monkeypatch):
         (("a.csv", "--jobs", "0"), "n_jobs must be None, a positive number of threads"),
         (("a.csv", "--seed", "-1"), "Seed must be between 0 and 2**32 - 1"),
         (("a.csv", "--max-terms", "0"), "max_terms must be None or an int from 1; got 0"),
-        (("a.csv", "--min-df", "99"), "Lower min_df or raise max_df"),
+        (("a.csv", "--min-df", "99"), "Decrease min_df or increase max_df"),
         (
             ("a.csv", "--min-df", "1.5"),
-            "min_df must be a number of documents (int from 1) or a share",
+            "min_df must be a number of documents (int from 1) or a fraction",
         ),
-        (("a.csv", "--max-df", "half"), "'half' is neither a count (5) nor a part"),
+        (("a.csv", "--max-df", "half"), "'half' is neither a count (5) nor a fraction"),
         (("a.csv", "--ngrams", "0"), "0 is not in the range 1<=x<=5"),
         (("a.csv", "--stem", "klingon"), "'klingon' is not a Snowball algorithm"),
         (("a.csv", "--stop-words", "none.txt"), "Cannot read the stop-word file none.txt"),
@@ -85,8 +85,8 @@ def refused(home, monkeypatch):
         (("a.csv", "--token-pattern", "(a)(b)"), "More than 1 capturing group"),
         (("a.csv", "--token-pattern", "§"), "No term in 42 documents"),
         (("a.csv", "--out", "no/where.vbnmf"), "there is no folder no to write where.vbnmf to"),
-        (("a.csv", "--out", "tree"), "tree is not a file; --out takes the name of one"),
-        (("a.csv", "--out", "tree", "--force"), "tree is not a file; --out takes the name of one"),
+        (("a.csv", "--out", "tree"), "tree is not a regular file; --out takes"),
+        (("a.csv", "--out", "tree", "--force"), "tree is not a regular file; --out takes"),
         (("a.csv", "--nonsense"), "No such option"),
         ((), "Missing argument 'FILE'"),
     ],
@@ -97,21 +97,21 @@ def test_fit(refused, args, message):
 
 BAD_FILES = {
     "empty.csv": (b"", "empty.csv: empty; expected a line with the names of the columns"),
-    "header.csv": (b"text,label\n", "header.csv: empty: no documents in it"),
+    "header.csv": (b"text,label\n", "header.csv: empty: there are no documents in it"),
     "quote.csv": (b'text,label\n"tea,a\n', "quote.csv, line 2: broken quoting"),
     "ragged.csv": (b"text,label\ntea,a,b\n", "ragged.csv, line 2: 3 fields, but the first line"),
     "latin.csv": (
         "text,label\nthé,a\n".encode("latin-1"),
         "--encoding latin-1 on the command line",
     ),
-    "hole.csv": (b"text,label\n ,a\n", "hole.csv, line 2: no text. Fill it in, or leave such rows"),
+    "hole.csv": (b"text,label\n ,a\n", "hole.csv, line 2: no text. Fill it in, or skip such rows"),
     "nolabel.csv": (b"text,label\ntea,\ntea,\n", "nolabel.csv: no document has a label"),
     "cut.csv.gz": (gzip.compress(b"text,label\ntea,a\n" * 9)[:-9], "cut.csv.gz: broken gzip"),
     "a.jsonl": (b'{"text": "tea", "label": [["a"]]}', "line 1: a label is of type list"),
     "a.mtx": (b"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n", "a.mtx: "),
     "a.npz": (b"PK\x03\x04nonsense", "a.npz: not a sparse matrix saved by scipy.sparse.save_npz"),
     "a.parquet": (b"PAR1nonsense", "a.parquet: not a whole Parquet or Arrow file"),
-    "same.csv": (b"text,label\ntea,a\ntea,b\n", "X has no value other than zero"),
+    "same.csv": (b"text,label\ntea,a\ntea,b\n", "all values of X are zero"),
 }
 
 
@@ -135,7 +135,7 @@ def test_the_ways_out_work(tmp_path):
     (tmp_path / "a.csv").write_text(content, encoding="latin-1")
     arguments = ("fit", tmp_path / "a.csv", "--label", "label", "--max-iter", "3")
     result = ok(*arguments, "--encoding", "latin-1", "--skip-empty", "--out", tmp_path / "m")
-    assert "1 lines without text were left out" in result.err
+    assert "1 lines without text were skipped" in result.err
     assert "split at the semicolon" in result.err
     assert "thé" in load(tmp_path / "m").terms_
 
@@ -153,13 +153,13 @@ def test_the_ways_out_work(tmp_path):
         (("predict", "text.vbnmf", "a.csv", "--jobs", "0"), "n_jobs must be None"),
         (
             ("predict", "npz.vbnmf", "a.csv"),
-            "fitted to a matrix and does not know how to read texts",
+            "fitted to a matrix, so it has no vectorizer for texts",
         ),
         (("predict", "text.vbnmf"), "Missing argument 'FILE'"),
         (("evaluate", "text.vbnmf", "a.csv", "--label", "x"), "there is no label column 'x'"),
-        (("evaluate", "npz.vbnmf", "a.npz"), "labels are asked for, but a matrix has none"),
+        (("evaluate", "npz.vbnmf", "a.npz"), "labels are requested, but a matrix has none"),
         (("transform", "text.vbnmf", "a.csv"), "Missing option '--out'"),
-        (("transform", "npz.vbnmf", "a.csv", "--out", "c.csv"), "does not know how to read texts"),
+        (("transform", "npz.vbnmf", "a.csv", "--out", "c.csv"), "it has no vectorizer for texts"),
         (("nonsense",), "No such command 'nonsense'"),
     ],
 )
@@ -180,7 +180,7 @@ def test_matrix_with_other_columns(home, tmp_path):
     dump_svmlight_file(X[:4, :20], np.zeros(4), str(tmp_path / "b.svm"), zero_based=False)
     result = run("predict", home / "npz.vbnmf", tmp_path / "b.svm")
     assert result.code == 2
-    assert "columns; the model was fitted to 25 terms." in result.err
+    assert "columns, but the model was fitted to 25 terms." in result.err
     assert "--terms" in result.err
     rows = ok("predict", home / "npz.vbnmf", tmp_path / "b.svm", "--terms", home / "terms.txt").rows
     assert len(rows) == 4
@@ -197,10 +197,8 @@ def test_models_from_python_are_refused(command, estimator, home, tmp_path):
     out = ("--out", tmp_path / outs[command]) if command in outs else ()
     result = run(command, path, *files, *out)
     assert result.code == 2
-    assert f"holds a {estimator.__name__} without terms or a text pipeline" in result.err
-    assert (
-        "The command line takes models that `vbnmf fit` or DocumentModel.save wrote." in result.err
-    )
+    assert f"holds a {estimator.__name__} without terms and without a vectorizer" in result.err
+    assert "needs a model that was saved by `vbnmf fit` or DocumentModel.save." in result.err
     assert [file.name for file in tmp_path.iterdir()] == ["python.vbnmf"]
 
 
@@ -233,7 +231,7 @@ def test_damaged_model(damage, home, tmp_path):
 def test_callable_analyzer_cannot_be_stored(tmp_path):
     vectorizer = DocumentVectorizer(analyzer=str.split)
     model = DocumentModel(VBNMF(2, max_iter=2), vectorizer).fit(TEXTS)
-    with pytest.raises(ValueError, match="A callable analyzer cannot be stored"):
+    with pytest.raises(ValueError, match="A callable analyzer cannot be saved"):
         model.save(tmp_path / "m.vbnmf")
     assert list(tmp_path.iterdir()) == []
 
@@ -254,7 +252,7 @@ def test_only_files_are_replaced(home, tmp_path):
     os.mkfifo(out)
     result = run("predict", home / "text.vbnmf", home / "a.csv", "--out", out, "--force")
     assert result.code == 2
-    assert f"{out} is not a file; --out takes the name of one" in result.err
+    assert f"{out} is not a regular file; --out takes the name of a file" in result.err
     assert out.is_fifo()
 
 
@@ -266,5 +264,5 @@ def test_what_is_read_is_not_replaced(home, tmp_path):
                  home / "text.vbnmf")):  # fmt: skip
         result = run(*args, "--force")
         assert result.code == 2
-        assert "is what is read here; --out must be another file" in result.err
+        assert "is the input of this command; --out must be another file" in result.err
     assert source.read_bytes() == (home / "a.csv").read_bytes()

@@ -63,7 +63,7 @@ def test_a_table_of_predictions_has_no_room_for_it(folder):
     args = ("predict", "tickets.vbnmf", "later.csv", "--explain", "--quiet")
     refused = run(*args, "--out", "why.csv")
     assert refused.code == 2
-    assert ".jsonl holds all" in refused.err
+    assert "Use a .jsonl file" in refused.err
     assert not (folder / "why.csv").exists()
     assert run(*args, "--out", "why.jsonl").code == 0
     lines = (folder / "why.jsonl").read_text().splitlines()

@@ -56,7 +56,7 @@ def test_messages(table):
     assert run.out == ""
     assert "Text column 'text' was chosen" in run.err
     assert "Fitting 2 components to 42 documents with 3 labels." in run.err
-    assert "Note: after max_iter=3 iterations" in run.err
+    assert "Note: the fit did not converge in max_iter=3 iterations" in run.err
     assert "Wrote tickets.vbnmf: 2 components of 25 terms" in run.err
     assert "vbnmf topics tickets.vbnmf" in run.err
 
@@ -131,7 +131,7 @@ def test_missing_labels_are_learned(tmp_path, monkeypatch):
     write_csv(tmp_path / "some.csv", labels=labels)
     run = ok("fit", "some.csv", "--label", "label", "-k", "6", "--max-iter", "15")
     assert "9 of 42 documents have no label." in run.err
-    used = "9 documents without a label are used as well: their labels are learned."
+    used = "9 documents without a label are used too; their labels are inferred."
     assert used in run.err
     assert "Fitting 6 components to 42 documents with 3 labels." in run.err
     expected = fitted(TEXTS, [label.strip() or None for label in labels])
@@ -150,7 +150,7 @@ def test_missing_labels_are_left_out(tmp_path, monkeypatch):
     run = ok("fit", "some.csv", "--label", "label", "-k", "6", "--max-iter", "15",
              "--only-labelled")  # fmt: skip
     assert "9 of 42 documents have no label." in run.err
-    assert "Left out 9 documents without a label." in run.err
+    assert "Ignored 9 documents without a label." in run.err
     assert "Fitting 6 components to 33 documents with 3 labels." in run.err
     kept = [i for i, label in enumerate(labels) if label]
     expected = fitted([TEXTS[i] for i in kept], [labels[i] for i in kept])
@@ -270,17 +270,17 @@ class TestConfig:
         [
             (
                 "kompnents = 3",
-                "c.toml has kompnents, which `fit` does not know. It knows analyzer,",
+                "c.toml has the unknown options kompnents. `fit` has analyzer,",
             ),
-            ("[nonsense]\nk = 3", "c.toml has nonsense, which"),
-            ("fit = 3", "c.toml has fit, which"),
+            ("[nonsense]\nk = 3", "c.toml has the unknown options nonsense."),
+            ("fit = 3", "c.toml has the unknown options fit."),
             ("k = ", "c.toml cannot be read as TOML"),
-            ("k = [3]", "c.toml has k = [3]; it must be a text, a number, true or false."),
+            ("k = [3]", "c.toml has k = [3]; expected a string, a number, true or false."),
             ('k = "many"', "'many' is neither a number nor 'auto'"),
             ("k = 4.7", "'4.7' is neither a number nor 'auto'"),
-            ("min-df = -1", "'-1' is neither a count (5) nor a part"),
+            ("min-df = -1", "'-1' is neither a count (5) nor a fraction"),
             ('weighting = "heavy"', "'heavy' is not one of"),
-            ('config = "d.toml"', "c.toml has config, which"),
+            ('config = "d.toml"', "c.toml has the unknown options config."),
         ],
     )
     def test_errors(self, table, content, message):
@@ -315,7 +315,9 @@ def show(monkeypatch, stream, *, quiet=False, rises=(float("nan"), 2e-3)):
 def test_progress_in_plain_lines(monkeypatch):
     first, second = show(monkeypatch, io.StringIO()).splitlines()
     assert first == "iteration 27 of at most 40: bound -1,234"  # no pace to tell the time by yet
-    assert second.startswith("iteration 28 of at most 40: bound -1,234, rising by 2.0e-03; at most")
+    assert second.startswith(
+        "iteration 28 of at most 40: bound -1,234, relative increase 2.0e-03; "
+    )
     assert second.endswith(" s left")
     assert show(monkeypatch, io.StringIO(), quiet=True) == ""
 
@@ -337,7 +339,7 @@ def test_progress_on_a_terminal(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "200")
     written = show(monkeypatch, Terminal())
-    assert "28 of at most 40: bound -1,234, rising by 2.0e-03" in written
+    assert "28 of at most 40: bound -1,234, relative increase 2.0e-03" in written
     assert show(monkeypatch, Terminal(), quiet=True) == ""
 
 

@@ -118,7 +118,7 @@ def test_messages(tmp_path):
     err = ok("fit", "tags.csv", *SEPARATED, "-k", "6", "--max-iter", "15", "--out",
              tmp_path / "m.vbnmf").err  # fmt: skip
     assert "10 of 60 documents have no label." in err
-    assert "10 documents without a label are used as well: their labels are learned." in err
+    assert "10 documents without a label are used too; their labels are inferred." in err
     assert "Fitting 6 components to 60 documents with 3 labels." in err
     assert "separator" not in err
 
@@ -127,7 +127,7 @@ def test_only_labelled(tmp_path):
     out = tmp_path / "m.vbnmf"
     err = ok("fit", "bits.csv", "--label", "bike", "--label", "coffee", "--label", "tea", "-k", "6",
              "--max-iter", "15", "--only-labelled", "--out", out).err  # fmt: skip
-    assert "Left out 10 documents without a label." in err
+    assert "Ignored 10 documents without a label." in err
     assert "Fitting 6 components to 50 documents with 3 labels." in err
     kept = [i for i, labels in enumerate(LISTS) if labels]
     vectorizer = DocumentVectorizer()
@@ -142,9 +142,9 @@ def test_one_document_without_a_label(tmp_path):
     )
     options = ("--label", "label", "-k", "3", "--max-iter", "3", "--out", tmp_path / "m.vbnmf")
     err = ok("fit", tmp_path / "a.csv", *options).err
-    assert "1 document without a label is used as well: its label is learned." in err
+    assert "1 document without a label is used too; its label is inferred." in err
     err = ok("fit", tmp_path / "a.csv", *options, "--force", "--only-labelled").err
-    assert "Left out 1 document without a label." in err
+    assert "Ignored 1 document without a label." in err
 
 
 def test_predict(model):
@@ -182,8 +182,8 @@ def test_separator_of_predictions(model, home, tmp_path):
     rows = ok("predict", tmp_path / "bar.vbnmf", "tags.csv").rows
     assert [row["label"] for row in rows] == joined("|", labels)
     unclear = ok("predict", model, "tags.csv", "--label-separator", "e").err
-    assert "The label 'bike' has 'e' in it, which stands between labels too." in unclear
-    assert "stands between" not in ok("predict", model, "tags.csv").err
+    assert "The label 'bike' contains the separator 'e'." in unclear
+    assert "contains the separator" not in ok("predict", model, "tags.csv").err
 
 
 def test_documents_without_a_label_to_give(model, tmp_path, monkeypatch):
@@ -225,8 +225,8 @@ class TestEvaluate:
             assert row == {
                 "label": sorted(WORDS)[i],
                 "documents": int(truth[:, i].sum()),
-                "found": pytest.approx(found[i] / truth[:, i].sum()),
-                "right": pytest.approx(found[i] / given[:, i].sum()),
+                "recall": pytest.approx(found[i] / truth[:, i].sum()),
+                "precision": pytest.approx(found[i] / given[:, i].sum()),
                 "component_share": row["component_share"],
                 "known": True,
             }
@@ -247,7 +247,7 @@ class TestEvaluate:
         write_csv(tmp_path / "x.csv", ["wheel chain gear", "cup leaf brew"], ["cocoa", "tea;cocoa"],
                   ("text", "tags"))  # fmt: skip
         scores = ok("evaluate", model, tmp_path / "x.csv", "--json").json
-        assert [(row["label"], row["known"], row["found"]) for row in scores["labels"]] == [
+        assert [(row["label"], row["known"], row["recall"]) for row in scores["labels"]] == [
             ("tea", True, 1.0),
             ("cocoa", False, 0.0),
         ]
@@ -309,7 +309,7 @@ def test_svmlight(tmp_path):
         (("--label", "one", "--label", "three"),
          "no label column 'three'; the columns are 'text', 'one', 'two'"),
         (("--label", "one", "--label", "text", "--text", "text"), "cannot be both text and label"),
-        (("--label-separator", ";"), "a label separator, ';', but no labels to separate"),
+        (("--label-separator", ";"), "a label separator, ';', but no label column"),
         (("--label", "one", "--label-separator", ""), "label_separator is ''"),
         (("--only-labelled",), "--only-labelled needs --label"),
     ],
@@ -325,7 +325,7 @@ def test_what_is_refused(args, message, tmp_path):
 def test_a_separator_that_never_occurs_is_said(tmp_path):
     options = ("--label", "tags", "--label-separator", "/", "-k", "2", "--max-iter", "2")
     err = ok("fit", "tags.csv", *options, "--out", tmp_path / "m.vbnmf").err
-    assert "The label separator '/' is in no label: is it the right one?" in err
+    assert "The label separator '/' is in no label. Check whether" in err
 
 
 def test_config_of_one_column(tmp_path):
@@ -336,7 +336,7 @@ def test_config_of_one_column(tmp_path):
     (tmp_path / "bad.toml").write_text("label = [[1]]", encoding="utf-8")
     result = run("fit", "tags.csv", "--config", tmp_path / "bad.toml")
     assert result.code == 2
-    assert "label = [[1]]; it must be a text, a number" in result.err
+    assert "label = [[1]]; expected a string, a number" in result.err
 
 
 @pytest.mark.parametrize("trained", ["float.parquet", "float.csv", "int.csv"])

@@ -115,7 +115,7 @@ def test_no_documents_are_printed(home, tmp_path):
         refused = run(*command, home / "csv.vbnmf", tmp_path / "nothing.csv")
         assert refused.code == 2
         assert "nothing.csv: empty; expected a line with the names of the columns" in refused.err
-    assert "no documents in it" in run("evaluate", home / "csv.vbnmf", path).err
+    assert "there are no documents in it" in run("evaluate", home / "csv.vbnmf", path).err
 
 
 def test_a_model_without_labels_predicts_nothing_of_nothing(tmp_path):

@@ -57,7 +57,7 @@ def test_everything_is_drawn_and_written(whole):
         "data", "figures", "maps.json", "reproduction.html", "reproduction.md", "results.csv",
     }  # fmt: skip
     assert len(re.findall(r"^(?:not )?(?:confirmed|measured): ", said.stdout, re.MULTILINE)) == 8
-    assert "PCA-10 and k-NN: accuracy 0." in said.stderr
+    assert "PCA-10 with k-NN: accuracy 0." in said.stderr
 
 
 def test_the_table_has_a_row_for_each_cell(whole):
@@ -103,14 +103,14 @@ def test_a_stopped_run_goes_on_to_the_same_table(whole, tmp_path):
         args, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     try:
-        while "PCA-10 and k-NN: accuracy" not in (line := stopped.stderr.readline()):
+        while "PCA-10 with k-NN: accuracy" not in (line := stopped.stderr.readline()):
             assert line  # the first of all runs is the calibration; the others begin after it
         stopped.send_signal(signal.SIGINT)
         _, said = stopped.communicate(timeout=600)
     finally:
         stopped.kill()
     assert stopped.returncode == 1, said
-    assert "the same command goes on" in said
+    assert "Repeat the command to resume" in said
     assert "Traceback" not in said
     assert not list(folder.rglob("*.part"))
     n_before = len(read_results(folder / "results.csv"))
@@ -124,7 +124,7 @@ def test_a_stopped_run_goes_on_to_the_same_table(whole, tmp_path):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("--only", "fig8"), "no item is called 'fig8'; there are fig1"),
+        (("--only", "fig8"), "unknown item 'fig8'; expected some of fig1"),
         (("--seeds", "0"), "--seeds"),
         (("--spec", SPEC, "--source", "nowhere"), "nowhere: no such file"),
     ],

@@ -105,7 +105,7 @@ def test_goes_on_and_begins_anew(file, here, monkeypatch):
     assert [line.split(b",")[:9] for line in after] == [line.split(b",")[:9] for line in lines]
     other = run("tune", file, *FEW, "--seed", "1", "--quiet")
     assert other.code == 2
-    assert "results of other documents, settings" in other.err
+    assert "results of other documents or settings" in other.err
     ok("tune", file, *FEW, "--seed", "1", "--quiet", "--force")
     assert rows_of(table)[0]["data"] != lines[1].split(b",")[0].decode()
 
@@ -120,7 +120,7 @@ def test_ctrl_c_keeps_what_is_done(file, here, monkeypatch):
     monkeypatch.setattr(_TuneProgress, "__call__", stop)
     result = run("tune", file, *FEW)
     assert result.code == 1
-    assert "the same command goes on" in result.err
+    assert "Repeat the command to resume" in result.err
     assert [path.name for path in (here / "vbnmf-tune").iterdir()] == ["tune.csv"]
     assert len(rows_of(here / "vbnmf-tune" / "tune.csv")) == 2
 
@@ -149,10 +149,10 @@ def test_matrix_and_several_labels(here):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("-k", "3,x"), "'3,x' is no list such as 20,40,80"),
+        (("-k", "3,x"), "'3,x' is not a list such as 20,40,80"),
         (("-k", "0"), "n_components must be an integer of at least 1"),
         (("--label-shapes", "-3"), "must be a positive number"),
-        (("--label-shapes", "auto,much"), "'auto,much' is no list such as auto,30,300"),
+        (("--label-shapes", "auto,much"), "'auto,much' is not a list such as auto,30,300"),
         (("--validation", "1.5"), "1.5"),
         (("--label", "nowhere"), "no label column 'nowhere'"),
         (("--out", "taken"), "takes a folder"),

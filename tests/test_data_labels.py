@@ -58,9 +58,9 @@ class TestSeparator:
         assert not any("separator" in note for note in read(cells, label="tag")[1])
 
     def test_without_labels(self, cells):
-        refused(cells, "a label separator, ';', but no labels .*--label", label_separator=";")
+        refused(cells, "a label separator, ';', but no label column.*--label", label_separator=";")
         refused(cells, "label_separator is ''", label="tag", label_separator="")
-        with pytest.raises(ReaderError, match="but no labels to separate"):
+        with pytest.raises(ReaderError, match="but no label column"):
             next(iter_documents(cells, label_separator=";"))
 
     def test_names_of_folders(self, tmp_path):
@@ -118,7 +118,7 @@ class TestSeveralColumns:
         )
         labels, notes = read(path, label=["one", "two"])
         assert labels == [["one", "two"], ["two"], None, ["one"]]
-        assert "Columns 'one', 'two' hold zeros and ones: the labels are their names." in notes
+        assert "Columns 'one', 'two' have zeros and ones: their names are used as labels." in notes
 
     def test_other_numbers_are_labels(self, tmp_path):
         path = self.columns(tmp_path, ("a", "1", "0"), ("b", "2", "0"))
@@ -134,9 +134,7 @@ class TestSeveralColumns:
         )
         parts = iter_documents(path, label=["one", "two"], chunk=1)
         assert [next(parts).labels.tolist() for _ in range(3)] == [[None], [["one"]], [None]]
-        with pytest.raises(
-            ReaderError, match="line 5: column 'one' holds 'x', where it was 0 or 1"
-        ):
+        with pytest.raises(ReaderError, match="line 5: column 'one' has 'x', but only 0 and 1"):
             next(parts)
         path = self.columns(tmp_path, ("a", "x", ""), ("b", "1", "0"))
         found = [part.labels[0] for part in iter_documents(path, label=["one", "two"], chunk=1)]
@@ -153,9 +151,9 @@ class TestSeveralColumns:
     def test_columns_that_only_tables_have(self, tmp_path):
         (tmp_path / "a").mkdir()
         write(tmp_path / "a" / "x.txt", "a")
-        refused(tmp_path, "columns 'a', 'b' are asked for, but a folder", label=["a", "b"])
+        refused(tmp_path, "columns 'a', 'b' are requested, but a folder", label=["a", "b"])
         matrix = write(tmp_path / "m.svm", "1 1:1\n")
-        refused(matrix, "columns 'a', 'b' are asked for, but a matrix", label=["a", "b"])
+        refused(matrix, "columns 'a', 'b' are requested, but a matrix", label=["a", "b"])
 
 
 class TestLists:
@@ -196,7 +194,7 @@ class TestLists:
         lines = "\n".join(json.dumps({"text": "t", "tag": tag}) for tag in ([1, 2], [2.5], []))
         labels, notes = read(write(tmp_path / "a.jsonl", lines), label="tag")
         assert labels == [[1.0, 2.0], [2.5], None]
-        assert "Labels of several types were made float." in notes
+        assert "Labels of several types were converted to float." in notes
         lines = "\n".join(json.dumps({"text": "t", "tag": tag}) for tag in ([1, "x"], [1]))
         assert read(write(tmp_path / "b.jsonl", lines), label="tag")[0] == [["1", "x"], ["1"]]
 
@@ -254,7 +252,7 @@ class TestLabelsKeptApart:
     def test_given_as_lists(self, texts):
         assert read(texts, labels=LISTS)[0] == LISTS
         assert read(texts, labels=[tuple(tags or ()) for tags in LISTS])[0] == LISTS
-        refused(texts, "a ndarray of several columns, expected one label or", labels=np.eye(4))
+        refused(texts, "a ndarray with several columns; expected one label or", labels=np.eye(4))
 
     def test_of_a_matrix(self, tmp_path):
         io.mmwrite(tmp_path / "m.mtx", sparse.csr_array(np.eye(4)))
@@ -303,7 +301,7 @@ class TestWholeNumbers:
         frame.to_csv(tmp_path / "a.csv")
         labels, notes = read(tmp_path / "a.csv", label="tag")
         assert labels == ["1", None, "2"]
-        assert "Labels were taken for whole numbers: '1.0' is '1'." in notes
+        assert "Labels were read as whole numbers: '1.0' is '1'." in notes
 
     @pytest.mark.parametrize("tags", [["1.0", "1.1"], ["1.0", "x"], ["1.00", "2"]])
     def test_are_not_made_of_other_names(self, tmp_path, tags):

@@ -69,8 +69,8 @@ def test_matrix_files(tmp_path: Path, name: str, kind: str, labels: Path, terms:
     assert got.terms == TERMS
     assert got.notes == ["1 of 3 documents have no label."]
     assert read_documents(path).labels is None
-    refused(path, "labels are asked for, but a matrix has none.*--labels", label="auto")
-    refused(path, "no column 'body': it is no table of texts", text="body")
+    refused(path, "labels are requested, but a matrix has none.*--labels", label="auto")
+    refused(path, "no column 'body': it is not a table of texts", text="body")
     parts = list(iter_documents(path, labels=labels, terms=terms, chunk=2))
     assert [part.matrix.shape[0] for part in parts] == [2, 1]
     assert (sparse.vstack([part.matrix for part in parts]) != X).nnz == 0
@@ -95,7 +95,7 @@ def test_svmlight(tmp_path: Path, name: str, zero_based: bool) -> None:
     assert same(got)
     assert got.labels.dtype == np.int64
     assert got.labels.tolist() == [1, -1, 2]
-    assert "svmlight: indices count from one unless a 0 is among them." in got.notes
+    assert "svmlight: indices start at 1, or at 0 if a 0 occurs in the file." in got.notes
     assert read_documents(path).labels is None
     wide = read_documents(path, terms=[*TERMS, "more"], labels=["a", "b", "c"])
     assert wide.matrix.shape == (3, 5)
@@ -114,9 +114,11 @@ def test_labels_from_a_table(tmp_path: Path) -> None:
 
 def test_lengths(tmp_path: Path, labels: Path) -> None:
     path = write(tmp_path / "x.mtx", packed(scipy_io.mmwrite, X.T))
-    refused(path, "labels.txt: 3 labels for 4 documents.*wrong way round", labels=labels)
+    refused(path, "labels.txt: 3 labels for 4 documents.*may be transposed", labels=labels)
     refused(path, "labels: 5 labels for 4 documents", labels=list("abcde"))
-    refused(path, "4 terms .'w', 'x', 'y z' and 1 more. for 3 columns.*wrong way", terms=TERMS)
+    refused(
+        path, "4 terms .'w', 'x', 'y z' and 1 more. for 3 columns.*may be transposed", terms=TERMS
+    )
 
 
 @pytest.mark.parametrize(
@@ -132,7 +134,7 @@ def test_lengths(tmp_path: Path, labels: Path) -> None:
         (HEADER + "% x\n\n2 2 2\n1 1 1\n2 2 1.0\x06", r"line 6: '2 2 1.0\\x06', expected 3"),
         (HEADER.replace("real", "pattern") + "2 2 1\n1 1 1\n", "line 3: '1 1 1', expected 2"),
         (HEADER + "2 2 2\n1 1 1.0\n3 1 1\n", "not a whole Matrix Market file"),
-        (HEADER + "2 2 999999999\n1 1 1.0\n", "promises 999,999,999 entries, more than its"),
+        (HEADER + "2 2 999999999\n1 1 1.0\n", "says 999,999,999 entries, more than its"),
         (HEADER + "999999999999 2 1\n1 1 1.0\n", "999,999,999,999 rows in a file of"),
         (HEADER + "0 0 0\n", "empty: a matrix of 0 documents by 0 terms"),
         (HEADER.replace("real", "complex") + "1 1 1\n1 1 1 2\n", "complex numbers"),

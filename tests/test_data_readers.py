@@ -90,7 +90,7 @@ def test_standard_input_tells_formats_apart(
     assert got.texts == TEXTS
     assert got.origin == "standard input"
     kind = "JSONL" if suffix == ".jsonl" else "CSV"
-    assert f"Standard input was taken for {kind} because of how it begins." in got.notes
+    assert f"Standard input is read as {kind} because of its first character." in got.notes
     assert not sys.stdin.buffer.closed
 
 
@@ -111,7 +111,10 @@ def test_the_delimiter_line_of_excel(tmp_path: Path, name: str, line: str, delim
 def test_semicolons_are_found(tmp_path: Path) -> None:
     got = read_documents(write(tmp_path / "a.csv", as_delimited(";")), label="class")
     assert got.texts == TEXTS
-    assert "Columns were split at the semicolon, the commonest in the first line." in got.notes
+    assert (
+        "Columns were split at the semicolon, the commonest delimiter in the first line."
+        in got.notes
+    )
 
 
 def test_parquet_arrow_feather_and_frames(tmp_path: Path) -> None:
@@ -200,7 +203,7 @@ def test_hugging_face_datasets() -> None:
     class Splits(dict):
         column_names = None
 
-    refused(Splits(train=1, test=2), "holds several splits: choose one of 'train', 'test'")
+    refused(Splits(train=1, test=2), "has several splits: choose one of 'train', 'test'")
 
 
 @pytest.mark.parametrize("suffix", CONTENT)
@@ -235,8 +238,8 @@ def test_folder_with_a_sub_folder_a_label(tmp_path: Path) -> None:
     assert got.ids == ["a/1.txt", "a/deep/3", "b/2.txt"]
     assert got.texts == ["one", "three", "two"]
     assert list(got.labels) == ["a", "a", "b"]
-    assert "Files beside the sub-folders were left out: 'README'." in got.notes
-    assert "The 2 sub-folders were taken for labels." in got.notes
+    assert "Files outside of sub-folders were ignored: 'README'." in got.notes
+    assert "The names of the 2 sub-folders are used as labels." in got.notes
     unlabelled = read_documents(tmp_path)
     assert unlabelled.labels is None
     assert len(unlabelled) == 4
@@ -261,7 +264,7 @@ def test_folder_with_a_labels_file(tmp_path: Path) -> None:
     refused(tmp_path, "names 'nobody', which the folder does not have", labels=by_name)
     write(by_name, "file,kind\nz.txt,0\nz.txt,1\n")
     refused(tmp_path, "names 'z.txt' more than once", labels=by_name)
-    refused(tmp_path, "no sub-folder with files to name them", label="auto")
+    refused(tmp_path, "no sub-folder with files", label="auto")
 
 
 def test_labels_kept_apart(tmp_path: Path) -> None:
@@ -277,8 +280,8 @@ def test_labels_kept_apart(tmp_path: Path) -> None:
     ("name", "data", "message"),
     [
         ("a.csv", b"", "a.csv: empty; expected a line with the names"),
-        ("a.jsonl", b"\n \n", "a.jsonl: empty: no documents in it"),
-        ("a.csv", b"text,label\n", "a.csv: empty: no documents"),
+        ("a.jsonl", b"\n \n", "a.jsonl: empty: there are no documents in it"),
+        ("a.csv", b"text,label\n", "a.csv: empty: there are no documents"),
         ("a.csv", b'text,n\na,1\n"b,2\nc,3\n', "line 3: broken quoting: unexpected end.*line 4"),
         ("a.tsv", b'text\tn\n"b"c\t2\n', "line 2: broken quoting"),
         ("a.csv", b"text,n\na,1\nb,c,2\n", "line 3: 3 fields, but the first line names 2"),
@@ -291,7 +294,11 @@ def test_labels_kept_apart(tmp_path: Path) -> None:
         ("a.csv", b'sep=;\ntext\n"a', "line 3: broken quoting: unexpected end.*line 3"),
         ("a.csv", "text\na".encode("utf-16"), "line 1: byte 0xff is not utf-8.*--encoding utf-16"),
         ("a.csv", "text\na".encode("utf-16-le"), "line 1: NUL byte.*--encoding utf-16"),
-        ("a.jsonl", b'{"text": "a"}\n{"text": \n', "line 2: not JSON.*one whole object a line"),
+        (
+            "a.jsonl",
+            b'{"text": "a"}\n{"text": \n',
+            "line 2: not JSON.*one complete object per line",
+        ),
         ("a.jsonl", b'[{"text": "a"}]', "line 1: a JSON list, expected an object"),
         ("a.jsonl", b'{"text": "a"}\n\n{"t": "b"}', "line 3: no text"),
         ("a.jsonl", b'{"text": 5}', "line 1: the text is of type int, expected a string"),
@@ -304,7 +311,7 @@ def test_labels_kept_apart(tmp_path: Path) -> None:
             gzip.compress(b"text\n" + b"a\n" * 999, mtime=0)[:-12],
             "a.csv.gz: broken gzip",
         ),
-        ("a.csv.gz", b"text\na\n", "broken gzip: the file does not begin like one"),
+        ("a.csv.gz", b"text\na\n", "broken gzip: the file does not begin as a gzip file"),
         ("a.pdf", b"text", "unknown kind of file '.pdf'.*--format.*csv, tsv, jsonl"),
     ],
 )
@@ -323,12 +330,12 @@ def test_bad_requests(tmp_path: Path) -> None:
     refused(path, "Unknown format 'xls'; expected one of csv, tsv", format="xls")
     refused(path, "unknown encoding 'klingon'; try 'utf-8'", encoding="klingon")
     refused(path, "unknown encoding 'rot13'", encoding="rot13")
-    refused(path, "terms belong to a matrix", terms=["a"])
-    refused(pd.DataFrame({"text": ["a"]}), "the DataFrame: terms belong", terms=["a"])
-    refused(tmp_path, "no column 'text': it is no table of texts", text="text")
+    refused(path, "terms are only for a matrix", terms=["a"])
+    refused(pd.DataFrame({"text": ["a"]}), "the DataFrame: terms are only", terms=["a"])
+    refused(tmp_path, "no column 'text': it is not a table of texts", text="text")
     refused("-", "parquet needs a path", format="parquet")
     (tmp_path / "empty").mkdir()
-    refused(tmp_path / "empty", "empty: no documents")
+    refused(tmp_path / "empty", "empty: there are no documents")
     refused(write(tmp_path / "odd", "text\na\n").rename(tmp_path / "odd.txt"), "unknown kind")
     assert read_documents(tmp_path / "odd.txt", format="csv").texts == ["a"]
 
@@ -348,7 +355,7 @@ def test_empty_rows_can_be_left_out(tmp_path: Path) -> None:
     assert got.texts == ["a", "b"]
     assert got.ids == ["2", "5"]
     assert list(got.labels) == ["1", None]
-    assert "2 lines without text were left out." in got.notes
+    assert "2 lines without text were skipped." in got.notes
     assert "1 of 2 documents have no label." in got.notes
 
 

@@ -39,7 +39,7 @@ def test_an_array_says_how_many_components_there_are(model):
     start = np.random.default_rng(0).random((5, 31))
     fitted = model(init=start, max_iter=2).fit(X, y)
     assert fitted.n_components_ == 5
-    assert fitted.n_components_reason_ == "5 components, as many as init has"
+    assert fitted.n_components_reason_ == "5 components, the number of rows of init"
 
 
 def test_the_number_by_default_survives_a_file(tmp_path):

@@ -218,7 +218,7 @@ def test_documents_and_labels_of_any_kind(form, model):
 
 def test_a_column_of_texts_as_a_matrix(model):
     for column in (np.array(TEXTS)[:, None], np.array(TEXTS, dtype=object)[:, None]):
-        with pytest.raises(TypeError, match=r"shape \(42, 1\). Give one column of texts"):
+        with pytest.raises(TypeError, match=r"shape \(42, 1\). Pass one column of texts"):
             model.predict(column)
 
 
@@ -303,7 +303,7 @@ def test_no_rows_and_no_labels():
     matrix = make().fit(DocumentVectorizer().fit_transform(TEXTS), LABELS)
     empty = sparse.csr_array((0, len(matrix.terms_)))
     assert matrix.predict_proba(empty).shape == (0, 3)
-    with pytest.raises(ValueError, match="2 columns, but the model knows"):
+    with pytest.raises(ValueError, match="2 columns, but the model has"):
         matrix.predict(np.empty((0, 2)))
     with pytest.raises(ValueError, match="No term in 0 documents"):
         make().fit([], [])

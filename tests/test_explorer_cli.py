@@ -102,7 +102,7 @@ def test_the_source_is_not_replaced(home):
         *("--out", home / "teams.csv", "--force"),
     )
     assert result.code == 2
-    assert "is what is read here" in result.err
+    assert "is the input of this command" in result.err
 
 
 def test_progress(home, tmp_path, monkeypatch):

@@ -119,7 +119,7 @@ def test_a_trained_model_is_not_lost_to_a_file_that_appeared(tmp_path, monkeypat
     monkeypatch.setattr(store, "save_file", late)
     result = run("fit", tmp_path / "a.csv", *FIT, "--out", out)
     assert result.code == 2
-    assert "appeared while this run was at work" in result.err
+    assert "was created by another program during this run" in result.err
     assert out.read_text() == "of someone else"
     assert load(tmp_path / "m-2.vbnmf").estimator_.n_components_ == 6
     ok("fit", tmp_path / "a.csv", *FIT, "--out", out, "--force")

@@ -70,7 +70,7 @@ def test_shapes_and_types_of_attributes(model, dtype):
     assert (V[in_scope] > 0).all()
     assert (V[~in_scope] == 0).all()
     assert fitted.n_components_ == K
-    assert fitted.n_components_reason_ == f"{K} components, as asked for"
+    assert fitted.n_components_reason_ == f"{K} components, as requested"
     assert fitted.background_ is None or type(fitted.background_) is int
     assert fitted.n_features_in_ == N_TERMS
     assert isinstance(fitted.bound_, float)
@@ -162,7 +162,7 @@ def test_a_warning_says_the_last_rise_and_which_knob_to_turn(model):
     rise = f"{(last - before) / abs(last):.2g}"
     text = str(caught[0].message)
     assert len(caught) == 1
-    for part in ("max_iter=25", f"rose by {rise} ", "tol=1e-09", "Raise max_iter"):
+    for part in ("max_iter=25", f"was {rise} per iteration", "tol=1e-09", "Increase max_iter"):
         assert part in text
 
 

@@ -81,7 +81,7 @@ def test_one_label_is_certain(several):
     X, _ = drawn(1)
     fitted = model().fit(X, np.ones((90, 1), int) if several else ["only"] * 90)
     assert_allclose(fitted.predict_proba(X), 1, atol=1e-8)
-    assert fitted.classifier_reason_ == "there is one label only"
+    assert fitted.classifier_reason_ == "there is only one label"
 
 
 def test_documents_of_unknown_label_do_not_train_it():

@@ -67,7 +67,7 @@ def test_chosen_components(model):
     for chosen in (2, [2], np.arange(4) == 2):
         some = model.component_interval(components=chosen)
         np.testing.assert_array_equal(some, (low[[2]], high[[2]]))
-    with pytest.raises(ValueError, match=r"numbers of components; index 4 is out of bounds"):
+    with pytest.raises(ValueError, match=r"indices of components: index 4 is out of bounds"):
         model.component_interval(components=[4])
 
 

@@ -24,9 +24,9 @@ def quick(**parameters):
     [
         (["only"] * 40, "all 40 documents have the same label"),
         ([f"ticket {i}" for i in range(40)], "40 different labels"),
-        (["a|b", "b|c", "a|c", "a", "a|b|c"] * 8, r"give them as lists .* --label-separator '\\|'"),
-        (["Spam", "ham", "spam", "ham"] * 10, "'Spam' and 'spam' differ in case"),
-        (["new york", "new  york"] * 20, "differ in case or spaces"),
+        (["a|b", "b|c", "a|c", "a", "a|b|c"] * 8, r"pass them as lists .* --label-separator '\\|'"),
+        (["Spam", "ham", "spam", "ham"] * 10, "'Spam' and 'spam' differ only in case"),
+        (["new york", "new  york"] * 20, "differ only in case or spaces"),
         ([-1, 0, 1, 2] * 10, "unlabelled=-1"),
     ],
 )

@@ -122,18 +122,18 @@ def test_groups_as_a_tree_of_places():
 @pytest.mark.parametrize(
     ("tree", "labels", "parts"),
     [
-        ("|", NAMES, ("label_tree='|' is in the name of no label", "comp.mac", "separator")),
-        ("", NAMES, ("at least one character", "''")),
+        ("|", NAMES, ("label_tree='|' occurs in the name of no label", "comp.mac", "separator")),
+        ("", NAMES, ("must not be empty", "''")),
         (".", [1, 2, 3], ("labels that are strings", "the label 1")),
         (3, NAMES, ("a separator", "a mapping", "or None; got 3.")),
         (["a"], NAMES, ("got ['a']",)),
-        ({"a": "a"}, ["a", "b"], ("'a' above itself", "must not be its own parent")),
-        ({"a": "g", "g": "h", "h": "g"}, ["a", "b"], ("'g' above itself, by way of 'h', 'g'",)),
-        ({"a": "g", "g": "a"}, ["a", "b"], ("'a' above itself, by way of 'g', 'a'",)),
-        ({"a": "g", "z": "g"}, ["a", "b"], ("names 'z'", "neither a label nor", "'a', 'b'")),
+        ({"a": "a"}, ["a", "b"], ("'a' is its own ancestor", "Remove one of these parents")),
+        ({"a": "g", "g": "h", "h": "g"}, ["a", "b"], ("'g' is its own ancestor through 'h', 'g'",)),
+        ({"a": "g", "g": "a"}, ["a", "b"], ("'a' is its own ancestor through 'g', 'a'",)),
+        ({"a": "g", "z": "g"}, ["a", "b"], ("has 'z'", "neither a label nor", "'a', 'b'")),
         ({str(n): "g" for n in range(9)}, ["a", "b"], ("9 in all", "neither a label")),
-        ({"a": ["g"]}, ["a", "b"], ("the name of one group above each; got ['g']",)),
-        ({"a": "g", "x": "y", "y": "x"}, ["a", "b"], ("names 'x', 'y'", "neither a label nor")),
+        ({"a": ["g"]}, ["a", "b"], ("to the name of one group; got ['g']",)),
+        ({"a": "g", "x": "y", "y": "x"}, ["a", "b"], ("has 'x', 'y'", "neither a label nor")),
     ],
 )
 def test_trees_that_are_none(tree, labels, parts):
@@ -205,7 +205,7 @@ def test_saving_keeps_groups_and_scopes(treed, tmp_path):
 
 @pytest.mark.parametrize("K", [1, 2])
 def test_too_few_components_for_the_groups(K):
-    with pytest.raises(ValueError, match=r"has 2 groups.*n_components=\d is too few.*at least 3"):
+    with pytest.raises(ValueError, match=r"n_components=\d is too few.*its 2 groups.*at least 3"):
         SupervisedVBNMF(K, label_tree="/").fit(*shelves())
 
 
@@ -334,7 +334,7 @@ def test_scopes_that_are_none(scopes, parts):
 
 
 def test_scopes_are_not_given_and_looked_for_at_once():
-    with pytest.raises(ValueError, match=r'a start that does not look for them.*scopes="auto"'):
+    with pytest.raises(ValueError, match=r'cannot be combined with init="auto".*scopes="auto"'):
         scoped(init="auto").fit(*shelves())
 
 
@@ -403,7 +403,7 @@ def test_the_number_of_components_is_found_and_explained():
     assert model.n_components_reason_.startswith(f"{model.n_components_} components")
     assert "bound" in model.n_components_reason_
     asked = SupervisedVBNMF(5, max_iter=5).fit(*shelves())
-    assert asked.n_components_reason_ == "5 components, as asked for"
+    assert asked.n_components_reason_ == "5 components, as requested"
 
 
 def test_the_first_start_is_not_random_and_others_are():

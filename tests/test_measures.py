@@ -80,8 +80,8 @@ def test_the_explorer_scores_predictions_alike(made):
     assert by_label["cocoa"] == [1, 0, None]
     for row in scores["labels"]:
         told = [np.nan if number is None else number for number in by_label[row["label"]]]
-        right = np.nan if row["right"] is None else row["right"]
-        expected = [row["documents"], row["found"], right]
+        right = np.nan if row["precision"] is None else row["precision"]
+        expected = [row["documents"], row["recall"], right]
         assert told == pytest.approx(expected, rel=1e-3, nan_ok=True)
     assert scores["log_loss"] is None
 
@@ -145,7 +145,7 @@ def test_of_a_matrix():
     assert scores["held_out_log_likelihood"] == metrics.completion_log_likelihood(estimator, X)
     table = score_table(scores)
     assert "windows" not in table
-    said = f"{faded.sum()} faded components are left out of NPMI, diversity and exclusivity."
+    said = f"NPMI, diversity and exclusivity ignore {faded.sum()} faded components."
     assert said in table.splitlines()
 
 

@@ -166,7 +166,7 @@ class TestWindows:
         eye, documents, terms = np.eye(2), [["a", "b"]], ["a", "b"]
         with pytest.raises(ValueError, match="terms has 1 names, but the components have 2"):
             window_npmi(eye, documents, ["a"])
-        with pytest.raises(ValueError, match="'a' is there more than once"):
+        with pytest.raises(ValueError, match="'a' occurs more than once"):
             window_npmi(eye, documents, ["a", "a"])
         with pytest.raises(ValueError, match=r"window must be at least 2 tokens.* got 1"):
             window_npmi(eye, documents, terms, window=1)

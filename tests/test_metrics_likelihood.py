@@ -81,7 +81,7 @@ def test_log_likelihood_equals_dense_algebra(X, K, seed, at_once):
     model = Given(rng.gamma(1.0, size=(len(X), K)), rng.gamma(1.0, size=(K, X.shape[1])))
     first, second = (half.toarray() for half in split_documents(X, seed))
     if not second.any():
-        with pytest.raises(ValueError, match=f"no document has two terms, of {len(X)} documents"):
+        with pytest.raises(ValueError, match=f"none of {len(X)} documents has two terms"):
             completion_log_likelihood(model, X, seed)
         return
     p = model.V.astype(float) @ model.components_.astype(float)
@@ -142,7 +142,7 @@ def test_terms_of_no_probability():
 
 def test_refused(fitted):
     model, X = fitted
-    with pytest.raises(ValueError, match="no document has two terms, of 4 documents"):
+    with pytest.raises(ValueError, match="none of 4 documents has two terms"):
         completion_log_likelihood(model, np.eye(4, X.shape[1]))
     with pytest.raises(ValueError, match="features"):
         completion_log_likelihood(model, X[:, :20])

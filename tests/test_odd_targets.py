@@ -16,9 +16,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
     [
         (5, "one-dimensional"),
         ([["a"], "bc", ["b"]], "row 1 is 'bc'"),
-        ([[["a"]], ["b"], ["a"]], "lists inside of lists"),
+        ([[["a"]], ["b"], ["a"]], "nested lists of labels"),
         ([[1.0], [np.inf], [1.0]], "infinite"),
-        (pd.DataFrame([[1, 0], [0, 1], [1, 1]], columns=["z", "z"]), "several columns of one name"),
+        (pd.DataFrame([[1, 0], [0, 1], [1, 1]], columns=["z", "z"]), "columns with the same name"),
         (sparse.coo_array(np.ones(3)), "indicator matrix"),
     ],
 )

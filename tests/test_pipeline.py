@@ -78,7 +78,7 @@ class TestFit:
         assert model.terms_.tolist() == terms
         assert model.vectorizer_ is None
         with pytest.raises(
-            ValueError, match="fitted to a matrix and does not know how to read text"
+            ValueError, match="fitted to a matrix, so it has no vectorizer for text"
         ):
             model.predict(TEXTS)
 
@@ -86,7 +86,7 @@ class TestFit:
         X, terms = counts()
         model = DocumentModel(VBNMF(2, max_iter=2)).fit(X)
         assert model.terms_.tolist() == [f"term {i}" for i in range(X.shape[1])]
-        with pytest.raises(ValueError, match="there are 25 terms but 24 names of them in `terms`"):
+        with pytest.raises(ValueError, match="there are 25 terms, but `terms` has 24 names"):
             DocumentModel(VBNMF(2, max_iter=2)).fit(X, terms=terms[1:])
 
     def test_empty_documents_are_counted(self):
@@ -101,7 +101,7 @@ class TestFit:
     def test_fitting_again_forgets(self, unsupervised):
         model = DocumentModel().fit(TEXTS, LABELS).fit(TEXTS)
         assert not model.has_labels
-        with pytest.raises(ValueError, match="fitted without labels and cannot predict any"):
+        with pytest.raises(ValueError, match="fitted without labels, so it cannot predict labels"):
             model.predict(TEXTS)
 
     def test_pickle_and_copies(self, model):
@@ -111,7 +111,7 @@ class TestFit:
 
 class TestErrors:
     def test_labels_without_a_use(self):
-        with pytest.raises(ValueError, match="`estimator` is a VBNMF, which does not use them"):
+        with pytest.raises(ValueError, match="`estimator` is a VBNMF, which does not use labels"):
             DocumentModel(VBNMF(2)).fit(TEXTS, LABELS)
 
     def test_use_without_labels(self):
@@ -131,9 +131,9 @@ class TestErrors:
     def test_frames_are_not_documents(self, model):
         """They iterate over the names of their columns."""
         frame = pd.DataFrame({"text": TEXTS, "other": LABELS})
-        with pytest.raises(TypeError, match=r"got a DataFrame\. Give one column of texts"):
+        with pytest.raises(TypeError, match=r"got a DataFrame\. Pass one column of texts"):
             DocumentModel().fit(frame)
-        with pytest.raises(TypeError, match=r"got a DataFrame\. Give one column of texts"):
+        with pytest.raises(TypeError, match=r"got a DataFrame\. Pass one column of texts"):
             model.predict(frame)
 
     def test_other_lengths_and_gaps(self):
@@ -233,7 +233,7 @@ class TestFile:
     def test_callable_analyzer(self, tmp_path):
         vectorizer = DocumentVectorizer(analyzer=str.split)
         model = DocumentModel(VBNMF(2, max_iter=2), vectorizer).fit(TEXTS)
-        with pytest.raises(ValueError, match="A callable analyzer cannot be stored"):
+        with pytest.raises(ValueError, match="A callable analyzer cannot be saved"):
             model.save(tmp_path / "m")
         assert list(tmp_path.iterdir()) == []
 

@@ -215,7 +215,7 @@ def test_a_label_whose_only_document_is_left_out_is_possible():
 
 def test_the_generative_classifier_takes_one_label_a_document():
     X, Y = pairs_of_documents()
-    with pytest.raises(ValueError, match="takes one label a document"):
+    with pytest.raises(ValueError, match="needs one label per document"):
         model(classifier="generative").fit(X, Y)
 
 

@@ -356,7 +356,7 @@ class TestPage:
         assert "% shared by several labels" in tab.inner_text("main .facts")
         jump(tab, "view=quality")
         assert tab.locator("section:has(h3:text-is('Scopes')) tbody tr").count() == 3
-        assert "as asked for" in tab.inner_text("main")
+        assert "as requested" in tab.inner_text("main")
 
     @pytest.mark.parametrize("scheme", ["light", "dark"])
     def test_axe_and_narrow(self, visit, scheme):

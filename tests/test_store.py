@@ -227,7 +227,7 @@ def test_files_of_older_formats_load_and_predict_the_same(version, saved_again, 
     assert estimator.background_ is None
     assert estimator.label_groups_ == {}
     assert estimator.n_components_ == K
-    assert estimator.n_components_reason_ == f"{K} components, as asked for"
+    assert estimator.n_components_reason_ == f"{K} components, as requested"
     for ends in estimator.label_interval():
         assert ends.shape == (n_labels, K)
 
@@ -286,7 +286,7 @@ def test_labels_that_files_cannot_hold_are_refused_when_saving(names, tmp_path):
     fitted = quick(SupervisedVBNMF).fit(X, names[Y % 2])
     path = tmp_path / "model"
     path.write_text("what was there")
-    with pytest.raises(TypeError, match=r"cannot be stored in a model file.*Fit with str"):
+    with pytest.raises(TypeError, match=r"cannot be saved in a model file.*Fit with str"):
         fitted.save(path)
     assert path.read_text() == "what was there"
     assert os.listdir(tmp_path) == ["model"]

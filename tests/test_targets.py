@@ -173,7 +173,7 @@ NOTHING = "no label for any of the 3 documents"
         (np.array([[1, 0], [0, -1], [0, 1]]), "zeros and ones; it has the value -1"),
         (np.array([[1, 0], [0, np.nan], [0, 1]]), "zeros and ones; it has the value nan"),
         (sparse.csr_array([[1, 0], [0, 3], [0, 1]]), "zeros and ones; it has the value 3"),
-        (np.array([["a", "b"], ["a", "c"], ["b", "c"]]), "or a list of labels for each"),
+        (np.array([["a", "b"], ["a", "c"], ["b", "c"]]), "or a list of labels per document"),
         (["a", "b"], "3 documents in X and 2 labels in y"),
         ([["a"], ["b"], [], []], "3 documents in X and 4 labels in y"),
         (np.eye(2), "3 documents in X and 2 labels in y"),

@@ -21,7 +21,9 @@ def sentences(n, space=""):
 
 
 def test_sentences_taken_for_words():
-    message = r"80 of 80 documents have a single word and 100% of all words stand in one document"
+    message = (
+        r"80 of 80 documents have a single word and 100% of all words are in only one document"
+    )
     with pytest.warns(SuspiciousWordsWarning, match=message) as caught:
         DocumentVectorizer(analyzer="word").fit(sentences(80))
     assert "analyzer='auto' (--analyzer auto)" in str(caught[0].message)
@@ -33,7 +35,7 @@ def test_sentences_taken_for_words():
 def test_identifiers_for_text():
     rng = np.random.default_rng(0)
     texts = [" ".join(f"{n:x}" for n in rng.integers(1e6, 1e9, 6)) for _ in range(60)]
-    with pytest.warns(SuspiciousWordsWarning, match="100% of all words stand in one document"):
+    with pytest.warns(SuspiciousWordsWarning, match="100% of all words are in only one document"):
         DocumentVectorizer().fit(texts)
 
 
@@ -55,7 +57,7 @@ def test_nothing_to_say(texts, options):
 def test_default_number_of_terms_is_not_enough(monkeypatch):
     monkeypatch.setattr(vectorizer, "DEFAULT_MAX_TERMS", 3)
     texts = ["tea cup", "tea pot", "tea cup pot rare", "odd"]
-    message = r"Kept 3 of 5 terms.*No term left out is in more than 1 documents.*max_terms=None"
+    message = r"Kept 3 of 5 terms.*The omitted terms are in at most 1 documents.*max_terms=None"
     with pytest.warns(VocabularyCutWarning, match=message):
         found = DocumentVectorizer(max_terms=3).fit(texts)
     assert list(found.vocabulary_) == ["cup", "pot", "tea"]

@@ -83,7 +83,7 @@ def test_what_was_found_in_training_is_stored():
 
 def test_callable_analyzer_cannot_be_stored():
     vectorizer = DocumentVectorizer(analyzer=str.split).fit(TEXTS)
-    with pytest.raises(ValueError, match="callable analyzer cannot be stored"):
+    with pytest.raises(ValueError, match="callable analyzer cannot be saved"):
         vectorizer.to_state()
 
 
@@ -126,23 +126,23 @@ def array(name, value):
         (setting("strip", 1), "'strip' must be str"),
         (setting("stripped", "sh"), "'stripped' must be 'html'"),
         (setting("stem", "klingon"), "not a Snowball algorithm"),
-        (setting("stem", None), "'forms' must be there with 'stem'"),
-        (setting("stop_words", [1]), "'stop_words' must hold strings only"),
+        (setting("stem", None), "'forms' must be given if and only if 'stem'"),
+        (setting("stop_words", [1]), "'stop_words' must have strings only"),
         (setting("stop_words", "english"), "'stop_words' must be list"),
         (setting("terms", ["b", "a"]), "ascending order"),
-        (setting("terms", [1, 2]), "'terms' must hold strings only"),
-        (setting("terms", []), "'idf' must hold 0"),
-        (setting("forms", ["x", "x", "y"]), "'forms' must hold 3 different words"),
-        (setting("forms", ["x"]), "'forms' must hold 3 different words"),
+        (setting("terms", [1, 2]), "'terms' must have strings only"),
+        (setting("terms", []), "'idf' must have 0"),
+        (setting("forms", ["x", "x", "y"]), "'forms' must have 3 different words"),
+        (setting("forms", ["x"]), "'forms' must have 3 different words"),
         (setting("n_documents", 0), "'n_documents' must be at least 1"),
         (setting("n_empty", 6), "'n_empty' no larger"),
         (setting("length", float("nan")), "'length' must be positive"),
         (setting("length", 0.0), "'length' must be positive"),
-        (array("idf", [1.0]), "'idf' must hold"),
+        (array("idf", [1.0]), "'idf' must have"),
         (array("idf", 1.0), "'idf' must be a vector"),
         (array("idf", ["x"]), "'idf' must be a vector"),
-        (lambda meta, arrays: arrays["idf"].__setitem__(0, np.inf), "finite numbers"),
-        (lambda meta, arrays: arrays["idf"].__setitem__(0, -1), "none negative"),
+        (lambda meta, arrays: arrays["idf"].__setitem__(0, np.inf), "between 0 and ln"),
+        (lambda meta, arrays: arrays["idf"].__setitem__(0, -1), "between 0 and ln"),
         (lambda meta, arrays: arrays.update(idf=arrays["idf"].tolist()), "'idf' must be a vector"),
         (array("columns", [0, 0, 1]), "'columns' must be"),
         (array("columns", [-1, 0, 1]), "'columns' must be"),

@@ -283,7 +283,7 @@ def test_wrong_documents(documents, error, message):
         ({"dtype": int}, "dtype must be float32 or float64"),
         ({"dtype": "number"}, "dtype must be float32 or float64"),
         ({"analyzer": "phoneme"}, "analyzer must be 'auto'"),
-        ({"analyzer": list, "stop_words": "english"}, "stop_words need words"),
+        ({"analyzer": list, "stop_words": "english"}, "stop_words need analyzer"),
         ({"analyzer": "char", "stem": "english"}, "stem needs words"),
         ({"stem": "klingon"}, "one of: arabic"),
         ({"min_df": 4}, r"None of the 3 terms .* min_df=4"),

@@ -49,7 +49,7 @@ def test_stop_words_of_another_language(monkeypatch):
     package.get_stop_words = {"german": ["the", "dog"]}.__getitem__
     monkeypatch.setitem(sys.modules, "stop_words", package)
     assert names(stop_words="german") == ["and", "cat", "it", "runs", "was"]
-    with pytest.raises(ValueError, match=r"stop_words='klingon'.*Give a list of words"):
+    with pytest.raises(ValueError, match=r"stop_words='klingon'.*Pass a list of words"):
         names(stop_words="klingon")
 
 
@@ -69,7 +69,7 @@ def test_wrong_stop_words(tmp_path):
     latin.write_bytes("für".encode("latin-1"))
     with pytest.raises(ValueError, match="is not UTF-8"):
         names(stop_words=latin)
-    with pytest.raises(TypeError, match="stop_words must hold strings; found 3"):
+    with pytest.raises(TypeError, match="stop_words must be strings; found 3"):
         names(stop_words=["the", 3])
 
 

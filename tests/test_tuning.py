@@ -274,7 +274,7 @@ def test_other_data_and_settings_are_refused(tmp_path):
         lambda: tune(X, y, checkpoint=path, estimator=SupervisedVBNMF(tol=1e-3), **few),
         lambda: tune(X, y, checkpoint=path, n_components=[4], label_shapes=[10]),
     ):
-        with pytest.raises(ValueError, match="results of other documents, settings"):
+        with pytest.raises(ValueError, match="results of other documents or settings"):
             other()
     assert path.read_bytes() == before
 
@@ -285,7 +285,7 @@ def test_damaged_tables_are_refused(tmp_path, content):
     few = {"n_components": [3], "label_shapes": [10]}
     tune(X, y, checkpoint=path, **few)
     path.write_text(path.read_text().replace("0.", "O.") if content is None else content)
-    with pytest.raises(ValueError, match=r"tune\.csv is not a table of `tune`, or damaged"):
+    with pytest.raises(ValueError, match=r"tune\.csv is not a table of `tune`, or is damaged"):
         tune(X, y, checkpoint=path, **few)
 
 
@@ -378,9 +378,9 @@ def test_progress_rises_to_the_end():
         ({"label_shapes": [-1]}, "label_shape must be a positive number"),
         ({"label_shapes": ["auto", "free"]}, "label_shape must be .* got 'free'"),
         ({"label_shapes": []}, "at least one value"),
-        ({"validation": 1.5}, "validation must be a part of all documents"),
+        ({"validation": 1.5}, "validation must be a fraction of the documents"),
         ({"random_state": None}, "random_state must be an integer"),
-        ({"estimator": SupervisedVBNMF(init=np.ones((3, 30)))}, "name of a kind of start"),
+        ({"estimator": SupervisedVBNMF(init=np.ones((3, 30)))}, "init must be a name"),
         ({"checkpoint": "no/such/folder/tune.csv"}, "there is no folder"),
     ],
 )
@@ -392,7 +392,7 @@ def test_bad_options(options, message):
 def test_bad_data():
     with pytest.raises(ValueError, match="vectorizer="):
         tune(["a text", "another"], ["a", "b"])
-    with pytest.raises(ValueError, match="no document is left to validate on"):
+    with pytest.raises(ValueError, match="no document is left for validation"):
         tune(X[:3], ["a", "b", "c"])
     with pytest.raises(TypeError, match="must be a SupervisedVBNMF; got str"):
         tune(X, y, estimator="nmf")

@@ -1,8 +1,8 @@
-"""Files that are written whole or not at all, and folders that one run uses at a time.
+"""Write files atomically, and lock folders for one process at a time.
 
-A file is written under a hidden name beside its place, synced, and renamed: a reader sees the old
-file or the new one, never half of one. Whatever goes wrong is one :class:`OSError` that names the
-file the user asked for, not the hidden one.
+A file is written under a hidden name in the same folder, synced, and renamed. A reader sees either
+the old file or the complete new one. Failures raise an :class:`OSError` that names the requested
+file, not the hidden file.
 """
 
 import os
@@ -13,22 +13,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-# A hidden file that was not written to for so long, in seconds, was left by a run that was killed.
+# Age in seconds after which a hidden file is taken to be left by a killed run.
 _ABANDONED = 3600.0
 _HIDDEN = re.compile(r"\.(?P<name>.+)\.[0-9a-z_]{8}\.part")
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], *, overwrite: bool = True) -> Iterator[Path]:
-    """Give a temporary file beside ``path`` that takes its place when the block ends well.
+    """Yield a temporary file that replaces ``path`` when the block ends without an error.
 
     Parameters
     ----------
     path : path
         The file to write. If it is a link, the file that it points to is replaced.
     overwrite : bool, default=True
-        Whether a file that exists by the end of the block is replaced. If not, what was written is
-        kept under a free name beside it, and a ``FileExistsError`` tells that name.
+        Whether to replace a file that exists at the end of the block. If False, the new file is
+        kept under a free name in the same folder, and a ``FileExistsError`` has that name.
 
     Yields
     ------
@@ -51,7 +51,7 @@ def replacing(path: str | os.PathLike[str], *, overwrite: bool = True) -> Iterat
     try:
         mode = _create(temporary, path)
         yield temporary
-        os.chmod(temporary, mode)  # who wrote it may have put another file in its place
+        os.chmod(temporary, mode)  # the writer may have replaced the file
         with open(temporary, "rb+") as written:
             os.fsync(written.fileno())
         if overwrite:
@@ -67,7 +67,7 @@ def replacing(path: str | os.PathLike[str], *, overwrite: bool = True) -> Iterat
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise an ``OSError`` now if the folder of a file to be written later takes no files."""
+    """Raise an ``OSError`` if a file cannot be created in the folder of ``path``."""
     path = Path(os.path.realpath(path))
     temporary = _hidden_name(path)
     try:
@@ -78,7 +78,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def sweep(path: Path) -> None:
-    """Remove the temporary files of a file that were left by runs that were killed."""
+    """Remove temporary files of ``path`` that were left by killed runs."""
     with suppress(OSError):
         for entry in os.scandir(path.parent):
             match = _HIDDEN.fullmatch(entry.name)
@@ -90,10 +90,10 @@ def sweep(path: Path) -> None:
 
 @contextmanager
 def only_user(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Hold a folder for this process; a second one that asks for it gets a ``BlockingIOError``.
+    """Lock a folder for this process; a second process gets a ``BlockingIOError``.
 
-    The system lets go of the folder when the process ends, however it ends. Where the system has no
-    such locks (Windows), nothing is held.
+    The system releases the lock when the process ends. On systems without such locks (Windows), the
+    folder is not locked.
     """
     try:
         import fcntl
@@ -121,19 +121,19 @@ def _hidden_name(path: Path) -> Path:
 
 
 def _create(temporary: Path, path: Path) -> int:
-    """Create an empty file, and return its permissions by the end.
+    """Create an empty file, and return its final permissions.
 
-    They are those of the file that is replaced, or of any new file.
+    They are those of the file that is replaced, or the default for new files.
     """
     mode = path.stat().st_mode & 0o777 if path.exists() else None
-    # The system takes the umask off: to ask for the umask would change it for all threads.
+    # The system applies the umask. Reading it would change it for all threads.
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
     os.close(os.open(temporary, flags, 0o666 if mode is None else mode))
     return temporary.stat().st_mode & 0o777 if mode is None else mode
 
 
 def _move_to_free_name(temporary: Path, path: Path) -> None:
-    """Rename a file to ``path`` unless that exists; then to the next free name beside it."""
+    """Rename a file to ``path``, or to the next free name if ``path`` exists."""
     number = 1
     free = path
     while not _moved(temporary, free):
@@ -141,18 +141,18 @@ def _move_to_free_name(temporary: Path, path: Path) -> None:
         free = path.with_name(f"{path.stem}-{number}{path.suffix}")
     if free != path:
         raise FileExistsError(
-            f"{path} appeared while this run was at work, and was left as it is. The result was "
-            f"written to {free}."
+            f"{path} was created by another program during this run, and was not replaced. The "
+            f"result was written to {free}."
         )
 
 
 def _moved(temporary: Path, path: Path) -> bool:
-    """Rename a file unless there is one of that name; test and renaming are one step."""
+    """Rename a file unless the name exists, as one atomic step."""
     try:
         os.link(temporary, path)
     except FileExistsError:
         return False
-    except OSError:  # a file system without links, on which the two steps have to do
+    except OSError:  # a file system without hard links: check and rename in two steps
         if path.exists():
             return False
         os.replace(temporary, path)
@@ -162,13 +162,13 @@ def _moved(temporary: Path, path: Path) -> bool:
 
 
 def _explained(error: OSError, path: Path) -> OSError:
-    """The same kind of error, with a message for the user."""
+    """Return an error of the same type, with a message for the user."""
     reason = error.strerror or str(error)
     return type(error)(f"cannot write {path}: {reason}.")
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the renaming itself last, where the system lets folders be synced."""
+    """Sync a folder, so that a rename survives a crash."""
     if os.name != "posix":
         return
     descriptor = os.open(folder, os.O_RDONLY)

@@ -13,24 +13,29 @@ from vbnmf.text.patterns import UnsafePatternError
 
 
 def load(path: str | os.PathLike[str], *, trusted: bool = False) -> Any:
-    """Read a model that ``save`` wrote: a ``DocumentModel``, ``VBNMF`` or ``SupervisedVBNMF``.
+    """Load a model from a file.
 
-    Nothing in the file is run or imported. The loaded model gives the same bits as before on the
-    same machine.
+    Nothing in the file is run or imported. On the same machine, the loaded model gives identical
+    results.
 
     Parameters
     ----------
-    path : path
-        The file.
+    path : str or path
+        A file saved by ``DocumentModel``, ``VBNMF`` or ``SupervisedVBNMF``, or by ``vbnmf fit``.
     trusted : bool, default=False
-        Whether the file may hold any ``token_pattern``. Some regular expressions take years for a
-        line of text. Others than simple ones (``vbnmf.text.patterns``) are therefore refused,
-        unless you trust who made the file.
+        Whether to accept any ``token_pattern`` in the file. Some regular expressions take years for
+        a line of text, so only simple ones (``vbnmf.text.patterns``) are accepted by default. Set
+        it to True only for files from a source that you trust.
+
+    Returns
+    -------
+    DocumentModel, VBNMF or SupervisedVBNMF
+        The fitted model.
 
     Raises
     ------
     ModelFileError
-        A ``ValueError``: the file is no vbnmf model, is damaged, or is of another version.
+        A ``ValueError``: the file is not a vbnmf model, is damaged, or has another format version.
     MemoryError
         The model does not fit into memory.
     """
@@ -43,15 +48,15 @@ def load(path: str | os.PathLike[str], *, trusted: bool = False) -> Any:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from None
     except UnsafePatternError as error:
         raise ModelFileError(
-            f"{os.fspath(path)}: {error} If you trust who made the file, load it with "
+            f"{os.fspath(path)}: {error} If you trust the source of the file, load it with "
             "load(path, trusted=True), or with --trust on the command line."
         ) from None
     except MemoryError:
         raise store.too_large(path) from None
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ModelFileError(
-            f"{os.fspath(path)} has a header that no model has ({type(error).__name__}: {error}). "
-            "It is damaged; save the model again."
+            f"{os.fspath(path)} has an invalid header ({type(error).__name__}: {error}). "
+            "The file is damaged; save the model again."
         ) from None
 
 
@@ -76,7 +81,7 @@ def _document_model(
 
 
 def _label_form(model: DocumentModel, header: dict[str, Any]) -> str | None:
-    """The form of labels; older files do not say it, and their models gave lists."""
+    """Read the form of labels. Older files do not have it, and their models predicted lists."""
     forms: tuple[str | None, ...] = ("lists", "indicator") if model.has_several_labels else ("one",)
     forms = forms if model.has_labels else (None,)
     stored = header.get("label_form", forms[0])

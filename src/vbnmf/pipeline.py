@@ -1,8 +1,7 @@
-"""DocumentModel: raw documents in, coefficients and labels out, all of it in one file.
+"""DocumentModel: a vectorizer and an estimator in one model, for raw documents.
 
-It joins a ``DocumentVectorizer`` and a ``VBNMF`` or ``SupervisedVBNMF``. The command line is built
-on it; pipelines of scikit-learn are free to combine the parts otherwise. Its files are read in
-``loading``.
+It combines a ``DocumentVectorizer`` with a ``VBNMF`` or ``SupervisedVBNMF``, and saves both in one
+file. The command line uses it. ``loading`` reads its files.
 """
 
 import os
@@ -35,25 +34,24 @@ NAME = "DocumentModel"
 
 
 def default_estimator(*, labelled: bool) -> Any:
-    """Make the estimator that is used where none is given, in Python and by ``vbnmf fit``."""
+    """Return the default estimator of ``DocumentModel`` and ``vbnmf fit``."""
     return SupervisedVBNMF(random_state=0) if labelled else VBNMF(random_state=0)
 
 
 class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Components of raw documents, and their labels.
+    """Model of raw documents: a vectorizer and an estimator.
 
-    To scikit-learn it is a classifier, unless its estimator is a ``VBNMF`` or it was fitted without
-    labels; and in either case a transformer. Cross-validation makes stratified folds where each
-    document has one label.
+    It is a transformer of scikit-learn. With labels it is also a classifier, and cross-validation
+    makes stratified folds if each document has one label.
 
     Parameters
     ----------
     estimator : VBNMF, SupervisedVBNMF or None, default=None
-        The model of the matrix. None takes ``SupervisedVBNMF(random_state=0)`` where there are
-        labels and ``VBNMF(random_state=0)`` where there are none, as ``vbnmf fit`` does.
+        The estimator. None is ``SupervisedVBNMF(random_state=0)`` with labels, and
+        ``VBNMF(random_state=0)`` without labels, as in ``vbnmf fit``.
     vectorizer : DocumentVectorizer or None, default=None
-        How texts become a matrix; None takes ``DocumentVectorizer()``. Not used where documents
-        are given as a matrix.
+        The vectorizer of texts. None is ``DocumentVectorizer()``. Not used if documents are a
+        matrix.
 
     Attributes
     ----------
@@ -64,16 +62,16 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     classes_ : ndarray of shape (n_labels,)
         The labels; only if the model was fitted with labels.
     label_form_ : {"one", "lists", "indicator"} or None
-        The form of labels in ``fit``, which is the form that ``predict`` returns; None if the model
-        was fitted without labels.
-    terms_ : ndarray of str
+        The form of the labels in ``fit``. ``predict`` returns the same form. None if the model was
+        fitted without labels.
+    terms_ : ndarray of str of shape (n_terms,)
         Names of the terms.
     n_empty_ : int
-        Training documents without any term that is known.
+        Number of training documents without any known term.
     columns_ : dict
-        Columns that texts and labels came from, ``{"text": …, "label": …, "label_separator": …}``,
-        as far as told; a list where there were several columns. The command line looks for them
-        in new files.
+        Columns of texts and labels in the training file, if known:
+        ``{"text": …, "label": …, "label_separator": …}``. Several columns are a list. The command
+        line reads the same columns of new files.
 
     Examples
     --------
@@ -84,8 +82,8 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     >>> model.predict(["coffee roast"]).tolist()
     ['coffee']
 
-    Documents may have several labels, given as lists, and get a list of them; None is a document
-    whose labels are not known.
+    Documents may have several labels, given as lists. None marks unknown labels. Predictions are
+    lists too.
 
     >>> labels = [["tea", "green"], ["tea"], ["coffee"], None]
     >>> model = DocumentModel(SupervisedVBNMF(n_components=3, random_state=0)).fit(texts, labels)
@@ -94,7 +92,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     >>> [len(given) == len(scores) for given, scores in zip(*model.predict_with_score(["tea"]))]
     [True]
 
-    Parameters of both parts can be searched.
+    A grid search can include parameters of both parts.
 
     >>> from sklearn.model_selection import GridSearchCV
     >>> grid = {"estimator__n_components": [2, 3], "vectorizer__min_df": [1, 2]}
@@ -116,10 +114,20 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.vectorizer = vectorizer
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, also those of the parts: ``estimator__n_components``, say.
+        """Set parameters of the model or of its parts, such as ``estimator__n_components``.
 
-        A part that is None becomes its default first: ``SupervisedVBNMF`` or
-        ``DocumentVectorizer``.
+        If a parameter of a part is set and the part is None, it is replaced by its default first:
+        ``SupervisedVBNMF`` or ``DocumentVectorizer``.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name.
+
+        Returns
+        -------
+        DocumentModel
+            The model itself.
         """
         parts = {key.partition("__")[0] for key in params if "__" in key} - set(params)
         if "estimator" in parts and self.estimator is None:
@@ -137,7 +145,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         terms: Any = None,
         columns: dict[str, Any] | None = None,
     ) -> Self:
-        """Learn from documents.
+        """Fit the vectorizer and the estimator to documents.
 
         Parameters
         ----------
@@ -145,16 +153,22 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             Texts (a list, a generator, an array or a column of a data frame), or weights of terms.
             ``Shards`` bring their labels and their vectorizer.
         labels : array-like of shape (n_docs,), lists of labels, indicator matrix, or None
-            One label a document, None or NaN where it is not known. Several: a list of labels for
-            each document, or a matrix of zeros and ones of shape (n_docs, n_labels); an empty list
-            or a row of zeros is not known. None for all of them gives an unsupervised model.
+            One label per document; None or NaN marks an unknown label. For several labels per
+            document: lists of labels, or an indicator matrix of shape (n_docs, n_labels); an empty
+            list or a row of zeros marks unknown labels. Without labels (None) the model is
+            unsupervised.
         sample_weight : array-like of shape (n_docs,) or None
-            How many documents each one counts as in the model. The vocabulary and the weights of
-            terms do not depend on it.
+            Sample weights for the estimator. The vocabulary and the weights of terms do not depend
+            on them.
         terms : sequence of str or None
-            Names of the columns, where documents are a matrix.
+            Names of the columns, if documents are a matrix.
         columns : dict or None
-            Columns of the file that texts and labels came from; kept as ``columns_``.
+            Columns of texts and labels in the training file, for ``columns_``.
+
+        Returns
+        -------
+        DocumentModel
+            The fitted model.
         """
         self._fit(documents, labels, sample_weight, terms)
         self.columns_: dict[str, Any] = dict(columns or {})
@@ -163,15 +177,26 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def fit_transform(
         self, documents: Any, labels: Any = None, sample_weight: Any = None, *, terms: Any = None
     ) -> Array:
-        """Learn from documents, and return their coefficients, found without their labels.
+        """Fit the model and transform the same documents.
 
-        This is ``fit`` and then ``transform``, to the bit, but reads the documents once.
+        The result is identical to ``fit`` followed by ``transform``, but the documents are read
+        once. Labels are not used in ``transform``.
+
+        Parameters
+        ----------
+        documents, labels, sample_weight, terms
+            As for ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_docs, n_components)
+            Expected coefficients.
         """
         X = self._fit(documents, labels, sample_weight, terms)
         return self.estimator_.transform(X)
 
     def _fit(self, documents: Any, labels: Any, sample_weight: Any, terms: Any) -> Any:
-        """Fit both parts, and return the matrix of the documents."""
+        """Fit both parts, and return the document-term matrix."""
         streamed = isinstance(documents, Shards)
         has_labels = labels is not None or (streamed and documents.labels is not None)
         default = default_estimator(labelled=has_labels)
@@ -179,7 +204,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if labels is not None and not isinstance(estimator, SupervisedVBNMF):
             raise ValueError(
                 f"labels were given, but `estimator` is a {type(estimator).__name__}, which does "
-                "not use them. Use SupervisedVBNMF, or leave the labels out."
+                "not use labels. Use SupervisedVBNMF, or fit without labels."
             )
         vectorizer = None
         if streamed:
@@ -205,48 +230,80 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return X
 
     def transform(self, documents: Any) -> Array:
-        """Coefficients, (n_docs, n_components), of texts or of rows of a matrix."""
+        """Compute the coefficients of documents with fixed components.
+
+        Parameters
+        ----------
+        documents : iterable of str, or matrix of shape (n_docs, n_terms)
+            Texts or weights of terms.
+
+        Returns
+        -------
+        ndarray of shape (n_docs, n_components)
+            Expected coefficients.
+        """
         X = self.vectorize(documents)
         if X.shape[0] == 0:
             return np.empty((0, self._n_features_out), self.estimator_.components_.dtype)
         return self.estimator_.transform(X)
 
     def predict(self, documents: Any) -> Any:
-        """Predict the labels of documents, in the form that ``fit`` was given.
+        """Predict the labels of documents, in the form of the labels in ``fit``.
+
+        Parameters
+        ----------
+        documents : iterable of str, or matrix of shape (n_docs, n_terms)
+            Texts or weights of terms.
 
         Returns
         -------
         ndarray of shape (n_docs,), list of n_docs lists, or ndarray of shape (n_docs, n_labels)
-            One label: the most probable label of each document. Lists: all labels that are
-            probable enough, the most probable first; a list may be empty. Indicator matrix: ones
-            for the same labels, in the order of ``classes_``.
+            If ``label_form_`` is "one": the most probable label of each document. If it is "lists":
+            all labels above the probability threshold, the most probable first; a list may be
+            empty. If it is "indicator": an indicator matrix of the same labels, in the order of
+            ``classes_``.
         """
         P = self.predict_proba(documents)
         given = self.estimator_.labels_from(P)
         return _lists(P, given, self.classes_.tolist())[0] if self.label_form_ == "lists" else given
 
     def predict_with_score(self, documents: Any) -> tuple[Any, Any]:
-        """Predict the labels of documents, and the probability of each label that was given.
+        """Predict the labels of documents, and their probabilities.
+
+        Parameters
+        ----------
+        documents : iterable of str, or matrix of shape (n_docs, n_terms)
+            Texts or weights of terms.
 
         Returns
         -------
         labels, probabilities : ndarrays of shape (n_docs,), or lists of n_docs lists
-            One label a document, or lists of labels where documents may have several, also where
-            ``fit`` was given an indicator matrix. Nothing is known about a document without any
-            known term: its probabilities are the parts of all training documents that have each
-            label. With one label a document it gets the commonest.
+            One label per document, or lists of labels if documents may have several, also if
+            ``fit`` got an indicator matrix. The probabilities of a document without any known term
+            are the frequencies of labels in training.
         """
         return self.labels_with_score(self.predict_proba(documents))
 
     def labels_with_score(self, probabilities: Array) -> tuple[Any, Any]:
-        """Return what ``predict_with_score`` does, from what ``predict_proba`` returned."""
+        """Convert the result of ``predict_proba`` to that of ``predict_with_score``."""
         given = self.estimator_.labels_from(probabilities)
         if self.has_several_labels:
             return _lists(probabilities, given, self.classes_.tolist())
         return given, probabilities.max(axis=1)
 
     def predict_proba(self, documents: Any) -> Array:
-        """Probabilities of labels, (n_docs, n_labels), in the order of ``classes_``."""
+        """Predict the probabilities of labels.
+
+        Parameters
+        ----------
+        documents : iterable of str, or matrix of shape (n_docs, n_terms)
+            Texts or weights of terms.
+
+        Returns
+        -------
+        ndarray of shape (n_docs, n_labels)
+            Probabilities in the order of ``classes_``.
+        """
         self._check_labels()
         X = self.vectorize(documents)
         if X.shape[0] == 0:
@@ -254,17 +311,22 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self.estimator_.predict_proba(X)
 
     def score(self, documents: Any, labels: Any = None, sample_weight: Any = None) -> float:
-        """Compute the accuracy, or without labels the held-out log-likelihood.
+        """Compute the accuracy, or the held-out log-likelihood of a model without labels.
 
         Parameters
         ----------
         documents : iterable of str, or matrix of shape (n_docs, n_terms)
             Documents that the model was not fitted to.
         labels : array-like of shape (n_docs,), lists of labels, indicator matrix, or None
-            Labels in any form that ``fit`` takes; see ``SupervisedVBNMF.score``. None for a model
-            that was fitted without labels; see ``VBNMF.score``.
+            True labels in any form that ``fit`` accepts; see ``SupervisedVBNMF.score``. None for a
+            model that was fitted without labels; see ``VBNMF.score``.
         sample_weight : array-like of shape (n_docs,) or None
-            How many documents each one counts as; for labelled documents.
+            Sample weights. Only for a model with labels.
+
+        Returns
+        -------
+        float
+            Accuracy, or mean log-probability.
         """
         check_is_fitted(self, "estimator_")
         if not self.has_labels and labels is None and sample_weight is None:
@@ -280,9 +342,27 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         n_components: int = 3,
         return_proba: bool = False,
     ) -> Any:
-        """Explain the most probable label of documents, and the runner-up.
+        """Compute the contributions of components and terms to the two most probable labels.
 
-        See ``SupervisedVBNMF.explain``; terms are called by their names.
+        See ``SupervisedVBNMF.explain``. Terms are given by their names.
+
+        Parameters
+        ----------
+        documents : iterable of str, or matrix of shape (n_docs, n_terms)
+            Texts or weights of terms.
+        n_terms : int, default=8
+            Maximum number of terms to list for a label and for each component.
+        n_components : int, default=3
+            Maximum number of components to list.
+        return_proba : bool, default=False
+            Whether to return the probabilities too.
+
+        Returns
+        -------
+        explanations : list of lists of Explanation
+            The explanations of each document, one for each label.
+        probabilities : ndarray of shape (n_docs, n_labels)
+            The result of ``predict_proba``. Only if ``return_proba`` is True.
         """
         self._check_labels()
         X = self.vectorize(documents)
@@ -297,18 +377,29 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         )
 
     def vectorize(self, documents: Any) -> Any:
-        """Matrix of documents; rows of a matrix pass through."""
+        """Convert texts to a document-term matrix. A matrix is returned unchanged.
+
+        Parameters
+        ----------
+        documents : iterable of str, or matrix of shape (n_docs, n_terms)
+            Texts or weights of terms.
+
+        Returns
+        -------
+        sparse or dense matrix of shape (n_docs, n_terms)
+            Weights of terms.
+        """
         check_is_fitted(self, "estimator_")
         if isinstance(documents, Shards) or _is_matrix(documents):
             if documents.shape[1] != len(self.terms_):
                 raise ValueError(
-                    f"the matrix has {documents.shape[1]} columns, but the model knows "
-                    f"{len(self.terms_)} terms. Give a column for each term, in the same order."
+                    f"the matrix has {documents.shape[1]} columns, but the model has "
+                    f"{len(self.terms_)} terms. Pass one column for each term in the same order."
                 )
             return documents
         if self.vectorizer_ is None:
             raise ValueError(
-                "this model was fitted to a matrix and does not know how to read texts. Give it a "
+                "this model was fitted to a matrix, so it has no vectorizer for texts. Pass a "
                 f"matrix with the same {len(self.terms_)} columns."
             )
         return self.vectorizer_.transform(documents)
@@ -316,25 +407,26 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def report(
         self, documents: Any = None, labels: Any = None, *, ids: Any = None, title: str = ""
     ) -> Any:
-        """Make a page in which to explore the model; notebooks display it.
+        """Make an HTML page in which to explore the model.
 
-        This is ``vbnmf.explore`` of the model.
+        Notebooks display the page. The function is the same as ``vbnmf.explore``.
 
         Parameters
         ----------
         documents : iterable of str, or matrix of shape (n_docs, n_terms), or None
-            Documents to show with it, best others than those of training.
+            Documents to show. Use documents that the model was not fitted to.
         labels : array-like of shape (n_docs,), lists of labels, indicator matrix, or None
-            Their labels, in the form that ``fit`` takes; predictions are held against them.
+            True labels of the documents in any form that ``fit`` accepts. Predictions are scored
+            with them.
         ids : sequence of str or None
-            What each document is called; None: its number.
+            Ids of the documents. None numbers them.
         title : str
-            Of the page.
+            Title of the page.
 
         Returns
         -------
         vbnmf.report.explorer.Report
-            ``.save("page.html")`` writes it; ``.html`` is all of it.
+            The page. ``.save("page.html")`` saves it, and ``.html`` is its source.
         """
         check_is_fitted(self, "estimator_")
         return vbnmf.explore(self, documents, labels, ids=ids, title=title)
@@ -342,7 +434,8 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _check_labels(self) -> None:
         if not self.has_labels:
             raise ValueError(
-                "this model was fitted without labels and cannot predict any. Fit it with labels."
+                "this model was fitted without labels, so it cannot predict labels. Fit it with "
+                "labels."
             )
 
     @property
@@ -382,15 +475,17 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return tags
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
-        """Write the model to one file, which ``vbnmf.load`` reads; whole or not at all.
+        """Save the model to a file, which ``vbnmf.load`` reads.
+
+        The file is written completely or not at all.
 
         Parameters
         ----------
-        path : path
-            The file.
+        path : str or path
+            File to write.
         overwrite : bool, default=True
-            Whether to replace a file that exists. If not, the model is written under a free name
-            beside it, and a ``FileExistsError`` tells that name.
+            Whether to overwrite an existing file. If False and the file exists, the model is saved
+            under a free name beside it, and a ``FileExistsError`` has that name.
         """
         check_is_fitted(self, "estimator_")
         estimator, arrays = saving.to_state(self.estimator_)
@@ -410,7 +505,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 def _lists(
     P: Array, given: Array, classes: Sequence[Any]
 ) -> tuple[list[list[Any]], list[list[float]]]:
-    """Labels given to each document, the most probable first, and their probabilities."""
+    """Return the predicted labels of each document, most probable first, and probabilities."""
     labels, scores = [], []
     for probabilities, is_given in zip(P, given, strict=True):
         order = np.argsort(-probabilities, kind="stable")
@@ -421,9 +516,9 @@ def _lists(
 
 
 def _is_matrix(documents: Any) -> bool:
-    if hasattr(documents, "columns"):  # it iterates over the names of its columns, not over rows
+    if hasattr(documents, "columns"):  # a data frame iterates over names of columns, not over rows
         raise TypeError(
-            f"documents must be texts or a matrix; got a {type(documents).__name__}. Give one "
+            f"documents must be texts or a matrix; got a {type(documents).__name__}. Pass one "
             "column of texts, or an array of weights."
         )
     if not isinstance(documents, np.ndarray) or documents.ndim != 2:
@@ -431,15 +526,15 @@ def _is_matrix(documents: Any) -> bool:
     if documents.dtype.kind in "UST" or any(isinstance(x, str) for x in documents[:1].flat):
         raise TypeError(
             f"documents must be texts or a matrix; got strings in an array of shape "
-            f"{documents.shape}. Give one column of texts: documents[:, 0]."
+            f"{documents.shape}. Pass one column of texts: documents[:, 0]."
         )
     return True
 
 
 def _names(names: Any, n_terms: int) -> Array:
-    """Names of terms, made up where there are none."""
+    """Check the names of terms, or make default names."""
     if names is None:
         names = [f"term {i}" for i in range(n_terms)]
     if len(names) != n_terms:
-        raise ValueError(f"there are {n_terms} terms but {len(names)} names of them in `terms`.")
+        raise ValueError(f"there are {n_terms} terms, but `terms` has {len(names)} names.")
     return np.array([str(name) for name in names], dtype=object)

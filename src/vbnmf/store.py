@@ -1,11 +1,11 @@
-"""Model files: named arrays and a JSON header in one safetensors file; no pickle, no code.
+"""Model files: named arrays and a JSON header in one safetensors file, without pickle or code.
 
-safetensors allows a header of 100 MB, which the terms of a large corpus can exceed. So long lists
-of strings are taken out of the header and stored as two arrays each, their bytes and where each
-string ends; who writes or reads a header does not notice.
+safetensors limits the header to 100 MB, which the terms of a large corpus can exceed. Long lists of
+strings are therefore stored outside the header, as two arrays each: the bytes, and the end of each
+string. Callers of ``write`` and ``read`` do not notice this.
 
-Writing is atomic (:mod:`vbnmf.files`). Reading checks that the file is ours and of a version we
-know; what the arrays mean is checked by who asked for them.
+Writing is atomic (:mod:`vbnmf.files`). Reading checks that the file is a vbnmf model with a known
+format version. Callers check the content of the arrays.
 """
 
 import json
@@ -33,9 +33,9 @@ _LONGEST_MESSAGE = 500  # characters
 
 
 class ModelFileError(ValueError):
-    """A file that is not a usable vbnmf model.
+    """Error about a file that is not a usable vbnmf model.
 
-    A damaged file can hold values of any length. The middle of a long message is left out.
+    A damaged file can have values of any length, so the middle of a long message is omitted.
     """
 
     def __init__(self, message: str) -> None:
@@ -51,27 +51,27 @@ def write(
     *,
     overwrite: bool = True,
 ) -> None:
-    """Write a model file, replacing an existing one only when all of it is on disk.
+    """Write a model file. An existing file is replaced only when the new one is complete.
 
     Raises
     ------
     OSError
-        The file cannot be written: the disk is full, or the folder takes no files.
+        The file cannot be written: the disk is full, or the folder is not writable.
     """
     short, packed = _pack(header)
-    # one entry, because the library writes several in any order: the same model, the same bytes
+    # a single entry, because safetensors does not fix the order of several
     metadata = {KEY: json.dumps({"format_version": VERSION, **short}, allow_nan=False)}
     arrays = arrays | packed
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     with replacing(path, overwrite=overwrite) as temporary:
         try:
             save_file(contiguous, temporary, metadata=metadata)
-        except SafetensorError as error:  # what its library makes of a full disk
+        except SafetensorError as error:  # such as a full disk
             raise OSError(str(error)) from error
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Header and arrays of a model file.
+    """Read the header and the arrays of a model file.
 
     Raises
     ------
@@ -81,19 +81,19 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no model file {path}.")
-    path.open("rb").close()  # a file that may not be read is not a damaged one
+    path.open("rb").close()  # missing permissions are not reported as a damaged file
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             header = _header(path, metadata)
-            np.empty(path.stat().st_size, np.uint8)  # the library panics where memory is short
+            np.empty(path.stat().st_size, np.uint8)  # safetensors panics if memory is short
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except ModelFileError:
         raise
     except MemoryError:
         raise too_large(path) from None
     except BaseException as error:
-        # a panic of the Rust library is no Exception, and no name of it can be imported
+        # a panic of the Rust library is not an Exception, and its class cannot be imported
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise ModelFileError(
@@ -109,22 +109,22 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
 
 
 def too_large(path: str | os.PathLike[str]) -> MemoryError:
-    """Return the error of a file for which there is too little memory."""
+    """Return the error for a file that does not fit into memory."""
     return MemoryError(
-        f"{os.fspath(path)} does not fit into memory; it may be sound. Free some memory, or load "
-        "it on a larger machine."
+        f"{os.fspath(path)} does not fit into memory. Free some memory, or load it on a larger "
+        "machine."
     )
 
 
 def _pack(header: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Take long lists of strings out of a header.
+    """Convert long lists of strings in a header to arrays.
 
     Returns
     -------
     short : dict
-        The rest of the header, and under "packed" the keys that lead to each list.
+        The header without these lists. Its entry "packed" has the keys that lead to each list.
     arrays : dict of str to ndarray
-        For the list number i, ``packed.i.bytes`` (UTF-8) and ``packed.i.ends`` (in bytes).
+        For list number i, ``packed.i.bytes`` (UTF-8) and ``packed.i.ends`` (in bytes).
     """
     arrays: dict[str, Array] = {}
     places: list[list[str]] = []
@@ -156,10 +156,10 @@ def _is_long(value: Any) -> bool:
 
 
 def _unpack(header: dict[str, Any], arrays: dict[str, Array]) -> None:
-    """Put lists of strings back to where they were in a header."""
+    """Put lists of strings back into a header."""
     places = header.pop(_PACKED, [])
     if not isinstance(places, list) or len(places) > _MOST_PACKED:
-        raise ModelFileError(f"the header's {_PACKED!r} is no list of places: it is damaged.")
+        raise ModelFileError(f"{_PACKED!r} in the header is not a list of keys: it is damaged.")
     for number, place in enumerate(places):
         name = f"{_PACKED}.{number}"
         inside: Any = header
@@ -189,7 +189,7 @@ def _strings(data: Any, ends: Any, name: str) -> list[str]:
     try:
         return [raw[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(bounds)]
     except UnicodeDecodeError:
-        raise ModelFileError(f"the strings {name!r} are no text: the file is damaged.") from None
+        raise ModelFileError(f"the strings {name!r} are not UTF-8: the file is damaged.") from None
 
 
 def check_array(
@@ -201,7 +201,7 @@ def check_array(
     most: float = math.inf,
     positive: bool = False,
 ) -> Array:
-    """Return a float array from a file, if it has this shape and sound values."""
+    """Return a float array of a file after checking its shape and values."""
     if name not in arrays:
         raise ModelFileError(f"the model file lacks the array {name!r}: it is damaged.")
     array = arrays[name]
@@ -220,7 +220,7 @@ def check_array(
 
 
 def check_mask(arrays: Mapping[str, Array], name: str, shape: tuple[int, ...]) -> Array:
-    """Return an array of zeros and ones from a file as bool, if it has this shape."""
+    """Return an array of zeros and ones of a file as bool, after checking its shape."""
     if name not in arrays:
         raise ModelFileError(f"the model file lacks the array {name!r}: it is damaged.")
     array = arrays[name]
@@ -248,4 +248,4 @@ def _header(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> float:
-    raise ValueError(f"the header has the value {name}, which no model has")
+    raise ValueError(f"the header has the invalid value {name}")

@@ -29,11 +29,11 @@ from vbnmf.cli.vectorize import vectorize
 
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Begin with `vbnmf demo`, then `vbnmf fit FILE --label COLUMN`.",
+    epilog="Start with `vbnmf demo`, then `vbnmf fit FILE --label COLUMN`.",
 )
 @click.version_option(__version__, prog_name="vbnmf")
 def cli() -> None:
-    """See what makes each label: readable components of labelled documents."""
+    """Learn readable components of labelled documents, and predict labels with them."""
 
 
 _COMMANDS = (
@@ -44,12 +44,12 @@ for command in _COMMANDS:
 
 
 def main() -> None:
-    """Run the command line; errors of the user's making end with one line and exit code 2."""
+    """Run the command line. An error that the user can fix prints one line and exits with 2."""
     warnings.showwarning = _say_warning
     warnings.simplefilter("default", UserWarning)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper) and not stream.isatty():
-            # a code page of Windows lacks most letters, and a file's name may not be text
+            # Windows code pages lack most letters, and file names may not be valid text
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     with _tidy_ending():
         if os.environ.get("VBNMF_DEBUG"):
@@ -64,14 +64,14 @@ def main() -> None:
 
 @contextmanager
 def _tidy_ending() -> Iterator[None]:
-    """End by an exception when the system asks to: files that are half written are removed."""
+    """Turn SIGTERM and SIGHUP into exceptions, so that half-written files are removed."""
 
     def end(number: int, _: Any) -> None:
         sys.exit(128 + number)
 
     names = ("SIGTERM", "SIGHUP")  # the second does not exist on Windows
     signals = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    # one that is ignored, as under nohup, stays so; and only the main thread may set them
+    # keep signals that are ignored, as under nohup; only the main thread may set handlers
     before = {number: signal.getsignal(number) for number in signals}
     ours = [number for number, handler in before.items() if handler is signal.SIG_DFL]
     ours = ours if threading.current_thread() is threading.main_thread() else []

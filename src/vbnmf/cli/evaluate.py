@@ -1,4 +1,4 @@
-"""vbnmf evaluate: how well a model predicts the labels of documents."""
+"""vbnmf evaluate: score the predictions and the components of a model."""
 
 from typing import Any
 
@@ -14,8 +14,8 @@ Line = tuple[str, float | None, str]  # a measure's name, value and meaning
 @click.argument("model")
 @click.argument("file")
 @click.option("--label", metavar="COL", multiple=True, default=("auto",), show_default=True,
-              help="Column of labels; that of the fit if it is there. Again for more "
-              "columns.")  # fmt: skip
+              help="Label column. 'auto' uses that of the model, else guesses it by its name. Can "
+              "be repeated.")  # fmt: skip
 @common.label_separator
 @common.reading
 @common.jobs
@@ -29,11 +29,12 @@ def evaluate(
 ) -> None:  # fmt: skip
     """Score the predictions of MODEL on the labelled documents in FILE.
 
-    Micro accuracy is the part of documents whose label was found; macro accuracy is the mean of
-    that part over labels, rare ones counting as much as common ones. If documents may have several
-    labels: F1 of all labels given, its mean over labels, and the part of documents that were given
-    all their labels and no other. Measures of the components follow: how sparse, readable and
-    distinct they are, and how well they tell the half of a document from the other half.
+    Use documents that the model was not fitted to. Prints recall and precision of each label, then
+    micro accuracy (the part of the documents whose label was predicted correctly) and macro
+    accuracy (the mean recall over labels, in which rare labels count as much as common ones). If
+    documents may have several labels, it prints micro F1, macro F1 and subset accuracy instead.
+    Measures of the components follow: sparsity, coherence, diversity, exclusivity and held-out
+    log-likelihood.
 
     \b
     Example:
@@ -41,7 +42,7 @@ def evaluate(
     """  # noqa: D301
     fitted = common.load_model(model)
     if not fitted.has_labels:
-        raise ValueError(f"{model} was fitted without labels, so there is nothing to score.")
+        raise ValueError(f"{model} was fitted without labels, so it has no predictions to score.")
     fitted.estimator_.set_params(n_jobs=jobs)
     columns = common.column_names(label)
     documents = common.read_for(fitted, file, quiet, label=columns, **reading)
@@ -56,7 +57,7 @@ def evaluate(
 
 
 def score(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
-    """Score predictions and components on labelled documents, and each label by itself."""
+    """Score predictions, components and each label on labelled documents."""
     import numpy as np
 
     from vbnmf.core.rows import is_empty
@@ -90,8 +91,8 @@ def score(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
             {
                 "label": name,
                 "documents": int(found.predictions.support[at]),
-                "found": float(found.predictions.recall[at]),
-                "right": _number(found.predictions.precision[at]),
+                "recall": float(found.predictions.recall[at]),
+                "precision": _number(found.predictions.precision[at]),
                 "component_share": float(shares[best == at].mean()) if at in best else None,
                 "known": at < P.shape[1],
             }
@@ -118,12 +119,12 @@ def _of_predictions(found: Any) -> dict[str, float]:
 
 
 def _number(value: float) -> float | None:
-    """Return None for NaN, which JSON does not have."""
+    """Convert NaN, which JSON does not have, to None."""
     return None if value != value else float(value)
 
 
 def _of_components(fitted: Any, X: Any, texts: list[str] | None) -> dict[str, float | None]:
-    """How readable and distinct the components are, and how well they tell unseen terms."""
+    """Return coherence, diversity, exclusivity and held-out log-likelihood."""
     from vbnmf.metrics import document_npmi
     from vbnmf.report import measures
 
@@ -138,17 +139,17 @@ def _of_components(fitted: Any, X: Any, texts: list[str] | None) -> dict[str, fl
 
 
 def score_table(scores: dict[str, Any]) -> str:
-    """The scores for people."""
+    """Format the scores for a terminal."""
     rows = [
         [
             row["label"] + ("" if row["known"] else " (not in the model)"),
             f"{row['documents']:,}",
-            percent(row["found"]),
-            *("–" if row[n] is None else percent(row[n]) for n in ("right", "component_share")),
+            percent(row["recall"]),
+            *("–" if row[n] is None else percent(row[n]) for n in ("precision", "component_share")),
         ]
         for row in scores["labels"]
     ]
-    names = ["label", "documents", "found", "right", "components"]
+    names = ["label", "documents", "recall", "precision", "component share"]
     by_label = table(names, rows, right=(1, 2, 3, 4))
     lines = [*_prediction_lines(scores), *_component_lines(scores)]
     known = [(name, f"{value:.4f}", said) for name, value, said in lines if value is not None]
@@ -157,36 +158,37 @@ def score_table(scores: dict[str, Any]) -> str:
         f"{name:{width}}   {value:>7}   {said}".rstrip() for name, value, said in known
     )
     n_faded = scores["faded_components"]
-    faded = f"{n_faded} faded components are left out of NPMI, diversity and exclusivity.\n"
+    faded = f"NPMI, diversity and exclusivity ignore {n_faded} faded components.\n"
     return (
         f"{by_label}\n\n{numbers}\n{faded if n_faded else ''}\n"
-        "found: part of the label's documents that were given it; right: part of the documents "
-        "given it that have it; components: share of the decisions for it that they carry."
+        "recall: part of the label's documents that were predicted as this label\n"
+        "precision: part of the documents predicted as this label that have it\n"
+        "component share: part of the contributions to the label's score that comes from components"
     )
 
 
 def _prediction_lines(scores: dict[str, Any]) -> list[Line]:
     of = f"of {scores['documents']:,} documents"
     if "micro_f1" in scores:
-        simplest = f"{scores['most_frequent_label_f1']:.4f} by saying the commonest label"
+        simplest = f"baseline: commonest label {scores['most_frequent_label_f1']:.4f}"
         return [
             ("micro F1", scores["micro_f1"], f"{of} ({simplest})"),
-            ("macro F1", scores["macro_f1"], "mean over labels"),
-            ("subset accuracy", scores["subset_accuracy"], "all labels of a document and no other"),
+            ("macro F1", scores["macro_f1"], "mean F1 over labels"),
+            ("subset accuracy", scores["subset_accuracy"], "all labels predicted, and no other"),
             *_trust_lines(scores),
         ]
-    simplest = f"{scores['most_frequent_label_accuracy']:.4f} by saying the commonest label"
+    simplest = f"baseline: commonest label {scores['most_frequent_label_accuracy']:.4f}"
     return [
         ("micro accuracy", scores["micro_accuracy"], f"{of} ({simplest})"),
-        ("macro accuracy", scores["macro_accuracy"], "mean over labels"),
+        ("macro accuracy", scores["macro_accuracy"], "mean recall over labels"),
         *_trust_lines(scores),
     ]
 
 
 def _trust_lines(scores: dict[str, Any]) -> list[Line]:
-    off = "mean distance of probabilities from how often they are right"
-    loss = "mean of −ln p of the right answer; 0 is best"
-    share = "share of the decisions that components carry; the rest is single words"
+    off = "mean distance between predicted probability and observed frequency; 0 is best"
+    loss = "mean of −ln p, p the probability of the true label; 0 is best"
+    share = "part of the scores that comes from components; the rest is from single words"
     return [
         ("calibration error", scores["calibration_error"], off),
         ("log loss", scores["log_loss"], loss),
@@ -197,15 +199,16 @@ def _trust_lines(scores: dict[str, Any]) -> list[Line]:
 def _component_lines(scores: dict[str, Any]) -> list[Line]:
     from vbnmf.report.measures import DIVERSE, TOP, WINDOW
 
-    together = f"of the {TOP} strongest terms: -1 never together, 0 by chance, 1 always"
-    distinct = f"part of all components' {DIVERSE} strongest terms that is distinct"
-    share = f"mean share of a component in its {TOP} strongest terms"
-    half = "a unit of weight: half of each document by the other half"
+    together = f"the top {TOP} terms occur together: -1 never, 0 as by chance, 1 always"
+    distinct = f"part of distinct terms among the top {DIVERSE} terms of all components"
+    share = f"mean share of a component in the weight of its top {TOP} terms"
+    half = "per unit of weight: one half of each document, predicted from the other half"
+    hoyer = "Hoyer: 0 if all coefficients are equal, 1 if only one is not zero"
     return [
-        ("coefficient sparsity", scores["coefficient_sparsity"], ""),
-        ("inter-label sparsity", scores["inter_label_sparsity"], ""),
+        ("coefficient sparsity", scores["coefficient_sparsity"], hoyer),
+        ("inter-label sparsity", scores["inter_label_sparsity"], "Hoyer, of sums by label"),
         ("NPMI by documents", scores["npmi_documents"], together),
-        (f"NPMI by windows of {WINDOW} tokens", scores["npmi_windows"], "the same"),
+        (f"NPMI by windows of {WINDOW} tokens", scores["npmi_windows"], "the same in windows"),
         ("diversity", scores["diversity"], distinct),
         ("exclusivity", scores["exclusivity"], share),
         ("held-out log-likelihood", scores["held_out_log_likelihood"], half),

@@ -1,4 +1,4 @@
-"""vbnmf fit: from a file of documents to a model file."""
+"""vbnmf fit: fit a model to a file of documents and save it."""
 
 import re
 from pathlib import Path
@@ -47,54 +47,61 @@ def _count_or_part(_: click.Context, option: click.Parameter, value: Any) -> Any
         return int(text)
     if re.fullmatch(r"\d*\.?\d+(e-?\d+)?", text):
         return float(text)
-    raise click.BadParameter(f"{text!r} is neither a count (5) nor a part of all documents (0.01).")
+    raise click.BadParameter(f"{text!r} is neither a count (5) nor a fraction of documents (0.01).")
 
 
 model_options = common.options(
     click.option("-k", "--components", callback=_components, metavar="N|auto", help="Number of "
-                 "components; by the number of labels if left out. 'auto': as many as the lower "
-                 "bound says."),
-    click.option("--label-tree", metavar="SEPARATOR", help="What parts the levels in the names of "
-                 "labels, such as '.' or '/'; each group of labels gets a component of its own."),
-    click.option("--label-shape", type=float, help="The paper's a^λ, a pseudo-count: the larger, "
-                 "the fewer components a label uses."),
-    click.option("--class-weight", type=click.Choice(["balanced"]), help="'balanced': rare labels "
-                 "count as much as common ones."),
+                 "components. 'auto' chooses it by the lower bound.  [default: two for each label, "
+                 "at least 20, at most 300]"),
+    click.option("--label-tree", metavar="SEPARATOR", help="Separator of the levels in "
+                 "hierarchical label names, such as '.' or '/'. Each group of labels gets a "
+                 "component of its own."),
+    click.option("--label-shape", type=float, help="Pseudo-count a^λ of the label prior. With "
+                 "larger values a label uses fewer components."),
+    click.option("--class-weight", type=click.Choice(["balanced"]), help="'balanced' gives rare "
+                 "labels the same total weight as common ones."),
     click.option("--classifier", type=click.Choice(
                      ["auto", "words and components", "components", "generative"]),
-                 help="What predicts: components and single words, components alone, or the model "
-                 "itself."),
-    click.option("--coef-shape", type=float, help="Without labels: 1 or less, the smaller the "
-                 "sparser the coefficients."),
-    click.option("--term-shape", callback=_number_or_auto, help="Shape of the components' prior, "
-                 "or 'auto' (learned above a guard) or 'free' (learned without)."),
-    click.option("--max-iter", type=int, help="Most iterations."),
-    click.option("--tol", type=float, help="Stop when the bound rises by less than this part."),
-    click.option("--starts", "n_init", type=int, help="Random starts, of which the best is kept."),
+                 help="Prediction head. 'generative' uses the fitted model without a trained head. "
+                 "'auto' compares heads on held-out documents.  [default: auto]"),
+    click.option("--coef-shape", type=float, help="Shape of the prior of coefficients. With "
+                 "smaller values a document uses fewer components."),
+    click.option("--term-shape", callback=_number_or_auto, help="Shape of the prior of components: "
+                 "a number, 'auto' (learned, with a lower limit) or 'free' (learned without a "
+                 "limit)."),
+    click.option("--max-iter", type=int, help="Maximum number of iterations."),
+    click.option("--tol", type=float, help="Stop when the relative increase of the bound is below "
+                 "this value."),
+    click.option("--starts", "n_init", type=int, help="Number of random initialisations. The best "
+                 "fit is kept."),
 )  # fmt: skip
 
-# What is left out here keeps the default of DocumentVectorizer: the same model as from Python.
+# Options that are not given keep the defaults of DocumentVectorizer, as in Python.
 text_options = common.options(
     click.option("--weighting", type=click.Choice(["paper", "counts", "log"]),
-                 help="How counts are weighted; see docs/text.md."),
-    click.option("--max-terms", callback=_number_or_all, metavar="N|all", help="Most terms, those "
-                 "of most documents ('paper': of the largest weight).  [default: 200000]"),
-    click.option("--min-df", callback=_count_or_part, help="Leave out terms of fewer documents (a "
-                 "count or a part).  [default: 1]"),
-    click.option("--max-df", callback=_count_or_part, help="Leave out terms of more documents (a "
-                 "count or a part).  [default: 1.0]"),
-    click.option("--stop-words", metavar="LANGUAGE|FILE", help="Words to leave out: a language, "
-                 "or a file of one word a line."),
-    click.option("--stem", metavar="LANGUAGE", help="Join forms of a word: english, german, …"),
-    click.option("--ngrams", type=click.IntRange(1, 5), help="Longest run of words that makes a "
-                 "term.  [default: 1]"),
+                 help="Weighting of term counts; see docs/text.md."),
+    click.option("--max-terms", callback=_number_or_all, metavar="N|all", help="Maximum number of "
+                 "terms. Terms in most documents are kept; with --weighting paper, terms of the "
+                 "largest weight.  [default: 200000]"),
+    click.option("--min-df", callback=_count_or_part, help="Ignore terms in fewer documents than "
+                 "this (a count or a fraction).  [default: 1]"),
+    click.option("--max-df", callback=_count_or_part, help="Ignore terms in more documents than "
+                 "this (a count or a fraction).  [default: 1.0]"),
+    click.option("--stop-words", metavar="LANGUAGE|FILE", help="Stop words to ignore: a language, "
+                 "or a file with one word per line."),
+    click.option("--stem", metavar="LANGUAGE", help="Stem words of this language: english, german, "
+                 "…"),
+    click.option("--ngrams", type=click.IntRange(1, 5), help="Maximum length of n-grams.  "
+                 "[default: 1]"),
     click.option("--analyzer", type=click.Choice(["auto", "word", "char", "char_wb"]),
-                 help="auto: words, and pairs of characters in scripts without spaces. word: what "
-                 "--token-pattern finds. char, char_wb: runs of characters.  [default: auto]"),
-    click.option("--token-pattern", metavar="REGEX", help="What a word is."),
-    click.option("--strip", type=click.Choice(["auto", "html", "none"]), help="Drop HTML from "
-                 "documents; auto: if most of them look like it.  [default: auto]"),
-    click.option("--keep-case", is_flag=True, help="Do not turn letters to lower case."),
+                 help="auto: words, and pairs of characters in scripts without spaces. word: "
+                 "matches of --token-pattern. char, char_wb: character n-grams.  [default: auto]"),
+    click.option("--token-pattern", metavar="REGEX", help="Regular expression that matches a "
+                 "word."),
+    click.option("--strip", type=click.Choice(["auto", "html", "none"]), help="Remove HTML markup. "
+                 "'auto' removes it if most documents contain it.  [default: auto]"),
+    click.option("--keep-case", is_flag=True, help="Do not convert to lower case."),
 )  # fmt: skip
 
 
@@ -104,14 +111,14 @@ TEXT_OPTIONS = (
 )  # fmt: skip
 
 
-@click.command(short_help="Learn components from a file of documents.")
+@click.command(short_help="Fit a model to a file of documents.")
 @click.argument("file")
-@click.option("--label", metavar="COL", multiple=True, help="Column of labels, or 'auto' to guess "
-              "it, or to take the names of sub-folders. Again for more columns. Without it the "
-              "model is unsupervised.")  # fmt: skip
+@click.option("--label", metavar="COL", multiple=True, help="Label column. 'auto' guesses it by "
+              "its name, or uses the names of sub-folders. Can be repeated. Without it the model "
+              "is unsupervised.")  # fmt: skip
 @common.label_separator
-@click.option("--only-labelled", is_flag=True, help="Leave out documents without a label, which "
-              "are otherwise learned from as well.")  # fmt: skip
+@click.option("--only-labelled", is_flag=True, help="Ignore documents without a label. Without "
+              "this flag they are used too, and their labels are inferred.")  # fmt: skip
 @click.option("--out", metavar="MODEL", help="Model file to write.  [default: FILE's name.vbnmf]")
 @click.option("--checkpoint", metavar="FOLDER", help="Write the fit to this folder once a minute.")
 @click.option("--resume", is_flag=True, help="Go on from the last checkpoint in the folder of "
@@ -131,11 +138,11 @@ def fit(
     text: tuple[str, ...], labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
     skip_empty: bool, checkpoint: str | None, resume: bool, **settings: Any,
 ) -> None:  # fmt: skip
-    """Learn components from a FILE of documents, and write a model file.
+    """Fit a model to the documents in FILE, and save it.
 
-    FILE is CSV, TSV or JSON lines (also .gz, or - for standard input), Parquet, a folder, a matrix
-    (svmlight, Matrix Market, .npz), or a shard folder of `vbnmf vectorize`, which need not fit into
-    memory.
+    FILE is CSV, TSV or JSON lines (also .gz, or - for standard input), Parquet, Arrow, a folder of
+    text files, a matrix (svmlight, Matrix Market, .npz), or a shard folder written by `vbnmf
+    vectorize`, which need not fit into memory.
 
     \b
     Examples:
@@ -157,7 +164,7 @@ def fit(
         return
     columns = common.column_names(label or (("auto",) if labels else ()))
     if only_labelled and columns is None:
-        raise click.UsageError("--only-labelled needs --label: it is about the documents with one.")
+        raise click.UsageError("--only-labelled needs --label.")
     documents = common.read(
         file, quiet, text=text, label=columns, labels=labels, label_separator=label_separator,
         terms=terms, encoding=encoding, format=format, skip_empty=skip_empty,
@@ -206,11 +213,11 @@ def tell_result(
     if model.estimator.n_components == "auto":
         common.say(f"{result['components_reason']}.", quiet)
     if model.has_labels:
-        common.say(f"Labels are predicted by {_said(result)}.", quiet)
+        common.say(f"Prediction head: {_said(result)}.", quiet)
     common.say(
         f"Wrote {target}: {result['components']} components of {result['terms']:,} terms, bound "
         f"{result['bound']:,.0f} after {result['iterations']} iterations.\n"
-        f"Look at them with: vbnmf topics {target}",
+        f"Show the components with: vbnmf topics {target}",
         quiet,
     )
 
@@ -232,7 +239,7 @@ def check_resume(checkpoint: str | None, resume: bool) -> None:
 
 
 def _of_prediction(model: "DocumentModel") -> dict[str, Any]:
-    """What predicts labels, why, and how much of it is by components."""
+    """Return the prediction head, why it was chosen, and the share of components in it."""
     if not model.has_labels:
         return {"classifier": None, "classifier_reason": None, "component_share": None}
     fitted = model.estimator_
@@ -244,12 +251,12 @@ def _of_prediction(model: "DocumentModel") -> dict[str, Any]:
 
 
 def _said(result: dict[str, Any]) -> str:
-    """The choice of what predicts, in words."""
-    names = {"components": "components alone", "generative": "the model itself"}
+    """Describe the prediction head in words."""
+    names = {"components": "components only", "generative": "generative (no trained head)"}
     name = names.get(result["classifier"], result["classifier"])
     if result["classifier"] == "words and components":
-        name = f"components ({result['component_share']:.0%} of the decisions) and single words"
-    return f"{name}: {result['classifier_reason']}"
+        name = f"components ({result['component_share']:.0%} of the scores) and single words"
+    return f"{name}. Reason: {result['classifier_reason']}"
 
 
 def build(
@@ -274,7 +281,7 @@ def build(
     checkpoint: str | None = None,
     **text: Any,
 ) -> "DocumentModel":
-    """An unfitted model from the options that were given; all others keep their defaults."""
+    """Build an unfitted model from the given options; all others keep their defaults."""
     from vbnmf.pipeline import DocumentModel, default_estimator
     from vbnmf.text import DocumentVectorizer
 
@@ -284,7 +291,7 @@ def build(
     }  # fmt: skip
     for name, value in about_labels.items():
         if n_labels is None and value is not None:
-            raise click.UsageError(f"--{name.replace('_', '-')} needs --label: it is about labels.")
+            raise click.UsageError(f"--{name.replace('_', '-')} needs --label.")
     given = {
         **about_labels,
         "coef_shape": coef_shape,
@@ -309,11 +316,11 @@ def build(
 
 
 def how_many(components: Any, n_labels: int | None) -> str:
-    """Number of components of a model, in words, before it is fitted."""
+    """Describe the number of components of an unfitted model."""
     from vbnmf.estimators.validation import default_components
 
     if components == "auto":
-        return "as many components as the bound says"
+        return "a number of components chosen by the bound"
     return f"{default_components(n_labels) if components is None else components} components"
 
 
@@ -322,7 +329,7 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def labelled(documents: Any, quiet: bool, *, only: bool = True) -> tuple[Any, Any]:
-    """Texts or matrix, and labels; documents without one are kept unless `only` those with are."""
+    """Return texts or matrix, and labels. With `only`, drop documents without a label."""
     common.check_width(documents)
     contents = documents.texts if documents.matrix is None else documents.matrix
     labels = documents.labels
@@ -335,17 +342,13 @@ def labelled(documents: Any, quiet: bool, *, only: bool = True) -> tuple[Any, An
     if not missing:
         return contents, labels
     if not only:
-        used = (
-            "is used as well: its label is"
-            if missing == 1
-            else ("are used as well: their labels are")
-        )
-        common.say(f"{_documents(missing)} without a label {used} learned.", quiet)
+        used = "is used too; its label is" if missing == 1 else ("are used too; their labels are")
+        common.say(f"{_documents(missing)} without a label {used} inferred.", quiet)
         return contents, labels
-    common.say(f"Left out {_documents(missing)} without a label.", quiet)
+    common.say(f"Ignored {_documents(missing)} without a label.", quiet)
     y = labels[kept]
     if not isinstance(y[0], list):
-        y = y.tolist()  # without the gaps they may be plain numbers
+        y = y.tolist()  # without missing labels they may be plain numbers
     if documents.matrix is not None:
         return contents[kept], y
     return [contents[i] for i in kept], y

@@ -1,4 +1,4 @@
-"""vbnmf predict: a label and its score for each document, or several of them, and why."""
+"""vbnmf predict: predict labels with their probabilities, and explain them."""
 
 import csv
 import json
@@ -19,12 +19,12 @@ Rows = Iterator[dict[str, Any]]
 @click.command(short_help="Predict labels of documents.")
 @click.argument("model")
 @click.argument("file")
-@click.option("--out", metavar="PREDICTIONS", help="File to write: .csv, .tsv or .jsonl; "
-              "standard output if left out.")  # fmt: skip
-@click.option("--label-separator", metavar="SEP", help="What to write between several labels of a "
-              "document; that of the fit, or ';'.")  # fmt: skip
-@click.option("--explain", is_flag=True, help="Tell which components and terms spoke for the label "
-              "and for the runner-up.")  # fmt: skip
+@click.option("--out", metavar="PREDICTIONS", help="File to write: .csv, .tsv or .jsonl.  "
+              "[default: standard output]")  # fmt: skip
+@click.option("--label-separator", metavar="SEP", help="Separator to write between several labels "
+              "of a document.  [default: that of the fit, or ';']")  # fmt: skip
+@click.option("--explain", is_flag=True, help="Show the contributions of components and terms to "
+              "the two most probable labels.")  # fmt: skip
 @common.reading
 @common.identified
 @common.kept
@@ -40,10 +40,10 @@ def predict(
 ) -> None:  # fmt: skip
     """Predict a label for each document in FILE.
 
-    The score is the probability of the label. A document without any term that the model knows is
-    marked, and gets the commonest label with its frequency. If documents may have several labels,
-    all that are probable enough are given, the most probable first, and a score for each.
-    --explain gives a table for the eye; with --json or --out FILE.jsonl, all of its numbers.
+    The score is the probability of the label. A document without any known term gets the commonest
+    label, with its frequency as the score, and a note. If documents may have several labels, all
+    labels above a probability threshold are listed, the most probable first. --explain prints a
+    table; with --json or --out FILE.jsonl it writes all numbers.
 
     \b
     Examples:
@@ -57,20 +57,21 @@ def predict(
     ending = ".csv" if target is None else target.suffix.lower()
     if ending not in (*_DELIMITERS, *_JSON_LINES):
         raise click.BadParameter(
-            f"{out} must end in one of {', '.join((*_DELIMITERS, *_JSON_LINES))}, which tells the "
-            "format."
+            f"{out} must end in one of {', '.join((*_DELIMITERS, *_JSON_LINES))}: the ending sets "
+            "the format."
         )
     if explain and reading["keep"] and not (as_json or ending in _JSON_LINES):
         raise click.UsageError(
-            "--keep has no place in the table of --explain; add --json, or --out FILE.jsonl."
+            "the table of --explain has no room for --keep; add --json or --out FILE.jsonl."
         )
     if explain and target is not None and ending not in _JSON_LINES:
         raise click.BadParameter(
-            f"explanations do not fit into {out}. Without --out they are a table; .jsonl holds all."
+            f"explanations cannot be written to {out}. Use a .jsonl file, or omit --out for a "
+            "table."
         )
     fitted = common.load_model(model)
     if not fitted.has_labels:
-        raise ValueError(f"{model} was fitted without labels and cannot predict any.")
+        raise ValueError(f"{model} was fitted without labels, so it cannot predict labels.")
     fitted.estimator_.set_params(n_jobs=jobs)
     parts = common.parts_for(fitted, file, quiet, **reading)
     separator = _separator(fitted, label_separator, quiet)
@@ -129,7 +130,7 @@ def _rows(fitted: Any, documents: Any, kept: common.Kept, *, explain: bool) -> R
 
 
 def _as_dict(why: Any) -> dict[str, Any]:
-    """An explanation for JSON."""
+    """Convert an explanation to a dict for JSON."""
     return {
         "label": why.label,
         "score": round(why.probability, 4),
@@ -148,7 +149,7 @@ def _as_dict(why: Any) -> dict[str, Any]:
 
 
 def _write_explanations(stream: IO[str], rows: Rows) -> int:
-    """Write a table: for each document the label and the runner-up, and what spoke for them."""
+    """Write a table of the contributions to the two most probable labels of each document."""
     cells = []
     number = 0
     for row in rows:
@@ -183,14 +184,14 @@ def _write_lines(stream: IO[str], rows: Rows) -> int:
 
 
 def _separator(fitted: Any, given: str | None, quiet: bool) -> str:
-    """What to write between labels; if a label has it inside, the user is told."""
+    """Return the separator of labels, with a note if a label contains it."""
     separator: str = given or fitted.columns_.get("label_separator", ";")
     labels = fitted.estimator_.classes_.tolist() if fitted.has_several_labels else []
     unclear = [label for label in labels if separator in str(label)]
     if unclear:
         common.say(
-            f"The label {unclear[0]!r} has {separator!r} in it, which stands between labels too. "
-            "Choose another with --label-separator, or write JSON lines.",
+            f"The label {unclear[0]!r} contains the separator {separator!r}. "
+            "Choose another one with --label-separator, or write JSON lines.",
             quiet,
         )
     return separator

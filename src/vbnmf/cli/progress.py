@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar with rich on a terminal, plain lines elsewhere."""
+"""Show progress on standard error: a bar with rich on a terminal, plain lines elsewhere."""
 
 import sys
 import time
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from vbnmf.experiments.runner import Tally
 
 
-_PART_OF_HEAD = 0.2  # of the bar of a fit, for training the prediction head
+_PART_OF_HEAD = 0.2  # part of a fit's progress bar that is for training the prediction head
 
 
 class Display:
-    """Shows how far something is, to be used as a context manager."""
+    """Context manager that shows progress."""
 
     _doing = ""
     _seconds_between_lines = 2.0
@@ -40,7 +40,7 @@ class Display:
             self._bar.stop()
 
     def _show(self, part: float, text: str, left: str) -> None:
-        """Show the part that is done, from 0 to 1, and the time left, which a bar finds itself."""
+        """Show the part that is done, from 0 to 1. A bar computes the time left by itself."""
         if self._quiet:
             return
         if self._bar is None and sys.stderr.isatty():
@@ -57,7 +57,7 @@ class Display:
         try:
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-        except ImportError:  # not installed; plain lines serve
+        except ImportError:  # rich is not installed: print plain lines
             return
         self._bar = Progress(
             TextColumn(self._doing),
@@ -72,17 +72,17 @@ class Display:
 
 
 class FitProgress(Display):
-    """A callback of the estimators."""
+    """Callback of the estimators."""
 
     _doing = "fitting"
 
     def __init__(self, quiet: bool) -> None:
         super().__init__(quiet)
-        # of the first iteration, for what came before it tells nothing about the others
+        # time of the first iteration: earlier stages say nothing about the time of iterations
         self._first: tuple[float, int] | None = None
 
     def __call__(self, progress: "Progress") -> None:
-        """Show where the fit is."""
+        """Show the iteration and the bound."""
         from vbnmf.core.fit import FITTING, HEAD
 
         if progress.stage != FITTING:
@@ -94,8 +94,8 @@ class FitProgress(Display):
         done = progress.restart * progress.max_iter + progress.iteration
         total = progress.n_restarts * progress.max_iter
         text = f"iteration {done} of at most {total}: bound {progress.bound:,.0f}"
-        if not isnan(progress.rise):  # there were two bounds to compare
-            text += f", rising by {max(progress.rise, 0):.1e}"
+        if not isnan(progress.rise):  # NaN before the second bound
+            text += f", relative increase {max(progress.rise, 0):.1e}"
         now = time.monotonic()
         since, first = self._first = self._first or (now, done)
         left = ""
@@ -105,13 +105,13 @@ class FitProgress(Display):
 
 
 class CellProgress(Display):
-    """A callback of the experiments."""
+    """Callback of the experiments."""
 
     _doing = "running"
     _seconds_between_lines = 10.0
 
     def __call__(self, tally: "Tally") -> None:
-        """Show how many cells are done."""
+        """Show how many runs are done."""
         text = f"{tally.done:,} of {tally.total:,} runs"
         if tally.failed:
             text += f", {tally.failed} failed"

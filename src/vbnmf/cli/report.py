@@ -1,4 +1,4 @@
-"""vbnmf report: the explorer, a page that shows a model."""
+"""vbnmf report: write the explorer, an HTML page that shows a model."""
 
 import shlex
 import sys
@@ -12,15 +12,15 @@ from vbnmf.cli import common
 from vbnmf.cli.progress import Display
 
 
-@click.command(short_help="Write a page that shows a model.")
+@click.command(short_help="Write an HTML page that shows a model.")
 @click.argument("model")
-@click.option("--documents", metavar="FILE", help="Documents to show and to score; best "
-              "documents that the model was not trained on.")  # fmt: skip
+@click.option("--documents", metavar="FILE", help="Documents to show and to score. Use documents "
+              "that the model was not fitted to.")  # fmt: skip
 @click.option("--out", metavar="PAGE.html", help="Page to write.  [default: MODEL's name.html]")
 @click.option("--title", metavar="TEXT", help="Title of the page.  [default: MODEL's name]")
 @click.option("--label", metavar="COL", multiple=True, default=("auto",), show_default=True,
-              help="Column of labels; that of the fit if it is there. Again for more "
-              "columns.")  # fmt: skip
+              help="Label column. 'auto' uses that of the model, else guesses it by its name. Can "
+              "be repeated.")  # fmt: skip
 @common.label_separator
 @common.reading
 @common.identified
@@ -35,9 +35,9 @@ def report(
 ) -> None:  # fmt: skip
     """Write one HTML file to explore a MODEL in any browser, offline.
 
-    The page shows the components of each label, the terms of each component, and how far to trust
-    them. With --documents it also shows the texts, with terms coloured by component, the evidence
-    for each predicted label, and accuracy if the documents have labels.
+    The page shows the components of each label, the characteristic terms of each component, and
+    measures of their quality. With --documents it also shows the texts, with terms coloured by
+    component, the contributions to each predicted label, and accuracy if the documents have labels.
 
     \b
     Examples:
@@ -80,7 +80,7 @@ class PageProgress(Display):
 def _read(
     fitted: Any, source: str, quiet: bool, label: tuple[str, ...], reading: dict[str, Any]
 ) -> Any:
-    """Read documents, and their labels if there are any or `--label` asks for them."""
+    """Read documents. Labels are optional unless `--label` or `--labels` is given."""
     asked = label != ("auto",) or reading["labels"] is not None
     columns = common.column_names(label) if asked or fitted.has_labels else None
     return common.read_for(fitted, source, quiet, label=columns, labels_required=asked, **reading)

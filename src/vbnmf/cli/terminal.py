@@ -1,4 +1,4 @@
-"""Tables in the terminal, cut to its width."""
+"""Format tables for the terminal, cut to its width."""
 
 import shutil
 import unicodedata
@@ -8,16 +8,19 @@ _NARROWEST_COLUMN = 12
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
-    """Lay out rows under a head, cutting cells where the terminal is too narrow for them.
+    """Format rows under a header, and cut cells if the terminal is too narrow.
 
-    Then no column takes more than two fifths of the width, and the last one what is left of it.
+    In a terminal that is too narrow, no column gets more than two fifths of the width. The last
+    column gets the remaining width.
 
     Parameters
     ----------
-    head, rows : sequences of str
-        Titles, and as many cells a row.
+    head : sequence of str of length n_columns
+        Column titles.
+    rows : sequence of sequences of str of length n_columns
+        The cells.
     right : sequence of int
-        Columns aligned to the right.
+        Columns to align to the right.
     """
     cells = [[_one_line(cell) for cell in row] for row in [head, *rows]]
     widths = [max(map(_width, column)) for column in zip(*cells, strict=True)]
@@ -32,7 +35,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence
 
 
 def percent(part: float) -> str:
-    """A part of one in whole per cent, or less than one."""
+    """Format a fraction in whole per cent, or as less than one."""
     return "<1 %" if 0 < part < 0.01 else f"{100 * part:.0f} %"
 
 
@@ -46,13 +49,13 @@ def _line(row: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> st
 
 
 def _one_line(text: str) -> str:
-    """Without line breaks and control characters, which a terminal would obey."""
+    """Remove line breaks and control characters."""
     kept = (" " if char.isspace() else char for char in text)
     return "".join(char for char in kept if unicodedata.category(char)[0] != "C")
 
 
 def _width(text: str) -> int:
-    """Columns that a text takes: two for wide characters, none for marks."""
+    """Return the display width of a text: two for wide characters, none for combining marks."""
     letters = [char for char in text if unicodedata.category(char) not in ("Mn", "Me")]
     return len(letters) + sum(unicodedata.east_asian_width(char) in "WF" for char in letters)
 

@@ -1,4 +1,4 @@
-"""vbnmf topics: components by label in the terminal."""
+"""vbnmf topics: show components and their labels in the terminal."""
 
 from typing import Any
 
@@ -8,19 +8,20 @@ from vbnmf.cli import common
 from vbnmf.cli.terminal import percent, table
 
 
-@click.command(short_help="Show components, their terms and labels.")
+@click.command(short_help="Show the components, their terms and their labels.")
 @click.argument("model")
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True,
-              help="Number of terms.")  # fmt: skip
-@click.option("--label", metavar="LABEL", help="Only the components of this label.")
+              help="Number of terms of each component.")  # fmt: skip
+@click.option("--label", metavar="LABEL", help="Show only the components of this label.")
 @common.trust
 @common.as_json
 def topics(model: str, top: int, label: str | None, as_json: bool) -> None:
-    """Show the components of a MODEL: the labels they serve and their most relevant terms.
+    """Show the components of MODEL with their labels and characteristic terms.
 
     Components common to all labels come first, then those shared by several labels, then those of
-    one label. Within each group they are sorted by weight. With --label they are sorted by how much
-    of the label they make up. Faded components have no terms.
+    one label. Each group is sorted by weight. With --label, components are sorted by their part of
+    the label's documents. Faded components, whose terms depend more on the prior than on
+    documents, are shown without terms.
 
     \b
     Examples:
@@ -31,8 +32,8 @@ def topics(model: str, top: int, label: str | None, as_json: bool) -> None:
 
     summary = summarise(common.load_model(model), n_terms=top)
     if label is not None and label not in summary.labels:
-        known = ", ".join(summary.labels) or "none: it was fitted without labels"
-        raise click.BadParameter(f"{label!r} is not a label of this model. It has {known}.")
+        known = ", ".join(summary.labels) or "none, as it was fitted without labels"
+        raise click.BadParameter(f"{label!r} is not a label of this model. Its labels: {known}.")
     if as_json:
         common.print_json(_plain(summary, label))
     elif label is not None:
@@ -58,7 +59,7 @@ def component_table(summary: Any) -> str:
 
 
 def label_table(summary: Any, label: str) -> str:
-    """Return a table of the components of one label, and how much of it has which scope."""
+    """Return a table of the components of one label, and the part of each kind of scope."""
     from vbnmf.report.summary import blocks_of_label, components_of_label
 
     found = components_of_label(summary, label)
@@ -84,7 +85,7 @@ def _labels(summary: Any, place: int) -> str:
 
 
 def _weights(blocks: dict[str, float] | None, whole: str) -> str:
-    """Return the line below a table: how much of the whole has which scope."""
+    """Return the line below a table: the part of each kind of scope in the whole."""
     if blocks is None:
         return ""
     found = reversed([(name, part) for name, part in blocks.items() if part > 0])

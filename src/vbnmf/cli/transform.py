@@ -1,4 +1,4 @@
-"""vbnmf transform: coefficients of documents into a file."""
+"""vbnmf transform: write the coefficients of documents to a file."""
 
 import csv
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ Write = Callable[[Cells, Any], None]
 _ENDINGS = (".csv", ".tsv", ".parquet", ".npz")
 
 
-@click.command(short_help="Write coefficients of documents.")
+@click.command(short_help="Write the coefficients of documents.")
 @click.argument("model")
 @click.argument("file")
 @click.option("--out", required=True, metavar="COEFS", help="File to write: .csv, .tsv, .parquet "
@@ -31,7 +31,9 @@ _ENDINGS = (".csv", ".tsv", ".parquet", ".npz")
 def transform(
     model: str, file: str, out: str, jobs: int | None, force: bool, quiet: bool, **reading: Any
 ) -> None:
-    """Write the coefficients of the documents in FILE, with the components of MODEL.
+    """Write how much each document in FILE uses each component of MODEL.
+
+    The output has one row per document and one column per component.
 
     \b
     Examples:
@@ -44,7 +46,7 @@ def transform(
     target = common.check_out(out, force, model, file)
     if target.suffix.lower() not in _ENDINGS:
         raise click.BadParameter(
-            f"{out} must end in one of {', '.join(_ENDINGS)}, which tells the format."
+            f"{out} must end in one of {', '.join(_ENDINGS)}: the ending sets the format."
         )
     fitted = common.load_model(model)
     fitted.estimator_.set_params(n_jobs=jobs)
@@ -70,7 +72,7 @@ def transform(
 
 
 def _writer(path: Path, ending: str, names: list[str], K: int) -> AbstractContextManager[Write]:
-    """Open a file to which ids, kept cells and coefficients are written part by part."""
+    """Open a file for ids, kept cells and coefficients, which are written in parts."""
     if ending == ".npz":
         return _npz_writer(path, names, K)
     if ending == ".parquet":
@@ -94,7 +96,7 @@ def _table_writer(path: Path, names: list[str], delimiter: str) -> Iterator[Writ
 
 @contextmanager
 def _parquet_writer(path: Path, names: list[str], K: int) -> Iterator[Write]:
-    """Write kept cells as text, which any part of a file can hold."""
+    """Write Parquet. Kept cells are written as text, so that all parts have the same types."""
     import numpy as np
 
     try:
@@ -122,7 +124,7 @@ def _parquet_writer(path: Path, names: list[str], K: int) -> Iterator[Write]:
 
 @contextmanager
 def _npz_writer(path: Path, names: list[str], K: int) -> Iterator[Write]:
-    """Keep all coefficients until the end: the file has one array of them."""
+    """Write ``.npz``. All coefficients are kept until the end, since the file has one array."""
     import numpy as np
 
     all_cells: Cells = []
@@ -145,5 +147,5 @@ def _npz_writer(path: Path, names: list[str], K: int) -> Iterator[Write]:
 
 
 def _columns(cells: Cells, n: int) -> list[list[str | None]]:
-    """The columns of cells as texts, None where a cell is empty."""
+    """Return the columns of cells as texts, None for an empty cell."""
     return [[None if row[i] is None else str(row[i]) for row in cells] for i in range(n)]

@@ -1,4 +1,4 @@
-"""vbnmf tune: choose the number of components and the label shape on validation documents."""
+"""vbnmf tune: choose the number of components and the label shape on held-out documents."""
 
 import shlex
 import sys
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _several(kind: Callable[[str], Any], example: str) -> Callable[..., Any]:
-    """A callback for values with commas between them."""
+    """Return a callback for values separated by commas."""
 
     def convert(_: click.Context, option: click.Parameter, value: str | None) -> Any:
         if value is None:
@@ -29,7 +29,7 @@ def _several(kind: Callable[[str], Any], example: str) -> Callable[..., Any]:
         try:
             return [kind(part) for part in value.split(",")]
         except ValueError:
-            raise click.BadParameter(f"{value!r} is no list such as {example}.") from None
+            raise click.BadParameter(f"{value!r} is not a list such as {example}.") from None
 
     return convert
 
@@ -41,21 +41,22 @@ def _label_shape(text: str) -> LabelShape:
 @click.command(short_help="Choose --components and --label-shape for a fit.")
 @click.argument("file")
 @click.option("--label", metavar="COL", multiple=True, default=["auto"], show_default=True,
-              help="Column of labels, or 'auto' to guess it, or to take the names of sub-folders. "
-              "Again for more columns.")  # fmt: skip
+              help="Label column. 'auto' guesses it by its name, or uses the names of "
+              "sub-folders. Can be repeated.")  # fmt: skip
 @common.label_separator
-@click.option("--only-labelled", is_flag=True, help="Leave out documents without a label.")
+@click.option("--only-labelled", is_flag=True, help="Ignore documents without a label.")
 @click.option("-k", "--components", metavar="N,N,…", callback=_several(int, "20,40,80"),
-              help="Numbers of components to try.  [default: by the number of labels]")  # fmt: skip
+              help="Numbers of components to try.  [default: from the number of "
+              "labels]")  # fmt: skip
 @click.option("--label-shapes", metavar="A,A,…", callback=_several(_label_shape, "auto,30,300"),
-              help="Label shapes to try: numbers, or 'auto' for the number of documents of each "
-              "label.  [default: auto,30,100,300,1000]")  # fmt: skip
+              help="Values of --label-shape to try. 'auto' is the default of `vbnmf fit`.  "
+              "[default: auto,30,100,300,1000]")  # fmt: skip
 @click.option("--validation", type=click.FloatRange(0, 1, min_open=True, max_open=True),
               metavar="PART", default=0.25, show_default=True,
-              help="Part of the labelled documents to score on.")  # fmt: skip
+              help="Fraction of the labelled documents to hold out for validation.")  # fmt: skip
 @click.option("--out", metavar="DIR", default="vbnmf-tune", show_default=True,
-              help="Folder for the table and the picture; what is unfinished there goes "
-              "on.")  # fmt: skip
+              help="Folder for the table and the figure. An interrupted search in it is "
+              "resumed.")  # fmt: skip
 @common.reading
 @text_options
 @common.config
@@ -71,11 +72,11 @@ def tune(
     text: tuple[str, ...], labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
     skip_empty: bool, **texts: Any,
 ) -> None:  # fmt: skip
-    """Choose the number of components and the label shape by documents kept for validation.
+    """Choose the number of components and the label shape by validation on held-out documents.
 
-    All candidates are fitted a little; the better half of them goes on, until few are left, which
-    are fitted to the end. Writes tune.csv and, with matplotlib, tune.png and tune.svg. When it is
-    stopped, the same command goes on where it was.
+    The search is successive halving: all candidates are fitted for a few iterations, the better
+    half continues, and the last ones are fitted until they converge. Writes tune.csv and, with
+    matplotlib, tune.png and tune.svg. To resume an interrupted search, repeat the command.
 
     \b
     Examples:
@@ -116,7 +117,7 @@ def tune(
                 progress=progress,
             )
     except KeyboardInterrupt:
-        common.say(f"Stopped. What is done is kept in {folder}; the same command goes on.", quiet)
+        common.say(f"Stopped. Results so far are in {folder}. Repeat the command to resume.", quiet)
         sys.exit(1)
     files = [target, *_picture(found, folder, quiet)]
     command = _next_command(file, found.recommended)
@@ -129,13 +130,13 @@ def tune(
 
 
 class _TuneProgress(Display):
-    """A callback of ``tune``."""
+    """Callback of ``tune``."""
 
     _doing = "tuning"
     _seconds_between_lines = 10.0
 
     def __call__(self, step: "Step") -> None:
-        """Show which candidate is at it."""
+        """Show which candidate is being fitted."""
         self._show(
             step.part,
             f"round {step.rung + 1} of {step.n_rungs}, {step.done} of {step.total} candidates: "
@@ -145,7 +146,7 @@ class _TuneProgress(Display):
 
 
 def _table(found: "Tuning") -> str:
-    """Each candidate as it was in the last round that it reached."""
+    """Format each candidate with its scores in the last round that it reached."""
     latest = {row.candidate: row for row in found.rows}
     last = max(row.rung for row in found.rows)
     notes = {tuple(found.best.values()): "best", tuple(found.recommended.values()): "recommended"}
@@ -172,8 +173,8 @@ def _picture(found: "Tuning", folder: Path, quiet: bool) -> list[Path]:
         from vbnmf.report.tuning import save_picture
     except ImportError:
         common.say(
-            "The picture needs matplotlib, which is not installed: pip install 'vbnmf[plot]'. The "
-            "same command then draws it, without another search.",
+            "The figure needs matplotlib: pip install 'vbnmf[plot]'. Then repeat the command; it "
+            "draws the figure without another search.",
             quiet,
         )
         return []
@@ -184,7 +185,7 @@ _NOT_OF_FIT = ("components", "label_shapes", "validation", "out", "force", "quie
 
 
 def _next_command(file: str, recommended: dict[str, Any]) -> str:
-    """The `vbnmf fit` that goes with the options given here."""
+    """Return the `vbnmf fit` command with the recommended settings and the given options."""
     context = click.get_current_context()
     parts = ["vbnmf", "fit", file]
     for option in context.command.params:

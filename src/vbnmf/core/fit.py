@@ -46,10 +46,10 @@ HEAD = "prediction head"
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback is told after each iteration.
+    """Progress of a fit, which a callback gets after each iteration.
 
-    There are stages before the fit, where components are looked for, and one after it, where the
-    prediction head is trained. Iterations are those of the stage, and only the fit has a bound.
+    Stages before the fit search for components, and a stage after it trains the prediction head.
+    Iterations are those of the stage. Only the fit has a bound.
     """
 
     iteration: int  # finished so far
@@ -67,7 +67,7 @@ class Progress:
             return f"{restart}{self.stage}: {unit} {self.iteration} of {self.max_iter}"
         return (
             f"{restart}iteration {self.iteration} of {self.max_iter}: bound {self.bound:.6g}, "
-            f"rising by {self.rise:.1e} an iteration"
+            f"relative increase {self.rise:.1e}"
         )
 
 

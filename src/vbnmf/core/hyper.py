@@ -1,16 +1,16 @@
-"""Hyperparameters that maximise the bound, tied over a whole matrix.
+"""Compute the hyperparameters that maximise the bound, one for a whole matrix.
 
     b = mean(E) / a                                    (b_t, b_v, b_λ; closed form)
-    b_l = m / a_l,  m = Σ_lk a_l E_lk / (K Σ_l a_l)    (b_λ where each label has its own a_λ; over
-                                                       what is in scope)
+    b_l = m / a_l,  m = Σ_lk a_l E_lk / (K Σ_l a_l)    (b_λ if each label has its own a_λ; the sums
+                                                       are over components in scope)
     ln a − ψ(a) = ln mean(E) − mean⟨ln ·⟩              (a_t with b_t learned; Newton)
     ψ(a) = mean⟨ln ·⟩ − ln b                           (a_t with b_t fixed; Newton)
 
-Left to itself a_t falls far below one, T becomes sparse, and sparse components compete with the
-sparse coefficients that the model is after (the paper's closing remark; docs/deviations.md has
-our measurement). It is therefore held during burn-in, when all components are still alike and call
-for a large a_t, and never falls below ``LEAST_TERM_SHAPE``. The bound has a single peak in a_t, so
-moving towards it as far as the guard still raises the bound.
+Without a limit, the learned a_t falls far below one and T becomes sparse, which makes coefficients
+less sparse (the paper's closing remark; docs/deviations.md has our measurement). Therefore a_t is
+fixed during burn-in, when all components are still similar and their best a_t is large, and never
+falls below ``LEAST_TERM_SHAPE``. The bound has a single peak in a_t, so moving towards the peak up
+to the limit still increases the bound.
 """
 
 import math
@@ -21,7 +21,7 @@ from scipy.special import polygamma, psi
 from vbnmf.core.model import Array
 
 LEAST_TERM_SHAPE = 0.35
-"""a_t is not learned to be smaller than this, unless it is set free."""
+"""Lower limit of a learned a_t, unless ``term_shape="free"``."""
 
 _LARGEST_SHAPE = 1e8  # of variables that are all equal and certain
 _NEWTON_STEPS = 100
@@ -29,15 +29,15 @@ _NEWTON_TOL = 1e-13
 
 
 def scale(mean: float, shape: float) -> float:
-    """Scale of a gamma prior whose variables have posterior means of this average."""
+    """Compute the scale of a gamma prior from the average of posterior means."""
     return mean / shape
 
 
 def scale_of_rates(E: Array, shape: float | Array, in_scope: Array | None = None) -> float | Array:
-    """Scale of the prior of rates whose posterior means are E, (n_labels, K).
+    """Compute the scale of the prior of rates from their posterior means E, (n_labels, K).
 
-    Where each label has a shape of its own, (n_labels,), so it has a scale, and what all share is
-    the mean of the prior. Rates that are not ``in_scope``, (n_labels, K) of bool, do not count.
+    If each label has its own shape, (n_labels,), it has its own scale, and all labels share the
+    mean of the prior. Rates that are not ``in_scope``, (n_labels, K) of bool, are ignored.
     """
     if in_scope is None:
         means = E.mean(axis=1)
@@ -47,21 +47,21 @@ def scale_of_rates(E: Array, shape: float | Array, in_scope: Array | None = None
 
 
 def shape(mean: float, mean_log: float, *, least: float = 0.0) -> float:
-    """Shape of a gamma prior whose scale is learned as well.
+    """Compute the shape of a gamma prior whose scale is learned too.
 
     Parameters
     ----------
     mean, mean_log : float
         Averages of ⟨x⟩ and ⟨ln x⟩ over the matrix.
     least : float
-        The result is at least this.
+        Lower limit of the result.
     """
     gap = math.log(mean) - mean_log
     if gap <= 1 / (2 * _LARGEST_SHAPE):
         return _LARGEST_SHAPE
     a = (3 - gap + math.sqrt((gap - 3) ** 2 + 24 * gap)) / (12 * gap)
     for _ in range(_NEWTON_STEPS):
-        # Newton's method in 1/a, in which the equation is almost straight
+        # Newton's method in 1/a, in which the equation is almost linear
         excess = math.log(a) - float(psi(a)) - gap
         previous, a = a, 1 / (1 / a + excess / (a * (1 - a * float(polygamma(1, a)))))
         if abs(a - previous) <= _NEWTON_TOL * a:
@@ -70,9 +70,9 @@ def shape(mean: float, mean_log: float, *, least: float = 0.0) -> float:
 
 
 def shape_at_scale(mean_log: float, scale: float, *, least: float = 0.0) -> float:
-    """Shape of a gamma prior whose scale is given."""
+    """Compute the shape of a gamma prior whose scale is given."""
     target = mean_log - math.log(scale)
-    # ψ is close to ln(a − 1/2) above one and to −1/a − γ below: each is a good start on its side
+    # initialise with ψ(a) ≈ ln(a − 1/2) above one and ψ(a) ≈ −1/a − γ below
     a = math.exp(target) + 0.5 if target >= -2.22 else -1 / (target + 0.5772156649015329)
     for _ in range(_NEWTON_STEPS):
         previous, a = a, a - (float(psi(a)) - target) / float(polygamma(1, a))

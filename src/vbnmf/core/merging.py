@@ -1,16 +1,20 @@
-"""Merge components that say the same: which pairs, in which order, and what the bound says of it.
+"""Merge similar components in the order of their gain in the bound.
 
-Two components with expected counts c_i and c_j of the terms (Sigma_t) become one with their sum.
-With q(S) otherwise as it was, the terms' part of the bound rises by
+Two components with expected counts c_i and c_j of the terms (Sigma_t) are merged to one with the
+sum of counts. With q(S) otherwise unchanged, the terms' part of the bound changes by
 g(c_i + c_j) − g(c_i) − g(c_j), where
 
     g(c) = Σ_w [ ln Γ(a_t + c_w) − ln Γ(a_t) ] − ln Γ(W a_t + Σ_w c_w) + ln Γ(W a_t)
 
-is the log marginal likelihood of counts under a symmetric Dirichlet prior. For components that no
-document uses together that is all: their coefficients do not change. The pair that gains most, or
-loses least, is merged first (Heller & Ghahramani, 2005, cluster by the same comparison).
+is the log marginal likelihood of counts under a symmetric Dirichlet prior. If no document uses both
+components, this is the whole change, because coefficients stay the same. The pair with the largest
+gain is merged first. Only neighbours are compared, whose distributions overlap most (Bhattacharyya
+coefficient).
 
-Only pairs of neighbours are compared: those whose distributions overlap most (Bhattacharyya).
+References
+----------
+K. A. Heller, Z. Ghahramani (2005). Bayesian hierarchical clustering. Proceedings of the 22nd
+International Conference on Machine Learning, 297-304.
 """
 
 import heapq
@@ -30,13 +34,13 @@ _LEAST = 0.05  # smaller expected counts are left out of comparisons
 
 @dataclass(frozen=True)
 class Merges:
-    """An order of merges: components are numbered on from those at the beginning."""
+    """A sequence of merges. Merged components get the next numbers."""
 
-    n: int  # components at the beginning
-    pairs: list[tuple[int, int]]  # which two become component n, n + 1, …
+    n: int  # number of components before merging
+    pairs: list[tuple[int, int]]  # the pairs that are merged to components n, n + 1, …
 
     def groups(self, n_left: int) -> list[list[int]]:
-        """Which of the first components are one when ``n_left`` are left, or as few as can be."""
+        """Return the groups of original components when ``n_left`` components are left."""
         members: dict[int, list[int]] = {k: [k] for k in range(self.n)}
         for new, (i, j) in enumerate(self.pairs[: max(self.n - n_left, 0)], start=self.n):
             members[new] = sorted(members.pop(i) + members.pop(j))
@@ -53,9 +57,10 @@ def merge_order(counts: Array, a_t: float, n_left: int = 1, family: Array | None
     a_t : float
         Prior shape of the terms.
     n_left : int
-        Stop when so many are left. Components without common terms merge last.
-    family : array of int, shape (K,), or None
-        Components of different families merge only when all of each family have become one.
+        Number of components at which to stop. Components without common terms are merged last.
+    family : array of int of shape (K,) or None
+        Families of components. Components of different families are merged only after all
+        components of each family.
     """
     n_terms, K = counts.shape
     kept = _not_negligible(counts)
@@ -93,7 +98,7 @@ def merge_order(counts: Array, a_t: float, n_left: int = 1, family: Array | None
 
 @dataclass(frozen=True)
 class _Column:
-    """A component's expected counts where they are not negligible."""
+    """Expected counts of a component that are not negligible."""
 
     terms: Array
     counts: Array
@@ -113,7 +118,7 @@ class _Column:
 
 
 def _not_negligible(counts: Array) -> sparse.csr_array:
-    """Expected counts by component, (K, n_terms), without the smallest."""
+    """Return the expected counts by component, (K, n_terms), without the smallest."""
     term, component = np.nonzero(counts > _LEAST)
     values = counts[term, component].astype(np.float64)
     return sparse.csr_array((values, (component, term)), counts.shape[::-1])
@@ -122,7 +127,7 @@ def _not_negligible(counts: Array) -> sparse.csr_array:
 def _gains(
     columns: list[_Column], i: int, others: list[int], a_t: float, n_terms: int
 ) -> list[float]:
-    """What the bound gains if component i is merged with each of the others."""
+    """Compute the gain in the bound of merging component i with each of the others."""
     own = np.zeros(n_terms)
     logs = np.zeros(n_terms)
     own[columns[i].terms], logs[columns[i].terms] = columns[i].counts, columns[i].logs
@@ -145,7 +150,7 @@ def _gains(
 
 
 def _neighbours(counts: sparse.csr_array, n: int, family: Array) -> list[set[int]]:
-    """The components of the same family that overlap most with each, both ways."""
+    """Find the components of the same family that overlap most, as a symmetric relation."""
     K = counts.shape[0]
     total = np.repeat(np.maximum(mass(counts), np.finfo(float).tiny), np.diff(counts.indptr))
     roots = sparse.csr_array(
@@ -165,9 +170,9 @@ def _neighbours(counts: sparse.csr_array, n: int, family: Array) -> list[set[int
 def _next_pair(
     heap: list[tuple[float, int, int]], alive: dict[int, None], families: list[int]
 ) -> tuple[int, int]:
-    """The best pair of components that are still there; where none was compared, the first two.
+    """Return the best remaining pair of components.
 
-    These are of one family, if there are two of one.
+    If no remaining pair was compared, return the first two, of the same family if possible.
     """
     while heap:
         _gain, i, j = heapq.heappop(heap)

@@ -1,20 +1,20 @@
-"""Starting states: where the components begin, and hyperparameters that fit them.
+"""Initialise components, coefficients and hyperparameters.
 
-*Random*, as in the paper, which says no more: each term's weight is dealt out to the components
-at random, so that every component begins as a noisy copy of the whole corpus; documents begin with
-their weight spread evenly, which needs no randomness and no memory.
+*Random*, as in the paper: the weight of each term is distributed over the components at random, so
+every component is initialised as a noisy copy of the whole corpus. The weight of each document is
+spread evenly over the components.
 
-*Label*: each label gets components of its own, more the more documents it has. A document begins
-with nearly all of its weight on the components of its label, and a component as a noisy copy of the
-documents that it is used in. Documents whose label is unknown take no part in that: they would only
-make components alike.
+*Label*: each label gets components of its own, and more of them if it has more documents. Nearly
+all weight of a document is on the components of its label, and a component is initialised as a
+noisy copy of the documents that use it. Documents with unknown labels are not used for this, since
+they would make components similar.
 
-*Given*: documents begin where their label's terms are in the components, if labels count from the
-start; in a burn-in, which holds labels off, with their weight spread evenly.
+*Given*: the weight of a document is where the given components explain its label, or spread evenly
+during burn-in, which does not use labels.
 
-The product of the scales of T and V is set by the data and only their quotient is free: components
-begin with a sum of one, so that coefficients are in units of document weight, unless a fixed
-hyperparameter says otherwise.
+The product of the scales of T and V is determined by the data, and only their quotient is free.
+Components are initialised with a sum of one, so that coefficients are in units of document weight,
+unless a scale is fixed by the user.
 """
 
 from collections.abc import Callable
@@ -40,10 +40,10 @@ from vbnmf.core.updates import rates_shape
 
 @dataclass(frozen=True)
 class Knobs:
-    """Hyperparameters as the user gave them: a number is held fixed, None is learned.
+    """Hyperparameters as given by the user. A number is fixed, and None is learned.
 
-    ``a_lam`` is None in the unsupervised model, and may be one for each label, (n_labels,);
-    ``least_a_t`` guards an a_t that is learned.
+    ``a_lam`` is None in the unsupervised model. It may be an array with one value for each label,
+    (n_labels,). ``least_a_t`` is the lower limit of a learned a_t.
     """
 
     a_t: float | None
@@ -56,11 +56,11 @@ class Knobs:
 
 
 FIRST_TERM_SHAPE = 0.5
-"""Where a learned a_t begins."""
+"""Initial value of a learned a_t."""
 
 
 def random_shapes(rng: np.random.Generator, totals: Totals, a_t: float, out: Array) -> None:
-    """Fill shapes of q(T), (n_terms, K): each term's weight dealt out in random proportions."""
+    """Fill shapes of q(T), (n_terms, K), with each term's weight in random proportions."""
     _deal_out(rng, lambda at: totals.term_sums[at, None], a_t, out)
 
 
@@ -68,21 +68,21 @@ _TERMS_AT_ONCE = 1 << 9  # terms whose shapes are held in double precision at a 
 _TINY = np.finfo(float).tiny
 
 OWN_PART = 0.99
-"""Part of a document's weight that begins on the components of its own label."""
+"""Initial part of a document's weight on the components of its own label."""
 
-_PORTION_STEPS = 10  # the bound that a fit comes to gains up to ten, and hardly after that
+_PORTION_STEPS = 10  # more steps hardly increase the final bound of a fit
 
 
 def even_portions(K: int) -> Array:
-    """Parts of a document's weight on each component, (1, K): all the same."""
+    """Return equal parts of a document's weight on each component, (1, K)."""
     return np.full((1, K), 1 / K)
 
 
 def label_portions(n_docs: Array, K: int) -> Array:
-    """Parts of a document's weight on each component, (n_labels, K): most on its own label's.
+    """Return the parts of a document's weight on each component, (n_labels, K), by label.
 
-    ``n_docs`` is by label. With fewer components than labels, labels share them in turn, the
-    commonest first.
+    Most weight is on the label's own components. ``n_docs`` is by label. If there are fewer
+    components than labels, labels share them in turn, the commonest first.
     """
     n_docs = np.round(n_docs / max(n_docs.max(), _TINY), 9)  # rounding must not break ties
     n_labels = len(n_docs)
@@ -96,9 +96,9 @@ def label_portions(n_docs: Array, K: int) -> Array:
 
 
 def allotted(n_docs: Array, total: int, most: Array | None = None) -> Array:
-    """Components of each label, (n_labels,): one at least, the rest by the roots of their sizes.
+    """Allot components to labels, (n_labels,): at least one, the rest by square roots of sizes.
 
-    No label gets more than ``most``, (n_labels,), of them, so that there may be fewer in all.
+    No label gets more than ``most``, (n_labels,), so the sum may be smaller than ``total``.
     """
     counts = np.ones(len(n_docs), dtype=np.int64)
     roots = np.sqrt(n_docs)
@@ -115,12 +115,12 @@ def allotted(n_docs: Array, total: int, most: Array | None = None) -> Array:
 def label_shapes(
     rng: np.random.Generator, group_term_sums: Any, portions: Array, a_t: float, out: Array
 ) -> None:
-    """Fill shapes of q(T): each term's weight dealt out where its documents have theirs.
+    """Fill shapes of q(T) with each term's weight on the components of its documents.
 
     Parameters
     ----------
     rng : Generator
-        For the noise that sets components of one label apart.
+        Random generator of the noise that distinguishes components of one label.
     group_term_sums : sparse array of shape (n_groups, n_terms)
         Σ_d x_dw by group.
     portions : array of shape (n_groups, K)
@@ -128,30 +128,30 @@ def label_shapes(
     a_t : float
         Prior shape.
     out : array of shape (n_terms, K)
-        Filled.
+        Array to fill.
     """
     by_term = group_term_sums.T.tocsr()
     _deal_out(rng, lambda at: by_term[at] @ portions, a_t, out)
 
 
 def given_shapes(components: Array, totals: Totals, a_t: float, out: Array) -> None:
-    """Fill shapes of q(T), (n_terms, K), with means in proportion to components, (K, n_terms)."""
+    """Fill shapes of q(T), (n_terms, K), with means proportional to components, (K, n_terms)."""
     np.multiply(components.T, totals.mass / max(components.sum(), _TINY), out=out, casting="unsafe")
     out += a_t
 
 
 def fitted_portions(label_term_sums: Any, shapes: Array) -> Array:
-    """Parts of a document's weight on each component, (n_labels, K), that explain its label best.
+    """Fit the parts of a document's weight on each component to its label, (n_labels, K).
 
-    A few steps of expectation and maximisation for the parts of a mixture of the components, as in
-    the first sweeps over documents, which would take many more of them to come as far.
+    The parts are fitted by a few steps of expectation maximisation for the mixture weights of the
+    components, which replaces many sweeps over documents.
 
     Parameters
     ----------
     label_term_sums : csr_array of shape (n_labels, n_terms)
         Σ_d x_dw by label.
     shapes : array of shape (n_terms, K)
-        Of q(T), all above zero.
+        Shapes of q(T), positive.
     """
     n_labels, K = label_term_sums.shape[0], shapes.shape[1]
     sums = shapes.sum(axis=0, dtype=np.float64)
@@ -170,7 +170,7 @@ def fitted_portions(label_term_sums: Any, shapes: Array) -> Array:
 def _deal_out(
     rng: np.random.Generator, expected: Callable[[slice], Array], a_t: float, out: Array
 ) -> None:
-    """Deal out each term's weight by the expected parts, (terms, K) or (terms, 1), times noise."""
+    """Distribute each term's weight by the expected parts, (terms, K) or (terms, 1), and noise."""
     n_terms, K = out.shape
     for begin in range(0, n_terms, _TERMS_AT_ONCE):
         at = slice(begin, min(begin + _TERMS_AT_ONCE, n_terms))
@@ -188,10 +188,10 @@ def state(
     knobs: Knobs,
     labels: Labels | None = None,
 ) -> State:
-    """Starting state, with all label rates equal.
+    """Return the initial state, with equal label rates.
 
-    ``shapes`` of q(T), (n_terms, K), are in the kernel's layout and taken over. Without ``labels``
-    each group is a label of its own, unless ``knobs`` say that there are no labels.
+    ``shapes`` of q(T), (n_terms, K), are in the kernel's layout and are not copied. Without
+    ``labels`` each group is a label of its own, unless ``knobs.a_lam`` is None.
     """
     n_terms = len(shapes)
     n_docs = float(totals.n_docs.sum())
@@ -213,14 +213,14 @@ def state(
 
 
 def terms_of(kernel: Kernel, shapes: Array, scale: Array, *, tally: bool = True) -> Terms:
-    """q(T) of shapes, (n_terms, K) in the kernel's layout and taken over, and scales, (K,)."""
+    """Return q(T) from shapes, (n_terms, K) in the kernel's layout, and scales, (K,)."""
     L = kernel.zeros(len(shapes), len(scale), shapes.dtype)
     L[:] = 1
     return kernel.gamma_rows(shapes, L, scale, 0.0, tally=tally)
 
 
 def sum_of_a_component(knobs: Knobs, a_t: float, n_terms: int, weight: float) -> float:
-    """Σ_w E_t that agrees with whichever scale is fixed."""
+    """Return the initial Σ_w E_t, consistent with the scale that is fixed."""
     if knobs.b_t:
         return n_terms * a_t * knobs.b_t
     if knobs.b_v:

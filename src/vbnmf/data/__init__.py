@@ -1,4 +1,4 @@
-"""Readers for users' files, and corpora; turning texts into counts is in :mod:`vbnmf.text`."""
+"""Read documents from files, and load corpora. :mod:`vbnmf.text` converts texts to counts."""
 
 from vbnmf.data.corpora import CorpusInfo, fetch_corpus, list_corpora, load_corpus
 from vbnmf.data.corpus import Corpus, CorpusError

@@ -1,7 +1,7 @@
-"""Parquet and Arrow files, read in small batches so that a small file cannot fill the memory.
+"""Read Parquet and Arrow files in small batches, so that a small file cannot fill the memory.
 
-Both formats can hold one long text once and point to it from millions of rows. Such texts are kept
-once here as well, and what the rows add up to is held against the size of the file.
+Both formats can store a long text once and refer to it from millions of rows. Such texts are kept
+once in memory too, and the total size of rows is compared with the size of the file.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ def open_arrow(path: Path, parquet: bool) -> Table:
         raise ReaderError(
             f"{origin}: reading it needs pyarrow. Install it with: pip install 'vbnmf[io]'"
         ) from error
-    # KeyError and ValueError: what pyarrow raises for damage it meets in a file's own tables.
+    # pyarrow raises KeyError and ValueError for damage in the tables of a file.
     damage = (pa.ArrowException, OSError, KeyError, ValueError)
     try:
         file = _open_parquet(pq, path) if parquet else _open_ipc(pa, path)
@@ -57,7 +57,7 @@ def open_arrow(path: Path, parquet: bool) -> Table:
 
 
 def _open_parquet(pq: Any, path: Path) -> Any:
-    """Open a file so that texts which rows share stay shared."""
+    """Open a Parquet file such that texts shared by rows stay shared."""
     file = pq.ParquetFile(path)
     texts = [field.name for field in file.schema_arrow if str(field.type).endswith("string")]
     groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
@@ -87,7 +87,7 @@ def _batches(file: Any, names: list[str], parquet: bool) -> Iterator[Any]:
 
 
 def _values(pa: Any, column: Any) -> list[object]:
-    """The cells of a column; rows that share a text get the same object."""
+    """Return the cells of a column. Rows that share a text get the same object."""
     if not pa.types.is_dictionary(column.type):
         values: list[object] = column.to_pylist()
         return values
@@ -98,7 +98,7 @@ def _values(pa: Any, column: Any) -> list[object]:
 
 
 class _Meter:
-    """Add up what rows take in memory, and refuse a file that holds far more than its size."""
+    """Sum the memory of rows, and refuse a file whose rows are far larger than the file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -117,6 +117,6 @@ class _Meter:
 
 def _too_much(path: Path, total: int, size: int) -> str:
     return (
-        f"{path}: {size:,} bytes that hold more than {total:,} bytes of rows. If it is meant, save "
-        "it as CSV."
+        f"{path}: {size:,} bytes that hold more than {total:,} bytes of rows. If that is right, "
+        "save it as CSV."
     )

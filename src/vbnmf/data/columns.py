@@ -1,7 +1,7 @@
-"""Choose the columns of texts and labels by the names in the header, and by nothing else.
+"""Choose the text and label columns by the names in the header.
 
-What the cells hold has no say: a bad cell is an error, never a reason to read another column. Text
-and label are chosen apart: a label column of another name does not change the text column.
+The content of cells is not used: a bad cell is an error, and never a reason to read another column.
+The text column and the label column are chosen independently.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,23 +26,23 @@ ColumnNames = str | Sequence[str]
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a caller asks of a header.
+    """Requested columns.
 
     Attributes
     ----------
     text : str, sequence of str or None
-        The text column, or several to join; None takes that of the fit or guesses it.
+        The text column, or several to join. None uses that of the fit, or guesses it.
     label : str, sequence of str or None
-        The label column or columns; None for no labels, ``"auto"`` takes those of the fit or
+        The label column or columns. None for no labels; ``"auto"`` uses those of the fit, or
         guesses one.
     fitted : mapping
-        Columns of an earlier fit, ``{"text": …, "label": …}``, taken where the header has them.
+        Columns of an earlier fit, ``{"text": …, "label": …}``, used if the header has them.
     labels_required : bool
-        Whether a header without a label column is an error when `label` is ``"auto"``.
+        Whether a header without a label column is an error if `label` is ``"auto"``.
     id : str or None
-        The column that names documents.
+        The column with the ids of documents.
     keep : sequence of str
-        Columns to hand over as they are.
+        Columns to return unchanged.
     """
 
     text: ColumnNames | None = None
@@ -55,17 +55,18 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Places of the chosen columns in the header, and notes on the guesses that were made.
+    """Indices of the chosen columns, and notes about guesses.
 
     Attributes
     ----------
     text, label : list of int
-        The columns of texts and of labels; `label` is empty for no labels.
+        The text columns and the label columns. `label` is empty if there are no labels.
     several : bool
-        Whether labels are to be read as lists, because several columns were asked for.
+        Whether labels are read as lists, because several columns were requested.
     id, keep : list of int
-        The column that names documents, if one was asked for, and those to hand over.
+        The id column, if requested, and the columns to keep.
     notes : list of str
+        Messages about guesses.
     """
 
     text: list[int]
@@ -84,9 +85,13 @@ def choose_columns(columns: Sequence[str], wanted: Wanted, origin: str) -> Chose
     columns : sequence of str
         The header.
     wanted : Wanted
-        What is asked for.
+        Requested columns.
     origin : str
-        The source's name for messages.
+        Name of the source for messages.
+
+    Returns
+    -------
+    Chosen
     """
     notes: list[str] = []
     label = wanted.label
@@ -121,13 +126,13 @@ def choose_labels(
     *,
     required: bool = True,
 ) -> list[int]:
-    """Find the label columns, by name or (``"auto"``) by guessing, which is added to `notes`.
+    """Find the label columns by name; ``"auto"`` guesses one and adds a message to `notes`.
 
-    Where none can be guessed, an empty list is returned unless labels are required.
+    If none can be guessed, an empty list is returned unless labels are required.
     """
     if not label:
         raise ReaderError(f"{origin}: `label` names no column; there are {listed(columns)}.")
-    # A column that is really called "auto" is meant when it is there.
+    # If there is a column named "auto", it is used.
     if label != AUTO or AUTO in columns:
         return _all_named(columns, label, "label", origin)
     at = _guessed(columns, LABEL_NAMES, range(len(columns)))
@@ -143,7 +148,7 @@ def choose_labels(
 
 
 def names_of(columns: Sequence[str], places: Sequence[int], *, several: bool) -> Any:
-    """Names of chosen columns: a list if there are several or `several` says so."""
+    """Return the names of columns, as a list if there are several or `several` is True."""
     names = [columns[at] for at in places]
     return names if several or len(names) > 1 else names[0] if names else None
 
@@ -190,13 +195,13 @@ def _listed_names(names: ColumnNames) -> list[str]:
 
 
 def _all_named(columns: Sequence[str], names: ColumnNames, role: str, origin: str) -> list[int]:
-    """Find each column once, in the order in which they are named."""
+    """Find the columns with these names, without repetition."""
     found = [_named(columns, name, role, origin) for name in _listed_names(names)]
     return list(dict.fromkeys(found))
 
 
 def _named(columns: Sequence[str], name: str, role: str, origin: str) -> int:
-    """Find the one column of this name, exactly or else without regard to case."""
+    """Find the column with this name; case is ignored if there is no exact match."""
     same = [i for i, column in enumerate(columns) if column == name]
     found = same or [i for i, c in enumerate(columns) if c.casefold() == name.casefold()]
     if len(found) == 1:

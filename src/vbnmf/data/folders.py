@@ -1,8 +1,4 @@
-"""Folders of text files: one sub-folder a label, or any files with a file of labels beside them.
-
-Tables are in :mod:`vbnmf.data.tables`; what makes a row acceptable is in
-:mod:`vbnmf.data.readers`.
-"""
+"""Read folders of text files, with one sub-folder per label or with a separate labels file."""
 
 import os
 from collections import Counter
@@ -32,19 +28,18 @@ def open_folder(
     Parameters
     ----------
     folder : Path
-        Its files at any depth are the documents; hidden files and links are left out.
+        The folder. Its files at any depth are the documents, except hidden files and links.
     encoding : str
         The encoding of the files.
     label : str, sequence of str or None
-        With no labels file: any name takes the names of the sub-folders for labels.
-        With one: the column or columns of the labels.
+        Without a labels file, any name uses the names of sub-folders as labels. With a labels file,
+        it is the label column or columns.
     labels : path, iterable or None
-        A labels file, or one label a file in the order of the names.
+        A labels file, or one label per file in the order of names.
     notes : list of str
-        Receives what was decided.
-
+        List to which messages are added.
     labels_required : bool
-        Whether a folder without sub-folders is an error when only `label` asks for labels.
+        Whether a folder without sub-folders is an error if labels are requested only by `label`.
 
     Returns
     -------
@@ -55,7 +50,7 @@ def open_folder(
     """
     names = sorted(_visible_files(folder, notes))
     if isinstance(labels, str | os.PathLike):
-        # The labels file may lie in the folder and is no document.
+        # The labels file may be in the folder, but is not a document.
         names = [name for name in names if not _same(folder / name, Path(labels))]
     if not labels_required and not any("/" in name for name in names):
         label = None
@@ -67,18 +62,18 @@ def open_folder(
         loose = [name for name in names if "/" not in name]
         if len(loose) == len(names):
             raise ReaderError(
-                f"{folder}: labels are asked for, but there is no sub-folder with files to name "
-                "them. Make one sub-folder a label, or give a labels file."
+                f"{folder}: labels are requested, but there is no sub-folder with files. Make one "
+                "sub-folder for each label, or pass a labels file."
             )
         if loose:
-            notes.append(f"Files beside the sub-folders were left out: {listed(loose, 5)}.")
+            notes.append(f"Files outside of sub-folders were ignored: {listed(loose, 5)}.")
         names = [name for name in names if "/" in name]
         tags = [name.split("/")[0] for name in names]
-        notes.append(f"The {len(set(tags))} sub-folders were taken for labels.")
+        notes.append(f"The names of the {len(set(tags))} sub-folders are used as labels.")
     else:
         tags = [None] * len(names)
         if any("/" in name for name in names):
-            notes.append("Sub-folders were not taken for labels; label='auto' would.")
+            notes.append("Sub-folders are not used as labels. To use them, set label='auto'.")
     rows = (
         (name, (read_text(folder / name, encoding), tag))
         for name, tag in zip(names, tags, strict=True)
@@ -93,7 +88,7 @@ def _labels_of_files(
     encoding: str,
     notes: list[str],
 ) -> list[object]:
-    """Line labels up with files, by name when the labels file has names, else by order."""
+    """Match labels with files, by name if the labels file has names, otherwise by order."""
     named, tags = read_labels(labels, label, encoding, notes)
     if named is None:
         check_length(tags, len(names), labels)
@@ -122,8 +117,8 @@ def _visible_files(folder: Path, notes: list[str]) -> Iterator[str]:
         inside, depth = folders.pop()
         if depth > _DEEPEST:
             raise ReaderError(
-                f"{folder}: folders are inside of folders more than {_DEEPEST} deep, as in "
-                f"{inside[:60]!r}. Is it the folder you mean?"
+                f"{folder}: sub-folders are nested more than {_DEEPEST} deep, as in "
+                f"{inside[:60]!r}. Check that it is the right folder."
             )
         try:
             entries = list(os.scandir(folder / inside))
@@ -139,7 +134,7 @@ def _visible_files(folder: Path, notes: list[str]) -> Iterator[str]:
             elif entry.is_file(follow_symlinks=False):  # no pipes: they would block
                 yield name
     if links:
-        notes.append(f"Links were left out, for they may lead anywhere: {links:,}.")
+        notes.append(f"{links:,} symbolic links were ignored.")
 
 
 def _same(path: Path, other: Path) -> bool:

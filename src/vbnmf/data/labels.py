@@ -1,8 +1,8 @@
-"""The one reading of labels: raw cells to plain values, their names, and files of labels.
+"""Read labels: convert raw cells to values, name labels, and read files of labels.
 
-A whole number is one label however a file writes it: 1, 1.0, "1" and "1.0". A column of numbers
-with gaps is one of floats to many programs, and pandas writes it to CSV as "1.0". Which columns of
-a table hold labels is chosen in :mod:`vbnmf.data.columns`.
+A whole number is the same label in all notations: 1, 1.0, "1" and "1.0". Many programs store a
+column of numbers with missing values as floats, and pandas writes it to CSV as "1.0".
+:mod:`vbnmf.data.columns` chooses the label columns of a table.
 """
 
 import os
@@ -37,14 +37,14 @@ class KnownLabels:
     Parameters
     ----------
     classes : iterable
-        The labels of the model; nothing for a model without labels.
+        The labels of the model; empty for a model without labels.
     unlabelled : object, default=None
-        A label that stands for none, beside None and NaN.
+        A value that marks an unknown label, besides None and NaN.
 
     Attributes
     ----------
     names : list of str
-        Their names, in the same order.
+        Names of the labels in the same order.
     """
 
     def __init__(self, classes: Iterable[object] = (), unlabelled: object = None) -> None:
@@ -55,7 +55,7 @@ class KnownLabels:
         self._by_key = dict(zip(map(label_name, values), self.names, strict=True))
 
     def match(self, label: object) -> list[str]:
-        """Name the labels of a document, one or several, as the model does where it has them."""
+        """Return the names of the labels of a document, as in the model if it has them."""
         items = [item for item in _items(label) if not is_missing(item)]
         return [self._match(item) for item in items if item != self._unlabelled]
 
@@ -67,7 +67,7 @@ class KnownLabels:
 
 
 def label_name(label: object) -> str:
-    """Name a label; a whole number has one name, however it is written."""
+    """Return the name of a label. A whole number has the same name in all notations."""
     if isinstance(label, float | np.floating) and float(label).is_integer():
         return str(int(label))
     text = str(label)
@@ -75,14 +75,14 @@ def label_name(label: object) -> str:
 
 
 class LabelsFile(NamedTuple):
-    """What a labels file holds.
+    """Content of a labels file.
 
     Attributes
     ----------
     names : list of str, or None
-        The files the labels are for, when there is a column of them.
+        Names of the documents' files, if the labels file has a column of them.
     cells : list
-        Raw labels, one or a list a document.
+        Raw labels, one label or one list per document.
     """
 
     names: list[str] | None
@@ -90,10 +90,10 @@ class LabelsFile(NamedTuple):
 
 
 class JoinedColumns:
-    """Several columns that together hold a document's labels, which are joined to one list.
+    """Several label columns, which are joined to one list of labels per document.
 
-    Columns of nothing but zeros and ones say which documents have the label that the column is
-    called. The first rows tell: a file that is read in parts is not read twice.
+    If all columns have only zeros and ones, the names of the columns are the labels. This is
+    decided by the first part of a file that is read in parts.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -109,8 +109,8 @@ class JoinedColumns:
             self._are_bits = len(self._names) > 1 and found <= {*_BITS} if found else None
             if self._are_bits:
                 notes.append(
-                    f"Columns {listed(self._names, 5)} hold zeros and ones: the labels are their "
-                    "names."
+                    f"Columns {listed(self._names, 5)} have zeros and ones: their names are used "
+                    "as labels."
                 )
         if not self._are_bits:
             return [[item for cell in row for item in _items(cell)] for row in rows]
@@ -121,8 +121,8 @@ class JoinedColumns:
         for name, cell in zip(self._names, cells, strict=True):
             if cell is not None and cell not in _BITS:
                 raise ReaderError(
-                    f"{place}: column {name!r} holds {cell[:60]!r}, where it was 0 or 1 before. "
-                    "Read the file in one part, or name the columns that hold labels only."
+                    f"{place}: column {name!r} has {cell[:60]!r}, but only 0 and 1 before. "
+                    "Read the file in one part, or name only the columns that have labels."
                 )
         return [
             name for name, cell in zip(self._names, cells, strict=True) if _BITS.get(cell or "")
@@ -130,7 +130,7 @@ class JoinedColumns:
 
 
 def _plain(cell: object) -> str | None:
-    """A cell as text, None if it is empty."""
+    """Convert a cell to text, or to None if it is empty."""
     return None if is_missing(cell) else str(cell).strip().lower() or None
 
 
@@ -143,31 +143,31 @@ def _items(cell: object) -> list[object]:
 def label_array(
     cells: Sequence[object], places: Sequence[str], separator: str | None, notes: list[str]
 ) -> NDArray[Any]:
-    """Make raw labels, one or a list a document, an array of labels of one kind.
+    """Convert raw labels, one label or one list per document, to an array of labels of one type.
 
     Parameters
     ----------
     cells : sequence of length n_docs
         Raw labels.
     places : sequence of str of length n_docs
-        Where each is, for messages.
+        Position of each label, for messages.
     separator : str or None
-        What stands between the labels in a text of several.
+        Separator of several labels in one text.
     notes : list of str
-        Receives the number of missing labels, and what else was noticed.
+        List to which messages are added, such as the number of missing labels.
 
     Returns
     -------
     ndarray of shape (n_docs,)
-        Labels, None where there is none; lists of labels where any document could have several.
+        Labels, or lists of labels if documents may have several. None for a missing label.
     """
     values = [_value(cell, place, separator) for cell, place in zip(cells, places, strict=True)]
     if separator is not None and not any(
         isinstance(item, str) and separator in item for cell in cells for item in _items(cell)
     ):
         notes.append(
-            f"The label separator {separator!r} is in no label: is it the right one? Each label "
-            "was taken as it is."
+            f"The label separator {separator!r} is in no label. Check whether it is the right "
+            "separator."
         )
     missing = sum(value is None for value in values)
     if missing:
@@ -179,9 +179,9 @@ def label_array(
     if kind is not None:
         if len(kinds) > 1:
             # Labels get sorted, and Python cannot order a string against a number.
-            notes.append(f"Labels of several types were made {kind.__name__}.")
+            notes.append(f"Labels of several types were converted to {kind.__name__}.")
         elif kind is str:
-            notes.append("Labels were taken for whole numbers: '1.0' is '1'.")
+            notes.append("Labels were read as whole numbers: '1.0' is '1'.")
         convert = label_name if kind is str else kind
         lists = [
             [None if label is None else convert(label) for label in labels] for labels in lists
@@ -197,7 +197,7 @@ def label_array(
 
 
 def _common_kind(labels: set[Any], kinds: set[type]) -> type | None:
-    """Find the type that all labels can have, None if they are to stay as they are."""
+    """Return the type to which all labels are converted, or None to leave them unchanged."""
     if kinds in ({float}, {int, float}):
         whole = all(float(label).is_integer() and abs(label) < 2**53 for label in labels)
         return int if whole else None if kinds == {float} else float
@@ -207,7 +207,7 @@ def _common_kind(labels: set[Any], kinds: set[type]) -> type | None:
 
 
 def _value(cell: object, place: str, separator: str | None) -> object:
-    """Reduce a raw label to a str, a number, a list of these, or None, which is missing."""
+    """Convert a raw label to a str, a number, a list of these, or None if it is missing."""
     if separator is None and not isinstance(cell, _SEVERAL):
         return _one(cell, place)
     labels = []
@@ -218,7 +218,7 @@ def _value(cell: object, place: str, separator: str | None) -> object:
 
 
 def _one(value: object, place: str) -> object:
-    """Reduce one raw label to a str, a number or None, or say why that cannot be."""
+    """Convert one raw label to a str, a number or None; raise an error for other types."""
     if isinstance(value, str):
         return mended(value.strip()) or None
     if is_missing(value):
@@ -226,7 +226,7 @@ def _one(value: object, place: str) -> object:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, int | float):
-        # No integer type holds more, and no float either: such a number is a name.
+        # Larger integers do not fit into any numeric type, so they are used as names.
         return value if abs(value) < 2**63 or isinstance(value, float) else str(value)
     if isinstance(value, (*_SEVERAL, dict, bytes)):
         raise ReaderError(
@@ -239,7 +239,7 @@ def _one(value: object, place: str) -> object:
 def read_labels(
     labels: LabelsSource, label: ColumnNames | None, encoding: str, notes: list[str]
 ) -> LabelsFile:
-    """Read a labels file: one label a line, or a CSV or TSV table with a label column.
+    """Read a labels file: one label per line, or a CSV or TSV table with a label column.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def read_labels(
     encoding : str
         The encoding of the file.
     notes : list of str
-        Receives the guesses made.
+        List to which messages about guesses are added.
 
     Returns
     -------
@@ -260,8 +260,8 @@ def read_labels(
     if not isinstance(labels, str | os.PathLike):
         if getattr(labels, "ndim", 1) != 1:
             raise ReaderError(
-                f"labels: a {type(labels).__name__} of several columns, expected one label or one "
-                "list of labels a document."
+                f"labels: a {type(labels).__name__} with several columns; expected one label or "
+                "one list of labels per document."
             )
         return LabelsFile(None, list(labels))
     path = labels if labels == STDIN else Path(labels)
@@ -290,32 +290,32 @@ def read_labels(
 
 
 def check_separator(separator: str | None, with_labels: bool, origin: str) -> None:
-    """Raise unless a separator can separate labels, and there are some."""
+    """Raise an error if a separator is empty, or if there are no labels to separate."""
     if separator is None:
         return
     if not isinstance(separator, str) or not separator:
         raise ReaderError(f"{origin}: label_separator is {separator!r}, expected a text like ';'.")
     if not with_labels:
         raise ReaderError(
-            f"{origin}: a label separator, {separator!r}, but no labels to separate. Name their "
-            "column with label='...' (--label on the command line)."
+            f"{origin}: there is a label separator, {separator!r}, but no label column. Name the "
+            "label column with label='...' (--label on the command line)."
         )
 
 
 def check_single(label: ColumnNames | None, origin: str, what: str) -> None:
-    """Raise if several columns are asked for where there are none."""
+    """Raise an error if several label columns are requested from a source without columns."""
     if label is not None and not isinstance(label, str):
         raise ReaderError(
-            f"{origin}: columns {listed(label)} are asked for, but {what}. Give one label='auto' "
-            "(--label auto on the command line), or a labels file with these columns."
+            f"{origin}: columns {listed(label)} are requested, but {what}. Use label='auto' "
+            "(--label auto on the command line), or pass a labels file with these columns."
         )
 
 
 def check_length(labels: Sequence[object], documents: int, origin: object, hint: str = "") -> None:
-    """Raise unless there is one label a document."""
+    """Raise an error if the numbers of labels and documents differ."""
     if len(labels) != documents:
         where = origin if isinstance(origin, str | os.PathLike) else "labels"
         raise ReaderError(
-            f"{where}: {len(labels):,} labels for {documents:,} documents; expected one a "
-            f"document, an empty line where there is none.{hint}"
+            f"{where}: {len(labels):,} labels for {documents:,} documents; expected one per "
+            f"document, and an empty line for a missing label.{hint}"
         )

@@ -1,8 +1,7 @@
 """Document-term matrices: svmlight, Matrix Market, SciPy ``.npz`` and AnnData objects.
 
-Parsing is left to scikit-learn and SciPy; here are the checks that keep a damaged or made-up file
-from doing harm, and the labels and terms that belong to the rows and columns. Texts are read in
-:mod:`vbnmf.data.readers`.
+scikit-learn and SciPy parse the files. This module checks that a damaged or crafted file does no
+harm, and reads the labels of rows and the terms of columns.
 """
 
 import io
@@ -54,7 +53,7 @@ def read_matrix(
     encoding: str = "utf-8",
     labels_required: bool = True,
 ) -> Documents:
-    """Read a matrix file, one document a row.
+    """Read a matrix file with one document per row.
 
     Parameters
     ----------
@@ -63,23 +62,23 @@ def read_matrix(
     kind : {"svmlight", "mtx", "npz"}
         Its format.
     label : str, sequence of str or None
-        svmlight: any name takes the labels in the file. With a labels file that is a table: the
-        label column or columns.
+        For svmlight, any name reads the labels in the file. With a labels file that is a table, it
+        is the label column or columns.
     labels : path, iterable or None
-        One label a row.
+        A labels file, or one label per row.
     label_separator : str or None
-        What stands between several labels of a row.
+        Separator of several labels of a row.
     terms : path, iterable or None
-        One term a column.
+        A file of terms, or one term per column.
     encoding : str
         The encoding of the labels and terms files.
     labels_required : bool
-        Whether a matrix without labels is an error when only `label` asks for them.
+        Whether a matrix without labels is an error if labels are requested only by `label`.
 
     Returns
     -------
     Documents
-        With ``matrix`` of shape (n_docs, n_terms).
+        Documents with ``matrix`` of shape (n_docs, n_terms).
     """
     origin = origin_of(source)
     notes: list[str] = []
@@ -100,8 +99,8 @@ def read_matrix(
         check_single(label, origin, "a matrix has no columns of labels")
         if inline is None and labels_required:
             raise ReaderError(
-                f"{origin}: labels are asked for, but a matrix has none. Give a file of one label "
-                "a line with labels='...' (--labels on the command line)."
+                f"{origin}: labels are requested, but a matrix has none. Pass a file with one "
+                "label per line with labels='...' (--labels on the command line)."
             )
         tags = inline
     where = labels if isinstance(labels, str | os.PathLike) else None
@@ -167,8 +166,8 @@ def _read_svmlight(
             f"{origin}{place}: {reason}. Expected 'label index:value index:value', the indices "
             f"rising{'' if n_terms is None else f' and at most {n_terms}, the number of terms'}."
         ) from error
-    # scikit-learn's own rule, said aloud: two files read apart could fall on either side of it.
-    notes.append("svmlight: indices count from one unless a 0 is among them.")
+    # The rule of scikit-learn; it may differ between two files that belong together.
+    notes.append("svmlight: indices start at 1, or at 0 if a 0 occurs in the file.")
     numbers = np.array([label for labels in values for label in labels] if several else values)
     whole = bool((np.abs(numbers) < 2**53).all() and (numbers == np.round(numbers)).all())
     if several:
@@ -179,7 +178,7 @@ def _read_svmlight(
 def _svmlight_fault(
     load: Callable[[io.BytesIO], object], data: bytes, error: Exception
 ) -> tuple[str, str]:
-    """Find the first line that scikit-learn refuses by itself, and why; else the whole file's."""
+    """Find the first line that scikit-learn refuses, and the reason; else that of the file."""
     lines = iter(io.BytesIO(data))
     number = 0
     while block := list(islice(lines, 1000)):
@@ -209,8 +208,8 @@ def _read_mtx(source: str | Path) -> tuple[Any, None]:
         # "1 1" and an end of line, or a digit and one, is the least an entry takes.
         if entries * (4 if layout == "coordinate" else 2) > len(data) + 1:
             raise ReaderError(
-                f"{origin}: the header promises {entries:,} entries, more than its {len(data):,} "
-                "bytes can hold. The file was cut short, or the header is wrong."
+                f"{origin}: the header says {entries:,} entries, more than its {len(data):,} "
+                "bytes can hold. The file was truncated, or the header is wrong."
             )
         fields = {"pattern": 0}.get(kind, 1) + (2 if layout == "coordinate" else 0)
         _check_lines(data, fields, origin)
@@ -223,10 +222,10 @@ def _read_mtx(source: str | Path) -> tuple[Any, None]:
 
 
 def _check_lines(data: bytes, fields: int, origin: str) -> None:
-    """Raise unless every line after the header holds so many numbers.
+    """Raise an error unless every line after the header has this many numbers.
 
-    SciPy's fast reader passes over what follows the numbers, and reads past the end of a file that
-    ends in the middle of a broken one.
+    SciPy's fast reader ignores text after the numbers, and reads past the end of a file that ends
+    in a broken line.
     """
     header = _SIZE_LINE.search(data)
     line = rb"[ \t]+".join([_NUMBER] * fields)
@@ -246,8 +245,8 @@ def _read_npz(source: str | Path) -> tuple[Any, None]:
             inflated = sum(entry.file_size for entry in archive.infolist())
         if inflated > max(BOMB_BYTES, BOMB_RATIO * len(data)):
             raise ReaderError(
-                f"{origin}: {len(data):,} bytes that unpack to {inflated:,}. If it is meant, save "
-                "it with compressed=False."
+                f"{origin}: {len(data):,} bytes that unpack to {inflated:,}. If that is right, "
+                "save it with compressed=False."
             )
         matrix = sparse.load_npz(io.BytesIO(data))  # does not unpickle
         if len(matrix.shape) != 2:
@@ -284,7 +283,7 @@ def _documents(
     *,
     labels_from: object = None,
 ) -> Documents:
-    """Check a matrix against its labels and terms, and make it CSR with sorted indices."""
+    """Check a matrix with its labels and terms, and convert it to CSR with sorted indices."""
     try:
         matrix = sparse.csr_matrix(matrix)
         if not matrix.has_canonical_format:
@@ -297,13 +296,13 @@ def _documents(
         raise ReaderError(f"{origin}: values of type {matrix.dtype}, expected real numbers.")
     if rows == 0 or columns == 0:
         raise ReaderError(f"{origin}: empty: a matrix of {rows} documents by {columns} terms.")
-    turned = " The matrix has as many columns: is it the wrong way round, terms by documents?"
+    turned = " The matrix may be transposed: rows must be documents, and columns must be terms."
     if tags is not None:
         check_length(tags, rows, labels_from, turned if len(tags) == columns else "")
     if terms is not None and len(terms) != columns:
         raise ReaderError(
             f"{origin}: {len(terms):,} terms ({listed(terms, 3)}) for {columns:,} columns; "
-            f"expected one a column.{turned if len(terms) == rows else ''}"
+            f"expected one per column.{turned if len(terms) == rows else ''}"
         )
     labels = None
     if tags is not None:

@@ -1,8 +1,7 @@
-"""Read documents from users' files, data frames and other objects, whole or in chunks.
+"""Read documents from files, data frames and other objects, at once or in chunks.
 
-Here the format is found. Rows are opened and checked, once for all formats, in
-:mod:`vbnmf.data.rows`; the formats are in :mod:`vbnmf.data.tables`, :mod:`vbnmf.data.folders` and
-:mod:`vbnmf.data.matrices`, well-known corpora in :mod:`vbnmf.data.corpora`.
+This module finds the format. :mod:`vbnmf.data.rows` opens and checks rows for all formats;
+:mod:`vbnmf.data.tables`, :mod:`vbnmf.data.folders` and :mod:`vbnmf.data.matrices` read the formats.
 """
 
 import os
@@ -35,7 +34,7 @@ FORMATS = {
     "shards": (),
 }
 _MATRICES = ("svmlight", "mtx", "npz", "anndata", "shards")
-# A chunk ends when it has so many characters: counting terms takes some twenty times the memory.
+# Maximum number of characters of a chunk; counting terms takes about twenty times as many bytes.
 _CHARACTERS = 4_000_000
 
 
@@ -65,48 +64,49 @@ def read_documents(
         text formats also gzipped), a folder, a shard folder, ``"-"`` for standard input, or a data
         frame, Hugging Face dataset or AnnData object.
     text : str or sequence of str, default=None
-        The column of texts; None takes that of `fitted_columns`, or guesses it from usual names.
-        The texts of several columns are joined, each on a line of its own.
+        The text column. None uses that of `fitted_columns`, or guesses it from usual names. The
+        texts of several columns are joined with line breaks.
     label : str or sequence of str, default=None
-        The column of labels. ``"auto"`` guesses it, and takes sub-folder names and the labels in
-        an svmlight file. None reads no labels. Several columns hold several labels of a document,
-        or, where they hold only 0 and 1 (false and true), their names are the labels.
+        The label column. ``"auto"`` guesses it from usual names; for a folder it uses the names of
+        sub-folders, and for an svmlight file the labels in it. None reads no labels. Several
+        columns have several labels of a document. If they have only 0 and 1 (or false and true),
+        the names of the columns are the labels.
     labels : path or iterable, default=None
-        Labels kept apart: a file of one label a line, a CSV or TSV file with a label column (and,
+        Separate labels: a file with one label per line, a CSV or TSV file with a label column (and,
         for a folder, a column of file names), or the labels themselves.
     label_separator : str, default=None
-        What stands between the labels of a document in one cell or line, such as ``";"``.
+        Separator of several labels in one cell or line, such as ``";"``.
     terms : path or iterable, default=None
-        For matrices, one term a column.
+        Names of the columns of a matrix, or a file with one name per line.
     encoding : str, default="utf-8"
         The encoding of text files.
     format : str, default=None
-        One of ``FORMATS``; None goes by the file's name.
+        One of ``FORMATS``. None uses the ending of the file's name.
     skip_empty : bool, default=False
-        Leave out rows without text instead of raising.
+        Whether to skip rows without text, which are an error otherwise.
     fitted_columns : mapping, default=None
-        The columns that a model was fitted to, ``DocumentModel.columns_``. They are read where
-        the header has them, unless `text` or `label` names others.
+        The columns of the training file, ``DocumentModel.columns_``. They are read if the header
+        has them, unless `text` or `label` is given.
     labels_required : bool, default=True
-        With ``label="auto"``: whether a source without labels is an error. If not, it is read
+        Whether a source without labels is an error if ``label="auto"``. If False, it is read
         without labels.
     allow_empty : bool, default=False
-        Whether a table without rows, or a folder without files, gives no documents. It is an error
-        otherwise. A file without a header is one in any case.
+        Whether a table without rows, or a folder without files, is accepted. A file without a
+        header is always an error.
     id : str, default=None
-        The column that names the documents, for ``Documents.ids``.
+        The column with the ids of documents, for ``Documents.ids``.
     keep : sequence of str, default=()
-        Columns whose cells are handed over as they are, in ``Documents.kept``.
+        Columns to return unchanged in ``Documents.kept``.
 
     Returns
     -------
     Documents
-        Texts or a matrix, labels if asked for, and notes on what was guessed.
+        Texts or a matrix, labels if requested, and notes about guesses.
 
     Raises
     ------
     ReaderError
-        A ``ValueError`` that names the file, the line, the problem and the way out.
+        A ``ValueError`` that says where the problem is and what to do.
 
     Examples
     --------
@@ -162,23 +162,23 @@ def iter_documents(
     keep: Sequence[str] = (),
     chunk: int = 1000,
 ) -> Iterator[Documents]:
-    """Read documents a chunk at a time, so that a file larger than the memory can be used.
+    """Read documents in chunks, for files that are larger than memory.
 
     Parameters
     ----------
     source, text, label, labels, label_separator, terms, encoding, format, skip_empty, \
     fitted_columns, labels_required, allow_empty, id, keep
-        As in :func:`read_documents`. A matrix is read whole and handed over in parts. Whether
-        several columns hold labels or zeros and ones is told by the first chunk.
+        As in :func:`read_documents`. A matrix is read at once and yielded in parts. The first chunk
+        decides whether several label columns have labels, or zeros and ones.
     chunk : int, default=1000
-        The most documents in a chunk. Long documents make a chunk end earlier, after about four
-        million characters.
+        Maximum number of documents in a chunk. With long documents a chunk ends earlier, after
+        about four million characters.
 
     Yields
     ------
     Documents
-        The next texts and labels. Notes on columns come with the first chunk, counts with each.
-        With `allow_empty`, a source without documents gives one chunk without any.
+        The next documents. Notes about columns are in the first chunk, and counts in each chunk.
+        With `allow_empty`, a source without documents gives one empty chunk.
     """
     if chunk < 1:
         raise ValueError(f"`chunk` must be at least 1; got {chunk}.")
@@ -225,7 +225,7 @@ def _rows_of_matrix(documents: Documents, chunk: int) -> Iterator[Documents]:
 
 
 def find_format(source: Any, given: str | None = None) -> str:
-    """Tell a source's format: the one given, else by kind of object, name, or first character."""
+    """Return the format of a source: as given, or by the type of object or the file's ending."""
     if not isinstance(source, str | os.PathLike):
         return _kind_of_object(source)
     if given is not None and given not in FORMATS:
@@ -246,7 +246,7 @@ def find_format(source: Any, given: str | None = None) -> str:
         if suffix in suffixes:
             return kind
     raise ReaderError(
-        f"{path}: unknown kind of file {suffix!r}. Say what it is with format='...' (--format on "
+        f"{path}: unknown kind of file {suffix!r}. Set the format with format='...' (--format on "
         f"the command line): {', '.join(FORMATS)}."
     )
 
@@ -254,12 +254,12 @@ def find_format(source: Any, given: str | None = None) -> str:
 def _check_columns(
     kind: str, column: ColumnNames | None, terms: TermsSource | None, origin: str
 ) -> None:
-    """Raise if columns are asked of a source that has none, or terms belong to texts."""
+    """Raise an error for columns of a source without columns, or for terms of texts."""
     if column and kind in (*_MATRICES, "folder"):
         name = column if isinstance(column, str) else column[0]
-        raise ReaderError(f"{origin}: no column {name!r}: it is no table of texts.")
+        raise ReaderError(f"{origin}: no column {name!r}: it is not a table of texts.")
     if terms is not None and kind not in _MATRICES:
-        raise ReaderError(f"{origin}: terms belong to a matrix; this is text.")
+        raise ReaderError(f"{origin}: terms are only for a matrix, but this is text.")
 
 
 def _check_shards(

@@ -1,7 +1,6 @@
-"""Rows of a source: opened by format, their columns chosen, each checked, handed over in parts.
+"""Open the rows of a source, choose columns, check each row, and yield documents in parts.
 
-Which format a source has is found in :mod:`vbnmf.data.readers`; how labels are read is in
-:mod:`vbnmf.data.labels`.
+:mod:`vbnmf.data.readers` finds the format of a source, and :mod:`vbnmf.data.labels` reads labels.
 """
 
 from collections import Counter
@@ -28,7 +27,7 @@ from vbnmf.data.tables import Row, Table, open_dataset, open_frame, open_text
 
 @dataclass(frozen=True)
 class Opened:
-    """Rows of the chosen columns: cells of text, of labels, of the id, and those to keep."""
+    """Rows of the chosen columns: the cells of texts, labels, id and kept columns."""
 
     origin: str
     unit: str
@@ -45,7 +44,7 @@ class Opened:
     may_be_empty: bool = False
 
     def place(self, number: str, name: str) -> str:
-        """Name a row in messages."""
+        """Format the position of a row for messages."""
         place = f"{self.origin}, {self.unit} {number}"
         return f"{place} (id {name[:60]!r})" if self.n_ids else place
 
@@ -72,7 +71,7 @@ def open_rows(
             table.origin, table.unit, iter(()), False, table.notes,
             kept_columns=wanted.keep, may_be_empty=may_be_empty,
         )  # fmt: skip
-    # With labels kept apart, `label` names a column over there.
+    # With a labels file, `label` is a column of that file.
     inside = wanted if labels is None else replace(wanted, label=None)
     chosen = choose_columns(table.columns, inside, table.origin)
     notes += table.notes + chosen.notes
@@ -99,7 +98,7 @@ def open_rows(
 
 
 class Checked(NamedTuple):
-    """A document whose text will do, with the raw cells of its labels and those to keep."""
+    """A document with a valid text, and the raw cells of its labels and kept columns."""
 
     number: str  # its line, row or file
     name: str  # the cell of the id column, or the same as the number
@@ -111,14 +110,14 @@ class Checked(NamedTuple):
 def read_parts(
     opened: Opened, separator: str | None, skip_empty: bool, most: int, characters: int
 ) -> Iterator[Documents]:
-    """Yield documents in parts of at most so many, which end after so many characters."""
+    """Yield documents in parts of at most `most` documents and about `characters` characters."""
     notes = opened.notes
     counts: Counter[str] = Counter()
     checked = _checked(opened, skip_empty, counts)
     empty = True
     while (batch := _batch(checked, most, characters)) or empty:
         if not batch and not opened.may_be_empty:
-            raise ReaderError(f"{opened.origin}: empty: no documents in it.")
+            raise ReaderError(f"{opened.origin}: empty: there are no documents in it.")
         empty = False
         notes += [f"{number} {what}." for what, number in counts.items()]
         counts.clear()
@@ -145,7 +144,7 @@ def read_parts(
 
 
 class _Places(Sequence[str]):
-    """Names of rows for messages, made when they are needed."""
+    """Positions of rows for messages, formatted on demand."""
 
     def __init__(self, opened: Opened, batch: list[Checked]) -> None:
         self._opened, self._batch = opened, batch
@@ -181,7 +180,7 @@ def _open_table(source: Any, kind: str, encoding: str) -> Table:
 def _with_labels(
     rows: Iterator[Row], n_texts: int, tags: list[object], origin: object
 ) -> Iterator[Row]:
-    """Give each row its label from outside; that the numbers agree is known at the end."""
+    """Add labels from a labels file to rows; their number is checked after the last row."""
     number = 0
     for name, cells in rows:
         if number < len(tags):
@@ -191,7 +190,7 @@ def _with_labels(
 
 
 def _checked(opened: Opened, skip_empty: bool, counts: Counter[str]) -> Iterator[Checked]:
-    """Pass on rows that hold a text; count what was left out or mended."""
+    """Yield rows with a text, and count rows that were skipped or repaired."""
     ends = accumulate([opened.n_texts, opened.n_labels, opened.n_ids])
     text_end, label_end, id_end = ends
     for number, cells in opened.rows:
@@ -207,22 +206,22 @@ def _checked(opened: Opened, skip_empty: bool, counts: Counter[str]) -> Iterator
             )
         clean = mended(words)
         if clean != words:
-            counts["texts held broken Unicode, replaced by U+FFFD"] += 1
+            counts["texts had broken Unicode, replaced by U+FFFD"] += 1
         if not clean.strip():
             if skip_empty:
-                counts[f"{opened.unit}s without text were left out"] += 1
+                counts[f"{opened.unit}s without text were skipped"] += 1
                 continue
             raise ReaderError(
-                f"{opened.place(number, name)}: no text. Fill it in, or leave such rows out with "
+                f"{opened.place(number, name)}: no text. Fill it in, or skip such rows with "
                 "skip_empty=True (--skip-empty on the command line)."
             )
         yield Checked(number, name, clean, cells[text_end:label_end], cells[id_end:])
 
 
 def _joined_text(cells: Sequence[object]) -> str | None:
-    """Join the texts of a row, each on a line of its own; None if a cell is no text.
+    """Join the texts of a row with line breaks; return None if a cell is not a text.
 
-    Empty cells are passed over.
+    Empty cells are ignored.
     """
     parts = [cell for cell in cells if not is_missing(cell) and cell != ""]
     if len(parts) == 1:

@@ -1,8 +1,4 @@
-"""Bytes and lines of a file or of standard input, gzip inflated, with errors that name the place.
-
-What the lines mean is decided in :mod:`vbnmf.data.tables`, :mod:`vbnmf.data.folders` and
-:mod:`vbnmf.data.matrices`.
-"""
+"""Read bytes and lines of a file or of standard input, with gzip, and with errors by line."""
 
 import codecs
 import gzip
@@ -19,12 +15,12 @@ from typing import Any, BinaryIO
 from vbnmf.data.documents import ReaderError
 
 STDIN = "-"
-# The longest line, field or file that is taken for one document, in characters. Far above any real
-# document; a stray quote or a binary file ends here and not in the swap.
+# Maximum number of characters of a line, field or file. It is far above any real document, and
+# stops a stray quote or a binary file before it fills the memory.
 MAX_DOCUMENT = 100_000_000
-# Text deflates to a third or a tenth, at most 1:1032 for a file made to fill the memory. Beyond
-# this many bytes a ratio above this one is taken for such a file. They are few, because a row of
-# two bytes takes some hundreds in memory.
+# Text compresses to a third or a tenth; a file crafted to fill the memory reaches 1:1032. A file
+# with more bytes and a higher ratio than these is refused. The limit of bytes is low, because a row
+# of two bytes takes hundreds of bytes in memory.
 BOMB_BYTES = 2_000_000
 BOMB_RATIO = 200
 
@@ -35,7 +31,7 @@ _OF_WINDOWS = re.compile("[\udc80-\udc9f]")
 
 
 def origin_of(source: object) -> str:
-    """Name a source in messages: a path as it is, an object by its type."""
+    """Return the name of a source for messages: a path, or the type of an object."""
     if not isinstance(source, str | os.PathLike):
         return f"the {type(source).__name__}"
     return "standard input" if source == STDIN else str(source)
@@ -43,7 +39,7 @@ def origin_of(source: object) -> str:
 
 @contextmanager
 def open_bytes(source: str | Path) -> Iterator[BinaryIO]:
-    """Open a file, or standard input for ``"-"``, for reading; gzip is known by its first bytes."""
+    """Open a file, or standard input for ``"-"``. Gzip is detected by its first bytes."""
     origin = origin_of(source)
     stream: BinaryIO
     with (
@@ -57,12 +53,12 @@ def open_bytes(source: str | Path) -> Iterator[BinaryIO]:
             inflated = _Meter(gzip.GzipFile(fileobj=stream), origin, compressed)
             stream = io.BufferedReader(inflated, 1 << 16)
         elif start and origin.endswith(".gz"):
-            raise ReaderError(f"{origin}: broken gzip: the file does not begin like one.")
+            raise ReaderError(f"{origin}: broken gzip: the file does not begin as a gzip file.")
         yield stream
 
 
 def read_lines(source: str | Path, encoding: str) -> Iterator[str]:
-    """Yield the lines of a text with their ends; a line that is no text is an error naming it."""
+    """Yield the lines of a text with line ends. A line that cannot be decoded is an error."""
     origin = origin_of(source)
     with open_bytes(source) as stream:
         try:
@@ -95,12 +91,12 @@ def read_text(path: Path, encoding: str) -> str:
 
 @contextmanager
 def reading(origin: str) -> Iterator[None]:
-    """Turn what goes wrong below while reading bytes into a :class:`ReaderError`."""
+    """Convert errors while reading bytes to :class:`ReaderError`."""
     try:
         yield
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ReaderError(
-            f"{origin}: broken gzip: {error}. The file is damaged or was cut short."
+            f"{origin}: broken gzip: {error}. The file is damaged or truncated."
         ) from error
     except FileNotFoundError as error:
         raise ReaderError(f"{origin}: no such file or folder.") from error
@@ -108,7 +104,7 @@ def reading(origin: str) -> Iterator[None]:
         raise ReaderError(f"{origin}: cannot be read: {error.strerror or error}.") from error
     except UnicodeError as error:
         raise ReaderError(
-            f"{origin}: cannot be decoded: {error}. Give the file's encoding with "
+            f"{origin}: cannot be decoded: {error}. Set the encoding of the file with "
             "encoding='...' (--encoding on the command line)."
         ) from error
     except MemoryError as error:
@@ -118,7 +114,8 @@ def reading(origin: str) -> Iterator[None]:
 def _check_line(line: str, place: str, encoding: str) -> None:
     if len(line) > MAX_DOCUMENT:
         raise ReaderError(
-            f"{place}: longer than {MAX_DOCUMENT:,} characters. Is it a text file? Split the line."
+            f"{place}: longer than {MAX_DOCUMENT:,} characters. Check that it is a text file, or "
+            "split the line."
         )
     if not line.isascii() and (bad := _UNDECODED.search(line)):
         byte = ord(bad.group()) - 0xDC00
@@ -126,18 +123,18 @@ def _check_line(line: str, place: str, encoding: str) -> None:
         other = "cp1252" if _OF_WINDOWS.search(line) else "latin-1"
         other = "utf-16" if byte >= 0xFE and place.endswith("line 1") else other
         raise ReaderError(
-            f"{place}: byte 0x{byte:02x} is not {encoding}. Give the file's encoding, for example "
-            f"encoding={other!r} (--encoding {other} on the command line)."
+            f"{place}: byte 0x{byte:02x} is not {encoding}. Set the encoding of the file, for "
+            f"example encoding={other!r} (--encoding {other} on the command line)."
         )
     if "\0" in line:
         raise ReaderError(
-            f"{place}: NUL byte: not a text file, or one in another encoding. Give it, for "
-            "example encoding='utf-16' (--encoding utf-16 on the command line)."
+            f"{place}: NUL byte: it is not a text file, or has another encoding. Set the encoding, "
+            "for example encoding='utf-16' (--encoding utf-16 on the command line)."
         )
 
 
 class _Meter(io.RawIOBase):
-    """Pass bytes on and count them; inflated ones against the compressed ones they came from."""
+    """Count bytes that are read, and compare inflated with compressed bytes."""
 
     def __init__(
         self,
@@ -154,7 +151,7 @@ class _Meter(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        # read1: a pipe hands over what it has, so that a stream can be followed.
+        # read1 returns what a pipe has, without waiting for more
         data: bytes = self._stream.read1(len(buffer))
         buffer[: len(data)] = data
         self.count += len(data)
@@ -163,6 +160,6 @@ class _Meter(io.RawIOBase):
             if ratio > BOMB_RATIO:
                 raise ReaderError(
                     f"{self._origin}: broken gzip: it inflates {ratio:.0f}-fold to more than "
-                    f"{self.count:,} bytes. If it is meant, unpack it first."
+                    f"{self.count:,} bytes. If that is right, unpack it first."
                 )
         return len(data)

@@ -1,8 +1,8 @@
-"""Tables whose rows are documents: CSV, TSV, JSON lines, data frames, datasets.
+"""Open tables whose rows are documents: CSV, TSV, JSON lines, data frames, datasets.
 
-Each opener finds the column names and hands over the rows of the chosen columns one by one; which
-columns those are, and whether a row will do, is decided in :mod:`vbnmf.data.rows`. Parquet and
-Arrow are in :mod:`vbnmf.data.arrow`.
+Each function reads the names of columns, and yields the rows of chosen columns.
+:mod:`vbnmf.data.rows` chooses the columns and checks the rows. Parquet and Arrow are in
+:mod:`vbnmf.data.arrow`.
 """
 
 import csv
@@ -19,17 +19,17 @@ import narwhals as nw
 from vbnmf.data.documents import ReaderError, listed
 from vbnmf.data.streams import MAX_DOCUMENT, origin_of, read_lines
 
-# What a document is called in its source, and the raw cells of the columns asked for.
+# Id of a document in its source, and the raw cells of the requested columns.
 Row = tuple[str, tuple[object, ...]]
-# So many lines of JSON are looked at for the names of columns, since any line may lack some.
+# Number of JSON lines that are read for the names of columns, since any line may lack some.
 PEEKED = 1000
-# The line with which Excel is told the delimiter, and which it writes itself in some countries.
+# The line that sets the delimiter for Excel, which Excel writes itself in some countries.
 _DELIMITER_LINE = re.compile(r"\s*\"?sep=(?P<delimiter>[^\w\s\"]|\t)\"?[\r\n]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Table:
-    """Column names, and a function that reads the rows of the columns at given places once."""
+    """Names of columns, and a function that reads the rows of given columns once."""
 
     origin: str
     columns: list[str]
@@ -40,7 +40,7 @@ class Table:
 
 
 def open_text(source: str | Path, encoding: str, kind: str) -> Table:
-    """Open a ``csv``, ``tsv`` or ``jsonl`` file; ``stdin`` is told apart by its first character."""
+    """Open a ``csv``, ``tsv`` or ``jsonl`` file. ``stdin`` is CSV or JSON by its beginning."""
     origin = origin_of(source)
     lines = read_lines(source, encoding)
     first = next(lines, "")
@@ -48,7 +48,7 @@ def open_text(source: str | Path, encoding: str, kind: str) -> Table:
     notes = []
     if kind == "stdin":
         kind = "jsonl" if first.lstrip().startswith("{") else "csv"
-        notes.append(f"Standard input was taken for {kind.upper()} because of how it begins.")
+        notes.append(f"Standard input is read as {kind.upper()} because of its first character.")
     if kind == "jsonl":
         return _open_jsonl(lines, origin, notes)
     if told := _DELIMITER_LINE.fullmatch(first):
@@ -58,7 +58,9 @@ def open_text(source: str | Path, encoding: str, kind: str) -> Table:
     delimiter = "\t" if kind == "tsv" else max(",;\t", key=first.count)
     if kind == "csv" and delimiter != ",":
         name = "semicolon" if delimiter == ";" else "tab"
-        notes.append(f"Columns were split at the {name}, the commonest in the first line.")
+        notes.append(
+            f"Columns were split at the {name}, the commonest delimiter in the first line."
+        )
     return _open_delimited(lines, origin, notes, delimiter)
 
 
@@ -75,7 +77,7 @@ def _open_delimited(
             if len(record) != len(header):
                 raise ReaderError(
                     f"{origin}, line {number}: {len(record)} fields, but the first line names "
-                    f"{len(header)} columns. Put quotes around a text that holds the delimiter."
+                    f"{len(header)} columns. Put quotes around a text that contains the delimiter."
                 )
             yield str(number), tuple(record[i] for i in chosen)
 
@@ -85,11 +87,11 @@ def _open_delimited(
 def _records(
     lines: Iterator[str], delimiter: str, origin: str, skipped: int
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield (number of the first line, fields) of each record that is not an empty line.
+    """Yield the number of the first line and the fields of each record that is not empty.
 
-    So many lines of the file were skipped before.
+    `skipped` is the number of lines before `lines`.
     """
-    # The limit is the whole process's: raised to ours, never lowered.
+    # The limit is global to the process, so it is never decreased.
     if csv.field_size_limit() < MAX_DOCUMENT:
         csv.field_size_limit(MAX_DOCUMENT)
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
@@ -110,7 +112,7 @@ def _records(
 
 
 def _open_jsonl(lines: Iterator[str], origin: str, notes: list[str]) -> Table:
-    """Open JSON lines: one object a line, its keys being the columns."""
+    """Open JSON lines with one object per line, whose keys are the columns."""
     objects = _objects(lines, origin)
     head = list(islice(objects, PEEKED))
     columns = list(dict.fromkeys(key for _, item in head for key in item))
@@ -130,7 +132,8 @@ def _objects(lines: Iterator[str], origin: str) -> Iterator[tuple[int, dict[str,
             item = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise ReaderError(
-                f"{origin}, line {number}: not JSON: {error}. Expected one whole object a line."
+                f"{origin}, line {number}: not JSON: {error}. Expected one complete object per "
+                "line."
             ) from error
         if not isinstance(item, dict):
             raise ReaderError(
@@ -141,7 +144,7 @@ def _objects(lines: Iterator[str], origin: str) -> Iterator[tuple[int, dict[str,
 
 
 def is_frame(source: object) -> bool:
-    """Say whether narwhals knows this as a data frame: pandas, Polars, PyArrow, lazy ones too."""
+    """Return whether narwhals recognises a data frame: pandas, Polars or PyArrow, also lazy."""
     return isinstance(_native(source), nw.DataFrame | nw.LazyFrame)
 
 
@@ -174,7 +177,7 @@ def open_dataset(dataset: Any) -> Table:
     """Open a Hugging Face dataset, streamed or not, by its ``column_names`` and ``features``."""
     origin = origin_of(dataset)
     if isinstance(dataset, Mapping):
-        raise ReaderError(f"{origin} holds several splits: choose one of {listed(dataset)}.")
+        raise ReaderError(f"{origin} has several splits: choose one of {listed(dataset)}.")
     # A streamed dataset may not know its columns before its first row.
     columns = list(dataset.column_names or next(iter(dataset), {}))
 
@@ -192,7 +195,7 @@ def open_dataset(dataset: Any) -> Table:
 
 
 def _class_names(value: object, feature: Any) -> object:
-    """Name class labels, which are numbers with names; -1 stands for "not known"."""
+    """Convert class labels, which are numbers, to their names; -1 is an unknown label."""
     if isinstance(value, list):
         # A list of class labels is a feature around theirs, or a list that holds it.
         inner = feature[0] if isinstance(feature, list) else getattr(feature, "feature", None)

@@ -1,4 +1,4 @@
-"""What both models share: fitting on the local engine, projecting, the scikit-learn contract."""
+"""Base class of both models: fitting, projection, and the scikit-learn interface."""
 
 import copy
 import warnings
@@ -48,20 +48,20 @@ from vbnmf.estimators.validation import (
 )
 from vbnmf.kernels import open_kernel
 
-BURN_IN = 10  # iterations from a random start, if nothing else is said
-_MOST_STEPS = 1 << 30  # non-zeros × components × iterations of a part of a projection
-ANNEALING = 30  # iterations in which labels that are unknown become definite
+BURN_IN = 10  # default number of burn-in iterations with init="random"
+_MOST_STEPS = 1 << 30  # non-zeros × components × iterations of one part of a projection
+ANNEALING = 30  # iterations over which posteriors of unknown labels are sharpened
 
 
 def burn_in_of(burn_in: Any, init: Any) -> Any:
-    """Iterations of burn-in from such a start: "auto" has some from a random one only."""
+    """Return the number of burn-in iterations; "auto" has none unless ``init="random"``."""
     if isinstance(burn_in, str) and burn_in == "auto":
         return BURN_IN if isinstance(init, str) and init == "random" else 0
     return burn_in
 
 
 class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Everything but the labels; the parameters are described in the subclasses."""
+    """Base class of both models, without labels. Subclasses document the parameters."""
 
     _named_starts: tuple[str, ...] = ("auto", "random")
     callback: Callable[[Progress], None] | None
@@ -72,10 +72,10 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Fit the model to documents."""
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
-        """Fit the model, then find the coefficients of the same documents without their labels.
+        """Fit the model and transform the same documents.
 
-        This is ``fit(X, y, sample_weight).transform(X)``, to the bit. What a pipeline trains on is
-        therefore made in the same way as what it predicts from.
+        The result is identical to ``fit(X, y, sample_weight).transform(X)``. Labels are not used in
+        ``transform``, so a pipeline trains and predicts on coefficients of the same kind.
 
         Parameters
         ----------
@@ -90,28 +90,28 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return self.fit(X, y, sample_weight).transform(X)
 
     def transform(self, X: Any) -> Array:
-        """Find the coefficients of documents, with the components held fixed.
+        """Compute the coefficients of documents with fixed components.
 
-        This is the paper's projection. Labels are not used, so documents of training and new
-        documents are treated alike. For the coefficients that training itself found, see
+        This is the paper's projection. Labels are not used, so training documents and new
+        documents are treated alike. For the coefficients at the end of training, see
         ``fit_coefficients``.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_docs, n_terms), or Shards
-            Weights of terms, made in the same way as those of training.
+            Weights of terms, computed as for training.
 
         Returns
         -------
         ndarray of shape (n_docs, n_components)
-            Expected coefficients. A document without any known term gets what the prior alone
-            says, ``coef_shape / (1 / coef_scale + component_sums_)``.
+            Expected coefficients. For a document without any known term they depend only on the
+            prior: ``coef_shape / (1 / coef_scale + component_sums_)``.
         """
         check_is_fitted(self, "components_")
         return checked(self, X, self._project)
 
     def inverse_transform(self, V: Any) -> Array:
-        """Compute the expected weights of terms of documents with these coefficients.
+        """Compute the expected term weights of documents with given coefficients.
 
         Parameters
         ----------
@@ -121,22 +121,22 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Returns
         -------
         ndarray of shape (n_docs, n_terms)
-            ``V @ components_``. The array is dense: for many documents, transform a few at a time.
+            ``V @ components_``. The array is dense; process many documents in parts.
         """
         check_is_fitted(self, "components_")
         V = check_array(V, dtype=[np.float64, np.float32], input_name="V")
         if V.shape[1] != self._n_features_out:
             raise ValueError(
                 f"V must have one column for each of the {self._n_features_out} components; got "
-                f"the shape {V.shape}. Pass what transform returns."
+                f"the shape {V.shape}. Pass the result of transform."
             )
         return np.asarray(V @ self.components_.astype(V.dtype, copy=False))
 
     def _project(self, X: sparse.csr_array) -> Array:
-        """Coefficients of checked documents, (n_docs, K).
+        """Compute the coefficients of validated documents, (n_docs, K).
 
-        They are computed a few documents at a time, so that an interruption is noticed soon.
-        Documents do not depend on each other, so the result is the same to the bit.
+        Documents are processed in parts, so that Ctrl-C takes effect soon. The result does not
+        depend on the parts.
         """
         max_iter = check_count("transform_max_iter", self.transform_max_iter, most=MOST_ITERATIONS)
         tol = check_nonnegative("transform_tol", self.transform_tol)
@@ -163,79 +163,87 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     @property
     def faded_(self) -> Array:
-        """Which components have faded: all their terms owe more to the prior than to documents."""
+        """Components whose terms all depend more on the prior than on documents, of bool."""
         return pruning.faded(self)
 
     def prune(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, least: float | None = None
     ) -> Self:
-        """Fit again without the components that carry no weight.
+        """Remove components without weight and fit again.
 
-        The fit begins from the components that are kept, with the same parameters but for
-        ``n_components``. What is removed leaves a little weight behind, so that components may
-        move, or fade in their turn.
+        The fit is initialised with the remaining components. Its parameters are the same except
+        for ``n_components``. The remaining components may change, because they take over the weight
+        of those removed.
 
         Parameters
         ----------
         X, y, sample_weight
-            The documents of training, and their labels and weights where the model has them.
+            The training documents, with their labels and sample weights.
         least : float or None, default=None
-            Remove components of less than this part of the documents' weight (``component_mass_``).
-            None removes those of ``faded_``. A label that would be left without any component in
-            whose scope it is keeps the one that it uses most.
+            Remove components with less than this part of the documents' weight
+            (``component_mass_``). None removes the components in ``faded_``. A label always keeps
+            at least one component, the one that it uses most.
 
         Returns
         -------
         VBNMF or SupervisedVBNMF
-            A new model; this one stays as it is. Its ``pruning_`` tells which components were
-            ``removed``, with ``bound_before`` and ``bound_after``; model files do not keep it.
+            A new model; this model is not changed. Its attribute ``pruning_`` has the components
+            that were ``removed``, ``bound_before`` and ``bound_after``. Model files do not store
+            it.
         """
         return pruning.prune(self, X, y, sample_weight, least)
 
     def component_interval(
         self, level: float = 0.9, *, components: Any = None
     ) -> tuple[Array, Array]:
-        """Credible intervals of the weights of terms, by the gamma posteriors.
+        """Compute credible intervals of the term weights from the gamma posteriors.
 
-        They are too narrow, because the approximation takes all unknowns to be independent: of
-        documents drawn from the model, intervals of 90 % held about 80 % of the strong weights
-        where labels keep components apart, but about half where every document mixes all of them,
-        and fewer of the weak ones. They speak of the terms of a component relative to one another,
-        because a factor can move between it and its coefficients. docs/algorithm.md has more.
+        The intervals are too narrow, because the variational posterior assumes independence. On
+        documents drawn from the model, intervals of 90 % covered about 80 % of the strong weights
+        if labels use separate components, about half if every document mixes all components, and
+        fewer of the weak weights. The intervals are about the terms of a component relative to one
+        another, because the scale of a component is not identified; see docs/algorithm.md.
 
         Parameters
         ----------
         level : float, default=0.9
-            Probability of each interval, with equal tails outside.
+            Probability of each interval, with equal tails.
         components : int, array of int or bool, or None, default=None
-            Only of these components: a quantile takes about two microseconds. None: all.
+            Components to compute intervals of; None for all. A quantile takes about two
+            microseconds.
 
         Returns
         -------
         low, high : ndarrays of shape (n_components, n_terms)
-            Of the shape and in the units of ``components_``.
+            Ends of the intervals, in the units of ``components_``.
         """
         check_is_fitted(self, "components_")
         return intervals.component_interval(self, level, components)
 
     def save(self, path: Any) -> None:
-        """Write the fitted model to a file that ``vbnmf.load`` reads.
+        """Save the fitted model to a file, which ``vbnmf.load`` reads.
 
-        The file holds numbers and text only, no code, and is written whole or not at all. What is
-        not kept: ``callback``, ``checkpoint``, an ``init`` that is an array, a ``class_weight``
-        that is a dict, a ``random_state`` that is no number.
+        The file has numbers and text only, and no code. It is written completely or not at all.
+        These parameters are not saved: ``callback``, ``checkpoint``, an array ``init``, a dict
+        ``class_weight``, and a ``random_state`` that is not a number.
 
-        ``pickle`` and ``joblib`` work as well, but a file of theirs can run any code when it is
-        loaded: never load one that you did not write yourself.
+        ``pickle`` and ``joblib`` work too, but loading their files can run any code. Never load a
+        pickle from a source that you do not trust.
+
+        Parameters
+        ----------
+        path : str or path
+            File to write.
         """
         from vbnmf.estimators.saving import save
 
         save(self, path)
 
     def __sklearn_clone__(self) -> Any:
-        """Clone all parameters but the callback, which is shared: a progress bar cannot be copied.
+        """Clone all parameters except the callback, which is shared with the clone.
 
-        The model itself is not touched, so other threads may use it meanwhile.
+        A callback such as a progress bar may not support copies. The original is not modified, so
+        that other threads can use it.
         """
         without = copy.copy(self)
         without.callback = None
@@ -245,15 +253,15 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     @abstractmethod
     def _knobs(self, targets: Targets | None, weight: Array | None) -> Knobs:
-        """Hyperparameters, checked, for documents of these labels and weights."""
+        """Check the hyperparameters for documents with these labels and weights."""
 
     def _burn_in(self, init: Array | str) -> Any:
-        """Iterations of burn-in from such a start, unchecked."""
+        """Return the number of burn-in iterations, not validated."""
         return burn_in_of(self.burn_in, init)
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """Keep the earlier fit where a new one fails."""
+        """Restore the earlier fit if a new one fails."""
         before = self.__dict__.copy()
         try:
             yield
@@ -269,9 +277,10 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         *,
         coefficients: Array | bool,
     ) -> Outcome:
-        """Fit to checked documents, set what both models have, and return the best start.
+        """Fit to validated documents, set common attributes, and return the best outcome.
 
-        ``coefficients`` asks for those of all documents, of none, or of some, ascending.
+        ``coefficients`` requests those of all documents (True), of none (False), or of the
+        documents with these numbers, in ascending order.
         """
         labels = None if targets is None else targets.labels
         group = np.zeros(X.shape[0], np.int32) if targets is None else targets.group
@@ -303,7 +312,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 run = Run(start, keeper, kernel, corpus, knobs, labels, rng)
                 found = run.find(seed, tell.of_stage)
                 with corpus.engine(kernel) as engine:
-                    # no names for what lies between: a name would keep large arrays alive
+                    # intermediate results get no names, which would keep large arrays alive
                     outcome = wind_up(
                         engine,
                         fit(
@@ -335,7 +344,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return best
 
     def _start(self, init: Array | str, K: int | None, targets: Targets | None) -> Start:
-        """What kind of start was asked for."""
+        """Return the settings of the initialisation."""
         return Start(
             init=init,
             n_components=K,
@@ -354,7 +363,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         )
 
     def _set_terms(self, outcome: Outcome) -> None:
-        """Set the fitted attributes that both models have."""
+        """Set the fitted attributes that are common to both models."""
         result = outcome.fit
         prior = result.state.prior
         self.component_shapes_ = outcome.shapes.T
@@ -387,13 +396,13 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
 
 def component_means(shapes: Array, scales: Array) -> Array:
-    """Posterior means of the components, (K, n_terms), in the precision of the shapes."""
-    with np.errstate(over="ignore", under="ignore"):  # infinity is told by who asked
+    """Compute the posterior means of components, (K, n_terms), in the dtype of the shapes."""
+    with np.errstate(over="ignore", under="ignore"):  # the caller checks for infinity
         return np.asarray(shapes * scales.astype(shapes.dtype)[:, None])
 
 
 def _parts(X: sparse.csr_array, work: int) -> Iterator[tuple[int, int]]:
-    """Ranges of documents with about this many documents and non-zeros together; one at least."""
+    """Yield ranges of documents in which documents plus non-zeros are about `work`."""
     so_far = X.indptr.astype(np.int64) + np.arange(len(X.indptr))
     cuts = np.searchsorted(so_far, np.arange(0, so_far[-1], max(work, 1)))
     yield from pairwise(np.unique(np.append(cuts, X.shape[0])).tolist())

@@ -1,6 +1,7 @@
-"""The classifier part of ``SupervisedVBNMF``: labels, probabilities and explanations.
+"""The classifier methods of ``SupervisedVBNMF``: labels, probabilities and explanations.
 
-The maths is in ``vbnmf.prediction``. Here it meets fitted attributes and scikit-learn's contract.
+The maths is in ``vbnmf.prediction``. This module connects it with fitted attributes and with the
+interface of scikit-learn.
 """
 
 import warnings
@@ -30,38 +31,47 @@ from vbnmf.prediction.heads import Head
 from vbnmf.prediction.training import Posterior, TrainingDocuments, train
 
 CLASSIFIERS = ("words and components", "components", "generative")
-_SAMPLE = 2000  # documents that tell how much components carry
-_SAMPLE_SCORES = 5_000_000  # most documents of it times labels
+_SAMPLE = 2000  # maximum number of documents for component_share_
+_SAMPLE_SCORES = 5_000_000  # maximum of these documents times labels
 _TINY = np.finfo(float).tiny
 
 
 class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
-    """The part of ``SupervisedVBNMF`` that predicts; its attributes are documented there."""
+    """Mixin with the prediction methods of ``SupervisedVBNMF``, which documents the attributes."""
 
     def predict(self, X: Any) -> Array:
-        """Labels of documents.
+        """Predict the labels of documents.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_docs, n_terms)
-            Weights of terms, made in the same way as those of training.
+            Weights of terms, computed as for training.
 
         Returns
         -------
         ndarray of shape (n_docs,), or (n_docs, n_labels) of zeros and ones
-            The most probable label; where documents may have several, those of at least the
-            probability that did best in training.
+            The most probable label. If documents may have several labels: an indicator matrix of
+            the labels with probability of at least ``threshold_``.
         """
         return self.labels_from(self.predict_proba(X))
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the labels, (n_docs, n_labels), in the order of ``classes_``.
+        """Predict the probabilities of labels.
 
-        With one label a document they sum to one. A document without any known term gets the
-        frequencies of the labels in training.
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_docs, n_terms)
+            Weights of terms, computed as for training.
+
+        Returns
+        -------
+        ndarray of shape (n_docs, n_labels)
+            Probabilities in the order of ``classes_``. Rows sum to one unless documents may have
+            several labels. A document without any known term gets the frequencies of the labels in
+            training.
         """
         check_is_fitted(self, "components_")
-        count_threads(self.n_jobs)  # one is enough here; a wrong number is told all the same
+        count_threads(self.n_jobs)  # one thread is used here, but a wrong n_jobs is an error
         return checked(self, X, self._proba)
 
     def _proba(self, X: sparse.csr_array) -> Array:
@@ -70,36 +80,47 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         return P
 
     def _scores(self, X: sparse.csr_array) -> Array:
-        """Scores of labels before calibration, (n_docs, n_labels)."""
+        """Compute the scores of labels before calibration, (n_docs, n_labels)."""
         within, used = without_unused_terms(X)
         if self.classifier_ == "generative":
             return mean_over_terms(within, self._term_log_probabilities(used))
         return self._head(used).scores(within, self._term_evidence(used))
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of ``predict_proba``."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Compute the accuracy: the part of documents whose label, or set of labels, is predicted.
+        """Predict the log-probabilities of labels.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_docs, n_terms)
-            Weights of terms, made in the same way as those of training.
+            Weights of terms, computed as for training.
+
+        Returns
+        -------
+        ndarray of shape (n_docs, n_labels)
+            Logarithms of ``predict_proba``.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Compute the accuracy, or subset accuracy if documents may have several labels.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_docs, n_terms)
+            Weights of terms, computed as for training.
         y : array-like of shape (n_docs,), lists of labels, or matrix of shape (n_docs, n_labels)
-            Labels in any form that ``fit`` takes. Documents of unknown label do not count. Labels
-            go by their names, and columns without names by the order of ``classes_``. A label that
-            the model does not know is a wrong prediction where each document has one label, and
-            refused where documents have several.
+            True labels in any form that ``fit`` accepts. Documents with unknown labels are ignored.
+            Labels are matched by name; columns without names are in the order of ``classes_``. A
+            label that the model does not know counts as a wrong prediction if each document has one
+            label, and is an error if documents may have several.
         sample_weight : array-like of shape (n_docs,) or None
-            How many documents each one counts as.
+            Sample weights.
 
         Returns
         -------
         float
-            Between 0 and 1.
+            Accuracy between 0 and 1.
         """
         P = self.predict_proba(X)
         targets = check_targets(self, y, len(P), self.unlabelled)
@@ -112,19 +133,19 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         weight = targets.known * (1.0 if weight is None else weight)
         if not weight.any():
             raise ValueError(
-                "the documents of known label all have the weight zero, so there is nothing to "
+                "all documents with known labels have sample weight zero, so there is nothing to "
                 "score. Check sample_weight."
             )
         return float(np.average(right, weights=weight))
 
     def labels_from(self, probabilities: Array) -> Array:
-        """Return what ``predict`` does, from what ``predict_proba`` returned."""
+        """Convert the result of ``predict_proba`` to that of ``predict``."""
         if self.multilabel_:
             return self.indicators_from(probabilities)
         return np.asarray(self.classes_[probabilities.argmax(axis=1)])
 
     def indicators_from(self, probabilities: Array) -> Array:
-        """Return predicted labels as zeros and ones of shape (n_docs, n_labels)."""
+        """Convert the result of ``predict_proba`` to an indicator matrix (n_docs, n_labels)."""
         if self.multilabel_:
             return (probabilities >= self.threshold_).astype(np.int64)
         given = np.zeros(probabilities.shape, dtype=np.int64)
@@ -141,31 +162,33 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         also: Sequence[Iterable[int]] | None = None,
         return_proba: bool = False,
     ) -> Any:
-        """What spoke for the most probable label of documents, and for the runner-up.
+        """Compute the contributions of components and terms to the two most probable labels.
 
-        Parts are exact: over all terms and components they add up to how much a document's terms
-        raise the score of the label (the logarithm of its odds) above the mean of all labels.
+        Contributions are exact: their sum over all terms and components is how much the terms of
+        the document raise the score of the label (its log-odds) above the mean of all labels.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_docs, n_terms)
-            Weights of terms, made in the same way as those of training.
-        n_terms, n_components : int
-            Most terms, of a label and of each component, and most components that are named.
+            Weights of terms, computed as for training.
+        n_terms : int, default=8
+            Maximum number of terms to list for a label and for each component.
+        n_components : int, default=3
+            Maximum number of components to list.
         names : sequence of str or None, default=None
-            Names of the terms; None takes those of training, or numbers where there were none.
+            Names of the terms. None uses the names from training, or numbers if there were none.
         also : sequence of iterables of int, of length n_docs, or None, default=None
-            Labels of each document, as places in ``classes_``, to explain after these two.
+            Further labels of each document to explain, as indices into ``classes_``.
         return_proba : bool, default=False
-            Whether to return the probabilities too, which are computed on the way.
+            Whether to return the probabilities too.
 
         Returns
         -------
         explanations : list of lists of Explanation
-            For each document the labels, each once. The list of a document without any known term
-            is empty.
+            The explanations of each document, one for each label. The list is empty for a document
+            without any known term.
         probabilities : ndarray of shape (n_docs, n_labels)
-            What ``predict_proba`` returns; only if ``return_proba``.
+            The result of ``predict_proba``. Only if ``return_proba`` is True.
 
         Examples
         --------
@@ -195,22 +218,23 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         return (explained, P) if return_proba else explained
 
     def component_share(self, X: Any, probabilities: Array | None = None) -> Array:
-        """Compute how much of the decision about each document components carry.
+        """Compute the share of components in the score of the most probable label.
 
-        Single words carry the rest. The share is the size of the components' part in the score of
-        the most probable label, divided by the sizes of both parts. It is 1 where only components
-        have a part, or where a document has no known term.
+        The rest comes from single words. The share is the absolute contribution of components,
+        divided by the sum of the absolute contributions of components and of words. It is 1 if the
+        head does not use words, and for a document without any known term.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_docs, n_terms)
-            Weights of terms, made in the same way as those of training.
+            Weights of terms, computed as for training.
         probabilities : ndarray of shape (n_docs, n_labels) or None, default=None
-            What ``predict_proba`` returned for X. None computes it.
+            The result of ``predict_proba`` for X. None computes it.
 
         Returns
         -------
         ndarray of shape (n_docs,)
+            Shares between 0 and 1.
         """
         check_is_fitted(self, "components_")
         X = check_matrix(self, X, reset=False)
@@ -229,7 +253,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         return component_share(by_components, by_words)
 
     def _names(self, names: Any) -> Array:
-        """Names of all terms."""
+        """Check the names of terms, or return those from training."""
         if names is None:
             names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         names = np.asarray(names, dtype=object)
@@ -250,7 +274,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         n_terms: int,
         n_components: int,
     ) -> list[Explanation]:
-        """Explanations of a document of terms ``used`` with weights x and probabilities P."""
+        """Explain labels of a document with terms ``used``, weights x and probabilities P."""
         labels = self.classes_.tolist()
         return [
             summed_up(
@@ -275,7 +299,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
     def _fit_head(
         self, X: sparse.csr_array, V: Array, targets: Targets, weight: Array, classifier: str
     ) -> None:
-        """Train what predicts on the documents of known labels."""
+        """Fit the prediction head on the documents with known labels."""
         n_labels, K = len(targets.classes), V.shape[1]
         self.smoothing_ = mean_occurrence(X, weight)
         self.multilabel_ = targets.multilabel
@@ -341,29 +365,30 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         )
 
     def _head(self, used: Array | slice) -> Head:
-        """What predicts from documents over some of the terms."""
+        """Return the prediction head restricted to some of the terms."""
         words = self.word_weights_
         words = words[:, used] if words.size else words
         return Head(self.head_weights_, self.head_intercepts_, self._calibration(), words)
 
     def _term_evidence(self, used: Array | slice) -> Array:
-        """What some of the terms say of each component, (n_used, K)."""
+        """Compute the evidence of some of the terms for each component, (n_used, K)."""
         totals = (
             self.component_sums_ / self.component_scales_ + self.n_features_in_ * self.smoothing_
         )
         return term_evidence(self.component_shapes_.T[used], totals, self.smoothing_)
 
     def _term_log_probabilities(self, used: Array | slice) -> Array:
-        """How probable some of the terms are under each label, (n_used, n_labels)."""
+        """Compute the log-probabilities of some of the terms by label, (n_used, n_labels)."""
         components = self.components_[:, used]
         return generative.term_log_probabilities(
             components, self.label_rates_, self.component_sums_
         )
 
     def _parts(self, used: Array, x: Array, label: int) -> tuple[Array, Array]:
-        """Parts in a label's score of terms of weights x: by components, then by words alone.
+        """Compute the contributions of terms with weights x to the score of a label.
 
-        Returns an array of shape (n_used, K + 1), and which components the label uses, (K,).
+        Returns an array of shape (n_used, K + 1), with one column for each component and a last
+        column for single words, and which components the label uses, (K,).
         """
         if self.classifier_ == "generative":
             logs = self._term_log_probabilities(used)
@@ -385,18 +410,18 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         return growth * np.column_stack([parts, alone]), uses
 
     def _above_mean(self, weights: Array, label: int) -> Array:
-        """Weights of a label above the mean of all labels; its own where documents have several."""
+        """Return the weights of a label minus the mean over labels (not if multilabel)."""
         own = weights[label].astype(np.float64)
         return own if self.multilabel_ else own - weights.mean(axis=0, dtype=np.float64)
 
 
 def _logs(frequencies: Array) -> Array:
-    """Logarithms; of what never occurs, that of the least there is."""
+    """Return logarithms, with zeros replaced by the smallest positive number."""
     return np.asarray(np.log(np.maximum(frequencies, _TINY)))
 
 
 def _terms_of(X: sparse.csr_array, d: int) -> tuple[Array, Array]:
-    """Terms of a document, and their weights."""
+    """Return the terms of a document and their weights."""
     at = slice(X.indptr[d], X.indptr[d + 1])
     occurs = X.data[at] > 0
     return X.indices[at][occurs], X.data[at][occurs]

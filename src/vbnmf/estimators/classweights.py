@@ -1,4 +1,4 @@
-"""Weights of documents: those of their labels times their own."""
+"""Sample weights of documents, multiplied with class weights."""
 
 from numbers import Real
 from typing import Any
@@ -12,7 +12,11 @@ from vbnmf.estimators.validation import check_terms_left, check_weights
 
 
 def with_class_weights(class_weight: Any, targets: Targets, weight: Array | None) -> Array | None:
-    """Weights of documents times those of their labels; a mean of several, one where unknown."""
+    """Multiply sample weights with class weights.
+
+    A document with several labels gets the mean of their class weights. A document with unknown
+    labels gets class weight one.
+    """
     if class_weight is None:
         return weight
     each = np.ones(len(targets.group)) if weight is None else weight
@@ -23,12 +27,12 @@ def with_class_weights(class_weight: Any, targets: Targets, weight: Array | None
     elif isinstance(class_weight, dict):
         listed = [class_weight.get(label, 1.0) for label in targets.classes.tolist()]
         if not all(isinstance(value, Real) for value in listed):
-            raise ValueError(f"class_weight must hold numbers; got {class_weight!r}.")
+            raise ValueError(f"class_weight must have numbers as values; got {class_weight!r}.")
         by_label = np.array(listed, dtype=np.float64)
         unknown = set(class_weight) - set(targets.classes.tolist())
         if unknown:
             raise ValueError(
-                f"class_weight names labels that y does not have: {sorted(map(str, unknown))}. It "
+                f"class_weight has labels that y does not have: {sorted(map(str, unknown))}. y "
                 f"has {', '.join(map(str, targets.classes[:5]))}, …"
             )
     else:
@@ -42,12 +46,12 @@ def with_class_weights(class_weight: Any, targets: Targets, weight: Array | None
 
 
 def check_weight_left(X: Any, targets: Targets, weight: Array | None) -> None:
-    """Refuse weights that leave no document of known label, or no term."""
+    """Refuse weights that leave no document with a known label, or no term."""
     if weight is None:
         return
     if not weight[targets.known].any():
         raise ValueError(
-            "the documents whose labels are known all have the weight zero, so there is nothing "
-            "to learn labels from. Check sample_weight and class_weight."
+            "all documents with known labels have weight zero, so there is nothing to learn labels "
+            "from. Check sample_weight and class_weight."
         )
     (check_source_left if is_source(X) else check_terms_left)(X, weight)

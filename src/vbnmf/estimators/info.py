@@ -1,4 +1,4 @@
-"""What is installed, for bug reports."""
+"""Versions of installed packages, for bug reports."""
 
 import platform
 import sys
@@ -20,7 +20,7 @@ _PACKAGES = (
 
 
 def versions() -> dict[str, str]:
-    """Versions of vbnmf and what it stands on, the kernel in use and the number of threads."""
+    """Return the versions of vbnmf and its dependencies, the kernel and the number of threads."""
     facts = {
         "vbnmf": vbnmf.__version__,
         "kernel": describe(),
@@ -37,7 +37,7 @@ def versions() -> dict[str, str]:
 
 
 def show_versions() -> None:
-    """Print versions and the kernel in use.
+    """Print the versions of vbnmf and its dependencies, and the kernel in use.
 
     Examples
     --------

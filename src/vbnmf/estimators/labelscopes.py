@@ -1,4 +1,4 @@
-"""Whether a supervised model looks for scopes, and the priors and the start that go with them."""
+"""Scopes of a supervised model: whether to search for them, and the matching priors and start."""
 
 from typing import Any
 
@@ -15,14 +15,14 @@ from vbnmf.estimators.validation import (
     check_term_shape,
 )
 
-SHAPES_WITH_SCOPES = (0.1, 0.2)  # of the priors of terms and of coefficients
-SHAPES_WITHOUT = (0.5, 1.0)  # the latter as in the paper
-_ENOUGH_KNOWN = 0.5  # part of the documents whose labels are known, for scopes to be found
-_LEAST_LABEL_SHAPE = 1.0  # of a label that no document is known to have
+SHAPES_WITH_SCOPES = (0.1, 0.2)  # shapes of the priors of terms and of coefficients
+SHAPES_WITHOUT = (0.5, 1.0)  # the second as in the paper
+_ENOUGH_KNOWN = 0.5  # minimum part of documents with known labels to search for scopes
+_LEAST_LABEL_SHAPE = 1.0  # label shape of a label that no document is known to have
 
 
 def is_scoped(model: Any, targets: Targets) -> bool:
-    """Whether components may be kept from serving some labels."""
+    """Return whether components may be restricted to some labels."""
     if not isinstance(model.scopes, str):
         return True
     looks = isinstance(model.init, str) and model.init == "auto"
@@ -30,7 +30,7 @@ def is_scoped(model: Any, targets: Targets) -> bool:
 
 
 def knobs(model: Any, targets: Targets, weight: Array | None) -> Knobs:
-    """Hyperparameters, checked, for documents of these labels and weights."""
+    """Check the hyperparameters and resolve "auto" for documents with these labels and weights."""
     scoped = is_scoped(model, targets)
     of_terms, of_coefs = SHAPES_WITH_SCOPES if scoped else SHAPES_WITHOUT
     a_t, least_a_t = check_term_shape(of_terms if model.term_shape is None else model.term_shape)
@@ -55,22 +55,22 @@ def knobs(model: Any, targets: Targets, weight: Array | None) -> Knobs:
 def check_start(
     model: Any, init: Array | str, K: int | None, targets: Targets
 ) -> tuple[Array | str, Array | None, Array]:
-    """Kind of start, scopes where they are given, and groups of labels as masks."""
+    """Check ``init``, ``scopes`` and ``label_tree``; return init, scopes and groups as masks."""
     n_labels = len(targets.classes)
     scopes = check_scopes(model.scopes, n_labels, K)
     groups = as_masks(check_label_tree(model.label_tree, targets.classes), n_labels)
     auto = isinstance(init, str) and init == "auto"
     if not isinstance(scopes, str) and auto:
         raise ValueError(
-            'scopes that are given need a start that does not look for them: init="label", '
-            '"random" or an array. Or leave scopes="auto".'
+            'an array of scopes cannot be combined with init="auto". Use init="label", "random" '
+            'or an array, or scopes="auto".'
         )
     if len(groups) and not auto:
-        raise ValueError('label_tree needs init="auto", which gives its groups components.')
+        raise ValueError('label_tree needs init="auto".')
     if len(groups) and K is not None and len(groups) >= K:
         raise ValueError(
-            f"label_tree has {len(groups)} groups, which need a component each beside those of "
-            f"the labels; n_components={K} is too few. Ask for at least {len(groups) + 1}."
+            f"n_components={K} is too few for label_tree: each of its {len(groups)} groups needs "
+            f"a component besides those of the labels. Use at least {len(groups) + 1}."
         )
     if not isinstance(scopes, str):
         return init, scopes, groups

@@ -1,8 +1,8 @@
-"""Groups of labels, from a tree that the user gives.
+"""Groups of labels from a hierarchy that the user gives.
 
-A tree is a separator inside the names of labels ("comp.graphics" and "comp.windows" are under
-"comp"), or a mapping from a label or group to the group above it. The root, which holds all labels,
-has no name.
+The hierarchy is a separator in the names of labels ("comp.graphics" and "comp.windows" are in the
+group "comp"), or a mapping from each label or group to its parent group. The root, which has all
+labels, has no name.
 """
 
 from collections.abc import Hashable, Mapping
@@ -14,15 +14,14 @@ from vbnmf.core.model import Array
 
 
 def check_label_tree(tree: Any, classes: Array) -> dict[str, Array]:
-    """Return the groups of a label tree, as labels by their places in ``classes``.
+    """Return the groups of a label tree as indices into ``classes``.
 
-    Groups of one label, of all labels, and of the same labels as a group before are left out: they
-    would say nothing new.
+    Groups of one label, of all labels, and of the same labels as an earlier group are omitted.
 
     Raises
     ------
     ValueError
-        The tree is no tree of these labels.
+        The tree does not match the labels.
     """
     if tree is None:
         return {}
@@ -31,15 +30,15 @@ def check_label_tree(tree: Any, classes: Array) -> dict[str, Array]:
         paths = [_prefixes(label, tree) for label in labels]
         if not any(paths):
             raise ValueError(
-                f"label_tree={tree!r} is in the name of no label; the labels are "
-                f"{_some(labels)}. Give the separator that parts the levels of your labels."
+                f"label_tree={tree!r} occurs in the name of no label; the labels are "
+                f"{_some(labels)}. Pass the separator of the levels in the names of labels."
             )
     elif isinstance(tree, Mapping):
         paths = _paths(tree, labels)
     else:
         raise ValueError(
-            "label_tree must be a separator inside the names of labels, a mapping from labels to "
-            f"the groups above them, or None; got {tree!r}."
+            "label_tree must be a separator in the names of labels, a mapping from labels to "
+            f"their parent groups, or None; got {tree!r}."
         )
     members: dict[str, list[int]] = {}
     for place, groups in enumerate(paths):
@@ -55,7 +54,7 @@ def check_label_tree(tree: Any, classes: Array) -> dict[str, Array]:
 
 
 def as_masks(groups: dict[str, Array], n_labels: int) -> Array:
-    """Groups as rows of a matrix, (n_groups, n_labels) of bool."""
+    """Convert groups to rows of a matrix, (n_groups, n_labels) of bool."""
     masks = np.zeros((len(groups), n_labels), dtype=bool)
     for row, places in zip(masks, groups.values(), strict=True):
         row[places] = True
@@ -63,7 +62,7 @@ def as_masks(groups: dict[str, Array], n_labels: int) -> Array:
 
 
 def as_mapping(groups: dict[str, Array]) -> dict[Any, str]:
-    """Groups as a tree in which labels are called by their places."""
+    """Convert groups to a mapping from indices of labels, and from groups, to parent groups."""
     by_size = sorted(groups.items(), key=lambda group: len(group[1]))
     above: dict[Any, str] = {}
     for n, (name, places) in enumerate(by_size):
@@ -76,11 +75,11 @@ def as_mapping(groups: dict[str, Array]) -> dict[Any, str]:
 
 
 def _prefixes(label: Any, separator: str) -> list[str]:
-    """The groups above a label: all that comes before each separator."""
+    """Return the ancestors of a label: the parts of its name before each separator."""
     if not isinstance(label, str) or not separator:
         raise ValueError(
-            "a label_tree that is a separator needs labels that are strings, and at least one "
-            f"character; got {separator!r} and the label {label!r}."
+            "a separator as label_tree must not be empty, and needs labels that are strings; got "
+            f"{separator!r} and the label {label!r}."
         )
     parts = label.split(separator)
     prefixes = [separator.join(parts[:n]) for n in range(1, len(parts))]
@@ -88,38 +87,38 @@ def _prefixes(label: Any, separator: str) -> list[str]:
 
 
 def _paths(parents: Mapping[Any, Any], labels: list[Any]) -> list[list[str]]:
-    """The groups above each label, the nearest first."""
+    """Return the ancestors of each label, parents first."""
     odd = [name for name in parents.values() if not isinstance(name, Hashable)]
     if odd:
         raise ValueError(
-            f"label_tree must have the name of one group above each; got {_some(odd)}."
+            f"label_tree must map each label or group to the name of one group; got {_some(odd)}."
         )
     paths = [_path(parents, label) for label in labels]
     known = set(labels).union(*paths)
     unknown = [name for name in parents if name not in known]
     if unknown:
         raise ValueError(
-            f"label_tree names {_some(unknown)}, which is neither a label nor above one; the "
-            f"labels are {_some(labels)}."
+            f"label_tree has {_some(unknown)}, which is neither a label nor a group of labels; "
+            f"the labels are {_some(labels)}."
         )
     return [[str(name) for name in path] for path in paths]
 
 
 def _path(parents: Mapping[Any, Any], label: Any) -> list[Any]:
-    """The groups above a label, the nearest first; None is above those that have none."""
+    """Return the ancestors of a label, parents first. The parent of a root is None."""
     way = [label]
     while (above := parents.get(way[-1])) is not None:
         if above in way:
             loop = [*way[way.index(above) + 1 :], above]
             raise ValueError(
-                f"label_tree has {above!r} above itself, by way of {_some(loop)}. A label or group "
-                "must not be its own parent."
+                f"label_tree has a cycle: {above!r} is its own ancestor through {_some(loop)}. "
+                "Remove one of these parents."
             )
         way.append(above)
     return way[1:]
 
 
 def _some(names: list[Any]) -> str:
-    """The first few names."""
+    """Format the first few names."""
     shown = ", ".join(repr(name) for name in names[:5])
     return shown if len(names) <= 5 else f"{shown}, … ({len(names)} in all)"

@@ -1,4 +1,4 @@
-"""What is kept of one start of a fit, and what the user is told about it."""
+"""The result of one initialisation of a fit, and messages about it."""
 
 import sys
 from collections.abc import Sequence
@@ -14,13 +14,13 @@ from vbnmf.engines.mapping import ShardEngine
 
 
 class Outcome(NamedTuple):
-    """What is kept of one start."""
+    """Result of a fit from one initialisation."""
 
     fit: Fit  # without its large arrays
-    shapes: Array  # of q(T), (n_terms, K)
-    coefficients: Array | None  # (n_docs, K), of all documents or of those asked for
-    background: int | None  # the component that began as the background
-    reason: str  # why there are as many components as there are
+    shapes: Array  # shapes of q(T), (n_terms, K)
+    coefficients: Array | None  # (n_docs, K), of all documents or of those requested
+    background: int | None  # the component that was initialised as the background
+    reason: str  # explains the number of components
 
 
 def wind_up(
@@ -31,7 +31,7 @@ def wind_up(
     *,
     coefficients: Array | bool,
 ) -> Outcome:
-    """Keep what matters of a fit, letting go of each large array before the next one is made."""
+    """Extract the outcome of a fit, and free each large array before the next one is made."""
     terms = result.state.terms
     K = len(terms.scale)
     shapes = terms.shape
@@ -41,7 +41,7 @@ def wind_up(
     del terms
     engine.close()
     E_v = None
-    with np.errstate(over="ignore"):  # infinity is told by who asked
+    with np.errstate(over="ignore"):  # the caller checks for infinity
         if isinstance(coefficients, np.ndarray):
             E_v = engine.coefficients(result.state, coefficients)
         elif coefficients:
@@ -56,29 +56,29 @@ def wind_up(
 
 
 def reason_of_number(K: int, tried: dict[int, float]) -> str:
-    """Why K components were found, in words; ``tried`` has the bound by number of components."""
+    """Explain why K components were chosen; ``tried`` maps numbers of components to bounds."""
     others = sorted((n for n in tried if n != K), key=lambda n: abs(n - K))[:2]
-    lost = ", ".join(f"{n} by {tried[K] - tried[n]:,.0f}" for n in sorted(others))
+    lost = ", ".join(f"{n}: lower by {tried[K] - tried[n]:,.0f}" for n in sorted(others))
     if max(tried) == K:
         return (
-            f"{K} components, the most that were tried, had the best bound (less: {lost}); the "
-            "documents may support more, which a number asks for"
+            f"{K} components, the largest number tried, had the best bound ({lost}); the documents "
+            "may support more, so try a larger number"
         )
-    return f"{K} components had the best bound of {len(tried)} numbers tried (less: {lost})"
+    return f"{K} components had the best bound of {len(tried)} numbers tried ({lost})"
 
 
 def check_finite(*found: Array | float) -> None:
-    """Refuse results that left the range of floating-point numbers."""
+    """Refuse results that are not finite."""
     if not all(np.isfinite(values).all() for values in found):
         raise ValueError(
-            "the numbers became too large or too small to work with. Divide or multiply X by a "
-            "constant, give X in double precision (float64), or leave the shapes and scales of "
-            "the priors at their defaults."
+            "some results of the fit are too large or too small for floating-point numbers. Divide "
+            "or multiply X by a constant, pass X in double precision (float64), or leave the "
+            "shapes and scales of the priors at their defaults."
         )
 
 
 def callers_level() -> int:
-    """Count the calls from the user's own code to the caller, for a warning to point there."""
+    """Return the ``stacklevel`` at which a warning points to the user's own code."""
     level, frame = 0, sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").startswith(("vbnmf.", "sklearn.")):
         level, frame = level + 1, frame.f_back
@@ -86,22 +86,23 @@ def callers_level() -> int:
 
 
 def not_converged(best: Fit, schedule: Schedule) -> str:
-    """Tell how far from converging the best start was, and what to do."""
+    """Return the message of a fit that did not converge."""
     rising = (
-        "it is too early to tell how much the bound still rises"
+        "The bound was evaluated less than twice"
         if np.isnan(best.rise)
-        else f"the bound still rose by {best.rise:.2g} of its value an iteration"
+        else f"The relative increase of the bound was {best.rise:.2g} per iteration"
     )
     return (
-        f"after max_iter={schedule.max_iter} iterations {rising}; tol={schedule.tol:g} was not "
-        "reached. Raise max_iter, or raise tol if the components are good enough."
+        f"the fit did not converge in max_iter={schedule.max_iter} iterations. {rising}; "
+        f"tol={schedule.tol:g}. Increase max_iter, or increase tol if the components are good "
+        "enough."
     )
 
 
 def head_not_converged(unfinished: Sequence[str]) -> str:
-    """Tell what of the prediction head did not converge, and what to do."""
+    """Return the message of a prediction head that did not converge."""
     return (
-        f"the prediction head did not converge ({' and '.join(unfinished)}); its probabilities may "
-        "be off. Documents or sample weights of very unequal size cause this: try another "
-        "weighting."
+        f"the prediction head did not converge ({' and '.join(unfinished)}). Its probabilities may "
+        "be inaccurate. A usual cause are documents or sample weights of very unequal size: try "
+        "another weighting."
     )

@@ -1,7 +1,7 @@
-"""Components that carry no weight: how much each explains, which have faded, a fit without them.
+"""Find and remove components without weight.
 
 Σ_w (shape_wk − a_t) = Σ_dw ⟨s_dwk⟩     weight of the documents that component k explains
-shape_wk < 2 a_t for all w              faded: all its terms owe more to the prior than to them
+shape_wk < 2 a_t for all w              faded: all terms depend more on the prior than on documents
 """
 
 from copy import copy
@@ -18,14 +18,14 @@ Model = TypeVar("Model", bound=Any)
 
 
 class Pruning(NamedTuple):
-    """What pruning did.
+    """Result of pruning.
 
     Attributes
     ----------
     removed : ndarray of int
-        Components that were removed, as they were numbered before.
+        Indices of the removed components in the original model.
     bound_before, bound_after : float
-        Lower bound of the same documents with and without them.
+        Lower bound before and after pruning.
     """
 
     removed: Array
@@ -34,15 +34,15 @@ class Pruning(NamedTuple):
 
 
 def component_mass(model: Any) -> Array:
-    """Part of the documents' weight that each component explains, (K,)."""
+    """Compute the part of the documents' weight that each component explains, (K,)."""
     shapes, a_t = model.component_shapes_, model.hyperparameters_["term_shape"]
     explained = shapes.sum(axis=1, dtype=np.float64) - shapes.shape[1] * a_t
-    explained = np.maximum(explained, 0.0)  # a little below by rounding, or where a_t is learned
+    explained = np.maximum(explained, 0.0)  # negative by rounding, or if a_t is learned
     return explained / max(explained.sum(), np.finfo(float).tiny)
 
 
 def faded(model: Any) -> Array:
-    """Whether each component has faded, (K,) of bool."""
+    """Return whether each component has faded, (K,) of bool."""
     return np.asarray(
         model.component_shapes_.max(axis=1) < 2 * model.hyperparameters_["term_shape"]
     )
@@ -67,7 +67,7 @@ def prune(model: Model, X: Any, y: Any, sample_weight: Any, least: float | None)
         kept = np.flatnonzero(~removed)
         explained = model.component_shapes_[kept] - model.hyperparameters_["term_shape"]
         start = {"n_components": len(kept), "init": np.maximum(explained, 0.0), "n_init": 1}
-        # a copy of the parameters now, because an `init` of all components would not fit later
+        # adapt parameters to the remaining components, so that the model can be fitted again
         after = {"n_init": model.n_init}
         after["init"] = model.init if isinstance(model.init, str) else np.asarray(model.init)[kept]
         if hasattr(model, "scopes_"):
@@ -89,10 +89,10 @@ def prune(model: Model, X: Any, y: Any, sample_weight: Any, least: float | None)
 def _nothing_left(model: Any, least: float | None) -> str:
     if least is None:
         return (
-            "all components have faded: the model learned nothing but its prior. The weights in X "
-            "may be too small for it; multiply X by a constant and fit again."
+            "all components have faded: they are the same as in the prior. The values of X may be "
+            "too small; multiply X by a constant and fit again."
         )
     return (
-        f"least={least!r} leaves no component; the largest has {model.component_mass_.max():.3g} "
-        "of the weight. Use a smaller value."
+        f"least={least!r} would remove all components; the largest one has "
+        f"{model.component_mass_.max():.3g} of the weight. Use a smaller value."
     )

@@ -1,4 +1,4 @@
-"""Models to files and back: which fitted attribute is which array, and what makes a file sound."""
+"""Convert fitted models to arrays and headers of model files and back, and validate files."""
 
 import math
 import os
@@ -24,12 +24,12 @@ from vbnmf.estimators.validation import (
 )
 from vbnmf.store import ModelFileError, check_array, check_mask
 
-_LARGEST = 1e38  # of what single precision holds
-_LARGEST_WEIGHT = 1e30  # of a head; scores, their sums and what they grow to stay finite
-_LARGEST_RATE = 1e100  # of a label; it may be divided by, and multiplied with components
+_LARGEST = 1e38  # of values in single precision
+_LARGEST_WEIGHT = 1e30  # of a head: scores and their sums stay finite
+_LARGEST_RATE = 1e100  # of a label: quotients and products with components stay finite
 _LARGEST_BOUND = 1e100
-_SUM_TO_ONE = 1e-6  # how far frequencies may be from it
-_ROUNDING = 1e-2  # relative; what was added up in another order or precision
+_SUM_TO_ONE = 1e-6  # tolerance of the sum of frequencies
+_ROUNDING = 1e-2  # relative tolerance of sums in another order or precision
 _LONGEST_SENTENCE = 1000  # characters
 _LARGEST_EXPONENT = 10.0  # of the length of documents
 
@@ -43,17 +43,17 @@ _HYPERPARAMETERS = {
 
 
 def save(model: BaseVBNMF, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model; see ``BaseVBNMF.save``."""
+    """Save a fitted model; see ``BaseVBNMF.save``."""
     store.write(path, *to_state(model))
 
 
 def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Header, fit for JSON, and arrays of a fitted model."""
+    """Return the header, in types of JSON, and the arrays of a fitted model."""
     check_is_fitted(model, "components_")
     if type(model) not in _MODELS.values():
         raise TypeError(
-            f"a {type(model).__name__} cannot be stored in a model file, only "
-            f"{' and '.join(_MODELS)}. Use pickle for classes of your own."
+            f"a {type(model).__name__} cannot be saved in a model file, only "
+            f"{' and '.join(_MODELS)}. Use pickle for your own classes."
         )
     header: dict[str, Any] = {
         "model": type(model).__name__,
@@ -109,16 +109,16 @@ def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
 
 
 def from_state(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
-    """Rebuild a model; what no model has raises some ``ValueError``, ``KeyError`` or the like."""
+    """Rebuild a model. Damaged content raises ``ValueError``, ``KeyError`` or similar errors."""
     name = header["model"]
     if name not in _MODELS:
         raise ModelFileError(f"model {name!r} is not one of {', '.join(_MODELS)}.")
     model = _MODELS[name](**_checked_parameters(name, header["parameters"]))
     check_count("transform_max_iter", model.transform_max_iter, most=MOST_ITERATIONS)
     check_nonnegative("transform_tol", model.transform_tol)
-    model._schedule(burn_in=0)  # what it is made of is shown in reports
+    model._schedule(burn_in=0)  # validates the parameters that reports show
     count_threads(model.n_jobs)
-    # the digamma function of less is no number
+    # the digamma function of smaller shapes is not finite
     shapes = check_array(arrays, "component_shapes", (None, None), least=1 / _LARGEST)
     n_terms, K = shapes.shape
     if n_terms < 1 or K < 1:
@@ -135,7 +135,7 @@ def from_state(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
     if not (model.components_ > 0).all():
         raise ModelFileError("the components are too small: the file is damaged.")
     if not np.allclose(shapes.sum(axis=0, dtype=np.float64), totals, rtol=_ROUNDING, atol=0):
-        raise ModelFileError("the sums are not those of the components: the file is damaged.")
+        raise ModelFileError("the sums do not match the components: the file is damaged.")
     most = _LARGEST_BOUND
     model.bound_history_ = check_array(arrays, "bound_history", (None,), least=-most, most=most)
     if not len(model.bound_history_):
@@ -144,7 +144,7 @@ def from_state(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
     model.n_iter_ = whole(header["n_iter"])
     model.n_components_ = K
     model.n_components_reason_ = _sentence(
-        header, "n_components_reason", f"{K} components, as asked for"
+        header, "n_components_reason", f"{K} components, as requested"
     )
     model.background_ = _background(header, K)
     model.hyperparameters_ = {
@@ -227,7 +227,7 @@ def _set_labels(
 
 
 def _label_groups(stored: Any, classes: Array) -> dict[str, Array]:
-    """Groups of a label tree, each with its labels."""
+    """Read the groups of a label tree with their labels."""
     if not isinstance(stored, dict) or len(stored) > 2 * len(classes):
         raise ModelFileError("the groups of labels are damaged.")
     groups = {}
@@ -240,7 +240,7 @@ def _label_groups(stored: Any, classes: Array) -> dict[str, Array]:
 
 
 def _background(header: dict[str, Any], K: int) -> int | None:
-    """The component that began as the background, if the file names one."""
+    """Read the component that was initialised as the background, if any."""
     stored = header.get("background")
     if stored is not None and whole(stored) >= K:
         raise ModelFileError(f"the background is component {stored}, but there are {K}.")
@@ -248,22 +248,22 @@ def _background(header: dict[str, Any], K: int) -> int | None:
 
 
 def _sentence(header: dict[str, Any], key: str, missing: str) -> str:
-    """A short text from a header; older files lack some."""
+    """Read a short text from a header, with a default for older files."""
     stored = header.get(key, missing)
     if not isinstance(stored, str) or len(stored) > _LONGEST_SENTENCE:
-        raise ModelFileError(f"{key} is no short text: the file is damaged.")
+        raise ModelFileError(f"{key} is not a short text: the file is damaged.")
     return stored
 
 
 def _storable_parameters(model: BaseVBNMF) -> dict[str, Any]:
-    """Parameters that JSON can hold; the others are left at their defaults."""
+    """Return the parameters that JSON can hold; others are not saved."""
     stored = {}
     for key, value in model.get_params(deep=False).items():
         if key in ("callback", "checkpoint"):
             continue
         value = value.item() if isinstance(value, np.generic) else value
         if isinstance(value, float) and not math.isfinite(value):
-            continue  # JSON has none; unlabelled=nan is what it is without
+            continue  # JSON has no NaN; unlabelled=nan is the same as the default
         if value is None or isinstance(value, (bool, int, float, str)):
             stored[key] = value
     return stored
@@ -285,13 +285,13 @@ _JSON_KINDS = {"U": str, "i": int, "u": int, "f": float, "b": bool}
 
 
 def _classes_to_json(classes: Array) -> dict[str, Any]:
-    """Labels with their type, so that they come back as what they were."""
+    """Convert labels to JSON together with their type."""
     values = [v.item() if isinstance(v, np.generic) else v for v in classes.tolist()]
     storable = classes.dtype.kind in ("O", *_JSON_KINDS) and all(map(_is_storable, values))
     if not storable:
         kinds = sorted({type(value).__name__ for value in values})
         raise TypeError(
-            f"labels of type {', '.join(kinds)} cannot be stored in a model file, only strings, "
+            f"labels of type {', '.join(kinds)} cannot be saved in a model file, only strings, "
             "numbers and booleans. Fit with str(label) for each label."
         )
     return {"dtype": "object" if classes.dtype == object else classes.dtype.str, "values": values}
@@ -317,7 +317,7 @@ def _classes_from_json(stored: Any) -> Array:
         sound = sound and all(type(value) is kind for value in values)
     if not sound:
         raise ModelFileError(f"labels {values[:3]!r} are not of type {name!r}: damaged file.")
-    if name != "object":  # a width that the file claims could fill all memory
+    if name != "object":  # do not trust the width in the file, which could fill all memory
         dtype = f"{name[0]}U{max(1, *map(len, values))}" if kind is str else name
     with np.errstate(over="ignore"):
         classes = np.array(values, dtype)
@@ -327,7 +327,7 @@ def _classes_from_json(stored: Any) -> Array:
 
 
 def names(values: Any, n_terms: int) -> Array:
-    """Names of terms from a header, if they are as many strings as there are terms."""
+    """Read the names of terms from a header; there must be one string for each term."""
     if not isinstance(values, list) or not all(isinstance(name, str) for name in values):
         raise ModelFileError("names of terms must be strings: the file is damaged.")
     if len(values) != n_terms:
@@ -357,13 +357,13 @@ def _doubles(
     most: float = _LARGEST,
     positive: bool = False,
 ) -> Array:
-    """Return an array in double precision, in which its sums and products stay finite."""
+    """Read an array in double precision, so that sums and products stay finite."""
     array = check_array(arrays, name, shape, least=least, most=most, positive=positive)
     return array.astype(np.float64, copy=False)
 
 
 def whole(value: Any) -> int:
-    """A count from a header."""
+    """Read a count from a header."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise ModelFileError(f"a count must be a whole number; the file has {value!r}.")
     return value

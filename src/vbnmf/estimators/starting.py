@@ -1,8 +1,7 @@
-"""Where a fit begins: the start that was asked for, as a state of the core.
+"""Initialise a fit as ``init`` says.
 
-"auto" finds components and their scopes (``vbnmf.core.discovery``), on documents of known labels
-and on a sample where there are very many. The other starts fill the components as
-``vbnmf.core.starts`` says.
+"auto" finds components and their scopes (``vbnmf.core.discovery``) on the documents with known
+labels, or on a sample of them. The other initialisations are in ``vbnmf.core.starts``.
 """
 
 from dataclasses import dataclass, replace
@@ -22,15 +21,15 @@ from vbnmf.engines.mapping import ShardEngine
 from vbnmf.engines.stream import ShardSource, StreamEngine
 
 MOST_DOCUMENTS = 15_000
-"""Search for components in this many documents; the fit itself is to all of them."""
+"""Maximum number of documents in the search for components. The fit uses all documents."""
 
 LEAST_OF_A_LABEL = 100
-"""At least this many documents of each label are looked at, if it has them."""
+"""Minimum number of documents of each label in the search, if the label has as many."""
 
 
 @dataclass(frozen=True)
 class FitData:
-    """Checked documents with their groups and labels; ``labels`` is None without labels."""
+    """Validated documents with their groups and labels (None for a fit without labels)."""
 
     X: sparse.csr_array | ShardSource
     group: Array
@@ -58,7 +57,7 @@ class FitData:
         )
 
     def to_look_at(self) -> "FitData":
-        """The documents of known labels, a sample where there are more than enough."""
+        """Return the documents with known labels, or a sample if there are very many."""
         n_known = 1 if self.labels is None else self.labels.known.shape[0]
         rows = np.flatnonzero(self.group < n_known)
         if len(rows) > MOST_DOCUMENTS:
@@ -75,14 +74,14 @@ class FitData:
 
 @dataclass(frozen=True)
 class Start:
-    """A kind of start, with what it needs to know."""
+    """Settings of an initialisation."""
 
     init: Array | str  # "auto", "label", "random" or components (K, n_terms)
-    n_components: int | None  # None: as many as the bound says
+    n_components: int | None  # None: chosen by the bound
     burn_in: int
-    scopes: Array | None  # (n_labels, K) of bool where they are given
+    scopes: Array | None  # (n_labels, K) of bool, if given
     scoped: bool  # whether "auto" finds scopes
-    groups: Array  # (n_groups, n_labels) of bool: of the label tree
+    groups: Array  # groups of the label tree, (n_groups, n_labels) of bool
 
     def find(
         self,
@@ -92,7 +91,7 @@ class Start:
         rng: np.random.Generator | None,
         watch: Watch,
     ) -> Found | None:
-        """Look for components, where the start is "auto"."""
+        """Search for components if ``init`` is "auto"; return None otherwise."""
         if not isinstance(self.init, str) or self.init != "auto":
             return None
         looked_at = corpus.to_look_at()
@@ -113,7 +112,7 @@ class Start:
         rng: np.random.Generator,
         dtype: np.dtype[Any],
     ) -> State:
-        """Bring the documents to their start, and return the state that goes with it."""
+        """Initialise the coefficients of documents, and return the initial state."""
         draft = draft or self._draft(engine, knobs, labels, rng, dtype)
         return drafts.begin(engine, draft, knobs, labels, dtype)
 
@@ -125,7 +124,7 @@ class Start:
         rng: np.random.Generator,
         dtype: np.dtype[Any],
     ) -> Draft:
-        """A start that needs no looking."""
+        """Return the initialisation for ``init`` other than "auto"."""
         assert self.n_components is not None
         K = self.n_components
         n_labels = 1 if labels is None else labels.known.shape[1]
@@ -152,7 +151,7 @@ class Start:
 
 
 def _sample(rows: Array, group: Array, known: sparse.csr_array | None) -> Array:
-    """Every n-th document, spread evenly over the groups, and more of rare labels.
+    """Sample every n-th document evenly over the groups, and more documents of rare labels.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""SupervisedVBNMF: the paper's model, whose coefficients are sparse by label."""
+"""SupervisedVBNMF: variational Bayesian NMF with label-dependent sparsity."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -37,88 +37,93 @@ _TINY = np.finfo(float).tiny
 class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
     """Variational Bayesian NMF with label-dependent sparsity of the coefficients.
 
-    As ``VBNMF``, but a coefficient has a rate that belongs to its document's label,
-    ``v_dk ~ Gamma(coef_shape, 1/λ_lk)`` with ``λ_lk ~ Gamma(label_shape, label_scale)``, so that
-    each label comes to use few of the components. By default each component also has a *scope*: it
-    serves one label, a group of labels, or all of them, and documents of other labels do not use it
-    at all. ``transform`` gives coefficients, ``predict`` and ``predict_proba`` give labels, and
-    ``explain`` says why.
+    The model is that of ``VBNMF``, but the rate of a coefficient depends on the label l of its
+    document: ``v_dk ~ Gamma(coef_shape, 1/λ_lk)`` with ``λ_lk ~ Gamma(label_shape, label_scale)``.
+    As a result each label uses few components. By default each component also has a *scope*: one
+    label, a group of labels, or all labels. Documents with other labels do not use the component.
 
-    The paper's model is ``scopes="all", init="random"`` with a number as ``label_shape``.
+    ``transform`` returns coefficients, ``predict`` and ``predict_proba`` return labels and their
+    probabilities, and ``explain`` returns the contributions of components and terms.
+
+    For the model of the paper, use ``scopes="all"``, ``init="random"`` and a number for
+    ``label_shape``.
 
     Parameters
     ----------
     n_components : int, "auto" or None, default=None
-        Number of components K. None is two for each label, at least 20 and at most 300, or as many
-        as an array ``init`` has. "auto" looks for the number with the best bound.
-        ``n_components_reason_`` says where the number comes from.
+        Number of components K. None is two for each label, at least 20 and at most 300, or the
+        number of rows of an array ``init``. "auto" searches for the number with the best bound.
+        ``n_components_reason_`` explains the number.
     scopes : "auto", "all" or array of bool of shape (n_labels, n_components), default="auto"
-        Which labels each component may serve. "auto" finds out where ``init="auto"``, and is "all"
-        otherwise. "all" lets every component serve every label, as in the paper. An array says it;
-        its rows are the labels in the order of ``classes_``.
+        Labels that may use each component. "auto" finds scopes if ``init="auto"``, and is "all"
+        otherwise. "all" lets every label use every component, as in the paper. The rows of an array
+        are the labels in the order of ``classes_``.
     label_tree : str, mapping or None, default=None
-        Groups of labels, each of which gets a component of its own: a separator inside the names of
-        labels, such as "." or "/", or a mapping from labels to the groups above them, and from
-        groups to groups above those. Scopes of several labels are then groups of the tree.
+        Hierarchy of the labels. Each group of labels gets a component of its own. A str is the
+        separator of levels in the names of labels, such as "." or "/". A mapping has the parent
+        group of each label, and the parent of each group that has one. Scopes of several labels
+        are then groups of the hierarchy.
     label_shape : float or "auto", default="auto"
-        The paper's a^λ, a pseudo-count of documents in which a label hardly uses a component: the
-        larger, the fewer components a label uses, until labels can no longer differ. "auto" is 1
-        with scopes, which say by themselves which labels use a component, and the number of
-        documents of each label without.
+        Shape a^λ of the prior of label rates, a pseudo-count of documents. With larger values a
+        label uses fewer components; with very large values labels cannot differ any more. "auto"
+        is 1 with scopes, and the number of documents of each label without scopes.
     label_scale : float or "auto", default="auto"
-        Scale of the prior of label rates: a number is held fixed, "auto" is learned.
+        Scale of the prior of label rates. "auto" learns it.
     coef_shape : float or None, default=None
-        Shape of the coefficients' prior: the smaller, the fewer components a document uses. None is
-        0.2 with scopes, and the paper's 1 without.
+        Shape of the prior of coefficients. With smaller values a document uses fewer components.
+        None is 0.2 with scopes, and 1 without scopes, as in the paper.
     term_shape : float, "auto", "free" or None, default=None
-        Shape of the components' prior. None is 0.1 with scopes, and 0.5 without. "auto" is learned
-        after burn-in, but not below 0.35, because sparse components spoil sparse coefficients
-        (docs/deviations.md); "free" has no such guard.
+        Shape of the prior of components. None is 0.1 with scopes, and 0.5 without scopes. "auto"
+        learns it after burn-in with a lower limit of 0.35, because very sparse components make
+        coefficients less sparse (docs/deviations.md). "free" learns it without a limit.
     term_scale : float or "auto", default="auto"
-        Scale of the components' prior.
+        Scale of the prior of components. "auto" learns it.
     init : "auto", "label", "random" or array of shape (n_components, n_terms), default="auto"
-        Where the components begin. "auto" clusters the documents of each label, merges components
-        that say the same, and finds scopes on the way; where most labels are unknown it is "label",
-        because scopes would say too much about documents of unknown label. "label" begins with the
-        documents of single labels, "random" at random as in the paper, an array as given.
+        Initialisation of the components. "auto" clusters the documents of each label, merges
+        similar components, and finds scopes; if most labels are unknown it is the same as "label".
+        "label" initialises each component from documents of one label, "random" at random as in
+        the paper. An array has the initial components.
     n_init : int, default=1
-        Number of starts, of which the one with the best bound is kept. The first start of "auto"
-        is not random, so that seeds make no difference to it.
+        Number of initialisations. The fit with the best bound is kept. The first initialisation by
+        "auto" is not random and does not depend on ``random_state``.
     max_iter : int, default=200
-        Most iterations of one start.
+        Maximum number of iterations of each initialisation.
     tol : float, default=5e-5
-        Stop when an iteration raises the bound by less than this part of its value.
+        Stop when the relative increase of the bound per iteration is less than ``tol``.
     burn_in : int or "auto", default="auto"
-        Iterations in which all label rates are held equal, and ``term_shape`` is not learned.
-        "auto" is 10 where components begin at random, none otherwise.
+        Number of first iterations in which all label rates are equal and ``term_shape`` is not
+        learned. "auto" is 10 if ``init="random"``, and 0 otherwise.
     bound_every : int, default=5
-        Evaluate the bound, and with it ``tol``, every so many iterations.
+        Number of iterations between evaluations of the bound, at which ``tol`` is checked.
     transform_max_iter : int, default=100
-        Most iterations for a document in ``transform``.
+        Maximum number of iterations for a document in ``transform``.
     transform_tol : float, default=1e-4
-        A document in ``transform`` is done when an iteration moves less than this part of its
-        weight from one component to another.
+        Tolerance of ``transform``. A document has converged when an iteration moves less than this
+        part of its weight between components.
     classifier : {"auto", "words and components", "components", "generative"}, default="auto"
-        The prediction head. "words and components": linear support vector machines on the evidence
-        for components and on single words together. "components": the same on the evidence alone.
-        "generative": the likelihood of a document under each label, for one label a document.
-        "auto" compares them on documents left out. It prefers components alone where they are as
-        good. It tries the generative head with fewer than 25 documents a label, and takes it with
-        fewer than 50 in all. All are calibrated on documents left out; see
-        ``vbnmf.prediction.training``.
+        Prediction head. All heads are calibrated on held-out documents.
+
+        - "words and components": linear support vector machines on the evidence for components and
+          on single words.
+        - "components": linear support vector machines on the evidence for components.
+        - "generative": the likelihood of a document under each label. It needs one label per
+          document.
+        - "auto": the best head on held-out documents. "components" is preferred if it is as good
+          as "words and components". The generative head is compared too if there are fewer than 25
+          documents per label. It is used without a comparison if there are fewer than 50 documents.
     class_weight : dict, "balanced" or None, default=None
-        How many documents a document of each label counts as, times ``sample_weight``: for rare
-        labels to matter more. "balanced" lets all labels count the same.
+        Weight of the documents of each label, multiplied with ``sample_weight``. "balanced" gives
+        all labels the same total weight.
     unlabelled : label, default=None
-        Value in y that stands for an unknown label, besides None and NaN: -1, say, which is
-        otherwise a label like any other.
+        Value in y that marks an unknown label, besides None and NaN. Without it, -1 is a label like
+        any other.
     random_state : int, RandomState or None, default=None
-        Seed of the random starts.
+        Seed of random initialisations.
     n_jobs : int or None, default=None
-        Number of threads; None uses all cores, or OMP_NUM_THREADS if that is set. Results do not
-        depend on it, to the last bit.
+        Number of threads. None uses all cores, or OMP_NUM_THREADS if it is set. Results are
+        identical for any number of threads.
     verbose : int, default=0
-        1 writes a line to standard error every ten iterations, 2 every iteration.
+        1 prints a line to standard error every ten iterations, 2 in every iteration.
     callback : callable or None, default=None
         Called as ``callback(progress)`` after each iteration; see ``vbnmf.core.fit.Progress``.
     checkpoint : str, path, Checkpoint or None, default=None
@@ -131,99 +136,100 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
     classes_ : ndarray of shape (n_labels,)
         The labels, sorted, or in the order of the columns of an indicator matrix.
     label_counts_ : ndarray of shape (n_labels,)
-        Number of documents known to have each.
+        Number of documents known to have each label.
     label_frequencies_ : ndarray of shape (n_labels,)
-        The same as part of the documents whose labels are known.
+        Part of the documents with known labels that have each label.
     scopes_ : ndarray of bool of shape (n_labels, n_components)
-        Which labels each component serves.
+        Labels that may use each component.
     scoped_ : bool
-        Whether scopes were given or looked for; if not, every component may serve every label.
+        Whether scopes were given or searched for. If False, every label may use every component.
     background_ : int or None
-        The component that began as a background common to all labels, if there is one.
+        The component that was initialised as a background common to all labels, if any.
     label_groups_ : dict
-        Groups of ``label_tree``, each with its labels.
+        The labels of each group of ``label_tree``.
     n_components_ : int
         Number of components.
     n_components_reason_ : str
-        Why there are as many, in words.
+        Explanation of the number of components.
     classifier_ : str
         The prediction head in use: "words and components", "components" or "generative".
     classifier_reason_ : str
-        Why this one, in words.
+        Explanation of the choice of the prediction head.
     head_weights_ : ndarray of shape (n_labels, n_components)
-        Weights of the evidence for components; zero if the head is generative.
+        Weights of the evidence for components; zero for the generative head.
     word_weights_ : ndarray of shape (n_labels, n_terms), or (n_labels, 0)
-        Weights of single words, if they have any.
+        Weights of single words; of shape (n_labels, 0) if the head does not use them.
     head_intercepts_ : ndarray of shape (n_labels,)
         Intercepts of the scores.
     head_biases_ : ndarray of shape (n_labels,)
-        Added to the scores by calibration.
+        Biases that calibration adds to the scores.
     length_exponent_ : float
-        Scores grow with this power of the effective number of terms of a document.
+        Exponent with which scores grow with the effective number of terms of a document.
     label_noise_ : float
-        Share of documents whose label has nothing to do with their terms, as far as the training
-        documents tell. No prediction is more certain than that.
+        Estimated share of documents whose label is unrelated to their terms. It limits the
+        certainty of predictions.
     left_out_proba_ : ndarray of float32 of shape (n_docs, n_labels)
-        Probabilities of the training documents, each as if it had been left out. Where they speak
-        against a label, the label may be wrong. Not stored in model files. After a fit to
-        ``Shards`` they are those of ``head_documents_``.
+        Held-out probabilities of the training documents. A low probability of a document's own
+        label can indicate a wrong label. Not stored in model files. After a fit to ``Shards`` they
+        are those of ``head_documents_``.
     head_documents_ : ndarray of int
-        Only after a fit to ``Shards``: the documents that the prediction head was trained on. They
-        are all documents of a single shard. Of several shards they are as many as have 2²³
-        non-zeros, at most 200,000. Not stored in model files.
+        Only after a fit to ``Shards``: the documents that the prediction head was trained on. With
+        a single shard these are all documents. With several shards they are a sample of at most
+        2²³ non-zeros and 200,000 documents. Not stored in model files.
     component_share_ : float
-        Mean share of the decisions about training documents that components carry; single words
-        carry the rest. ``component_share`` gives it for each document.
+        Mean share of components in the scores of training documents. The rest comes from single
+        words. ``component_share`` computes it for each document.
     label_component_shares_ : ndarray of shape (n_labels,)
-        The same for the documents predicted to have each label.
+        The same mean over the documents predicted as each label.
     smoothing_ : float
-        Mean weight of a term that occurs, which smooths its probabilities in components.
+        Pseudo-count that smooths the probabilities of terms in components: the mean of the non-zero
+        weights in X.
     score_scale_ : float
-        Factor of the scores before biases are added, where the head is generative; else 1.
+        Factor of the scores of the generative head, before biases are added; 1 for other heads.
     multilabel_ : bool
         Whether documents may have several labels.
     threshold_ : float
-        Probability from which ``predict`` gives a label, where documents may have several.
+        Probability from which ``predict`` predicts a label, if documents may have several.
     label_activations_ : ndarray of shape (n_labels, n_components)
-        Mean expected coefficient of each component over the documents of each label; those with
-        several labels, or with an unknown one, count in parts, which are those of the labels that
-        the component serves. Zero for labels out of its scope.
+        Mean expected coefficient of each component over the documents of each label. A document
+        with several or unknown labels is divided among the labels in the component's scope. Zero
+        for labels outside the scope.
     label_rates_ : ndarray of shape (n_labels, n_components)
-        Expected rates λ; the inverse of a rate is the size of coefficients it allows for. Infinite
-        for labels out of a component's scope.
+        Expected rates λ. Coefficients are small where the rate is large. Infinite for labels
+        outside the scope of a component.
     label_shapes_ : ndarray of shape (n_labels,)
-        a^λ of each label.
+        Shape a^λ of each label.
     label_rate_shapes_ : ndarray of shape (n_labels, n_components)
         Shapes of the gamma posteriors of ``label_rates_``.
     label_rate_scales_ : ndarray of shape (n_labels, n_components)
-        Scales of these posteriors.
+        Scales of the gamma posteriors of ``label_rates_``.
     components_ : ndarray of shape (n_components, n_terms)
         Expected weights of the terms in each component.
     component_shapes_ : ndarray of shape (n_components, n_terms)
         Shapes of the gamma posteriors of ``components_``.
     component_scales_ : ndarray of shape (n_components,)
-        Scales of these posteriors.
+        Scales of the gamma posteriors of ``components_``.
     component_sums_ : ndarray of shape (n_components,)
         Sums of ``components_`` over the terms.
     component_mass_ : ndarray of shape (n_components,)
         Part of the documents' weight that each component explains.
     faded_ : ndarray of bool of shape (n_components,)
-        Components all of whose terms owe more to the prior than to documents; see ``prune``.
+        Components whose terms all depend more on the prior than on documents; see ``prune``.
     bound_ : float
         Lower bound of the log evidence of the fitted model.
     bound_history_ : ndarray
         The bound at each evaluation.
     n_iter_ : int
-        Iterations of the best start.
+        Number of iterations of the best initialisation.
     hyperparameters_ : dict
         Shapes and scales of the priors, given or learned. ``coef_scale`` is the average over all
-        labels, which ``transform`` uses; ``label_shape`` and ``label_scale`` are means over labels.
+        labels, which ``transform`` uses. ``label_shape`` and ``label_scale`` are means over labels.
     n_features_in_, feature_names_in_
         Number of terms, and their names if X was a data frame.
 
     See Also
     --------
-    VBNMF : the same without labels.
+    VBNMF : Variational Bayesian NMF without labels.
 
     Examples
     --------
@@ -294,7 +300,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn components from labelled documents.
+        """Fit the model and the prediction head to labelled documents.
 
         Parameters
         ----------
@@ -302,22 +308,27 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
             Non-negative weights of terms: counts or TF-IDF. ``Shards`` are documents on disk,
             whose labels and weights are taken where ``y`` and ``sample_weight`` are None.
         y : array-like of shape (n_docs,), lists of labels, or matrix of shape (n_docs, n_labels)
-            One label a document: numbers, strings, or anything that can be sorted. Several: a list
-            or set of labels for each document, or an indicator matrix of zeros and ones. None,
-            NaN, an empty list or a row of zeros: the label is not known, and is learned with the
-            rest.
+            One label per document: numbers, strings or other sortable objects. For several labels
+            per document: lists or sets of labels, or an indicator matrix of zeros and ones. None,
+            NaN, an empty list or a row of zeros marks an unknown label, which is inferred during
+            the fit.
         sample_weight : array-like of shape (n_docs,) or None
-            How many documents each one counts as.
+            Sample weights. None gives all documents weight one.
+
+        Returns
+        -------
+        SupervisedVBNMF
+            The fitted model.
         """
         self._learn(X, y, sample_weight)
         return self
 
     def fit_coefficients(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
-        """Fit the model and return the coefficients that training found, which knew the labels.
+        """Fit the model and return the coefficients of the training documents.
 
-        The paper compares new documents with these. Do not train a classifier on them: new
-        documents have no labels, so their coefficients, from ``transform``, look different. Use
-        ``fit_transform`` for that.
+        The labels were known when these coefficients were computed. Do not train a classifier on
+        them: ``transform`` does not use labels, so coefficients of new documents are distributed
+        differently. Use ``fit_transform`` instead.
 
         Parameters
         ----------
@@ -333,31 +344,31 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         return self._learn(X, y, sample_weight)
 
     def label_interval(self, level: float = 0.9) -> tuple[Array, Array]:
-        """Credible intervals of the mean coefficients of documents with each label.
+        """Compute credible intervals of the mean coefficients of each label.
 
-        Means of all documents such as these, not only of those in training: the fewer documents a
-        label has, the wider the interval. They are too narrow, because what the fit does not know
-        about components and coefficients is left out: of documents drawn from the model, intervals
-        of 90 % held 75–95 % of the means that matter (a tenth of the label or more) where labels
-        keep components apart, 70–92 % where every document mixes all of them, and fewer of those
-        that do not matter. docs/algorithm.md has more.
+        The mean is that of the population, not only of the training documents. The fewer documents
+        a label has, the wider the interval. The intervals are too narrow, because they ignore the
+        uncertainty of components and coefficients. On documents drawn from the model, intervals of
+        90 % covered 75–95 % of the means of a tenth of the label or more if labels use separate
+        components, 70–92 % if every document mixes all components, and fewer of the smaller means;
+        see docs/algorithm.md.
 
         Parameters
         ----------
         level : float, default=0.9
-            Probability of each interval, with equal tails outside.
+            Probability of each interval, with equal tails.
 
         Returns
         -------
         low, high : ndarrays of shape (n_labels, n_components)
-            Of the shape and in the units of ``label_activations_``. Nothing is known of a label
-            without documents: zero and infinity.
+            Ends of the intervals, in the units of ``label_activations_``. They are zero and
+            infinity for a label without documents.
         """
         check_is_fitted(self, "components_")
         return intervals.label_interval(self, level)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> Array:
-        """Fit, and return the coefficients (n_docs, n_components) found on the way."""
+        """Fit the model and the head; return the coefficients, (n_docs, n_components)."""
         with self._all_or_nothing():
             classifier = check_choice("classifier", self.classifier, ("auto", *CLASSIFIERS))
             streamed = is_source(X)
@@ -373,7 +384,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
             check_weight_left(X, targets, weight)
             if classifier == "generative" and targets.multilabel:
                 raise ValueError(
-                    'classifier="generative" takes one label a document; y has several. Use '
+                    'classifier="generative" needs one label per document, but y has several. Use '
                     'classifier="components".'
                 )
             if streamed:
@@ -393,7 +404,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         weight: Array | None,
         coefficients: Array | bool,
     ) -> Array:
-        """Fit all but what predicts, and return the coefficients that are asked for."""
+        """Fit the model without the prediction head, and return the requested coefficients."""
         if weight is not None:
             targets = targets.weighted(weight)
         outcome = self._fit(X, targets, weight, coefficients=coefficients)
@@ -438,6 +449,6 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.classifier_tags.poor_score = True  # where two measurements are all there is
+        tags.classifier_tags.poor_score = True  # on scikit-learn's checks with two features
         tags.classifier_tags.multi_label = True
         return tags

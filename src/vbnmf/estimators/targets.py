@@ -1,10 +1,10 @@
-"""Labels as users give them: one a document, several, or none known; to groups and weights.
+"""Validate labels, and convert them to groups of documents.
 
-    one label a document     a vector
-    several                  an indicator matrix (documents × labels, 0 or 1), or lists of labels
-    not known                None, NaN, the value of `unlabelled`, an empty list or row of zeros
+    one label per document   a vector
+    several labels           an indicator matrix (documents × labels, 0 or 1), or lists of labels
+    unknown labels           None, NaN, the value of `unlabelled`, an empty list or a row of zeros
 
-Documents with the same set of labels are a group; those of unknown label are the last one.
+Documents with the same set of labels are a group. Documents with unknown labels are the last group.
 """
 
 import warnings
@@ -24,20 +24,20 @@ _SETS = (list, set, frozenset)
 
 @dataclass(frozen=True)
 class Targets:
-    """Checked labels.
+    """Validated labels.
 
     Attributes
     ----------
     classes : ndarray of shape (n_labels,)
         The labels, sorted, or in the order of the columns of an indicator matrix.
     group : ndarray of int32, shape (n_docs,)
-        The group of each document; those of unknown label are the last group.
+        The group of each document. Documents with unknown labels are the last group.
     labels : Labels
-        Of the groups.
+        Labels of the groups.
     indicators : csr_array of shape (n_docs, n_labels)
-        Which document is known to have which label.
+        Known labels of each document.
     multilabel : bool
-        Whether documents could have several.
+        Whether documents may have several labels.
     named : bool
         Whether the labels have names. The columns of an indicator matrix without names do not;
         they are numbered.
@@ -51,11 +51,11 @@ class Targets:
     named: bool = True
 
     def rows(self, at: Array) -> "Targets":
-        """The same of some of the documents."""
+        """Return the labels of some of the documents."""
         return grouped(self.classes, self.indicators[at], self.multilabel, self.named)
 
     def weighted(self, weight: Array) -> "Targets":
-        """The same where documents count by their weights, (n_docs,), among those of a label."""
+        """Return the labels for documents with sample weights, (n_docs,)."""
         n_known = self.labels.known.shape[0]
         known = self.known
         n_docs = np.bincount(self.group[known], weight[known], minlength=n_known)
@@ -63,7 +63,7 @@ class Targets:
         return replace(self, labels=labels)
 
     def frequencies(self, weight: Array | None) -> Array:
-        """Part of the documents of known labels that have each, (n_labels,)."""
+        """Compute the part of documents with known labels that have each label, (n_labels,)."""
         if weight is None:
             return self.counts / self.known.sum()
         return np.asarray((weight @ self.indicators) / weight[self.known].sum())
@@ -74,13 +74,15 @@ class Targets:
         return np.bincount(self.indicators.indices, minlength=len(self.classes))
 
     def check_known(self, classes: Array) -> None:
-        """Raise if the labels are others than those of a model, (n_classes,).
+        """Raise an error if the labels do not match those of a model, (n_classes,).
+
+        An unknown label is not an error if each document has one label.
 
         Raises
         ------
         ValueError
-            The model does not know a label of documents that may have several; or labels are
-            strings here and numbers there. A new label of documents that have one is no error.
+            Documents may have several labels, and the model does not know one of them; or the
+            labels are strings and those of the model are numbers, or the reverse.
         """
         known = classes.tolist()
         _, labels = self.placed(classes)
@@ -90,14 +92,14 @@ class Targets:
         if unknown and (self.multilabel or (len(unknown) == n_used and other_type)):
             raise ValueError(
                 f"y has labels that the model does not know: {_some(unknown)}. It knows "
-                f"{_some(known)}. Pass labels of the same names and type as to fit, or leave out "
+                f"{_some(known)}. Pass labels with the same names and type as in fit, or remove "
                 "the documents with other labels."
             )
 
     def placed(self, classes: Array) -> tuple[sparse.csr_array, list[Any]]:
-        """Put the labels into the order of a model's labels.
+        """Reorder the labels as in a model.
 
-        Labels are found by their names, and columns without names by their place.
+        Labels are matched by name, and columns without names by position.
 
         Parameters
         ----------
@@ -107,20 +109,20 @@ class Targets:
         Returns
         -------
         indicators : csr_array of int of shape (n_docs, n_labels)
-            Which document has which label.
+            Labels of each document.
         labels : list of length n_labels
-            The labels of the model, and after them those that only the documents have.
+            The labels of the model, followed by labels that the model does not know.
 
         Raises
         ------
         ValueError
-            Columns without names are not as many as labels.
+            The number of columns without names differs from the number of labels.
         """
         known = classes.tolist()
         if not self.named and len(self.classes) != len(known):
             raise ValueError(
                 f"y has {len(self.classes)} columns without names, but the model has {len(known)} "
-                "labels. Pass a column for each label, in the order of classes_, or lists of "
+                "labels. Pass one column for each label in the order of classes_, or lists of "
                 "labels."
             )
         names = self.classes.tolist() if self.named else known
@@ -142,23 +144,23 @@ class Targets:
 
     @property
     def known(self) -> Array:
-        """Which documents have a label that is known, (n_docs,)."""
+        """Whether the labels of each document are known, (n_docs,) of bool."""
         return np.diff(self.indicators.indptr) > 0
 
 
 def check_targets(estimator: Any, y: Any, n_docs: int, unlabelled: Any = None) -> Targets:
-    """Check labels and put the documents into groups.
+    """Validate labels and group the documents by them.
 
     Raises
     ------
     ValueError
-        There are other labels than documents, none at all, or some that cannot be sorted.
+        The numbers of labels and documents differ, no label is known, or labels cannot be sorted.
     """
     name = type(estimator).__name__
     if y is None:
         raise ValueError(
             f"{name} requires y to be passed, but the target y is None. Pass labels, or use "
-            "VBNMF, which needs none."
+            "VBNMF, which does not need labels."
         )
     if type(y).__name__ == "Series":  # of pandas or polars; its entries may be lists
         y = list(y) if y.dtype == object or "List" in str(y.dtype) else y
@@ -179,14 +181,14 @@ def check_targets(estimator: Any, y: Any, n_docs: int, unlabelled: Any = None) -
         )
     if indicators.nnz == 0:
         raise ValueError(
-            f"y has no label for any of the {n_docs} documents. {name} needs some documents of "
-            "known label; use VBNMF where there are none."
+            f"y has no label for any of the {n_docs} documents. {name} needs some documents with "
+            "known labels. To fit without labels, use VBNMF."
         )
     return grouped(classes, indicators, multilabel, named)
 
 
 def grouped(classes: Array, indicators: sparse.csr_array, multilabel: bool, named: bool) -> Targets:
-    """Put documents with the same labels into a group, and those of unknown label into the last."""
+    """Group documents with the same labels; documents with unknown labels are the last group."""
     sizes = np.diff(indicators.indptr)
     known = np.flatnonzero(sizes)
     if not multilabel:
@@ -207,7 +209,7 @@ def grouped(classes: Array, indicators: sparse.csr_array, multilabel: bool, name
 
 
 def _some(labels: Sequence[Any]) -> str:
-    """The first few of the labels, for a message."""
+    """Format the first few labels for a message."""
     shown = ", ".join(repr(label)[:80] for label in labels[:5])
     return shown + (f", … ({len(labels)} in all)" if len(labels) > 5 else "")
 
@@ -217,7 +219,7 @@ def _spans(indptr: Array, rows: Array) -> Sequence[tuple[int, int]]:
 
 
 def _weights(sets: list[tuple[int, ...]], n_labels: int) -> sparse.csr_array:
-    """Equal parts of the labels of each set, (n_sets, n_labels)."""
+    """Return equal weights of the labels of each set, (n_sets, n_labels)."""
     sizes = np.array([len(labels) for labels in sets])
     indptr = np.concatenate([[0], np.cumsum(sizes)])
     data = np.repeat(1.0 / sizes, sizes)
@@ -225,11 +227,11 @@ def _weights(sets: list[tuple[int, ...]], n_labels: int) -> sparse.csr_array:
 
 
 def is_indicator(y: Any) -> bool:
-    """Whether y has a column for each label; a single dense column is a vector."""
+    """Return whether y is an indicator matrix. A single dense column is a vector."""
     if sparse.issparse(y):
         return True
     if isinstance(y, (list, tuple)):
-        # Rows of zeros and ones, all of one length: as lists of labels they would make no sense.
+        # Rows of zeros and ones of equal length are indicators, not lists of labels.
         rows = [list(row) for row in y if isinstance(row, (list, tuple, np.ndarray))]
         return (
             len(rows) == len(y) > 0
@@ -246,7 +248,7 @@ def _is_bit(value: Any) -> bool:
 
 
 def _from_indicator(y: Any) -> tuple[Array, sparse.csr_array]:
-    """Columns are labels, called by their names where y is a data frame."""
+    """Read an indicator matrix. The columns of a data frame are the names of labels."""
     names = getattr(y, "columns", None)
     try:
         indicators = sparse.csr_array(
@@ -256,7 +258,7 @@ def _from_indicator(y: Any) -> tuple[Array, sparse.csr_array]:
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"y of shape {np.shape(y)} must be an indicator matrix of zeros and ones; {error}. "
-            "Pass one label a document, or a list of labels for each."
+            "Pass one label per document, or a list of labels per document."
         ) from None
     indicators.sum_duplicates()
     indicators.eliminate_zeros()
@@ -264,8 +266,8 @@ def _from_indicator(y: Any) -> tuple[Array, sparse.csr_array]:
         odd = indicators.data[indicators.data != 1][0]
         raise ValueError(
             f"y of shape {n_docs, n_labels} must be an indicator matrix of zeros and ones; it has "
-            f"the value {odd:g}. y must be one-dimensional where each document has one label; a "
-            "row of zeros is a document whose labels are not known."
+            f"the value {odd:g}. If each document has one label, y must be one-dimensional. A row "
+            "of zeros is a document with unknown labels."
         )
     return _column_names(names, n_labels), indicators
 
@@ -277,7 +279,7 @@ def _column_names(names: Any, n_labels: int) -> Array:
     if len({type(name) for name in listed}) > 1:
         listed = [str(name) for name in listed]
     if len(set(listed)) < len(listed):
-        raise ValueError(f"y has several columns of one name: {listed}. Give each label its own.")
+        raise ValueError(f"y has columns with the same name: {listed}. Names must be unique.")
     return np.asarray(listed)
 
 
@@ -288,7 +290,7 @@ def _is_sets(y: Any) -> bool:
 
 
 def _from_sets(items: list[Any], unlabelled: Any) -> tuple[Array, sparse.csr_array]:
-    """Lists of labels; what is missing, as a list or in one, is not known."""
+    """Read lists of labels. Missing values stand for unknown labels."""
     sets = []
     for row, item in enumerate(items):
         if isinstance(item, _SETS):
@@ -303,8 +305,8 @@ def _from_sets(items: list[Any], unlabelled: Any) -> tuple[Array, sparse.csr_arr
     flat = [label for labels in sets for label in labels]
     if any(isinstance(label, (*_SETS, dict, np.ndarray)) for label in flat):
         raise ValueError(
-            "y has lists inside of lists of labels, which cannot be sorted. Give one list of "
-            "labels for each document."
+            "y has nested lists of labels, which cannot be sorted. Pass one list of labels for "
+            "each document."
         )
     vector = np.empty(len(flat), dtype=object)
     vector[:] = flat
@@ -323,9 +325,9 @@ def _from_vector(labels: Array, unlabelled: Any) -> tuple[Array, sparse.csr_arra
     missing = np.array([is_unlabelled(label, unlabelled) for label in labels], dtype=bool)
     found = labels[~missing]
     if missing.any() and {type(label) for label in found} in ({int}, {float}, {bool}, {str}):
-        found = np.array(found.tolist())  # without the gaps they may be plain numbers
+        found = np.array(found.tolist())  # without missing labels they may be plain numbers
     if missing.any() and found.dtype.kind == "f" and (found == np.floor(found)).all():
-        found = found.astype(np.int64)  # only the gaps had made them floats
+        found = found.astype(np.int64)  # they were floats only because labels are missing
     _check_numbers(found)
     classes, codes = _sorted_labels(found)
     indptr = np.concatenate([[0], np.cumsum(~missing)]).astype(np.int64)
@@ -334,10 +336,10 @@ def _from_vector(labels: Array, unlabelled: Any) -> tuple[Array, sparse.csr_arra
 
 
 def _sorted_labels(labels: Array) -> tuple[Array, Array]:
-    """Distinct labels, sorted, and the code of each."""
+    """Return the distinct labels, sorted, and the code of each label."""
     try:
         if any(isinstance(label, (set, frozenset)) for label in labels):
-            raise TypeError  # they compare, but not so that they could be sorted
+            raise TypeError  # sets can be compared, but not sorted
         classes, codes = np.unique(labels, return_inverse=True)
         return classes, codes.ravel()
     except TypeError:
@@ -356,13 +358,13 @@ def _check_numbers(labels: Array) -> None:
     if (labels != np.floor(labels)).any():
         odd = labels[labels != np.floor(labels)][0]
         raise ValueError(
-            f"Unknown label type: continuous. y has the value {odd:g}, which is a measurement and "
-            "no label. Use whole numbers or strings, str(label) for each label, say."
+            f"Unknown label type: continuous. y has the value {odd:g}, which is not a label. Use "
+            "whole numbers or strings, such as str(label) for each label."
         )
 
 
 def is_unlabelled(label: Any, unlabelled: Any) -> bool:
-    """Whether a label is None, NaN, NaT, the NA of pandas, or what stands for none."""
+    """Return whether a label is None, NaN, NaT, the NA of pandas, or equals `unlabelled`."""
     try:
         if label is None or bool(label != label):
             return True
@@ -372,7 +374,7 @@ def is_unlabelled(label: Any, unlabelled: Any) -> bool:
 
 
 def _as_vector(y: Any) -> Array:
-    """One label a document as a one-dimensional array."""
+    """Convert labels to a one-dimensional array."""
     if isinstance(y, (list, tuple)) and any(isinstance(label, tuple) for label in y):
         vector = np.empty(len(y), dtype=object)
         vector[:] = y
@@ -382,17 +384,17 @@ def _as_vector(y: Any) -> Array:
     except ValueError:  # lists of different lengths
         labels = np.empty(0).reshape(0, 0)
     if labels.dtype.kind in "US" and isinstance(y, (list, tuple)):
-        # NumPy has made strings of whatever stood among strings
+        # NumPy converts other types among strings to strings
         kinds = {str, bytes, np.str_, np.bytes_}
         if labels.ndim == 1 and not all(type(label) in kinds for label in y):
             labels = np.array(y, dtype=object)
     if labels.ndim == 2 and labels.shape[1] == 1:
-        message = "A column-vector y was passed when a 1d array was expected; it is taken as one."
+        message = "A column-vector y was passed when a 1d array was expected; it is used as one."
         warnings.warn(message, DataConversionWarning, stacklevel=2)
         labels = labels.ravel()
     if labels.ndim != 1:
         raise ValueError(
-            "y must be one-dimensional, one label a document; got an array of shape "
+            "y must be one-dimensional, with one label per document; got an array of shape "
             f"{labels.shape}."
         )
     return labels

@@ -1,4 +1,4 @@
-"""Telling how far a fit is: the callback, and standard error where ``verbose`` asks for it."""
+"""Report the progress of a fit to the callback and, with ``verbose``, to standard error."""
 
 import sys
 from typing import Any
@@ -9,19 +9,19 @@ _REPORT_EVERY = 10  # iterations between the lines of verbose=1
 
 
 class Teller:
-    """Tell the callback, and whoever reads standard error, about each iteration."""
+    """Report each iteration to the callback and to standard error."""
 
     def __init__(self, model: Any, restart: int, n_restarts: int) -> None:
         self._model, self._restart, self._n_restarts = model, restart, n_restarts
 
     def __call__(self, iteration: int, bound: float, rise: float) -> None:
-        """Tell about an iteration of the fit."""
+        """Report an iteration of the fit."""
         self._tell(
             Progress(iteration, self._model.max_iter, bound, rise, self._restart, self._n_restarts)
         )
 
     def of_stage(self, stage: str, iteration: int, of: int) -> None:
-        """Tell about an iteration of what comes before the fit."""
+        """Report an iteration of a stage before or after the fit."""
         nan = float("nan")
         self._tell(Progress(iteration, of, nan, nan, self._restart, self._n_restarts, stage))
 

@@ -31,53 +31,54 @@ from vbnmf.metrics.likelihood import half_log_likelihood, split_documents
 class VBNMF(BaseVBNMF):
     """Variational Bayesian non-negative matrix factorisation of documents.
 
-    Each document is a sum of few components, each component a pattern of terms:
+    Each document is a sum of few components, and each component is a vector of term weights:
     ``x_dw ~ Poisson(Σ_k t_wk v_dk)`` with gamma priors on both factors.
 
     Parameters
     ----------
     n_components : int, "auto" or None, default=None
-        Number of components K. None is 20, or as many as an array ``init`` has. "auto" looks for
-        the number with the best bound. ``n_components_reason_`` says where the number comes from.
+        Number of components K. None is 20, or the number of rows of an array ``init``. "auto"
+        searches for the number with the best bound. ``n_components_reason_`` explains the number.
     coef_shape : float, default=0.2
-        Shape of the coefficients' prior; 1 or less gives sparse coefficients, the smaller the
-        sparser.
+        Shape of the prior of coefficients. Values of at most 1 give sparse coefficients; smaller
+        values give sparser ones.
     coef_scale : float or "auto", default="auto"
-        Scale of the coefficients' prior: a number is held fixed, "auto" is learned.
+        Scale of the prior of coefficients. "auto" learns it.
     term_shape : float, "auto" or "free", default=0.1
-        Shape of the components' prior. "auto" is learned after burn-in, but not below 0.35, because
-        sparse components spoil sparse coefficients (docs/deviations.md); "free" has no such guard.
+        Shape of the prior of components. "auto" learns it after burn-in with a lower limit of 0.35,
+        because very sparse components make coefficients less sparse (docs/deviations.md). "free"
+        learns it without a limit.
     term_scale : float or "auto", default="auto"
-        Scale of the components' prior.
+        Scale of the prior of components. "auto" learns it.
     init : "auto", "random" or array of shape (n_components, n_terms), default="auto"
-        Where the components begin. "auto" clusters the documents, begins with about twice as many
-        components as are asked for, and merges those that say the same; one of them may become a
-        background of common terms. "random" deals out each term's weight at random.
+        Initialisation of the components. "auto" clusters the documents into about twice
+        ``n_components`` components, and merges similar ones; one of them may become a background of
+        common terms. "random" distributes the weight of each term at random. An array has the
+        initial components.
     n_init : int, default=1
-        Number of starts, of which the one with the best bound is kept. The first start of "auto"
-        is not random, so that seeds make no difference to it.
+        Number of initialisations. The fit with the best bound is kept. The first initialisation by
+        "auto" is not random and does not depend on ``random_state``.
     max_iter : int, default=200
-        Most iterations of one start.
+        Maximum number of iterations of each initialisation.
     tol : float, default=5e-5
-        Stop when an iteration raises the bound by less than this part of its value.
+        Stop when the relative increase of the bound per iteration is less than ``tol``.
     burn_in : int or "auto", default="auto"
-        Iterations in which the scale of the coefficients is held at its starting value, and
-        ``term_shape`` is not learned. "auto" is 10 where components begin at random, none
-        otherwise.
+        Number of first iterations in which the scale of coefficients stays at its initial value and
+        ``term_shape`` is not learned. "auto" is 10 if ``init="random"``, and 0 otherwise.
     bound_every : int, default=5
-        Evaluate the bound, and with it ``tol``, every so many iterations.
+        Number of iterations between evaluations of the bound, at which ``tol`` is checked.
     transform_max_iter : int, default=100
-        Most iterations for a document in ``transform``.
+        Maximum number of iterations for a document in ``transform``.
     transform_tol : float, default=1e-4
-        A document in ``transform`` is done when an iteration moves less than this part of its
-        weight from one component to another.
+        Tolerance of ``transform``. A document has converged when an iteration moves less than this
+        part of its weight between components.
     random_state : int, RandomState or None, default=None
-        Seed of the random starts.
+        Seed of random initialisations.
     n_jobs : int or None, default=None
-        Number of threads; None uses all cores, or OMP_NUM_THREADS if that is set. Results do not
-        depend on it, to the last bit.
+        Number of threads. None uses all cores, or OMP_NUM_THREADS if it is set. Results are
+        identical for any number of threads.
     verbose : int, default=0
-        1 writes a line to standard error every ten iterations, 2 every iteration.
+        1 prints a line to standard error every ten iterations, 2 in every iteration.
     callback : callable or None, default=None
         Called as ``callback(progress)`` after each iteration; see ``vbnmf.core.fit.Progress``.
     checkpoint : str, path, Checkpoint or None, default=None
@@ -92,13 +93,13 @@ class VBNMF(BaseVBNMF):
     n_components_ : int
         Number of components.
     n_components_reason_ : str
-        Why there are as many, in words.
+        Explanation of the number of components.
     background_ : int or None
-        The component that began as a background of terms common to all documents, if there is one.
+        The component that was initialised as a background of common terms, if any.
     component_shapes_ : ndarray of shape (n_components, n_terms)
         Shapes of the gamma posteriors of ``components_``.
     component_scales_ : ndarray of shape (n_components,)
-        Scales of these posteriors.
+        Scales of the gamma posteriors of ``components_``.
     component_sums_ : ndarray of shape (n_components,)
         Sums of ``components_`` over the terms.
     bound_ : float
@@ -106,7 +107,7 @@ class VBNMF(BaseVBNMF):
     bound_history_ : ndarray
         The bound at each evaluation.
     n_iter_ : int
-        Iterations of the best start.
+        Number of iterations of the best initialisation.
     hyperparameters_ : dict
         Shapes and scales of the priors, given or learned.
     n_features_in_, feature_names_in_
@@ -114,7 +115,12 @@ class VBNMF(BaseVBNMF):
 
     See Also
     --------
-    SupervisedVBNMF : components that follow the labels of documents.
+    SupervisedVBNMF : Variational Bayesian NMF with label-dependent sparsity.
+
+    References
+    ----------
+    A. T. Cemgil (2009). Bayesian inference for nonnegative matrix factorisation models.
+    Computational Intelligence and Neuroscience 2009, 785152.
 
     Examples
     --------
@@ -168,25 +174,30 @@ class VBNMF(BaseVBNMF):
         self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn components from documents.
+        """Fit the model to documents.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_docs, n_terms), or Shards
             Non-negative weights of terms: counts or TF-IDF. ``Shards`` are documents on disk.
         y : ignored
-            For pipelines.
+            Present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_docs,) or None
-            How many documents each one counts as.
+            Sample weights. None gives all documents weight one.
+
+        Returns
+        -------
+        VBNMF
+            The fitted model.
         """
         self._learn(X, sample_weight, coefficients=False)
         return self
 
     def fit_coefficients(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
-        """Fit the model and return the coefficients that training found.
+        """Fit the model and return the coefficients of the training documents.
 
-        They are near to what ``transform`` finds for the same documents, but not the same:
-        ``transform`` begins anew, with the fitted components held fixed.
+        They are close to those of ``transform`` for the same documents, but not equal:
+        ``transform`` initialises the coefficients again and keeps the components fixed.
 
         Parameters
         ----------
@@ -204,19 +215,19 @@ class VBNMF(BaseVBNMF):
         return V
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Compute the held-out log-likelihood of documents, by document completion.
+        """Compute the held-out log-likelihood of documents by document completion.
 
-        Coefficients are found by one half of the terms of each document. The score is the mean
-        log-probability of the other half, per unit of weight. It is below zero, and higher is
-        better; see ``vbnmf.metrics.completion_log_likelihood``.
+        Coefficients are computed from one half of the terms of each document. The score is the mean
+        log-probability of the other half, per unit of weight. It is negative, and higher is better;
+        see ``vbnmf.metrics.completion_log_likelihood``.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_docs, n_terms)
-            Weights of terms, made in the same way as those of training. Use documents that the
-            model was not fitted to, as ``GridSearchCV`` does.
+            Weights of terms, computed as for training. Use documents that the model was not fitted
+            to, as ``GridSearchCV`` does.
         y : ignored
-            For pipelines.
+            Present for compatibility with scikit-learn.
 
         Returns
         -------

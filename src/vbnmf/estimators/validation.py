@@ -1,4 +1,4 @@
-"""Checks of what users pass in; every message says what is wrong, expected, found and to do."""
+"""Validate parameters and data. Messages say what is wrong, expected, found and what to do."""
 
 import math
 import os
@@ -12,19 +12,20 @@ from sklearn.utils.validation import validate_data
 from vbnmf.core.hyper import LEAST_TERM_SHAPE
 from vbnmf.core.model import Array
 
-_LARGEST_SUM = 1e30  # float32 holds products of two factors up to here
-_LEAST = float(np.finfo(np.float32).tiny)  # of what is not zero
-_LARGEST_SINGLE = 1e6  # beside a larger value, float32 rounds away what matters to the bound
-_SHAPES = (1e-8, 1e6)  # of priors of terms and coefficients; float32 rounds others away
+_LARGEST_SUM = 1e30  # products of two factors of this size fit into float32
+_LEAST = float(np.finfo(np.float32).tiny)  # smallest non-zero value
+_LARGEST_SINGLE = 1e6  # with larger values, rounding in float32 makes the bound inaccurate
+_SHAPES = (1e-8, 1e6)  # range of shapes of terms and coefficients that float32 resolves
 _LABEL_SHAPES = (1e-8, 1e12)
 _SCALES = (1e-30, 1e30)
-_FEWEST, _MOST = 20, 300  # components where no number is given
+_FEWEST, _MOST = 20, 300  # limits of the default number of components
 
 
 def check_matrix(estimator: Any, X: Any, *, reset: bool) -> sparse.csr_array:
-    """Documents as a canonical CSR array of float32 or float64, never the caller's to change.
+    """Validate documents and return them as a canonical CSR array of float32 or float64.
 
-    A fit (``reset``) to single precision is done in double precision where values are large.
+    The caller's matrix is never modified. In a fit (``reset``), float32 data with large values is
+    converted to float64.
     """
     if sparse.issparse(X):
         _check_structure(X)
@@ -39,17 +40,17 @@ def check_matrix(estimator: Any, X: Any, *, reset: bool) -> sparse.csr_array:
         X.sum_duplicates()
     _check_signs(estimator, X)
     _check_size(X)
-    with np.errstate(over="ignore"):  # infinity is told below
+    with np.errstate(over="ignore"):  # infinity raises below
         total = X.data.sum(dtype=np.float64)
     if total > _LARGEST_SUM:
         raise ValueError(
-            f"X is too large to work with: its values add up to {total:.3g}, more than "
+            f"the values of X are too large: they sum to {total:.3g}, more than "
             f"{_LARGEST_SUM:.0e}. Divide X by a constant."
         )
     if reset and total == 0:
         raise ValueError(
-            "X has no value other than zero, so there is nothing to learn from. Check the "
-            "vocabulary: no document has any of its terms."
+            "all values of X are zero, so there is nothing to learn from. Check the vocabulary: no "
+            "document has any of its terms."
         )
     if reset and X.dtype == np.float32 and X.data.max() > _LARGEST_SINGLE:
         return X.astype(np.float64)
@@ -57,28 +58,28 @@ def check_matrix(estimator: Any, X: Any, *, reset: bool) -> sparse.csr_array:
 
 
 def _check_structure(X: Any) -> None:
-    """Refuse index arrays that point outside the matrix, before compiled code follows them."""
+    """Refuse index arrays that point outside the matrix, before compiled code uses them."""
     try:
         if X.format in ("csr", "csc", "bsr"):
-            # a view of it, for the check tidies up what it looks at
+            # check a view, because the check may modify its input
             type(X)((X.data, X.indices, X.indptr), shape=X.shape).check_format(full_check=True)
         elif X.format == "coo":
             sparse.coo_array((X.data, (X.row, X.col)), shape=X.shape)
     except (ValueError, IndexError) as error:
-        raise ValueError(f"X is not a valid sparse matrix: {error}. Build it anew.") from None
+        raise ValueError(f"X is not a valid sparse matrix: {error}. Build it again.") from None
 
 
 def _check_size(X: sparse.csr_array) -> None:
-    """Refuse values so near to zero that their squares and quotients are none."""
+    """Refuse non-zero values that are too small to compute with."""
     least = X.data.min(where=X.data > 0, initial=np.inf)
     if least >= _LEAST:
         return
     at = int(np.flatnonzero(X.data == least)[0])
     row, column = int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
     raise ValueError(
-        f"X has a value too small to work with: {least:.3g} at row {row}, column {column}. Values "
-        f"other than zero must be at least {_LEAST:.3g}. Set smaller ones to zero, or multiply X "
-        "by a constant."
+        f"X has a value that is too small: {least:.3g} at row {row}, column {column}. Non-zero "
+        f"values must be at least {_LEAST:.3g}. Set smaller values to zero, or multiply X by a "
+        "constant."
     )
 
 
@@ -99,11 +100,11 @@ def _check_signs(estimator: Any, X: Any) -> None:
 
 
 MOST_ITERATIONS = 10_000
-"""Most iterations for a document in a projection; a hundred times the default."""
+"""Largest accepted ``transform_max_iter``, a hundred times the default."""
 
 
 def check_count(name: str, value: Any, *, least: int = 1, most: float = math.inf) -> int:
-    """An integer parameter."""
+    """Check an integer parameter."""
     if not _is_number(value, Integral) or value < least:
         raise ValueError(f"{name} must be an integer of at least {least}; got {value!r}.")
     if value > most:
@@ -112,14 +113,14 @@ def check_count(name: str, value: Any, *, least: int = 1, most: float = math.inf
 
 
 def check_nonnegative(name: str, value: Any) -> float:
-    """Check a finite number that is not negative, such as a tolerance."""
+    """Check a finite, non-negative number, such as a tolerance."""
     if not _is_number(value, Real) or not 0 <= value < math.inf:
         raise ValueError(f"{name} must be a number of at least 0; got {value!r}.")
     return float(value)
 
 
 def check_shape_or_scale(name: str, value: Any, *, auto: bool = True) -> float | None:
-    """A positive number, or None for "auto"."""
+    """Check a positive number; return None for "auto"."""
     if auto and isinstance(value, str) and value == "auto":
         return None
     if _is_number(value, Real) and 0 < value < math.inf:
@@ -132,30 +133,27 @@ def _in_range(name: str, value: float, limits: tuple[float, float]) -> float:
     low, high = limits
     if low <= value <= high:
         return value
-    raise ValueError(f"{name} must be between {low:g} and {high:g} to work with; got {value:g}.")
+    raise ValueError(f"{name} must be between {low:g} and {high:g}; got {value:g}.")
 
 
 def check_label_shape(value: Any) -> float | None:
-    """a_λ, or None if it goes by the labels."""
+    """Check ``label_shape``, a_λ; return None for "auto"."""
     if isinstance(value, str) and value == "auto":
         return None
     if _is_number(value, Real) and 0 < value < math.inf:
         return _in_range("label_shape", float(value), _LABEL_SHAPES)
-    raise ValueError(
-        'label_shape must be a positive number or "auto", which goes by scopes and the number of '
-        f"documents of each label; got {value!r}."
-    )
+    raise ValueError(f'label_shape must be a positive number or "auto"; got {value!r}.')
 
 
 def check_term_shape(value: Any) -> tuple[float | None, float]:
-    """a_t, or None if it is learned, and the least that it may then become."""
+    """Check ``term_shape``; return a_t (None if it is learned) and the lower limit of learning."""
     if isinstance(value, str) and value in ("auto", "free"):
         return None, LEAST_TERM_SHAPE if value == "auto" else 0.0
     if _is_number(value, Real) and 0 < value < math.inf:
         return _in_range("term_shape", float(value), _SHAPES), LEAST_TERM_SHAPE
     raise ValueError(
-        'term_shape must be a positive number, "auto", which learns it above a guard, or "free", '
-        f"which learns it without; got {value!r}."
+        'term_shape must be a positive number, "auto" (learned, with a lower limit) or "free" '
+        f"(learned without a limit); got {value!r}."
     )
 
 
@@ -164,18 +162,18 @@ def _is_number(value: Any, kind: Any) -> bool:
 
 
 def default_components(n_labels: int | None) -> int:
-    """Number of components where none is given: two for each label, from 20 to 300.
+    """Return the default number of components: two for each label, from 20 to 300.
 
-    Without labels (None) it is 20. Python and the command line both go by this function.
+    Without labels (None) it is 20. Python and the command line both use this function.
     """
     return _FEWEST if n_labels is None else min(max(2 * n_labels, _FEWEST), _MOST)
 
 
 def check_n_components(value: Any, init: Any, n_labels: int | None) -> tuple[int | None, str]:
-    """Number of components, or None if it is to be found; and why it is this number."""
+    """Check ``n_components``; return the number (None for "auto") and the reason for it."""
     if value is None:
         if not isinstance(init, str) and np.ndim(init) == 2:
-            return len(init), f"{len(init)} components, as many as init has"
+            return len(init), f"{len(init)} components, the number of rows of init"
         K = default_components(n_labels)
         rule = "" if n_labels is None else f": two for each label, from {_FEWEST} to {_MOST}"
         return K, f"{K} components by default{rule}"
@@ -183,17 +181,14 @@ def check_n_components(value: Any, init: Any, n_labels: int | None) -> tuple[int
         if isinstance(value, str):
             raise ValueError(f'n_components must be an integer, "auto" or None; got {value!r}.')
         K = check_count("n_components", value)
-        return K, f"{K} components, as asked for"
+        return K, f"{K} components, as requested"
     if isinstance(init, str) and init == "auto":
         return None, ""
-    raise ValueError(
-        'n_components="auto" needs init="auto": other starts do not look for components. Give a '
-        "number."
-    )
+    raise ValueError('n_components="auto" needs init="auto". With another init, pass a number.')
 
 
 def check_scopes(scopes: Any, n_labels: int, n_components: int | None) -> Array | str:
-    """Which labels each component serves, (n_labels, n_components) of bool, or a word for it."""
+    """Check ``scopes``: "auto", "all" or a mask of bool of shape (n_labels, n_components)."""
     if isinstance(scopes, str) and scopes in ("auto", "all"):
         return scopes
     expected = f"(n_labels, n_components) = ({n_labels}, {n_components})"
@@ -214,7 +209,7 @@ def check_scopes(scopes: Any, n_labels: int, n_components: int | None) -> Array 
 def check_init(
     init: Any, names: tuple[str, ...], n_components: int | None, n_terms: int
 ) -> Array | str:
-    """Starting components, (n_components, n_terms), or the name of a kind of start."""
+    """Check ``init``: a name, or initial components of shape (n_components, n_terms)."""
     if isinstance(init, str) and init in names:
         return init
     if isinstance(init, str) or init is None:
@@ -230,14 +225,14 @@ def check_init(
             f"{(n_components, n_terms)}; got {components.shape}."
         )
     if not np.isfinite(components).all() or (components < 0).any():
-        raise ValueError("init must hold finite, non-negative weights of terms.")
+        raise ValueError("init must have finite, non-negative values.")
     if not components.any():
-        raise ValueError("init must hold some weight other than zero.")
+        raise ValueError("init must have at least one non-zero value.")
     return components
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
-    """One of a few words."""
+    """Check a parameter that must be one of a few strings."""
     if isinstance(value, str) and value in choices:
         return value
     *first, last = (f'"{choice}"' for choice in choices)
@@ -245,7 +240,7 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
 
 
 def check_weights(sample_weight: Any, n_docs: int, name: str = "sample_weight") -> Array | None:
-    """Weights of documents, (n_docs,) in float64; None where all are one."""
+    """Check sample weights; return float64 of shape (n_docs,), or None if all are one."""
     if sample_weight is None:
         return None
     try:
@@ -261,35 +256,35 @@ def check_weights(sample_weight: Any, n_docs: int, name: str = "sample_weight") 
         )
     if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
         raise ValueError(
-            f"{name} must hold finite weights, none of them negative and not all of them zero; "
-            f"they are between {weight.min():g} and {weight.max():g}."
+            f"{name} must have finite, non-negative values that are not all zero; got values "
+            f"between {weight.min():g} and {weight.max():g}."
         )
     return None if (weight == 1).all() else weight
 
 
 def check_terms_left(X: sparse.csr_array, weight: Array | None) -> None:
-    """Refuse weights that leave nothing but empty documents, or more than numbers can hold."""
+    """Refuse sample weights that leave only empty documents, or that overflow."""
     if weight is None:
         return
     with np.errstate(over="ignore", invalid="ignore"):
         total = float((weight @ X).sum())
     if total == 0:
         raise ValueError(
-            "the documents that have any term all have the weight zero, so there is nothing to "
+            "all documents that are not empty have sample weight zero, so there is nothing to "
             "learn from. Check sample_weight."
         )
     if not total <= _LARGEST_SUM:
         raise ValueError(
-            f"sample_weight is too large to work with: times X it adds up to {total:.3g}, more "
-            f"than {_LARGEST_SUM:.0e}. Divide it by a constant."
+            f"sample_weight is too large: the sum of X times sample_weight is {total:.3g}, more "
+            f"than {_LARGEST_SUM:.0e}. Divide sample_weight by a constant."
         )
 
 
 def count_threads(n_jobs: Any) -> int:
-    """Number of threads for a scikit-learn style ``n_jobs``.
+    """Return the number of threads for a scikit-learn style ``n_jobs``.
 
-    None means all that this process may use, or OMP_NUM_THREADS where it is set (joblib sets it in
-    its workers, so that nested parallel runs do not crowd each other out).
+    None means all cores that this process may use, or OMP_NUM_THREADS if it is set. joblib sets it
+    in its workers, to avoid oversubscription by nested parallelism.
     """
     try:
         cores = len(os.sched_getaffinity(0))

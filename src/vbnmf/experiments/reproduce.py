@@ -81,7 +81,7 @@ def reproduce(
     folder.mkdir(parents=True, exist_ok=True)
     prepared, about = prepare_source(specification, source, folder, tell=tell)
     table = folder / "results.csv"
-    tell("Calibrating: PCA and k-NN, which depend on nothing but the words …")
+    tell("Calibrating with PCA and k-NN, which depend only on the words …")
     calibration = calibrate(specification, prepared, table)
     tell(calibration)
     rows = run(cells, prepared, table, jobs=jobs, tell=progress)
@@ -135,6 +135,6 @@ def calibrate(specification: Specification, source: Source, table: Path) -> str:
     if row["status"] != "done":
         return f"PCA with {dimension} dimensions: {row['status']}, {row['reason']}; paper {paper}."
     return (
-        f"PCA-{dimension} and k-NN: accuracy {number(row['micro'])} / {number(row['macro'])} "
+        f"PCA-{dimension} with k-NN: accuracy {number(row['micro'])} / {number(row['macro'])} "
         f"(micro / macro); paper, PCA-{reported['dimension']}: {paper}."
     )

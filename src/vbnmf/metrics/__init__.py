@@ -1,7 +1,4 @@
-"""Measures of components, coefficients and predictions.
-
-All of them take arrays, or a fitted model where one is needed, and return numbers.
-"""
+"""Measures of components, coefficients and predictions."""
 
 from vbnmf.metrics.calibration import calibration_bins, calibration_error
 from vbnmf.metrics.coherence import document_npmi, window_npmi

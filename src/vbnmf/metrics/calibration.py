@@ -1,4 +1,4 @@
-"""How far predicted probabilities can be trusted."""
+"""Calibration of predicted probabilities."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,21 +9,22 @@ N_BINS = 15
 def calibration_bins(
     probability: ArrayLike, right: ArrayLike, n_bins: int = N_BINS
 ) -> NDArray[np.float64]:
-    """Compare probabilities with how often they were right, in bins of equal width.
+    """Compare predicted probabilities with observed frequencies, in bins of equal width.
 
     Parameters
     ----------
     probability : array-like of shape (n,)
-        Predicted probabilities, of the most probable label of each document, say.
+        Predicted probabilities, for example of the most probable label of each document.
     right : array-like of bool of shape (n,)
-        Whether each prediction was right.
+        Whether each prediction was correct.
     n_bins : int, default=15
         Number of bins between 0 and 1.
 
     Returns
     -------
     ndarray of shape (n_bins_in_use, 3)
-        Mean probability, share that was right, and number of predictions of each bin that has any.
+        Mean probability, share of correct predictions, and number of predictions of each bin that
+        is not empty.
     """
     p, hit = np.asarray(probability, dtype=np.float64), np.asarray(right, dtype=np.float64)
     at = np.minimum((p * n_bins).astype(np.int64), n_bins - 1)
@@ -34,9 +35,29 @@ def calibration_bins(
 
 
 def calibration_error(probability: ArrayLike, right: ArrayLike, n_bins: int = N_BINS) -> float:
-    """Expected calibration error: mean distance of probability and share right over the bins.
+    """Compute the expected calibration error.
 
-    Parameters are those of ``calibration_bins``.
+    It is the mean distance between probability and share of correct predictions over the bins,
+    weighted by the number of predictions.
+
+    Parameters
+    ----------
+    probability : array-like of shape (n,)
+        Predicted probabilities.
+    right : array-like of bool of shape (n,)
+        Whether each prediction was correct.
+    n_bins : int, default=15
+        Number of bins between 0 and 1.
+
+    Returns
+    -------
+    float
+        Expected calibration error between 0 and 1; 0 is best.
+
+    References
+    ----------
+    M. P. Naeini, G. F. Cooper, M. Hauskrecht (2015). Obtaining well calibrated probabilities using
+    Bayesian binning. Proceedings of the 29th AAAI Conference on Artificial Intelligence, 2901-2907.
 
     Examples
     --------

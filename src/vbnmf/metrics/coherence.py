@@ -1,11 +1,10 @@
-"""How well the strongest terms of components belong together: normalised PMI (NPMI).
+"""Coherence of components: normalised pointwise mutual information (NPMI) of their top terms.
 
     p_i  = part of the contexts that have term i,     p_ij = part that have both i and j
     NPMI = ln(p_ij / (p_i p_j)) / −ln p_ij             1: always together, 0: by chance, −1: never
 
-A context is a whole document in ``document_npmi``, and a run of a few tokens in ``window_npmi``.
-The numbers of the two are not comparable. Terms are ranked by their weight in the component, which
-is what ``vbnmf topics`` shows.
+A context is a whole document in ``document_npmi``, and a window of a few tokens in ``window_npmi``.
+The two measures are not comparable. Top terms are those with the largest weight in the component.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,29 +21,29 @@ _AT_ONCE = 1 << 20  # pairs of window and term that are held in memory
 
 
 def document_npmi(components: ArrayLike, X: Any, top: int = 10) -> Array:
-    """Compute the mean NPMI of each component's strongest terms, counted by whole documents.
+    """Compute the mean NPMI of the top terms of each component, in whole documents.
 
-    A pair that no document has counts -1. A pair that says nothing counts 0: one of whose terms no
-    document has, or both of which all have. Estimates from few documents are rough.
+    The NPMI of a pair is -1 if no document has both terms. It is 0 if no document has one of the
+    terms, or if all documents have both. Estimates from few documents are rough.
 
     Parameters
     ----------
     components : array_like of shape (K, n_terms)
         Weights of the terms in each component.
     X : {array_like, sparse matrix} of shape (n_docs, n_terms)
-        Documents: those of training, or better others. A weight above zero means that the
-        document has the term; its size does not matter.
+        Documents, preferably not those of training. A document has a term if its weight is
+        positive.
     top : int, default=10
-        Number of strongest terms; at least 2, and all of them where there are fewer.
+        Number of top terms, at least 2. All terms are used if there are fewer.
 
     Returns
     -------
     ndarray of shape (K,)
-        Between -1 and 1; 0 where there is no pair, because there is but one term.
+        Mean NPMI between -1 and 1; 0 if there is only one term.
 
     See Also
     --------
-    window_npmi : The same by windows of tokens, as in the literature.
+    window_npmi : NPMI in windows of tokens, as in the literature.
 
     References
     ----------
@@ -61,13 +60,13 @@ def document_npmi(components: ArrayLike, X: Any, top: int = 10) -> Array:
     has = sparse.csc_array(X)
     if has.shape[1] != np.shape(components)[1]:
         raise ValueError(
-            f"X has {has.shape[1]} terms, but the components have {np.shape(components)[1]}. Make "
-            "X in the same way as for the fit."
+            f"X has {has.shape[1]} terms, but the components have {np.shape(components)[1]}. "
+            "Compute X as for the fit."
         )
     if has.shape[0] == 0:
-        raise ValueError("X has no documents to count terms in. Give at least one.")
+        raise ValueError("X has no documents to count terms in. Pass at least one.")
     scores = np.zeros(len(strongest))
-    # one component after another: the pairs of all terms together would not fit into memory
+    # one component at a time, because all pairs of terms would not fit into memory
     for k, terms in enumerate(strongest):
         present = (has[:, terms] > 0).astype(np.float64)
         scores[k] = _mean_npmi((present.T @ present).toarray() / has.shape[0])
@@ -81,37 +80,37 @@ def window_npmi(
     top: int = 10,
     window: int = 10,
 ) -> Array:
-    """Compute the mean NPMI of each component's strongest terms, counted by sliding windows.
+    """Compute the mean NPMI of the top terms of each component, in sliding windows.
 
     A window moves over each document token by token. The probability of a term is the part of all
-    windows that have it; how often a window has it does not matter. A document that is shorter
-    than the window is one window, and one without any token has none. Palmetto, the program of
-    Röder et al., counts windows in the same way.
+    windows that have it at least once. A document that is shorter than the window is one window. A
+    document without any token has no window. Palmetto, the program of Röder et al., counts windows
+    in the same way.
 
-    A pair that no window has counts -1. A pair that says nothing counts 0: one of whose terms no
-    window has, or both of which all have.
+    The NPMI of a pair is -1 if no window has both terms. It is 0 if no window has one of the terms,
+    or if all windows have both.
 
     Parameters
     ----------
     components : array_like of shape (K, n_terms)
         Weights of the terms in each component.
     documents : iterable of sequences of str
-        The tokens of each document in their order, those that are no terms as well. Read once.
+        The tokens of each document in order, including those that are not terms. Read once.
     terms : sequence of str of length n_terms
-        The token that each column of the components stands for.
+        The token of each column of the components.
     top : int, default=10
-        Number of strongest terms; at least 2, and all of them where there are fewer.
+        Number of top terms, at least 2. All terms are used if there are fewer.
     window : int, default=10
-        Length of the window in tokens; at least 2.
+        Length of the window in tokens, at least 2.
 
     Returns
     -------
     ndarray of shape (K,)
-        Between -1 and 1; 0 where there is no pair, because there is but one term.
+        Mean NPMI between -1 and 1; 0 if there is only one term.
 
     See Also
     --------
-    document_npmi : The same by whole documents, for which a matrix is enough.
+    document_npmi : NPMI in whole documents, for which a matrix is enough.
 
     References
     ----------
@@ -136,9 +135,7 @@ def window_npmi(
     strongest = strongest_terms(components, top, least=2)
     names = _checked_names(terms, np.shape(components)[1])
     if window < 2:
-        raise ValueError(
-            f"window must be at least 2 tokens, for pairs to be in it; got {window}. Ten is usual."
-        )
+        raise ValueError(f"window must be at least 2 tokens; got {window}. A usual value is 10.")
     used = np.unique(strongest)
     place = {names[column]: i for i, column in enumerate(used)}
     n_windows, counts = 0, sparse.csr_array((len(used), len(used)), dtype=np.int64)
@@ -147,7 +144,7 @@ def window_npmi(
         counts = counts + present.T @ present
     if n_windows == 0:
         raise ValueError(
-            "documents have no tokens to count terms in. Give at least one that is not empty."
+            "documents have no tokens to count terms in. Pass at least one that is not empty."
         )
     return np.array(
         [
@@ -160,13 +157,13 @@ def window_npmi(
 def _windows(
     documents: Iterable[Sequence[str]], place: dict[str, int], window: int
 ) -> Iterator[sparse.csr_array]:
-    """Which windows have which terms, 0/1 of shape (windows, terms), a batch at a time.
+    """Yield which windows have which terms, 0/1 of shape (windows, terms), in batches.
 
-    The window that begins at token s of a document has the tokens s to s + window - 1. A term at
-    token i is therefore in the windows that begin at i - window + 1 to i, as far as there are such.
+    The window at token s of a document has the tokens s to s + window - 1. A term at token i is
+    therefore in the windows at tokens i - window + 1 to i, if they exist.
     """
     n_windows = size = 0
-    found: list[int] = []  # terms, and for each the first window that has it and the last
+    found: list[int] = []  # terms, with the first and the last window that have them
     first: list[int] = []
     last: list[int] = []
     for number, tokens in enumerate(documents):
@@ -196,14 +193,14 @@ def _windows(
 def _incidence(
     found: list[int], first: list[int], last: list[int], n_windows: int, n_terms: int
 ) -> sparse.csr_array:
-    """A one for each term in each of the windows from its first to its last."""
+    """Return 0/1 of shape (windows, terms) from the first and last window of each occurrence."""
     lengths = np.array(last, dtype=np.int64) - np.array(first, dtype=np.int64) + 1
     ends = np.cumsum(lengths)
     total = int(lengths.sum())
     rows = np.arange(total) + np.repeat(np.array(first, dtype=np.int64) - ends + lengths, lengths)
     columns = np.repeat(np.array(found, dtype=np.int64), lengths)
     present = sparse.csr_array((np.ones(total, np.int64), (rows, columns)), (n_windows, n_terms))
-    present.data[:] = 1  # a term that a window has twice was added up
+    present.data[:] = 1  # several occurrences in a window were added
     return present
 
 
@@ -211,22 +208,23 @@ def _checked_names(terms: Sequence[str], n_terms: int) -> list[str]:
     names = list(terms)
     if len(names) != n_terms:
         raise ValueError(
-            f"terms has {len(names)} names, but the components have {n_terms} columns. Give one "
-            "name a column, in their order."
+            f"terms has {len(names)} names, but the components have {n_terms} columns. Pass one "
+            "name per column in the same order."
         )
     if len(set(names)) != n_terms:
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(
-            f"the names in terms must differ; {twice!r} is there more than once. Give the tokens "
-            "that columns stand for."
+            f"the names in terms must be unique; {twice!r} occurs more than once. Pass the token "
+            "of each column."
         )
     return names
 
 
 def _mean_npmi(p: Array) -> float:
-    """Mean NPMI over pairs of terms, by the parts of contexts that have both, (top, top).
+    """Compute the mean NPMI over pairs of terms.
 
-    On the diagonal of p are the parts that have each term.
+    p has the parts of contexts that have both terms, (top, top). Its diagonal has the parts that
+    have each term.
     """
     first, second = np.triu_indices(len(p), 1)
     if not len(first):
@@ -235,7 +233,7 @@ def _mean_npmi(p: Array) -> float:
 
 
 def _npmi(both: Array, p_i: Array, p_j: Array) -> Array:
-    """NPMI of pairs, by the parts of contexts that have both terms, and each."""
+    """Compute the NPMI of pairs from the parts of contexts that have both terms, and each."""
     scores = np.where((both == 0) & (p_i > 0) & (p_j > 0), -1.0, 0.0)
     some = (both > 0) & (both < 1)
     log_both = np.log(both[some])

@@ -1,4 +1,4 @@
-"""How much components differ from one another."""
+"""Diversity and exclusivity of components."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,19 +8,19 @@ from vbnmf.metrics.ranking import as_components, strongest_terms
 
 
 def topic_diversity(components: ArrayLike, top: int = 25) -> float:
-    """Return the part of the components' strongest terms that are distinct.
+    """Compute the part of distinct terms among the top terms of all components.
 
     Parameters
     ----------
     components : array_like of shape (K, n_terms)
         Weights of the terms in each component.
     top : int, default=25
-        Number of strongest terms of each component; all of them where there are fewer.
+        Number of top terms of each component. All terms are used if there are fewer.
 
     Returns
     -------
     float
-        1 if no two components share a strong term, 1/K if all have the same.
+        1 if no two components share a top term, 1/K if all have the same top terms.
 
     References
     ----------
@@ -37,24 +37,24 @@ def topic_diversity(components: ArrayLike, top: int = 25) -> float:
 
 
 def exclusivity(components: ArrayLike, top: int = 10) -> Array:
-    """Return how far each component has its strongest terms to itself.
+    """Compute the mean share of each component in its top terms.
 
-    Each component is first scaled to the sum one. The share of a component in a term is then its
-    weight of the term over the sum of all components' weights of it. The exclusivity of the
-    component is the mean share over its strongest terms.
+    Each component is first scaled to sum to one. The share of a component in a term is its weight
+    of the term, divided by the sum of the weights of all components. The exclusivity of the
+    component is the mean share over its top terms.
 
     Parameters
     ----------
     components : array_like of shape (K, n_terms)
-        Weights of the terms in each component, none of them negative.
+        Non-negative weights of the terms in each component.
     top : int, default=10
-        Number of strongest terms of each component; all of them where there are fewer.
+        Number of top terms of each component. All terms are used if there are fewer.
 
     Returns
     -------
     ndarray of shape (K,)
-        1 if no other component has any of the terms, 1/K if all components are alike. A term
-        that no component has counts 0.
+        1 if no other component has any of the terms, 1/K if all components are equal. The share
+        in a term that no component has is 0.
 
     References
     ----------
@@ -72,8 +72,8 @@ def exclusivity(components: ArrayLike, top: int = 10) -> Array:
     weights = np.asarray(as_components(components), dtype=np.float64)
     if (weights < 0).any():
         raise ValueError(
-            f"components must not have negative weights, for these are no shares; the smallest is "
-            f"{weights.min():.4g}. Give the `components_` of a model that is non-negative."
+            f"components must not have negative weights; the smallest is "
+            f"{weights.min():.4g}. Pass the `components_` of a non-negative model."
         )
     parts = _divided(weights, weights.sum(axis=1, keepdims=True))
     shares = _divided(parts, parts.sum(axis=0))
@@ -81,5 +81,5 @@ def exclusivity(components: ArrayLike, top: int = 10) -> Array:
 
 
 def _divided(part: Array, whole: Array) -> Array:
-    """The part over the whole, 0 where the whole is 0."""
+    """Divide, with 0 for a division by 0."""
     return part / np.where(whole > 0, whole, 1.0)

@@ -1,4 +1,4 @@
-"""How well a model tells the half of a document that it has not seen."""
+"""Held-out log-likelihood of documents by document completion."""
 
 from typing import Any, Protocol
 
@@ -18,26 +18,26 @@ class Projects(Protocol):
     component_sums_: Array
 
     def transform(self, X: Any) -> Array:
-        """Coefficients of documents, (n_docs, K)."""
+        """Compute the coefficients of documents, (n_docs, K)."""
 
 
 def split_documents(X: Any, seed: int = 0) -> tuple[sparse.csr_array, sparse.csr_array]:
     """Split the terms of each document at random into two halves.
 
-    A term goes to one half with all its weight. Of an odd number of terms the first half has one
-    more, so that a document of a single term has it in the first half.
+    A term is in one half with all its weight. If the number of terms is odd, the first half has one
+    more. A single term is in the first half.
 
     Parameters
     ----------
     X : {array_like, sparse matrix} of shape (n_docs, n_terms)
-        Weights of terms. Zeros that are stored are no terms.
+        Weights of terms. Explicit zeros are ignored.
     seed : int, default=0
         The same seed gives the same halves.
 
     Returns
     -------
     first, second : csr_arrays of shape (n_docs, n_terms)
-        Their sum is X, and no cell is in both.
+        The halves, whose sum is X.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def split_documents(X: Any, seed: int = 0) -> tuple[sparse.csr_array, sparse.csr
     ([2, 1], [2, 0])
     """
     X = sparse.csr_array(X, copy=True)
-    X.sum_duplicates()  # sorts as well, so that the halves do not depend on the order of storing
+    X.sum_duplicates()  # also sorts, so that the halves do not depend on the storage order
     X.eliminate_zeros()
     lengths = np.diff(X.indptr)
     rows = np.repeat(np.arange(X.shape[0]), lengths)
@@ -60,29 +60,28 @@ def split_documents(X: Any, seed: int = 0) -> tuple[sparse.csr_array, sparse.csr
 def completion_log_likelihood(model: Projects, X: Any, seed: int = 0) -> float:
     """Compute the held-out log-likelihood of documents by document completion.
 
-    The terms of each document are split into two halves. Coefficients v are found by the first
-    half. The second half is then scored by the probability that they give each of its terms,
+    The terms of each document are split into two halves. Coefficients v are computed from the first
+    half. The terms of the second half are scored by their probability,
 
         p(w | d) = Σ_k v_dk t_wk / Σ_k v_dk s_k,   s_k = Σ_w t_wk
 
-    A document whose first half is empty is scored by the prior's coefficients.
+    The coefficients of a document whose first half is empty are those of the prior.
 
     Parameters
     ----------
     model : VBNMF or SupervisedVBNMF
-        Fitted.
+        A fitted model.
     X : {array_like, sparse matrix} of shape (n_docs, n_terms)
-        Weights of terms in documents, made in the same way as those of training; best documents
-        that the model has not seen.
+        Weights of terms, computed as for training. Use documents that the model was not fitted to.
     seed : int, default=0
-        Of the halves.
+        Random seed of the split into halves.
 
     Returns
     -------
     float
-        Mean of ln p(w | d) over the weight of the second halves, Σ x ln p / Σ x. Below 0; the
-        nearer to 0, the better. Guessing all terms alike gives -ln(n_terms). Weighting, documents
-        and terms must be the same for two models to be compared.
+        Mean log-probability per unit of weight of the second halves, Σ x ln p / Σ x. It is
+        negative, and higher is better. A uniform distribution over terms gives -ln(n_terms).
+        Compare models only on the same documents with the same terms and weighting.
 
     References
     ----------
@@ -91,7 +90,7 @@ def completion_log_likelihood(model: Projects, X: Any, seed: int = 0) -> float:
 
     Examples
     --------
-    Each document has all of five terms, so that the best possible is -ln 5, or -1.61.
+    Each document has five terms of equal weight, so the best possible value is -ln 5 = -1.61.
 
     >>> from vbnmf import VBNMF
     >>> X = 9 * np.kron(np.eye(2), np.ones((40, 5)))
@@ -104,14 +103,14 @@ def completion_log_likelihood(model: Projects, X: Any, seed: int = 0) -> float:
 
 
 def half_log_likelihood(model: Projects, second: sparse.csr_array, V: Array) -> float:
-    """Compute the log-likelihood of second halves, given coefficients by the first halves.
+    """Compute the log-likelihood of second halves, given coefficients of the first halves.
 
     Parameters
     ----------
     model : VBNMF or SupervisedVBNMF
-        Fitted.
+        A fitted model.
     second : csr_array of shape (n_docs, n_terms)
-        The second halves that ``split_documents`` returned.
+        The second halves from ``split_documents``.
     V : ndarray of shape (n_docs, n_components)
         Coefficients of the first halves.
 
@@ -122,8 +121,8 @@ def half_log_likelihood(model: Projects, second: sparse.csr_array, V: Array) -> 
     """
     if not second.nnz:
         raise ValueError(
-            f"no document has two terms, of {second.shape[0]} documents; one is needed to find "
-            "coefficients and another to score. Give documents with more terms."
+            f"none of {second.shape[0]} documents has two terms: one for the coefficients, and "
+            "one to score. Pass documents with more terms."
         )
     totals = np.einsum("dk,k->d", V, model.component_sums_, dtype=np.float64)
     terms = model.components_.T
@@ -134,12 +133,12 @@ def half_log_likelihood(model: Projects, second: sparse.csr_array, V: Array) -> 
         at = slice(begin, begin + step)
         # einsum and not BLAS, whose sums depend on the number of threads
         means = np.einsum("nk,nk->n", V[rows[at]], terms[second.indices[at]], dtype=np.float64)
-        p = np.maximum(means / totals[rows[at]], _TINY)  # means may have become 0 in float32
+        p = np.maximum(means / totals[rows[at]], _TINY)  # means may underflow in float32
         score += float(np.sum(second.data[at] * np.log(p)))
     return score / float(np.sum(second.data, dtype=np.float64))
 
 
 def _only(X: sparse.csr_array, kept: Array) -> sparse.csr_array:
-    """X with the stored cells that are kept."""
+    """Return X with some of its entries."""
     before = np.concatenate(([0], np.cumsum(kept)))
     return sparse.csr_array((X.data[kept], X.indices[kept], before[X.indptr]), shape=X.shape)

@@ -1,11 +1,10 @@
-"""Score predicted labels: the one scorer of ``evaluate``, the page, ``tune`` and the benchmarks.
+"""Score predicted labels, for ``evaluate``, the page, ``tune`` and the benchmarks.
 
-    recall    = part of a label's documents that were given the label
-    precision = part of the documents given a label that have it
+    recall    = part of a label's documents that were predicted as this label
+    precision = part of the documents predicted as a label that have it
     F1        = 2 · precision · recall / (precision + recall)
 
-A macro score is the mean over the labels that at least one document has. A label that no document
-has can be predicted, but it cannot be found.
+A macro score is the mean over the labels that at least one document has.
 """
 
 from dataclasses import dataclass
@@ -37,25 +36,29 @@ class PredictionScores:
     n_docs : int
         Number of documents.
     labels : ndarray of shape (n_labels,)
-        The labels, in the order of the arrays below; columns where documents have several.
+        The labels in the order of the arrays below; indices of columns if documents may have
+        several labels.
     accuracy : float
         Part of the documents whose label, or whole set of labels, was predicted.
     macro_accuracy : float
-        Mean recall over labels, which is also called balanced accuracy.
+        Mean recall over labels, also called balanced accuracy.
     micro_f1 : float
-        F1 of all pairs of document and label. It equals the accuracy where each document has one.
+        F1 over all pairs of document and label. It equals the accuracy if each document has one
+        label.
     macro_f1 : float
         Mean F1 over labels.
     standard_error : float
-        Standard error of ``micro_f1``, no less than one document's worth.
+        Standard error of ``micro_f1``, at least 1 / n_docs.
     support : ndarray of int of shape (n_labels,)
         Number of documents that have each label.
-    recall, precision : ndarrays of shape (n_labels,)
-        NaN where no document has the label, or no document was given it.
+    recall : ndarray of shape (n_labels,)
+        Recall of each label; NaN if no document has the label.
+    precision : ndarray of shape (n_labels,)
+        Precision of each label; NaN if no document was predicted as this label.
     f1 : ndarray of shape (n_labels,)
-        F1 of each label; 0 where it is not defined.
+        F1 of each label; 0 if it is not defined.
     confusion : ndarray of int of shape (n_labels, n_labels), or None
-        Number of documents by label (rows) and predicted label (columns). None where documents may
+        Number of documents by label (rows) and predicted label (columns). None if documents may
         have several labels.
     """
 
@@ -75,7 +78,7 @@ class PredictionScores:
 
     @property
     def macro(self) -> float:
-        """The macro score to quote: F1 where documents may have several labels, else accuracy."""
+        """Macro F1 if documents may have several labels, otherwise macro accuracy."""
         return self.macro_f1 if self.multilabel else self.macro_accuracy
 
 
@@ -86,16 +89,16 @@ class ProbabilityScores:
     Attributes
     ----------
     probability : ndarray of shape (n,)
-        Probability of the most probable label of each document. Where documents may have several
+        Probability of the most probable label of each document. If documents may have several
         labels: of each pair of document and label.
     right : ndarray of bool of shape (n,)
-        Whether the label was right.
+        Whether the label is a true label of the document.
     calibration_error : float
         See ``calibration_error``.
     log_loss : float or None
-        Mean of -ln p over documents, where p is the probability of the true label. Where documents
-        may have several labels: mean over pairs of document and label. None if a document has a
-        label that has no probability.
+        Mean of -ln p over documents, where p is the probability of the true label. If documents may
+        have several labels: mean over pairs of document and label. None if a document has a label
+        without probability.
     """
 
     probability: Array
@@ -110,13 +113,14 @@ def score_predictions(y_true: Any, y_pred: Any, labels: Any = None) -> Predictio
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_docs,), or indicators of shape (n_docs, n_labels)
-        True and predicted labels, as the functions of ``sklearn.metrics`` take them.
+        True and predicted labels, as in the functions of ``sklearn.metrics``.
     labels : array-like of shape (n_labels,) or None, default=None
-        The labels to list, where each document has one. None takes all that occur.
+        The labels to list, if each document has one label. None lists all labels that occur.
 
     Returns
     -------
     PredictionScores
+        The scores.
 
     Examples
     --------
@@ -162,14 +166,15 @@ def score_probabilities(y_true: Any, P: Array) -> ProbabilityScores:
     Parameters
     ----------
     y_true : ndarray of int of shape (n_docs,), or indicators of shape (n_docs, n_columns)
-        The column of each document's label. Where documents may have several: zeros and ones.
-        Columns beyond those of P, and columns below zero, stand for labels without probability.
+        Index of the label of each document, or an indicator matrix if documents may have several
+        labels. Indices and columns outside those of P are labels without probability.
     P : ndarray of shape (n_docs, n_labels)
         Probability of each label.
 
     Returns
     -------
     ProbabilityScores
+        The scores.
 
     Examples
     --------
@@ -198,7 +203,7 @@ def score_probabilities(y_true: Any, P: Array) -> ProbabilityScores:
 
 
 def _standard_error(y_true: Any, y_pred: Any, micro: float, *, multilabel: bool) -> float:
-    """Standard error of micro F1, which is a ratio of sums over documents."""
+    """Compute the standard error of micro F1, which is a ratio of sums over documents."""
     if multilabel:
         Y, Z = (sparse.csr_array(y).astype(np.float64) for y in (y_true, y_pred))
         hits = 2 * np.asarray((Y * Z).sum(axis=1)).ravel()

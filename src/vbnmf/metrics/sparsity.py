@@ -18,8 +18,8 @@ def hoyer_sparsity(x: Any) -> float:
     Returns
     -------
     float
-        1 if a single element is not zero, 0 if all have the same magnitude. A single element
-        counts as 0, and so does an array of zeros.
+        1 if only one element is not zero, 0 if all have the same magnitude. It is also 0 for an
+        array of one element or of zeros.
 
     References
     ----------
@@ -38,7 +38,7 @@ def hoyer_sparsity(x: Any) -> float:
     largest = values.max(initial=0.0)
     if n < 2 or largest == 0:
         return 0.0
-    values /= largest  # the measure does not depend on scale, and squares stay in range
+    values /= largest  # avoids overflow of squares; the measure does not depend on scale
     ratio = values.sum() / np.sqrt(np.square(values).sum())
     return float(np.clip((np.sqrt(n) - ratio) / (np.sqrt(n) - 1), 0.0, 1.0))
 
@@ -51,8 +51,8 @@ def inter_label_sparsity(V: ArrayLike, y: Any) -> float:
     V : array_like of shape (n_docs, K)
         Coefficients, as ``transform`` or ``fit_coefficients`` return them.
     y : array_like of shape (n_docs,), or indicators of shape (n_docs, n_labels)
-        One label a document; or which document has which label, dense or sparse. A label that no
-        document has does not count.
+        One label per document, or a dense or sparse indicator matrix. Labels that no document has
+        are ignored.
 
     Returns
     -------
@@ -69,8 +69,8 @@ def inter_label_sparsity(V: ArrayLike, y: Any) -> float:
     n_docs = y.shape[0] if has_columns else len(y)
     if V.ndim != 2 or len(V) != n_docs:
         raise ValueError(
-            f"V must have one row a label in y; got V of shape {V.shape} and {n_docs} labels. Give "
-            "the coefficients of the documents that the labels are of."
+            f"V must have one row for each label in y; got V of shape {V.shape} and {n_docs} "
+            "labels. Pass the coefficients of the documents with these labels."
         )
     if has_columns:
         Y = sparse.csc_array(y)

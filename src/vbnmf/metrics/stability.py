@@ -1,4 +1,4 @@
-"""How alike the components of several fits are."""
+"""Stability: similarity of the components of several fits."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -12,10 +12,10 @@ from vbnmf.metrics.ranking import as_components
 
 
 def matched_similarity(A: ArrayLike, B: ArrayLike) -> Array:
-    """Match the components of two fits one to one and return the cosine of each pair.
+    """Match the components of two fits one to one, and compute the cosine of each pair.
 
-    The pairs are those with the largest sum of cosines, found by linear assignment. Neither the
-    order of components nor their scales matter.
+    Linear assignment finds the pairs with the largest sum of cosines. The result does not depend on
+    the scales of components or on the order in B.
 
     Parameters
     ----------
@@ -25,14 +25,14 @@ def matched_similarity(A: ArrayLike, B: ArrayLike) -> Array:
     Returns
     -------
     ndarray of shape (min(K, L),)
-        Cosines in the order of A's components. Where A has more components than B, those without
-        a partner are left out. A component of zeros has the cosine 0 with any other.
+        Cosines in the order of A's components. If A has more components than B, those without a
+        partner are omitted. A component of zeros has cosine 0 with any other.
 
     References
     ----------
     D. Greene, D. O'Callaghan, P. Cunningham (2014). How many topics? Stability analysis for topic
     models. Machine Learning and Knowledge Discovery in Databases (ECML PKDD), 498-513. They match
-    in this way; instead of cosines they compare ranks of terms.
+    components in this way, but compare ranks of terms instead of cosines.
 
     Examples
     --------
@@ -50,17 +50,17 @@ def matched_similarity(A: ArrayLike, B: ArrayLike) -> Array:
 
 
 def seed_stability(fits: Sequence[ArrayLike]) -> float:
-    """Return the mean cosine of matched components over all pairs of fits.
+    """Compute the mean cosine of matched components over all pairs of fits.
 
     Parameters
     ----------
     fits : sequence of array_like of shape (K, n_terms)
-        Components of fits that differ by their random seed only; at least two of them.
+        Components of at least two fits with different random seeds.
 
     Returns
     -------
     float
-        1 if every fit finds the same components, whatever their order and scales.
+        1 if all fits have the same components, up to order and scale.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def seed_stability(fits: Sequence[ArrayLike]) -> float:
     """
     if len(fits) < 2:
         raise ValueError(
-            f"stability compares at least two fits; got {len(fits)}. Fit the model again with "
+            f"stability needs at least two fits; got {len(fits)}. Fit the model again with "
             "another random_state."
         )
     means = [matched_similarity(A, B).mean() for A, B in combinations(fits, 2)]
@@ -77,7 +77,7 @@ def seed_stability(fits: Sequence[ArrayLike]) -> float:
 
 
 def _unit_rows(components: ArrayLike, name: str) -> Array:
-    """Components scaled to the Euclidean length one; zeros stay zeros."""
+    """Scale components to Euclidean length one; zeros stay zeros."""
     rows = np.asarray(as_components(components, name), dtype=np.float64)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows / np.where(lengths > 0, lengths, 1.0)

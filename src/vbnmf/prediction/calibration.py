@@ -1,14 +1,13 @@
-"""Probabilities from scores: a slope, growth with length, biases of labels, and label noise.
+"""Convert scores to probabilities by a slope, growth with length, biases and label noise.
 
-    one label a document:   p_d = (1 − ε) softmax(β + τ n_d^γ s_d) + ε π
-    several labels:         p_dl = 1 / (1 + exp(−β_l − τ_l n_d^γ s_dl))
+    one label per document:   p_d = (1 − ε) softmax(β + τ n_d^γ s_d) + ε π
+    several labels:           p_dl = 1 / (1 + exp(−β_l − τ_l n_d^γ s_dl))
 
-n_d is the effective number of terms of a document (``core.rows``). With γ > 0 long documents, which
-say more about their labels, get more certain predictions. ε is the share of documents whose label
-has nothing to do with the scores, so that no prediction is more certain than the labels themselves;
-π are the frequencies of the labels. Biases β change which label is the most probable: they are kept
-only if more documents are right with them. Parameters are the most probable ones for scores of
-documents that were left out, under normal priors: few documents say little about them.
+n_d is the effective number of terms of a document (``core.rows``). With γ > 0 long documents get
+more certain predictions. ε is the share of documents whose label is unrelated to the scores, which
+limits the certainty of predictions. π are the frequencies of the labels. Biases β can change the
+most probable label; they are used only if they increase the accuracy. The parameters are the
+maximum a posteriori estimate from held-out scores, with normal priors for small corpora.
 
 References
 ----------
@@ -43,18 +42,19 @@ class Calibration:
     Attributes
     ----------
     slopes : ndarray of shape (n_labels,)
-        τ; the same for all labels where a document has one label.
+        Slopes τ; the same for all labels if each document has one label.
     biases : ndarray of shape (n_labels,)
-        β.
+        Biases β.
     length_exponent : float
-        γ.
+        Exponent γ.
     noise : float
-        ε; zero where documents may have several labels.
+        Label noise ε; zero if documents may have several labels.
     frequencies : ndarray of shape (n_labels,)
-        π.
+        Frequencies π of labels.
     multilabel : bool
+        Whether documents may have several labels.
     converged : bool
-        Whether the search for these parameters came to its end.
+        Whether the optimisation converged.
     """
 
     slopes: Array
@@ -66,22 +66,23 @@ class Calibration:
     converged: bool = True
 
     def logits(self, scores: Array, n_terms: Array) -> Array:
-        """Logits of labels, (n_docs, n_labels), before label noise.
+        """Compute the logits of labels, (n_docs, n_labels), before label noise.
 
         Parameters
         ----------
         scores : array of shape (n_docs, n_labels)
+            Scores of labels.
         n_terms : array of shape (n_docs,)
             Effective number of terms of each document.
         """
         return self.biases + self.slopes * (n_terms**self.length_exponent)[:, None] * scores
 
     def probabilities(self, scores: Array, n_terms: Array) -> Array:
-        """Probabilities of labels, (n_docs, n_labels); parameters as for ``logits``."""
+        """Compute the probabilities of labels, (n_docs, n_labels); parameters as for ``logits``."""
         logits = self.logits(scores, n_terms)
         if self.multilabel:
             return np.asarray(expit(logits))
-        if self.noise > 0:  # beside the noise less is no difference but one of rounding
+        if self.noise > 0:  # smaller logits differ from the noise only by rounding
             logits = np.maximum(logits, logits.max(axis=1, keepdims=True) - _HOPELESS)
         return np.asarray(
             (1 - self.noise) * softmax(logits, axis=1) + self.noise * self.frequencies
@@ -98,23 +99,25 @@ def calibrate(
     log_prior: Array | float = 0.0,
     multilabel: bool = False,
 ) -> Calibration:
-    """Find the most probable calibration.
+    """Fit the calibration by maximum a posteriori.
 
     Parameters
     ----------
     scores : array of shape (n_docs, n_labels)
-        Of documents left out.
+        Held-out scores.
     Y : array of bool of shape (n_docs, n_labels)
-        Which labels they have.
+        Label indicators.
     n_terms : array of shape (n_docs,)
         Effective number of terms of each document.
     weight : array of shape (n_docs,)
         Sample weights.
     usual_slope : float
-        The logarithm of each slope has a normal prior of variance one around that of this number;
-        so have biases around ``log_prior``, the length exponent around zero (it is at least zero),
-        and the logit of the noise around that of 0.018.
+        Centre of the prior of slopes. All priors are normal with variance one: of the logarithm of
+        a slope around that of ``usual_slope``, of biases around ``log_prior``, of the length
+        exponent around zero (restricted to non-negative values), and of the logit of the noise
+        around that of 0.018.
     log_prior : array of shape (n_labels,) or float
+        Centre of the prior of biases.
     multilabel : bool
         Whether documents may have several labels.
     """
@@ -141,11 +144,11 @@ def calibrate(
 
 
 Likelihood = tuple[float, Array, float]
-"""Negative log-likelihood, and its slopes by the logits and by the logit of the noise."""
+"""Negative log-likelihood, and its gradients by the logits and by the logit of the noise."""
 
 
 class _Problem:
-    """The loss to be minimised over log-slopes, length exponent, biases and logit of the noise."""
+    """Loss over log-slopes, length exponent, biases and logit of the noise."""
 
     def __init__(
         self,
@@ -194,7 +197,7 @@ class _Problem:
         )
 
     def loss(self, free: Array) -> tuple[float, Array]:
-        """Negative log-posterior, and its slope."""
+        """Compute the negative log-posterior and its gradient."""
         log_slope = free[: self.n_slopes] + free[self.n_slopes] * self.log_n
         slope = np.exp(np.minimum(log_slope, _LARGEST_LOG_SLOPE))
         scaled = slope * self.scores

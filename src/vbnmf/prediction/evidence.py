@@ -1,15 +1,15 @@
-"""Evidence: how well each component alone explains a document.
+"""Evidence for components: the mean log-probability of a document's terms in each component.
 
     e_dk = Σ_w x_dw m_wk / Σ_w x_dw,    m_wk = ln p_wk − mean_j ln p_wj
 
 where p_wk is the probability of term w in component k, smoothed by one mean occurrence of a term.
-Labels are predicted from it. It is a sum over terms, so the part of each term in a prediction is
-known exactly, and it needs no iteration. Coefficients divide a document's terms among components;
-evidence uses what every term says about every component, and predicts better (docs/deviations.md).
+Labels are predicted from the evidence. It is a sum over terms, so the contribution of each term to
+a prediction is exact, and it needs no iteration. It predicts better than coefficients, which divide
+a document's terms among components (docs/deviations.md).
 
-Components have seen the training documents. The evidence of a training document is computed as if
-it had been left out of the fit: its own share x_dw c_wk v_dk / Σ_j c_wj v_dj of each term is taken
-out of the components. Otherwise a term of few documents would look like proof.
+Components were fitted to the training documents. The evidence of a training document is therefore
+computed without the document: its own share x_dw c_wk v_dk / Σ_j c_wj v_dj of each term is
+subtracted from the components. Otherwise rare terms would seem to be strong evidence.
 """
 
 from collections import deque
@@ -29,22 +29,22 @@ _TINY = np.finfo(float).tiny
 
 
 def mean_occurrence(X: sparse.csr_array, weight: Array) -> float:
-    """Mean of the weights that are not zero, documents counting by theirs."""
+    """Compute the mean of the non-zero values of X, weighted by sample weights."""
     occurs = sparse.csr_array((X.data > 0, X.indices, X.indptr), shape=X.shape)
     return float((weight * mass(X)).sum() / max((weight * mass(occurs)).sum(), _TINY))
 
 
 def term_evidence(shapes: Array, totals: Array, smoothing: float) -> Array:
-    """What each term says of each component, (n_terms, K) in float64.
+    """Compute the evidence of each term for each component, m_wk, (n_terms, K) in float64.
 
     Parameters
     ----------
     shapes : array of shape (n_terms, K)
-        Of the gamma posteriors of the terms that are asked for.
+        Shapes of the gamma posteriors of the terms.
     totals : array of shape (K,)
         Smoothed sums of the shapes over all terms.
     smoothing : float
-        Added to each shape.
+        Pseudo-count that is added to each shape.
     """
     logs = np.log(shapes + np.float64(smoothing)) - np.log(totals)
     logs -= logs.mean(axis=1, keepdims=True)
@@ -52,16 +52,16 @@ def term_evidence(shapes: Array, totals: Array, smoothing: float) -> Array:
 
 
 def mean_over_terms(X: sparse.csr_array, of_terms: Array) -> Array:
-    """Average numbers of terms over the terms of each document, by their weights.
+    """Average values of terms over the terms of each document, weighted by X.
 
-    Of ``term_evidence`` this is the evidence e of documents.
+    With ``term_evidence`` this is the evidence e of documents.
 
     Parameters
     ----------
     X : csr_array of shape (n_docs, n_terms)
         The documents.
     of_terms : array of shape (n_terms, m)
-        Numbers of each term.
+        Values of each term.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def evidence_left_out(
     weight: Array | None = None,
     n_threads: int = 1,
 ) -> Array:
-    """e of documents of training, (n_docs, K), each as if it had been left out of the fit.
+    """Compute held-out evidence of the training documents, (n_docs, K).
 
     Parameters
     ----------
@@ -89,15 +89,15 @@ def evidence_left_out(
     V : array of shape (n_docs, K)
         Their coefficients in training.
     shapes : array of shape (n_terms, K)
-        Of the gamma posteriors of all terms.
+        Shapes of the gamma posteriors of all terms.
     scales : array of shape (K,)
-        Scales of these posteriors.
+        Scales of the gamma posteriors.
     smoothing : float
-        Added to each shape.
+        Pseudo-count that is added to each shape.
     weight : array of shape (n_docs,) or None
-        How many documents each one counted as, if not one: of several, one is left out.
+        Sample weights. At most one copy of a document is left out.
     n_threads : int
-        How many threads share the work.
+        Number of threads.
     """
     totals = np.log(shapes.sum(axis=0, dtype=np.float64) + len(shapes) * smoothing)
 
@@ -118,23 +118,22 @@ def left_out(
     weight: Array | None = None,
     n_threads: int = 1,
 ) -> Array:
-    """Take each document's own share out of the shapes and average logarithms over its terms.
+    """Subtract each document's own share from the shapes, and average logarithms over its terms.
 
-    What is left of a component is scaled up to the size it had. Otherwise smoothing would flatten
-    it more than the others, and common terms would speak against the component that a document
-    belongs to.
+    The remaining component is scaled to its original size. Otherwise smoothing would flatten it
+    more than the others, and common terms would count against the component of the document.
 
     Parameters
     ----------
     X, V, shapes, scales, weight, n_threads
         See ``evidence_left_out``.
     logs : callable
-        Is given what is left of the shapes of some terms, (n, K), and returns logarithms, (n, m).
+        Function from the remaining shapes of some terms, (n, K), to logarithms, (n, m).
 
     Returns
     -------
     array of shape (n_docs, m)
-        Means over the terms of each document, by their weights.
+        Weighted means over the terms of each document.
     """
     parts_in = np.ones(X.shape[0]) if weight is None else np.minimum(weight, 1.0)
     totals = shapes.sum(axis=0, dtype=np.float64)
@@ -149,7 +148,7 @@ def left_out(
         own = of_term * np.repeat(V[begin:end] * scales, cells, axis=0)
         counted = x * np.repeat(parts_in[begin:end], cells)
         own *= (counted / np.maximum(own.sum(axis=1), _TINY))[:, None]
-        np.minimum(own, of_term, out=own)  # rounding must not leave less than nothing
+        np.minimum(own, of_term, out=own)  # avoid negative remainders by rounding
         by_weight, ones = (
             sparse.csr_array((data, np.arange(len(x)), indptr), shape=(end - begin, len(x)))
             for data in (x.astype(np.float64), np.ones(len(x)))
@@ -166,7 +165,7 @@ def left_out(
 
 
 def _blocks(indptr: Array, K: int) -> Iterator[tuple[int, int]]:
-    """Ranges of documents with about ``_NUMBERS_AT_ONCE`` numbers for their non-zeros."""
+    """Yield ranges of documents with about ``_NUMBERS_AT_ONCE`` non-zeros times components."""
     cells = max(1, _NUMBERS_AT_ONCE // K)
     cuts = np.searchsorted(indptr, np.arange(0, indptr[-1], cells))
     yield from pairwise(np.unique(np.append(cuts, len(indptr) - 1)).tolist())

@@ -1,10 +1,10 @@
-"""Why a label was predicted: the parts that terms and components had in it.
+"""Explain a predicted label by the contributions of terms and components to its score.
 
-All classifiers add up what each term of a document says, so that parts are exact: their sum over
-terms and components is how much the document's terms raised a label's score above the mean of all
-labels (with several labels a document: above its intercept). Named are only components that the
-label uses: that a document is unlike those of other labels is part of the sum, and of the parts of
-terms, but a component that a document is not about is no good answer to why.
+The scores of all prediction heads are sums over the terms of a document, so contributions are
+exact. Their sum over terms and components is how much the document's terms raise the score of a
+label above the mean of all labels (above its intercept if documents may have several labels). Only
+components that the label uses are listed. The contributions of other components are included in
+those of terms.
 """
 
 from typing import NamedTuple
@@ -15,14 +15,14 @@ from vbnmf.core.model import Array
 
 
 class TermPart(NamedTuple):
-    """A term, by its name or number, and its part in a score."""
+    """A term, by name or number, and its contribution to a score."""
 
     term: str | int
     part: float
 
 
 class ComponentPart(NamedTuple):
-    """A component, its part in a score, and the terms it was by, the largest parts first."""
+    """A component, its contribution to a score, and those of its terms, the largest first."""
 
     component: int
     part: float
@@ -30,19 +30,22 @@ class ComponentPart(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """What spoke for a label of a document, the largest parts first.
+    """Largest contributions to the score of a label of a document.
 
     Attributes
     ----------
     label : object
+        The label.
     probability : float
+        Its predicted probability.
     components : list of ComponentPart
+        Contributions of components, the largest first.
     terms : list of TermPart
-        By components and by themselves together.
+        Contributions of terms, through components and as single words, the largest first.
     words : list of TermPart
-        By themselves alone, beyond the components.
+        Contributions of terms as single words, the largest first.
     component_share : float
-        How much of what spoke for the label, or against it, was by components: from 0 to 1.
+        Share of components in the score, from 0 to 1; the rest is from single words.
     """
 
     label: object
@@ -54,17 +57,17 @@ class Explanation(NamedTuple):
 
 
 class Explained(NamedTuple):
-    """All parts in the score of a label of one document."""
+    """All contributions to the score of a label of one document."""
 
     label: object
     probability: float
-    parts: Array  # (n_terms_of_the_document, K + 1): by components, and by words alone
+    parts: Array  # (n_terms_of_the_document, K + 1): by components, and by single words
     uses: Array  # (K,) of bool: components that the label uses
     names: Array  # (n_terms_of_the_document,)
 
 
 def summed_up(whole: Explained, *, n_terms: int, n_components: int) -> Explanation:
-    """The largest parts by component and by term."""
+    """Return the largest contributions by component and by term."""
     totals = whole.parts.sum(axis=0)
     by_component = np.where(whole.uses, totals[:-1], 0.0)
     components = [
@@ -81,7 +84,7 @@ def summed_up(whole: Explained, *, n_terms: int, n_components: int) -> Explanati
 
 
 def component_share(by_components: Array | float, by_words: Array | float) -> Array:
-    """Part of scores that components carry, by the sizes of both parts; 1 where there is none."""
+    """Compute the share of components in scores, |c| / (|c| + |w|); 1 if both are zero."""
     of_components, total = np.abs(by_components), np.abs(by_components) + np.abs(by_words)
     return np.divide(
         of_components, total, out=np.ones(np.shape(total)), where=np.asarray(total > 0)
@@ -89,6 +92,6 @@ def component_share(by_components: Array | float, by_words: Array | float) -> Ar
 
 
 def _largest(parts: Array, names: Array, n: int) -> list[TermPart]:
-    """The n largest parts that speak for the label."""
+    """Return the n largest positive contributions."""
     best = np.argsort(-parts, kind="stable")[:n]
     return [TermPart(names[i], float(parts[i])) for i in best if parts[i] > 0]

@@ -1,18 +1,18 @@
-"""Labels by the model itself: how probable a document is under the rates of each label.
+"""Generative prediction head: the log-likelihood of a document under the rates of each label.
 
     g_dl = Σ_w x_dw ln p_wl / Σ_w x_dw,    p_wl ∝ Σ_k ⟨t_wk⟩ / ⟨λ_lk⟩
 
-It is the log-likelihood of a document whose coefficients are in the proportions that its label
-leads one to expect, and costs one product for all labels. Fitting the coefficients to the document
-as well, by q(v) and an annealed q(z), is dearer and predicts worse (docs/deviations.md): a document
-that may use any mixture is explained by wrong labels too well.
+It is the log-likelihood of a document whose coefficients have the expected proportions of its
+label, and takes one product for all labels. Fitting the coefficients to the document, by q(v) and
+an annealed q(z), is slower and predicts worse (docs/deviations.md), because any mixture of
+components explains a document too well under wrong labels.
 
-Terms are far from independent, so g alone is too sure of itself: ``calibration`` finds what to
-multiply it by, from the training documents, each as if it had been left out of the fit.
+Terms are not independent, so g alone is overconfident. ``calibration`` fits a factor on held-out
+values of g of the training documents.
 
-A rate is infinite where a label is out of a component's scope, so the inverse rates are a sparse
-matrix. Its products take time in proportion to the scopes, not to labels times components, and
-unlike those of BLAS they are rounded in the same way on any number of threads.
+The rate of a label outside a component's scope is infinite, so the inverse rates are a sparse
+matrix. Its products take time proportional to the scopes, and unlike those of BLAS they are rounded
+in the same way for any number of threads.
 """
 
 import numpy as np
@@ -29,12 +29,12 @@ _LOGS_AT_ONCE = 1 << 20
 
 
 def term_log_probabilities(components: Array, rates: Array, totals: Array) -> Array:
-    """ln p_wl, (n_terms, n_labels).
+    """Compute the log-probabilities of terms by label, ln p_wl, (n_terms, n_labels).
 
     Parameters
     ----------
     components : array of shape (K, n_terms)
-        Expected weights of the terms that are asked for.
+        Expected weights of the terms.
     rates : array of shape (n_labels, K)
         Expected rates of the labels.
     totals : array of shape (K,)
@@ -59,7 +59,7 @@ def log_likelihoods_left_out(
     weight: Array,
     n_threads: int,
 ) -> Array:
-    """g of documents of training, (n_docs, n_labels), each as if it had been left out of the fit.
+    """Compute held-out g of the training documents, (n_docs, n_labels).
 
     Parameters are those of ``evidence_left_out``, and the expected rates of labels.
     """

@@ -2,8 +2,8 @@
 
     s_dl = b_l + Σ_k w_lk e_dk + Σ_w u_lw x_dw / ‖x_d‖
 
-e is the evidence for components (``evidence``), the other sum is over single words of the document
-at unit length. ``calibration`` turns scores into probabilities.
+e is the evidence for components (``evidence``). The other sum is over single words of the document,
+scaled to unit length. ``calibration`` converts scores to probabilities.
 """
 
 from dataclasses import dataclass
@@ -19,16 +19,18 @@ from vbnmf.prediction.evidence import mean_over_terms
 
 @dataclass(frozen=True)
 class Head:
-    """A trained head.
+    """A trained prediction head.
 
     Attributes
     ----------
     weights : ndarray of shape (n_labels, K)
         Weights of the evidence.
     intercepts : ndarray of shape (n_labels,)
+        Intercepts of the scores.
     calibration : Calibration
+        Map from scores to probabilities.
     words : ndarray of float32 of shape (n_labels, n_terms), or (n_labels, 0)
-        Weights of single words, if there are any.
+        Weights of single words; of shape (n_labels, 0) if they are not used.
     """
 
     weights: Array
@@ -37,18 +39,18 @@ class Head:
     words: Array
 
     def scores(self, X: sparse.csr_array, term_evidence: Array) -> Array:
-        """Scores of documents, (n_docs, n_labels), from what each term says of components."""
+        """Compute the scores of documents, (n_docs, n_labels), from the evidence of terms."""
         by_components, by_words = self.parts(X, term_evidence)
         return np.asarray(by_components + self.intercepts + by_words)
 
     def parts(self, X: sparse.csr_array, term_evidence: Array) -> tuple[Array, Array]:
-        """Parts of components and of single words in the scores, each (n_docs, n_labels)."""
-        # not a product by BLAS, which rounds by its number of threads
+        """Compute the contributions of components and of single words, (n_docs, n_labels) each."""
+        # not by BLAS, whose rounding depends on its number of threads
         by_components = np.einsum("dk,lk->dl", mean_over_terms(X, term_evidence), self.weights)
         if not self.words.size:
             return by_components, np.zeros(by_components.shape)
         return by_components, np.asarray(of_unit_length(X) @ self.words.T.astype(np.float64))
 
     def probabilities(self, X: sparse.csr_array, term_evidence: Array) -> Array:
-        """Probabilities of labels, (n_docs, n_labels)."""
+        """Compute the probabilities of labels, (n_docs, n_labels)."""
         return self.calibration.probabilities(self.scores(X, term_evidence), effective_terms(X))

@@ -5,10 +5,9 @@
 boost_dl is one, but greater for the documents of a rare label in its own machine: together they
 count as ``ENOUGH`` documents at least. Otherwise the others would outvote them.
 
-The compiled kernel trains sixteen machines at a time (``kernels/native/machines.cpp``); without it
-they are scikit-learn's ``LinearSVC``, which solves the same problem. Machines that leave out one
-fold each are trained beside the ones of all documents. Their scores of the documents left out show
-how far scores can be trusted.
+The compiled kernel trains sixteen machines at a time (``kernels/native/machines.cpp``). Without it,
+scikit-learn's ``LinearSVC`` solves the same problem. Machines that leave out one fold are trained
+too. Their scores of held-out documents are used for calibration.
 
 References
 ----------
@@ -32,9 +31,10 @@ from vbnmf.kernels import kernel_name
 FOLDS = 5
 
 ENOUGH = 50
-"""Documents of a label below which its own count more."""
-_EPOCHS, _VISITS = 2_000, 20_000_000  # an epoch visits all documents; few may be visited more often
-"""Most passes over the documents in the training of a machine."""
+"""Documents of a label with fewer than this many documents count more in its own machine."""
+
+# An epoch visits each document once. Small corpora may take more epochs.
+_EPOCHS, _VISITS = 2_000, 20_000_000
 
 _TOL, _TOL_OF_FOLDS = 1e-2, 1e-1  # scores that only calibrate need not be exact
 _GOLDEN, _SPREAD = 0.6180339887498949, 1009.0  # what mixes documents into folds
@@ -80,7 +80,7 @@ def max_epochs(n_docs: int) -> int:
 
 
 def folds(X: sparse.csr_array) -> Array:
-    """Assign documents to folds by their content: documents that are alike share a fold."""
+    """Assign documents to folds by their content, so that identical documents share a fold."""
     mixed = np.modf(np.arange(1, X.shape[1] + 1) * _GOLDEN)[0]
     return (np.modf(X @ mixed * _SPREAD)[0] * FOLDS).astype(np.int32)
 

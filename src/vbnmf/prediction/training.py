@@ -1,16 +1,17 @@
 """Choose and train a prediction head.
 
 "words and components"
-    Machines on the evidence for components and on single words together (``machines``). The columns
-    of evidence are standardised and given a small total size beside documents of unit length. The
-    penalty on weights makes both parts share the work, and ``EVIDENCE_SIZE`` how they share it.
+    Linear support vector machines on two groups of features (``machines``): the evidence for
+    components, and single words. Documents have unit length. The columns of evidence are
+    standardised and scaled to a small total size, ``EVIDENCE_SIZE``, which sets how much of the
+    score comes from each group.
 "components"
-    Machines on the evidence alone.
+    Linear support vector machines on the evidence only.
 "generative"
-    The likelihood of a document under the rates of each label (``generative``). It has next to
-    nothing to train, so it is the best for few documents.
+    The likelihood of a document under the rates of each label (``generative``). It has hardly any
+    parameters to train, so it suits corpora of few documents.
 
-"auto" compares them on documents left out.
+"auto" compares the heads on held-out documents.
 """
 
 from collections.abc import Callable
@@ -34,33 +35,33 @@ EVIDENCE_SIZE = 0.2
 documents of nine corpora (``python -m benchmarks heads``)."""
 
 EVIDENCE_SIZE_ALONE = 4.0
-"""The same where there are no words beside it; it acts as the inverse of a penalty."""
+"""The same for a head without words. It acts as the inverse of the penalty."""
 
 MOST_WEIGHTS = 50_000_000
-"""Words have weights for up to this many labels times terms."""
+"""Maximum of labels times terms for which single words get weights."""
 
 MOST_EVIDENCE = 100_000_000
-"""Evidence is held for up to this many documents times components."""
+"""Maximum of documents times components for which evidence is computed."""
 
 MOST_WORK = 3_000_000_000
-"""Machines are trained for up to this many labels times non-zero features."""
+"""Maximum of labels times non-zero features for which machines are trained."""
 
 FEW = 25
-"""Documents a label below which "auto" tries the generative classifier too."""
+"""Number of documents per label below which "auto" also tries the generative head."""
 
 LEAST_DOCUMENTS = 50
-"""Fewer documents say too little about weights of words."""
+"""Minimum number of documents for learning weights of single words."""
 
-_CERTAIN = 20.0  # logit of a label that all documents have, or none
-_USUAL_SLOPE = 3.0  # from scores of machines to logits
-_DOCUMENTS_AT_ONCE = 1 << 12  # whose probabilities are held in double precision
-_DOCUMENTS_TO_COMPARE = 5_000  # two heads by
-_DOCUMENTS_TO_TRY = 500  # a head on
+_CERTAIN = 20.0  # logit of a label that all documents have; its negative if none has it
+_USUAL_SLOPE = 3.0  # usual factor from scores of machines to logits
+_DOCUMENTS_AT_ONCE = 1 << 12  # documents whose probabilities are held in double precision
+_DOCUMENTS_TO_COMPARE = 5_000  # documents on which two heads are compared
+_DOCUMENTS_TO_TRY = 500  # documents on which a head is compared with the commonest label
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What prediction needs of a fitted model.
+    """Posterior quantities of a fitted model that prediction needs.
 
     Attributes
     ----------
@@ -71,7 +72,7 @@ class Posterior:
     rates : array of shape (n_labels, K)
         Expected rates of the labels.
     smoothing : float
-        Added to shapes in the evidence.
+        Pseudo-count that is added to the shapes in the evidence.
     log_prior : array of shape (n_labels,)
         Log-frequencies of the labels.
     """
@@ -85,15 +86,16 @@ class Posterior:
 
 @dataclass(frozen=True, eq=False)
 class TrainingDocuments:
-    """Training documents of known labels.
+    """Training documents with known labels.
 
     Attributes
     ----------
     X : csr_array of shape (n_docs, n_terms)
+        Document-term matrix.
     V : array of shape (n_docs, K)
         Coefficients.
     labels : csr_array of shape (n_docs, n_labels)
-        Indicators.
+        Label indicators.
     weight : array of shape (n_docs,)
         Sample weights, greater than zero.
     multilabel : bool
@@ -119,35 +121,37 @@ class TrainingDocuments:
         )
 
     def quality(self, P: Array) -> float:
-        """Accuracy of probabilities; with several labels a document, micro F1."""
+        """Compute the accuracy of probabilities, or micro F1 if documents have several labels."""
         if self.multilabel:
             return best_threshold(P, self.labels.toarray() > 0, self.weight)[1]
         right = P.argmax(axis=1) == self.labels.indices
         return float(np.average(right, weights=self.weight))
 
     def commonest(self) -> float:
-        """Share of documents that have the commonest label."""
+        """Compute the share of documents that have the commonest label."""
         return float((self.weight @ self.labels).max() / self.weight.sum())
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """The classifier that was chosen and trained.
+    """A trained prediction head.
 
     Attributes
     ----------
     classifier : str
+        Kind of head.
     reason : str
-        Why this one, in words.
+        Why this head was chosen, in words.
     calibration : Calibration
+        Map from scores to probabilities.
     left_out : ndarray of float32 of shape (n_docs, n_labels)
-        Probabilities of the documents, each as if it had been left out.
+        Held-out probabilities of the training documents.
     head : Head or None
-        None for the generative classifier.
+        None for the generative head.
     threshold : float
-        Probability from which a label is given, where documents may have several.
+        Probability from which a label is predicted, if documents may have several.
     unfinished : tuple of str
-        What did not converge, in words.
+        Parts of the training that did not converge, in words.
     """
 
     classifier: str
@@ -159,9 +163,9 @@ class Trained:
     unfinished: tuple[str, ...] = ()
 
     def because(self, reason: str, *others: "Trained") -> "Trained":
-        """Return the same with the reason why it was preferred to others.
+        """Return a copy with the reason why this head was preferred to others.
 
-        What did not converge in the others is told too, because the choice went by it.
+        Convergence failures of the others are included, because the choice depended on them.
         """
         told = dict.fromkeys(what for one in (self, *others) for what in one.unfinished)
         return replace(self, reason=reason, unfinished=tuple(told))
@@ -176,23 +180,31 @@ def train(
     n_threads: int = 1,
     tell: Callable[[int, int], None] | None = None,
 ) -> Trained:
-    """Train a classifier, or for "auto" the one that does best on documents left out.
+    """Train the prediction head. "auto" trains the head that is best on held-out documents.
 
     Parameters
     ----------
     documents : TrainingDocuments
+        Documents with known labels.
     posterior : Posterior
+        The fitted model.
     classifier : {"auto", "words and components", "components", "generative"}
+        Kind of head.
     all_known : bool
         Whether the labels of all training documents are known.
     n_threads : int
+        Number of threads.
     tell : callable or None
-        Called with how much of the training is done, and how much there is.
+        Called with the number of steps that are done and the total number of steps.
+
+    Returns
+    -------
+    Trained
     """
     if documents.n_labels == 1:
         return _only_label(documents, posterior)
     if classifier == "generative":
-        return _generative(documents, posterior, n_threads, "as asked for")
+        return _generative(documents, posterior, n_threads, "as requested")
     too_much = _too_much(documents)
     if too_much and not documents.multilabel:
         return _generative(documents, posterior, n_threads, too_much)
@@ -207,10 +219,10 @@ def train(
     )  # fmt: skip
     run = _Run(documents, seen, machines.folds(documents.X), n_threads, tell)
     if classifier == "components":
-        return run.train(words=False, reason="as asked for")
+        return run.train(words=False, reason="as requested")
     no_room = _no_room(documents)
     if classifier == "words and components":
-        return run.train(words=not no_room, reason=no_room or "as asked for")
+        return run.train(words=not no_room, reason=no_room or "as requested")
     found = run.choose(no_room)
     if documents.multilabel:
         return found
@@ -220,13 +232,13 @@ def train(
         return found
     model = _generative(documents, posterior, n_threads, "")
     accuracy, other = (documents.quality(one.left_out) for one in (model, found))
-    said = f"accuracy on documents left out is {accuracy:.3f} by it and {other:.3f} by "
+    said = f"accuracy on held-out documents is {accuracy:.3f} with it and {other:.3f} with "
     said += found.classifier
     return model.because(said, found) if wrong or accuracy > other else found
 
 
 class _Run:
-    """Training of machines on the same documents and evidence."""
+    """Train machines on the same documents and evidence."""
 
     def __init__(
         self,
@@ -240,7 +252,7 @@ class _Run:
         self.n_threads, self.tell = n_threads, tell
 
     def choose(self, no_room: str) -> Trained:
-        """Train with words, unless components alone do as well on documents left out."""
+        """Train with words, unless components alone are as good on held-out documents."""
         if no_room:
             return self.train(words=False, reason=no_room)
         found = self.train(words=True, reason="")
@@ -250,8 +262,8 @@ class _Run:
         with_words = sample.documents.quality(found.left_out[:: self._every])
         measure = "F1" if self.documents.multilabel else "accuracy"
         said = (
-            f"{measure} on documents left out is {quality:.3f} by components alone and "
-            f"{with_words:.3f} with single words"
+            f"{measure} on held-out documents is {quality:.3f} with components only and "
+            f"{with_words:.3f} with single words too"
         )
         if quality >= with_words:
             return self.train(words=False, reason="").because(said, found)
@@ -262,7 +274,7 @@ class _Run:
         return -(-len(self.fold) // _DOCUMENTS_TO_COMPARE)
 
     def _sample(self) -> "_Run":
-        """Every n-th document, enough to compare by."""
+        """Return every n-th document, as a sample for the comparison."""
         at = slice(None, None, self._every)
         return _Run(
             self.documents.every(self._every),
@@ -293,7 +305,7 @@ class _Run:
         )  # fmt: skip
         left_out = _in_parts(fitted, found.left_out, n_terms)
         threshold = best_threshold(left_out, Y, of.weight)[0] if of.multilabel else 0.5
-        slopes = fitted.slopes / found.growth  # scores of documents left out are smaller
+        slopes = fitted.slopes / found.growth  # held-out scores are smaller
         weights, intercepts = scaling.unscaled(
             found.dense * slopes[:, None], found.intercepts * slopes
         )
@@ -322,7 +334,7 @@ def _in_parts(calibration: Calibration, scores: Array, n_terms: Array) -> Array:
 def _generative(
     documents: TrainingDocuments, posterior: Posterior, n_threads: int, reason: str
 ) -> Trained:
-    """Calibrate the likelihood of documents under each label."""
+    """Calibrate the log-likelihoods of documents under each label."""
     of = documents
     scores = generative.log_likelihoods_left_out(
         of.X, of.V, posterior.shapes, posterior.scales, posterior.rates, of.weight, n_threads
@@ -349,22 +361,22 @@ def _only_label(documents: TrainingDocuments, posterior: Posterior) -> Trained:
     calibration = Calibration(one, _CERTAIN * one, one, multilabel=documents.multilabel)
     head = Head(np.zeros((1, K)), np.zeros(1), calibration, np.zeros((1, 0), np.float32))
     left_out = np.ones((n_docs, 1), np.float32)
-    return Trained("components", "there is one label only", calibration, left_out, head)
+    return Trained("components", "there is only one label", calibration, left_out, head)
 
 
 def _too_much(documents: TrainingDocuments) -> str:
-    """Why no machines can be trained; empty where they can."""
+    """Return why machines cannot be trained, or an empty string."""
     n_docs, K = documents.V.shape
     if n_docs * K > MOST_EVIDENCE:
         return f"evidence of {n_docs:,} documents for {K:,} components would not fit into memory"
     work = documents.n_labels * (documents.X.nnz + n_docs * K)
     if work > MOST_WORK:
-        return f"machines for {documents.n_labels:,} labels would take too long to train"
+        return f"training machines for {documents.n_labels:,} labels would take too long"
     return ""
 
 
 def _no_room(documents: TrainingDocuments) -> str:
-    """Why words can have no weights; empty where they can."""
+    """Return why single words cannot have weights, or an empty string."""
     n_docs, n_terms = documents.X.shape
     if n_docs < LEAST_DOCUMENTS:
         return f"{n_docs} documents are too few to learn weights of single words"
@@ -377,7 +389,7 @@ def _no_room(documents: TrainingDocuments) -> str:
 
 
 def _is_worse_than_none(found: Trained, documents: TrainingDocuments, posterior: Posterior) -> bool:
-    """Whether a head is right about fewer documents than the commonest label is."""
+    """Return whether a head is less accurate than predicting the commonest label."""
     if documents.multilabel:
         return False
     assert found.head is not None

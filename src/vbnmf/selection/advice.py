@@ -1,4 +1,4 @@
-"""What the results of ``tune`` say: the best, the smallest that is as good, and how sure we are."""
+"""Choose and explain the recommended settings from the results of ``tune``."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,47 +6,49 @@ from typing import Any, Literal
 
 LabelShape = float | Literal["auto"]
 
-_NOTICEABLE = 0.01  # difference of inter-label sparsity that is worth a word
+_NOTICEABLE = 0.01  # minimum difference of inter-label sparsity to mention
 
 
 def order(candidate: tuple[int, LabelShape]) -> tuple[int, float]:
-    """What candidates, n_components and label_shape, are sorted by: "auto" comes first."""
+    """Return the sort key of a candidate (n_components, label_shape); "auto" comes first."""
     k, shape = candidate
     return k, 0.0 if shape == "auto" else shape
 
 
 def shown(shape: LabelShape) -> str:
-    """A label shape as people read it."""
+    """Format a label shape."""
     return shape if shape == "auto" else f"{shape:g}"
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A candidate in one rung.
+    """Result of a candidate in one rung of successive halving.
 
     Attributes
     ----------
     n_components : int
+        Number of components.
     label_shape : float or "auto"
+        Label shape.
     rung : int
-        From 0; only those of the last rung have converged.
+        Number of the rung, from 0. Only fits of the last rung have converged.
     iterations : int
-        All that led to the components, in earlier rungs too where it went on from them.
+        Number of iterations, including those of earlier rungs that the fit continued.
     accuracy : float
-        Part of the validation documents whose label was found; micro F1 where documents may have
-        several labels.
+        Accuracy on the validation documents; micro F1 if documents may have several labels.
     standard_error : float
-        Of the accuracy.
+        Standard error of the accuracy.
     macro_accuracy : float
-        Mean over labels of the part that was found; macro F1 where documents may have several.
+        Mean recall over labels; macro F1 if documents may have several labels.
     bound : float
-        Lower bound of the log likelihood of a validation document, on average.
+        Mean lower bound of the log-likelihood of a validation document.
     inter_label_sparsity : float
-        Of the coefficients of validation documents; (13) of the paper.
+        Inter-label sparsity of the coefficients of validation documents, equation (13) of the
+        paper.
     seconds : float
-        To fit and to score.
+        Time to fit and to score.
     survived : bool or None
-        Whether it went on to the next rung, or reached the last; None while that is open.
+        Whether it continued to the next rung, or reached the last one. None if not yet known.
     """
 
     n_components: int
@@ -63,7 +65,7 @@ class Trial:
 
     @property
     def candidate(self) -> tuple[int, LabelShape]:
-        """What tells candidates apart."""
+        """Settings that identify the candidate."""
         return self.n_components, self.label_shape
 
     @property
@@ -73,31 +75,30 @@ class Trial:
 
     @property
     def rank(self) -> tuple[float, float, int]:
-        """The larger the better: accuracy, then sparsity by label, then fewer components."""
+        """Sort key: accuracy, then inter-label sparsity, then fewer components."""
         return self.accuracy, self.inter_label_sparsity, -self.n_components
 
 
 def best_of(rows: Sequence[Trial]) -> Trial:
-    """The most accurate row."""
+    """Return the most accurate row."""
     return max(rows, key=lambda row: row.rank)
 
 
 def near(rows: Sequence[Trial]) -> list[Trial]:
-    """Rows within one standard error of the most accurate one, which is among them."""
+    """Return the rows within one standard error of the most accurate row, which is included."""
     best = best_of(rows)
     return [row for row in rows if row.accuracy >= best.accuracy - best.standard_error]
 
 
 def recommended_of(rows: Sequence[Trial]) -> Trial:
-    """The fewest components within one standard error of the most accurate row."""
+    """Return the row with the fewest components within one standard error of the best row."""
     return min(preferred(rows), key=lambda row: row.n_components)
 
 
 def preferred(rows: Sequence[Trial]) -> list[Trial]:
-    """One row for each number of components that comes within one standard error of the best.
+    """Return one row for each number of components within one standard error of the best row.
 
-    It is "auto", which is one knob less, and treats rare and common labels alike; or the best of
-    them where that does not come as near.
+    It is the row of label shape "auto", the default, if that is among them, otherwise the best row.
     """
     close = near(rows)
     return [
@@ -110,7 +111,7 @@ def preferred(rows: Sequence[Trial]) -> list[Trial]:
 
 
 def words(rows: Sequence[Trial], last: Sequence[Trial], measure: str, n_validation: int) -> str:
-    """A recommendation, of all rows and of those in the last rung."""
+    """Write the recommendation from all rows and from those of the last rung."""
     best, chosen = best_of(last), recommended_of(last)
     sparsest = max(near(last), key=lambda row: row.inter_label_sparsity)
     n_tried = len({row.candidate for row in rows})
@@ -120,36 +121,36 @@ def words(rows: Sequence[Trial], last: Sequence[Trial], measure: str, n_validati
     ]
     if chosen is best:
         smaller = any(row.n_components < best.n_components for row in rows)
-        why = ": nothing with fewer components came within one standard error" if smaller else ""
+        why = ": no setting with fewer components is within one standard error" if smaller else ""
         said.append(f"It is recommended{why}.")
     else:
         fewer = chosen.n_components < best.n_components
         gain = (
-            f"with {chosen.n_components} components to read instead of {best.n_components}"
+            f"with {chosen.n_components} components instead of {best.n_components}"
             if fewer
-            else "with the default, which goes by the number of documents of each label"
+            else "with the default label_shape"
         )
         said.append(
             f"Recommended: {_named(chosen)}, {measure} {chosen.accuracy:.3f}. That is within one "
-            f"standard error of the best, {gain}; inter-label sparsity is "
+            f"standard error of the best, {gain}. Inter-label sparsity is "
             f"{chosen.inter_label_sparsity:.3f} instead of {best.inter_label_sparsity:.3f}."
         )
     if sparsest.inter_label_sparsity > chosen.inter_label_sparsity + _NOTICEABLE:
         said.append(
-            f"As good, and sparser by label: {_named(sparsest)}, inter-label sparsity "
-            f"{sparsest.inter_label_sparsity:.3f}, {measure} {sparsest.accuracy:.3f}; take it if "
+            f"As good, but with sparser labels: {_named(sparsest)}, inter-label sparsity "
+            f"{sparsest.inter_label_sparsity:.3f}, {measure} {sparsest.accuracy:.3f}. Use it if "
             "labels should share few components."
         )
     said += _edges(rows, best)
     unsure = 2 * best.standard_error
     said.append(
-        f"How sure: {n_validation:,} documents tell the {measure} to about ±{unsure:.3f} (two "
-        "standard errors), and settings closer than that are hardly told apart."
+        f"With {n_validation:,} validation documents, the {measure} is known to about "
+        f"±{unsure:.3f} (two standard errors). Settings closer than that cannot be distinguished."
     )
     if n_tried > 1:
         said.append(
-            f"The best of {n_tried} looks a little better than it is: measure the model that you "
-            "keep on documents that took no part in this."
+            f"The score of the best of {n_tried} settings is slightly optimistic. Evaluate the "
+            "final model on other held-out documents."
         )
     return " ".join(said)
 
@@ -159,12 +160,12 @@ def _named(row: Trial) -> str:
 
 
 def _edges(rows: Sequence[Trial], best: Trial) -> list[str]:
-    """Say where the best lies at an end of what was tried, beyond which there may be a better."""
+    """Mention if the best value is the smallest or largest that was tried."""
     said = []
     for name in ("n_components", "label_shape"):
         tried = sorted({getattr(row, name) for row in rows} - {"auto"})
         value = getattr(best, name)
         if len(tried) > 1 and value in (tried[0], tried[-1]):
             end = "smallest" if value == tried[0] else "largest"
-            said.append(f"The best {name} is the {end} that was tried: try further ones.")
+            said.append(f"The best {name} is the {end} that was tried. Try values beyond it too.")
     return said

@@ -1,4 +1,4 @@
-"""A search that survives a stop: rows of ``tune`` in a CSV file, components beside it."""
+"""Checkpoints of ``tune``: rows in a CSV file, and components in a folder beside it."""
 
 import csv
 from collections.abc import Iterator, Sequence
@@ -20,17 +20,17 @@ _WHOLE = ("n_components", "rung", "iterations")
 
 
 class WarmStart(NamedTuple):
-    """What a candidate goes on from."""
+    """Components from which the fit of a candidate continues."""
 
     components: Array  # (K, n_terms)
     scopes: Array | None  # (n_labels, K) of zeros and ones; None: every label may use all
 
 
 class SearchRecord:
-    """Rows in a CSV file, and components of this rung in a folder beside it.
+    """Rows in a CSV file, and components of the current rung in a folder beside it.
 
-    Components are written before the row that promises them, under a name of their rung, so that
-    a search that was stopped anywhere goes on with what it had.
+    Components are written before their row, in files named by rung. A search that was interrupted
+    at any time can therefore be resumed.
     """
 
     def __init__(self, path: Path | None, folder: Path, key: str) -> None:
@@ -40,7 +40,7 @@ class SearchRecord:
     @classmethod
     @contextmanager
     def opened(cls, path: Any, key: str) -> Iterator["SearchRecord"]:
-        """A checkpoint, or where there is no path a place for components that does not last."""
+        """Open a checkpoint. Without a path, components are kept in a temporary folder."""
         if path is None:
             with TemporaryDirectory(prefix="vbnmf-tune-") as folder:
                 yield cls(None, Path(folder), key)
@@ -54,17 +54,17 @@ class SearchRecord:
         rmtree(folder, ignore_errors=True)
 
     def row(self, rung: int, candidate: tuple[int, LabelShape]) -> Trial | None:
-        """The row of a candidate in a rung, if it has been run."""
+        """Return the row of a candidate in a rung, or None if it has not been run."""
         found = (row for row in self._rows if (row.rung, row.candidate) == (rung, candidate))
         return next(found, None)
 
     def add(self, row: Trial) -> None:
-        """Keep a row."""
+        """Add a row and save."""
         self._rows.append(row)
         self._save()
 
     def settle(self, rows: Sequence[Trial], rung: int) -> None:
-        """Keep who has survived the rung, and let go of what only this rung began from."""
+        """Save the survivors of a rung, and delete the components from which the rung started."""
         ahead = [row for row in self._rows if row.rung > rung]
         changed = self._rows != [*rows, *ahead]
         self._rows = [*rows, *ahead]
@@ -74,7 +74,7 @@ class SearchRecord:
             file.unlink()
 
     def write(self, row: Trial, start: WarmStart) -> None:
-        """Keep components, and their scopes."""
+        """Save the components of a row, and their scopes."""
         self._folder.mkdir(exist_ok=True)
         store.write(
             self._file(row),
@@ -83,14 +83,14 @@ class SearchRecord:
         )
 
     def read(self, row: Trial) -> WarmStart:
-        """Components of a row, and their scopes."""
+        """Read the components of a row, and their scopes."""
         try:
             arrays = store.read(self._file(row))[1]
             return WarmStart(arrays["components"], arrays.get("scopes"))
         except (FileNotFoundError, ModelFileError, KeyError) as error:
             raise ValueError(
-                f"{self._path} cannot be gone on with, because {self._file(row)} is missing or "
-                "damaged. Remove both to begin anew."
+                f"the search in {self._path} cannot be resumed, because {self._file(row)} is "
+                "missing or damaged. Remove both to start again."
             ) from error
 
     def _file(self, row: Trial) -> Path:
@@ -112,7 +112,7 @@ def _read_rows(path: Path, key: str) -> list[Trial]:
         with open(path, newline="", encoding="utf-8") as file:
             names, *lines = list(csv.reader(file)) or [[]]
         if tuple(names) != _COLUMNS:
-            raise ValueError("its columns are not those of this version")
+            raise ValueError("it has other columns than this version writes")
         keys = {line[0] for line in lines}
         rows = [
             Trial(**{n: _value(n, text) for n, text in zip(names[1:], line[1:], strict=True)})
@@ -120,13 +120,13 @@ def _read_rows(path: Path, key: str) -> list[Trial]:
         ]
     except (csv.Error, KeyError, IndexError, ValueError) as error:
         raise ValueError(
-            f"{path} is not a table of `tune`, or damaged: {error}. Move it away to begin anew, or "
-            "choose another place."
+            f"{path} is not a table of `tune`, or is damaged: {error}. Move it away to start "
+            "again, or choose another path."
         ) from error
     if keys - {key}:
         raise ValueError(
-            f"{path} has results of other documents, settings or another version of vbnmf, which "
-            "cannot be gone on with. Move it away, or choose another place."
+            f"{path} has results of other documents or settings, or of another version of vbnmf, "
+            "so the search cannot be resumed. Move it away, or choose another path."
         )
     return rows
 

@@ -1,7 +1,6 @@
-"""Validation documents: how they are set apart, and how a fitted model is scored on them.
+"""Hold out validation documents, and score fitted models on them.
 
-With one label a document the score is accuracy. With several it is micro F1, of which accuracy is
-the special case.
+The score is accuracy if each document has one label, and micro F1 if documents may have several.
 """
 
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from vbnmf.metrics import inter_label_sparsity, score_predictions
 
 
 class Scores(NamedTuple):
-    """What a model is worth on validation documents; see ``Trial``."""
+    """Scores of a model on validation documents; see ``Trial``."""
 
     accuracy: float
     standard_error: float
@@ -36,10 +35,10 @@ class Scores(NamedTuple):
 
 @dataclass(frozen=True)
 class Split:
-    """Documents to train on and documents to score on, with their labels as indicators."""
+    """Training and validation documents, with their labels as indicators."""
 
     X: sparse.csr_array  # (n_docs, n_terms)
-    Y: sparse.csr_array  # (n_docs, n_labels); a row without any is a label that is not known
+    Y: sparse.csr_array  # (n_docs, n_labels); an empty row is a document with unknown labels
     X_validation: sparse.csr_array
     Y_validation: sparse.csr_array
     multilabel: bool
@@ -49,11 +48,11 @@ class Split:
 
     @property
     def y(self) -> Any:
-        """Training labels as an estimator with this ``unlabelled`` takes them."""
+        """Training labels for an estimator with this ``unlabelled``."""
         return self.Y if self.multilabel else _codes(self.Y, self.unlabelled)
 
     def adapted(self, estimator: SupervisedVBNMF) -> SupervisedVBNMF:
-        """An estimator for these ``y``, in which labels are called by their columns."""
+        """Adapt an estimator to ``y``, in which labels are indices of columns."""
         parameters: dict[str, Any] = {"unlabelled": self.unlabelled}
         weights = estimator.get_params().get("class_weight")
         if isinstance(weights, dict):
@@ -76,24 +75,24 @@ class Split:
 
     @property
     def measure(self) -> str:
-        """What accuracy is."""
+        """Name of the score."""
         return "micro F1" if self.multilabel else "accuracy"
 
 
 def prepare(
     X: Any, y: Any, estimator: SupervisedVBNMF, vectorizer: Any, validation: Any, seed: int
 ) -> Split:
-    """Check documents and labels, and split them; a vectorizer sees the training part alone."""
+    """Check and split documents and labels. A vectorizer is fitted to the training part only."""
     if not isinstance(validation, Real) or not 0 < float(validation) < 1:
         raise ValueError(
-            f"validation must be a part of all documents, above 0 and below 1; got {validation!r}."
+            f"validation must be a fraction of the documents between 0 and 1; got {validation!r}."
         )
     checker = clone(estimator)
     if vectorizer is None:
         if not sparse.issparse(X) and np.ndim(X) == 1:
             raise ValueError(
-                "X must be a matrix of documents by terms; got a list. Where it holds texts, pass "
-                "vectorizer=DocumentVectorizer() as well."
+                "X must be a matrix of documents by terms; got a list. If it has texts, pass "
+                "vectorizer=DocumentVectorizer() too."
             )
         X = check_matrix(checker, X, reset=True)
         n_docs = X.shape[0]
@@ -116,29 +115,29 @@ def prepare(
 
 
 def hold_out(Y: sparse.csr_array, validation: float, seed: int) -> tuple[Array, Array]:
-    """Rows for training and for validation, in order.
+    """Return the rows for training and for validation, in order.
 
-    The same part of each label is taken, as nearly as whole documents allow; a document of several
-    labels counts with its rarest. What has no label is for training, and so is as much as leaves
-    no label without a document there.
+    The split is stratified by label; a document with several labels is in the stratum of its rarest
+    label. Documents without a label are for training. Each label keeps at least one document for
+    training.
 
     Parameters
     ----------
     Y : csr_array of shape (n_docs, n_labels)
-        Which document has which label.
+        Label indicators.
     validation : float
-        Part to take.
+        Fraction to hold out.
     seed : int
-        Of what is taken.
+        Random seed.
     """
     rng = np.random.default_rng(seed)
     counts = np.asarray(Y.sum(axis=0)).ravel()
     known = np.flatnonzero(np.diff(Y.indptr))
-    rarest = np.argsort(np.argsort(counts, kind="stable"))  # place of each label, by size
+    rarest = np.argsort(np.argsort(counts, kind="stable"))  # rank of each label by size
     stratum = np.minimum.reduceat(rarest[Y.indices], Y.indptr[known])
     shuffled = rng.permutation(len(known))
     order = known[shuffled[np.argsort(stratum[shuffled], kind="stable")]]
-    # every so many documents along the labels, which takes its part of each
+    # take every n-th document in the order of labels, which takes the same part of each label
     steps = np.floor(np.arange(len(order) + 1) * validation + rng.random())
     taken = np.zeros(Y.shape[0], dtype=bool)
     taken[order[np.diff(steps) > 0]] = True
@@ -149,9 +148,9 @@ def hold_out(Y: sparse.csr_array, validation: float, seed: int) -> tuple[Array, 
         taken[members[0]] = False
     if not taken.any():
         raise ValueError(
-            f"no document is left to validate on: of {len(known)} with a label, in {len(counts)} "
-            f"labels, a part of {validation:g} was asked for, and each label needs one in "
-            "training. Use more documents, or a larger part."
+            f"no document is left for validation: there are {len(known)} documents with "
+            f"{len(counts)} labels, the fraction is {validation:g}, and each label needs a "
+            "training document. Use more documents, or a larger fraction."
         )
     return np.flatnonzero(~taken), np.flatnonzero(taken)
 
@@ -172,12 +171,12 @@ def score(model: SupervisedVBNMF, split: Split) -> Scores:
 
 
 def held_out_bound(model: SupervisedVBNMF, X: sparse.csr_array, V: Array) -> float:
-    """Lower bound of ln p(X | components), for documents that the components did not see.
+    """Compute the lower bound of ln p(X | components) for held-out documents.
 
     Parameters
     ----------
     model : SupervisedVBNMF
-        Fitted.
+        A fitted model.
     X : csr_array of shape (n_docs, n_terms)
         Documents.
     V : array of shape (n_docs, K)
@@ -199,7 +198,7 @@ def held_out_bound(model: SupervisedVBNMF, X: sparse.csr_array, V: Array) -> flo
 
 
 def _used_labels(targets: Targets) -> tuple[sparse.csr_array, list[Any]]:
-    """Indicators and names of the labels that some document has."""
+    """Return the indicators and names of the labels that at least one document has."""
     used = np.flatnonzero(np.asarray(targets.indicators.sum(axis=0)).ravel())
     return targets.indicators[:, used], targets.classes[used].tolist()
 

@@ -1,9 +1,14 @@
-"""Choose ``n_components`` and ``label_shape`` on validation documents, by successive halving.
+"""Choose ``n_components`` and ``label_shape`` on validation documents by successive halving.
 
-All candidates are fitted for some iterations and scored; the better half goes on from the
-components it has; and so on, until few are left. These are fitted from the start until they
-converge, exactly as an estimator with their parameters would be, so that what is recommended is
-what one gets.
+All candidates are fitted for some iterations and scored. The better half continues from its
+components, and so on, until few candidates are left. These are fitted again until they converge,
+exactly as an estimator with their parameters, so that the scores are those of the final model.
+
+References
+----------
+K. Jamieson, A. Talwalkar (2016). Non-stochastic best arm identification and hyperparameter
+optimization. Proceedings of the 19th International Conference on Artificial Intelligence and
+Statistics, 240-248.
 """
 
 import hashlib
@@ -36,9 +41,9 @@ from vbnmf.selection.checkpoint import SearchRecord, WarmStart
 from vbnmf.selection.holdout import Split, prepare, score
 
 LABEL_SHAPES: tuple[LabelShape, ...] = ("auto", 30.0, 100.0, 300.0, 1000.0)
-FINALISTS = 5  # candidates, or fewer, that are fitted until they converge
-# Iterations after burn-in of the first rung, and of the next; from then on they double. How well
-# candidates are told apart after them is in docs/tuning.md.
+FINALISTS = 5  # maximum number of candidates that are fitted until they converge
+# Iterations after burn-in of the first two rungs; they double from then on. docs/tuning.md has how
+# well they distinguish candidates.
 ITERATIONS = 30
 
 _WITHOUT_EFFECT = ("n_components", "label_shape", "random_state", "n_jobs", "verbose", "callback")
@@ -46,20 +51,20 @@ _WITHOUT_EFFECT = ("n_components", "label_shape", "random_state", "n_jobs", "ver
 
 @dataclass(frozen=True)
 class Step:
-    """How far a search is, after an iteration of a candidate.
+    """Progress of a search after an iteration of a candidate.
 
     Attributes
     ----------
     rung, n_rungs : int
-        Of the ladder, from 0.
+        Number of the rung, from 0, and number of rungs.
     done, total : int
-        Candidates finished in this rung, and all of them.
+        Number of finished candidates and of all candidates in this rung.
     part : float
-        Of the whole search, from 0 to 1, as far as that can be foreseen.
+        Estimated part of the whole search that is done, from 0 to 1.
     n_components, label_shape
         The candidate.
     accuracy : float
-        The best of this rung so far; NaN before the first.
+        Best accuracy in this rung so far; NaN before the first.
     """
 
     rung: int
@@ -74,22 +79,23 @@ class Step:
 
 @dataclass(frozen=True)
 class Tuning:
-    """What a search has found.
+    """Result of a search.
 
     Attributes
     ----------
     rows : tuple of Trial
-        One for each candidate in each rung that it reached.
+        One row for each candidate in each rung that it reached.
     best : dict
         ``n_components`` and ``label_shape`` of the best accuracy in the last rung.
     recommended : dict
-        Those of the fewest components within one standard error of it; of these "auto", if it is.
+        Settings with the fewest components within one standard error of the best. Among these,
+        label shape "auto" is preferred.
     recommendation : str
-        The same in words: what is nearly as good, and how sure one can be.
+        Explanation of the recommended settings, with alternatives and uncertainty.
     estimator : SupervisedVBNMF
-        With the recommended parameters, to be fitted to all documents.
+        An unfitted estimator with the recommended parameters.
     measure : str
-        What accuracy is: "accuracy", or "micro F1" where documents may have several labels.
+        The score: "accuracy", or "micro F1" if documents may have several labels.
     n_validation : int
         Number of validation documents.
     """
@@ -116,38 +122,45 @@ def tune(
     checkpoint: Any = None,
     progress: Callable[[Step], None] | None = None,
 ) -> Tuning:
-    """Search for the number of components and the label shape that predict labels best.
+    """Choose the number of components and the label shape by validation on held-out documents.
 
     Parameters
     ----------
-    X : matrix of shape (n_docs, n_terms), or texts where a ``vectorizer`` is given
-        Documents.
+    X : matrix of shape (n_docs, n_terms), or iterable of str
+        Documents: weights of terms, or texts if a ``vectorizer`` is given.
     y : array-like of shape (n_docs,), lists of labels, or matrix of shape (n_docs, n_labels)
-        Labels, as ``SupervisedVBNMF.fit`` takes them. Documents whose label is not known are for
-        training only.
-    n_components : int, several, or None
-        What to try; None: as many as labels, twice and four times as many, from 10 to 200, and
-        the default of ``SupervisedVBNMF``.
-    label_shapes : float or "auto", several, or None
-        What to try; None: "auto", 30, 100, 300 and 1000.
-    estimator : SupervisedVBNMF or None
-        All other parameters; None takes ``SupervisedVBNMF()``.
-    vectorizer : DocumentVectorizer or None
-        How texts become a matrix. It is fitted to the training documents alone.
-    validation : float
-        Part of the labelled documents that is kept for scoring, label by label. A label always
-        keeps a document for training.
-    random_state : int
+        Labels, as for ``SupervisedVBNMF.fit``. Documents with unknown labels are used only for
+        training.
+    n_components : int, sequence of int or None, default=None
+        Numbers of components to try. None tries one, two and four times the number of labels, from
+        10 to 200, and the default of ``SupervisedVBNMF``.
+    label_shapes : float, "auto", sequence of these or None, default=None
+        Label shapes to try. None tries "auto", 30, 100, 300 and 1000.
+    estimator : SupervisedVBNMF or None, default=None
+        Estimator with all other parameters. None is ``SupervisedVBNMF()``.
+    vectorizer : DocumentVectorizer or None, default=None
+        Vectorizer of texts. It is fitted to the training documents only.
+    validation : float, default=0.25
+        Fraction of the labelled documents to hold out for validation, stratified by label. Each
+        label keeps at least one document for training.
+    random_state : int, default=0
         Seed of the split and of the fits.
-    checkpoint : path or None
-        CSV file of the results so far, written after each candidate. Where it exists, the search
-        goes on; beside it a folder holds components until the search is over.
-    progress : callable or None
-        Given a ``Step`` after each iteration.
+    checkpoint : path or None, default=None
+        CSV file of the results, written after each candidate. If it exists, the search is resumed.
+        A folder beside it has components until the search ends.
+    progress : callable or None, default=None
+        Called with a ``Step`` after each iteration.
 
     Returns
     -------
     Tuning
+        The scores of all candidates, and the recommended settings.
+
+    References
+    ----------
+    K. Jamieson, A. Talwalkar (2016). Non-stochastic best arm identification and hyperparameter
+    optimization. Proceedings of the 19th International Conference on Artificial Intelligence and
+    Statistics, 240-248.
 
     Examples
     --------
@@ -190,7 +203,7 @@ def tune(
 def _climb(
     candidates: Sequence[tuple[int, LabelShape]], ladder: "_Ladder", kept: SearchRecord
 ) -> list[Trial]:
-    """All rows: rung after rung, those that the checkpoint has not being run again."""
+    """Run all rungs, and return all rows. Rows in the checkpoint are not run again."""
     going = list(candidates)
     rows: list[Trial] = []
     for rung in range(ladder.n_rungs):
@@ -217,9 +230,9 @@ def _climb(
 
 
 def _survivors(rows: Sequence[Trial]) -> list[Trial]:
-    """The better half, and of each number of components the one that would be recommended.
+    """Return the better half, and the preferred row of each number of components.
 
-    Without the latter, what is simpler and as good might be gone by chance before the end.
+    The preferred rows are kept so that simpler settings that are as good are not dropped by chance.
     """
     ranked = sorted(rows, key=lambda row: row.rank, reverse=True)
     kept = [*ranked[: (len(ranked) + 1) // 2], *preferred(rows)]
@@ -228,7 +241,7 @@ def _survivors(rows: Sequence[Trial]) -> list[Trial]:
 
 @dataclass(frozen=True)
 class _Ladder:
-    """How candidates are run in each rung."""
+    """Runs candidates in each rung."""
 
     estimator: SupervisedVBNMF
     split: Split
@@ -236,7 +249,7 @@ class _Ladder:
     progress: Callable[[Step], None] | None
 
     def goes_on(self, rung: int) -> bool:
-        """Whether candidates in this rung go on from their components; others start anew."""
+        """Return whether candidates in this rung continue from their components."""
         return 0 < rung < self.n_rungs - 1
 
     def run(
@@ -263,7 +276,7 @@ class _Ladder:
         if self.progress is not None:
             model.set_params(callback=lambda at: self.tell(rung, total, done, k, shape, _part(at)))
         with warnings.catch_warnings():
-            if not last:  # to stop early is what the rung is for
+            if not last:  # earlier rungs stop before convergence on purpose
                 warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(self.split.X, self.split.y)
         scores = score(model, self.split)
@@ -281,7 +294,7 @@ class _Ladder:
         shape: LabelShape,
         part: float = 0.0,
     ) -> None:
-        """Tell how far the search is; rungs take about the same time, for halves get double."""
+        """Report progress, assuming that all rungs take about the same time."""
         if self.progress is None:
             return
         part = (rung + min(1.0, (len(done) + part) / total)) / self.n_rungs
@@ -294,13 +307,12 @@ def _checked_estimator(estimator: Any) -> SupervisedVBNMF:
         return SupervisedVBNMF()
     if not isinstance(estimator, SupervisedVBNMF):
         raise TypeError(
-            f"estimator must be a SupervisedVBNMF; got {type(estimator).__name__}. Labels are what "
-            "candidates are scored by."
+            f"estimator must be a SupervisedVBNMF; got {type(estimator).__name__}. Candidates are "
+            "scored by their predicted labels."
         )
     if not isinstance(estimator.init, str):
         raise ValueError(
-            "init must be the name of a kind of start: the number of components varies, and an "
-            "array has one."
+            "init must be a name and not an array, because the number of components varies."
         )
     return estimator
 
@@ -308,8 +320,8 @@ def _checked_estimator(estimator: Any) -> SupervisedVBNMF:
 def _candidates(
     split: Split, n_components: Any, label_shapes: Any
 ) -> tuple[tuple[int, LabelShape], ...]:
-    """Pairs of n_components and label_shape, in order."""
-    # as objects, for an array of "auto" and numbers would be one of strings
+    """Return the pairs of n_components and label_shape, sorted."""
+    # as objects, because NumPy would convert "auto" and numbers to strings
     shapes = np.atleast_1d(
         np.asarray(LABEL_SHAPES if label_shapes is None else label_shapes, object)
     )
@@ -326,7 +338,7 @@ def _candidates(
 
 
 def default_grid(n_labels: int, n_docs: int) -> list[int]:
-    """Numbers of components to try: by the number of labels, from 10 to 200, and the default."""
+    """Return the default numbers of components to try, from the number of labels."""
     by_labels = (n_labels, 2 * n_labels, 4 * n_labels)
     usual = [*(min(max(k, 10), 200) for k in by_labels), default_components(n_labels)]
     return sorted({min(k, n_docs) for k in usual})
@@ -338,7 +350,7 @@ def _settings(estimator: SupervisedVBNMF) -> list[tuple[str, str]]:
 
 
 def _fingerprint(split: Split, settings: object) -> str:
-    """A short hash of all that results depend on."""
+    """Return a short hash of everything that the results depend on."""
     digest = hashlib.sha256(repr((vbnmf.__version__, ITERATIONS, FINALISTS, settings)).encode())
     for matrix in (split.X, split.X_validation, split.Y, split.Y_validation):
         digest.update(repr((matrix.shape, matrix.dtype)).encode())
@@ -348,7 +360,7 @@ def _fingerprint(split: Split, settings: object) -> str:
 
 
 def _part(at: Progress) -> float:
-    """How much of one fit is done."""
+    """Return the part of a fit that is done."""
     if at.stage == FITTING:
         return at.iteration / at.max_iter
     return 1.0 if at.stage == HEAD else 0.0

@@ -1,6 +1,6 @@
-"""From raw documents to the weighted term matrix that the models factorise.
+"""Convert raw documents to the weighted document-term matrix that the models factorise.
 
-Reading files into documents is in :mod:`vbnmf.data`, the models are in :mod:`vbnmf.estimators`.
+:mod:`vbnmf.data` reads documents from files, and :mod:`vbnmf.estimators` has the models.
 """
 
 from vbnmf.text.markup import MarkupWarning

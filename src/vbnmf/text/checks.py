@@ -1,7 +1,6 @@
-"""Check what reaches a vectorizer from outside: its parameters, and what a model file says.
+"""Validate the parameters of a vectorizer and its state in a model file.
 
-A file may come from anywhere, so that nothing in it is trusted. Documents are checked while they
-are read, in ``counting``.
+A file may come from anywhere, so nothing in it is trusted. ``counting`` validates documents.
 """
 
 import re
@@ -43,20 +42,20 @@ TYPES: dict[str, tuple[type, ...]] = {
 ARRAYS = {"idf": "f", "columns": "i"}
 
 OLDER_FILES: dict[str, Any] = {"strip": None, "stripped": None}
-"""What files say that were written before these entries were."""
+"""Values for older files, which do not have these entries."""
 
 WORD_ANALYZERS = ("auto", "word", None)
 
 LONGEST_NGRAM = 20
-"""Words or characters of the longest n-gram."""
+"""Maximum length of n-grams, in words or characters."""
 
 _LONGEST_PATTERN = 10_000  # characters
-_LONGEST_DOCUMENT = 1e12  # Euclidean length that documents are scaled to
-_MOST_DOCUMENTS = 2**53  # that a float can count
+_LONGEST_DOCUMENT = 1e12  # maximum Euclidean length that documents are scaled to
+_MOST_DOCUMENTS = 2**53  # maximum integer that a float represents exactly
 
 
 def check_parameters(given: Mapping[str, Any]) -> None:
-    """Raise ValueError for parameters of a vectorizer that cannot be meant."""
+    """Raise ValueError for invalid parameters of a vectorizer."""
     if given["weighting"] not in WEIGHTINGS:
         raise ValueError(f"weighting must be one of {WEIGHTINGS}; got {given['weighting']!r}.")
     max_terms = given["max_terms"]
@@ -67,7 +66,7 @@ def check_parameters(given: Mapping[str, Any]) -> None:
         is_share = isinstance(value, float | np.floating) and 0 <= value <= 1
         if not (is_share or (is_int(value) and value >= 1)):
             raise ValueError(
-                f"{name} must be a number of documents (int from 1) or a share of them "
+                f"{name} must be a number of documents (int from 1) or a fraction of them "
                 f"(float from 0.0 to 1.0); got {value!r}."
             )
     match given["ngram_range"]:
@@ -102,7 +101,7 @@ def check_parameters(given: Mapping[str, Any]) -> None:
 
 
 def complete_state(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the description with what an older file does not have."""
+    """Return the state with default values for entries that older files do not have."""
     return OLDER_FILES | dict(meta)
 
 
@@ -121,7 +120,7 @@ def check_state(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
     _check_names("arrays", set(arrays), set(ARRAYS))
     for name, types in TYPES.items():
         value = meta[name]
-        # bool is an int to Python, but not to a reader of the file.
+        # In Python a bool is an int, but the file must distinguish them.
         if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
             wanted = " or ".join(t.__name__ for t in types)
             raise _nonsense(f"{name!r} must be {wanted}; found {type(value).__name__}")
@@ -133,18 +132,16 @@ def check_state(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
     terms, forms, columns, idf = meta["terms"], meta["forms"], arrays["columns"], arrays["idf"]
     for name in ("terms", "stop_words", "forms"):
         if not all(isinstance(word, str) for word in meta[name] or ()):
-            raise _nonsense(f"{name!r} must hold strings only")
+            raise _nonsense(f"{name!r} must have strings only")
     if not all(a < b for a, b in pairwise(terms)):
         raise _nonsense("'terms' must be in ascending order without repetition")
     if not 0 <= meta["n_empty"] <= meta["n_documents"] or meta["n_documents"] < 1:
         raise _nonsense("'n_documents' must be at least 1 and 'n_empty' no larger")
     if meta["n_documents"] > _MOST_DOCUMENTS:
-        raise _nonsense("'n_documents' is more than can be")
+        raise _nonsense("'n_documents' is too large")
     most = np.log(meta["n_documents"]) + 1e-6  # of a term in one document
     if idf.shape != (len(terms),) or not ((idf >= 0) & (idf <= most)).all():
-        raise _nonsense(
-            f"'idf' must hold {len(terms)} finite numbers, none negative or above ln(n_documents)"
-        )
+        raise _nonsense(f"'idf' must have {len(terms)} numbers between 0 and ln(n_documents)")
     if not (
         1 <= len(columns) == min(meta["max_terms"] or len(terms), len(terms))
         and columns[0] >= 0
@@ -153,9 +150,9 @@ def check_state(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
     ):
         raise _nonsense(f"'columns' must be max_terms ascending numbers of the {len(terms)} terms")
     if (forms is None) != (meta["stem"] is None):
-        raise _nonsense("'forms' must be there with 'stem' and only then")
+        raise _nonsense("'forms' must be given if and only if 'stem' is given")
     if forms is not None and not len(forms) == len(set(forms)) == len(columns):
-        raise _nonsense(f"'forms' must hold {len(columns)} different words")
+        raise _nonsense(f"'forms' must have {len(columns)} different words")
     if meta["stripped"] not in ("html", None):
         raise _nonsense(f"'stripped' must be 'html' or null; found {meta['stripped']!r}")
     if not 1 / _LONGEST_DOCUMENT <= meta["length"] <= _LONGEST_DOCUMENT:
@@ -163,12 +160,12 @@ def check_state(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
 
 
 def is_int(value: object) -> bool:
-    """Tell whether `value` is an integer of Python or NumPy, and no bool."""
+    """Return whether `value` is an integer of Python or NumPy, but not a bool."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def _check_analyzer(given: Mapping[str, Any]) -> None:
-    """Raise ValueError for an unknown analyzer, or one with options that are for words."""
+    """Raise ValueError for an unknown analyzer, or for word options with another analyzer."""
     analyzer = given["analyzer"]
     names = (*WORD_ANALYZERS, "char", "char_wb")
     if not (callable(analyzer) or any(analyzer == name for name in names)):
@@ -180,11 +177,11 @@ def _check_analyzer(given: Mapping[str, Any]) -> None:
         return
     if given["stop_words"] is not None:
         raise ValueError(
-            f"stop_words need words, analyzer='auto' or 'word'; got analyzer={analyzer!r}. Let the "
-            "analyzer or max_df leave common words out."
+            f"stop_words need analyzer='auto' or 'word'; got analyzer={analyzer!r}. Remove common "
+            "words in the analyzer, or with max_df."
         )
     if isinstance(analyzer, str) and given["stem"] is not None:
-        raise ValueError(f"stem needs words; got analyzer={analyzer!r} as well. Use stem=None.")
+        raise ValueError(f"stem needs words, but analyzer is {analyzer!r}. Use stem=None.")
 
 
 def _check_names(what: str, found: set[str], expected: set[str]) -> None:
@@ -197,8 +194,8 @@ def _check_names(what: str, found: set[str], expected: set[str]) -> None:
 
 
 def _nonsense(problem: str) -> ValueError:
-    """Return the error of a description that cannot be restored."""
+    """Return the error for an invalid state."""
     return ValueError(
         f"This is not the state of a DocumentVectorizer: {problem}. "
-        "The file may be damaged or of another version; store the model again."
+        "The file may be damaged or of another version; save the model again."
     )

@@ -1,8 +1,8 @@
-"""Documents to counts: how often each term occurs in each document.
+"""Count the terms of documents.
 
-Tokens come from scikit-learn's ``CountVectorizer.build_analyzer`` or from ``splitting``. Stems are
-merged on the vocabulary, as a product with a 0/1 matrix, because a corpus has far fewer distinct
-words than words. What a count is worth is in ``weighting``.
+Tokens come from scikit-learn's ``CountVectorizer.build_analyzer`` or from ``splitting``. Counts of
+words with the same stem are added by a product with a 0/1 matrix, so that only distinct words are
+stemmed. ``weighting`` converts counts to weights.
 """
 
 from array import array
@@ -18,7 +18,7 @@ Analyzer = Callable[[str], Iterable[str]]
 
 
 def check_iterable(documents: Iterable[str]) -> Iterable[str]:
-    """Return the documents, unless they are a single one."""
+    """Return the documents; raise ValueError for a single string."""
     if isinstance(documents, str | bytes):
         raise ValueError(
             f"Expected an iterable of documents; got a single {type(documents).__name__}. "
@@ -32,9 +32,10 @@ def count_documents(documents: Iterable[str], analyze: Analyzer) -> tuple[sp.csr
 
     Returns
     -------
-    counts : csr_matrix of int32, shape (n_documents, n_terms)
-    terms : list of str, length n_terms
-        In the order in which they were first met.
+    counts : csr_matrix of int32 of shape (n_documents, n_terms)
+        Counts of terms.
+    terms : list of str of length n_terms
+        Terms in the order of their first occurrence.
     """
     vocabulary: defaultdict[str, int] = defaultdict()
     vocabulary.default_factory = vocabulary.__len__
@@ -63,19 +64,22 @@ def count_documents(documents: Iterable[str], analyze: Analyzer) -> tuple[sp.csr
 def merge_columns(
     counts: sp.csr_matrix, terms: Sequence[str], columns: Mapping[str, int]
 ) -> sp.csr_matrix:
-    """Add up the columns of `counts` that have the same term, in the columns asked for.
+    """Add the columns of `counts` that have the same term.
 
     Parameters
     ----------
-    counts : csr_matrix, shape (n_documents, len(terms))
+    counts : csr_matrix of shape (n_documents, len(terms))
+        Counts of terms.
     terms : sequence of str
-        The term of each column; several may be equal (stems), and those not in `columns` go.
+        Term of each column. Several columns may have the same term (a stem). Terms that are not in
+        `columns` are dropped.
     columns : mapping of str to int
-        The wanted terms, numbered 0 to ``len(columns) - 1``.
+        Column of each term in the result, from 0 to ``len(columns) - 1``.
 
     Returns
     -------
-    csr_matrix of int32, shape (n_documents, len(columns)), with sorted indices
+    csr_matrix of int32 of shape (n_documents, len(columns))
+        Sums of counts, with sorted indices.
     """
     merged = counts @ merging_matrix(terms, columns)
     merged.sort_indices()
@@ -92,22 +96,23 @@ def merging_matrix(terms: Sequence[str], columns: Mapping[str, int]) -> sp.csr_m
 
 
 def document_frequencies(counts: sp.csr_matrix) -> NDArray[np.int64]:
-    """Return the number of documents with each term, shape (n_terms,)."""
+    """Count the documents with each term, (n_terms,)."""
     return np.bincount(counts.indices, minlength=counts.shape[1]).astype(np.int64)
 
 
 def commonest_forms(
     counts: sp.csr_matrix, forms: Sequence[str], stems: Sequence[str]
 ) -> dict[str, str]:
-    """Return for each stem the form that occurs most often, the alphabetically first if several.
+    """Return the commonest form of each stem. Ties are broken alphabetically.
 
-    A form has one stem, so that the chosen forms of different stems are different.
+    A form has only one stem, so the forms of different stems are different.
 
     Parameters
     ----------
-    counts : csr_matrix, shape (n_documents, len(forms))
+    counts : csr_matrix of shape (n_documents, len(forms))
+        Counts of forms.
     forms, stems : sequences of str
-        The column's term before and after stemming.
+        Term of each column before and after stemming.
     """
     totals = np.bincount(counts.indices, weights=counts.data, minlength=len(forms))
     return commonest_of(forms, stems, totals)

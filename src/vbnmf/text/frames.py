@@ -1,6 +1,6 @@
-"""Weights of documents as a data frame with sparse columns, for ``DocumentVectorizer.set_output``.
+"""Data frames with sparse columns, for ``DocumentVectorizer.set_output``.
 
-scikit-learn refuses to put a sparse matrix into a data frame. pandas has sparse columns, which
+scikit-learn does not convert sparse matrices to data frames. pandas has sparse columns, which
 estimators of scikit-learn read without making them dense. polars has none.
 """
 
@@ -22,7 +22,7 @@ def check_container(transform: Any) -> None:
 
 
 def as_frame(X: sp.csr_matrix, names: NDArray[Any], documents: Any) -> Any:
-    """Make a data frame of sparse columns, with the index of a series of documents."""
+    """Convert weights to a data frame with sparse columns and the index of `documents`."""
     try:
         import pandas as pd
     except ImportError:

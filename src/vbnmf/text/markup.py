@@ -1,9 +1,9 @@
-"""Drop HTML from documents: tags, comments, scripts and styles go, entities become characters.
+"""Remove HTML from documents: tags, comments, scripts and styles; convert entities to characters.
 
-Not done with ``html.parser``: it takes quadratic time on some broken markup in the versions of
-Python that are in use, and documents come from strangers. One pattern reads a document from its
-beginning to its end; what is not closed ends at the next "<" (tags) or with the document (comments,
-scripts and styles, as in a browser).
+``html.parser`` is not used, because in current versions of Python it takes quadratic time on some
+broken markup, and documents are not trusted. Instead, one pattern reads a document from beginning
+to end. A tag that is not closed ends at the next "<". Comments, scripts and styles that are not
+closed end with the document, as in a browser.
 """
 
 import html
@@ -18,9 +18,9 @@ STRIPS: tuple[Strip, ...] = ("auto", "html", None)
 DEFAULT_STRIP: Strip = "auto"
 
 _LOOKED_AT = 1000
-"""Documents of which most must look like HTML; a generator need not be kept in memory."""
+"""Number of first documents that are examined, so that a generator is not kept in memory."""
 
-# These stand inside words; all others part them.
+# Tags that can be inside a word; all other tags separate words.
 _INLINE = "a|abbr|acronym|b|big|code|em|font|i|kbd|mark|s|small|span|strike|strong|sub|sup|tt|u|wbr"
 _BLOCK = (
     "article|blockquote|body|br|center|dd|div|dl|dt|footer|form|h[1-6]|head|header|hr|html|img|input"
@@ -35,7 +35,7 @@ _MARKUP = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _INLINE_GROUP = 2
-# The lengths keep a number of a million digits from being read as one.
+# The lengths are limited, so that a number of a million digits is not parsed.
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,31});", re.IGNORECASE)
 _TELLING = re.compile(
     rf"</?(?:{_INLINE}|{_BLOCK})(?:\s[^<>]*)?/?>|<!(?:--|doctype\b)|&(?:nbsp|amp|lt|gt|quot|#\d{{1,7}});",
@@ -44,11 +44,11 @@ _TELLING = re.compile(
 
 
 class MarkupWarning(UserWarning):
-    """Most documents look like HTML, which was dropped from them."""
+    """Warning that HTML was removed, because most documents look like HTML."""
 
 
 def strip_html(document: str) -> str:
-    """Return the text of an HTML document or of a piece of one.
+    """Return the text of an HTML document or fragment.
 
     Examples
     --------
@@ -63,18 +63,19 @@ def strip_html(document: str) -> str:
 
 
 def looks_like_html(document: str) -> bool:
-    """Tell whether there is a tag or an entity of HTML in a document."""
+    """Return whether a document has an HTML tag or entity."""
     return _TELLING.search(document) is not None
 
 
 def decide(documents: Iterable[str], strip: Strip) -> tuple[Iterator[str], Literal["html"] | None]:
-    """Decide whether HTML is dropped from the documents, and warn if it is a guess.
+    """Decide whether to remove HTML from documents, with a warning if "auto" does.
 
     Returns
     -------
     documents : iterator of str
-        All of them, as they were.
+        All documents, unchanged.
     stripped : "html" or None
+        Markup to remove.
     """
     if strip != "auto":
         return iter(documents), strip
@@ -87,8 +88,9 @@ def decide(documents: Iterable[str], strip: Strip) -> tuple[Iterator[str], Liter
     first = "first " if len(seen) == _LOOKED_AT else ""
     warnings.warn(
         f"{n_html:,} of the {first}{len(seen):,} documents look like HTML. Tags, comments, scripts "
-        "and styles were dropped, and entities such as &amp; became characters. Use strip='html' "
-        "(--strip html) to do so without this message, or strip=None (--strip none) to keep them.",
+        "and styles were removed, and entities such as &amp; were converted to characters. To do "
+        "so without this message, use strip='html' (--strip html). To keep them, use strip=None "
+        "(--strip none).",
         MarkupWarning,
         stacklevel=3,
     )

@@ -1,7 +1,4 @@
-"""Warn of documents, words and stems that look wrong, and of terms that were left out.
-
-Each warning says what was seen and what can be done. Nothing is changed here.
-"""
+"""Warnings about documents, words and stems that look wrong, and about omitted terms."""
 
 import warnings
 from collections.abc import Sequence
@@ -15,49 +12,50 @@ from vbnmf.text.words import stem_terms
 _STEMS_CHECKED_ON_LOADING = 1000
 
 _FEWEST_DOCUMENTS = 50
-"""Below this number, words that occur once are no sign of anything."""
+"""Minimum number of documents for the check of words that occur once."""
 
 _MOST_ONCE = 0.8
-"""Share of all words that stand in one document only. Short texts have 0.6 if there are a hundred
-of them and less if there are more; Chinese titles split at spaces and punctuation have 0.94."""
+"""Share of all words that are in only one document, above which there is a warning. A hundred short
+texts have 0.6, and more texts have less. Chinese titles split at spaces and punctuation have
+0.94."""
 
 _LONG_WORD = 12
-"""Characters of a word; the words of no language have as many on average."""
+"""Mean number of characters of words, which no language reaches."""
 
 
 class EmptyDocumentWarning(UserWarning):
-    """Some documents have no term of non-zero weight, so that their rows are zero.
+    """Warning about documents without any term of non-zero weight, whose rows are zero.
 
     Attributes
     ----------
     rows : sequence of int
-        Their places among the documents, from 0.
+        Rows of these documents, from 0.
     """
 
     rows: Sequence[int] = ()
 
 
 class StemmerChangedWarning(UserWarning):
-    """The stemmer installed gives other stems than the one of training did."""
+    """Warning that the installed stemmer gives other stems than in training."""
 
 
 class SuspiciousWordsWarning(UserWarning):
-    """The documents do not seem to be split into words, so that little can be learned from them."""
+    """Warning about documents that do not seem to be split into words."""
 
 
 class VocabularyCutWarning(UserWarning):
-    """The corpus has more terms than are kept by default."""
+    """Warning that terms were omitted, because there are more than the default `max_terms`."""
 
 
 def report_empty(X: sp.csr_matrix) -> int:
-    """Warn of rows without any entry, and return how many there are."""
+    """Warn of rows without any entry, and return their number."""
     (rows,) = np.nonzero(np.diff(X.indptr) == 0)
     if rows.size:
         first = ", ".join(map(str, rows[:5])) + (", …" if rows.size > 5 else "")
         warning = EmptyDocumentWarning(
             f"{rows.size} of {X.shape[0]} documents have no known term of non-zero weight (rows "
-            f"{first}); their rows are zero and say nothing about a label. Check the text, its "
-            "language and the options, or leave these documents out."
+            f"{first}). Their rows are zero, so their labels cannot be predicted from their text. "
+            "Check the text, its language and the options, or leave these documents out."
         )
         warning.rows = rows.tolist()
         warnings.warn(warning, stacklevel=3)
@@ -67,14 +65,15 @@ def report_empty(X: sp.csr_matrix) -> int:
 def report_suspicious(
     counts: sp.csr_matrix, terms: Sequence[str], frequencies: NDArray[np.int64]
 ) -> None:
-    """Warn if most words are in one document only, or most documents are one long word.
+    """Warn if most words are in only one document, or most documents are one long word.
 
     Parameters
     ----------
-    counts : csr_matrix, shape (n_documents, n_terms)
-        Before any term is left out.
+    counts : csr_matrix of shape (n_documents, n_terms)
+        Counts of all terms, before any are omitted.
     terms : sequence of str
-    frequencies : ndarray of int, shape (n_terms,)
+        The terms.
+    frequencies : ndarray of int of shape (n_terms,)
         Number of documents with each term.
     """
     n_words = np.asarray(counts.sum(axis=1)).ravel()
@@ -90,52 +89,54 @@ def report_suspicious(
         return
     seen = f"{n_single:,} of {n_documents:,} documents have a single word" if is_unsplit else ""
     if once > _MOST_ONCE:
-        seen += (" and " if seen else "") + f"{once:.0%} of all words stand in one document only"
+        seen += (" and " if seen else "") + f"{once:.0%} of all words are in only one document"
     rare = np.nonzero(frequencies == frequencies.min())[0][:3]
     examples = ", ".join(repr(_shortened(terms[column])) for column in rare)
     warnings.warn(
-        f"The words look wrong: {seen} (for example {examples}). Words that are not shared by "
-        "documents say nothing about new ones. Check the column and the encoding of the text; "
-        "where words are not separated by spaces, use analyzer='auto' (--analyzer auto) or a "
-        "function that finds words; where token_pattern was given, check what it finds.",
+        f"The words look wrong: {seen} (for example {examples}). Nothing can be learned from words "
+        "that documents do not share. Check the column and the encoding of the text. If words are "
+        "not separated by spaces, use analyzer='auto' (--analyzer auto) or a callable analyzer. If "
+        "token_pattern was given, check what it matches.",
         SuspiciousWordsWarning,
         stacklevel=3,
     )
 
 
 def report_cut(frequencies: NDArray[np.int64], columns: NDArray[np.intp]) -> None:
-    """Warn that the default number of terms was not enough for all.
+    """Warn that terms were omitted by the default `max_terms`.
 
     Parameters
     ----------
-    frequencies : ndarray of int, shape (n_terms,)
+    frequencies : ndarray of int of shape (n_terms,)
         Number of documents with each term.
-    columns : ndarray of int
-        The terms that are kept.
+    columns : ndarray of int of shape (n_kept,)
+        Terms that are kept.
     """
     left_out = np.delete(frequencies, columns)
     warnings.warn(
-        f"Kept {len(columns):,} of {len(frequencies):,} terms, to save memory: those in most "
-        f"documents. No term left out is in more than {left_out.max():,} documents. Use "
-        "max_terms=None (--max-terms all) to keep all of them, or raise min_df (--min-df).",
+        f"Kept {len(columns):,} of {len(frequencies):,} terms, those in most documents, to save "
+        f"memory. The omitted terms are in at most {left_out.max():,} documents. To keep all "
+        "terms, use max_terms=None (--max-terms all). To omit rare terms without this message, "
+        "increase min_df (--min-df).",
         VocabularyCutWarning,
         stacklevel=3,
     )
 
 
 def report_changed_stems(stems: Sequence[str], forms: Sequence[str], language: str) -> None:
-    """Warn if the forms do not have the stems that they had in training.
+    """Warn if the installed stemmer gives other stems than in training.
 
-    A thousand of them show it and are quick to stem; Snowball's rules differ between versions.
+    The rules of Snowball differ between versions. About a thousand words are checked.
     """
     step = max(1, len(stems) // _STEMS_CHECKED_ON_LOADING)
     now = stem_terms(forms[::step], language)
     changed = sum(a != b for a, b in zip(stems[::step], now, strict=True))
     if changed:
         warnings.warn(
-            f"{changed} of {len(now)} words have another stem than when the model was fitted: the "
-            f"{language} stemmer installed is of another version, and those words will be missed "
-            "in documents. Install the snowballstemmer (and PyStemmer) of that time, or fit again.",
+            f"{changed} of {len(now)} words have another stem than in training, because the "
+            f"installed {language} stemmer has another version. These words will not be found in "
+            "documents. Install the version of snowballstemmer (and PyStemmer) used in training, "
+            "or fit again.",
             StemmerChangedWarning,
             stacklevel=3,
         )

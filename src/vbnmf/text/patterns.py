@@ -1,11 +1,11 @@
-r"""Which regular expressions are safe to take from a file of unknown origin.
+r"""Check that regular expressions from files of unknown origin are safe.
 
-Some patterns take a time that doubles with each character of a text: ``(a+)+!`` needs years for
-fifty letters. A pattern is *simple* if at most one part of it may match a varying number of times
-(``+``, ``*``, ``?``, ``{2,}``), that part is a single character or set, and there are no references
-to groups and no assertions other than ``\b``, ``\B``, ``^`` and ``$``. At each place of a text such
-a pattern tries every length of one run at most once, so the time is at most quadratic in the length
-of the longest run.
+The time of some patterns doubles with each character of a text: ``(a+)+!`` needs years for fifty
+letters. A pattern is *simple* if at most one part of it may match a varying number of times (``+``,
+``*``, ``?``, ``{2,}``), that part is a single character or set, and there are no references to
+groups and no assertions other than ``\b``, ``\B``, ``^`` and ``$``. At each position of a text, a
+simple pattern tries every length of one run at most once. Its time is therefore at most quadratic
+in the length of the longest run.
 """
 
 import re
@@ -29,11 +29,11 @@ _FLAGS = re.compile(r"\(\?[aimsu]+\)")
 
 
 class UnsafePatternError(ValueError):
-    """A pattern that could take very long."""
+    """Error about a pattern whose matching could take very long."""
 
 
 def is_simple(pattern: str) -> bool:
-    r"""Tell whether the time of a pattern is bounded by its form.
+    r"""Return whether a pattern is simple, so that its time is bounded.
 
     Examples
     --------
@@ -57,6 +57,6 @@ def check_simple(pattern: str) -> None:
     """Raise ``UnsafePatternError`` unless a pattern is simple."""
     if not is_simple(pattern):
         raise UnsafePatternError(
-            f"token_pattern is {pattern[:80]!r}, which could take very long: more than one part of "
-            "it repeats, or it is not simple otherwise."
+            f"token_pattern is {pattern[:80]!r}, which could take very long, because it is not a "
+            "simple pattern with at most one repetition."
         )

@@ -1,4 +1,4 @@
-"""Documents to tokens in their order, for measures that look at what stands near what."""
+"""Split documents into sequences of tokens, for measures of co-occurrence in windows."""
 
 from collections.abc import Iterable
 
@@ -14,16 +14,17 @@ def token_sequences(
     Parameters
     ----------
     vectorizer : DocumentVectorizer
-        Fitted. Its `vocabulary_` names the tokens that have a column.
+        A fitted vectorizer. Its `vocabulary_` has the tokens that have a column.
     documents : iterable of str
+        Texts.
 
     Returns
     -------
     list of lists of str, or None
-        Lower-cased, without stop words and stemmed, as the vectorizer was told to. Words that are
-        no terms are there too. None for n-grams and runs of characters of several lengths, which
-        stand in no order. Pairs of characters (``analyzer="auto"``) are in the order of their
-        first characters.
+        Tokens in the order of the text, lower-cased, stemmed and without stop words as the
+        parameters of the vectorizer say. Words that are not terms are included. Pairs of characters
+        (``analyzer="auto"``) are in the order of their first characters. None for n-grams and for
+        the character analyzers, which have no order.
 
     Examples
     --------

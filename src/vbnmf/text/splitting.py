@@ -1,19 +1,18 @@
-"""Texts to tokens in any script, with the place of each token.
+"""Split texts of any script into tokens, with the position of each token.
 
-Three kinds of tokens, found run by run:
+There are three kinds of tokens:
 
-- **Words**, where spaces separate them: letters, digits and underscores with the marks that belong
-  to them (vowel signs, accents), two characters or more. Hangul is among these scripts.
-- **Pairs of characters**, where nothing separates words (Han, Kana, Thai, Lao, Khmer, Myanmar, …):
-  every two neighbours in a run of such characters. A character is a letter with its marks and, in
-  Thai and Lao, the vowels before and behind it, so that no vowel sign stands alone. The first and
-  the last of a run are paired with the punctuation beside them, or with "_" for anything else. A
-  Han character, which has a meaning of its own, is a token beside its pairs, and so is the only
-  character of a run.
+- **Words** in scripts with spaces, including Hangul: two or more letters, digits and underscores,
+  with the marks that belong to them (vowel signs, accents).
+- **Pairs of characters** in scripts without spaces (Han, Kana, Thai, Lao, Khmer, Myanmar, …): every
+  two neighbours in a run of such characters. A character is a letter with its marks and, in Thai
+  and Lao, with the vowels before and after it. The first and the last character of a run are paired
+  with the punctuation beside them, or with "_" for anything else. A Han character, which has a
+  meaning of its own, is a token too, and so is the only character of a run.
 - **Emoji**, one token each, without skin tone.
 
-A text that has nothing but ordinary letters is split by scikit-learn's pattern, which gives the
-same words faster; ``is_plain`` tells which texts these are. Stems and stop words are in ``words``.
+Texts of ordinary letters (``is_plain``) are split by scikit-learn's pattern, which gives the same
+words faster. ``words`` has stems and stop words.
 """
 
 import re
@@ -75,19 +74,19 @@ _COMPOSED = "\u0130\u1100-\u11ff"
 
 
 class Token(NamedTuple):
-    """A token and its place in the text.
+    """A token and its position in the text.
 
     Attributes
     ----------
     form : str
-        Normalised, in lower case if asked for.
+        The normalised token, in lower case if `lowercase` is True.
     start, end : int
-        The first of its characters in the text, and the one after the last.
+        Positions of its first character and after its last character.
     tail : str
-        The last character of a pair that begins with the end of the token before it, otherwise
-        empty: a run of pairs is spelt by the first and the tails of the others.
+        Last character of a pair that overlaps the token before it, otherwise empty. The text of a
+        run is its first pair followed by the tails of the other pairs.
     is_part : bool
-        Whether it is inside another token or at the edge of a run; such tokens make no n-grams.
+        Whether it is inside another token or at the edge of a run. Such tokens form no n-grams.
     """
 
     form: str
@@ -112,14 +111,14 @@ class _Patterns(NamedTuple):
 
 
 def is_plain(text: str) -> bool:
-    """Tell whether the text has only characters that the ordinary pattern splits rightly."""
+    """Return whether a text has only characters that the default pattern splits correctly."""
     return text.isascii() or (
         unicodedata.is_normalized("NFC", text) and _patterns().special.search(text) is None
     )
 
 
 def tokens(text: str, *, lowercase: bool = True) -> Iterator[Token]:
-    """Yield the tokens of a text from its beginning to its end.
+    """Yield the tokens of a text in order.
 
     Examples
     --------
@@ -141,7 +140,7 @@ def tokens(text: str, *, lowercase: bool = True) -> Iterator[Token]:
 
 
 def joined(run: Iterable[Token]) -> str:
-    """Return consecutive tokens as one term: words with spaces, pairs as they are written.
+    """Join consecutive tokens to one term: words with spaces, pairs without.
 
     Examples
     --------
@@ -160,7 +159,7 @@ def joined(run: Iterable[Token]) -> str:
 
 
 def without(found: Iterable[Token], stop_words: frozenset[str]) -> list[Token]:
-    """Leave stop words out; what follows one does not continue what stood before it."""
+    """Remove stop words. A pair after a stop word does not continue the pair before it."""
     kept, gap = [], False
     for token in found:
         if token.form in stop_words:
@@ -180,16 +179,18 @@ def analyzer(
     ngram_range: tuple[int, int],
     stop_words: Iterable[str],
 ) -> Callable[[str], Iterable[str]]:
-    """Return the function from a document to its terms.
+    """Return a function that splits a document into terms.
 
     Parameters
     ----------
     plain : callable
         The function for texts of ordinary letters, with the same options.
     lowercase : bool
+        Whether to convert to lower case.
     ngram_range : (int, int)
-        Fewest and most tokens of a term.
+        Minimum and maximum number of tokens of a term.
     stop_words : iterable of str
+        Tokens to remove.
     """
     stop = frozenset(stop_words)
     shortest, longest = ngram_range
@@ -233,13 +234,13 @@ def _pairs(text: str, start: int, end: int) -> Iterator[Token]:
 
 
 def _beside(text: str, place: int) -> str:
-    """Return the punctuation mark at a place of the text, or "_" if there is none."""
+    """Return the punctuation mark at a position of the text, or "_" if there is none."""
     mark = text[place] if 0 <= place < len(text) else " "
     return _normalised(mark) if unicodedata.category(mark)[0] == "P" else "_"
 
 
 def _normalised(form: str) -> str:
-    """Return one spelling for what looks the same."""
+    """Normalise a token, so that characters that look the same are the same."""
     if form.isascii():
         return form
     patterns = _patterns()
@@ -249,7 +250,7 @@ def _normalised(form: str) -> str:
 
 @cache
 def _patterns() -> _Patterns:
-    """Compile the patterns when the first text needs them; looking up categories takes a while."""
+    """Compile the patterns on first use, because looking up categories is slow."""
     marks = _as_set(c for c in range(0x300, 0x1E95B) if unicodedata.category(chr(c))[0] == "M")
     marks += f"{_SELECTORS}\uff9e\uff9f"  # the last two: voicing of Katakana of half width
     unspaced = "".join(map(_letters, _UNSPACED_BLOCKS))
@@ -276,7 +277,7 @@ def _patterns() -> _Patterns:
 
 
 def _letters(block: tuple[int, int]) -> str:
-    """Return the letters of a block as the inside of a set; large blocks are all letters."""
+    """Return the letters of a block as the inside of a set. Large blocks have only letters."""
     first, last = block
     if last - first > 0x100:
         return f"{chr(first)}-{chr(last)}"

@@ -1,9 +1,8 @@
-"""The scikit-learn transformer from raw documents to a weighted CSR matrix.
+"""DocumentVectorizer: convert raw documents to a weighted document-term matrix.
 
-It only puts the parts together: HTML is dropped in ``markup``, texts are split in ``splitting``,
-counts and stems are made in ``counting`` and ``words``, weights in ``weighting``. Parameters and
-model files are checked in ``checks``; what looks wrong is said in ``notices``. The defaults of the
-command line are those of this class.
+``markup`` removes HTML, ``splitting`` splits texts into tokens, ``counting`` and ``words`` count
+and stem terms, and ``weighting`` computes weights. ``checks`` validates parameters and model files,
+and ``notices`` has the warnings. The command line has the defaults of this class.
 """
 
 from collections.abc import Iterable, Sequence
@@ -51,67 +50,73 @@ DEFAULT_MAX_TERMS = 200_000
 
 
 class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[misc, call-arg]
-    """Turn raw documents into a weighted sparse matrix, documents in rows and terms in columns.
+    """Convert raw documents to a weighted sparse document-term matrix.
 
     Parameters
     ----------
-    weighting : {"paper", "counts", "log"}
-        "paper": count ÷ largest count in the document × ln(N / n), where n of the N training
-        documents have the term. The largest count is over the terms that pass stop words, stemming,
-        `min_df` and `max_df`, whether `max_terms` keeps them or not. "counts": the plain
-        count. "log": ln(1 + count) × ln(N / n), with all documents scaled to one Euclidean
-        length, at which a term that a training document has weighs 3 on average.
-    max_terms : int or None
-        Keep this many terms, those in most training documents; None keeps all. Ties go to the
-        alphabetically first. With ``weighting="paper"`` terms are chosen as in the paper: those
-        with the largest weight in any training document, ties by the number of documents. Terms
-        are only left out: the weights of the others stay what they are without `max_terms`.
-    lowercase : bool
-        Lower-case the documents first.
+    weighting : {"paper", "counts", "log"}, default="log"
+        Weighting of counts. N is the number of training documents, n of which have the term.
+
+        - "paper": count ÷ largest count in the document × ln(N / n). The largest count is over all
+          terms that remain after stop words, stemming, `min_df` and `max_df`, before `max_terms`.
+        - "counts": the count.
+        - "log": ln(1 + count) × ln(N / n). All documents are then scaled to the same Euclidean
+          length, such that the mean non-zero weight in the training documents is 3.
+    max_terms : int or None, default=200000
+        Maximum number of terms. The terms in most training documents are kept, and ties are broken
+        alphabetically. With ``weighting="paper"``, the terms with the largest weight in any
+        training document are kept, as in the paper, and ties are broken by the number of documents.
+        The weights of the remaining terms do not depend on `max_terms`. None keeps all terms.
+    lowercase : bool, default=True
+        Whether to convert documents to lower case.
     token_pattern : str
-        Regular expression of a word. Any other than the default is used for all scripts.
-    ngram_range : (int, int)
-        Shortest and longest run of words that makes a term.
-    stop_words : None, str, path or iterable of str
-        Words to leave out, before stemming and before n-grams are formed: a language ("english",
-        or another with the package stop-words), a file with one word a line (a path with a folder
-        or an extension), or the words. They are lower-cased and split like the documents:
-        "don't" stands for its parts of two letters or more.
-    min_df, max_df : int or float
-        Leave out terms in fewer than `min_df` or more than `max_df` training documents: a number
-        of documents (int) or a share of them (float), counted after stemming.
-    stem : str, optional
-        Snowball algorithm, such as "english", "german" or "porter": words with the same stem are
-        one term, shown by its commonest form.
-    analyzer : {"auto", "word", "char", "char_wb", None} or callable
-        "auto": words where spaces separate them, overlapping pairs of characters in scripts
-        without spaces (Han, Kana, Thai, Lao, Khmer, Myanmar, …), and emoji. "word" or None: what
-        `token_pattern` finds, in all scripts. "char", "char_wb": runs of characters (see
-        scikit-learn's ``CountVectorizer``). A callable returns the terms of a document, without
-        HTML if `strip` drops it, and replaces `lowercase`, `token_pattern`, `ngram_range` and
-        `stop_words`; it cannot be stored in a model file.
-    strip : {"auto", "html", None}
-        Drop HTML first: tags, comments, scripts and styles go, entities become characters. "auto"
-        does so if most of the first 1,000 training documents look like HTML, and warns of it.
-    dtype : {numpy.float32, numpy.float64}
-        Of the result; weights are computed in float64.
+        Regular expression of a word. A pattern other than the default is used for all scripts.
+    ngram_range : (int, int), default=(1, 1)
+        Minimum and maximum length of n-grams.
+    stop_words : None, str, path or iterable of str, default=None
+        Words to ignore: a language ("english", or another one with the package stop-words), a file
+        with one word per line (a path with a folder or an extension), or the words. They are
+        removed before stemming and before n-grams are formed. They are lower-cased and split like
+        the documents, so "don't" stands for its parts of two letters or more.
+    min_df, max_df : int or float, default=1 and 1.0
+        Ignore terms in fewer than `min_df` or more than `max_df` training documents, counted after
+        stemming. An int is a number of documents, and a float is a fraction.
+    stem : str or None, default=None
+        Snowball algorithm, such as "english", "german" or "porter". Words with the same stem are
+        one term, which is shown by its commonest form.
+    analyzer : {"auto", "word", "char", "char_wb", None} or callable, default="auto"
+        How documents are split into terms.
+
+        - "auto": words in scripts with spaces, overlapping pairs of characters in scripts without
+          spaces (Han, Kana, Thai, Lao, Khmer, Myanmar, …), and emoji.
+        - "word" or None: matches of `token_pattern`, in all scripts.
+        - "char", "char_wb": character n-grams, as in scikit-learn's ``CountVectorizer``.
+        - callable: a function that returns the terms of a document, after `strip`. It replaces
+          `lowercase`, `token_pattern`, `ngram_range` and `stop_words`, and cannot be saved in a
+          model file.
+    strip : {"auto", "html", None}, default="auto"
+        Whether to remove HTML first: tags, comments, scripts and styles are removed, and entities
+        are converted to characters. "auto" does so if most of the first 1,000 training documents
+        look like HTML, with a warning.
+    dtype : {numpy.float32, numpy.float64}, default=numpy.float32
+        Type of the result. Weights are computed in float64.
 
     Attributes
     ----------
     vocabulary_ : dict of str to int
-        The column of each term; with `stem` the terms are stems.
-    idf_ : ndarray, shape (n_terms,)
-        ln(N / n) of each term, whatever the weighting.
+        Column of each term. With `stem` the terms are stems.
+    idf_ : ndarray of shape (n_terms,)
+        ln(N / n) of each term, for any weighting.
     n_documents_ : int
         Number of training documents N.
     n_empty_ : int
-        Training documents without any term of non-zero weight; their rows are zero.
+        Number of training documents without any term of non-zero weight. Their rows are zero.
     length_ : float
-        Length that "log" scales documents to.
+        Euclidean length of documents with ``weighting="log"``.
     strip_ : {"html", None}
-        What is dropped from documents.
+        Markup that is removed from documents.
     stop_tokens_ : frozenset of str
-        The stop words as tokens of documents; a file of stop words is read only by `fit`.
+        Stop words as tokens of documents. A file of stop words is read only in `fit`.
 
     Examples
     --------
@@ -154,23 +159,37 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         self.dtype = dtype
 
     def fit(self, documents: Iterable[str], y: object = None) -> Self:
-        """Learn terms and weights from an iterable of strings; `y` is ignored."""
-        self.fit_transform(documents)
-        return self
-
-    def fit_transform(self, documents: Iterable[str], y: object = None) -> sp.csr_matrix:
-        """Learn terms and weights, and return the weighted documents.
+        """Learn the vocabulary and the document frequencies of terms.
 
         Parameters
         ----------
         documents : iterable of str
-            Read once, so that a generator will do.
+            Texts. They are read once, so a generator can be used.
         y : ignored
+            Present for compatibility with scikit-learn.
 
         Returns
         -------
-        csr_matrix, shape (n_documents, n_terms)
-            The same as `fit` and then `transform`, to the bit.
+        DocumentVectorizer
+            The fitted vectorizer.
+        """
+        self.fit_transform(documents)
+        return self
+
+    def fit_transform(self, documents: Iterable[str], y: object = None) -> sp.csr_matrix:
+        """Learn the vocabulary, and return the weighted document-term matrix.
+
+        Parameters
+        ----------
+        documents : iterable of str
+            Texts. They are read once, so a generator can be used.
+        y : ignored
+            Present for compatibility with scikit-learn.
+
+        Returns
+        -------
+        csr_matrix of shape (n_documents, n_terms)
+            Weights of terms, identical to `fit` followed by `transform`.
         """
         check_parameters(self.get_params())
         self._prepare()
@@ -180,7 +199,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         if not forms:
             raise ValueError(
                 f"No term in {n_documents} documents. Expected at least one document with a word "
-                f"that matches token_pattern={self.token_pattern!r} and is no stop word."
+                f"that matches token_pattern={self.token_pattern!r} and is not a stop word."
             )
         report_suspicious(counts, forms, document_frequencies(counts))
         stems = stem_terms(forms, self.stem)
@@ -204,18 +223,18 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         return self._contained(X, documents)
 
     def transform(self, documents: Iterable[str]) -> sp.csr_matrix:
-        """Weight new documents with the terms and idf of the training documents.
+        """Convert documents to a weighted document-term matrix.
 
         Parameters
         ----------
         documents : iterable of str
-            Words that no training document had are left out.
+            Texts. Terms that are not in the vocabulary are ignored.
 
         Returns
         -------
-        csr_matrix, shape (n_documents, n_terms)
-            A document without any known term has a row of zeros, and an `EmptyDocumentWarning`
-            tells how many there are.
+        csr_matrix of shape (n_documents, n_terms)
+            Weights of terms. A document without any known term has a row of zeros. An
+            `EmptyDocumentWarning` says how many there are.
         """
         check_is_fitted(self)
         counts, forms = count_documents(documents, self._build_analyzer())
@@ -226,14 +245,20 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         return self._contained(X, documents)
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Choose what `transform` and `fit_transform` return.
+        """Set the container that `transform` and `fit_transform` return.
+
+        ``sklearn.set_config(transform_output=...)`` has no effect on this class.
 
         Parameters
         ----------
         transform : {"default", "pandas"} or None
             "default" is a sparse matrix. "pandas" is a data frame with a sparse column for each
-            term, which is slow to make where there are many terms. None changes nothing.
-            ``sklearn.set_config(transform_output=...)`` has no effect here.
+            term, which is slow for many terms. None changes nothing.
+
+        Returns
+        -------
+        DocumentVectorizer
+            The vectorizer itself.
         """
         check_container(transform)
         if transform is not None:
@@ -241,35 +266,47 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         return self
 
     def _contained(self, X: sp.csr_matrix, documents: object) -> Any:
-        """Put the weights into the container that `set_output` asked for."""
+        """Convert the weights to the container of `set_output`."""
         if getattr(self, "_sklearn_output_config", {}).get("transform") != "pandas":
             return X
         return as_frame(X, self.get_feature_names_out(), documents)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
-        """Return the name of each column: the term, or the commonest form of a stem; all differ."""
+        """Return the name of each column: the term, or the commonest form of a stem.
+
+        Parameters
+        ----------
+        input_features : ignored
+            Present for compatibility with scikit-learn.
+
+        Returns
+        -------
+        ndarray of str objects of shape (n_terms,)
+            Names, which are unique.
+        """
         check_is_fitted(self)
         return np.array(self._forms, dtype=object)
 
     def without_markup(self, document: str) -> str:
-        """Return the text of a document that is split into terms: without HTML if it is dropped."""
+        """Return the text of a document as it is split into terms, after `strip`."""
         check_is_fitted(self)
         return document if self.strip_ is None else strip_html(document)
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Describe the fitted vectorizer without pickle.
+        """Return the state of the fitted vectorizer for a model file.
 
         Returns
         -------
         meta : dict
-            Fit for JSON. Stop words are stored as words, whichever way they were given.
+            Parameters and terms, in types of JSON. Stop words are saved as a list of words.
         arrays : dict of str to ndarray
+            Document frequencies and columns of terms.
         """
         check_is_fitted(self)
         if callable(self.analyzer):
             raise ValueError(
-                "A callable analyzer cannot be stored, for a model file holds no code. Use "
-                "token_pattern or analyzer='char_wb', or store a model of the matrix and keep "
+                "A callable analyzer cannot be saved, because a model file has no code. Use "
+                "token_pattern or analyzer='char_wb', or save a model of the matrix and keep "
                 "the analyzer in your program."
             )
         meta = self.get_params() | {
@@ -293,26 +330,33 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
     def from_state(
         cls, meta: dict[str, Any], arrays: dict[str, NDArray[Any]], *, trusted: bool = False
     ) -> Self:
-        """Rebuild a vectorizer from `to_state`, so that `transform` gives the same bits.
+        """Rebuild a fitted vectorizer from the result of `to_state`.
 
         Parameters
         ----------
         meta : dict
+            Parameters and terms.
         arrays : dict of str to ndarray
+            Document frequencies and columns of terms.
         trusted : bool, default=False
-            Whether any `token_pattern` is accepted, not only a simple one (``patterns``).
+            Whether to accept any `token_pattern`, not only a simple one (``patterns``).
+
+        Returns
+        -------
+        DocumentVectorizer
+            A vectorizer whose `transform` gives identical results.
 
         Raises
         ------
         ValueError
-            If the description is incomplete, inconsistent or not one of a vectorizer.
+            If the state is incomplete or inconsistent.
         UnsafePatternError
-            If the pattern is not simple and the description is not trusted.
+            If the pattern is not simple and the state is not trusted.
 
         Warns
         -----
         StemmerChangedWarning
-            If the stemmer installed gives other stems than the one of training.
+            If the installed stemmer gives other stems than in training.
         """
         meta = complete_state(meta)
         check_state(meta, arrays)
@@ -363,7 +407,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
     ) -> None:
         """Set the terms that passed `min_df` and `max_df`, and those of them that have a column.
 
-        The others have a say in the largest count and the length of new documents.
+        Terms without a column affect the largest count and the length of new documents.
         """
         self._numbers = numbered(passed)
         self._idf = idf
@@ -374,7 +418,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         self.idf_ = idf[columns]
 
     def _finish(self, weights: sp.csr_matrix) -> sp.csr_matrix:
-        """Leave out the terms without a column and the explicit zeros, and cast."""
+        """Remove terms without a column and explicit zeros, and cast to `dtype`."""
         X = weights[:, self._columns].astype(self.dtype)
         X.eliminate_zeros()
         X.sort_indices()
@@ -382,12 +426,12 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
 
     @property
     def splits_by_script(self) -> bool:
-        """Whether texts are split by their script, in the way of ``splitting``."""
+        """Whether texts are split by script (``splitting``)."""
         return bool(self.analyzer == "auto" and self.token_pattern == TOKEN_PATTERN)
 
     @property
     def stop_tokens_(self) -> frozenset[str]:
-        """The stop words as tokens: split and lower-cased like the documents when fitting."""
+        """Stop words as tokens, split and lower-cased like the documents."""
         return frozenset(self._stop_words)
 
     def _build_analyzer(self) -> Analyzer:
@@ -396,7 +440,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         return analyze if self.strip_ is None else lambda text: analyze(strip_html(text))
 
     def _split_stop_words(self) -> list[str]:
-        """Return the stop words in the shape that they have in documents, sorted."""
+        """Return the stop words as tokens of documents, sorted."""
         words = stop_word_list(self.stop_words)
         if self.splits_by_script:
             found = (t for word in words for t in splitting.tokens(word, lowercase=self.lowercase))
@@ -422,7 +466,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
 
     def _passing(self, frequencies: NDArray[np.int64], n_documents: int) -> NDArray[np.intp]:
         """Return the columns that pass `min_df` and `max_df`, ascending."""
-        # Shares are divided, not multiplied: 7 of 100 documents are a share of 0.07 to the bit.
+        # Divide instead of multiplying, so that 7 of 100 documents are exactly the share 0.07.
         shares = frequencies / n_documents
         low = frequencies if is_int(self.min_df) else shares
         high = frequencies if is_int(self.max_df) else shares
@@ -431,7 +475,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
             raise ValueError(
                 f"None of the {len(frequencies)} terms is in at least min_df={self.min_df} and at "
                 f"most max_df={self.max_df} of the {n_documents} documents. "
-                "Lower min_df or raise max_df."
+                "Decrease min_df or increase max_df."
             )
         return passed
 
@@ -442,5 +486,5 @@ def numbered(terms: Sequence[str]) -> dict[str, int]:
 
 
 def _plain(value: float) -> float:
-    """Return a NumPy number as Python's int or float, which JSON knows."""
+    """Convert a NumPy number to int or float for JSON."""
     return int(value) if is_int(value) else float(value)

@@ -1,4 +1,4 @@
-"""Counts to weights: equations (1)-(3) of the paper and two alternatives; the choice of terms.
+"""Convert counts to weights by equations (1)-(3) of the paper or two alternatives; choose terms.
 
 For the count c_dw of term w in document d, N training documents of which n_w have the term:
 
@@ -6,7 +6,6 @@ For the count c_dw of term w in document d, N training documents of which n_w ha
     "counts"   c_dw
     "log"      ln(1 + c_dw) · ln(N / n_w), each document scaled to one Euclidean length
 
-Which documents and terms are counted is decided in ``counting`` and ``vectorizer``.
 """
 
 from typing import Literal, get_args
@@ -23,13 +22,13 @@ WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
 DEFAULT_WEIGHTING: Weighting = "log"
 
 MEAN_WEIGHT = 3.0
-"""What a term weighs in a training document that has it, in "log", on average."""
+"""Mean non-zero weight in the training documents with "log" weighting."""
 
 
 def inverse_document_frequency(
     frequencies: NDArray[np.int64], n_documents: int
 ) -> NDArray[np.float64]:
-    """Return ln(N / n) (3) for each term; 0 for a term in all documents. Shape (n_terms,)."""
+    """Compute ln(N / n) of each term by equation (3), (n_terms,). It is 0 if n = N."""
     return np.log(n_documents / frequencies)
 
 
@@ -39,23 +38,25 @@ def weigh(
     weighting: Weighting,
     length: float | None = None,
 ) -> tuple[sp.csr_matrix, float]:
-    """Weight counts.
+    """Convert counts to weights.
 
     Parameters
     ----------
-    counts : csr_matrix, shape (n_documents, n_terms)
-        Positive counts only.
-    idf : ndarray, shape (n_terms,)
+    counts : csr_matrix of shape (n_documents, n_terms)
+        Counts of terms, without explicit zeros.
+    idf : ndarray of shape (n_terms,)
+        Inverse document frequencies.
     weighting : {"paper", "counts", "log"}
-    length : float, optional
-        Euclidean length of the documents in "log"; None finds it from `counts`.
+        Kind of weighting.
+    length : float or None, default=None
+        Euclidean length of documents with "log". None computes it from `counts`.
 
     Returns
     -------
-    weights : csr_matrix of float64, shape (n_documents, n_terms)
-        With the structure of `counts`: a term in all documents leaves explicit zeros.
+    weights : csr_matrix of float64 of shape (n_documents, n_terms)
+        Weights with the sparsity structure of `counts`. A term in all documents has explicit zeros.
     length : float
-        As given or found; 1 where there is nothing to scale.
+        The given or computed length; 1 for other weightings.
     """
     if weighting == "log":
         data = np.log1p(counts.data) * idf[counts.indices]
@@ -76,14 +77,14 @@ def weigh(
 def choose_terms(
     weights: sp.csr_matrix, frequencies: NDArray[np.int64], n_kept: int, weighting: Weighting
 ) -> NDArray[np.intp]:
-    """Choose the terms that get a column: the paper's for its weights, otherwise the commonest.
+    """Choose the terms to keep: those in most documents, or with "paper" of the largest weight.
 
-    The largest weights belong to rare words. A model that is to predict labels needs those that
-    many documents share.
+    Rare words have the largest weights, but predicting labels needs words that many documents
+    share.
 
     Returns
     -------
-    ndarray of int, shape (min(n_kept, n_terms),)
+    ndarray of int of shape (min(n_kept, n_terms),)
         Chosen columns in ascending order.
     """
     if weighting == "paper":
@@ -96,8 +97,8 @@ def largest_scores(
 ) -> NDArray[np.intp]:
     """Choose the terms with the largest weight in any document.
 
-    Ties are frequent (a word that is the commonest of its document and in no other has the weight
-    ln N in "paper"). They go to the term in more documents, then to the lower column.
+    Ties are frequent: with "paper", a word that is the commonest of its document and in no other
+    document has the weight ln N. Ties are broken by the number of documents, then by the column.
 
     Returns
     -------
@@ -112,11 +113,10 @@ def largest_scores(
 def _length_of_documents(directions: sp.csr_matrix) -> float:
     """Return the factor that brings the mean of non-zero weights to ``MEAN_WEIGHT``.
 
-    A Poisson model takes the size of a row as an amount of evidence: documents scaled to length 1
-    would all but vanish beside the priors, and texts of three words that weigh as much as long ones
-    would be taken for certain. The length is Euclidean and not a sum, because a few words should
-    not count as much as a long text: at one Euclidean length, a document of n terms of equal weight
-    has a sum in proportion to √n.
+    In a Poisson model the sum of a row is an amount of evidence. Documents of length 1 would have
+    almost no weight compared with the priors. The length is Euclidean and not a sum, because a few
+    words should not weigh as much as a long text: at equal Euclidean length, the sum of a document
+    of n terms with equal weights is proportional to √n.
     """
     occurring = directions.data[directions.data > 0]
     return float(MEAN_WEIGHT / occurring.mean()) if len(occurring) else 1.0

@@ -1,8 +1,8 @@
-"""What depends on the language: stop-word lists and stems.
+"""Stop words and stems, which depend on the language.
 
-Neither is written here: English stop words come with scikit-learn, those of other languages with
-the optional package ``stop-words``, stems with snowballstemmer, which hands over to PyStemmer (the
-same algorithms in C) when that is installed. Tokenising is scikit-learn's, see ``counting``.
+English stop words come from scikit-learn, those of other languages from the optional package
+``stop-words``. Stems come from snowballstemmer, which uses PyStemmer (the same algorithms in C) if
+that is installed.
 """
 
 import os
@@ -15,19 +15,19 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 StopWords = str | os.PathLike[str] | Iterable[str] | None
 
 _WAYS_OUT = (
-    "Give a list of words, a file with one word a line (as a path with a folder or an extension, "
-    "such as './words' or 'words.txt'), or leave common words out with max_df"
+    "Pass a list of words, a file with one word per line (as a path with a folder or an "
+    "extension, such as './words' or 'words.txt'), or remove common words with max_df"
 )
 
 
 def stop_word_list(stop_words: StopWords) -> list[str]:
-    """Return the words that `stop_words` stands for.
+    """Return the list of stop words.
 
     Parameters
     ----------
     stop_words : None, str, path or iterable of str
-        A string is a file when it has a folder or an extension in it, otherwise a language; the
-        rule does not look at which files exist, so that it means the same everywhere.
+        A string with a folder or an extension is a file, any other string is a language. The rule
+        does not depend on which files exist.
     """
     if stop_words is None:
         return []
@@ -41,9 +41,7 @@ def stop_word_list(stop_words: StopWords) -> list[str]:
     words = list(stop_words)
     for word in words:
         if not isinstance(word, str):
-            raise TypeError(
-                f"stop_words must hold strings; found {word!r} ({type(word).__name__})."
-            )
+            raise TypeError(f"stop_words must be strings; found {word!r} ({type(word).__name__}).")
     return words
 
 
@@ -58,21 +56,21 @@ def check_stemmer(language: str | None) -> None:
 
 
 def stem_terms(terms: Sequence[str], language: str | None) -> list[str]:
-    """Stem each word of each term; a term is one word or an n-gram joined by single spaces.
+    """Stem each word of each term. A term is a word, or an n-gram joined by single spaces.
 
-    Every distinct word is stemmed once. With `language` None the terms come back as they are.
+    Every distinct word is stemmed once. If `language` is None, terms are returned unchanged.
     """
     if language is None:
         return list(terms)
     stemmer = snowballstemmer.stemmer(language)
-    stemmer.maxCacheSize = 0  # PyStemmer's cache only costs time when no word comes twice
+    stemmer.maxCacheSize = 0  # each word is stemmed once, so a cache only costs time
     words = list({word: None for term in terms for word in term.split(" ")})
     stems = dict(zip(words, stemmer.stemWords(words), strict=True))
     return [" ".join(map(stems.__getitem__, term.split(" "))) for term in terms]
 
 
 def _from_file(path: Path) -> list[str]:
-    """Read one word a line, UTF-8; blank lines are skipped."""
+    """Read a UTF-8 file with one word per line. Blank lines are skipped."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
@@ -85,15 +83,15 @@ def _from_file(path: Path) -> list[str]:
 
 
 def _from_language(language: str) -> list[str]:
-    """Return the list of a language: scikit-learn's for English, else that of ``stop-words``."""
+    """Return the stop words of a language, from scikit-learn or the package ``stop-words``."""
     if language == "english":
         return sorted(ENGLISH_STOP_WORDS)
     try:
         import stop_words
     except ImportError as error:
         raise ValueError(
-            f"stop_words={language!r}: only the English list is always there; other languages "
-            f"need the package stop-words (pip install 'vbnmf[text]'). {_WAYS_OUT}."
+            f"stop_words={language!r}: languages other than English need the package stop-words "
+            f"(pip install 'vbnmf[text]'). {_WAYS_OUT}."
         ) from error
     try:
         return list(stop_words.get_stop_words(language))
