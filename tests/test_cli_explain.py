@@ -6,7 +6,7 @@ import pytest
 from cliruns import run
 
 from vbnmf import load
-from vbnmf.estimators import classifier
+from vbnmf.estimators import classifier, streaming
 
 TICKETS = """text,team
 printer out of paper and ink,hardware
@@ -94,7 +94,8 @@ def test_the_matrix_is_checked_once(folder, monkeypatch, options):
 
         return counted
 
-    monkeypatch.setattr(classifier, "check_matrix", count("check", classifier.check_matrix))
+    for module in (classifier, streaming):
+        monkeypatch.setattr(module, "check_matrix", count("check", module.check_matrix))
     owner = classifier.PredictsLabels
     monkeypatch.setattr(owner, "_proba", count("probabilities", owner._proba))
     result = run("predict", "tickets.vbnmf", "later.csv", *options, "--quiet")

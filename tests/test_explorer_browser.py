@@ -90,7 +90,7 @@ class TestReached:
         tab.keyboard.press("Enter")
         pressed = "e => [e.ariaPressed, e.closest('th').ariaSort]"
         assert tab.evaluate(f"({pressed})(document.activeElement)") == ["true", "descending"]
-        jump(tab, "view=component&k=1")
+        jump(tab, "view=component&k=0")
         before = terms(tab)
         reach(tab, "e => e.id === 'relevance'")
         for _ in range(10):
@@ -99,7 +99,7 @@ class TestReached:
         assert terms(tab) != before
         reach(tab, "e => e.id === 'pin'", "Shift+Tab")
         tab.keyboard.press("Space")
-        assert "pins=1" in tab.url
+        assert "pins=0" in tab.url
         assert tab.evaluate("document.activeElement.id") == "pin"
         jump(tab, "view=term")
         reach(tab, "e => e.id === 'find'")

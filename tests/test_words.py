@@ -174,7 +174,7 @@ def test_common_terms_do_not_turn_predictions_around(n_docs, classifier):
 
 
 def test_why_a_classifier_was_chosen_is_told(fitted, tmp_path):
-    assert "on documents left out" in fitted.classifier_reason_
+    assert "on held-out documents" in fitted.classifier_reason_
     fitted.save(tmp_path / "m.vbnmf")
     assert load(tmp_path / "m.vbnmf").classifier_reason_ == fitted.classifier_reason_
 
