@@ -322,7 +322,7 @@ class TestPage:
     def test_names_of_blocks_stay_in_sight(self, visit):
         tab = visit(page("scopes"), "view=map", width=360, height=740)
         tab.locator(".map").evaluate("e => e.scrollTo(e.scrollWidth, 0)")
-        tab.wait_for_function("document.querySelector('.map').style.cssText.includes('--names')")
+        tab.wait_for_selector(".map[style*='--names']")
         edges = "document.querySelector('.corner').getBoundingClientRect().right"
         own = tab.locator(".map .blocks span").last.bounding_box()
         assert tab.evaluate(edges) <= own["x"] < 360
