@@ -215,3 +215,15 @@ def test_damage_is_told_in_one_line(home, tmp_path):
 def test_the_writer_needs_documents(tmp_path):
     with pytest.raises(ValueError, match="no documents"):
         ShardWriter(tmp_path, 3).finish()
+
+
+def test_a_file_that_cannot_be_read_changes_nothing(home):
+    """Neither is a folder begun, nor is an older one lost that was to be replaced."""
+    old = home / "all.shards"
+    before = contents(old)
+    assert before
+    for folder in (home / "begun.shards", old):
+        said = run("vectorize", home / "a.csv", "--label", "x", "--out", folder, "--force")
+        assert (said.code, "no label column 'x'" in said.err) == (2, True)
+    assert not (home / "begun.shards").exists()
+    assert contents(old) == before

@@ -79,13 +79,13 @@ def vectorize(
         Called with what was decided on the user's behalf.
     """
     folder = Path(out)
+    recipe = _recipe(files, reading, vectorizer, fitted, shard_nonzeros)
+    parts = _documents(files, reading, note)
+    first = next(parts)  # first of all: a file that cannot be read must not cost an older folder
+    parts = chain([first], parts)
     folder.mkdir(parents=True, exist_ok=True)
     with only_user(folder):
-        recipe = _recipe(files, reading, vectorizer, fitted, shard_nonzeros)
         _begin(folder, recipe)
-        parts = _documents(files, reading, note)
-        first = next(parts)
-        parts = chain([first], parts)
         source = _Sink(folder, reading, first, recipe, shard_nonzeros)
         if first.matrix is not None:
             source.of_matrices(parts, tell)
