@@ -24,7 +24,8 @@ from vbnmf.text.counting import (
 )
 from vbnmf.text.markup import decide
 from vbnmf.text.notices import report_cut
-from vbnmf.text.vectorizer import DEFAULT_MAX_TERMS, DocumentVectorizer, numbered
+from vbnmf.text.vectorizer import DEFAULT_MAX_TERMS, DocumentVectorizer
+from vbnmf.text.vocabulary import numbered
 from vbnmf.text.weighting import MEAN_WEIGHT, choose_terms, inverse_document_frequency, weigh
 from vbnmf.text.words import stem_terms
 
