@@ -17,6 +17,7 @@ _HOMES = {
     "DocumentModel": "vbnmf.pipeline",
     "Checkpoint": "vbnmf.estimators.checkpoints",
     "Shards": "vbnmf.data.shards",
+    "vectorize_to_shards": "vbnmf.vectorizing",
     "load": "vbnmf.loading",
     "tune": "vbnmf.selection.search",
     "explore": "vbnmf.report.explorer",

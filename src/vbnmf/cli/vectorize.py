@@ -1,13 +1,17 @@
 """vbnmf vectorize: from files of documents to a shard folder."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from vbnmf.cli import common
 from vbnmf.cli.fit import build, text_options
 from vbnmf.cli.progress import Display
+
+if TYPE_CHECKING:
+    from vbnmf.data.shards import Shards
+    from vbnmf.text import DocumentVectorizer
 
 
 @click.command(short_help="Write documents to a shard folder, for fits beyond memory.")
@@ -16,10 +20,15 @@ from vbnmf.cli.progress import Display
 @click.option("--label", metavar="COL", multiple=True, help="Column of labels, or 'auto' to guess "
               "it, or to take the names of sub-folders. Again for more columns.")  # fmt: skip
 @common.label_separator
+@click.option("--only-labelled", is_flag=True, help="Leave out documents without a label.")
 @click.option("--model", metavar="MODEL", help="Take the terms and weights of this model, for "
               "documents that it is to predict.")  # fmt: skip
 @click.option("--shard-nonzeros", type=click.IntRange(1, 2**30), metavar="N", help="Most non-zeros "
               "of a shard.  [default: 8388608]")  # fmt: skip
+@click.option("--max-vocabulary", type=click.IntRange(1), metavar="N", help="Most different terms "
+              "in memory. If more pass --min-df, it is raised.  [default: 2000000]")  # fmt: skip
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes to use.  [default: "
+              "all cores]")  # fmt: skip
 @common.reading
 @text_options
 @common.config
@@ -28,14 +37,15 @@ from vbnmf.cli.progress import Display
 @common.as_json
 def vectorize(
     files: tuple[str, ...], out: str, label: tuple[str, ...], label_separator: str | None,
-    model: str | None, shard_nonzeros: int | None, force: bool, quiet: bool, as_json: bool,
+    only_labelled: bool, model: str | None, shard_nonzeros: int | None, max_vocabulary: int | None,
+    jobs: int | None, force: bool, quiet: bool, as_json: bool,
     text: tuple[str, ...], labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
     skip_empty: bool, **settings: Any,
 ) -> None:  # fmt: skip
-    """Write the documents of FILEs to a shard folder, in bounded memory.
+    """Convert the documents in FILEs to a shard folder, in bounded memory.
 
-    `vbnmf fit FOLDER` then needs memory for two shards only, whatever the number of documents. A
-    run that was stopped continues where it was, if it is given the same files and options.
+    `vbnmf fit FOLDER` then needs memory for two shards, for any number of documents. To continue a
+    run that was stopped, give the same files and options again.
 
     \b
     Examples:
@@ -45,9 +55,7 @@ def vectorize(
       vbnmf predict tickets.vbnmf new.shards --out predictions.csv
     """  # noqa: D301
     from vbnmf.data.shards import is_shards
-    from vbnmf.engines.mapping import SHARD_NONZEROS
-    from vbnmf.vectorizing import Reading, is_begun
-    from vbnmf.vectorizing import vectorize as write
+    from vbnmf.vectorizing import is_begun
 
     folder = Path(out)
     _check_folder(folder, force)
@@ -59,18 +67,18 @@ def vectorize(
         if vectorizer is None:
             raise ValueError(f"{model} was fitted to a matrix and does not know how to read texts.")
     columns = common.column_names(label or (("auto",) if labels else ()))
-    reading = Reading(
-        common.column_names(text), columns, labels, label_separator, terms, encoding, format,
-        skip_empty,
-    )  # fmt: skip
+    if only_labelled and columns is None:
+        raise click.UsageError("--only-labelled needs --label.")
     if is_begun(folder) and not is_shards(folder):
-        common.say(f"A run was stopped in {folder}; what is there is used again.", quiet)
-    with VectorizeProgress(quiet) as progress:
-        shards = write(
-            list(files), folder, reading, vectorizer, fitted=model is not None,
-            shard_nonzeros=shard_nonzeros or SHARD_NONZEROS, tell=progress,
-            note=lambda text: common.say(text, quiet),
-        )  # fmt: skip
+        common.say(f"Continuing the run that was stopped in {folder}.", quiet)
+    limits = {"shard_nonzeros": shard_nonzeros, "max_vocabulary": max_vocabulary}
+    shards = write_shards(
+        list(files), folder, vectorizer, quiet=quiet, jobs=jobs, only_labelled=only_labelled,
+        **{name: limit for name, limit in limits.items() if limit is not None},
+        text=common.column_names(text), label=columns, labels=labels,
+        label_separator=label_separator, terms=terms, encoding=encoding, format=format,
+        skip_empty=skip_empty,
+    )  # fmt: skip
     n_docs, n_terms = shards.shape
     if as_json:
         n_labels = 0 if shards.labels is None else len(shards.labels)
@@ -94,17 +102,51 @@ def vectorize(
     )
 
 
+def write_shards(
+    files: list[str],
+    folder: Path,
+    vectorizer: "DocumentVectorizer",
+    *,
+    quiet: bool,
+    jobs: int | None,
+    **options: Any,
+) -> "Shards":
+    """Write a shard folder with ``vectorize_to_shards``, and show progress and notes."""
+    from vbnmf.estimators.validation import count_threads
+    from vbnmf.vectorizing import vectorize_to_shards
+
+    with VectorizeProgress(quiet) as progress:
+        return vectorize_to_shards(
+            files,
+            folder,
+            vectorizer,
+            n_jobs=count_threads(jobs),
+            tell=progress,
+            note=lambda text: common.say(text, quiet),
+            **options,
+        )
+
+
 class VectorizeProgress(Display):
-    """A callback of ``vbnmf.vectorizing.vectorize``."""
+    """A callback of ``vbnmf.vectorizing.vectorize_to_shards``."""
 
     _doing = "vectorizing"
-    _parts = {"reading": 0.0, "counting": 0.7, "weighting": 0.8, "writing": 0.9}  # noqa: RUF012
+    _shares = {"reading": (0.0, 0.8), "weighting": (0.8, 0.9), "writing": (0.9, 1.0)}  # noqa: RUF012
+
+    def __init__(self, quiet: bool) -> None:
+        super().__init__(quiet)
+        self._n_parts = 0
 
     def __call__(self, doing: str, n: int) -> None:
-        """Show what is being done."""
-        unit = "documents" if doing == "reading" else "part"
-        text = f"{doing}: {n:,} {unit}" if doing == "reading" else f"{doing}: {unit} {n + 1:,}"
-        self._show(self._parts[doing], text, "")
+        """Show the number of documents, then the parts of them that are done."""
+        first, last = self._shares[doing]
+        if doing == "reading":  # how many there are is not known
+            self._n_parts += 1
+            self._show(first, f"reading: {n:,} documents", "")
+            return
+        done = (n + 1) / self._n_parts
+        text = f"{doing}: part {n + 1:,} of {self._n_parts:,}"
+        self._show(first + (last - first) * done, text, "")
 
 
 def _check_folder(folder: Path, force: bool) -> None:

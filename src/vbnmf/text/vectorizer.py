@@ -34,7 +34,7 @@ from vbnmf.text.frames import GivesFrames
 from vbnmf.text.markup import DEFAULT_STRIP, Strip, decide, strip_html
 from vbnmf.text.notices import report_cut, report_empty, report_suspicious
 from vbnmf.text.state import from_state, to_state
-from vbnmf.text.vocabulary import none_passes, numbered, passes
+from vbnmf.text.vocabulary import no_term, none_passes, numbered, passes
 from vbnmf.text.weighting import (
     DEFAULT_WEIGHTING,
     Weighting,
@@ -196,10 +196,7 @@ class DocumentVectorizer(GivesFrames, TransformerMixin, BaseEstimator, auto_wrap
         counts, forms = count_documents(documents, self._build_analyzer())
         n_documents = counts.shape[0]
         if not forms:
-            raise ValueError(
-                f"No term in {n_documents} documents. Expected at least one document with a word "
-                f"that matches token_pattern={self.token_pattern!r} and is not a stop word."
-            )
+            raise no_term(n_documents, self.token_pattern)
         report_suspicious(counts, forms, document_frequencies(counts))
         stems = stem_terms(forms, self.stem)
         all_stems = sorted(set(stems))

@@ -31,3 +31,11 @@ def none_passes(n_terms: int, n_documents: int, min_df: float, max_df: float) ->
         f"None of the {n_terms} terms is in at least min_df={min_df} and at most max_df={max_df} "
         f"of the {n_documents} documents. Decrease min_df or increase max_df."
     )
+
+
+def no_term(n_documents: int, token_pattern: str) -> ValueError:
+    """Return the error for documents without any term."""
+    return ValueError(
+        f"No term in {n_documents} documents. Expected at least one document with a word that "
+        f"matches token_pattern={token_pattern!r} and is not a stop word."
+    )
