@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vbnmf.cli import common
+from vbnmf.cli.beyond import fit_beyond_memory, is_beyond_memory
 from vbnmf.cli.fitshards import fit_shards, is_shard_folder
 from vbnmf.cli.progress import FitProgress
 
@@ -165,10 +166,17 @@ def fit(
     columns = common.column_names(label or (("auto",) if labels else ()))
     if only_labelled and columns is None:
         raise click.UsageError("--only-labelled needs --label.")
-    documents = common.read(
-        file, quiet, text=text, label=columns, labels=labels, label_separator=label_separator,
-        terms=terms, encoding=encoding, format=format, skip_empty=skip_empty,
-    )  # fmt: skip
+    reading = {
+        "label": columns, "labels": labels, "label_separator": label_separator, "terms": terms,
+        "encoding": encoding, "format": format, "skip_empty": skip_empty,
+    }  # fmt: skip
+    if is_beyond_memory(file, format, quiet):
+        fit_beyond_memory(
+            file, target, settings, force=force, quiet=quiet, as_json=as_json,
+            only_labelled=only_labelled, text=common.column_names(text), **reading,
+        )  # fmt: skip
+        return
+    documents = common.read(file, quiet, text=text, **reading)
     contents, y = labelled(documents, quiet, only=only_labelled)
     n_labels = None if y is None else len(_distinct(y))
     model = build(n_labels, **settings)

@@ -105,7 +105,7 @@ def vectorize(
 def write_shards(
     files: list[str],
     folder: Path,
-    vectorizer: "DocumentVectorizer",
+    vectorizer: "DocumentVectorizer | None",
     *,
     quiet: bool,
     jobs: int | None,
