@@ -27,8 +27,10 @@ from benchmarks import (
     splits,
     standings,
     sweep,
+    vectorize,
     words,
 )
+from vbnmf import vectorizing
 from vbnmf.text import DocumentVectorizer
 
 
@@ -75,6 +77,20 @@ def test_scale(capsys, tmp_path):
     assert "stream, slope" in out
     scale.main(["--documents", "300", "--stream-only", *arguments])
     assert "memory" not in capsys.readouterr().out
+
+
+def test_vectorize(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(vectorizing, "PART", 100)  # more parts than processes
+    vectorize.main(["--documents", "300", "--repeats", "1", "--json", str(tmp_path / "a.json")])
+    out = capsys.readouterr().out
+    assert "Bytes of the shard folder: the same for any number of jobs." in out
+    assert out.startswith("300 drawn documents, ")
+    rows = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["rows"]
+    assert [row[""] for row in rows] == [
+        "CountVectorizer()",
+        "vectorize --jobs 1",
+        "vectorize --jobs 2",
+    ]
 
 
 def test_heads(capsys):
