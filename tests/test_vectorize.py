@@ -144,6 +144,10 @@ def test_a_run_that_was_stopped_continues_to_the_same_bytes(table, tmp_path, doi
     assert len(split) == (n_parts - n - 1 if doing == "reading" else 0)
 
 
+def _stop(*_):
+    raise Stopped
+
+
 def _noted(function, calls):
     def wrapped(self):
         calls.append(1)
@@ -154,10 +158,14 @@ def _noted(function, calls):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_other_options_begin_anew(table, tmp_path):
-    out = tmp_path / "s"
+    out, notes = tmp_path / "s", []
     vectorize(table, out, DocumentVectorizer(), shard_nonzeros=40)
     before = contents(out)
-    vectorize(table, out, DocumentVectorizer(min_df=2), shard_nonzeros=10**6)
+    with pytest.raises(Stopped):
+        vectorize(table, out, DocumentVectorizer(max_df=5), tell=_stop)
+    assert vectorizing.is_begun(out)
+    vectorize(table, out, DocumentVectorizer(min_df=2), shard_nonzeros=10**6, note=notes.append)
+    assert not any("Continuing" in note for note in notes)
     assert Shards(out).n_shards == 1
     vectorize(table, out, DocumentVectorizer(), shard_nonzeros=40)
     assert contents(out) == before

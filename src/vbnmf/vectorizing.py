@@ -105,8 +105,8 @@ def vectorize_to_shards(
         Called as ``tell("reading", n_documents)``, then ``tell("weighting", part)`` and
         ``tell("writing", part)``, to show the progress.
     note : callable
-        Called with a sentence about each choice that was made for the user: guessed columns, a
-        raised `min_df`, documents that are empty or were left out.
+        Called with a sentence about each thing that the user should know: guessed columns, a run
+        that is continued, a raised `min_df`, documents that are empty or were left out.
     **reading
         How files are read: `text`, `label`, `labels`, `label_separator`, `terms`, `encoding`,
         `format` and `skip_empty` of ``vbnmf.data.read_documents``.
@@ -147,7 +147,8 @@ def vectorize_to_shards(
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     with only_user(folder), Workers(n_jobs, vectorizer) as workers:
-        _begin(folder, recipe)
+        if _begin(folder, recipe):
+            note(f"Continuing the run that was stopped in {folder}.")
         sink = _Sink(folder, how, first, recipe, shard_nonzeros)
         if first.matrix is not None:
             sink.of_matrices(parts, tell)
@@ -287,11 +288,11 @@ def read_vectorizer(shards: Shards) -> DocumentVectorizer | None:
     return vectorizer
 
 
-def _begin(folder: Path, recipe: str) -> None:
-    """Continue what was begun with the same recipe, and remove what was begun with another."""
+def _begin(folder: Path, recipe: str) -> bool:
+    """Return whether a run with the same recipe was begun; remove what another recipe made."""
     path = folder / RECIPE
     if path.is_file() and path.read_text(encoding="ascii") == recipe:
-        return
+        return True
     for name in (MANIFEST, PARTIAL, VECTORIZER):
         (folder / name).unlink(missing_ok=True)
     for old in folder.iterdir():
@@ -299,6 +300,7 @@ def _begin(folder: Path, recipe: str) -> None:
             shutil.rmtree(old)
     with replacing(path) as temporary:
         temporary.write_text(recipe, encoding="ascii")
+    return False
 
 
 def _recipe(

@@ -54,9 +54,6 @@ def vectorize(
       vbnmf vectorize new.csv --model tickets.vbnmf --out new.shards
       vbnmf predict tickets.vbnmf new.shards --out predictions.csv
     """  # noqa: D301
-    from vbnmf.data.shards import is_shards
-    from vbnmf.vectorizing import is_begun
-
     folder = Path(out)
     _check_folder(folder, force)
     vectorizer: Any = build(None, **settings).vectorizer
@@ -69,8 +66,6 @@ def vectorize(
     columns = common.column_names(label or (("auto",) if labels else ()))
     if only_labelled and columns is None:
         raise click.UsageError("--only-labelled needs --label.")
-    if is_begun(folder) and not is_shards(folder):
-        common.say(f"Continuing the run that was stopped in {folder}.", quiet)
     limits = {"shard_nonzeros": shard_nonzeros, "max_vocabulary": max_vocabulary}
     shards = write_shards(
         list(files), folder, vectorizer, quiet=quiet, jobs=jobs, only_labelled=only_labelled,
