@@ -68,7 +68,8 @@ class Workers:
         Raises
         ------
         ChildProcessError
-            A worker process was ended from outside.
+            A worker process has ended, because memory ran out or because a script is not protected
+            by ``if __name__ == "__main__":``.
         """
         tasks = iter(tasks)
         first = list(islice(tasks, 0 if self._n_jobs == 1 else 2))
@@ -87,8 +88,8 @@ class Workers:
                 yield pending.popleft().result()
         except BrokenProcessPool:
             raise ChildProcessError(
-                "a worker process was ended from outside, probably because memory ran out. Use "
-                "fewer processes (--jobs, n_jobs)."
+                "a worker process has ended. If memory ran out, use fewer processes (--jobs, "
+                "n_jobs). In a script, put the call under `if __name__ == '__main__':`."
             ) from None
 
     def _started(self, module: str) -> ProcessPoolExecutor:
