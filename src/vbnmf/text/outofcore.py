@@ -178,7 +178,7 @@ def fit_parts(
         yield X
 
 
-class Summary(NamedTuple):
+class PartSummary(NamedTuple):
     """What the common length and the choice of terms need to know of a part."""
 
     numbers: NDArray[np.int32]  # terms of the part in the vocabulary
@@ -192,7 +192,7 @@ def summarise_part(
     path: Path,
     numbers: NDArray[np.int32],
     idf: NDArray[np.float64],
-) -> Summary:
+) -> PartSummary:
     """Weight the counts of a part with documents of length 1, and summarise the weights."""
     counts = _counts(path, numbers >= 0)
     weights, _ = weigh(counts, idf, vectorizer.weighting, 1.0)
@@ -200,7 +200,7 @@ def summarise_part(
     if vectorizer.weighting == "paper":
         largest = weights.max(axis=0).toarray().ravel()
     total, occurring = summed(weights.data) if vectorizer.weighting == "log" else (0, 0)
-    return Summary(numbers[numbers >= 0], largest, total, occurring)
+    return PartSummary(numbers[numbers >= 0], largest, total, occurring)
 
 
 def weigh_part(
