@@ -97,7 +97,7 @@ def test_fit(refused, args, message):
 
 BAD_FILES = {
     "empty.csv": (b"", "empty.csv: empty; expected a line with the names of the columns"),
-    "header.csv": (b"text,label\n", "header.csv: empty: there are no documents in it"),
+    "header.csv": (b"text,label\n", "header.csv: there are no documents in it"),
     "quote.csv": (b'text,label\n"tea,a\n', "quote.csv, line 2: broken quoting"),
     "ragged.csv": (b"text,label\ntea,a,b\n", "ragged.csv, line 2: 3 fields, but the first line"),
     "latin.csv": (

@@ -82,8 +82,8 @@ text_options = common.options(
     click.option("--weighting", type=click.Choice(["paper", "counts", "log"]),
                  help="Weighting of term counts; see docs/text.md."),
     click.option("--max-terms", callback=_number_or_all, metavar="N|all", help="Maximum number of "
-                 "terms. Terms in most documents are kept; with --weighting paper, terms of the "
-                 "largest weight.  [default: 200000]"),
+                 "terms. The terms that occur in the largest number of documents are kept; with "
+                 "--weighting paper, the terms with the largest weights.  [default: 200000]"),
     click.option("--min-df", callback=_count_or_part, help="Ignore terms in fewer documents than "
                  "this (a count or a fraction).  [default: 1]"),
     click.option("--max-df", callback=_count_or_part, help="Ignore terms in more documents than "
@@ -120,9 +120,10 @@ TEXT_OPTIONS = (
 @click.option("--only-labelled", is_flag=True, help="Ignore documents without a label. Without "
               "this flag they are used too, and their labels are inferred.")  # fmt: skip
 @click.option("--out", metavar="MODEL", help="Model file to write.  [default: FILE's name.vbnmf]")
-@click.option("--checkpoint", metavar="FOLDER", help="Write the fit to this folder once a minute.")
-@click.option("--resume", is_flag=True, help="Go on from the last checkpoint in the folder of "
-              "--checkpoint, to the same model.")  # fmt: skip
+@click.option("--checkpoint", metavar="FOLDER", help="Save the state of the fit to this "
+              "folder once a minute.")  # fmt: skip
+@click.option("--resume", is_flag=True, help="Resume an interrupted fit from the last checkpoint "
+              "in the folder given by --checkpoint.")  # fmt: skip
 @common.reading
 @model_options
 @text_options
@@ -223,7 +224,7 @@ def tell_result(
 
 
 def check_resume(checkpoint: str | None, resume: bool) -> None:
-    """Refuse to go on where there is nothing, and to replace what is there unasked."""
+    """Check the folder of checkpoints: it must exist to resume, and be empty otherwise."""
     if checkpoint is None:
         if resume:
             raise click.UsageError("--resume needs --checkpoint FOLDER.")
@@ -233,9 +234,13 @@ def check_resume(checkpoint: str | None, resume: bool) -> None:
         raise common.Refusal(f"{folder} is not a folder; --checkpoint takes the name of one.")
     is_there = folder.is_dir() and any(folder.iterdir())
     if is_there and not resume:
-        raise common.Refusal(f"{folder} is not empty. Add --resume to go on, or remove it.")
+        raise common.Refusal(
+            f"{folder} is not empty. Add --resume to resume the fit, or remove the folder."
+        )
     if resume and not is_there:
-        raise common.Refusal(f"there is no checkpoint in {folder}. Leave out --resume.")
+        raise common.Refusal(
+            f"there is no checkpoint in {folder} to resume from. Start without --resume."
+        )
 
 
 def _of_prediction(model: "DocumentModel") -> dict[str, Any]:
@@ -252,7 +257,7 @@ def _of_prediction(model: "DocumentModel") -> dict[str, Any]:
 
 def _said(result: dict[str, Any]) -> str:
     """Describe the prediction head in words."""
-    names = {"components": "components only", "generative": "generative (no trained head)"}
+    names = {"components": "components only", "generative": "generative, from the fitted model"}
     name = names.get(result["classifier"], result["classifier"])
     if result["classifier"] == "words and components":
         name = f"components ({result['component_share']:.0%} of the scores) and single words"

@@ -32,7 +32,7 @@ def fit_shards(
     for name, value in settled.items():
         if value:
             raise click.UsageError(
-                f"--{name} has no effect on a shard folder: give it to `vbnmf vectorize`."
+                f"--{name} cannot change a shard folder. Pass it to `vbnmf vectorize` instead."
             )
     shards = Shards(file)
     n_labels = None if shards.labels is None else len(shards.labels)
