@@ -204,9 +204,10 @@ def _component_lines(scores: dict[str, Any]) -> list[Line]:
     share = f"mean share of a component in the weight of its top {TOP} terms"
     half = "per unit of weight, of one half of each document given the other half"
     hoyer = "Hoyer's measure: 0 if all coefficients are equal, 1 if only one is not zero"
+    by_label = "Hoyer's measure of sums by label"
     return [
         ("coefficient sparsity", scores["coefficient_sparsity"], hoyer),
-        ("inter-label sparsity", scores["inter_label_sparsity"], "Hoyer's measure of sums by label"),
+        ("inter-label sparsity", scores["inter_label_sparsity"], by_label),
         ("NPMI by documents", scores["npmi_documents"], together),
         (f"NPMI by windows of {WINDOW} tokens", scores["npmi_windows"], "the same in windows"),
         ("diversity", scores["diversity"], distinct),
