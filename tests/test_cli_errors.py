@@ -110,7 +110,7 @@ BAD_FILES = {
     "a.jsonl": (b'{"text": "tea", "label": [["a"]]}', "line 1: a label is of type list"),
     "a.mtx": (b"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n", "a.mtx: "),
     "a.npz": (b"PK\x03\x04nonsense", "a.npz: not a sparse matrix saved by scipy.sparse.save_npz"),
-    "a.parquet": (b"PAR1nonsense", "a.parquet: not a whole Parquet or Arrow file"),
+    "a.parquet": (b"PAR1nonsense", "a.parquet: not a complete Parquet or Arrow file"),
     "same.csv": (b"text,label\ntea,a\ntea,b\n", "all values of X are zero"),
 }
 

@@ -153,7 +153,7 @@ def test_damaged_parquet(tmp_path: Path) -> None:
     pa.parquet.write_table(table, tmp_path / "a.parquet")
     whole = (tmp_path / "a.parquet").read_bytes()
     for name, data in (("b.parquet", whole[:-9]), ("c.arrow", b"nothing"), ("d.parquet", b"")):
-        refused(write(tmp_path / name, data), "not a whole Parquet or Arrow file")
+        refused(write(tmp_path / name, data), "not a complete Parquet or Arrow file")
 
 
 def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
