@@ -34,6 +34,7 @@ from vbnmf.core.model import (
     Totals,
     column,
 )
+from vbnmf.core.products import dot
 
 
 def bound(state: State, stats: Statistics, totals: Totals) -> float:
@@ -51,8 +52,8 @@ def bound(state: State, stats: Statistics, totals: Totals) -> float:
 def data_term(terms: Terms, stats: Statistics, totals: Totals) -> float:
     """Compute ⟨ln p(X, S | T, V)⟩ + H(q(S)), with q(S) at its optimum."""
     assert stats.tally is not None
-    log_mean = stats.tally.log_mean + _dot(terms.offset, totals.term_sums)
-    return log_mean - totals.log_factorials - _dot(terms.E_sums, stats.E_sums)
+    log_mean = stats.tally.log_mean + dot(terms.offset, totals.term_sums)
+    return log_mean - totals.log_factorials - dot(terms.E_sums, stats.E_sums)
 
 
 def terms_term(prior: Prior, terms: Terms) -> float:
@@ -93,7 +94,7 @@ def cells(scale: Array, n_docs: Array) -> tuple[float, float]:
     """Count the coefficients in scope, and sum ln scale over them; arguments are by group."""
     counts = scale > 0
     logs = np.log(scale, out=np.zeros_like(scale), where=counts)
-    return _dot(n_docs, counts.sum(axis=1)), _dot(n_docs, logs.sum(axis=1))
+    return dot(n_docs, counts.sum(axis=1)), dot(n_docs, logs.sum(axis=1))
 
 
 def rates_term(prior: Prior, rates: Rates, labels: Labels | None = None) -> float:
@@ -114,9 +115,4 @@ def rates_term(prior: Prior, rates: Rates, labels: Labels | None = None) -> floa
 def labels_term(labels: Labels, n_docs: Array) -> float:
     """Compute ⟨ln p(z)⟩ + H(q(z)) of documents with unknown labels, each a group of its own."""
     each = (labels.latent * labels.log_prior + entr(labels.latent)).sum(axis=1)
-    return _dot(n_docs[labels.known.shape[0] :], each)
-
-
-def _dot(a: Array, b: Array) -> float:
-    """Sum of products, rounded the same way however many threads BLAS has."""
-    return float((a * b).sum())
+    return dot(n_docs[labels.known.shape[0] :], each)

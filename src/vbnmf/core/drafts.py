@@ -12,6 +12,7 @@ from scipy import sparse
 
 from vbnmf.core import starts
 from vbnmf.core.model import Array, Engine, Labels, Scopes, State
+from vbnmf.core.products import product
 from vbnmf.core.starts import Knobs
 
 BACKGROUND_PART = 0.25  # of a document's weight begins on the background and on each group,
@@ -118,7 +119,7 @@ def merged(draft: Draft, groups: list[list[int]], n_kept: int, plan: Plan) -> Dr
     return replace(
         draft,
         counts=_mixed(draft.counts, joined),
-        portions=spread(np.einsum("lp,pk->lk", draft.portions, joined), mask),
+        portions=spread(product(draft.portions, joined), mask),
         mask=mask,
     )
 
@@ -219,7 +220,7 @@ def _mixed(counts: Array, mixing: Any) -> Array:
 def _by_group(labels: Labels, portions: Array) -> Array:
     """Portions of each group of documents: the mean over its labels, latent ones by p(z)."""
     known = labels.known @ portions
-    latent = np.asarray(np.einsum("dl,lk->dk", labels.latent, portions))
+    latent = product(labels.latent, portions)
     return np.vstack([known, latent])
 
 

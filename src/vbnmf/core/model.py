@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from vbnmf.core import gamma
+from vbnmf.core.products import product, row_products
 
 Array = NDArray[Any]
 
@@ -167,7 +168,7 @@ class Labels:
             known = self.known @ np.where(mask, values, 0.0)
             known = np.divide(known, parts, out=np.zeros_like(known), where=parts > 0)
             of_latent = np.where(mask, values, self.scopes.outside)
-        return np.vstack([known, _product(self.latent, of_latent)]) if len(self.latent) else known
+        return np.vstack([known, product(self.latent, of_latent)]) if len(self.latent) else known
 
     def by_label(self, sums: Array) -> Array:
         """Distribute sums by group, (n_groups, K), over the labels, (n_labels, K)."""
@@ -176,14 +177,14 @@ class Labels:
             parts = self._parts_in_scope
             known = np.divide(known, parts, out=np.zeros_like(parts), where=parts > 0)
         dealt = self.known.T @ known
-        dealt = dealt + _product(self.latent.T, latent) if len(self.latent) else dealt
+        dealt = dealt + product(self.latent.T, latent) if len(self.latent) else dealt
         return dealt if self.scopes is None else np.where(self.scopes.mask, dealt, 0.0)
 
     def documents(self, n_docs: Array) -> Array:
         """Compute N_l, (n_labels,), from the number of documents of each group."""
         known, latent = np.split(n_docs, [self.known.shape[0]])
         dealt = self.known.T @ known
-        return dealt + _product(self.latent.T, latent) if len(self.latent) else dealt
+        return dealt + row_products(self.latent.T, latent) if len(self.latent) else dealt
 
     def documents_in_scope(self, n_docs: Array) -> Array:
         """Compute N_l, (n_labels,). With scopes, compute it for each component, (n_labels, K)."""
@@ -200,12 +201,7 @@ class Labels:
         assert self.scopes is not None
         of_latent = sums[self.known.shape[0] :]
         latent = np.broadcast_to(of_latent, (len(of_latent), self.scopes.mask.shape[1]))
-        return np.where(self.scopes.mask, 0.0, _product(self.latent.T, latent))
-
-
-def _product(a: Array, b: Array) -> Array:
-    """A product that is rounded the same way however many threads BLAS has."""
-    return np.asarray(sparse.csr_array(a) @ b)
+        return np.where(self.scopes.mask, 0.0, product(self.latent.T, latent))
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from vbnmf.core.model import (
     Terms,
     column,
 )
+from vbnmf.core.products import product_with_rows
 
 
 def terms_scale(prior: Prior, E_v_sums: Array) -> Array:
@@ -85,8 +86,7 @@ def label_evidence(a_v: float, labels: Labels, rates: Rates, E_v: Array) -> Arra
     if labels.scopes is not None:
         mask, outside = labels.scopes.mask, labels.scopes.outside
         E, mean_log = np.where(mask, E, outside), np.where(mask, mean_log, np.log(outside))
-    # not a product by BLAS, which would be rounded by its number of threads
-    return a_v * mean_log.sum(axis=1) - np.einsum("dk,lk->dl", E_v, E)
+    return a_v * mean_log.sum(axis=1) - product_with_rows(E_v, E)
 
 
 def terms(kernel: Kernel, state: State, stats: Statistics, *, tally: bool) -> Terms:

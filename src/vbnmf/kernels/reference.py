@@ -19,6 +19,7 @@ from scipy.special import psi
 
 from vbnmf.core import gamma
 from vbnmf.core.model import Array, DocumentSums, Terms
+from vbnmf.core.products import row_products
 
 NONZEROS_AT_ONCE = 1 << 14
 """Maximum number of rows of K numbers that are held in memory."""
@@ -191,7 +192,7 @@ def _ratios(X: sparse.csr_array, L_v: Array, L_t: Array) -> tuple[sparse.csr_arr
     mean = np.empty(X.nnz)
     for begin in range(0, X.nnz, NONZEROS_AT_ONCE):
         at = slice(begin, begin + NONZEROS_AT_ONCE)
-        mean[at] = np.einsum("jk,jk->j", L_v[row[at]], L_t[X.indices[at]])
+        mean[at] = row_products(L_v[row[at]], L_t[X.indices[at]])
     mean = np.maximum(mean, _TINY[X.dtype.itemsize])
     return sparse.csr_array((X.data / mean, X.indices, X.indptr), shape=X.shape), mean
 
