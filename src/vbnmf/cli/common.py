@@ -134,6 +134,9 @@ config = click.option(
     "Options on the command line have precedence.",
 )
 
+writing_rows = options(reading, identified, kept, jobs, force, trust, config, quiet)
+"""Options of commands that read documents and write a row for each."""
+
 
 def read(source: str, quiet: bool, **options: Any) -> "Documents":
     """Read documents, and print which columns were guessed and which rows were skipped."""
