@@ -1,6 +1,7 @@
 """vbnmf fit: fit a model to a file of documents and save it."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,20 +24,17 @@ def _number_or_auto(_: click.Context, option: click.Parameter, value: str | None
         raise click.BadParameter(f"{value!r} is neither a number nor 'auto' or 'free'.") from None
 
 
-def _components(_: click.Context, option: click.Parameter, value: str | None) -> Any:
-    if value is None or value == "auto":
-        return value
-    if re.fullmatch(r"\d+", value):
-        return int(value)
-    raise click.BadParameter(f"{value!r} is neither a number nor 'auto'.")
+def _whole_number_or(word: str) -> Callable[..., Any]:
+    """Return a callback for a whole number or a word."""
 
+    def convert(_: click.Context, option: click.Parameter, value: str | None) -> Any:
+        if value is None or value == word:
+            return value
+        if re.fullmatch(r"\d+", value):
+            return int(value)
+        raise click.BadParameter(f"{value!r} is neither a number nor {word!r}.")
 
-def _number_or_all(_: click.Context, option: click.Parameter, value: str | None) -> Any:
-    if value is None or value == "all":
-        return value
-    if re.fullmatch(r"\d+", value):
-        return int(value)
-    raise click.BadParameter(f"{value!r} is neither a number nor 'all'.")
+    return convert
 
 
 def _count_or_part(_: click.Context, option: click.Parameter, value: Any) -> Any:
@@ -51,9 +49,9 @@ def _count_or_part(_: click.Context, option: click.Parameter, value: Any) -> Any
 
 
 model_options = common.options(
-    click.option("-k", "--components", callback=_components, metavar="N|auto", help="Number of "
-                 "components. 'auto' chooses it by the lower bound.  [default: two for each label, "
-                 "at least 20, at most 300]"),
+    click.option("-k", "--components", callback=_whole_number_or("auto"), metavar="N|auto",
+                 help="Number of components. 'auto' chooses it by the lower bound.  [default: two "
+                 "for each label, at least 20, at most 300]"),
     click.option("--label-tree", metavar="SEPARATOR", help="Separator of the levels in "
                  "hierarchical label names, such as '.' or '/'. Each group of labels gets a "
                  "component of its own."),
@@ -81,8 +79,9 @@ model_options = common.options(
 text_options = common.options(
     click.option("--weighting", type=click.Choice(["paper", "counts", "log"]),
                  help="Weighting of term counts; see docs/text.md."),
-    click.option("--max-terms", callback=_number_or_all, metavar="N|all", help="Maximum number of "
-                 "terms. The terms that occur in the largest number of documents are kept; with "
+    click.option("--max-terms", callback=_whole_number_or("all"), metavar="N|all",
+                 help="Maximum number of terms. The terms that occur in the largest number of "
+                 "documents are kept; with "
                  "--weighting paper, the terms with the largest weights.  [default: 200000]"),
     click.option("--min-df", callback=_count_or_part, help="Ignore terms in fewer documents than "
                  "this (a count or a fraction).  [default: 1]"),

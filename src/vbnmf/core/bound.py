@@ -8,15 +8,8 @@
 
 Without labels, λ is the constant 1/b_v and the last two lines are absent. Sums over dk and lk are
 over pairs in scope; coefficients outside a scope are exactly zero and add nothing. All sums over
-documents and terms come from a sweep or from the update of T, so little is computed here.
-
-References
-----------
-A. T. Cemgil (2009). Bayesian inference for nonnegative matrix factorisation models. Computational
-Intelligence and Neuroscience.
-
-I. Ivek (2014). Interpretable low-rank document representations with label-dependent sparsity
-patterns.
+documents and terms come from a sweep or from the update of T, so little is computed here. The
+references are in ``updates``.
 """
 
 import numpy as np

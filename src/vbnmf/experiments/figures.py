@@ -150,10 +150,7 @@ def accuracy_of_unsupervised(rows: list[ResultRow], specification: Specification
         f"Means of {_starts(found)} random starts. Each curve is a shape of the coefficients.",
         DIMENSION,
         MICRO,
-        [
-            _curve(f"shape {a:g}", _with(found, parameter=a), "dimension", "micro", bars=False)
-            for a in distinct(found, "parameter")
-        ],
+        _curves_by_shape(found, "micro", bars=False),
         levels=[PlotMark(None, reported["micro"]["mean"], f"paper, K = {reported['dimension']}")],
     )
 
@@ -180,10 +177,7 @@ def accuracy_of_supervised(
             f"Whole range of a^λ: {bars}. The circle marks the best single run.",
             LABEL_SHAPE,
             MICRO,
-            [
-                _curve(f"K = {d}", _with(found, dimension=d), "parameter", "micro")
-                for d in distinct(found, "dimension")
-            ],
+            _curves_by_dimension(found, "micro"),
             log_x=True,
             marks=mark,
             levels=levels,
@@ -272,10 +266,7 @@ def sparsity_of_unsupervised(rows: list[ResultRow]) -> Lines:
         f"Means of {_starts(found)} random starts; bars from the lowest to the highest.",
         DIMENSION,
         INTER_LABEL,
-        [
-            _curve(f"shape {a:g}", _with(found, parameter=a), "dimension", "inter_label_sparsity")
-            for a in distinct(found, "parameter")
-        ],
+        _curves_by_shape(found, "inter_label_sparsity"),
     )
 
 
@@ -288,12 +279,25 @@ def sparsity_of_supervised(rows: list[ResultRow]) -> Lines:
         f"Means of {_starts(found)} random starts; bars from the lowest to the highest.",
         LABEL_SHAPE,
         INTER_LABEL,
-        [
-            _curve(f"K = {d}", _with(found, dimension=d), "parameter", "inter_label_sparsity")
-            for d in distinct(found, "dimension")
-        ],
+        _curves_by_dimension(found, "inter_label_sparsity"),
         log_x=True,
     )
+
+
+def _curves_by_shape(rows: list[ResultRow], metric: str, *, bars: bool = True) -> list[Curve]:
+    """Return a curve over dimensions for each shape of the coefficients."""
+    return [
+        _curve(f"shape {a:g}", _with(rows, parameter=a), "dimension", metric, bars=bars)
+        for a in distinct(rows, "parameter")
+    ]
+
+
+def _curves_by_dimension(rows: list[ResultRow], metric: str) -> list[Curve]:
+    """Return a curve over a^λ for each dimension."""
+    return [
+        _curve(f"K = {d}", _with(rows, dimension=d), "parameter", metric)
+        for d in distinct(rows, "dimension")
+    ]
 
 
 def _curve(name: str, rows: list[ResultRow], x: str, metric: str, *, bars: bool = True) -> Curve:
