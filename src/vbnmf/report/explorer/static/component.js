@@ -213,7 +213,7 @@ function typicalDocuments(k) {
   );
 }
 
-// ---- pins: components kept at hand
+// ---- pinned components
 
 const pins = () =>
   param("pins")
