@@ -1,4 +1,4 @@
-"""vbnmf vectorize: from files of documents to a shard folder."""
+"""vbnmf vectorize: write documents to a shard folder."""
 
 from pathlib import Path
 from typing import Any
@@ -98,20 +98,20 @@ def vectorize(
 
 
 class VectorizeProgress(Display):
-    """A callback of ``vbnmf.vectorizing.vectorize``."""
+    """Callback of ``vbnmf.vectorizing.vectorize``."""
 
     _doing = "vectorizing"
     _parts = {"reading": 0.0, "counting": 0.7, "weighting": 0.8, "writing": 0.9}  # noqa: RUF012
 
     def __call__(self, doing: str, n: int) -> None:
-        """Show what is being done."""
+        """Show the current step."""
         unit = "documents" if doing == "reading" else "part"
         text = f"{doing}: {n:,} {unit}" if doing == "reading" else f"{doing}: {unit} {n + 1:,}"
         self._show(self._parts[doing], text, "")
 
 
 def _check_folder(folder: Path, force: bool) -> None:
-    """Refuse a folder that holds anything else than what this command writes."""
+    """Check that the folder does not contain files of other programs."""
     from vbnmf.data.shards import is_shards
     from vbnmf.vectorizing import is_begun
 

@@ -92,7 +92,7 @@ def read_results(path: Path) -> list[ResultRow]:
         ]
     except (csv.Error, KeyError, ValueError) as error:
         raise ValueError(
-            f"{path} is damaged or not a table of results: {error}. Move it away to begin anew, "
+            f"{path} is damaged or not a table of results: {error}. Move it away to start again, "
             "or choose another folder."
         ) from error
 
