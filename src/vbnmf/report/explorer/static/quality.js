@@ -3,7 +3,7 @@
 const MEASURES = {
   npmi_documents: [
     "NPMI by documents",
-    "whether the ten strongest terms of a component occur in the same documents: 1 always, 0 by chance, −1 never",
+    "how often the ten strongest terms of a component occur in the same documents: 1 always, 0 by chance, −1 never",
   ],
   npmi_windows: [
     "NPMI by windows of 10 tokens",
