@@ -82,12 +82,15 @@ def discover(
     """
     explorer = _Explorer(engine, labels, knobs, dtype, watch)
     best: Found | None = None
+    backgrounds = [False, True] if plan.background else [False]
     for first in _first_drafts(explorer, plan, rng):
-        for draft, n_kept in _wide_drafts(explorer, plan, first):
+        for draft, n_kept in _wide_drafts(explorer, plan, first, backgrounds):
             found = _merged_best(explorer, draft, plan, n_kept)
             if best is None or found.draft.bound > best.draft.bound:
                 best = found
             del draft, found  # before the next ones are made
+        assert best is not None
+        backgrounds = [best.draft.background is not None]  # the first draft decides for the others
     assert best is not None
     may_split = plan.scoped and len(explorer.n_docs) <= MOST_LABELS
     for _ in range(ROUNDS if may_split else 0):
@@ -174,17 +177,19 @@ def _first_drafts(
         yield _of_single_labels(explorer, counts, rng)
 
 
-def _wide_drafts(explorer: _Explorer, plan: Plan, first: Draft) -> Iterator[tuple[Draft, int]]:
-    """The first draft without and with a background, and how many components are not to merge."""
+def _wide_drafts(
+    explorer: _Explorer, plan: Plan, first: Draft, backgrounds: list[bool]
+) -> Iterator[tuple[Draft, int]]:
+    """The first draft without or with a background, and how many components are not to merge."""
     own = explorer.settle(first, "components of single labels")
     everyone = np.ones((1, len(own.mask)), dtype=bool)
-    for background in (False, True) if plan.background else (False,):
+    for background in backgrounds:
         groups = np.vstack([everyone, plan.groups]) if background else plan.groups
         if not len(groups):
             yield own, 0
             continue
         draft = with_groups(own, explorer.label_mass, groups, background=background)
-        if background == plan.background:
+        if background == backgrounds[-1]:
             own.let_go()
         stage = "a background" if background else "groups of labels"
         yield explorer.settle(draft, stage), len(groups)
