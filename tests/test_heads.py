@@ -1,6 +1,5 @@
 """Labels of new documents by the estimator: one, several, odd ones."""
 
-
 import numpy as np
 import pytest
 from cliruns import make_corpus, ok, write_csv
