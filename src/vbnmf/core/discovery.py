@@ -51,7 +51,8 @@ LEAST_CLUSTERS = 24  # initial components if their number is "auto", at least
 MOST_OF_A_LABEL = 3  # components per label if their number is "auto", at most
 MOST_LABELS = 600  # labels that get initial components of their own, at most
 ROUNDS = 2  # rounds of splitting and merging again, at most
-SWEEPS = 10  # sweeps before the bound of a draft is computed
+SWEEPS = (10, 20)  # sweeps before the bound of a draft is computed: least and most
+NONZEROS_SWEPT = 5_000_000  # non-zeros times sweeps that a draft may take beyond the least
 SMOOTHING = 0.2  # weight of the label's average in the terms of a cluster
 _ROWS_AT_ONCE = 1 << 10  # rows of a product that are held in double precision
 _TINY = np.finfo(float).tiny
@@ -80,17 +81,15 @@ def discover(
 
     ``watch(stage, sweep, of)`` is called after each sweep.
     """
-    explorer = _Explorer(engine, labels, knobs, dtype, watch)
+    sweeps = int(np.clip(NONZEROS_SWEPT // max(engine.nnz, 1), *SWEEPS))
+    explorer = _Explorer(engine, labels, knobs, dtype, watch, sweeps)
     best: Found | None = None
-    backgrounds = [False, True] if plan.background else [False]
     for first in _first_drafts(explorer, plan, rng):
-        for draft, n_kept in _wide_drafts(explorer, plan, first, backgrounds):
+        for draft, n_kept in _wide_drafts(explorer, plan, first):
             found = _merged_best(explorer, draft, plan, n_kept)
             if best is None or found.draft.bound > best.draft.bound:
                 best = found
             del draft, found  # before the next ones are made
-        assert best is not None
-        backgrounds = [best.draft.background is not None]  # decided by the smallest first draft
     assert best is not None
     may_split = plan.scoped and len(explorer.n_docs) <= MOST_LABELS
     for _ in range(ROUNDS if may_split else 0):
@@ -110,6 +109,7 @@ class _Explorer:
     knobs: Knobs
     dtype: np.dtype[Any]
     watch: Watch
+    sweeps: int
 
     @property
     def a_t(self) -> float:
@@ -130,13 +130,13 @@ class _Explorer:
     def settle(self, draft: Draft, stage: str) -> Draft:
         """Run a few sweeps from a draft, and return the result as a draft with its bound."""
         state = begin(self.engine, draft, self.knobs, self.labels, self.dtype)
-        schedule = Schedule(max_iter=SWEEPS, tol=0.0, burn_in=0, bound_every=SWEEPS)
+        schedule = Schedule(self.sweeps, tol=0.0, burn_in=0, bound_every=self.sweeps)
         result = fit(
             self.engine,
             state,
             self.knobs,
             schedule,
-            lambda iteration, bound, rise: self.watch(stage, iteration, SWEEPS),
+            lambda iteration, bound, rise: self.watch(stage, iteration, self.sweeps),
         )
         terms = result.state.terms
         counts = terms.shape[:, : draft.K]  # in place: the shapes are not needed any more
@@ -177,22 +177,20 @@ def _first_drafts(
         yield _of_single_labels(explorer, counts, rng)
 
 
-def _wide_drafts(
-    explorer: _Explorer, plan: Plan, first: Draft, backgrounds: list[bool]
-) -> Iterator[tuple[Draft, int]]:
-    """Yield the first draft without or with a background, and the number of fixed components.
+def _wide_drafts(explorer: _Explorer, plan: Plan, first: Draft) -> Iterator[tuple[Draft, int]]:
+    """Yield the first draft without and with a background, and the number of fixed components.
 
     Fixed components, the background and those of groups, come first and are not merged.
     """
     own = explorer.settle(first, "components of single labels")
     everyone = np.ones((1, len(own.mask)), dtype=bool)
-    for background in backgrounds:
+    for background in (False, True) if plan.background else (False,):
         groups = np.vstack([everyone, plan.groups]) if background else plan.groups
         if not len(groups):
             yield own, 0
             continue
         draft = with_groups(own, explorer.label_mass, groups, background=background)
-        if background == backgrounds[-1]:
+        if background == plan.background:
             own.let_go()
         stage = "a background" if background else "groups of labels"
         yield explorer.settle(draft, stage), len(groups)

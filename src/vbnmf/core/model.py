@@ -348,6 +348,11 @@ class Engine(Protocol):
 class ClusteringEngine(Engine, Protocol):
     """The methods of engines that the search for components uses; documents are in memory."""
 
+    @property
+    def nnz(self) -> int:
+        """Number of non-zeros."""
+        ...
+
     def cluster_term_sums(
         self, known: sparse.csr_array, counts: Array, rng: np.random.Generator | None
     ) -> sparse.csr_array:
