@@ -28,6 +28,7 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
+from vbnmf.engines.mapping import load_array
 
 FORMAT, VERSION = "vbnmf shards", 1
 MANIFEST, VECTORIZER = "manifest.json", "vectorizer.vbnmf"
@@ -191,6 +192,10 @@ class Shards:
             raise ShardsError(f"{self.path}: weights of documents are negative or not finite.")
         return weight
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For another process, which may have another working folder and reads other copies."""
+        return self.__dict__ | {"path": self.path.absolute(), "_sound": set()}
+
     def __repr__(self) -> str:
         return (
             f"Shards({str(self.path)!r}): {self.shape[0]:,} documents × {self.shape[1]:,} terms, "
@@ -217,7 +222,7 @@ class Shards:
         entry = self.entries[number]
         path = _path(self.path, entry.name, name)
         try:
-            array = np.load(path, mmap_mode="r", allow_pickle=False)
+            array = load_array(path, mapped=True)
         except (OSError, ValueError, EOFError) as error:
             raise _damaged(path, f"it is no plain array ({error})") from None
         dtype = _TYPES[name] or self.dtype

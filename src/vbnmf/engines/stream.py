@@ -44,6 +44,27 @@ class ShardSource(Protocol):
         ...
 
 
+@runtime_checkable
+class PlacedSource(ShardSource, Protocol):
+    """Shards that have an engine of their own, as those on a cluster."""
+
+    def engine(
+        self,
+        kernel: "AnyKernel",
+        group: Array,
+        n_groups: int,
+        weight: Array | None,
+        *,
+        unknown: bool,
+    ) -> ShardEngine:
+        """An engine for these shards; arguments as for ``StreamEngine``."""
+        ...
+
+    def any_mass(self, weight: Array | None) -> bool:
+        """Whether the weighted documents have any value other than zero."""
+        ...
+
+
 class StreamEngine(ShardEngine):
     """Sweeps over shards that are not in memory; to be used as a context manager.
 

@@ -66,6 +66,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     _named_starts: tuple[str, ...] = ("auto", "random")
     callback: Callable[[Progress], None] | None
     checkpoint: Any
+    engine: Any
 
     @abstractmethod
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -224,8 +225,8 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Save the fitted model to a file, which ``vbnmf.load`` reads.
 
         The file has numbers and text only, and no code. It is written completely or not at all.
-        These parameters are not saved: ``callback``, ``checkpoint``, an array ``init``, a dict
-        ``class_weight``, and a ``random_state`` that is not a number.
+        These parameters are not saved: ``callback``, ``checkpoint``, ``engine``, an array
+        ``init``, a dict ``class_weight``, and a ``random_state`` that is not a number.
 
         ``pickle`` and ``joblib`` work too, but loading their files can run any code. Never load a
         pickle from a source that you do not trust.
