@@ -227,7 +227,9 @@ class DaskEngine(ShardEngine):
         packed = pack(value)
         head = clusterwork.write_buffers(path, packed)
         try:
-            yield self._cluster.task("share", clusterwork.read_buffers, head, path, len(packed) - 1)
+            first = self._cluster.places(self.n_shards)[0]  # it sends this on to the others
+            args = (head, path, len(packed) - 1)
+            yield self._cluster.task("share", clusterwork.read_buffers, *args, place=first)
         finally:
             path.unlink(missing_ok=True)
 
