@@ -61,7 +61,10 @@ def workers(n_workers: int) -> Iterator[Callable[[], int]]:
     from distributed import Client, LocalCluster
 
     options = {"n_workers": n_workers, "threads_per_worker": 1, "processes": True}
-    with LocalCluster(**options, dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(**options, dashboard_address="127.0.0.1:0") as cluster,
+        Client(cluster) as client,
+    ):
         yield lambda: sum(client.run(_sent).values())
 
 

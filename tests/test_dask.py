@@ -1,12 +1,13 @@
 """Fits on a Dask cluster: the same bits as on one machine. The cluster is in this process."""
 
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from test_engines import KNOBS, K, begun, corpus, local
 from test_heads import drawn
 from test_shard_fits import ATTRIBUTES, labels_of
@@ -29,7 +30,9 @@ PARAMETERS = {"max_iter": 6, "tol": 0, "random_state": 0, "init": "label"}
 def client():
     """Two workers of two threads in this process."""
     options = {"processes": False, "n_workers": 2, "threads_per_worker": 2}
-    with distributed.Client(**options, dashboard_address=None, set_as_default=True) as client:
+    with distributed.Client(
+        **options, dashboard_address="127.0.0.1:0", set_as_default=True
+    ) as client:
         yield client
 
 
@@ -171,7 +174,7 @@ def test_a_worker_that_joins_is_used(tmp_path):
     whole = SupervisedVBNMF(6, **PARAMETERS).fit(Shards(tmp_path))
     options = {"processes": False, "n_workers": 1, "threads_per_worker": 1}
     with (
-        distributed.LocalCluster(**options, dashboard_address=None) as cluster,
+        distributed.LocalCluster(**options, dashboard_address="127.0.0.1:0") as cluster,
         distributed.Client(cluster) as client,
     ):
         first = set(client.nthreads())
@@ -213,7 +216,7 @@ def test_refusals(client, tmp_path):
     shards = Shards(tmp_path / "shards")
     with pytest.raises(ValueError, match='engine must be "auto"'):
         VBNMF(3, engine="spark").fit(X)
-    with pytest.raises(ValueError, match=r"takes documents as Shards; got csr.*write_shards"):
+    with pytest.raises(ValueError, match=r"as Shards or as a Dask array; got csr.*write_shards"):
         VBNMF(3, engine="dask").fit(X)
     with pytest.raises(OSError, match=r"cannot write to .*nowhere.*Dask\(folder=\.\.\.\)"):
         VBNMF(3, engine=Dask(tmp_path / "nowhere")).fit(shards)
@@ -241,3 +244,63 @@ def test_no_dask(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError, match=r"pip install 'vbnmf\[dask\]'"):
         VBNMF(3, engine="dask").fit(Shards(tmp_path))
+
+
+def lazy(X, sizes):
+    """A Dask array of CSR blocks, whose number of rows Dask does not know if sizes are unknown."""
+    import dask
+    import dask.array as da
+
+    cuts = np.cumsum([0, *sizes])
+    blocks = [
+        da.from_delayed(dask.delayed(X[a:b]), (np.nan, X.shape[1]), X.dtype, meta=X[:0])
+        for a, b in pairwise(cuts)
+    ]
+    return da.concatenate(blocks, allow_unknown_chunksizes=True)
+
+
+@pytest.mark.parametrize("sizes", [[90], [40, 0, 50], [30, 30, 30]])
+def test_dask_arrays(client, tmp_path, sizes):
+    import dask.array as da
+
+    X, y = drawn()
+    model = SupervisedVBNMF(6, **PARAMETERS)
+    expected = model.fit(X, y).components_
+    lazily = model.set_params(engine=Dask(tmp_path)).fit(lazy(X, sizes), da.from_array(y))
+    assert_allclose(lazily.components_, expected, rtol=1e-5 if len(sizes) > 1 else 0)
+    assert not list(tmp_path.iterdir())
+    for name in ("transform", "predict_proba", "predict"):
+        method = getattr(model, name)
+        result = method(lazy(X, sizes))
+        assert isinstance(result, da.Array)
+        found = result.compute()
+        assert_array_equal(found, method(X))
+        assert found.dtype == result.dtype
+
+
+def test_dense_dask_arrays_in_several_columns(client):
+    import dask.array as da
+
+    X, _y = drawn()
+    array = da.from_array(X.toarray(), chunks=(30, 10))
+    model = VBNMF(3, max_iter=5, tol=0, init="random", random_state=0, engine="dask").fit(array)
+    expected = VBNMF(3, max_iter=5, tol=0, init="random", random_state=0).fit(X)
+    assert_allclose(model.components_, expected.components_, rtol=1e-5)
+    assert model.transform(array).chunks == ((30, 30, 30), (3,))
+    assert_array_equal(model.transform(array).compute(), model.transform(X))
+
+
+def test_dask_arrays_that_do_not_fit(client, tmp_path):
+    import dask.array as da
+
+    X, _y = drawn()
+    array = da.from_array(X.toarray(), chunks=(30, -1))
+    with pytest.raises(ValueError, match="engine='auto' takes no Dask array"):
+        VBNMF(3).fit(array)
+    with pytest.raises(ValueError, match="Pass them as y"):
+        SupervisedVBNMF(3, engine="dask").fit(array)
+    with pytest.raises(ValueError, match="negative, infinite or missing"):
+        VBNMF(3, engine="dask").fit(array - 1)
+    model = VBNMF(3, max_iter=2, tol=0).fit(X)
+    with pytest.raises(ValueError, match=r"shape \(n_docs, 26\); got a Dask array"):
+        model.transform(array[:, :5])

@@ -30,7 +30,7 @@ def client():
     """Two processes, one of which a task may kill before it is given up."""
     allowed = dask.config.set({"distributed.scheduler.allowed-failures": 1})
     options = {"processes": True, "n_workers": 2, "threads_per_worker": 1}
-    with allowed, distributed.Client(**options, dashboard_address=None) as client:
+    with allowed, distributed.Client(**options, dashboard_address="127.0.0.1:0") as client:
         yield client
 
 

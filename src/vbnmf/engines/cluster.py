@@ -5,12 +5,15 @@ runs best and may run anywhere, so that nothing waits for a worker that is gone.
 """
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+import dask
 import numpy as np
 from distributed import CancelledError, Client, Future, KilledWorker
 from distributed.comm import CommClosedError
@@ -18,6 +21,7 @@ from scipy import sparse
 
 from vbnmf.core.model import Array
 from vbnmf.engines import clusterwork
+from vbnmf.engines.blocks import BlockSource, write_block
 from vbnmf.engines.clusterwork import ClusterError, named, unpack
 from vbnmf.engines.mapping import ShardEngine
 from vbnmf.engines.stream import ShardSource
@@ -158,6 +162,7 @@ class ClusterSource:
         self._source, self._folder = source, folder
         self._cluster = Cluster(client, source)
         self.starts, self.shape, self.dtype = source.starts, source.shape, source.dtype
+        self.temporary: tempfile.TemporaryDirectory[str] | None = None  # lives as long as this
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._source, name)
@@ -202,6 +207,37 @@ class ClusterSource:
         return DaskEngine(
             kernel, self._cluster, group, n_groups, weight, unknown=unknown, folder=self._folder
         )
+
+
+def of_blocks(
+    X: Any, dtype: np.dtype[Any], client: Client, folder: str | os.PathLike[str] | None
+) -> ClusterSource:
+    """The blocks of a Dask array, each with whole rows, as shards that workers write and read."""
+    home = tempfile.TemporaryDirectory(prefix=".blocks-", dir=_shared_folder(client, folder))
+    path = Path(home.name).absolute()
+    blocks = enumerate(X.to_delayed().ravel())
+    written = [
+        dask.delayed(write_block, pure=False)(block, path, number, dtype, X.shape[1])
+        for number, block in blocks
+    ]
+    parts = client.gather(client.compute(written))
+    source = BlockSource(path, [shard for part in parts for shard in part], X.shape[1], dtype)
+    found = ClusterSource(source, client, path)
+    found.temporary = home  # removed with the source
+    return found
+
+
+def _shared_folder(client: Client, folder: str | os.PathLike[str] | None) -> str:
+    """A folder for all workers: the one that is given, or if all are on this machine, any."""
+    if folder is not None:
+        return os.fspath(folder)
+    here = ("inproc://", "tcp://127.0.0.1:", "tls://127.0.0.1:")
+    if all(address.startswith(here) for address in client.nthreads()):
+        return tempfile.gettempdir()
+    raise ClusterError(
+        "a fit to a Dask array needs a folder that this process and all workers can write to. Name "
+        "one with engine=Dask(folder=...)."
+    )
 
 
 def rows_of_shards(rows: Array, source: ShardSource) -> list[Array]:

@@ -99,14 +99,15 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_docs, n_terms), or Shards
+        X : {array-like, sparse matrix, Dask array} of shape (n_docs, n_terms), or Shards
             Weights of terms, computed as for training.
 
         Returns
         -------
         ndarray of shape (n_docs, n_components)
-            Expected coefficients. For a document without any known term they depend only on the
-            prior: ``coef_shape / (1 / coef_scale + component_sums_)``.
+            Expected coefficients; a Dask array for a Dask array, which is computed later. For a
+            document without any known term they depend only on the prior:
+            ``coef_shape / (1 / coef_scale + component_sums_)``.
         """
         check_is_fitted(self, "components_")
         return checked(self, X, self._project)

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from vbnmf.engines.stream import ShardSource
+from vbnmf.estimators.lazy import is_lazy, whole_rows
 
 _INSTALL = "engine='dask' needs Dask, which is not installed. Run: pip install 'vbnmf[dask]'"
 
@@ -38,19 +41,25 @@ class Dask:
 def placed(engine: Any, X: Any) -> Any:
     """Documents where the engine wants them: as they are, or for the workers of a cluster."""
     if isinstance(engine, str) and engine == "auto":
+        if is_lazy(X):
+            raise ValueError("engine='auto' takes no Dask array; use engine='dask' to fit to one.")
         return X
     if isinstance(engine, str) and engine == "dask":
         engine = Dask()
     if not isinstance(engine, Dask):
         raise ValueError(f'engine must be "auto", "dask" or a Dask; got {engine!r}.')
     client = current_client()
-    from vbnmf.engines.cluster import ClusterSource
+    from vbnmf.engines.cluster import ClusterSource, of_blocks
 
+    if is_lazy(X):
+        X = whole_rows(X)
+        dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+        return of_blocks(X, dtype, client, engine.folder)
     if not isinstance(X, ShardSource):
         raise ValueError(
-            f"engine='dask' takes documents as Shards; got {type(X).__name__}. Write a matrix in "
-            "memory with vbnmf.data.sharding.write_shards to a folder that all workers can read, "
-            "or leave engine at 'auto'."
+            "engine='dask' takes documents as Shards or as a Dask array; got "
+            f"{type(X).__name__}. Write a matrix in memory with vbnmf.data.sharding.write_shards "
+            "to a folder that all workers can read, or leave engine at 'auto'."
         )
     return ClusterSource(
         X, client, getattr(X, "path", "") if engine.folder is None else engine.folder
@@ -92,7 +101,7 @@ def connect(
     if scheduler is None:
         options = {"n_workers": n_workers, "threads_per_worker": n_threads, "processes": True}
         with (
-            distributed.LocalCluster(**options, dashboard_address=None) as cluster,
+            distributed.LocalCluster(**options, dashboard_address="127.0.0.1:0") as cluster,
             distributed.Client(cluster) as client,
         ):
             yield client

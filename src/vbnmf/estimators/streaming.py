@@ -13,6 +13,7 @@ from scipy import sparse
 from vbnmf.core.model import Array
 from vbnmf.engines.mapping import SHARD_NONZEROS
 from vbnmf.engines.stream import PlacedSource, ShardSource
+from vbnmf.estimators.lazy import by_block, computed, is_lazy
 from vbnmf.estimators.targets import Targets, check_targets, grouped
 from vbnmf.estimators.validation import check_matrix, check_weights
 
@@ -52,14 +53,14 @@ def check_in_memory(X: Any) -> None:
 
 def source_weights(X: Any, sample_weight: Any) -> Array | None:
     """Weights of documents: those given, or those of the shards."""
-    given = X.weights() if sample_weight is None else sample_weight
+    given = X.weights() if sample_weight is None else computed(sample_weight)
     return check_weights(given, X.shape[0])
 
 
 def source_targets(model: Any, X: Any, y: Any) -> Targets:
     """Labels of documents: those given, or those of the shards."""
     if y is not None:
-        return check_targets(model, y, X.shape[0], model.unlabelled)
+        return check_targets(model, computed(y), X.shape[0], model.unlabelled)
     indicators = X.indicators()
     if not indicators.nnz:
         raise ValueError(
@@ -146,6 +147,9 @@ def checked(model: Any, X: Any, work: Callable[[sparse.csr_array], Array]) -> Ar
     """Apply work to checked documents, in memory or shard by shard."""
     if is_source(X):
         return by_shard(model, X, work)
+    if is_lazy(X):
+        lazy: Array = by_block(model, X, work)
+        return lazy
     return work(check_matrix(model, X, reset=False))
 
 

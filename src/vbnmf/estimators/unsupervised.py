@@ -89,8 +89,8 @@ class VBNMF(BaseVBNMF):
     engine : "auto", "dask" or Dask, default="auto"
         Where the fit runs. "auto" runs in this process, on a matrix in memory or on ``Shards`` on
         disk. "dask" runs on the cluster of the current ``distributed.Client``, on ``Shards`` that
-        all workers can read. ``vbnmf.Dask`` has more settings. The result is the same for the same
-        shards.
+        all workers can read, or on a Dask array. ``vbnmf.Dask`` has more
+        settings. The result is the same for the same shards.
 
     Attributes
     ----------
