@@ -8,6 +8,7 @@ the sum of all shards goes to the client.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import groupby
@@ -56,8 +57,11 @@ def predicted_bytes(n_shards: int, n_workers: int, n_terms: int, K: int, item: i
 
 
 @contextmanager
-def workers(n_workers: int) -> Iterator[Callable[[], int]]:
-    """Start workers of one thread each; yield a function that counts the bytes sent so far."""
+def workers(n_workers: int) -> Iterator[Callable[[], tuple[int, float]]]:
+    """Start workers of one thread each; yield a function that returns what they did so far.
+
+    It returns the bytes that they sent, and the seconds of processor time that they took.
+    """
     from distributed import Client, LocalCluster
 
     options = {"n_workers": n_workers, "threads_per_worker": 1, "processes": True}
@@ -65,8 +69,14 @@ def workers(n_workers: int) -> Iterator[Callable[[], int]]:
         LocalCluster(**options, dashboard_address="127.0.0.1:0") as cluster,
         Client(cluster) as client,
     ):
-        yield lambda: sum(client.run(_sent).values())
+
+        def count() -> tuple[int, float]:
+            sent, seconds = zip(*client.run(_done).values(), strict=True)
+            return sum(sent), sum(seconds)
+
+        yield count
 
 
-def _sent(dask_worker: object) -> int:
-    return int(getattr(dask_worker, "transfer_outgoing_bytes_total"))  # noqa: B009
+def _done(dask_worker: object) -> tuple[int, float]:
+    sent = getattr(dask_worker, "transfer_outgoing_bytes_total")  # noqa: B009
+    return int(sent), time.process_time()

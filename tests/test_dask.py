@@ -65,10 +65,10 @@ def agree(client, folder, size, dtype=np.float64, **options):
     return engine, left
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     st.integers(0, 10**6),
-    st.integers(50, 300),
+    st.integers(80, 300),
     st.sampled_from([0, 1, 9]),
     st.booleans(),
     st.booleans(),
@@ -84,8 +84,7 @@ def test_engines_agree_to_the_bit(
     assert not list(folder.glob(".fit-*"))
 
 
-@pytest.mark.parametrize("most_tasks", [1, 64])
-@pytest.mark.parametrize("size", [20, 35])
+@pytest.mark.parametrize(("most_tasks", "size"), [(1, 20), (64, 35)])
 def test_many_shards_are_added_in_the_same_tree(client, tmp_path, monkeypatch, most_tasks, size):
     for module in (mapping, clusterfit):
         monkeypatch.setattr(module, "FAN_IN", 3)
