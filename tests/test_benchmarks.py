@@ -18,6 +18,7 @@ from benchmarks import (
     choices,
     classifiers,
     components,
+    costs,
     heads,
     inputs,
     iteration,
@@ -319,3 +320,13 @@ def test_all_are_listed(capsys):
         "words",
     ):
         assert re.search(rf"^  {name} ", listed, re.MULTILINE)
+
+
+def test_costs(capsys):
+    costs.main(["--quick"])
+    rows = [
+        line.split("|") for line in capsys.readouterr().out.splitlines() if "one machine" in line
+    ]
+    ratios = [float(row[-4]) for row in rows]
+    assert len(ratios) == 4  # on one machine
+    assert_allclose(ratios, 1, rtol=0.5)  # the simulation and the formula
