@@ -1,8 +1,8 @@
-"""Blocks of a Dask array as shards: workers write them once to the scratch folder of a fit.
+"""Blocks of a Dask array as shards, which workers write once to the scratch folder of a fit.
 
-A block would have to be kept in memory or made again for each sweep, and by columns as well. So it
-is written by rows and by columns, as in a shard folder, but without what a folder from a stranger
-needs: the files live as long as the fit.
+Otherwise the blocks would have to stay in memory, or to be computed again in each sweep. As in a
+shard folder, documents are stored by rows and by columns. There are no checksums to verify, because
+the files are temporary.
 """
 
 import shutil
@@ -21,7 +21,7 @@ from vbnmf.engines.mapping import SHARD_NONZEROS, cut, load_array
 
 
 class Written(NamedTuple):
-    """A shard that was made of a block, or of a part of one."""
+    """A shard that has a block or a part of one."""
 
     name: str
     n_docs: int
@@ -30,12 +30,12 @@ class Written(NamedTuple):
 
 
 class BlockSource:
-    """The shards that were made of blocks; a ``ShardSource``.
+    """Shards written from blocks; a ``ShardSource``.
 
     Parameters
     ----------
     folder : path
-        Where they are.
+        Folder of the shards.
     written : sequence of Written
         The shards, in the order of their documents.
     n_terms : int
@@ -58,19 +58,19 @@ class BlockSource:
         return f"Dask array of {self.shape[0]:,} documents × {self.shape[1]:,} terms"
 
     def rows(self, number: int) -> sparse.csr_array:
-        """The documents of a shard, (n_docs, n_terms)."""
+        """Read the documents of a shard, (n_docs, n_terms)."""
         shape = (self.entries[number].n_docs, self.shape[1])
         matrix = sparse.csr_array(self._arrays(number, "rows"), shape=shape)
         matrix.has_canonical_format = True
         return matrix
 
     def by_term(self, number: int) -> sparse.csc_array:
-        """The same by columns."""
+        """Read the same documents by columns."""
         shape = (self.entries[number].n_docs, self.shape[1])
         return sparse.csc_array(self._arrays(number, "columns"), shape=shape)
 
     def take(self, rows: Array) -> sparse.csr_array:
-        """Some of the documents, in memory; ``rows`` are ascending."""
+        """Read some of the documents; ``rows`` are ascending."""
         cuts = np.searchsorted(rows, self.starts)
         parts = [
             self.rows(i)[rows[a:b] - self.starts[i]] for i, (a, b) in enumerate(pairwise(cuts))
@@ -78,11 +78,11 @@ class BlockSource:
         return sparse.csr_array(sparse.vstack(parts, format="csr"))
 
     def indicators(self) -> sparse.csr_array:
-        """Refuse to look for labels, which only shard folders hold."""
-        raise ValueError(f"a {self!r} holds no labels. Pass them as y.")
+        """Raise an error: a Dask array has no labels."""
+        raise ValueError(f"a {self!r} has no labels. Pass them as y.")
 
     def weights(self) -> None:
-        """No weights: all documents count once."""
+        """Return None: all documents have weight one."""
 
     def _arrays(self, number: int, kind: str) -> tuple[Array, ...]:
         home = self.path / self.entries[number].name
@@ -93,7 +93,7 @@ class BlockSource:
 def write_block(
     block: Any, folder: Path, number: int, dtype: np.dtype[Any], n_terms: int
 ) -> list[Written]:
-    """Write a block as one shard or several; whoever is first, the files are the same."""
+    """Write a block as one or several shards. Several runs write the same files."""
     X = sparse.csr_array(block, dtype=dtype)
     if X.shape[1] != n_terms:
         raise ValueError(f"block {number} has {X.shape[1]} columns; X has {n_terms}.")

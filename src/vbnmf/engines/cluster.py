@@ -1,7 +1,7 @@
 """The connection to a Dask cluster: shards that its workers read, and tasks for them.
 
-A task names the shards that it works on, so that errors can name them. It has a place where it
-runs best and may run anywhere, so that nothing waits for a worker that is gone.
+The shards of each task are recorded, so that an error can name them. A task has a preferred worker,
+but may run on any other one, so that no task waits for a worker that died.
 """
 
 import os
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Cluster:
-    """A source of shards, and a client that submits tasks for them.
+    """A source of shards and a client that submits tasks for them.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Cluster:
         self._token, self._n_tasks = uuid4().hex[:12], 0
         self._shards_of: dict[str, list[int]] = {}
         self._place_of: dict[str, str | None] = {}
-        # scattered data would be lost with its worker; the result of a task is made again
+        # scattered data would be lost with its worker; the result of a task is computed again
         with self.told():
             self.on_workers = self.task("shards", _same, source)
 
@@ -56,29 +56,29 @@ class Cluster:
         return len(self.source.starts) - 1
 
     def spans(self) -> Iterator[tuple[int, int]]:
-        """First and next document of each shard."""
+        """Yield the first document of each shard, and that of the next one."""
         return pairwise(self.source.starts.tolist())
 
     def n_threads(self) -> int:
-        """Threads of all workers at this moment."""
+        """Count the threads of all current workers."""
         return sum(self.client.nthreads().values())
 
     def places(self, n: int) -> list[str | None]:
-        """Workers for n tasks in order, by their threads: each has a range of them.
+        """Choose a worker for each of n tasks, in proportion to the threads.
 
-        A worker then finds its shards in the cache of its own system again, and adds up most sums
-        without sending them.
+        Each worker gets consecutive tasks, and the same ones in each iteration. So its shards stay
+        in the file cache of its system, and most sums are added without sending them.
         """
         workers = sorted(self.client.nthreads().items())
         threads = [address for address, n_threads in workers for _ in range(n_threads)]
         return [threads[i * len(threads) // n] if threads else None for i in range(n)]
 
     def place_of(self, task: Future) -> str | None:
-        """Where a task was to run."""
+        """Return the preferred worker of a task."""
         return self._place_of[str(task.key)]
 
     def forget(self) -> None:
-        """Let go of the names of all tasks, which are done."""
+        """Forget all tasks, which have finished."""
         self._shards_of.clear()
         self._place_of.clear()
 
@@ -90,7 +90,7 @@ class Cluster:
         shards: list[int] | None = None,
         place: str | None = None,
     ) -> Future:
-        """Submit a task that works on some shards, best at a place; any other will do too."""
+        """Submit a task that works on some shards, with a preferred worker."""
         self._n_tasks += 1
         key = f"vbnmf-{name}-{self._token}-{self._n_tasks}"
         self._shards_of[key], self._place_of[key] = shards or [], place
@@ -110,7 +110,7 @@ class Cluster:
 
     @contextmanager
     def told(self) -> Iterator[None]:
-        """Say in errors what became of the cluster, and what to do."""
+        """Raise errors of the cluster with messages that say what to do."""
         try:
             yield
         except KilledWorker as error:
@@ -141,7 +141,7 @@ class Cluster:
         address = getattr(self.client.scheduler, "address", None) or "its address"
         return (
             f"the connection to the Dask scheduler at {address} is lost. Start the cluster again. "
-            "With a checkpoint, the fit goes on from the last one, which is whole."
+            "With a checkpoint, the same fit resumes from the last one, which is complete."
         )
 
 
@@ -171,15 +171,15 @@ class ClusterSource:
         return repr(self._source)
 
     def rows(self, number: int) -> sparse.csr_array:
-        """The documents of a shard, (n_docs, n_terms), read by this process."""
+        """Read the documents of a shard in this process, (n_docs, n_terms)."""
         return self._source.rows(number)
 
     def by_term(self, number: int) -> sparse.csc_array:
-        """The same by columns."""
+        """Read the same documents by columns."""
         return self._source.by_term(number)
 
     def take(self, rows: Array) -> sparse.csr_array:
-        """Some of the documents, which workers read; ``rows`` are ascending."""
+        """Read some of the documents on workers; ``rows`` are ascending."""
         each = {number: of for number, of in enumerate(rows_of_shards(rows, self)) if len(of)}
         parts = self._cluster.by_shard("take", clusterwork.take, each)
         if not parts:
@@ -187,7 +187,7 @@ class ClusterSource:
         return sparse.csr_array(sparse.vstack(parts, format="csr"))
 
     def any_mass(self, weight: Array | None) -> bool:
-        """Whether the weighted documents have any value other than zero."""
+        """Return whether the weighted documents have any non-zero value."""
         spans = enumerate(self._cluster.spans())
         each = {number: None if weight is None else weight[a:b] for number, (a, b) in spans}
         return any(self._cluster.by_shard("mass", clusterwork.any_mass, each))
@@ -201,7 +201,7 @@ class ClusterSource:
         *,
         unknown: bool,
     ) -> ShardEngine:
-        """An engine for these shards."""
+        """Return an engine for these shards."""
         from vbnmf.engines.clusterfit import DaskEngine
 
         return DaskEngine(
@@ -212,7 +212,7 @@ class ClusterSource:
 def of_blocks(
     X: Any, dtype: np.dtype[Any], client: Client, folder: str | os.PathLike[str] | None
 ) -> ClusterSource:
-    """The blocks of a Dask array, each with whole rows, as shards that workers write and read."""
+    """Write the blocks of a Dask array as shards, on workers. Blocks must have whole rows."""
     home = tempfile.TemporaryDirectory(prefix=".blocks-", dir=_shared_folder(client, folder))
     path = Path(home.name).absolute()
     blocks = enumerate(X.to_delayed().ravel())
@@ -228,7 +228,7 @@ def of_blocks(
 
 
 def _shared_folder(client: Client, folder: str | os.PathLike[str] | None) -> str:
-    """A folder for all workers: the one that is given, or if all are on this machine, any."""
+    """Return the given folder, or a temporary one if all workers are on this machine."""
     if folder is not None:
         return os.fspath(folder)
     here = ("inproc://", "tcp://127.0.0.1:", "tls://127.0.0.1:")
@@ -241,7 +241,7 @@ def _shared_folder(client: Client, folder: str | os.PathLike[str] | None) -> str
 
 
 def rows_of_shards(rows: Array, source: ShardSource) -> list[Array]:
-    """Ascending numbers of documents by shard, counted from its first document."""
+    """Divide ascending numbers of documents by shard, counted from its first document."""
     parts = np.split(rows, np.searchsorted(rows, source.starts[1:-1]))
     return [part - first for part, first in zip(parts, source.starts, strict=False)]
 

@@ -1,10 +1,10 @@
 """A fit on the workers of a Dask cluster: the same bits as on one machine.
 
-A worker reads shards from a folder that all of them can read, and what a shard keeps is a file in
-another. So nothing is lost with a worker, and no task depends on those of an earlier iteration. The
-client sends what all shards share, and gets back one sum. Sums are added on workers, in the tree of
-:func:`~vbnmf.engines.mapping.tree_sum` and in order. So neither the order of completion nor the
-number of workers changes the result.
+Workers read shards from a shared folder, and the local state of a shard is a file in another one.
+So nothing is lost if a worker dies, and no task depends on tasks of an earlier iteration. The client
+sends the shared state and receives one sum. Sums are added on workers, in the tree of
+:func:`~vbnmf.engines.mapping.tree_sum` and in order. So the result depends neither on the order of
+completion nor on the number of workers.
 """
 
 import os
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from vbnmf.kernels import AnyKernel
 
 MOST_TASKS = 64
-"""Tasks an iteration for each thread of the cluster; beyond that, a task takes several shards."""
+"""Maximum number of tasks per thread and iteration. With more shards, a task has several."""
 
 
 class DaskEngine(ShardEngine):
@@ -78,7 +78,7 @@ class DaskEngine(ShardEngine):
         self._cluster, self._group, self._weight = cluster, group, weight
         home = Path(folder).absolute() / f".fit-{uuid4().hex}"
         self._job = Job(home, n_groups, unknown, weight is not None, clusterwork.software())
-        self._kept = 0  # the iteration whose files are what the shards keep
+        self._kept = 0  # number of the current local states
         _make_folder(home)
         try:
             for number, (a, b) in enumerate(cluster.spans()):
@@ -91,7 +91,7 @@ class DaskEngine(ShardEngine):
             raise
 
     def __exit__(self, *exc: object) -> None:
-        """Remove what the shards keep."""
+        """Remove the local states."""
         shutil.rmtree(self._job.folder, ignore_errors=True)
 
     @property
@@ -100,7 +100,7 @@ class DaskEngine(ShardEngine):
         return self._cluster.n_shards
 
     def shards(self) -> Iterable[Shard]:
-        """All shards, in order, read by this process."""
+        """Yield all shards, in order, read by this process."""
         job, source = self._job, self._cluster.source
         for number, (a, b) in enumerate(self._cluster.spans()):
             weight = None if self._weight is None else self._weight[a:b]
@@ -108,25 +108,25 @@ class DaskEngine(ShardEngine):
             yield Shard(rows, self._group[a:b], job.n_groups, job.unknown, weight, by_term)
 
     def add_up(self, work: Callable[[Shard], Sum]) -> Sum:
-        """Apply work to each shard and add up what it returns."""
+        """Apply work to each shard and add up the results."""
         with self._cluster.told():
             found: Sum = unpack(self._added(self._by_run("sum", clusterwork.add_up, work)).result())
             return found
 
     def start(self, work: Callable[[OpenShard], Local]) -> None:
-        """Let each shard keep what ``work`` returns, in place of what it kept."""
+        """Set the local state of each shard to the result of ``work``."""
         with self._cluster.told(), self._shared(work) as shared, self._kept_anew() as into:
             for task in self._by_run("start", clusterwork.start, shared, into):
                 task.result()
 
     def map(self, work: Work) -> Iterator[Any]:
-        """Apply work that changes no local state to each shard, and yield what it returns."""
+        """Apply work that changes no local state to each shard, and yield the results."""
         return self._look(work, [None] * self.n_shards)
 
     def sweep(self, state: State, *, bound: bool, update: bool = True) -> Statistics:
-        """Finish q(z) and q(v) with what is shared, then form all sums over the documents.
+        """Complete q(z) and q(v) from the shared state, then compute all sums over documents.
 
-        With ``update``, R_t takes the memory of ``state.terms.shape``.
+        With ``update``, R_t is written to the memory of ``state.terms.shape``.
         """
         changes = update or self._job.unknown
         with (
@@ -146,26 +146,26 @@ class DaskEngine(ShardEngine):
         return replace(stats, R_t=out)
 
     def coefficients(self, state: State, rows: Array | None = None) -> Array:
-        """E_v, (n_docs, K), as the last sweep left it; of ``rows``, ascending, or of all."""
+        """Compute E_v of the last sweep, (n_docs, K), for ``rows`` (ascending) or all documents."""
         if rows is None:
             return super().coefficients(_light(state))
         each = rows_of_shards(rows, self._cluster.source)
         return joined(list(self._look(partial(coefficients_of, state=_light(state)), each)))
 
     def snapshot(self, folder: Path) -> None:
-        """Write what each shard keeps to a file in a folder."""
+        """Write the local state of each shard to a file in a folder."""
         for number in range(self.n_shards):
             link(local_path(self._job.iteration(self._kept), number), local_path(folder, number))
 
     def restore(self, folder: Path, K: int, in_scope: Array | None) -> None:
-        """Let the shards keep what ``snapshot`` wrote, of K components; as ``begin`` otherwise."""
+        """Read the local states that ``snapshot`` wrote, with K components."""
         self.K, self.in_scope = K, in_scope
         with self._kept_anew() as into:
             for number in range(self.n_shards):
                 link(local_path(folder, number), local_path(self._job.iteration(into), number))
 
     def _look(self, work: Work, rows: list[Any]) -> Iterator[Any]:
-        """Apply work to each shard and what it keeps; of each result, yield these rows, or all."""
+        """Apply work to each shard and its local state, and yield these rows of each result."""
         cluster = self._cluster
         cluster.forget()
         with cluster.told(), self._shared((work, self.K, self.in_scope)) as shared:
@@ -182,7 +182,7 @@ class DaskEngine(ShardEngine):
                 yield unpack(tasks.pop().result())
 
     def _by_run(self, name: str, function: Callable[..., Any], *args: Any) -> list[Future]:
-        """Submit a task for each shard, or for each run of them where there are very many."""
+        """Submit a task for each shard, or for each run of shards if there are very many."""
         cluster, n = self._cluster, self.n_shards
         cluster.forget()
         size = FAN_IN if n > MOST_TASKS * max(cluster.n_threads(), 1) else 1
@@ -194,7 +194,7 @@ class DaskEngine(ShardEngine):
         ]
 
     def _added(self, parts: list[Future]) -> Future:
-        """Add up parts in the tree of ``tree_sum``; a whole run of shards is a sum already."""
+        """Add up parts in the tree of ``tree_sum``. A task with several shards has added them."""
         held = []
         if len(parts) < self.n_shards and self.n_shards % FAN_IN:
             held.append(parts.pop())
@@ -211,7 +211,7 @@ class DaskEngine(ShardEngine):
         return total
 
     def _in_order(self, parts: list[Future]) -> Future:
-        """Add up parts in order, those of a worker on that worker."""
+        """Add up parts in order. Parts of the same worker are added there."""
         cluster = self._cluster
         total: list[Future] = []
         for place, run in groupby(parts, cluster.place_of):
@@ -222,12 +222,12 @@ class DaskEngine(ShardEngine):
 
     @contextmanager
     def _shared(self, value: Any) -> Iterator[Future]:
-        """What all shards share, as the result of a task, which is not lost with a worker."""
+        """Share a value with all workers as the result of a task, which survives a worker."""
         path = self._job.folder / f"shared-{uuid4().hex}"
         packed = pack(value)
         head = clusterwork.write_buffers(path, packed)
         try:
-            first = self._cluster.places(self.n_shards)[0]  # it sends this on to the others
+            first = self._cluster.places(self.n_shards)[0]  # it sends the value to the others
             args = (head, path, len(packed) - 1)
             yield self._cluster.task("share", clusterwork.read_buffers, *args, place=first)
         finally:
@@ -235,7 +235,7 @@ class DaskEngine(ShardEngine):
 
     @contextmanager
     def _kept_anew(self, changes: bool = True) -> Iterator[int]:
-        """The next iteration, whose files replace those of the last when all are there."""
+        """Number the next local states, which replace the current ones at the end of the block."""
         into = self._kept + 1
         if changes:
             shutil.rmtree(self._job.iteration(into), ignore_errors=True)
@@ -247,7 +247,7 @@ class DaskEngine(ShardEngine):
 
 
 def _light(state: State) -> State:
-    """The state without what the work on shards does not need, and without padding."""
+    """Return the state without padding and without arrays that shards do not need."""
     terms, K = state.terms, len(state.terms.scale)
     nothing = np.empty((0, K))
     L = np.ascontiguousarray(terms.L[:, :K])

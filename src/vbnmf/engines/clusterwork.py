@@ -1,11 +1,11 @@
 """What the workers of a cluster do with shards.
 
-Every task is a pure function of files that do not change, so it may run twice, at once or again.
-A file is written under a name of its own and renamed. What a shard keeps after an iteration is in
-the folder of that iteration, so a task never reads what another run of it writes.
+Every task is a pure function of files that do not change. So a task may run twice, even at the same
+time. A file is written under a unique name and then renamed. The local states of each iteration
+have their own folder, so a task never reads a file that another run of the same task writes.
 
-Arrays travel as plain buffers (:func:`pack`). Dask counts the bytes of plain arrays correctly, but
-takes a record or a sparse matrix for a few dozen bytes, and would not notice that memory runs out.
+Values are sent as plain buffers (:func:`pack`), because Dask estimates their size correctly. For a
+dataclass or a sparse matrix it would assume a few dozen bytes, and workers could run out of memory.
 """
 
 import os
@@ -39,51 +39,51 @@ Packed = list[Any]
 
 
 class ClusterError(OSError):
-    """A fit on a cluster that cannot go on; the message says why and what to do."""
+    """A fit on a cluster that cannot continue. The message says why and what to do."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What all tasks of a fit know."""
+    """Settings that all tasks of a fit share."""
 
-    folder: Path  # where the shards keep their state
+    folder: Path  # folder of the local states
     n_groups: int
     unknown: bool
     weighted: bool
-    software: str  # version and kernel that all workers must have
+    software: str  # version and kernel, which must be the same everywhere
 
     def groups(self, number: int) -> Path:
-        """The file with the group of each document of a shard."""
+        """Return the file with the group of each document of a shard."""
         return self.folder / f"{number:05d}.group.npy"
 
     def weights(self, number: int) -> Path:
-        """The file with the weight of each document of a shard."""
+        """Return the file with the weight of each document of a shard."""
         return self.folder / f"{number:05d}.weight.npy"
 
     def iteration(self, number: int) -> Path:
-        """The folder of what the shards keep after an iteration."""
+        """Return the folder of the local states with this number."""
         return self.folder / f"{number:06d}"
 
 
 def software() -> str:
-    """The version and the kernel, on which the bits of a result depend."""
+    """Describe the version and the kernel, on which the last bits of results depend."""
     return f"vbnmf {__version__}, kernel {describe()}"
 
 
 def pack(value: Any) -> Packed:
-    """A value as bytes, followed by the plain buffers of its arrays."""
+    """Convert a value to bytes, followed by the buffers of its arrays."""
     buffers: list[pickle.PickleBuffer] = []
     head = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
     return [head, *(np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers)]
 
 
 def unpack(packed: Packed) -> Any:
-    """The value that was packed; its arrays may not be written to."""
+    """Convert a packed value back. Its arrays are read-only."""
     return pickle.loads(packed[0], buffers=packed[1:])  # noqa: S301 - as all messages of Dask
 
 
 def write_buffers(path: Path, packed: Packed) -> bytes:
-    """Write the buffers of a packed value to a file, and return the rest of it."""
+    """Write the buffers of a packed value to a file, and return its first bytes."""
     with open(path, "wb") as file:
         for buffer in packed[1:]:
             np.save(file, buffer)
@@ -91,20 +91,20 @@ def write_buffers(path: Path, packed: Packed) -> bytes:
 
 
 def read_buffers(head: bytes, path: Path, n_buffers: int) -> Packed:
-    """Read what :func:`write_buffers` wrote: what an iteration shares, as the result of a task."""
-    with _told_where("what all shards share"), open(path, "rb") as file:
+    """Read a packed value that :func:`write_buffers` wrote."""
+    with _told_where("the shared state"), open(path, "rb") as file:
         return [head, *(load_array(file) for _ in range(n_buffers))]
 
 
 def add_up(job: Job, source: ShardSource, numbers: list[int], work: Callable[..., Any]) -> Packed:
-    """Apply work to shards that follow one another, and add up what it returns."""
+    """Apply work to consecutive shards, and add up the results."""
     with _told_where(named(numbers)):
         _check_software(job)
         return pack(tree_sum(work(_shard(job, source, number)) for number in numbers))
 
 
 def start(job: Job, source: ShardSource, numbers: list[int], shared: Packed, into: int) -> None:
-    """Let shards keep what the shared work returns."""
+    """Set the local states of shards to the results of the shared function."""
     with _told_where(named(numbers)), open_kernel() as kernel:
         _check_software(job)
         work = unpack(shared)
@@ -116,7 +116,7 @@ def start(job: Job, source: ShardSource, numbers: list[int], shared: Packed, int
 def look(
     job: Job, source: ShardSource, number: int, shared: Packed, at: int, rows: Array | None
 ) -> Packed:
-    """Apply the shared work to a shard and what it keeps; of the result, take some rows or all."""
+    """Apply the shared function to a shard, and return some rows of the result, or all."""
     with _told_where(named([number])), open_kernel() as kernel:
         _check_software(job)
         work, K, in_scope = unpack(shared)
@@ -128,7 +128,7 @@ def look(
 def sweep(
     job: Job, source: ShardSource, numbers: list[int], shared: Packed, at: int, into: int | None
 ) -> Packed:
-    """Sweep over shards that follow one another, and add up their sums."""
+    """Sweep over consecutive shards, and add up their sums."""
     with _told_where(named(numbers)), open_kernel() as kernel:
         _check_software(job)
         state, bound, update = unpack(shared)
@@ -152,25 +152,25 @@ def sweep(
 
 
 def take(source: ShardSource, number: int, rows: Array) -> Packed:
-    """Some of the documents of a shard."""
+    """Return some of the documents of a shard."""
     with _told_where(named([number])):
         return pack(source.rows(number)[rows])
 
 
 def any_mass(source: ShardSource, number: int, weight: Array | None) -> Packed:
-    """Whether the weighted documents of a shard have any value other than zero."""
+    """Return whether weighted documents of a shard have any non-zero value."""
     with _told_where(named([number])):
         X = source.rows(number)
         return pack(bool((X.data if weight is None else weight @ X).any()))
 
 
 def fold(parts: list[Packed]) -> Packed:
-    """Add up sums in their order."""
+    """Add up sums in the given order."""
     return pack(tree_sum((unpack(part) for part in parts), hold=_own))
 
 
 def finish(total: Packed, dtype: np.dtype[Any]) -> Packed:
-    """The sums of all shards, with R_t in the precision of the documents."""
+    """Convert R_t of the final sums to the precision of the documents."""
     stats = unpack(total)
     if stats.R_t is None:
         return total
@@ -178,18 +178,18 @@ def finish(total: Packed, dtype: np.dtype[Any]) -> Packed:
 
 
 def link(source: Path, target: Path) -> None:
-    """Give a file that never changes another name, or copy it where that cannot be."""
+    """Link a file that never changes, or copy it if links are not possible."""
     temporary = target.with_suffix(f".{uuid4().hex}.part")
     try:
         os.link(source, temporary)
     except OSError:
         shutil.copyfile(source, temporary)
     os.replace(temporary, target)
-    temporary.unlink(missing_ok=True)  # left over where both were the same file already
+    temporary.unlink(missing_ok=True)  # still there if both names were links to the same file
 
 
 def _own(part: Any) -> Any:
-    """A part that others may be added to in place."""
+    """Return a part to which others can be added in place."""
     return in_double_precision(part) if isinstance(part, Statistics) else part
 
 
@@ -213,7 +213,7 @@ def _opened(
     K: int,
     in_scope: Array | None,
 ) -> tuple[OpenShard, Local]:
-    """A shard ready for work, with what it kept after an iteration."""
+    """Open a shard and read its local state."""
     shard = OpenShard(_shard(job, source, number), kernel)
     memory = shard.documents.begin(K, None if in_scope is None else shard.by_group(in_scope))
     return shard, read_local(local_path(job.iteration(at), number), memory)
@@ -228,7 +228,7 @@ def _keep(job: Job, number: int, old: Local, new: Local, at: int, into: int) -> 
 
 
 def _laid_out(state: State, kernel: Any) -> State:
-    """The same state with L in the layout of the kernel."""
+    """Return the state with L in the layout of the kernel."""
     sent = state.terms.L
     L = kernel.zeros(*sent.shape, sent.dtype)
     L[:, : sent.shape[1]] = sent
@@ -236,7 +236,7 @@ def _laid_out(state: State, kernel: Any) -> State:
 
 
 def _check_software(job: Job) -> None:
-    """Refuse a worker whose results could differ in their last bits."""
+    """Raise an error if results of this worker could differ in the last bits."""
     if software() != job.software:
         raise ValueError(
             f"this worker has {software()}; the fit was begun with {job.software}. Install the "
@@ -246,7 +246,7 @@ def _check_software(job: Job) -> None:
 
 
 def named(numbers: list[int]) -> str:
-    """Name shards that follow one another."""
+    """Name consecutive shards."""
     if len(numbers) == 1:
         return f"shard {numbers[0]:05d}"
     return f"shards {numbers[0]:05d} to {numbers[-1]:05d}"
@@ -254,7 +254,7 @@ def named(numbers: list[int]) -> str:
 
 @contextmanager
 def _told_where(what: str) -> Iterator[None]:
-    """Say in errors on which worker they happened, and to what."""
+    """Add the worker and the shards to the message of an error."""
     try:
         yield
     except (OSError, ValueError, MemoryError) as error:

@@ -17,16 +17,16 @@ _INSTALL = "engine='dask' needs Dask, which is not installed. Run: pip install '
 
 @dataclass(frozen=True)
 class Dask:
-    """A fit on a Dask cluster, with its settings; ``engine="dask"`` has the defaults.
+    """Settings of a fit on a Dask cluster; ``engine="dask"`` uses the defaults.
 
     The cluster is that of the current ``distributed.Client``.
 
     Parameters
     ----------
     folder : str, path or None, default=None
-        Where the documents' state is kept while the fit runs. This process and all workers must be
-        able to write to it under the same name. It takes 8 bytes for each document and component,
-        rounded up to a multiple of 16 components. None is the shard folder itself.
+        Folder for the state of the documents while the fit runs. This process and all workers must
+        be able to write to it under the same path. It takes 8 bytes for each document and
+        component, rounded up to a multiple of 16 components. None is the shard folder itself.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class Dask:
 
 
 def placed(engine: Any, X: Any) -> Any:
-    """Documents where the engine wants them: as they are, or for the workers of a cluster."""
+    """Return the documents as the engine needs them: unchanged, or for workers of a cluster."""
     if isinstance(engine, str) and engine == "auto":
         if is_lazy(X):
             raise ValueError("engine='auto' takes no Dask array; use engine='dask' to fit to one.")
@@ -67,7 +67,7 @@ def placed(engine: Any, X: Any) -> Any:
 
 
 def current_client() -> Any:
-    """The connection to the cluster that is in use."""
+    """Return the current client of Dask."""
     try:
         return _distributed().get_client()
     except ValueError:

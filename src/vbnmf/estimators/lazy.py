@@ -1,6 +1,6 @@
-"""Dask arrays as documents: results are Dask arrays too, and are computed when asked for.
+"""Dask arrays of documents. Results are Dask arrays too, which are computed on request.
 
-Dask itself is not imported here; an array brings its methods with it.
+This file only calls methods of the arrays, so it does not import Dask.
 """
 
 from collections.abc import Callable
@@ -20,13 +20,13 @@ def is_lazy(X: Any) -> bool:
 
 
 def computed(values: Any) -> Any:
-    """Labels or weights in memory, from any Dask collection or as they are."""
+    """Compute labels or weights that are a Dask collection; return others unchanged."""
     is_collection = hasattr(values, "__dask_graph__") and hasattr(values, "compute")
     return values.compute() if is_collection else values
 
 
 def whole_rows(X: Any, n_terms: int | None = None) -> Any:
-    """The same array with all terms of a document in one block."""
+    """Return the array with all terms of a document in one block."""
     if X.ndim != 2 or (n_terms is not None and X.shape[1] != n_terms):
         wanted = "(n_docs, n_terms)" if n_terms is None else f"(n_docs, {n_terms})"
         raise ValueError(f"X must be of shape {wanted}; got a Dask array of shape {X.shape}.")
@@ -34,7 +34,7 @@ def whole_rows(X: Any, n_terms: int | None = None) -> Any:
 
 
 def by_block(model: Any, X: Any, work: Callable[[sparse.csr_array], Array]) -> Any:
-    """Apply a method of a model to the documents of each block, when the result is computed."""
+    """Apply a method of a model to each block, as a Dask array."""
     X = whole_rows(X, model.n_features_in_)
     dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
     like = work(sparse.csr_array((1, model.n_features_in_), dtype=dtype))
@@ -47,7 +47,7 @@ def by_block(model: Any, X: Any, work: Callable[[sparse.csr_array], Array]) -> A
 
 
 def labels_by_block(model: Any, P: Any) -> Any:
-    """The labels that follow from probabilities, when they are computed."""
+    """Convert probabilities to labels, as a Dask array."""
     like = model.labels_from(np.full((1, P.shape[1]), 1.0 / P.shape[1]))
     dropped = 1 if like.ndim == 1 else None
     return P.map_blocks(model.labels_from, dtype=like.dtype, drop_axis=dropped, meta=like[:0])

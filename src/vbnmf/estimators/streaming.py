@@ -90,7 +90,7 @@ def check_source_left(X: Any, weight: Array | None) -> None:
 
 
 def _any_mass(X: Any, weight: Array | None) -> bool:
-    """Whether the weighted documents have any value other than zero; all shards are read."""
+    """Return whether the weighted documents have any non-zero value. All shards are read."""
     if isinstance(X, PlacedSource):
         return X.any_mass(weight)
     parts = ((X.rows(i), slice(a, b)) for i, a, b in _spans(X))
