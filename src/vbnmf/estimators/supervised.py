@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.fit import Progress
-from vbnmf.core.model import Array, column
+from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.stream import ShardSource
 from vbnmf.estimators import intervals, labelscopes
@@ -17,6 +17,7 @@ from vbnmf.estimators.base import BaseVBNMF
 from vbnmf.estimators.classifier import CLASSIFIERS, PredictsLabels
 from vbnmf.estimators.classweights import check_weight_left, with_class_weights
 from vbnmf.estimators.labelconcerns import warn_of_odd_labels
+from vbnmf.estimators.labelposterior import set_label_posterior
 from vbnmf.estimators.labeltree import check_label_tree
 from vbnmf.estimators.starting import Start
 from vbnmf.estimators.streaming import (
@@ -30,8 +31,6 @@ from vbnmf.estimators.streaming import (
 )
 from vbnmf.estimators.targets import Targets, check_targets
 from vbnmf.estimators.validation import check_choice, check_matrix, check_weights
-
-_TINY = np.finfo(float).tiny
 
 
 class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
@@ -408,30 +407,13 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         if weight is not None:
             targets = targets.weighted(weight)
         outcome = self._fit(X, targets, weight, coefficients=coefficients)
-        result = outcome.fit
-        rates, prior, labels = result.state.rates, result.state.prior, result.state.labels
-        assert rates is not None
-        assert labels is not None
-        assert prior.a_lam is not None
-        assert prior.b_lam is not None
         self.classes_ = targets.classes
         self.label_counts_ = targets.counts.astype(np.int64)
         self.label_frequencies_ = targets.frequencies(weight)
-        n_docs, sums = column(result.stats.n_docs), result.stats.label_sums
-        self.label_activations_ = sums / np.maximum(n_docs, _TINY)
-        scopes = labels.scopes
         self.scoped_ = labelscopes.is_scoped(self, targets)
-        self.scopes_ = np.ones(sums.shape, dtype=bool) if scopes is None else scopes.mask
         groups = check_label_tree(self.label_tree, targets.classes)
         self.label_groups_ = {name: targets.classes[at] for name, at in groups.items()}
-        self.label_rates_ = np.where(self.scopes_, rates.E, np.inf)
-        self.label_rate_shapes_ = np.broadcast_to(column(rates.shape), rates.scale.shape).copy()
-        self.label_rate_scales_ = rates.scale
-        self.label_shapes_ = np.broadcast_to(prior.a_lam, (len(sums),)).copy()
-        self.hyperparameters_ |= {
-            "label_shape": float(np.mean(prior.a_lam)),
-            "label_scale": float(np.mean(prior.b_lam)),
-        }
+        set_label_posterior(self, outcome.fit.state, outcome.fit.stats)
         assert outcome.coefficients is not None
         return outcome.coefficients
 
