@@ -139,7 +139,8 @@ def global_step(
     step : Step
         How far to go.
     knobs : Knobs
-        Which hyperparameters are learned.
+        Which hyperparameters are learned. If ``a_lam`` is None, a_λ of each label is the number of
+        its documents, at least one.
     """
     prior, K = state.prior, shapes.shape[1]
     assert stats.R_t is not None
@@ -149,6 +150,9 @@ def global_step(
     if state.rates is not None:
         label_sums = step.blended(label_coefficient_sums(prior, state.rates), stats.label_sums)
         sizes = step.blended(label_sizes(prior, state.rates), column(stats.n_docs))
+        scopes = None if state.labels is None else state.labels.scopes
+        if scopes is not None:  # differences of posterior and prior are not exactly zero there
+            label_sums, sizes = (np.where(scopes.mask, a, 0.0) for a in (label_sums, sizes))
     sums = Statistics(None, E_sums, float(E_sums.sum()), label_sums, sizes, None)
     terms = _terms(
         kernel,
@@ -159,8 +163,8 @@ def global_step(
     state = replace(state, terms=terms)
     prior = learn_terms_prior(prior, terms, knobs, burning_in=False)
     if state.rates is not None:
-        if knobs.a_lam is not None:
-            prior = replace(prior, a_lam=knobs.a_lam)
+        a_lam = np.maximum(sizes.max(axis=1), 1.0) if knobs.a_lam is None else knobs.a_lam
+        prior = replace(prior, a_lam=a_lam)
         state = replace(state, rates=updates.rates(prior, sizes, label_sums))
     return replace(state, prior=learn_coefs_prior(prior, state, sums, n_docs, knobs)), sums
 

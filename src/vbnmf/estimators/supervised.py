@@ -19,6 +19,7 @@ from vbnmf.estimators.classweights import check_weight_left, with_class_weights
 from vbnmf.estimators.labelconcerns import warn_of_odd_labels
 from vbnmf.estimators.labelposterior import set_label_posterior
 from vbnmf.estimators.labeltree import check_label_tree
+from vbnmf.estimators.onlinelabels import LearnsLabelsOnline
 from vbnmf.estimators.starting import Start
 from vbnmf.estimators.streaming import (
     check_in_memory,
@@ -33,7 +34,7 @@ from vbnmf.estimators.targets import Targets, check_targets
 from vbnmf.estimators.validation import check_choice, check_matrix, check_weights
 
 
-class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
+class SupervisedVBNMF(LearnsLabelsOnline, PredictsLabels, BaseVBNMF):
     """Variational Bayesian NMF with label-dependent sparsity of the coefficients.
 
     The model is that of ``VBNMF``, but the rate of a coefficient depends on the label l of its
@@ -116,6 +117,16 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
     unlabelled : label, default=None
         Value in y that marks an unknown label, besides None and NaN. Without it, -1 is a label like
         any other.
+    learning_offset : float, default=1.0
+        Offset τ of the step of ``partial_fit``. Larger values make its first steps smaller.
+    learning_decay : float, default=0.7
+        Exponent κ of the step of ``partial_fit``, from 0 to 1. With 1 and the default offset, all
+        documents count alike; with smaller values recent documents count more.
+    total_samples : float or None, default=None
+        Number of documents of the corpus, for ``partial_fit``. None is the number seen so far.
+    head_samples : int, default=20000
+        Maximum number of documents that ``partial_fit`` keeps in the model, to train the
+        prediction head on. They are saved with the model.
     random_state : int, RandomState or None, default=None
         Seed of random initialisations.
     n_jobs : int or None, default=None
@@ -267,6 +278,10 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         classifier: Literal["auto", "words and components", "components", "generative"] = "auto",
         class_weight: Any = None,
         unlabelled: Any = None,
+        learning_offset: float = 1.0,
+        learning_decay: float = 0.7,
+        total_samples: float | None = None,
+        head_samples: int = 20_000,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -292,6 +307,10 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         self.classifier = classifier
         self.class_weight = class_weight
         self.unlabelled = unlabelled
+        self.learning_offset = learning_offset
+        self.learning_decay = learning_decay
+        self.total_samples = total_samples
+        self.head_samples = head_samples
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -410,6 +429,9 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         self.classes_ = targets.classes
         self.label_counts_ = targets.counts.astype(np.int64)
         self.label_frequencies_ = targets.frequencies(weight)
+        counts_as = targets.known if weight is None else weight[targets.known]
+        self.n_labelled_seen_ = float(counts_as.sum())
+        self.__dict__.pop("head_sample_", None)
         self.scoped_ = labelscopes.is_scoped(self, targets)
         groups = check_label_tree(self.label_tree, targets.classes)
         self.label_groups_ = {name: targets.classes[at] for name, at in groups.items()}
