@@ -131,7 +131,8 @@ class Labels:
     @classmethod
     def of(cls, known: sparse.csr_array, n_docs: Array, *, unknown: bool) -> "Labels":
         """Labels of the known groups, which have ``n_docs`` documents, and whether some are not."""
-        frequency = (known.T @ n_docs[: known.shape[0]]) / n_docs[: known.shape[0]].sum()
+        n_known = max(float(n_docs[: known.shape[0]].sum()), np.finfo(float).tiny)
+        frequency = (known.T @ n_docs[: known.shape[0]]) / n_known
         # a label that no document is known to have is all but impossible
         log_prior = np.log(np.maximum(frequency, np.finfo(float).tiny))
         return cls(known, np.repeat(frequency[None], int(unknown), axis=0), log_prior)

@@ -28,4 +28,3 @@ def set_label_posterior(model: Any, state: State, stats: Statistics) -> None:
         "label_shape": float(np.mean(prior.a_lam)),
         "label_scale": float(np.mean(prior.b_lam)),
     }
-

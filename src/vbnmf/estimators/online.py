@@ -1,7 +1,7 @@
 """``partial_fit``: learn from one batch of documents after the other.
 
-The equations are in ``vbnmf.core.online``. The posterior of a fitted model is all that they need, so
-a batch can follow a fit, another batch, or a model file.
+The equations are in ``vbnmf.core.online``. The posterior of a fitted model is all that they need.
+So a batch can follow a fit, another batch, or a model file.
 """
 
 from dataclasses import replace
@@ -9,11 +9,12 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import TransformerMixin
 
 from vbnmf.core import drafts, online, starts
 from vbnmf.core.model import Array, Labels, Prior, Rates, Scopes, State, Statistics
 from vbnmf.core.online import Step
-from vbnmf.core.rows import mass, without_unused_terms
+from vbnmf.core.rows import without_unused_terms
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.local import LocalEngine
 from vbnmf.estimators.outcome import check_finite
@@ -36,7 +37,7 @@ LOCAL_ITERATIONS, LOCAL_TOL = 50, 1e-3
 _TINY = np.finfo(float).tiny
 
 
-class LearnsOnline:
+class LearnsOnline(TransformerMixin):  # type: ignore[misc]
     """Mixin with ``partial_fit``, for both models."""
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -1,18 +1,23 @@
 """``partial_fit`` with labels: new labels, and a prediction head that keeps up.
 
-The head is trained on a bounded sample of the labelled documents seen (``reservoir``).
+The head is trained on a bounded sample of the labelled documents seen (``reservoir``). A model that
+was fitted by ``fit`` has no such sample, and a head trained on new documents alone would forget the
+others. Such a model keeps its head until the sample of new documents has enough of each label, and
+a head trained on it is as accurate on them.
 """
 
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import _num_samples
 
 from vbnmf.core.model import Array
 from vbnmf.estimators import newlabels
 from vbnmf.estimators.classifier import CLASSIFIERS
 from vbnmf.estimators.classweights import with_class_weights
 from vbnmf.estimators.labelposterior import set_label_posterior
+from vbnmf.estimators.labeltree import check_label_tree
 from vbnmf.estimators.online import (
     Batch,
     LearnsOnline,
@@ -24,25 +29,31 @@ from vbnmf.estimators.online import (
 )
 from vbnmf.estimators.reservoir import Reservoir, moved_columns
 from vbnmf.estimators.targets import Targets, check_targets, grouped
-from vbnmf.estimators.validation import check_choice, check_count, check_matrix, check_weights
+from vbnmf.estimators.validation import check_choice, check_count
+
+ENOUGH_OF_A_LABEL = 20
+"""Number of documents of each label from which the sample may replace a head of ``fit``."""
 
 
 class LearnsLabelsOnline(LearnsOnline):
     """Mixin with ``partial_fit`` for a model with labels."""
 
+    class_weight: Any
+    label_counts_: Array
+    label_frequencies_: Array
+    n_labelled_seen_: float
+
     def _learn_first(self, X: Any, y: Any, sample_weight: Any) -> None:
         most = check_count("head_samples", self.head_samples)
         given = self.class_weight
-        X = check_matrix(self, X, reset=True)
-        targets = check_targets(self, y, X.shape[0], self.unlabelled)
-        try:
-            self.class_weight = _restricted(given, targets)
-            self.fit(X, y, sample_weight)
-            weight = check_weights(sample_weight, X.shape[0])
-            weight = with_class_weights(self.class_weight, targets, weight)
-        finally:
-            self.class_weight = given
+        targets = check_targets(self, y, _num_samples(X), self.unlabelled)
+        self.class_weight = _restricted(given, targets)  # after an error, it is restored
+        self.fit(X, y, sample_weight)
+        X, weight = check_batch(self, X, sample_weight)
+        weight = with_class_weights(self.class_weight, targets, weight)
+        self.class_weight = given
         self.head_sample_ = _sample(X, targets.indicators, weight).cut(most)
+        self.head_follows_ = True
 
     def _learn_batch(self, X: Any, y: Any, sample_weight: Any) -> None:
         classifier = check_choice("classifier", self.classifier, ("auto", *CLASSIFIERS))
@@ -58,9 +69,11 @@ class LearnsLabelsOnline(LearnsOnline):
         set_label_posterior(self, state, sums)
         if targets.indicators.nnz:
             sample = _sample(X, targets.indicators, weight)
-            before = getattr(self, "head_sample_", None)
-            self.head_sample_ = sample.cut(most) if before is None else before.add(sample, most)
-            self._train_head(classifier)
+            if hasattr(self, "head_sample_"):
+                self.head_sample_ = self.head_sample_.add(sample, most)
+            else:
+                self.head_sample_, self.head_follows_ = sample.cut(most), False
+            self._renew_head(classifier)
 
     def _placed(self, given: Targets, X: sparse.csr_array, weight: Array | None) -> Targets:
         """Return labels in the order of ``classes_``, to which new labels are added."""
@@ -101,6 +114,28 @@ class LearnsLabelsOnline(LearnsOnline):
         self.n_labelled_seen_ = before + float(counts_as[targets.known].sum())
         sums = before * self.label_frequencies_ + counts_as @ targets.indicators
         self.label_frequencies_ = sums / self.n_labelled_seen_
+
+    def _renew_head(self, classifier: str) -> None:
+        """Train the prediction head, unless it knows documents that the sample lacks."""
+        if self.head_follows_:
+            self._train_head(classifier)
+            return
+        of = self.head_sample_
+        enough = np.minimum(self.label_counts_, ENOUGH_OF_A_LABEL)
+        if (np.bincount(of.indicators.indices, minlength=len(enough)) < enough).any():
+            return
+        before = self.__dict__.copy()
+        accuracy = self._agreement(self._proba(of.X))
+        self._train_head(classifier)
+        if self._agreement(self.left_out_proba_) >= accuracy:
+            self.head_follows_ = True
+        else:
+            self.__dict__ = before
+
+    def _agreement(self, P: Array) -> float:
+        """Return the part of the sample whose labels are predicted by these probabilities."""
+        right = self.indicators_from(P) == self.head_sample_.indicators.toarray()
+        return float(np.average(right.all(axis=1), weights=self.head_sample_.weight))
 
     def _train_head(self, classifier: str) -> None:
         """Train the prediction head on the sample, with the components as they are now."""
@@ -149,8 +184,6 @@ def _reason(model: Any) -> str:
 
 def _regroup(model: Any) -> None:
     """Add new labels to the groups of a label tree that is given by a separator."""
-    from vbnmf.estimators.labeltree import check_label_tree
-
     if isinstance(model.label_tree, str):
         groups = check_label_tree(model.label_tree, model.classes_)
         model.label_groups_ = {name: model.classes_[at] for name, at in groups.items()}

@@ -431,7 +431,7 @@ class SupervisedVBNMF(LearnsLabelsOnline, PredictsLabels, BaseVBNMF):
         self.label_frequencies_ = targets.frequencies(weight)
         counts_as = targets.known if weight is None else weight[targets.known]
         self.n_labelled_seen_ = float(counts_as.sum())
-        self.__dict__.pop("head_sample_", None)
+        self.__dict__.pop("head_sample_", None)  # of earlier batches
         self.scoped_ = labelscopes.is_scoped(self, targets)
         groups = check_label_tree(self.label_tree, targets.classes)
         self.label_groups_ = {name: targets.classes[at] for name, at in groups.items()}

@@ -194,7 +194,7 @@ def grouped(classes: Array, indicators: sparse.csr_array, multilabel: bool, name
     """Group documents with the same labels; documents with unknown labels are the last group."""
     sizes = np.diff(indicators.indptr)
     known = np.flatnonzero(sizes)
-    if not multilabel:
+    if not multilabel or not len(known):
         codes = indicators.indices
         sets = sparse.eye_array(len(classes), format="csr")
     else:
