@@ -13,7 +13,6 @@ from scipy import sparse
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
     clone,
 )
 from sklearn.utils import ClassifierTags
@@ -22,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import vbnmf
 from vbnmf import store
+from vbnmf.batches import LearnsDocuments
 from vbnmf.core.model import Array
 from vbnmf.core.rows import is_empty
 from vbnmf.data.shards import Shards
@@ -38,7 +38,7 @@ def default_estimator(*, labelled: bool) -> Any:
     return SupervisedVBNMF(random_state=0) if labelled else VBNMF(random_state=0)
 
 
-class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class DocumentModel(LearnsDocuments, ClassNamePrefixFeaturesOutMixin, BaseEstimator):  # type: ignore[misc]
     """Model of raw documents: a vectorizer and an estimator.
 
     It is a transformer of scikit-learn. With labels it is also a classifier, and cross-validation
@@ -68,6 +68,9 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Names of the terms.
     n_empty_ : int
         Number of training documents without any known term.
+    unknown_share_ : float or None
+        Only after ``partial_fit``: the part of the words of the last batch that the vocabulary
+        lacks; None if the batch was a matrix. Not stored in model files.
     columns_ : dict
         Columns of texts and labels in the training file, if known:
         ``{"text": …, "label": …, "label_separator": …}``. Several columns are a list. The command
@@ -104,6 +107,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     # the target of fit and score, which scikit-learn passes by position
     __metadata_request__fit = {"labels": UNUSED}  # noqa: RUF012
     __metadata_request__score = {"labels": UNUSED}  # noqa: RUF012
+    __metadata_request__partial_fit = {"labels": UNUSED}  # noqa: RUF012
 
     def __init__(
         self,
@@ -195,7 +199,9 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         X = self._fit(documents, labels, sample_weight, terms)
         return self.estimator_.transform(X)
 
-    def _fit(self, documents: Any, labels: Any, sample_weight: Any, terms: Any) -> Any:
+    def _fit(
+        self, documents: Any, labels: Any, sample_weight: Any, terms: Any, how: str = "fit"
+    ) -> Any:
         """Fit both parts, and return the document-term matrix."""
         streamed = isinstance(documents, Shards)
         has_labels = labels is not None or (streamed and documents.labels is not None)
@@ -216,7 +222,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             vectorizer = clone(self.vectorizer or DocumentVectorizer())
             X = vectorizer.set_output(transform="default").fit_transform(documents)
             names = vectorizer.get_feature_names_out()
-        estimator.set_output(transform="default").fit(X, labels, sample_weight)
+        getattr(estimator.set_output(transform="default"), how)(X, labels, sample_weight)
         self.vectorizer_ = vectorizer
         self.estimator_ = estimator
         self.columns_ = {}

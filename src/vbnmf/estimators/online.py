@@ -44,23 +44,22 @@ class LearnsOnline(TransformerMixin):  # type: ignore[misc]
         """Learn from a batch of documents, in addition to those before.
 
         The first batch of a model that is not fitted is fitted as by ``fit``, so it should not be
-        small: the components are found on it. Later batches move the components and the label
-        rates towards their own by a step of ``(t + learning_offset) ** -learning_decay``, where t
-        is the number of documents seen before, in batches of this size.
+        small: the components are found on it. Later batches move the components towards their own
+        by a step of ``(t + learning_offset) ** -learning_decay``, where t is the number of
+        documents seen before, in batches of this size.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_docs, n_terms)
             Weights of terms, with the columns and the weighting of the first batch.
-        y : array-like of shape (n_docs,), lists of labels, or matrix of shape (n_docs, n_labels)
-            Labels, as for ``fit``. New labels may appear in any batch. After the first batch, all
-            labels of a batch may be unknown. Ignored without labels.
+        y : ignored
+            Present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_docs,) or None
             Sample weights.
 
         Returns
         -------
-        VBNMF or SupervisedVBNMF
+        VBNMF
             The model itself.
         """
         if is_source(X):

@@ -6,7 +6,7 @@ others. Such a model keeps its head until the sample of new documents has enough
 a head trained on it is as accurate on them.
 """
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -42,6 +42,49 @@ class LearnsLabelsOnline(LearnsOnline):
     label_counts_: Array
     label_frequencies_: Array
     n_labelled_seen_: float
+
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None
+    ) -> Self:
+        """Learn from a batch of documents, in addition to those before.
+
+        The first batch of a model that is not fitted is fitted as by ``fit``, so it should not be
+        small: the components are found on it. Later batches move the components and the label
+        rates towards their own by a step of ``(t + learning_offset) ** -learning_decay``, where t
+        is the number of documents seen before, in batches of this size.
+
+        A label that appears for the first time gets a row of rates and, with scopes, a component of
+        its own. The prediction head is trained anew on ``head_sample_``. A model that was fitted by
+        ``fit`` has no such sample of its documents: its head is kept until the sample has enough
+        new documents of each label (``head_follows_``).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_docs, n_terms)
+            Weights of terms, with the columns and the weighting of the first batch.
+        y : array-like of shape (n_docs,), lists of labels, or matrix of shape (n_docs, n_labels)
+            Labels, as for ``fit``. New labels may appear in any batch. After the first batch, all
+            labels of a batch may be unknown.
+        sample_weight : array-like of shape (n_docs,) or None
+            Sample weights.
+        classes : array-like or None
+            Labels that may occur, for compatibility with scikit-learn; another label is an error.
+            None accepts all labels.
+
+        Returns
+        -------
+        SupervisedVBNMF
+            The model itself.
+        """
+        with self._all_or_nothing():
+            super().partial_fit(X, y, sample_weight)
+            other = [] if classes is None else sorted(set(self.classes_) - set(classes))
+            if other:
+                raise ValueError(
+                    f"y has labels that are not in classes: {', '.join(map(repr, other[:5]))}. Add "
+                    "them to classes, or leave classes out."
+                )
+        return self
 
     def _learn_first(self, X: Any, y: Any, sample_weight: Any) -> None:
         most = check_count("head_samples", self.head_samples)

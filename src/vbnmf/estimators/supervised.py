@@ -226,7 +226,7 @@ class SupervisedVBNMF(LearnsLabelsOnline, PredictsLabels, BaseVBNMF):
     faded_ : ndarray of bool of shape (n_components,)
         Components whose terms all depend more on the prior than on documents; see ``prune``.
     bound_ : float
-        Lower bound of the log evidence of the fitted model.
+        Lower bound of the log evidence of the fitted model. ``partial_fit`` does not change it.
     bound_history_ : ndarray
         The bound at each evaluation.
     n_iter_ : int
@@ -234,6 +234,20 @@ class SupervisedVBNMF(LearnsLabelsOnline, PredictsLabels, BaseVBNMF):
     hyperparameters_ : dict
         Shapes and scales of the priors, given or learned. ``coef_scale`` is the average over all
         labels, which ``transform`` uses. ``label_shape`` and ``label_scale`` are means over labels.
+    n_samples_seen_ : float
+        Number of documents seen, by their weights, in the fit and in all batches.
+    n_samples_total_ : float
+        Number of documents that the posterior stands for: ``total_samples``, or those seen.
+    n_steps_ : int
+        Number of batches after the first fit.
+    n_labelled_seen_ : float
+        Number of documents with known labels seen, by their weights.
+    head_sample_ : Reservoir
+        Only after ``partial_fit``: a sample of at most ``head_samples`` labelled documents, of at
+        most 2²² non-zeros. It is saved with the model.
+    head_follows_ : bool
+        Only after ``partial_fit``: whether the prediction head is trained on ``head_sample_``. If
+        False, it is that of an earlier ``fit``.
     n_features_in_, feature_names_in_
         Number of terms, and their names if X was a data frame.
 

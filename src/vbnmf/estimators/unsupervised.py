@@ -110,13 +110,19 @@ class VBNMF(BaseVBNMF):
     component_sums_ : ndarray of shape (n_components,)
         Sums of ``components_`` over the terms.
     bound_ : float
-        Lower bound of the log evidence of the fitted model.
+        Lower bound of the log evidence of the fitted model. ``partial_fit`` does not change it.
     bound_history_ : ndarray
         The bound at each evaluation.
     n_iter_ : int
         Number of iterations of the best initialisation.
     hyperparameters_ : dict
         Shapes and scales of the priors, given or learned.
+    n_samples_seen_ : float
+        Number of documents seen, by their weights, in the fit and in all batches.
+    n_samples_total_ : float
+        Number of documents that the posterior stands for: ``total_samples``, or those seen.
+    n_steps_ : int
+        Number of batches after the first fit.
     n_features_in_, feature_names_in_
         Number of terms, and their names if X was a data frame.
 
