@@ -27,6 +27,7 @@ from vbnmf.estimators.online import (
     prior_of,
     step_on,
 )
+from vbnmf.estimators.outcome import check_finite
 from vbnmf.estimators.reservoir import Reservoir, moved_columns
 from vbnmf.estimators.targets import Targets, check_targets, grouped
 from vbnmf.estimators.validation import check_choice, check_count
@@ -189,6 +190,7 @@ class LearnsLabelsOnline(LearnsOnline):
         with batch, np.errstate(over="ignore"):
             V = batch.engine.coefficients(batch.state)
         self._fit_head(of.X, V, targets, of.weight, classifier)
+        check_finite(self.head_weights_, self.word_weights_, self.left_out_proba_)
         self.__dict__.pop("head_documents_", None)
 
 
