@@ -126,6 +126,11 @@ METHODS = {
         Weights,
         lambda stream, seed, threads: ours(stream, seed, threads, classifier="components"),
     ),
+    "vbnmf-2000": Method(
+        "vbnmf, 2,000 documents kept",
+        Weights,
+        lambda stream, seed, threads: ours(stream, seed, threads, head_samples=2000),
+    ),
     "nmf": Method("MiniBatchNMF + linear SVM", lambda: TfidfTransformer(sublinear_tf=True), nmf),
     "lda": Method("online LDA + linear SVM", lambda: "passthrough", lda),
     "batch": Method("vbnmf, fit to all documents", Weights, batch),

@@ -85,7 +85,7 @@ def test_online(capsys, tmp_path, monkeypatch):
     assert "| 360 | 0." in out
     assert "accuracy below that of fit, after one pass" in out
     rows = online.read_rows(tmp_path / "online.csv")
-    assert [row["documents"] for row in rows] == [120, 240, 360] * 4 + [360]
+    assert [row["documents"] for row in rows] == [120, 240, 360] * 5 + [360]
     assert (tmp_path / "online.png").stat().st_size > 10_000
     monkeypatch.setattr(online.Method, "run", None)  # what is there is not run again
     online.main(arguments)

@@ -123,6 +123,12 @@ def test_without_decay_all_documents_count_alike():
     np.testing.assert_allclose(Step(rho, 4 / 3, 4.0).blended(before, batch), before + batch)
 
 
+def test_new_components_begin_with_the_batch():
+    sums, batch = np.array([6.0, 6.0]), np.array([2.0, 2.0])
+    found = Step(0.25, 2.0, 10.0).with_new(1, 2).blended(sums, batch)
+    np.testing.assert_allclose(found, [0.75 * 12 + 0.25 * 20, 2.0])
+
+
 def test_sums_are_those_of_the_fit():
     """The posterior of a fit that has converged holds the sums over its documents."""
     X, y = documents()

@@ -48,15 +48,36 @@ class OnlineEngine(Engine, Protocol):
 
 @dataclass(frozen=True)
 class Step:
-    """How far a step goes from the sums so far to those of a batch."""
+    """How far a step goes from the sums so far to those of a batch.
 
-    rho: float  # ρ
+    ``rho`` and ``factor`` are numbers, or one for each component, (K,).
+    """
+
+    rho: float | Array  # ρ
     growth: float  # D / D'
-    factor: float  # D / B
+    factor: float | Array  # D / B
 
     def blended(self, sums: Array, of_batch: Array) -> Array:
         """Sums over the corpus after the step."""
-        return (1 - self.rho) * self.growth * sums + self.rho * self.factor * of_batch
+        return self.kept * sums + self.taken * of_batch
+
+    @property
+    def kept(self) -> Array:
+        """Factor of the sums so far."""
+        return np.asarray((1 - self.rho) * self.growth)
+
+    @property
+    def taken(self) -> Array:
+        """Factor of the sums of the batch."""
+        return np.asarray(self.rho * self.factor)
+
+    def with_new(self, n_new: int, K: int) -> "Step":
+        """Return the same step, but the last of K components begin with the sums of the batch.
+
+        They had no documents before, so those of the batch count once each.
+        """
+        new = np.arange(K) >= K - n_new
+        return Step(np.where(new, 1.0, self.rho), self.growth, np.where(new, 1.0, self.factor))
 
 
 def step_size(seen: float, n_docs: float, offset: float, decay: float) -> float:
@@ -104,8 +125,8 @@ def blended_shapes(
 ) -> Array:
     """Shapes of q(T), (n_terms, K), from those before and the Sigma_t of the terms of the batch."""
     counts = expected_counts(a_t, shapes)
-    counts *= shapes.dtype.type((1 - step.rho) * step.growth)
-    counts[used] += shapes.dtype.type(step.rho * step.factor) * Sigma_t
+    counts *= step.kept.astype(shapes.dtype)
+    counts[used] += step.taken.astype(shapes.dtype) * Sigma_t
     counts += shapes.dtype.type(a_t)
     return counts
 

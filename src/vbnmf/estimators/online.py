@@ -241,10 +241,16 @@ def step_on(
     weight: Array | None,
     labels: Labels | None,
     knobs: Knobs,
+    n_new: int = 0,
 ) -> tuple[State, Statistics]:
-    """Take a step on a batch, and set the attributes about components."""
+    """Take a step on a batch, and set the attributes about components.
+
+    The last ``n_new`` components are new.
+    """
     n_docs = float(X.shape[0] if weight is None else weight.sum())
     step, D = next_step(model, n_docs)
+    if n_new:
+        step = step.with_new(n_new, model.n_components_)
     with Batch(model, X, group, n_groups, weight, labels) as batch, np.errstate(over="ignore"):
         stats = batch.engine.sweep(batch.state, bound=False)
         state, sums = online.global_step(

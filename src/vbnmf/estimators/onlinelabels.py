@@ -105,11 +105,15 @@ class LearnsLabelsOnline(LearnsOnline):
         X, weight = check_batch(self, X, sample_weight)
         given = check_targets(self, y, X.shape[0], self.unlabelled, some=False)
         weight = with_class_weights(_restricted(self.class_weight, given), given, weight)
+        K = self.n_components_
         targets = self._placed(given, X, weight)
         self._count(targets, weight)
         labels = batch_labels(self, targets)
         knobs = batch_knobs(self)
-        state, sums = step_on(self, X, targets.group, targets.n_groups, weight, labels, knobs)
+        n_new = self.n_components_ - K
+        state, sums = step_on(
+            self, X, targets.group, targets.n_groups, weight, labels, knobs, n_new
+        )
         set_label_posterior(self, state, sums)
         if targets.indicators.nnz:
             sample = _sample(X, targets.indicators, weight)
