@@ -1,4 +1,4 @@
-"""The command line: one file a command, heavy imports inside the commands."""
+"""The command line: one file for each command. Heavy imports are inside the commands."""
 
 import os
 import signal

@@ -1,6 +1,7 @@
 """vbnmf fit: fit a model to a file of documents and save it."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,20 +24,17 @@ def _number_or_auto(_: click.Context, option: click.Parameter, value: str | None
         raise click.BadParameter(f"{value!r} is neither a number nor 'auto' or 'free'.") from None
 
 
-def _components(_: click.Context, option: click.Parameter, value: str | None) -> Any:
-    if value is None or value == "auto":
-        return value
-    if re.fullmatch(r"\d+", value):
-        return int(value)
-    raise click.BadParameter(f"{value!r} is neither a number nor 'auto'.")
+def _whole_number_or(word: str) -> Callable[..., Any]:
+    """Return a callback for a whole number or a word."""
 
+    def convert(_: click.Context, option: click.Parameter, value: str | None) -> Any:
+        if value is None or value == word:
+            return value
+        if re.fullmatch(r"\d+", value):
+            return int(value)
+        raise click.BadParameter(f"{value!r} is neither a number nor {word!r}.")
 
-def _number_or_all(_: click.Context, option: click.Parameter, value: str | None) -> Any:
-    if value is None or value == "all":
-        return value
-    if re.fullmatch(r"\d+", value):
-        return int(value)
-    raise click.BadParameter(f"{value!r} is neither a number nor 'all'.")
+    return convert
 
 
 def _count_or_part(_: click.Context, option: click.Parameter, value: Any) -> Any:
@@ -51,9 +49,9 @@ def _count_or_part(_: click.Context, option: click.Parameter, value: Any) -> Any
 
 
 model_options = common.options(
-    click.option("-k", "--components", callback=_components, metavar="N|auto", help="Number of "
-                 "components. 'auto' chooses it by the lower bound.  [default: two for each label, "
-                 "at least 20, at most 300]"),
+    click.option("-k", "--components", callback=_whole_number_or("auto"), metavar="N|auto",
+                 help="Number of components. 'auto' chooses it by the lower bound.  [default: two "
+                 "for each label, at least 20, at most 300]"),
     click.option("--label-tree", metavar="SEPARATOR", help="Separator of the levels in "
                  "hierarchical label names, such as '.' or '/'. Each group of labels gets a "
                  "component of its own."),
@@ -81,9 +79,10 @@ model_options = common.options(
 text_options = common.options(
     click.option("--weighting", type=click.Choice(["paper", "counts", "log"]),
                  help="Weighting of term counts; see docs/text.md."),
-    click.option("--max-terms", callback=_number_or_all, metavar="N|all", help="Maximum number of "
-                 "terms. Terms in most documents are kept; with --weighting paper, terms of the "
-                 "largest weight.  [default: 200000]"),
+    click.option("--max-terms", callback=_whole_number_or("all"), metavar="N|all",
+                 help="Maximum number of terms. The terms that occur in the largest number of "
+                 "documents are kept; with "
+                 "--weighting paper, the terms with the largest weights.  [default: 200000]"),
     click.option("--min-df", callback=_count_or_part, help="Ignore terms in fewer documents than "
                  "this (a count or a fraction).  [default: 1]"),
     click.option("--max-df", callback=_count_or_part, help="Ignore terms in more documents than "
@@ -122,9 +121,10 @@ TEXT_OPTIONS = (
 @click.option("--out", metavar="MODEL", help="Model file to write.  [default: FILE's name.vbnmf]")
 @click.option("--updatable", is_flag=True, help="Keep a sample of the documents in the model, so "
               "that `vbnmf update` can train the prediction head again.")  # fmt: skip
-@click.option("--checkpoint", metavar="FOLDER", help="Write the fit to this folder once a minute.")
-@click.option("--resume", is_flag=True, help="Go on from the last checkpoint in the folder of "
-              "--checkpoint, to the same model.")  # fmt: skip
+@click.option("--checkpoint", metavar="FOLDER", help="Save the state of the fit to this "
+              "folder once a minute.")  # fmt: skip
+@click.option("--resume", is_flag=True, help="Resume an interrupted fit from the last checkpoint "
+              "in the folder given by --checkpoint.")  # fmt: skip
 @common.reading
 @model_options
 @text_options
@@ -230,7 +230,7 @@ def tell_result(
 
 
 def check_resume(checkpoint: str | None, resume: bool) -> None:
-    """Refuse to go on where there is nothing, and to replace what is there unasked."""
+    """Check the folder of checkpoints: it must exist to resume, and be empty otherwise."""
     if checkpoint is None:
         if resume:
             raise click.UsageError("--resume needs --checkpoint FOLDER.")
@@ -240,9 +240,13 @@ def check_resume(checkpoint: str | None, resume: bool) -> None:
         raise common.Refusal(f"{folder} is not a folder; --checkpoint takes the name of one.")
     is_there = folder.is_dir() and any(folder.iterdir())
     if is_there and not resume:
-        raise common.Refusal(f"{folder} is not empty. Add --resume to go on, or remove it.")
+        raise common.Refusal(
+            f"{folder} is not empty. Add --resume to resume the fit, or remove the folder."
+        )
     if resume and not is_there:
-        raise common.Refusal(f"there is no checkpoint in {folder}. Leave out --resume.")
+        raise common.Refusal(
+            f"there is no checkpoint in {folder} to resume from. Start without --resume."
+        )
 
 
 def _of_prediction(model: "DocumentModel") -> dict[str, Any]:
@@ -259,7 +263,7 @@ def _of_prediction(model: "DocumentModel") -> dict[str, Any]:
 
 def _said(result: dict[str, Any]) -> str:
     """Describe the prediction head in words."""
-    names = {"components": "components only", "generative": "generative (no trained head)"}
+    names = {"components": "components only", "generative": "generative, from the fitted model"}
     name = names.get(result["classifier"], result["classifier"])
     if result["classifier"] == "words and components":
         name = f"components ({result['component_share']:.0%} of the scores) and single words"
