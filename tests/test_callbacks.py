@@ -7,8 +7,10 @@ from sklearn.base import clone
 from test_fitted import MODELS, K, X, Y, quick
 
 from vbnmf import VBNMF, SupervisedVBNMF
-from vbnmf.core.discovery import SWEEPS
+from vbnmf.core import discovery
 from vbnmf.core.fit import FITTING, HEAD, Progress
+
+SWEEPS = max(discovery.SWEEPS)  # of corpora as small as these
 
 pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
 

@@ -165,7 +165,7 @@ def test_other_options_begin_anew(table, tmp_path):
         vectorize(table, out, DocumentVectorizer(max_df=5), tell=_stop)
     assert vectorizing.is_begun(out)
     vectorize(table, out, DocumentVectorizer(min_df=2), shard_nonzeros=10**6, note=notes.append)
-    assert not any("Continuing" in note for note in notes)
+    assert not any("Resuming" in note for note in notes)
     assert Shards(out).n_shards == 1
     vectorize(table, out, DocumentVectorizer(), shard_nonzeros=40)
     assert contents(out) == before
@@ -258,8 +258,8 @@ def test_matrices(tmp_path):
             ["vectorize", "all.csv", "--model", "csv.vbnmf", "--min-df", "2", "--out", "x"],
             "--model",
         ),
-        (["fit", "all.shards", "--label", "label", "--out", "x"], "--label has no effect"),
-        (["fit", "all.shards", "--stem", "english", "--out", "x"], "--stem has no effect"),
+        (["fit", "all.shards", "--label", "label", "--out", "x"], "--label cannot change a shard"),
+        (["fit", "all.shards", "--stem", "english", "--out", "x"], "--stem cannot change a shard"),
         (["predict", "csv.vbnmf", "all.shards", "--text", "a"], "no column 'a'"),
         (["evaluate", "csv.vbnmf", "all.shards", "--labels", "all.csv"], "vbnmf vectorize"),
     ],

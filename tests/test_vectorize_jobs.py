@@ -85,7 +85,7 @@ def test_a_signal_leaves_a_run_that_continues_and_no_process(table, whole, tmp_p
     assert not (folder / "manifest.json").exists()
     again = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     assert again.returncode == 0, again.stderr
-    assert "Continuing the run that was stopped" in again.stderr
+    assert "Resuming the interrupted run" in again.stderr
     assert contents(folder) == whole
 
 

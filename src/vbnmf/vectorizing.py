@@ -148,7 +148,7 @@ def vectorize_to_shards(
     folder.mkdir(parents=True, exist_ok=True)
     with only_user(folder), Workers(n_jobs, vectorizer) as workers:
         if _begin(folder, recipe):
-            note(f"Continuing the run that was stopped in {folder}.")
+            note(f"Resuming the interrupted run in {folder}.")
         sink = _Sink(folder, how, first, recipe, shard_nonzeros)
         if first.matrix is not None:
             sink.of_matrices(parts, tell)
@@ -165,7 +165,7 @@ def vectorize_to_shards(
 
 
 def is_begun(folder: Path) -> bool:
-    """Whether a run was stopped in this folder."""
+    """Return whether there is an interrupted run in this folder."""
     return (folder / RECIPE).is_file()
 
 
@@ -220,7 +220,7 @@ class _Sink:
         workers: Workers,
         tell: Tell,
     ) -> None:
-        """Add texts as a fitted vectorizer weights them."""
+        """Add the weights of texts from a fitted vectorizer."""
         terms = vectorizer.get_feature_names_out().tolist()
         labels: deque[list[Any] | None] = deque()
         for X in workers.map(weigh_texts, _texts(parts, labels)):
@@ -228,7 +228,7 @@ class _Sink:
             tell("reading", self._seen)
 
     def of_matrices(self, parts: Iterator[Documents], tell: Tell) -> None:
-        """Add rows of matrices as they are."""
+        """Add rows of matrices unchanged."""
         for part in parts:
             self._add(part.matrix, _plain_labels(part), part.terms)
             tell("reading", self._seen)
@@ -258,7 +258,7 @@ class _Sink:
                 shard_nonzeros=self._size,
             )
             self._done = self._writer.n_done
-        first = min(max(self._done - self._seen, 0), X.shape[0])  # what is in shards already
+        first = min(max(self._done - self._seen, 0), X.shape[0])  # already in shards
         self._seen += X.shape[0]
         self._n_empty += int((np.diff(X.indptr) == 0).sum())
         if first < X.shape[0]:
@@ -266,13 +266,13 @@ class _Sink:
 
 
 def write_vectorizer(path: Path, vectorizer: DocumentVectorizer) -> None:
-    """Write a fitted vectorizer to a file of its own."""
+    """Write a fitted vectorizer to a file."""
     header, arrays = vectorizer.to_state()
     store.write(path, {"model": NAME, "vectorizer": header}, arrays)
 
 
 def read_vectorizer(shards: Shards) -> DocumentVectorizer | None:
-    """Read the vectorizer that made shards of texts; None if they were made of a matrix."""
+    """Read the vectorizer of a shard folder; None if its documents were rows of a matrix."""
     path = shards.vectorizer_file
     if path is None:
         return None
@@ -306,7 +306,7 @@ def _begin(folder: Path, recipe: str) -> bool:
 def _recipe(
     files: list[str], vectorizer: DocumentVectorizer, fitted: bool, made_by: list[Any]
 ) -> str:
-    """All that the bytes of a shard folder depend on."""
+    """Return a description of all inputs that the content of a shard folder depends on."""
     told = [(os.path.abspath(file), *_stamp(file)) for file in files]
     parameters = {name: repr(value) for name, value in vectorizer.get_params().items()}
     terms = vectorizer.get_feature_names_out().tolist() if fitted else None
@@ -314,9 +314,9 @@ def _recipe(
 
 
 def _stamp(file: str) -> tuple[int, int]:
-    """Size of a file and when it was changed; folders are not looked into.
+    """Return the size of a file and the time of its last change. Folders are not searched.
 
-    Standard input is never the same again.
+    Standard input is different in each run.
     """
     if file == "-":
         return 0, time.time_ns()

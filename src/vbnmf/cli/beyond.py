@@ -33,12 +33,11 @@ def is_beyond_memory(file: str, format: str | None, quiet: bool) -> bool:  # noq
 def fit_beyond_memory(
     file: str,
     target: Path,
+    reading: dict[str, Any],
     settings: dict[str, Any],
-    *,
     force: bool,
     quiet: bool,
     as_json: bool,
-    **reading: Any,
 ) -> None:
     """Convert a file to shards, fit a model to them, and write it.
 
@@ -55,7 +54,10 @@ def fit_beyond_memory(
     place = os.environ.get("TMPDIR") or target.resolve().parent
     with tempfile.TemporaryDirectory(".shards", f".{target.name}.", place) as temporary:
         folder = Path(temporary)
-        write_shards([file], folder, vectorizer, quiet=quiet, jobs=settings["jobs"], **reading)
+        write_shards(
+            [file], folder, vectorizer, quiet=quiet, jobs=settings["jobs"],
+            **reading | {"text": common.column_names(reading["text"])},
+        )  # fmt: skip
         fit_shards(temporary, target, {}, others, force=force, quiet=quiet, as_json=as_json)
 
 

@@ -1,4 +1,4 @@
-"""vbnmf vectorize: from files of documents to a shard folder."""
+"""vbnmf vectorize: write documents to a shard folder."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,19 +14,20 @@ if TYPE_CHECKING:
     from vbnmf.text import DocumentVectorizer
 
 
-@click.command(short_help="Write documents to a shard folder, for fits beyond memory.")
+@click.command(short_help="Write a corpus that does not fit into memory to a shard folder.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--out", required=True, metavar="FOLDER", help="Shard folder to write.")
-@click.option("--label", metavar="COL", multiple=True, help="Column of labels, or 'auto' to guess "
-              "it, or to take the names of sub-folders. Again for more columns.")  # fmt: skip
+@click.option("--label", metavar="COL", multiple=True, help="Label column. 'auto' guesses it by "
+              "its name, or uses the names of sub-folders. Can be repeated.")  # fmt: skip
 @common.label_separator
 @click.option("--only-labelled", is_flag=True, help="Leave out documents without a label.")
-@click.option("--model", metavar="MODEL", help="Take the terms and weights of this model, for "
-              "documents that it is to predict.")  # fmt: skip
-@click.option("--shard-nonzeros", type=click.IntRange(1, 2**30), metavar="N", help="Most non-zeros "
-              "of a shard.  [default: 8388608]")  # fmt: skip
-@click.option("--max-vocabulary", type=click.IntRange(1), metavar="N", help="Most different terms "
-              "in memory. If more pass --min-df, it is raised.  [default: 2000000]")  # fmt: skip
+@click.option("--model", metavar="MODEL", help="Use the terms and weights of this model, for "
+              "documents whose labels it will predict.")  # fmt: skip
+@click.option("--shard-nonzeros", type=click.IntRange(1, 2**30), metavar="N", help="Maximum "
+              "number of non-zeros in a shard.  [default: 8388608]")  # fmt: skip
+@click.option("--max-vocabulary", type=click.IntRange(1), metavar="N", help="Maximum number of "
+              "different terms in memory. If more pass, --min-df is raised.  [default: 2000000]"
+              )  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes to use.  [default: "
               "all cores]")  # fmt: skip
 @common.reading
@@ -42,10 +43,11 @@ def vectorize(
     text: tuple[str, ...], labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
     skip_empty: bool, **settings: Any,
 ) -> None:  # fmt: skip
-    """Convert the documents in FILEs to a shard folder, in bounded memory.
+    """Write the documents in FILEs to a shard folder.
 
-    `vbnmf fit FOLDER` then needs memory for two shards, for any number of documents. To continue a
-    run that was stopped, give the same files and options again.
+    Neither this command nor `vbnmf fit FOLDER` needs all documents in memory: `vbnmf fit` holds two
+    shards at a time. To resume an interrupted run, repeat the command with the same files and
+    options.
 
     \b
     Examples:
@@ -59,10 +61,12 @@ def vectorize(
     vectorizer: Any = build(None, **settings).vectorizer
     if model is not None:
         if any(settings.values()):
-            raise click.UsageError("--model brings its own terms; leave options of text out.")
+            raise click.UsageError(
+                "with --model, terms and weights are those of the model. Leave out text options."
+            )
         vectorizer = common.load_model(model).vectorizer_
         if vectorizer is None:
-            raise ValueError(f"{model} was fitted to a matrix and does not know how to read texts.")
+            raise ValueError(f"{model} was fitted to a matrix, so it has no vectorizer for texts.")
     columns = common.column_names(label or (("auto",) if labels else ()))
     if only_labelled and columns is None:
         raise click.UsageError("--only-labelled needs --label.")
@@ -145,7 +149,7 @@ class VectorizeProgress(Display):
 
 
 def _check_folder(folder: Path, force: bool) -> None:
-    """Refuse a folder that holds anything else than what this command writes."""
+    """Check that the folder does not contain files of other programs."""
     from vbnmf.data.shards import is_shards
     from vbnmf.vectorizing import is_begun
 
