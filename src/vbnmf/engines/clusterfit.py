@@ -1,8 +1,8 @@
 """A fit on the workers of a Dask cluster: the same bits as on one machine.
 
 Workers read shards from a shared folder, and the local state of a shard is a file in another one.
-So nothing is lost if a worker dies, and no task depends on tasks of an earlier iteration. The client
-sends the shared state and receives one sum. Sums are added on workers, in the tree of
+So nothing is lost if a worker dies, and no task depends on tasks of an earlier iteration. The
+client sends the shared state and receives one sum. Sums are added on workers, in the tree of
 :func:`~vbnmf.engines.mapping.tree_sum` and in order. So the result depends neither on the order of
 completion nor on the number of workers.
 """
