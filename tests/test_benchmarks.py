@@ -24,6 +24,7 @@ from benchmarks import (
     iteration,
     memory,
     missing,
+    online,
     scale,
     scaling,
     splits,
@@ -84,6 +85,28 @@ def test_scale(capsys, tmp_path):
     assert out.count("| yes |") == 1
     ratio = float(out.splitlines()[-1].split("|")[-2])
     assert_allclose(ratio, 1, rtol=0.5)  # bytes that Dask workers sent, over those predicted
+
+
+def test_online(capsys, tmp_path, monkeypatch):
+    arguments = ["--corpus", "drawn", "--batch", "120", "--threads", "1", "--out", str(tmp_path)]
+    online.main(arguments)
+    out = capsys.readouterr().out
+    assert "| 360 | 0." in out
+    assert "accuracy below that of fit, after one pass" in out
+    rows = online.read_rows(tmp_path / "online.csv")
+    assert [row["documents"] for row in rows] == [120, 240, 360] * 5 + [360]
+    assert (tmp_path / "online.png").stat().st_size > 10_000
+    monkeypatch.setattr(online.Method, "run", None)  # what is there is not run again
+    online.main(arguments)
+    assert online.read_rows(tmp_path / "online.csv") == rows
+
+
+def test_steps_are_chosen(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(online, "DECAYS", (0.7,))
+    with gzip.open(tmp_path / "drinks-train.csv.gz", "wt", encoding="utf-8") as file:
+        file.write("text,label\n" + "green tea leaves,tea\nroast coffee beans,coffee\n" * 250)
+    online.main(["--choose", "--folder", str(tmp_path), "--corpora", "drinks", "--threads", "1"])
+    assert capsys.readouterr().out.count("| drinks | 0.7 |") == 2
 
 
 def test_heads(capsys):

@@ -365,6 +365,13 @@ def check_out(path: str | Path, force: bool, *sources: str) -> Path:
     return path
 
 
+def check_writable_file(path: Path) -> None:
+    """Check before any work that a file which is to be replaced can be written."""
+    from vbnmf.files import check_writable
+
+    check_writable(path)
+
+
 def say(message: str, quiet: bool = False) -> None:
     """Print a message to standard error."""
     if not quiet:

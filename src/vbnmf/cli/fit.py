@@ -119,6 +119,8 @@ TEXT_OPTIONS = (
 @click.option("--only-labelled", is_flag=True, help="Ignore documents without a label. Without "
               "this flag they are used too, and their labels are inferred.")  # fmt: skip
 @click.option("--out", metavar="MODEL", help="Model file to write.  [default: FILE's name.vbnmf]")
+@click.option("--updatable", is_flag=True, help="Keep a sample of the documents in the model, so "
+              "that `vbnmf update` can train the prediction head again.")  # fmt: skip
 @click.option("--checkpoint", metavar="FOLDER", help="Save the state of the fit to this "
               "folder once a minute.")  # fmt: skip
 @click.option("--resume", is_flag=True, help="Resume an interrupted fit from the last checkpoint "
@@ -137,7 +139,7 @@ def fit(
     file: str, label: tuple[str, ...], label_separator: str | None, only_labelled: bool,
     out: str | None, force: bool, quiet: bool, as_json: bool,
     text: tuple[str, ...], labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
-    skip_empty: bool, checkpoint: str | None, resume: bool, **settings: Any,
+    skip_empty: bool, updatable: bool, checkpoint: str | None, resume: bool, **settings: Any,
 ) -> None:  # fmt: skip
     """Fit a model to the documents in FILE, and save it.
 
@@ -161,6 +163,7 @@ def fit(
         given = {
             "label": label, "label-separator": label_separator, "only-labelled": only_labelled,
             "text": text, "labels": labels, "terms": terms, "skip-empty": skip_empty,
+            "updatable": updatable,
         }  # fmt: skip
         with cluster.connected(on_cluster, settings.get("jobs"), quiet) as engine:
             settings["engine"] = engine
@@ -191,7 +194,11 @@ def fit(
     }
     with FitProgress(quiet) as progress:
         model.estimator.set_params(callback=progress)
-        model.fit(contents, y, terms=documents.terms, columns=_given(columns_of_file))
+        if updatable:
+            model.partial_fit(contents, y, terms=documents.terms)
+            model.columns_ = _given(columns_of_file)
+        else:
+            model.fit(contents, y, terms=documents.terms, columns=_given(columns_of_file))
     model.save(target, overwrite=force)
     n_unknown = 0 if y is None else sum(label is None for label in y)
     tell_result(model, target, n_docs, n_unknown, quiet=quiet, as_json=as_json)

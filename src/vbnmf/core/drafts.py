@@ -81,7 +81,7 @@ def begin(
         if not draft.mask.all():
             labels = replace(labels, scopes=Scopes(draft.mask, _rate_outside(engine, draft, knobs)))
         in_scope = labels.in_scope
-        portions = _by_group(labels, portions)
+        portions = by_group(labels, portions)
     engine.begin(portions, in_scope)
     return starts.state(engine.kernel, shapes, draft.K, engine.totals, knobs, labels)
 
@@ -221,7 +221,7 @@ def _mixed(counts: Array, mixing: Any) -> Array:
     return out
 
 
-def _by_group(labels: Labels, portions: Array) -> Array:
+def by_group(labels: Labels, portions: Array) -> Array:
     """Return the portions of each group of documents: the mean over its labels, or by p(z)."""
     known = labels.known @ portions
     latent = product(labels.latent, portions)
@@ -234,4 +234,9 @@ def _rate_outside(engine: Engine, draft: Draft, knobs: Knobs) -> float:
     weight = totals.mass / (float(totals.n_docs.sum()) * draft.K)
     a_t = knobs.a_t or starts.FIRST_TERM_SHAPE
     component = starts.sum_of_a_component(knobs, a_t, len(totals.term_sums), weight)
-    return knobs.a_v * component / (OUTSIDE_PART * max(weight, _TINY))
+    return rate_outside(knobs.a_v, component, weight)
+
+
+def rate_outside(a_v: float, component_sum: float, weight: float) -> float:
+    """The rate out of scope, where components have ``weight`` in a document on average."""
+    return a_v * component_sum / (OUTSIDE_PART * max(weight, _TINY))

@@ -154,17 +154,19 @@ def global_step(
     burning_in = inverse_temperature == 0
     terms = updates.terms(engine.kernel, state, stats, tally=tally)
     state = replace(state, terms=terms)
-    prior = _learn_terms_prior(state.prior, terms, knobs, burning_in=burning_in)
+    prior = learn_terms_prior(state.prior, terms, knobs, burning_in=burning_in)
     if burning_in:
         return replace(state, prior=prior)
     if state.labels is not None:
         # the shards update q(z) from these rates when the next sweep begins
         rates = updates.rates(prior, stats.n_docs, stats.label_sums)
         state = replace(state, rates=rates, inverse_temperature=inverse_temperature)
-    return replace(state, prior=_learn_coefs_prior(prior, state, stats, engine, knobs))
+    n_docs = float(engine.totals.n_docs.sum())
+    return replace(state, prior=learn_coefs_prior(prior, state, stats, n_docs, knobs))
 
 
-def _learn_terms_prior(prior: Prior, terms: Terms, knobs: Knobs, *, burning_in: bool) -> Prior:
+def learn_terms_prior(prior: Prior, terms: Terms, knobs: Knobs, *, burning_in: bool) -> Prior:
+    """Update the hyperparameters of T that are learned; a_t is held during burn-in."""
     n_terms, K = len(terms.offset), len(terms.scale)
     mean_t = float(terms.E_sums.mean()) / n_terms
     if knobs.a_t is None and not burning_in:
@@ -180,12 +182,12 @@ def _learn_terms_prior(prior: Prior, terms: Terms, knobs: Knobs, *, burning_in: 
     return prior
 
 
-def _learn_coefs_prior(
-    prior: Prior, state: State, stats: Statistics, engine: Engine, knobs: Knobs
+def learn_coefs_prior(
+    prior: Prior, state: State, stats: Statistics, n_docs: float, knobs: Knobs
 ) -> Prior:
+    """Update the hyperparameters of V and Λ that are learned, from sums over ``n_docs``."""
     if knobs.b_v is None:  # with labels, only the projection of new documents uses b_v
-        n_docs, K = float(engine.totals.n_docs.sum()), len(stats.E_sums)
-        mean_v = stats.E_total / (n_docs * K)
+        mean_v = stats.E_total / (n_docs * len(stats.E_sums))
         prior = replace(prior, b_v=hyper.scale(mean_v, prior.a_v))
     if state.rates is not None and knobs.b_lam is None:
         assert prior.a_lam is not None

@@ -136,7 +136,8 @@ class Labels:
 
         With ``unknown``, some documents have no known label.
         """
-        frequency = (known.T @ n_docs[: known.shape[0]]) / n_docs[: known.shape[0]].sum()
+        n_known = max(float(n_docs[: known.shape[0]].sum()), np.finfo(float).tiny)
+        frequency = (known.T @ n_docs[: known.shape[0]]) / n_known
         # a label that no document has gets almost no probability
         log_prior = np.log(np.maximum(frequency, np.finfo(float).tiny))
         return cls(known, np.repeat(frequency[None], int(unknown), axis=0), log_prior)

@@ -175,7 +175,13 @@ def begin(shard: OpenShard, portions: Array, in_scope: Array | None) -> Local:
 
 
 def sweep(
-    shard: OpenShard, state: State, local: Local, *, bound: bool, out: Array | None
+    shard: OpenShard,
+    state: State,
+    local: Local,
+    *,
+    bound: bool,
+    out: Array | None,
+    update: bool | None = None,
 ) -> tuple[Local, Statistics]:
     """Complete q(z) and q(v), then compute all sums over the documents of the shard.
 
@@ -192,12 +198,15 @@ def sweep(
     bound : bool
         Whether to compute the sums for the bound.
     out : array of shape (n_terms, K) in the kernel's layout, or None
-        Array for R_t. If None, Sigma_v is not changed and R_t is not computed.
+        Array for R_t. If None, R_t is not computed.
+    update : bool or None
+        Whether to update Sigma_v. None updates it if R_t is computed.
     """
+    update = out is not None if update is None else update
     labels = _labels(state, local)
     scale, a_v, L_t = updates.coefs_scale(state, labels), state.prior.a_v, state.terms.L
     shard.documents.hold(local.Sigma_v)
-    sums = shard.documents.sweep(L_t, scale, a_v, update=out is not None, bound=bound)
+    sums = shard.documents.sweep(L_t, scale, a_v, update=update, bound=bound)
     R_t = None if out is None else shard.documents.gather(L_t, out)
     scale = np.broadcast_to(scale, sums.shape_sums.shape)
     E_sums, n_docs = sums.shape_sums * scale, shard.n_docs
@@ -210,7 +219,7 @@ def sweep(
         _tally(sums, scale, E_sums, n_docs, labels) if bound else None,
     )
     if labels is None or not shard.n_unknown:
-        return (local if out is None else replace(local)), stats
+        return (replace(local) if update else local), stats
     E_v = E_sums[shard.n_known :] / np.maximum(n_docs[shard.n_known :], _TINY)[:, None]
     return Local(local.Sigma_v, labels.latent, E_v), stats
 

@@ -160,6 +160,16 @@ class ShardEngine(ABC):
         np.copyto(out, stats.R_t, casting="same_kind")
         return replace(stats, R_t=out)
 
+    def relax(self, state: State) -> Statistics:
+        """Update the coefficients with what is shared, without sums over terms."""
+        return tree_sum(
+            self.map(
+                lambda shard, local: shardwork.sweep(
+                    shard, state, local, bound=False, out=None, update=True
+                )
+            )
+        )
+
     def coefficients_by_shard(self, state: State) -> Iterator[Array]:
         """Yield E_v of the last sweep, (n_docs, K), for the documents of each shard."""
         return self.map(partial(coefficients_of, state=state))

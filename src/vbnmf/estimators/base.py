@@ -26,6 +26,7 @@ from vbnmf.core.starts import Knobs
 from vbnmf.engines.stream import ShardSource
 from vbnmf.estimators import intervals, pruning
 from vbnmf.estimators.checkpoints import Keeper, check_checkpoint, fingerprint
+from vbnmf.estimators.online import LearnsOnline, note_fit
 from vbnmf.estimators.outcome import (
     Outcome,
     callers_level,
@@ -60,7 +61,7 @@ def burn_in_of(burn_in: Any, init: Any) -> Any:
     return burn_in
 
 
-class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of both models, without labels. Subclasses document the parameters."""
 
     _named_starts: tuple[str, ...] = ("auto", "random")
@@ -336,6 +337,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                     best = outcome
         assert best is not None
         self._set_terms(best)
+        note_fit(self, float(X.shape[0] if weight is None else weight.sum()))
         check_finite(self.components_, self.component_scales_, self.component_sums_)
         if best.coefficients is not None:
             check_finite(best.coefficients)

@@ -148,13 +148,16 @@ class Targets:
         return np.diff(self.indicators.indptr) > 0
 
 
-def check_targets(estimator: Any, y: Any, n_docs: int, unlabelled: Any = None) -> Targets:
+def check_targets(
+    estimator: Any, y: Any, n_docs: int, unlabelled: Any = None, *, some: bool = True
+) -> Targets:
     """Validate labels and group the documents by them.
 
     Raises
     ------
     ValueError
-        The numbers of labels and documents differ, no label is known, or labels cannot be sorted.
+        The numbers of labels and documents differ, labels cannot be sorted, or no label is known
+        although ``some`` must be.
     """
     name = type(estimator).__name__
     if y is None:
@@ -179,7 +182,7 @@ def check_targets(estimator: Any, y: Any, n_docs: int, unlabelled: Any = None) -
             "X and y must have the same length: found input variables with inconsistent numbers "
             f"of samples, {n_docs} documents in X and {indicators.shape[0]} labels in y."
         )
-    if indicators.nnz == 0:
+    if indicators.nnz == 0 and some:
         raise ValueError(
             f"y has no label for any of the {n_docs} documents. {name} needs some documents with "
             "known labels. To fit without labels, use VBNMF."
@@ -191,7 +194,7 @@ def grouped(classes: Array, indicators: sparse.csr_array, multilabel: bool, name
     """Group documents with the same labels; documents with unknown labels are the last group."""
     sizes = np.diff(indicators.indptr)
     known = np.flatnonzero(sizes)
-    if not multilabel:
+    if not multilabel or not len(known):
         codes = indicators.indices
         sets = sparse.eye_array(len(classes), format="csr")
     else:

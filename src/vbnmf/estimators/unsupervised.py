@@ -73,6 +73,13 @@ class VBNMF(BaseVBNMF):
     transform_tol : float, default=1e-4
         Tolerance of ``transform``. A document has converged when an iteration moves less than this
         part of its weight between components.
+    learning_offset : float, default=1.0
+        Offset τ of the step of ``partial_fit``. Larger values make its first steps smaller.
+    learning_decay : float, default=0.7
+        Exponent κ of the step of ``partial_fit``, from 0 to 1. With 1 and the default offset, all
+        documents count alike; with smaller values recent documents count more.
+    total_samples : float or None, default=None
+        Number of documents of the corpus, for ``partial_fit``. None is the number seen so far.
     random_state : int, RandomState or None, default=None
         Seed of random initialisations.
     n_jobs : int or None, default=None
@@ -109,13 +116,19 @@ class VBNMF(BaseVBNMF):
     component_sums_ : ndarray of shape (n_components,)
         Sums of ``components_`` over the terms.
     bound_ : float
-        Lower bound of the log evidence of the fitted model.
+        Lower bound of the log evidence of the fitted model. ``partial_fit`` does not change it.
     bound_history_ : ndarray
         The bound at each evaluation.
     n_iter_ : int
         Number of iterations of the best initialisation.
     hyperparameters_ : dict
         Shapes and scales of the priors, given or learned.
+    n_samples_seen_ : float
+        Number of documents seen, by their weights, in the fit and in all batches.
+    n_samples_total_ : float
+        Number of documents that the posterior stands for: ``total_samples``, or those seen.
+    n_steps_ : int
+        Number of batches after the first fit.
     n_features_in_, feature_names_in_
         Number of terms, and their names if X was a data frame.
 
@@ -154,6 +167,9 @@ class VBNMF(BaseVBNMF):
         bound_every: int = 5,
         transform_max_iter: int = 100,
         transform_tol: float = 1e-4,
+        learning_offset: float = 1.0,
+        learning_decay: float = 0.7,
+        total_samples: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -174,6 +190,9 @@ class VBNMF(BaseVBNMF):
         self.bound_every = bound_every
         self.transform_max_iter = transform_max_iter
         self.transform_tol = transform_tol
+        self.learning_offset = learning_offset
+        self.learning_decay = learning_decay
+        self.total_samples = total_samples
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

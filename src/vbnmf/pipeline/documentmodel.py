@@ -25,6 +25,7 @@ from vbnmf.core.rows import is_empty
 from vbnmf.data.shards import Shards
 from vbnmf.estimators import VBNMF, SupervisedVBNMF, saving
 from vbnmf.estimators.targets import is_indicator
+from vbnmf.pipeline.batches import LearnsDocuments
 from vbnmf.pipeline.inputs import is_matrix, term_names
 from vbnmf.pipeline.predicting import PredictsDocuments
 from vbnmf.text import DocumentVectorizer
@@ -39,6 +40,7 @@ def default_estimator(*, labelled: bool) -> Any:
 
 
 class DocumentModel(
+    LearnsDocuments,
     PredictsDocuments,
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
@@ -73,6 +75,9 @@ class DocumentModel(
         Names of the terms.
     n_empty_ : int
         Number of training documents without any known term.
+    unknown_share_ : float or None
+        Only after ``partial_fit``: the part of the words of the last batch that the vocabulary
+        lacks; None if the batch was a matrix. Not stored in model files.
     columns_ : dict
         Columns of texts and labels in the training file, if known:
         ``{"text": …, "label": …, "label_separator": …}``. Several columns are a list. The command
@@ -109,6 +114,7 @@ class DocumentModel(
     # the target of fit and score, which scikit-learn passes by position
     __metadata_request__fit = {"labels": UNUSED}  # noqa: RUF012
     __metadata_request__score = {"labels": UNUSED}  # noqa: RUF012
+    __metadata_request__partial_fit = {"labels": UNUSED}  # noqa: RUF012
 
     def __init__(
         self,
@@ -200,7 +206,9 @@ class DocumentModel(
         X = self._fit(documents, labels, sample_weight, terms)
         return self.estimator_.transform(X)
 
-    def _fit(self, documents: Any, labels: Any, sample_weight: Any, terms: Any) -> Any:
+    def _fit(
+        self, documents: Any, labels: Any, sample_weight: Any, terms: Any, how: str = "fit"
+    ) -> Any:
         """Fit both parts, and return the document-term matrix."""
         streamed = isinstance(documents, Shards)
         has_labels = labels is not None or (streamed and documents.labels is not None)
@@ -221,7 +229,7 @@ class DocumentModel(
             vectorizer = clone(self.vectorizer or DocumentVectorizer())
             X = vectorizer.set_output(transform="default").fit_transform(documents)
             names = vectorizer.get_feature_names_out()
-        estimator.set_output(transform="default").fit(X, labels, sample_weight)
+        getattr(estimator.set_output(transform="default"), how)(X, labels, sample_weight)
         self.vectorizer_ = vectorizer
         self.estimator_ = estimator
         self.columns_ = {}

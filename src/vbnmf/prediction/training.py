@@ -52,7 +52,9 @@ FEW = 25
 LEAST_DOCUMENTS = 50
 """Minimum number of documents for learning weights of single words."""
 
-_CERTAIN = 20.0  # logit of a label that all documents have; its negative if none has it
+CERTAIN = 20.0
+"""Logit of a label that all documents have; its negative if none has it."""
+
 _USUAL_SLOPE = 3.0  # usual factor from scores of machines to logits
 _DOCUMENTS_AT_ONCE = 1 << 12  # documents whose probabilities are held in double precision
 _DOCUMENTS_TO_COMPARE = 5_000  # documents on which two heads are compared
@@ -309,7 +311,7 @@ class _Run:
         weights, intercepts = scaling.unscaled(
             found.dense * slopes[:, None], found.intercepts * slopes
         )
-        biases = np.where(Y.any(axis=0), fitted.biases, -_CERTAIN)
+        biases = np.where(Y.any(axis=0), fitted.biases, -CERTAIN)
         calibration = replace(fitted, slopes=np.ones(of.n_labels), biases=biases)
         of_words = (found.words * slopes[:, None].astype(np.float32)) if words else found.words
         head = Head(weights, intercepts, calibration, of_words)
@@ -358,7 +360,7 @@ def _unfinished(calibration: Calibration) -> tuple[str, ...]:
 def _only_label(documents: TrainingDocuments, posterior: Posterior) -> Trained:
     K, n_docs = len(posterior.scales), len(documents.weight)
     one = np.ones(1)
-    calibration = Calibration(one, _CERTAIN * one, one, multilabel=documents.multilabel)
+    calibration = Calibration(one, CERTAIN * one, one, multilabel=documents.multilabel)
     head = Head(np.zeros((1, K)), np.zeros(1), calibration, np.zeros((1, 0), np.float32))
     left_out = np.ones((n_docs, 1), np.float32)
     return Trained("components", "there is only one label", calibration, left_out, head)
