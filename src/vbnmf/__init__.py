@@ -15,7 +15,7 @@ _HOMES = {
     "hoyer_sparsity": "vbnmf.metrics",
     "inter_label_sparsity": "vbnmf.metrics",
     "DocumentModel": "vbnmf.pipeline",
-    "Dask": "vbnmf.estimators.clusters",
+    "Dask": "vbnmf.estimators.placing",
     "Checkpoint": "vbnmf.estimators.checkpoints",
     "Shards": "vbnmf.data.shards",
     "vectorize_to_shards": "vbnmf.vectorizing",
