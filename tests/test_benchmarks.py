@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numpy.testing import assert_allclose
 
 from benchmarks import (
     __main__,
@@ -17,6 +18,7 @@ from benchmarks import (
     choices,
     classifiers,
     components,
+    costs,
     heads,
     inputs,
     iteration,
@@ -70,12 +72,19 @@ def test_memory(capsys):
 
 def test_scale(capsys, tmp_path):
     arguments = ["--components", "3", "--iterations", "3", "--folder", str(tmp_path)]
-    scale.main(["--documents", "300", "900", *arguments])
+    scale.main(["--documents", "300", "900", "--kinds", "memory", "stream", *arguments])
     out = capsys.readouterr().out
     assert out.count("| yes |") == 2
     assert "stream, slope" in out
-    scale.main(["--documents", "300", "--stream-only", *arguments])
-    assert "memory" not in capsys.readouterr().out
+    arguments[-1] += "/small"
+    scale.main(
+        ["--documents", "900", "--kinds", "stream", "dask", "--shard-nonzeros", "8000", *arguments]
+    )
+    out = capsys.readouterr().out
+    assert "memory" not in out
+    assert out.count("| yes |") == 1
+    ratio = float(out.splitlines()[-1].split("|")[-2])
+    assert_allclose(ratio, 1, rtol=0.5)  # bytes that Dask workers sent, over those predicted
 
 
 def test_online(capsys, tmp_path, monkeypatch):
@@ -334,3 +343,13 @@ def test_all_are_listed(capsys):
         "words",
     ):
         assert re.search(rf"^  {name} ", listed, re.MULTILINE)
+
+
+def test_costs(capsys):
+    costs.main(["--quick"])
+    rows = [
+        line.split("|") for line in capsys.readouterr().out.splitlines() if "one machine" in line
+    ]
+    ratios = [float(row[-4]) for row in rows]
+    assert len(ratios) == 4  # on one machine
+    assert_allclose(ratios, 1, rtol=0.5)  # the simulation and the formula

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vbnmf.cli import common
+from vbnmf.cli import cluster, common
 from vbnmf.cli.fitshards import fit_shards, is_shard_folder
 from vbnmf.cli.progress import FitProgress
 
@@ -125,6 +125,7 @@ TEXT_OPTIONS = (
               "folder once a minute.")  # fmt: skip
 @click.option("--resume", is_flag=True, help="Resume an interrupted fit from the last checkpoint "
               "in the folder given by --checkpoint.")  # fmt: skip
+@cluster.options
 @common.reading
 @model_options
 @text_options
@@ -157,14 +158,21 @@ def fit(
     target = common.check_out(out or _default_name(file), force, file)
     check_resume(checkpoint, resume)
     settings["checkpoint"] = checkpoint
+    on_cluster = cluster.pop_options(settings)
     if is_shard_folder(file):
         given = {
             "label": label, "label-separator": label_separator, "only-labelled": only_labelled,
             "text": text, "labels": labels, "terms": terms, "skip-empty": skip_empty,
             "updatable": updatable,
         }  # fmt: skip
-        fit_shards(file, target, given, settings, force=force, quiet=quiet, as_json=as_json)
+        with cluster.connected(on_cluster, settings.get("jobs"), quiet) as engine:
+            settings["engine"] = engine
+            fit_shards(file, target, given, settings, force=force, quiet=quiet, as_json=as_json)
         return
+    if cluster.is_wanted(on_cluster):
+        raise click.UsageError(
+            "--scheduler and --workers need a shard folder: run `vbnmf vectorize` first."
+        )
     columns = common.column_names(label or (("auto",) if labels else ()))
     if only_labelled and columns is None:
         raise click.UsageError("--only-labelled needs --label.")
@@ -290,6 +298,7 @@ def build(
     tol: float | None = None,
     n_init: int | None = None,
     checkpoint: str | None = None,
+    engine: Any = None,
     **text: Any,
 ) -> "DocumentModel":
     """Build an unfitted model from the given options; all others keep their defaults."""
@@ -311,6 +320,7 @@ def build(
         "tol": tol,
         "n_init": n_init,
         "checkpoint": checkpoint,
+        "engine": engine,
     }
     estimator = default_estimator(labelled=n_labels is not None)
     estimator.set_params(n_components=components, random_state=seed, n_jobs=jobs, **_given(given))

@@ -27,6 +27,7 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
+from vbnmf.engines.mapping import load_array
 
 FORMAT, VERSION = "vbnmf shards", 1
 MANIFEST, VECTORIZER = "manifest.json", "vectorizer.vbnmf"
@@ -190,6 +191,10 @@ class Shards:
             raise ShardsError(f"{self.path}: weights of documents are negative or not finite.")
         return weight
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for another process, which checks the files again."""
+        return self.__dict__ | {"path": self.path.absolute(), "_sound": set()}
+
     def __repr__(self) -> str:
         return (
             f"Shards({str(self.path)!r}): {self.shape[0]:,} documents × {self.shape[1]:,} terms, "
@@ -216,7 +221,7 @@ class Shards:
         entry = self.entries[number]
         path = _path(self.path, entry.name, name)
         try:
-            array = np.load(path, mmap_mode="r", allow_pickle=False)
+            array = load_array(path, mapped=True)
         except (OSError, ValueError, EOFError) as error:
             raise _damaged(path, f"it is not a plain array ({error})") from None
         dtype = _TYPES[name] or self.dtype

@@ -7,11 +7,14 @@ bits.
 
 import itertools
 import os
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from uuid import uuid4
 
 import numpy as np
 from scipy import sparse
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 
 SHARD_NONZEROS = 1 << 23
 """Maximum number of non-zeros in a shard. 20 Newsgroups, with about a million, is one shard."""
+
+_ONE_AT_A_TIME = threading.Lock()
 
 FAN_IN = 16
 """Number of sums that are added in order to one sum of the next level of the tree."""
@@ -94,7 +99,7 @@ class ShardEngine(ABC):
     def __init__(self, kernel: "AnyKernel") -> None:
         self.kernel = kernel
         self._scratch = kernel.scratch()
-        self.totals: Totals = tree_sum(shardwork.totals(shard) for shard in self.shards())
+        self.totals: Totals = self.add_up(shardwork.totals)
         self.K = 1
         self.in_scope: Array | None = None
 
@@ -124,6 +129,10 @@ class ShardEngine(ABC):
     def map(self, work: Work) -> Iterator[Any]:
         """Apply work to each shard in order. Store the new local state, and yield the sums."""
 
+    def add_up(self, work: Callable[[Shard], Sum]) -> Sum:
+        """Apply work to each shard and add up the results."""
+        return tree_sum(work(shard) for shard in self.shards())
+
     def begin(self, portions: Array, in_scope: Array | None = None) -> None:
         """Initialise all documents: spread the weight of each over the components, by its group.
 
@@ -132,7 +141,7 @@ class ShardEngine(ABC):
         all groups may use all components.
         """
         self.K, self.in_scope = portions.shape[1], in_scope
-        self.start(lambda shard: shardwork.begin(shard, portions, in_scope))
+        self.start(partial(shardwork.begin, portions=portions, in_scope=in_scope))
 
     def sweep(self, state: State, *, bound: bool, update: bool = True) -> Statistics:
         """Complete q(z) and q(v) from the shared state, then compute all sums over documents.
@@ -146,7 +155,7 @@ class ShardEngine(ABC):
         )
         if self.n_shards == 1 or out is None:
             return tree_sum(parts)
-        stats = tree_sum(parts, hold=_in_double_precision)
+        stats = tree_sum(parts, hold=in_double_precision)
         assert stats.R_t is not None
         np.copyto(out, stats.R_t, casting="same_kind")
         return replace(stats, R_t=out)
@@ -163,23 +172,24 @@ class ShardEngine(ABC):
 
     def coefficients_by_shard(self, state: State) -> Iterator[Array]:
         """Yield E_v of the last sweep, (n_docs, K), for the documents of each shard."""
-        return self.map(lambda shard, local: (local, shardwork.coefficients(shard, state, local)))
+        return self.map(partial(coefficients_of, state=state))
 
     def coefficients(self, state: State, rows: Array | None = None) -> Array:
         """Compute E_v of the last sweep, (n_docs, K), for ``rows`` (ascending) or all documents."""
         if rows is None:
-            return _joined(list(self.coefficients_by_shard(state)))
+            return joined(list(self.coefficients_by_shard(state)))
         parts, first = [], 0
         for E_v in self.coefficients_by_shard(state):
             begin, end = np.searchsorted(rows, (first, first + len(E_v)))
             parts.append(E_v[rows[begin:end] - first])
             first += len(E_v)
-        return _joined(parts)
+        return joined(parts)
 
     def group_term_sums(self) -> sparse.csr_array:
         """Compute Σ_d x_dw by group, (n_groups, n_terms)."""
-        sums = (shardwork.group_term_sums(shard) for shard in self.shards())
-        return tree_sum(sums if self.n_shards == 1 else (each.astype(np.float64) for each in sums))
+        return self.add_up(
+            shardwork.group_term_sums if self.n_shards == 1 else _group_term_sums_in_double
+        )
 
     def snapshot(self, folder: Path) -> None:
         """Write the local state of each shard to a file in a folder."""
@@ -202,13 +212,12 @@ class ShardEngine(ABC):
     @property
     def Sigma_v(self) -> Array:
         """Σ_w ⟨s⟩ of each document, (n_docs, K). It must not be changed."""
-        return _joined(list(self.map(lambda shard, local: (local, local.Sigma_v[:, : self.K]))))
+        return joined(list(self.map(partial(_Sigma_v, K=self.K))))
 
     @property
     def latent(self) -> Array:
         """q(z) of the last sweep for documents with unknown labels, (n_unknown, n_labels)."""
-        parts = self.map(lambda shard, local: (local, local.latent))
-        return _joined([part for part in parts if len(part)])
+        return joined([part for part in self.map(_latent) if len(part)])
 
 
 def local_path(folder: Path, number: int) -> Path:
@@ -216,9 +225,19 @@ def local_path(folder: Path, number: int) -> Path:
     return folder / f"{number:05d}.local"
 
 
+def load_array(file: Any, *, mapped: bool = False) -> Array:
+    """Read or map an array of a .npy file. Several threads may call it.
+
+    Without a lock, Python 3.11 sometimes fails if threads parse headers at the same time (CPython
+    issue 106905).
+    """
+    with _ONE_AT_A_TIME:
+        return np.load(file, mmap_mode="r" if mapped else None, allow_pickle=False)
+
+
 def write_local(path: Path, local: Local) -> None:
     """Write the local state of a shard to a file. An existing file is replaced by renaming."""
-    temporary = path.with_suffix(".part")
+    temporary = path.with_suffix(f".{uuid4().hex}.part")  # two processes may write the same file
     with open(temporary, "wb") as file:
         np.save(file, local.latent)
         np.save(file, local.E_v)
@@ -229,18 +248,40 @@ def write_local(path: Path, local: Local) -> None:
 def read_local(path: Path, Sigma_v: Array) -> Local:
     """Read the local state of a shard, with Sigma_v into the given array."""
     with open(path, "rb") as file:
-        latent, E_v = (np.load(file, allow_pickle=False) for _ in range(2))
+        latent, E_v = (load_array(file) for _ in range(2))
         n_read = file.readinto(Sigma_v.data.cast("B"))
         if n_read != Sigma_v.nbytes or file.read(1):
             raise OSError(f"{path} is truncated, or belongs to other documents.")
     return Local(Sigma_v, latent, E_v)
 
 
-def _in_double_precision(stats: Statistics) -> Statistics:
+def in_double_precision(stats: Statistics) -> Statistics:
     """Return the sums with a copy of R_t in double precision, to which other R_t are added."""
-    assert stats.R_t is not None
+    if stats.R_t is None:
+        return stats
     return replace(stats, R_t=stats.R_t.astype(np.float64))
 
 
-def _joined(parts: list[Array]) -> Array:
+# Unlike lambdas, these functions can be sent to other processes.
+
+
+def coefficients_of(shard: OpenShard, local: Local, state: State) -> tuple[Local, Array]:
+    """Compute E_v of the documents of a shard; its local state does not change."""
+    return local, shardwork.coefficients(shard, state, local)
+
+
+def _Sigma_v(shard: OpenShard, local: Local, K: int) -> tuple[Local, Array]:
+    return local, local.Sigma_v[:, :K]
+
+
+def _latent(shard: OpenShard, local: Local) -> tuple[Local, Array]:
+    return local, local.latent
+
+
+def _group_term_sums_in_double(shard: Shard) -> sparse.csr_array:
+    return shardwork.group_term_sums(shard).astype(np.float64)
+
+
+def joined(parts: list[Array]) -> Array:
+    """Stack the rows of all parts."""
     return parts[0] if len(parts) == 1 else np.vstack(parts)

@@ -45,6 +45,27 @@ class ShardSource(Protocol):
         ...
 
 
+@runtime_checkable
+class PlacedSource(ShardSource, Protocol):
+    """Shards with their own engine, such as those on a cluster."""
+
+    def engine(
+        self,
+        kernel: "AnyKernel",
+        group: Array,
+        n_groups: int,
+        weight: Array | None,
+        *,
+        unknown: bool,
+    ) -> ShardEngine:
+        """Return an engine for these shards; arguments as for ``StreamEngine``."""
+        ...
+
+    def any_mass(self, weight: Array | None) -> bool:
+        """Return whether the weighted documents have any non-zero value."""
+        ...
+
+
 class StreamEngine(ShardEngine):
     """Run sweeps over shards that are not in memory. Use it as a context manager.
 

@@ -67,6 +67,7 @@ class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     _named_starts: tuple[str, ...] = ("auto", "random")
     callback: Callable[[Progress], None] | None
     checkpoint: Any
+    engine: Any
 
     @abstractmethod
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -99,14 +100,15 @@ class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_docs, n_terms), or Shards
+        X : {array-like, sparse matrix, Dask array} of shape (n_docs, n_terms), or Shards
             Weights of terms, computed as for training.
 
         Returns
         -------
         ndarray of shape (n_docs, n_components)
-            Expected coefficients. For a document without any known term they depend only on the
-            prior: ``coef_shape / (1 / coef_scale + component_sums_)``.
+            Expected coefficients; a Dask array for a Dask array, which is computed later. For a
+            document without any known term they depend only on the prior:
+            ``coef_shape / (1 / coef_scale + component_sums_)``.
         """
         check_is_fitted(self, "components_")
         return checked(self, X, self._project)
@@ -225,8 +227,8 @@ class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         """Save the fitted model to a file, which ``vbnmf.load`` reads.
 
         The file has numbers and text only, and no code. It is written completely or not at all.
-        These parameters are not saved: ``callback``, ``checkpoint``, an array ``init``, a dict
-        ``class_weight``, and a ``random_state`` that is not a number.
+        These parameters are not saved: ``callback``, ``checkpoint``, ``engine``, an array
+        ``init``, a dict ``class_weight``, and a ``random_state`` that is not a number.
 
         ``pickle`` and ``joblib`` work too, but loading their files can run any code. Never load a
         pickle from a source that you do not trust.

@@ -27,8 +27,8 @@ from vbnmf.engines.mapping import ShardEngine
 from vbnmf.engines.stream import ShardSource
 from vbnmf.kernels import describe
 
-_WITHOUT_EFFECT = ("n_jobs", "verbose", "callback", "checkpoint", "transform_max_iter",
-                   "transform_tol", "classifier")  # fmt: skip
+_WITHOUT_EFFECT = ("n_jobs", "verbose", "callback", "checkpoint", "engine",
+                   "transform_max_iter", "transform_tol", "classifier")  # fmt: skip
 
 
 @dataclass(frozen=True)

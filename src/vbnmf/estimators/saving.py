@@ -262,7 +262,7 @@ def _storable_parameters(model: BaseVBNMF) -> dict[str, Any]:
     """Return the parameters that JSON can hold; others are not saved."""
     stored = {}
     for key, value in model.get_params(deep=False).items():
-        if key in ("callback", "checkpoint"):
+        if key in ("callback", "checkpoint", "engine"):
             continue
         value = value.item() if isinstance(value, np.generic) else value
         if isinstance(value, float) and not math.isfinite(value):

@@ -16,6 +16,7 @@ from vbnmf.estimators import intervals, labelscopes
 from vbnmf.estimators.base import BaseVBNMF
 from vbnmf.estimators.classifier import CLASSIFIERS, PredictsLabels
 from vbnmf.estimators.classweights import check_weight_left, with_class_weights
+from vbnmf.estimators.clusters import placed
 from vbnmf.estimators.labelconcerns import warn_of_odd_labels
 from vbnmf.estimators.labelposterior import set_label_posterior
 from vbnmf.estimators.labeltree import check_label_tree
@@ -140,6 +141,11 @@ class SupervisedVBNMF(LearnsLabelsOnline, PredictsLabels, BaseVBNMF):
         A folder in which the fit is written to disk once a minute; ``vbnmf.Checkpoint`` sets
         another time. If the fit is stopped at any moment, the same call goes on from there and ends
         with the same bits. It takes ``n_init=1``.
+    engine : "auto", "dask" or Dask, default="auto"
+        Where the fit runs. "auto" runs in this process, on a matrix in memory or on ``Shards`` on
+        disk. "dask" runs on the cluster of the current ``distributed.Client``, on ``Shards`` that
+        all workers can read, or on a Dask array. ``vbnmf.Dask`` has more
+        settings. The result is the same for the same shards.
 
     Attributes
     ----------
@@ -301,6 +307,7 @@ class SupervisedVBNMF(LearnsLabelsOnline, PredictsLabels, BaseVBNMF):
         verbose: int = 0,
         callback: Callable[[Progress], None] | None = None,
         checkpoint: Any = None,
+        engine: Any = "auto",
     ) -> None:
         self.n_components = n_components
         self.scopes = scopes
@@ -330,6 +337,7 @@ class SupervisedVBNMF(LearnsLabelsOnline, PredictsLabels, BaseVBNMF):
         self.verbose = verbose
         self.callback = callback
         self.checkpoint = checkpoint
+        self.engine = engine
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model and the prediction head to labelled documents.
@@ -403,6 +411,7 @@ class SupervisedVBNMF(LearnsLabelsOnline, PredictsLabels, BaseVBNMF):
         """Fit the model and the head; return the coefficients, (n_docs, n_components)."""
         with self._all_or_nothing():
             classifier = check_choice("classifier", self.classifier, ("auto", *CLASSIFIERS))
+            X = placed(self.engine, X)
             streamed = is_source(X)
             if streamed:
                 X = check_source(self, X)

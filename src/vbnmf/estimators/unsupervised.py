@@ -9,6 +9,7 @@ from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
 from vbnmf.estimators.base import BaseVBNMF
+from vbnmf.estimators.clusters import placed
 from vbnmf.estimators.outcome import Outcome
 from vbnmf.estimators.streaming import (
     check_in_memory,
@@ -92,6 +93,11 @@ class VBNMF(BaseVBNMF):
         A folder in which the fit is written to disk once a minute; ``vbnmf.Checkpoint`` sets
         another time. If the fit is stopped at any moment, the same call goes on from there and ends
         with the same bits. It takes ``n_init=1``.
+    engine : "auto", "dask" or Dask, default="auto"
+        Where the fit runs. "auto" runs in this process, on a matrix in memory or on ``Shards`` on
+        disk. "dask" runs on the cluster of the current ``distributed.Client``, on ``Shards`` that
+        all workers can read, or on a Dask array. ``vbnmf.Dask`` has more
+        settings. The result is the same for the same shards.
 
     Attributes
     ----------
@@ -169,6 +175,7 @@ class VBNMF(BaseVBNMF):
         verbose: int = 0,
         callback: Callable[[Progress], None] | None = None,
         checkpoint: Any = None,
+        engine: Any = "auto",
     ) -> None:
         self.n_components = n_components
         self.coef_shape = coef_shape
@@ -191,6 +198,7 @@ class VBNMF(BaseVBNMF):
         self.verbose = verbose
         self.callback = callback
         self.checkpoint = checkpoint
+        self.engine = engine
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model to documents.
@@ -269,6 +277,7 @@ class VBNMF(BaseVBNMF):
 
     def _learn(self, X: Any, sample_weight: Any, *, coefficients: bool) -> Outcome:
         with self._all_or_nothing():
+            X = placed(self.engine, X)
             if is_source(X):
                 X = check_source(self, X)
                 weight = source_weights(X, sample_weight)
