@@ -1,7 +1,7 @@
 """``partial_fit``: learn from one batch of documents after the other.
 
-The equations are in ``vbnmf.core.stochastic``. The posterior of a fitted model is all that they need.
-So a batch can follow a fit, another batch, or a model file.
+The equations are in ``vbnmf.core.stochastic``. They need only the posterior of a fitted model. So a
+batch can follow a fit, another batch, or a model file.
 """
 
 from dataclasses import replace
