@@ -8,7 +8,7 @@ from test_heads import drawn
 
 from vbnmf import VBNMF, Shards, SupervisedVBNMF
 from vbnmf.data.sharding import write_shards
-from vbnmf.estimators import starting, streaming
+from vbnmf.estimators import shardedheads, starting
 
 ATTRIBUTES = ["components_", "label_rates_", "bound_history_", "word_weights_", "head_weights_"]
 
@@ -60,7 +60,7 @@ def test_the_head_is_trained_on_a_sample_and_says_so(tmp_path, monkeypatch):
     X, y = drawn()
     write_shards(tmp_path, X, labels_of(y, "unknown"), shard_nonzeros=X.shape[0])
     shards = Shards(tmp_path)
-    monkeypatch.setattr(streaming, "HEAD_NONZEROS", shards.nnz // 2)
+    monkeypatch.setattr(shardedheads, "HEAD_NONZEROS", shards.nnz // 2)
     model = SupervisedVBNMF(6, max_iter=8, tol=0, random_state=0).fit(shards)
     rows = model.head_documents_
     assert 0.3 * len(y) < len(rows) < 0.6 * len(y)

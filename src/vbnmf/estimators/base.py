@@ -4,7 +4,7 @@ import copy
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -276,11 +276,13 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         weight: Array | None = None,
         *,
         coefficients: Array | bool,
+        hold: ExitStack | None = None,
     ) -> Outcome:
         """Fit to validated documents, set common attributes, and return the best outcome.
 
         ``coefficients`` requests those of all documents (True), of none (False), or of the
-        documents with these numbers, in ascending order.
+        documents with these numbers, in ascending order. With ``hold``, the outcome has the engine
+        of the best start, which stays open until the stack is closed.
         """
         labels = None if targets is None else targets.labels
         group = np.zeros(X.shape[0], np.int32) if targets is None else targets.group
@@ -304,14 +306,18 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             raise ValueError(f"verbose must be 0, 1 or 2; got {self.verbose!r}.")
         random_state = check_random_state(self.random_state)
         best: Outcome | None = None
-        with open_kernel(count_threads(self.n_jobs)) as kernel:
+        with ExitStack() as own:
+            outer = own if hold is None else hold
+            kernel = outer.enter_context(open_kernel(count_threads(self.n_jobs)))
+            kept = outer.enter_context(ExitStack())  # the engine of the best start, if it is held
             for restart in range(n_init):
                 rng = np.random.default_rng(random_state.randint(0, 2**32, 4, np.uint32))
                 tell = Teller(self, restart, n_init)
                 seed = rng if restart else None
                 run = Run(start, keeper, kernel, corpus, knobs, labels, rng)
                 found = run.find(seed, tell.of_stage)
-                with corpus.engine(kernel) as engine:
+                with ExitStack() as trial:
+                    engine = trial.enter_context(corpus.engine(kernel))
                     # intermediate results get no names, which would keep large arrays alive
                     outcome = wind_up(
                         engine,
@@ -328,10 +334,14 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                         why,
                         coefficients=coefficients,
                     )
+                    check_finite(outcome.fit.bound, outcome.shapes)
+                    if best is None or outcome.fit.bound > best.fit.bound:
+                        best = outcome
+                        if hold is not None:
+                            best = outcome._replace(engine=engine)
+                            kept.close()
+                            kept.enter_context(trial.pop_all())
                 del engine, found  # before the next ones are made
-                check_finite(outcome.fit.bound, outcome.shapes)
-                if best is None or outcome.fit.bound > best.fit.bound:
-                    best = outcome
         assert best is not None
         self._set_terms(best)
         check_finite(self.components_, self.component_scales_, self.component_sums_)
