@@ -25,6 +25,8 @@ def fit_shards(
     as_json: bool,
 ) -> None:
     """Fit a model to a shard folder, with the labels that it holds, and write it."""
+    import numpy as np
+
     from vbnmf.cli.fit import TEXT_OPTIONS, build, how_many, tell_result
     from vbnmf.data.shards import Shards
 
@@ -48,6 +50,7 @@ def fit_shards(
         model.fit(shards)
     model.columns_ = dict(shards.source_columns)
     model.save(target, overwrite=force)
-    known = 0 if n_labels is None else int((shards.indicators().sum(axis=1) > 0).sum())
-    n_unknown = 0 if n_labels is None else shards.shape[0] - known
+    n_unknown = 0
+    if n_labels is not None:
+        n_unknown = sum(int((np.diff(part.indptr) == 0).sum()) for part in shards.label_parts())
     tell_result(model, target, shards.shape[0], n_unknown, quiet=quiet, as_json=as_json)

@@ -42,12 +42,18 @@ Sum = TypeVar("Sum", bound=Addable)
 Work = Callable[[OpenShard, Local], tuple[Local, Any]]
 
 
-def tree_sum(parts: Iterable[Sum], hold: Callable[[Sum], Sum] = lambda part: part) -> Sum:
+def tree_sum(
+    parts: Iterable[Sum],
+    hold: Callable[[Sum], Sum] = lambda part: part,
+    park: Callable[[Sum], Any] = lambda part: part,
+) -> Sum:
     """Add up parts in a tree whose shape depends on their number alone.
 
     ``FAN_IN`` parts are added in order, their sum is carried to the next level, and so on. One sum
     a level is held at a time. ``hold(part)`` is what a sum begins with, where the memory of a part
-    is used again by the next one.
+    is used again by the next one. ``park(sum)`` takes the place of the sums of higher levels while
+    that of the lowest is formed: anything to which a sum can be added. It is also called with what
+    it returned before.
     """
     levels: list[tuple[int, Sum | None]] = []
     for part in parts:
@@ -59,6 +65,7 @@ def tree_sum(parts: Iterable[Sum], hold: Callable[[Sum], Sum] = lambda part: par
             if held is not None:
                 carried = held + carried
             elif level == 0:
+                levels[1:] = [(n, None if s is None else park(s)) for n, s in levels[1:]]
                 carried = hold(carried)
             if count + 1 < FAN_IN:
                 levels[level] = (count + 1, carried)
@@ -144,10 +151,14 @@ class ShardEngine(ABC):
         )
         if self.n_shards == 1 or out is None:
             return tree_sum(parts)
-        stats = tree_sum(parts, hold=_in_double_precision)
+        stats = tree_sum(parts, hold=_in_double_precision, park=self.park)
         assert stats.R_t is not None
         np.copyto(out, stats.R_t, casting="same_kind")
         return replace(stats, R_t=out)
+
+    def park(self, stats: Any) -> Any:
+        """Put sums of many shards where they do not take memory, if the engine has such a place."""
+        return stats
 
     def coefficients_by_shard(self, state: State) -> Iterator[Array]:
         """E_v of the documents of each shard, (n_docs, K), as the last sweep left it."""

@@ -285,7 +285,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         of the best start, which stays open until the stack is closed.
         """
         labels = None if targets is None else targets.labels
-        group = np.zeros(X.shape[0], np.int32) if targets is None else targets.group
+        group = np.zeros(X.shape[0], np.uint8) if targets is None else targets.group
         corpus = FitData(X, group, 1 if targets is None else targets.n_groups, labels, weight)
         n_labels = None if targets is None else len(targets.classes)
         K, why = check_n_components(self.n_components, self.init, n_labels)

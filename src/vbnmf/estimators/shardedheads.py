@@ -27,6 +27,8 @@ HEAD_NONZEROS = SHARD_NONZEROS
 HEAD_DOCUMENTS = 200_000
 """and of no more documents than these."""
 
+_DOCUMENTS_AT_ONCE = 1 << 16
+
 
 def has_several_shards(X: Any) -> bool:
     """Whether an engine divides these documents into several shards."""
@@ -66,7 +68,8 @@ def fit_head_on_shards(
     takes_part = targets.known if weight is None else targets.known & (weight > 0)
     n_docs = int(takes_part.sum())
     share = held_out_share(n_docs)
-    rows, sample = _sample(X, np.flatnonzero(takes_part), share)
+    rows, sample = _sample(X, takes_part, n_docs, share)
+    del takes_part
     of_sample = np.ones(len(rows)) if weight is None else weight[rows]
     V = engine.coefficients(state, rows)
     every = np.arange(len(rows))
@@ -75,13 +78,8 @@ def fit_head_on_shards(
     told = f"chosen on a sample of {len(rows):,} documents"
     reason = f"{found.reason}; {told}" if found.reason else told
     if found.machine is not None:
-        counts = targets.counts if weight is None else weight @ targets.indicators
-        known = sparse.csr_array(targets.labels.known)
-        known = sparse.csr_array(
-            (np.ones(known.nnz, np.int8), known.indices, known.indptr), shape=known.shape
-        )
         task = Task(
-            state, model._posterior(), known, np.asarray(counts, np.float64), share,
+            state, model._posterior(), targets.of_groups, targets.sums(weight), share,
             targets.multilabel, count_threads(model.n_jobs),
         )  # fmt: skip
         tell = partial(Teller(model, model.n_init - 1, model.n_init).of_stage, HEAD_ON_SHARDS)
@@ -93,16 +91,29 @@ def fit_head_on_shards(
     model.head_documents_ = rows
 
 
-def _sample(X: Any, rows: Array, share: float) -> tuple[Array, sparse.csr_array]:
+def _sample(
+    X: Any, takes_part: Array, n_docs: int, share: float
+) -> tuple[Array, sparse.csr_array]:
     """Documents that the head begins with, ascending, and their terms.
 
-    They are spread evenly over ``rows``. Documents that are held out to calibrate the head are
-    left out.
+    They are spread evenly over the ``n_docs`` that take part. Documents that are held out to
+    calibrate the head are left out.
     """
-    n_rows = min(int(len(rows) * min(1.0, HEAD_NONZEROS / X.nnz)), HEAD_DOCUMENTS, len(rows))
-    n_rows = max(1, n_rows)
-    rows = rows[np.floor(np.arange(n_rows) * (len(rows) / n_rows)).astype(np.int64)]
+    n_rows = max(1, min(int(n_docs * min(1.0, HEAD_NONZEROS / X.nnz)), HEAD_DOCUMENTS))
+    ranks = np.floor(np.arange(n_rows) * (n_docs / n_rows)).astype(np.int64)
+    rows = _at_ranks(takes_part, ranks)
     sample = X.take(rows) if is_source(X) else X[rows]
     left = np.flatnonzero(~held_out(sample, share))
     left = left if len(left) else np.arange(1)
     return rows[left], sample[left]
+
+
+def _at_ranks(chosen: Array, ranks: Array) -> Array:
+    """Numbers of chosen documents by their ranks, both ascending, without a list of all."""
+    found, before = [], 0
+    for begin in range(0, len(chosen), _DOCUMENTS_AT_ONCE):
+        here = begin + np.flatnonzero(chosen[begin : begin + _DOCUMENTS_AT_ONCE])
+        a, b = np.searchsorted(ranks, (before, before + len(here)))
+        found.append(here[ranks[a:b] - before])
+        before += len(here)
+    return np.concatenate(found)

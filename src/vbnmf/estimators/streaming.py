@@ -52,8 +52,7 @@ def source_targets(model: Any, X: Any, y: Any) -> Targets:
     """Labels of documents: those given, or those of the shards."""
     if y is not None:
         return check_targets(model, y, X.shape[0], model.unlabelled)
-    indicators = X.indicators()
-    if not indicators.nnz:
+    if X.labels is None or not any(part.nnz for part in X.label_parts()):
         raise ValueError(
             f"{X!r} has no label for any document. {type(model).__name__} needs some documents of "
             "known label; use VBNMF where there are none."
@@ -62,11 +61,17 @@ def source_targets(model: Any, X: Any, y: Any) -> Targets:
     order = np.argsort(labels)  # labels are sorted, as those of a vector are
     place = np.empty(len(labels), np.int32)
     place[order] = np.arange(len(labels), dtype=np.int32)
-    indicators = sparse.csr_array(
+    parts = (_placed(part, place) for part in X.label_parts())
+    return grouped(labels[order], parts, X.multilabel, named=True)
+
+
+def _placed(indicators: sparse.csr_array, place: Array) -> sparse.csr_array:
+    """The same with columns in other places."""
+    found = sparse.csr_array(
         (indicators.data, place[indicators.indices], indicators.indptr), shape=indicators.shape
     )
-    indicators.sort_indices()
-    return grouped(labels[order], indicators, X.multilabel, named=True)
+    found.sort_indices()
+    return found
 
 
 def check_source_left(X: Any, weight: Array | None) -> None:

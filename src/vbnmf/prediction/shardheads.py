@@ -55,8 +55,8 @@ class Task:
         The fitted state, whose large arrays are not needed.
     posterior : Posterior
         The fitted model.
-    known : csr_array of shape (n_known_groups, n_labels)
-        Labels of the groups of documents.
+    of_groups : csr_array of shape (n_known + 1, n_labels)
+        Labels of the groups of documents; the last one has none, because they are unknown.
     counts : ndarray of shape (n_labels,)
         Sum of the sample weights of the documents with each label.
     share : float
@@ -69,7 +69,7 @@ class Task:
 
     state: State
     posterior: Posterior
-    known: sparse.csr_array
+    of_groups: sparse.csr_array
     counts: Array
     share: float
     multilabel: bool
@@ -192,7 +192,7 @@ class _Halves:
 
     def _batch(self, shard: OpenShard, local: Local) -> Batch:
         known = shard.group < shard.n_known
-        labels = self.task.known[np.where(known, shard.group, 0)]
+        labels = self.task.of_groups[np.minimum(shard.group, shard.n_known)]
         X = of_unit_length(shard.X, np.float32) if self.words else shard.X[:, :0]
         dense = np.ascontiguousarray(local.Sigma_v[:, : self.K], dtype=np.float32)
         return Batch(X, dense, labels, known * _weight(shard))
