@@ -15,6 +15,7 @@ from vbnmf.data.sharding import write_shards
 from vbnmf.engines.local import LocalEngine
 from vbnmf.engines.mapping import tree_sum
 from vbnmf.estimators import shardedheads, starting
+from vbnmf.kernels import kernel_name
 from vbnmf.prediction import fullbatch, machines
 from vbnmf.prediction.fullbatch import Batch, hinge_sums
 
@@ -71,6 +72,21 @@ def test_sums_of_parts_threads_and_documents_without_weight():
     assert some.curvature is None
 
 
+@pytest.mark.skipif(kernel_name() != "native", reason="no compiled kernels here")
+@pytest.mark.parametrize("n_labels", [2, 16, 19])
+def test_compiled_and_scipy_sums_agree(n_labels, monkeypatch):
+    of = batch(multilabel=True, n_labels=n_labels)
+    of = of._replace(weight=of.weight * (np.arange(150) % 7 > 0))
+    W, boosts = weights_like(of), np.linspace(1, 3, n_labels)
+    found = {}
+    for kernel in ("native", "scipy"):
+        monkeypatch.setenv("VBNMF_KERNEL", kernel)
+        found[kernel] = hinge_sums(of, W[:, 1:], 1, boosts[1:], curvature=True)
+    for name in ("loss", "gradient", "curvature"):
+        a, b = (getattr(found[kernel], name) for kernel in ("native", "scipy"))
+        assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("multilabel", [False, True])
 @pytest.mark.parametrize("block", [1, 1 << 20])
 def test_the_optimum_is_that_of_the_machines(multilabel, block, monkeypatch):
@@ -99,7 +115,7 @@ def test_the_optimum_is_that_of_the_machines(multilabel, block, monkeypatch):
 
 def corpus(n_docs=900, n_labels=6, n_terms=300, seed=0):
     rng = np.random.default_rng(seed)
-    topics = rng.dirichlet(np.full(n_terms, 0.08), n_labels) * 0.35 + 0.65 / n_terms
+    topics = rng.dirichlet(np.full(n_terms, 0.08), n_labels) * 0.25 + 0.75 / n_terms
     y = rng.integers(0, n_labels, n_docs)
     X = sparse.csr_array(np.stack([rng.multinomial(30, topics[label]) for label in y]))
     return X.astype(np.float32), y
@@ -143,8 +159,8 @@ def test_all_documents_count(tmp_path, monkeypatch):
     assert any("on all documents" in str(progress) for progress in seen)
     monkeypatch.setattr(shardedheads, "train_on_shards", lambda _engine, _task, found, _: (found, 0))
     on_sample = fit(Shards(tmp_path)).score(X_new, y_new)
-    assert on_all.score(X_new, y_new) > on_sample + 0.02
-    assert on_all.score(X_new, y_new) == pytest.approx(one_shard, abs=0.015)
+    assert on_all.score(X_new, y_new) > on_sample + 0.01
+    assert on_all.score(X_new, y_new) == pytest.approx(one_shard, abs=0.02)
 
 
 def test_a_head_that_does_not_converge_says_so(tmp_path, monkeypatch):

@@ -52,7 +52,7 @@ def source_targets(model: Any, X: Any, y: Any) -> Targets:
     """Labels of documents: those given, or those of the shards."""
     if y is not None:
         return check_targets(model, y, X.shape[0], model.unlabelled)
-    if X.labels is None or not any(part.nnz for part in X.label_parts()):
+    if not any(part.nnz for part in X.label_parts()):
         raise ValueError(
             f"{X!r} has no label for any document. {type(model).__name__} needs some documents of "
             "known label; use VBNMF where there are none."

@@ -28,8 +28,9 @@ from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
 from vbnmf.core.model import Array
+from vbnmf.kernels import kernel_name
 
-TOL = 5e-4
+TOL = 1e-3
 """Relative decrease of the objective in an iteration below which a block of labels has converged.
 """
 
@@ -40,7 +41,7 @@ BLOCK_WEIGHTS = 1 << 20
 """Maximum of features times labels that are solved at a time; a single label may exceed it."""
 
 _MEMORY = 5  # pairs of vectors that L-BFGS keeps
-_TILE = 16  # labels whose scores are held at a time
+_TILE = 16  # labels at a time, which are the lanes of the compiled kernel
 
 
 class Batch(NamedTuple):
@@ -128,26 +129,75 @@ def hinge_sums(
     sums = HingeSums(
         np.zeros(n), np.zeros(weights.shape), np.zeros(weights.shape) if curvature else None
     )
+    fill = (_native if kernel_name() == "native" else _scipy)(batch, first, n)
+
+    def work(begin: int) -> None:
+        at = slice(begin, min(begin + _TILE, n))
+        fill(
+            at, weights[:, at].astype(np.float32), boosts[at], sums.loss[at], sums.gradient[:, at],
+            None if sums.curvature is None else sums.curvature[:, at],
+        )  # fmt: skip
+
+    with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(work, range(0, n, _TILE)))
+    return sums
+
+
+# fills in loss, gradient and curvature of the labels of a tile, from their weights and boosts
+Fill = Callable[[slice, Array, Array, Array, Array, Array | None], None]
+
+
+def _native(batch: Batch, first: int, _n: int) -> Fill:
+    from vbnmf.kernels import _native as native  # type: ignore[attr-defined,unused-ignore]
+
+    given = (
+        np.ascontiguousarray(batch.X.indptr, np.int64),
+        np.ascontiguousarray(batch.X.indices, np.int32),
+        np.ascontiguousarray(batch.X.data, np.float32),
+        np.ascontiguousarray(batch.dense, np.float32),
+        np.ascontiguousarray(batch.weight, np.float64),
+        np.ascontiguousarray(batch.labels.indptr, np.int64),
+        np.ascontiguousarray(batch.labels.indices, np.int32),
+    )
+
+    def fill(
+        at: slice, weights: Array, boosts: Array, loss: Array, gradient: Array, bend: Array | None
+    ) -> None:
+        n = weights.shape[1]
+        padded = np.zeros((len(weights), native.LANES), np.float32)
+        padded[:, :n] = weights
+        padded[-1, n:] = -2.0  # lanes of no label, all of whose documents are far from the margin
+        of_lanes = np.ones(native.LANES, np.float32)
+        of_lanes[:n] = boosts
+        losses, slopes = np.zeros(native.LANES), np.zeros(padded.shape)
+        bends = np.zeros(padded.shape if bend is not None else (0, native.LANES))
+        native.add_hinge_sums(*given, first + at.start, of_lanes, padded, losses, slopes, bends)
+        loss[:], gradient[:] = losses[:n], slopes[:, :n]
+        if bend is not None:
+            bend[:] = bends[:, :n]
+
+    return fill
+
+
+def _scipy(batch: Batch, first: int, n: int) -> Fill:
     rows = np.flatnonzero(batch.weight > 0)
     if len(rows) < len(batch.weight):
         batch = Batch(batch.X[rows], batch.dense[rows], batch.labels[rows], batch.weight[rows])
     by_term = batch.X.T.tocsr()
     has = sparse.csc_array(batch.labels[:, first : first + n])
-    weights = weights.astype(np.float32)
 
-    def fill(begin: int) -> None:
-        at = slice(begin, min(begin + _TILE, n))
+    def fill(
+        at: slice, weights: Array, boosts: Array, loss: Array, gradient: Array, bend: Array | None
+    ) -> None:
         sign = has[:, at].toarray().astype(np.float32) * 2 - 1
-        short = np.maximum(1 - sign * _scores(batch, weights[:, at]), 0)
-        cost = np.where(sign > 0, boosts[at], 1) * batch.weight[:, None]
-        sums.loss[at] = np.einsum("dl,dl,dl->l", cost, short, short)
-        _back(batch, by_term, -2 * cost * sign * short, sums.gradient[:, at], squared=False)
-        if sums.curvature is not None:
-            _back(batch, by_term, 2 * cost * (short > 0), sums.curvature[:, at], squared=True)
+        short = np.maximum(1 - sign * _scores(batch, weights), 0)
+        cost = np.where(sign > 0, boosts, 1) * batch.weight[:, None]
+        loss[:] = np.einsum("dl,dl,dl->l", cost, short, short)
+        _back(batch, by_term, -2 * cost * sign * short, gradient, squared=False)
+        if bend is not None:
+            _back(batch, by_term, 2 * cost * (short > 0), bend, squared=True)
 
-    with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
-        list(pool.map(fill, range(0, n, _TILE)))
-    return sums
+    return fill
 
 
 def scores(batch: Batch, weights: Array) -> Array:
@@ -221,6 +271,7 @@ def solve(
     """
     n_features, n_labels = start.shape
     size = max(1, BLOCK_WEIGHTS // n_features)
+    size -= size % _TILE if size > _TILE else 0
     found, n_passes, converged = start.copy(), 0, True
     starts = range(0, n_labels, size)
     for number, first in enumerate(starts):
