@@ -14,6 +14,15 @@ def is_shard_folder(file: str) -> bool:
     return Path(file).joinpath("manifest.json").is_file() and Path(file).is_dir()
 
 
+def refuse_settled(given: dict[str, Any]) -> None:
+    """Refuse options that were settled when a shard folder was written."""
+    for name, value in given.items():
+        if value:
+            raise click.UsageError(
+                f"--{name} has no effect on a shard folder: give it to `vbnmf vectorize`."
+            )
+
+
 def fit_shards(
     file: str,
     target: Path,
@@ -30,12 +39,9 @@ def fit_shards(
     from vbnmf.cli.fit import TEXT_OPTIONS, build, how_many, tell_result
     from vbnmf.data.shards import Shards
 
-    settled = {**given, **{name: settings.get(name.replace("-", "_")) for name in TEXT_OPTIONS}}
-    for name, value in settled.items():
-        if value:
-            raise click.UsageError(
-                f"--{name} has no effect on a shard folder: give it to `vbnmf vectorize`."
-            )
+    refuse_settled(
+        {**given, **{name: settings.get(name.replace("-", "_")) for name in TEXT_OPTIONS}}
+    )
     shards = Shards(file)
     n_labels = None if shards.labels is None else len(shards.labels)
     model = build(n_labels, **settings)

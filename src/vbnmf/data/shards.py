@@ -393,8 +393,8 @@ def _damaged(path: Path, why: str) -> ShardsError:
 
 def checksum(path: Path) -> int:
     """CRC-32 of a file."""
-    crc = 0
-    with open(path, "rb") as file:
-        while part := file.read(1 << 22):
-            crc = zlib.crc32(part, crc)
+    crc, part = 0, memoryview(bytearray(1 << 16))
+    with open(path, "rb", buffering=0) as file:
+        while n_read := file.readinto(part):
+            crc = zlib.crc32(part[:n_read], crc)
     return crc

@@ -19,6 +19,7 @@ Liu and Nocedal (1989), On the limited memory BFGS method for large scale optimi
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -30,7 +31,7 @@ from threadpoolctl import threadpool_limits
 from vbnmf.core.model import Array
 from vbnmf.kernels import kernel_name
 
-TOL = 1e-3
+TOL = 2e-3
 """Relative decrease of the objective in an iteration below which a block of labels has converged.
 """
 
@@ -129,7 +130,8 @@ def hinge_sums(
     sums = HingeSums(
         np.zeros(n), np.zeros(weights.shape), np.zeros(weights.shape) if curvature else None
     )
-    fill = (_native if kernel_name() == "native" else _scipy)(batch, first, n)
+    native = kernel_name() == "native"
+    fill = (_native if native else _scipy)(batch, first, n)
 
     def work(begin: int) -> None:
         at = slice(begin, min(begin + _TILE, n))
@@ -138,8 +140,14 @@ def hinge_sums(
             None if sums.curvature is None else sums.curvature[:, at],
         )  # fmt: skip
 
-    with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
-        list(pool.map(work, range(0, n, _TILE)))
+    tiles = range(0, n, _TILE)
+    with ExitStack() as stack:
+        if not native:
+            stack.enter_context(threadpool_limits(1))  # the same bits on any machine's BLAS
+        if len(tiles) == 1:
+            work(0)
+        else:
+            list(stack.enter_context(ThreadPoolExecutor(n_threads)).map(work, tiles))
     return sums
 
 
