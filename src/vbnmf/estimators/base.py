@@ -296,10 +296,10 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if labels is not None and len(labels.latent):
             schedule = replace(schedule, annealing=ANNEALING)
         n_init = check_count("n_init", self.n_init)
-        checkpoint = check_checkpoint(self.checkpoint, n_init)
-        keeper = None
-        if checkpoint is not None:
-            keeper = Keeper(checkpoint, fingerprint(self, X, group, weight))
+        checkpoint = check_checkpoint(self.checkpoint)
+        belongs_to = "" if checkpoint is None else fingerprint(self, X, group, weight)
+        keeper: Keeper | None = None
+        best_keeper: Keeper | None = None
         if not (self.callback is None or callable(self.callback)):
             raise ValueError(f"callback must be callable or None; got {self.callback!r}.")
         if not isinstance(self.verbose, Integral):
@@ -312,6 +312,11 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             kept = outer.enter_context(ExitStack())  # the engine of the best start, if it is held
             for restart in range(n_init):
                 rng = np.random.default_rng(random_state.randint(0, 2**32, 4, np.uint32))
+                if checkpoint is not None:
+                    number = restart if n_init > 1 else None
+                    keeper = Keeper(checkpoint, belongs_to, number, schedule.max_iter)
+                    if keeper.is_lost:
+                        continue
                 tell = Teller(self, restart, n_init)
                 seed = rng if restart else None
                 run = Run(start, keeper, kernel, corpus, knobs, labels, rng)
@@ -335,12 +340,15 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                         coefficients=coefficients,
                     )
                     check_finite(outcome.fit.bound, outcome.shapes)
+                    worse = keeper
                     if best is None or outcome.fit.bound > best.fit.bound:
-                        best = outcome
+                        best, best_keeper, worse = outcome, keeper, best_keeper
                         if hold is not None:
                             best = outcome._replace(engine=engine)
                             kept.close()
                             kept.enter_context(trial.pop_all())
+                if worse is not None:
+                    worse.lose()
                 del engine, found  # before the next ones are made
         assert best is not None
         self._set_terms(best)

@@ -84,7 +84,7 @@ class VBNMF(BaseVBNMF):
     checkpoint : str, path, Checkpoint or None, default=None
         A folder in which the fit is written to disk once a minute; ``vbnmf.Checkpoint`` sets
         another time. If the fit is stopped at any moment, the same call goes on from there and ends
-        with the same bits. It takes ``n_init=1``.
+        with the same bits. With ``n_init`` above one, starts that ended do not run again.
 
     Attributes
     ----------
