@@ -109,8 +109,9 @@ def test_the_optimum_is_that_of_the_machines(multilabel, block, monkeypatch):
     assert_allclose(solved.weights[-1], exact.intercepts, atol=3e-3)
     assert told == sorted(told)
     assert told[-1][0] <= told[-1][1]
-    assert_allclose(fullbatch.scores(of, solved.weights), of.X @ solved.weights[:40]
-                    + of.dense @ solved.weights[40:-1] + solved.weights[-1], rtol=1e-4, atol=1e-5)  # fmt: skip
+    W = solved.weights
+    expected = of.X @ W[:40] + of.dense @ W[40:-1] + W[-1]
+    assert_allclose(fullbatch.scores(of, W), expected, rtol=1e-4, atol=1e-5)
 
 
 def corpus(n_docs=900, n_labels=6, n_terms=300, seed=0):
@@ -157,7 +158,9 @@ def test_all_documents_count(tmp_path, monkeypatch):
     seen = []
     on_all = fit(Shards(tmp_path), callback=seen.append)
     assert any("on all documents" in str(progress) for progress in seen)
-    monkeypatch.setattr(shardedheads, "train_on_shards", lambda _engine, _task, found, _: (found, 0))
+    monkeypatch.setattr(
+        shardedheads, "train_on_shards", lambda _engine, _task, found, _: (found, 0)
+    )
     on_sample = fit(Shards(tmp_path)).score(X_new, y_new)
     assert on_all.score(X_new, y_new) > on_sample + 0.01
     assert on_all.score(X_new, y_new) == pytest.approx(one_shard, abs=0.02)

@@ -55,7 +55,9 @@ def iter_shards(
             yield Documents(
                 str(path),
                 matrix=sparse.csr_matrix(rows),
-                labels=None if of_shard is None else _labels(shards, of_shard[begin : begin + chunk]),
+                labels=None
+                if of_shard is None
+                else _labels(shards, of_shard[begin : begin + chunk]),
                 terms=shards.terms,
                 ids=[str(row + 1) for row in at],
             )

@@ -339,8 +339,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         )  # fmt: skip
 
     def _set_head(self, found: Trained, X: sparse.csr_array, rows: Array) -> None:
-        """Set the attributes of a head; ``rows`` are the documents of X it has left-out scores of.
-        """
+        """Set the attributes of a head, whose left-out probabilities are of ``rows`` of X."""
         n_labels, K = self.label_rates_.shape
         if found.unfinished:
             warnings.warn(

@@ -91,9 +91,7 @@ def fit_head_on_shards(
     model.head_documents_ = rows
 
 
-def _sample(
-    X: Any, takes_part: Array, n_docs: int, share: float
-) -> tuple[Array, sparse.csr_array]:
+def _sample(X: Any, takes_part: Array, n_docs: int, share: float) -> tuple[Array, sparse.csr_array]:
     """Documents that the head begins with, ascending, and their terms.
 
     They are spread evenly over the ``n_docs`` that take part. Documents that are held out to

@@ -15,6 +15,7 @@ from vbnmf.engines.stream import ShardSource
 from vbnmf.estimators.targets import Targets, check_targets, grouped
 from vbnmf.estimators.validation import check_matrix, check_weights
 
+
 def is_source(X: Any) -> bool:
     """Whether documents are in shards, as ``vbnmf.Shards``, and not in memory."""
     return isinstance(X, ShardSource)

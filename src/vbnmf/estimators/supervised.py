@@ -371,9 +371,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         check_is_fitted(self, "components_")
         return intervals.label_interval(self, level)
 
-    def _learn(
-        self, X: Any, y: Any, sample_weight: Any, *, coefficients: bool
-    ) -> Array | None:
+    def _learn(self, X: Any, y: Any, sample_weight: Any, *, coefficients: bool) -> Array | None:
         """Fit the model and the head; return the coefficients, (n_docs, K), if requested."""
         with self._all_or_nothing():
             classifier = check_choice("classifier", self.classifier, ("auto", *CLASSIFIERS))

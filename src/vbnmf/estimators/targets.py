@@ -60,7 +60,7 @@ class Targets:
 
     @property
     def of_groups(self) -> sparse.csr_array:
-        """Labels of each group, (n_known + 1, n_labels) of int8; unknown ones are a row of zeros."""
+        """Labels of each group, (n_known + 1, n_labels) of int8; the last row is for unknown."""
         known = sparse.csr_array(self.labels.known)
         indptr = np.append(known.indptr, known.indptr[-1])
         ones = np.ones(known.nnz, np.int8)
@@ -212,7 +212,9 @@ def grouped(
 
     ``parts`` are the indicators of some documents after the other, (n, n_labels).
     """
-    distinct = {} if multilabel else {(code,): code for code in range(len(classes))}
+    distinct: dict[tuple[int, ...], int] = {}
+    if not multilabel:
+        distinct = {(code,): code for code in range(len(classes))}
     codes = [_smallest(_codes(part, distinct, multilabel), len(distinct)) for part in parts]
     sets = sorted(distinct)
     place = np.empty(len(sets) + 1, np.min_scalar_type(len(sets)))

@@ -29,9 +29,7 @@ def calibration_bins(
     return bin_means(bin_sums(probability, right, n_bins))
 
 
-def bin_sums(
-    probability: ArrayLike, right: ArrayLike, n_bins: int = N_BINS
-) -> NDArray[np.float64]:
+def bin_sums(probability: ArrayLike, right: ArrayLike, n_bins: int = N_BINS) -> NDArray[np.float64]:
     """Sum predictions by bin: probabilities, correct predictions and number, (n_bins, 3).
 
     Sums of several parts of the predictions can be added. Parameters are as for

@@ -276,7 +276,7 @@ class ProbabilityTally:
 
     @classmethod
     def of(cls, y_true: Any, P: Array) -> Self:
-        """Sum over the probabilities of documents; parameters are as for ``score_probabilities``."""
+        """Sum over the probabilities of documents; see ``score_probabilities``."""
         right, probability = _right(y_true, P)
         return cls(bin_sums(probability, right), _loss(y_true, P, right), len(probability))
 

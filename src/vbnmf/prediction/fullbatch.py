@@ -300,7 +300,7 @@ def _solve_block(
     start: Array, first: int, evaluate: Evaluate, tell: Callable[[int], None]
 ) -> tuple[Array, int, bool]:
     shape = start.shape
-    begun = evaluate(start, first, True)  # noqa: FBT003
+    begun = evaluate(start, first, True)
     assert begun.curvature is not None
     scale = 1 / np.sqrt(1 + begun.curvature)
     del begun
@@ -308,7 +308,7 @@ def _solve_block(
 
     def objective(free: Array) -> tuple[float, Array]:
         weights = free.reshape(shape) * scale
-        sums = evaluate(weights, first, False)  # noqa: FBT003
+        sums = evaluate(weights, first, False)
         value = float(sums.loss.sum() + np.einsum("fl,fl->", weights, weights) / 2)
         gradient = np.add(sums.gradient, weights, out=weights)
         gradient *= scale

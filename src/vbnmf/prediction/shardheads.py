@@ -22,7 +22,7 @@ from vbnmf.core import shardwork
 from vbnmf.core.model import Array, State
 from vbnmf.core.rows import effective_terms, of_unit_length
 from vbnmf.core.shardwork import Local, OpenShard
-from vbnmf.engines.mapping import ShardEngine, tree_sum
+from vbnmf.engines.mapping import ShardEngine, Work, tree_sum
 from vbnmf.prediction import fullbatch
 from vbnmf.prediction.assembly import HeldOut, Linear, assemble
 from vbnmf.prediction.evidence import evidence_left_out
@@ -146,7 +146,7 @@ class _Halves:
     def solve(self, start: Array, *, without_held_out: bool) -> Solved:
         """Train from these weights, (n_features, n_labels)."""
 
-        def work(weights: Array, first: int, curvature: bool) -> Callable[..., object]:
+        def work(weights: Array, first: int, curvature: bool) -> Work:
             boosts = self.boosts[first : first + weights.shape[1]]
 
             def of_shard(shard: OpenShard, local: Local) -> tuple[Local, HingeSums]:
