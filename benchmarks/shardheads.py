@@ -1,8 +1,10 @@
 """Measure what training a prediction head on all shards gains over a sample of the documents.
 
 The training documents of a corpus are cut into small shards. The head is trained on all documents
-in memory (a single shard), on a sample only, and on a sample and then on all shards. Scores are
-those of the test documents. Seconds are those of the head. The fit before it is the same.
+in memory (a single shard), on a sample only, and on a sample and then on all shards. The last one
+is calibrated in two ways: on held-out documents, as ``fit`` does, and on scores of folds of the
+sample. Scores are those of the test documents. Seconds are those of the head. The fit before it is
+the same.
 """
 
 import argparse
@@ -11,6 +13,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -20,9 +23,16 @@ import numpy as np
 from benchmarks import labelled, measure
 from vbnmf import Shards, SupervisedVBNMF
 from vbnmf.core.fit import FITTING, Progress
+from vbnmf.core.rows import effective_terms
 from vbnmf.data.sharding import write_shards
 from vbnmf.estimators import shardedheads
 from vbnmf.metrics import score_predictions, score_probabilities
+from vbnmf.prediction import machines
+from vbnmf.prediction.assembly import HeldOut, assemble
+
+ONLY, FOLDS, HELD_OUT = (
+    " only", " and on all shards, calibrated on folds of the sample", " and on all shards"
+)  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -41,32 +51,37 @@ def main(argv: Sequence[str] | None = None) -> None:
     for name in options.corpora or labelled.names(options.folder):
         with mock.patch.object(labelled, "MOST_DOCUMENTS", 10**9):
             corpus = labelled.load(name, options.folder, options.wheel, None, min_df=2)
-        ways: list[tuple[int, bool]] = [(1, True)]
-        ways += [(n, on_all) for n in options.samples for on_all in (False, True)]
-        for sample, on_all in ways:
-            rows.append({"corpus": name, **_measured(corpus, options, sample, on_all)})
+        ways = [(1, ""), *((n, way) for n in options.samples for way in (ONLY, FOLDS, HELD_OUT))]
+        for sample, way in ways:
+            rows.append({"corpus": name, **_measured(corpus, options, sample, way)})
             print(rows[-1], flush=True)
     print(measure.markdown(rows))
 
 
-def _measured(corpus: Any, options: argparse.Namespace, sample: int, on_all: bool) -> Any:
-    fitted, passes = 0.0, 0
+def _measured(corpus: Any, options: argparse.Namespace, sample: int, way: str) -> Any:
+    fitted, passes, trained_on_sample = 0.0, 0, []
 
     def note(progress: Progress) -> None:
         nonlocal fitted
         if progress.stage == FITTING:
             fitted = time.perf_counter()
 
-    model = SupervisedVBNMF(max_iter=options.iterations, tol=0, callback=note)
+    def recorded(*args: Any, **kwargs: Any) -> Any:
+        found = train_machines(*args, **kwargs)
+        trained_on_sample.append((args, found))
+        return found
 
     def counted(engine: Any, task: Any, found: Any, tell: Any) -> Any:
         nonlocal passes
-        if not on_all:
+        if way == ONLY:
             return found, 0
         trained, passes = train(engine, task, found, tell)
+        if way == FOLDS:
+            trained = _calibrated_on_folds(trained, found, trained_on_sample)
         return trained, passes
 
-    train = shardedheads.train_on_shards
+    model = SupervisedVBNMF(max_iter=options.iterations, tol=0, callback=note)
+    train, train_machines = shardedheads.train_on_shards, machines.train
     X, y = corpus.X, corpus.y
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
@@ -78,15 +93,15 @@ def _measured(corpus: Any, options: argparse.Namespace, sample: int, on_all: boo
             patch = mock.patch.object
             stack.enter_context(patch(shardedheads, "HEAD_NONZEROS", X.nnz // sample))
             stack.enter_context(patch(shardedheads, "train_on_shards", counted))
+            stack.enter_context(patch(machines, "train", recorded))
             model.fit(Shards(folder))
     end = time.perf_counter()
     P = model.predict_proba(corpus.X_new)
     place = {label: code for code, label in enumerate(model.classes_.tolist())}
     truth = np.array([place.get(label, -1) for label in corpus.y_new.tolist()])
     scores, of = score_predictions(truth, P.argmax(axis=1)), score_probabilities(truth, P)
-    kind = "on all documents in memory" if sample == 1 else f"on one document of {sample}"
     return {
-        "head": kind + (" and on all shards" if sample > 1 and on_all else ""),
+        "head": f"on one document of {sample}{way}" if way else "on all documents in memory",
         "classifier": model.classifier_,
         "accuracy": scores.accuracy,
         "macro F1": scores.macro_f1,
@@ -95,3 +110,15 @@ def _measured(corpus: Any, options: argparse.Namespace, sample: int, on_all: boo
         "passes": passes,
         "seconds": end - fitted,
     }
+
+
+def _calibrated_on_folds(trained: Any, found: Any, on_sample: list[Any]) -> Any:
+    """Return a head of all shards, calibrated on the left-out scores of the sample's folds."""
+    (X, _dense, labels, weight, _fold), of_sample = next(
+        (args, got) for args, got in on_sample if np.array_equal(got.words, found.machine.words)
+    )
+    Y = labels.toarray() > 0
+    held = HeldOut(of_sample.left_out, Y, effective_terms(X), weight)
+    growth = of_sample.growth * trained.machine.length / found.machine.length
+    made = assemble(trained.machine, held, growth, Y.any(axis=0), multilabel=False)
+    return replace(trained, calibration=made.calibration, head=made.head)

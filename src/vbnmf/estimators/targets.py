@@ -20,6 +20,7 @@ from sklearn.exceptions import DataConversionWarning
 from vbnmf.core.model import Array, Labels
 
 _SETS = (list, set, frozenset)
+_AT_ONCE = 1 << 16  # documents that are counted at a time
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,8 @@ class Targets:
 
     def sums(self, weight: Array | None) -> Array:
         """Sum the weights of the documents that have each label, (n_labels,) in float64."""
-        by_group = np.bincount(self.group, weight, minlength=self.labels.known.shape[0] + 1)
-        return np.asarray(by_group.astype(np.float64) @ self.of_groups)
+        by_group = sums_by_group(self.group, weight, self.labels.known.shape[0] + 1)
+        return np.asarray(by_group @ self.of_groups)
 
     def weighted(self, weight: Array) -> "Targets":
         """Return the labels for documents with sample weights, (n_docs,)."""
@@ -222,9 +223,18 @@ def grouped(
     place[-1] = len(sets)
     group = np.concatenate([place[part] for part in codes])
     del codes
-    n_docs = np.bincount(group, minlength=len(sets) + 1)
+    n_docs = sums_by_group(group, None, len(sets) + 1)
     labels = Labels.of(_weights(sets, len(classes)), n_docs[:-1], unknown=bool(n_docs[-1]))
     return Targets(classes, group, labels, multilabel, named)
+
+
+def sums_by_group(group: Array, weight: Array | None, n_groups: int) -> Array:
+    """Sum the weights of documents, or count them, by group, (n_groups,) in float64."""
+    sums = np.zeros(n_groups)
+    for begin in range(0, len(group), _AT_ONCE):  # bincount makes a large copy of small numbers
+        at = slice(begin, begin + _AT_ONCE)
+        sums += np.bincount(group[at], None if weight is None else weight[at], minlength=n_groups)
+    return sums
 
 
 def _codes(
