@@ -266,7 +266,7 @@ def solve(
     """Minimise the objective of all labels, a block at a time.
 
     A block has converged when an iteration decreases its objective by less than ``TOL`` of it.
-    Beside the weights themselves, memory holds about 20 arrays of the size of a block in float64.
+    Beside the weights themselves, memory holds about 30 arrays of the size of a block in float64.
 
     Parameters
     ----------
