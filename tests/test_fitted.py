@@ -13,9 +13,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from vbnmf import VBNMF, SupervisedVBNMF
-from vbnmf.core.discovery import SWEEPS
+from vbnmf.core import discovery
 from vbnmf.core.fit import FITTING, HEAD, Progress
 from vbnmf.core.hyper import LEAST_TERM_SHAPE
+
+SWEEPS = max(discovery.SWEEPS)  # of corpora as small as these
 
 pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
 

@@ -1,7 +1,5 @@
 """Labels of new documents by the estimator: one, several, odd ones."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from cliruns import make_corpus, ok, write_csv
@@ -102,8 +100,10 @@ def stop_early(monkeypatch, part):
     if part == "machines":
         monkeypatch.setattr(machines, "max_epochs", lambda n_docs: 1)
         return
-    stopped = partial(calibration.minimize, options={"maxiter": 1})
-    monkeypatch.setattr(calibration, "minimize", stopped)
+    minimize = calibration.minimize
+    monkeypatch.setattr(
+        calibration, "minimize", lambda *a, **k: minimize(*a, **k | {"options": {"maxiter": 1}})
+    )
 
 
 @pytest.mark.parametrize(

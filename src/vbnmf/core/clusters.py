@@ -1,13 +1,20 @@
-"""Clusters of the documents of each label: where components of their own begin.
+"""Cluster the documents of each label, to initialise components of single labels.
 
-Spherical k-means (Dhillon & Modha, 2001) on the square roots of term weights, at unit length. The
-roots give all counts the same variance, so that no heavy term decides alone. Their cosine is the
-Bhattacharyya coefficient, by which ``merging`` compares components too.
+The method is spherical k-means on the square roots of term weights, at unit length. Square roots
+give all counts about the same variance, so that no heavy term dominates. Their cosine is the
+Bhattacharyya coefficient, which ``merging`` uses as well.
 
-Centres are chosen greedily, as in k-means++ (Arthur & Vassilvitskii, 2007) but without chance: of a
-few documents, spread evenly over what the centres so far leave unexplained, the one that explains
-most becomes the next centre. Documents are visited in an order that follows from their contents, so
-that neither their order nor repeating one instead of weighing it changes anything.
+Centres are chosen greedily, like in k-means++ but deterministically. A few candidates are spread
+evenly over the similarity that the present centres leave unexplained. The candidate that explains
+most becomes the next centre. Documents are sorted by their contents. So neither their order in the
+corpus nor repeating a document instead of weighting it changes the clusters.
+
+References
+----------
+I. S. Dhillon, D. S. Modha (2001). Concept decompositions for large sparse text data using
+clustering. Machine Learning 42, 143-175.
+D. Arthur, S. Vassilvitskii (2007). k-means++: the advantages of careful seeding. Proceedings of the
+18th ACM-SIAM Symposium on Discrete Algorithms, 1027-1035.
 """
 
 from itertools import pairwise
@@ -18,11 +25,11 @@ from scipy import sparse
 from vbnmf.core.model import Array
 from vbnmf.core.rows import of_unit_length
 
-_CANDIDATES = 8  # documents that are tried for each centre
-_STEPS = 4  # of k-means
-_DOCUMENTS_A_CLUSTER = 40  # more than so many times the clusters are not looked at for centres
-_DOCUMENTS_AT_ONCE = 1 << 10  # whose likeness to all centres is held
-_GOLDEN = 0.6180339887498949  # mixes terms into an order of documents
+_CANDIDATES = 8  # candidates for each centre
+_STEPS = 4  # iterations of k-means
+_DOCUMENTS_A_CLUSTER = 40  # documents per cluster among which centres are chosen
+_DOCUMENTS_AT_ONCE = 1 << 10  # documents whose similarities to all centres are in memory
+_GOLDEN = 0.6180339887498949  # multiples of it are hash values of terms
 
 
 def cluster_term_sums(
@@ -35,16 +42,16 @@ def cluster_term_sums(
     X : csr_array of shape (n_docs, n_terms)
         The documents.
     members : csc_array of shape (n_docs, n_labels)
-        How many documents of a label each one counts as.
+        Weights of the documents in each label.
     counts : array of int, shape (n_labels,)
         Number of clusters of each label, at least one.
     rng : Generator or None
-        Draws the candidates for centres; None takes those of the module's description.
+        Source of random candidates for centres. None: candidates are deterministic.
 
     Returns
     -------
     csr_array of shape (Σ counts, n_terms) in float64
-        Empty in clusters that no document is left for.
+        Rows of clusters without documents are empty.
     """
     members = sparse.csc_array(members, dtype=np.float64)
     members.eliminate_zeros()
@@ -75,7 +82,7 @@ def spherical_clusters(
 
 
 def _nearest(unit: sparse.csr_array, centres: sparse.csr_array) -> Array:
-    """The centre that is most alike to each document, (n_docs,)."""
+    """Return the most similar centre of each document, (n_docs,)."""
     by_term = sparse.csr_array(centres.T)
     nearest = np.empty(unit.shape[0], np.int64)
     for begin in range(0, len(nearest), _DOCUMENTS_AT_ONCE):
@@ -93,7 +100,7 @@ def _first_centres(
     for _ in range(min(n_clusters, unit.shape[0])):
         left = np.cumsum(weight * np.maximum(1 - explained, 0) ** 2)
         if left[-1] <= 1e-9 * weight.sum():
-            break  # every document is a copy of some centre
+            break  # every document equals a centre
         even = (np.arange(_CANDIDATES) + 0.5) / _CANDIDATES
         at = even if rng is None else rng.random(_CANDIDATES)
         tried = np.unique(np.searchsorted(left, at * left[-1]))

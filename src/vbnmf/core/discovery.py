@@ -1,18 +1,18 @@
-"""Find components and their scopes: many of single labels first, then fewer that labels share.
+"""Initialise components and their scopes: many of single labels first, then fewer shared ones.
 
-1. The documents of each label are clustered, and each cluster begins a component whose scope is
-   that label. A few sweeps let them settle.
-2. A *background* that all labels share joins them, or does not; so does a component for each group
-   of a label tree.
-3. Components that say the same are merged until as many are left as were asked for, or as the bound
-   says. The scope of a merged component is the union of the scopes, or the least group of the label
-   tree that holds both.
-4. Shared components are split by label, without labels that hardly use them, and merged again, as
-   long as the bound rises.
+1. Cluster the documents of each label. Each cluster initialises a component whose scope is that
+   label. Run a few sweeps.
+2. Try a *background*, a component that all labels share. Add a component for each group of a label
+   tree.
+3. Merge similar components down to the requested number, or to the number with the best bound. The
+   scope of a merged component is the union of the scopes, or the smallest group of the label tree
+   that contains them.
+4. Split shared components by label, drop labels that hardly use them, and merge again, as long as
+   the bound increases.
 
-Each step makes a *draft*, which says where a fit begins. Drafts are judged by the bound after the
-same few sweeps: how many clusters to begin with, whether there is a background, how many components
-there are, which scopes are narrower. Nothing here is random unless ``rng`` is given.
+Each step makes a *draft*, an initial state of a fit. Drafts are compared by the bound after the
+same few sweeps. This decides the number of clusters, the background, the number of components and
+the scopes. The search is deterministic unless ``rng`` is given.
 """
 
 from collections.abc import Callable, Iterator
@@ -43,17 +43,18 @@ from vbnmf.core.model import Array, ClusteringEngine, Labels
 from vbnmf.core.rows import is_empty, mass
 from vbnmf.core.starts import Knobs
 
-WIDE = 2  # times as many components at first as are asked for,
-OF_A_LABEL = (3, 7)  # but as many as this for each label, whichever the bound prefers,
-APART = 1.5  # times as many are worth a second try
-DOCUMENTS_OF_A_COMPONENT = 5  # as long as a label has so many documents for each
-LEAST_CLUSTERS = 24  # at first, where the number of components is to be found,
-MOST_OF_A_LABEL = 3  # which is at most so many for each label, or as many as these clusters
-MOST_LABELS = 600  # that have components of their own at first
-ROUNDS = 2  # of splitting and merging again, at most
-SWEEPS = 10  # to judge a draft by
-SMOOTHING = 0.2  # part of a cluster's terms that begins as the label's average
-_ROWS_AT_ONCE = 1 << 10  # of a product that are held in double precision
+WIDE = 2  # initial components per requested component, at least
+OF_A_LABEL = (3, 7)  # initial components per label, at least; the bound chooses between the two
+APART = 1.5  # factor between two initial numbers from which both are tried
+DOCUMENTS_OF_A_COMPONENT = 5  # documents per initial component of a label, at least
+LEAST_CLUSTERS = 24  # initial components if their number is "auto", at least
+MOST_OF_A_LABEL = 3  # components per label if their number is "auto", at most
+MOST_LABELS = 600  # labels that get initial components of their own, at most
+ROUNDS = 2  # rounds of splitting and merging again, at most
+SWEEPS = (10, 20)  # sweeps before the bound of a draft is computed: least and most
+NONZEROS_SWEPT = 5_000_000  # non-zeros times sweeps that a draft may take beyond the least
+SMOOTHING = 0.2  # weight of the label's average in the terms of a cluster
+_ROWS_AT_ONCE = 1 << 10  # rows of a product that are held in double precision
 _TINY = np.finfo(float).tiny
 
 Watch = Callable[[str, int, int], None]
@@ -61,10 +62,10 @@ Watch = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Found:
-    """A draft, and why it has as many components as it has."""
+    """The best draft, and the bounds that decided its number of components."""
 
     draft: Draft
-    tried: dict[int, float]  # the bound by number of components, where that was searched for
+    tried: dict[int, float]  # bound by number of components; empty if the number was given
 
 
 def discover(
@@ -76,11 +77,12 @@ def discover(
     rng: np.random.Generator | None,
     watch: Watch = lambda stage, sweep, of: None,
 ) -> Found:
-    """Find a draft for documents whose labels are all known, or that have none.
+    """Find the best draft for documents whose labels are all known, or that have no labels.
 
-    ``watch(stage, sweep, of)`` is told of each sweep.
+    ``watch(stage, sweep, of)`` is called after each sweep.
     """
-    explorer = _Explorer(engine, labels, knobs, dtype, watch)
+    sweeps = int(np.clip(NONZEROS_SWEPT // max(engine.nnz, 1), *SWEEPS))
+    explorer = _Explorer(engine, labels, knobs, dtype, watch, sweeps)
     best: Found | None = None
     for first in _first_drafts(explorer, plan, rng):
         for draft, n_kept in _wide_drafts(explorer, plan, first):
@@ -100,13 +102,14 @@ def discover(
 
 @dataclass(frozen=True)
 class _Explorer:
-    """What all steps share."""
+    """Data and settings of all steps."""
 
     engine: ClusteringEngine
     labels: Labels | None
     knobs: Knobs
     dtype: np.dtype[Any]
     watch: Watch
+    sweeps: int
 
     @property
     def a_t(self) -> float:
@@ -125,18 +128,18 @@ class _Explorer:
         return of_group if self.labels is None else self.labels.documents(of_group)
 
     def settle(self, draft: Draft, stage: str) -> Draft:
-        """Sweep a few times from a draft; the result knows its bound."""
+        """Run a few sweeps from a draft, and return the result as a draft with its bound."""
         state = begin(self.engine, draft, self.knobs, self.labels, self.dtype)
-        schedule = Schedule(max_iter=SWEEPS, tol=0.0, burn_in=0, bound_every=SWEEPS)
+        schedule = Schedule(self.sweeps, tol=0.0, burn_in=0, bound_every=self.sweeps)
         result = fit(
             self.engine,
             state,
             self.knobs,
             schedule,
-            lambda iteration, bound, rise: self.watch(stage, iteration, SWEEPS),
+            lambda iteration, bound, rise: self.watch(stage, iteration, self.sweeps),
         )
         terms = result.state.terms
-        counts = terms.shape[:, : draft.K]  # in place: nothing else needs the shapes any more
+        counts = terms.shape[:, : draft.K]  # in place: the shapes are not needed any more
         np.subtract(counts, np.float32(result.state.prior.a_t), out=counts)
         np.maximum(counts, 0, out=counts)
         portions = spread(result.stats.label_sums * terms.E_sums, draft.mask)
@@ -144,18 +147,18 @@ class _Explorer:
 
 
 def starting_counts(n_docs: Array, plan: Plan) -> list[Array]:
-    """Numbers of components that each label may begin with, (n_labels,) each, at least one.
+    """Return the candidate numbers of initial components of each label, (n_labels,) each.
 
-    ``n_docs`` are the documents of each label, (n_labels,).
+    ``n_docs`` are the documents of each label, (n_labels,). Each label gets one component or more.
     """
-    n_docs = np.round(n_docs, 6)  # rounding of weights must not break ties
+    n_docs = np.round(n_docs, 6)  # rounding errors of weights must not break ties
     n_labels = len(n_docs)
     most = np.maximum(n_docs // DOCUMENTS_OF_A_COMPONENT, 1)
     least = LEAST_CLUSTERS if plan.n_components is None else WIDE * plan.n_components
     few, many = (max(least, each * n_labels) for each in OF_A_LABEL)
     totals = (few, many) if many >= APART * few else (few,)
     choices = {tuple(starts.allotted(n_docs, total, most).tolist()) for total in totals}
-    if plan.n_components is not None:  # where documents are few, still as many as were asked for
+    if plan.n_components is not None:  # with few documents, still the requested number
         enough = starts.allotted(n_docs, plan.n_components)
         choices = {tuple(np.maximum(c, enough if sum(c) < sum(enough) else 1)) for c in choices}
     return [np.array(counts) for counts in sorted(choices)]
@@ -164,7 +167,7 @@ def starting_counts(n_docs: Array, plan: Plan) -> list[Array]:
 def _first_drafts(
     explorer: _Explorer, plan: Plan, rng: np.random.Generator | None
 ) -> Iterator[Draft]:
-    """Components of single labels; of labels that are alike, where labels are very many."""
+    """Yield drafts with components of single labels, or of similar labels if labels are many."""
     if len(explorer.n_docs) > MOST_LABELS:
         draft = _of_alike_labels(explorer, MOST_LABELS, rng)
         if (plan.n_components or 1) <= draft.K:
@@ -175,7 +178,10 @@ def _first_drafts(
 
 
 def _wide_drafts(explorer: _Explorer, plan: Plan, first: Draft) -> Iterator[tuple[Draft, int]]:
-    """The first draft without and with a background, and how many components are not to merge."""
+    """Yield the first draft without and with a background, and the number of fixed components.
+
+    Fixed components, the background and those of groups, come first and are not merged.
+    """
     own = explorer.settle(first, "components of single labels")
     everyone = np.ones((1, len(own.mask)), dtype=bool)
     for background in (False, True) if plan.background else (False,):
@@ -191,7 +197,7 @@ def _wide_drafts(explorer: _Explorer, plan: Plan, first: Draft) -> Iterator[tupl
 
 
 def _merged_best(explorer: _Explorer, draft: Draft, plan: Plan, n_kept: int) -> Found:
-    """Merge components until there are as many as were asked for, or as the bound says."""
+    """Merge components down to the requested number, or to the number with the best bound."""
     n_left = 1 if plan.n_components is None else plan.n_components - n_kept
     may_merge = families(draft, plan, n_kept)
     merges = merge_order(draft.counts[:, n_kept:], explorer.a_t, n_left, may_merge)
@@ -218,7 +224,7 @@ def _merged_best(explorer: _Explorer, draft: Draft, plan: Plan, n_kept: int) -> 
 
 
 def _search(bound: Callable[[int], float], least: int, most: int) -> None:
-    """Look for the number of components with the best bound: on a coarse grid, then ever nearer."""
+    """Search the number of components with the best bound: on a coarse grid, then on finer ones."""
     grid = np.unique(np.round(np.geomspace(least, most, 7)).astype(int)).tolist()
     best = max(grid, key=bound)
     step = max((abs(n - best) for n in grid[max(grid.index(best) - 1, 0) :][:3]), default=1)
@@ -228,7 +234,7 @@ def _search(bound: Callable[[int], float], least: int, most: int) -> None:
 
 
 def _of_single_labels(explorer: _Explorer, counts: Array, rng: np.random.Generator | None) -> Draft:
-    """Clusters of the documents of each label, as many as ``counts``."""
+    """Make a draft from ``counts`` clusters of the documents of each label."""
     n_docs, labels = explorer.n_docs, explorer.labels
     known = Labels.one_each(n_docs).known if labels is None else labels.known
     sums = explorer.engine.cluster_term_sums(known, counts, rng)
@@ -249,7 +255,7 @@ def _of_single_labels(explorer: _Explorer, counts: Array, rng: np.random.Generat
 
 
 def _of_alike_labels(explorer: _Explorer, n: int, rng: np.random.Generator | None) -> Draft:
-    """Clusters of labels, at most ``n``: a component for each, whose scope are these labels."""
+    """Make a draft from at most ``n`` clusters of labels; each is the scope of a component."""
     assert explorer.labels is not None
     known = explorer.labels.known
     sums = sparse.csr_array(known.T @ explorer.engine.group_term_sums()[: known.shape[0]])
@@ -261,7 +267,7 @@ def _of_alike_labels(explorer: _Explorer, n: int, rng: np.random.Generator | Non
 
 
 def _dense_product(A: sparse.csr_array, B: sparse.csr_array, dtype: np.dtype[Any]) -> Array:
-    """A @ B as a dense array, without a sparse one of its size."""
+    """Compute A @ B as a dense array, without a sparse array of the same size."""
     out = np.empty((A.shape[0], B.shape[1]), dtype)
     for start in range(0, len(out), _ROWS_AT_ONCE):
         at = slice(start, start + _ROWS_AT_ONCE)
@@ -270,7 +276,7 @@ def _dense_product(A: sparse.csr_array, B: sparse.csr_array, dtype: np.dtype[Any
 
 
 def _of_labels(sums: sparse.csr_array, term_sums: Array) -> sparse.csr_array:
-    """Terms of each label, (n_labels, n_terms); of all documents for labels without any."""
+    """Return the terms of each label, (n_labels, n_terms); of all documents if it has none."""
     empty = sparse.csr_array(is_empty(sums)[:, None] * 1e-3)
     return sparse.csr_array(sums + empty @ sparse.csr_array(term_sums[None]))
 
@@ -282,7 +288,7 @@ def _without_empty(
     counts: Array,
     rng: np.random.Generator,
 ) -> sparse.csr_array:
-    """Begin components that no documents are left for with a noisy part of their label's terms."""
+    """Initialise components without documents with a noisy part of their label's terms."""
     empty = np.flatnonzero(is_empty(sums))
     noisy = of_label[owner[empty]]
     noisy.data *= rng.standard_exponential(noisy.nnz)
@@ -294,10 +300,10 @@ def _without_empty(
 
 
 def _merged_again(explorer: _Explorer, draft: Draft, plan: Plan) -> Draft | None:
-    """Split shared components by label and merge them again, now that they say what they say.
+    """Split shared components by label and merge them again.
 
-    What was merged too early, or not at all, gets a second chance, and scopes lose the labels that
-    hardly use a component. None where there is nothing to split.
+    This corrects early merges, and removes labels from the scopes of components that they hardly
+    use. Return None if no component is shared.
     """
     n_kept = len(plan.groups) + (draft.background is not None)
     split = split_by_label(narrowed(draft, plan) or draft, explorer.label_mass, n_kept)

@@ -1,7 +1,7 @@
-"""Drafts, which say where a fit begins, and the moves from one draft to another.
+"""Drafts, the candidate initial states of a fit, and the moves from one draft to another.
 
-A draft has counts of terms in components, parts of labels in components, and scopes. Which moves
-are taken is decided in ``discovery``, by the bound.
+A draft consists of term counts of components, portions of components in labels, and scopes.
+``discovery`` decides by the bound which moves are taken.
 """
 
 from dataclasses import dataclass, replace
@@ -14,29 +14,29 @@ from vbnmf.core import starts
 from vbnmf.core.model import Array, Engine, Labels, Scopes, State
 from vbnmf.core.starts import Knobs
 
-BACKGROUND_PART = 0.25  # of a document's weight begins on the background and on each group,
-MOST_SHARED = 0.5  # but no more than this on all of them
-LEAST_USE = 0.01  # of a label's weight: a component with less is not for that label
-OUTSIDE_PART = 0.1  # of the average coefficient is what the rate outside a scope allows for
-_LEAST_COUNT = 1.0  # what says less than one occurrence of a term widens no scope
-_EVEN_PART = 0.05  # of a label's weight is spread evenly over its components at each step
-_TERMS_AT_ONCE = 1 << 10  # whose counts are mixed while they are in the cache
+BACKGROUND_PART = 0.25  # initial share of the background, and of each group, in a document
+MOST_SHARED = 0.5  # initial share of the background and all groups together, at most
+LEAST_USE = 0.01  # share of a label below which a component loses the label from its scope
+OUTSIDE_PART = 0.1  # expected coefficient outside a scope, in parts of the average coefficient
+_LEAST_COUNT = 1.0  # components with smaller total counts widen no scope
+_EVEN_PART = 0.05  # share of a label that is spread evenly over its components at each step
+_TERMS_AT_ONCE = 1 << 10  # terms whose counts are mixed at a time, to stay in the cache
 _TINY = np.finfo(float).tiny
 
 
 @dataclass
 class Draft:
-    """Where a fit begins: what each component says, and which labels use it how much.
+    """A candidate initial state: the terms of components, and their use by labels.
 
-    Counts are large. Whoever uses a draft for the last time lets go of them.
+    Counts are large. The last user of a draft frees them with ``let_go``.
     """
 
-    counts: Array  # (n_terms, K): expected counts of the terms, with ``prior_in`` added
-    portions: Array  # (n_labels, K): parts of a label's weight; rows sum to one
+    counts: Array  # (n_terms, K): expected counts of the terms, plus ``prior_in``
+    portions: Array  # (n_labels, K): shares of components in each label; rows sum to one
     mask: Array  # (n_labels, K) of bool: scopes
-    background: int | None = None  # which component began as the background
-    bound: float = -np.inf  # after some sweeps
-    prior_in: float = 0.0  # what the counts hold of the prior shape
+    background: int | None = None  # number of the component that began as the background
+    bound: float = -np.inf  # after a few sweeps
+    prior_in: float = 0.0  # prior shape that is already added to the counts
 
     @property
     def K(self) -> int:
@@ -50,23 +50,23 @@ class Draft:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked for.
+    """The requested components and scopes.
 
     ``groups``, (n_groups, n_labels) of bool, are the inner nodes of a label tree, without the root.
     """
 
-    n_components: int | None  # None: as many as the bound says
+    n_components: int | None  # None: the number with the best bound
     groups: Array
-    background: bool  # whether to try one
-    scoped: bool = True  # False: every component may serve every label in the end
+    background: bool  # whether to try a background
+    scoped: bool = True  # False: all labels are in the scope of every component
 
 
 def begin(
     engine: Engine, draft: Draft, knobs: Knobs, labels: Labels | None, dtype: np.dtype[Any]
 ) -> State:
-    """Bring the documents to where the draft says, and return the state that goes with it.
+    """Initialise the documents from a draft, and return the initial state of the fit.
 
-    The draft lets go of its counts.
+    The draft's counts are freed.
     """
     a_t = knobs.a_t or starts.FIRST_TERM_SHAPE
     shapes = engine.kernel.zeros(len(draft.counts), draft.K, dtype)
@@ -88,7 +88,7 @@ def begin(
 def with_groups(
     draft: Draft, label_mass: Array, groups: Array, *, background: bool = False
 ) -> Draft:
-    """Put a component for each group of labels, (n_groups, n_labels) of bool, before the others."""
+    """Prepend a component for each group of labels, (n_groups, n_labels) of bool."""
     levels = np.maximum(groups.sum(axis=0), 1)
     part = np.minimum(BACKGROUND_PART, MOST_SHARED / levels) * groups  # (n_groups, n_labels)
     kept = 1 - part.sum(axis=0)
@@ -105,7 +105,7 @@ def with_groups(
 
 
 def merged(draft: Draft, groups: list[list[int]], n_kept: int, plan: Plan) -> Draft:
-    """Add up the components of each group; the first ``n_kept`` stay as they are."""
+    """Merge the components of each group into one; keep the first ``n_kept`` unchanged."""
     joined = np.zeros((draft.K, n_kept + len(groups)))
     joined[np.arange(n_kept), np.arange(n_kept)] = 1
     for new, members in enumerate(groups, start=n_kept):
@@ -113,7 +113,7 @@ def merged(draft: Draft, groups: list[list[int]], n_kept: int, plan: Plan) -> Dr
     says_something = draft.counts.sum(axis=0, dtype=np.float64) >= _LEAST_COUNT
     mask = ((draft.mask & says_something).astype(float) @ joined) > 0
     widest = (draft.mask.astype(float) @ joined) > 0
-    mask |= widest & (~mask.any(axis=0) | ~mask.any(axis=1)[:, None])  # none is left without
+    mask |= widest & (~mask.any(axis=0) | ~mask.any(axis=1)[:, None])  # no empty row or column
     mask = closed(mask, plan.groups) if plan.scoped else np.ones_like(mask)
     return replace(
         draft,
@@ -124,7 +124,7 @@ def merged(draft: Draft, groups: list[list[int]], n_kept: int, plan: Plan) -> Dr
 
 
 def split_by_label(draft: Draft, label_mass: Array, n_kept: int) -> Draft:
-    """Give labels copies of their own of what they share, but for the first ``n_kept``."""
+    """Split shared components into one for each label; keep the first ``n_kept`` unchanged."""
     label, component = np.nonzero(draft.mask[:, n_kept:])
     order = np.argsort(component, kind="stable")
     label, component = label[order], component[order] + n_kept
@@ -145,9 +145,10 @@ def split_by_label(draft: Draft, label_mass: Array, n_kept: int) -> Draft:
 
 
 def narrowed(draft: Draft, plan: Plan) -> Draft | None:
-    """Take labels that hardly use a component out of its scope; None where there are none.
+    """Remove labels that hardly use a component from its scope.
 
-    The background and the components of groups, which come first, keep their scopes.
+    The background and the components of groups, which come first, keep their scopes. Return None
+    if no scope changes.
     """
     use = np.where(draft.mask, draft.portions, 0.0)
     keep = draft.mask & (use >= LEAST_USE + _EVEN_PART / draft.mask.sum(axis=1, keepdims=True))
@@ -162,17 +163,20 @@ def narrowed(draft: Draft, plan: Plan) -> Draft | None:
 
 
 def families(draft: Draft, plan: Plan, n_kept: int) -> Array | None:
-    """Which components may merge: those under one top group of the label tree; None: all."""
+    """Return the top group of the label tree that each component belongs to.
+
+    Only components of the same group may be merged. None: there are no groups.
+    """
     if not len(plan.groups):
         return None
-    of_label = np.arange(len(draft.mask))  # labels outside of all groups are by themselves
+    of_label = np.arange(len(draft.mask))  # labels outside all groups are groups of their own
     for group in sorted(plan.groups, key=lambda group: int(group.sum())):
         of_label[group] = np.flatnonzero(group)[0]
     return of_label[draft.mask[:, n_kept:].argmax(axis=0)]
 
 
 def closed(mask: Array, groups: Array) -> Array:
-    """Widen scopes of several labels to the least group of the label tree that holds them."""
+    """Widen scopes of several labels to the smallest group of the label tree that contains them."""
     if not len(groups):
         return mask
     by_size = sorted(groups, key=lambda group: int(group.sum()))
@@ -200,14 +204,14 @@ def in_order(draft: Draft) -> Draft:
 
 
 def spread(weight: Array, mask: Array) -> Array:
-    """Turn weights of components in labels into portions, a little of them even over the scope."""
+    """Normalise weights of components in labels to portions, smoothed over each label's scope."""
     parts = weight / np.maximum(weight.sum(axis=1, keepdims=True), _TINY)
     parts = np.where(weight.sum(axis=1, keepdims=True) > 0, parts, mask / mask.sum(axis=1)[:, None])
     return (1 - _EVEN_PART) * parts + _EVEN_PART * mask / mask.sum(axis=1, keepdims=True)
 
 
 def _mixed(counts: Array, mixing: Any) -> Array:
-    """Make new components of old ones: counts (n_terms, K) times ``mixing`` (K, K_new)."""
+    """Compute counts (n_terms, K) times ``mixing`` (K, K_new)."""
     by_new = sparse.csr_array(sparse.coo_array(mixing).T, dtype=counts.dtype)
     out = np.empty((len(counts), by_new.shape[0]), counts.dtype)
     for begin in range(0, len(counts), _TERMS_AT_ONCE):
@@ -217,14 +221,14 @@ def _mixed(counts: Array, mixing: Any) -> Array:
 
 
 def _by_group(labels: Labels, portions: Array) -> Array:
-    """Portions of each group of documents: the mean over its labels, latent ones by p(z)."""
+    """Return the portions of each group of documents: the mean over its labels, or by p(z)."""
     known = labels.known @ portions
     latent = np.asarray(np.einsum("dl,lk->dk", labels.latent, portions))
     return np.vstack([known, latent])
 
 
 def _rate_outside(engine: Engine, draft: Draft, knobs: Knobs) -> float:
-    """The rate under labels out of scope, for documents of unknown label."""
+    """Return the rate outside a scope, for documents of unknown label."""
     totals = engine.totals
     weight = totals.mass / (float(totals.n_docs.sum()) * draft.K)
     a_t = knobs.a_t or starts.FIRST_TERM_SHAPE

@@ -344,6 +344,11 @@ class Engine(Protocol):
 class ClusteringEngine(Engine, Protocol):
     """What the search for components asks beside that, of documents that are in memory."""
 
+    @property
+    def nnz(self) -> int:
+        """Number of non-zeros."""
+        ...
+
     def cluster_term_sums(
         self, known: sparse.csr_array, counts: Array, rng: np.random.Generator | None
     ) -> sparse.csr_array:

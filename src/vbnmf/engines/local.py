@@ -63,6 +63,11 @@ class LocalEngine(ShardEngine):
         """Number of shards."""
         return len(self._shards)
 
+    @property
+    def nnz(self) -> int:
+        """Number of non-zeros."""
+        return int(self._corpus.X.nnz)
+
     def shards(self) -> Iterable[Shard]:
         """All shards, in order."""
         return self._shards

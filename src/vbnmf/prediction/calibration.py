@@ -32,6 +32,7 @@ _ENOUGH_FOR_A_THRESHOLD = 50  # documents
 _USUAL_NOISE, _LEAST_NOISE = -4.0, -9.0  # logits of the label noise
 _LARGEST_LOG_SLOPE = 50.0  # steps of the search must not overflow
 _HOPELESS = 25.0  # logits below the best one
+_FTOL = 1e-6  # relative change of the loss at which the optimisation stops
 _TINY = np.finfo(float).tiny
 
 
@@ -182,7 +183,14 @@ class _Problem:
         noise = (_USUAL_NOISE,) * 2 if self.multilabel else (_LEAST_NOISE, 0.0)
         bias = free if self.biased else fixed
         bounds = [*[free] * self.n_slopes, (0.0, None), *[bias] * n_labels, noise]
-        result = minimize(self.loss, self.start, jac=True, method="L-BFGS-B", bounds=bounds)
+        result = minimize(
+            self.loss,
+            self.start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={"ftol": _FTOL},
+        )
         found = result.x
         exponent = float(found[self.n_slopes])
         slopes = np.exp(found[: self.n_slopes] - exponent * self.centre)
