@@ -80,7 +80,8 @@ def _measured(corpus: Any, options: argparse.Namespace, sample: int, way: str) -
             trained = _calibrated_on_folds(trained, found, trained_on_sample)
         return trained, passes
 
-    model = SupervisedVBNMF(max_iter=options.iterations, tol=0, callback=note)
+    kind: Any = "words and components"  # a small sample would be given another one
+    model = SupervisedVBNMF(max_iter=options.iterations, tol=0, classifier=kind, callback=note)
     train, train_machines = shardedheads.train_on_shards, machines.train
     X, y = corpus.X, corpus.y
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
