@@ -1,8 +1,8 @@
-"""What documents without a label are worth: few labels kept, the others used or thrown away.
+"""Measure how much documents without a label improve accuracy.
 
-Of the training documents a part keeps its labels, one of each label at least. The model is fitted
-to these alone, and to all documents with the other labels unknown; a linear SVM on all terms, which
-has no use for documents without labels, is fitted to the former. Accuracy is on the test part.
+A part of the training documents keeps its labels, at least one document of each label. The model is
+fitted once to these documents alone, and once to all documents, with the other labels unknown. A
+linear SVM on all terms is fitted to the labelled documents. Accuracy is measured on the test part.
 """
 
 import argparse
@@ -15,6 +15,7 @@ from benchmarks import splits
 from benchmarks.classifiers import Weights, linear_svm
 from benchmarks.measure import markdown
 from vbnmf import SupervisedVBNMF
+from vbnmf.metrics import score_predictions
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -52,7 +53,9 @@ def scores(split: splits.Split, part: float, seed: int) -> tuple[float, float, f
     svm = linear_svm(0, seed, 1).fit(split.X[kept], split.y[kept]).predict(split.X_new)
     some = model.fit(X[kept], split.y[kept]).predict(X_new)
     every = model.fit(X, y).predict(X_new)
-    svm_score, few, all_docs = (float(np.mean(p == split.y_new)) for p in (svm, some, every))
+    svm_score, few, all_docs = (
+        score_predictions(split.y_new, predicted).accuracy for predicted in (svm, some, every)
+    )
     return svm_score, few, all_docs
 
 

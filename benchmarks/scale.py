@@ -1,11 +1,14 @@
-"""Measure how a fit grows with the documents, in memory and from shards on disk.
+"""Measure how a fit grows with the documents: in memory, from shards on disk, on Dask workers.
 
 Documents are drawn with Zipf words, about 100 different ones each, and one of 20 labels. They are
-written to a shard folder. A child process then fits ``SupervisedVBNMF`` to the folder, or loads all
-of it into memory first. It starts at random and takes the generative prediction head, because the
-search for components and the other heads look at samples of a fixed size. Times are between
-callbacks. Memory is the peak of the child process above what it needs to import everything. Linux
-only: the numbers come from /proc/self/status.
+written to a shard folder. A child process then fits ``SupervisedVBNMF`` to the folder (stream), or
+loads all of it into memory first (memory), or starts Dask workers of one thread, as many as the
+others have threads (dask). The bytes that workers send are compared with a prediction
+(``benchmarks.cluster``). The fit starts at random and takes the generative prediction head, because
+the search for components and the other heads look at samples of a fixed size. Times are between
+callbacks. Processor time, of all threads and workers, is what to compare on a busy machine. Memory
+is the peak of the child process above what it needs to import everything, without that of Dask
+workers. Linux only: the numbers come from /proc/self/status.
 """
 
 from __future__ import annotations
@@ -26,12 +29,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from benchmarks import measure
+from benchmarks import cluster, measure
+from vbnmf.engines.mapping import SHARD_NONZEROS
 
 N_TERMS = 50_000
 N_LABELS = 20
 TOKENS = 104  # about 100 different terms
 PART = 20_000  # documents that are drawn at a time
+KINDS = ("memory", "stream", "dask")
 
 
 def main(argv: list[str]) -> None:
@@ -43,26 +48,33 @@ def main(argv: list[str]) -> None:
     )
     parser.add_argument("--components", type=int, nargs="+", metavar="K", help="20 100")
     parser.add_argument("--iterations", type=int, default=6, help="of each fit (default 6)")
-    parser.add_argument("--stream-only", action="store_true", help="leave the fits in memory out")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS, help="of fits")
+    parser.add_argument(
+        "--shard-nonzeros", type=int, metavar="N", help=f"of a shard ({SHARD_NONZEROS:,})"
+    )
     parser.add_argument("--folder", type=Path, help="where shards are written and kept")
     options = parser.parse_args(argv)
     sizes = options.documents or ([10_000, 40_000] if options.quick else [10**4, 10**5, 10**6])
     components = options.components or ([20] if options.quick else [20, 100])
     machine = measure.machine(options.threads)
     rows: list[dict[str, object]] = []
+    sent: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as temporary:
         for n_docs in sizes:
             folder = (options.folder or Path(temporary)) / str(n_docs)
-            nnz = _written(folder, n_docs)
+            nnz = _written(folder, n_docs, options.shard_nonzeros or SHARD_NONZEROS)
             for K in components:
-                kinds = ("stream",) if options.stream_only else ("memory", "stream")
-                found = {kind: _in_child(folder, kind, K, options) for kind in kinds}
-                rows.append(_row(n_docs, nnz, K, found))
+                found = {kind: _in_child(folder, kind, K, options) for kind in options.kinds}
+                same_shards = options.shard_nonzeros is None  # memory is always cut like this
+                rows.append(_row(n_docs, nnz, K, found, same_shards))
+                if "dask" in found:
+                    sent.append(_sent(folder, n_docs, K, options.threads, found["dask"]["sent"]))
                 print(rows[-1], file=sys.stderr, flush=True)
     slopes = _slopes(rows)
     text = f"drawn documents, {N_TERMS:,} terms, {N_LABELS} labels; {machine}\n\n"
-    text += measure.markdown(rows) + "\n\n" + measure.markdown(slopes)
-    measure.report(options, text, {"machine": machine, "rows": rows, "slopes": slopes})
+    text += "\n\n".join(measure.markdown(table) for table in (rows, slopes, sent) if table)
+    numbers = {"machine": machine, "rows": rows, "slopes": slopes, "sent": sent}
+    measure.report(options, text, numbers)
 
 
 def draw(n_docs: int, seed: int = 0) -> Iterator[tuple[sp.csr_array, NDArray[np.int64]]]:
@@ -82,13 +94,13 @@ def draw(n_docs: int, seed: int = 0) -> Iterator[tuple[sp.csr_array, NDArray[np.
         yield sp.csr_array((counts.astype(np.float32), where), shape=(n, N_TERMS)), y
 
 
-def _written(folder: Path, n_docs: int) -> int:
+def _written(folder: Path, n_docs: int, size: int) -> int:
     """Write the shards, unless they are there, and return the number of non-zeros."""
     from vbnmf.data.sharding import ShardWriter
     from vbnmf.data.shards import Shards, is_shards
 
     if not is_shards(folder):
-        writer = ShardWriter(folder, N_TERMS, labelled=True)
+        writer = ShardWriter(folder, N_TERMS, labelled=True, shard_nonzeros=size)
         for X, y in draw(n_docs):
             writer.add(X, y.tolist())
         writer.finish()
@@ -103,15 +115,35 @@ def _in_child(folder: Path, kind: str, K: int, options: argparse.Namespace) -> d
     return found
 
 
-def _row(n_docs: int, nnz: int, K: int, found: dict[str, dict[str, float]]) -> dict[str, object]:
+def _row(
+    n_docs: int, nnz: int, K: int, found: dict[str, dict[str, float]], same_shards: bool
+) -> dict[str, object]:
     row: dict[str, object] = {"documents": f"{n_docs:,}", "non-zeros": f"{nnz:,}", "K": K}
     row |= {f"{kind}, s an iteration": of["seconds"] for kind, of in found.items()}
+    row |= {f"{kind}, processor s": of["processor"] for kind, of in found.items()}
     row |= {f"{kind}, peak MB": of["peak"] / 1e6 for kind, of in found.items()}
-    if len(found) == 2:
-        memory, stream = found["memory"], found["stream"]
-        row["stream / memory"] = stream["seconds"] / memory["seconds"]
-        row["same bits"] = "yes" if memory["bound"] == stream["bound"] else "no"
+    others = [kind for kind in found if kind != "memory"]
+    if "memory" in found:
+        row |= {f"{k} / memory": found[k]["seconds"] / found["memory"]["seconds"] for k in others}
+    if len(found) > 1:
+        alike = [found[kind]["bound"] for kind in (found if same_shards else others)]
+        row["same bits"] = "yes" if len(set(alike)) == 1 else "no"
     return row
+
+
+def _sent(folder: Path, n_docs: int, K: int, n_workers: int, sent: float) -> dict[str, object]:
+    """Bytes that Dask workers sent in an iteration, and how many were predicted."""
+    from vbnmf.data.shards import Shards
+
+    n_shards = Shards(folder).n_shards
+    predicted = cluster.predicted_bytes(n_shards, n_workers, N_TERMS, K)
+    sizes: dict[str, object] = {"documents": f"{n_docs:,}", "shards": n_shards, "K": K}
+    return sizes | {
+        "workers": n_workers,
+        "sent an iteration, MB": sent / 1e6,
+        "predicted, MB": predicted / 1e6,
+        "sent / predicted": sent / predicted,
+    }
 
 
 def _slopes(rows: list[dict[str, object]]) -> list[dict[str, object]]:
@@ -121,7 +153,7 @@ def _slopes(rows: list[dict[str, object]]) -> list[dict[str, object]]:
         of = [row for row in rows if row["K"] == K]
         work = np.log([float(str(row["non-zeros"]).replace(",", "")) for row in of])
         line: dict[str, object] = {"K": K, "sizes": len(of)}
-        for kind in ("memory", "stream"):
+        for kind in KINDS:
             name = f"{kind}, s an iteration"
             if len(of) > 1 and name in of[0]:
                 seconds = np.array([row[name] for row in of], dtype=float)
@@ -135,11 +167,19 @@ def _child(folder: str, kind: str, K: int, iterations: int, threads: int) -> dic
     from vbnmf.core.fit import FITTING, Progress
 
     warnings.simplefilter("ignore")  # "did not converge" is what is asked for here
-    stamps: list[float] = []
+    ended: list[float] = []
+    begun: list[float] = []  # not the same: to count what workers did takes time
+    sent: list[int] = []
+    processor: list[float] = []
+    count = None
 
     def note(progress: Progress) -> None:
         if progress.stage == FITTING:
-            stamps.append(time.perf_counter())
+            ended.append(time.perf_counter())
+            of_workers = (0, 0.0) if count is None else count()
+            sent.append(of_workers[0])
+            processor.append(time.process_time() + of_workers[1])
+            begun.append(time.perf_counter())
 
     model = SupervisedVBNMF(
         K, init="random", max_iter=iterations, tol=0, random_state=0, n_jobs=threads,
@@ -147,17 +187,27 @@ def _child(folder: str, kind: str, K: int, iterations: int, threads: int) -> dic
     )  # fmt: skip
     small, y = next(draw(200))
     model.fit(small, y)
-    stamps.clear()
+    for each in (ended, begun, sent, processor):
+        each.clear()
     before = _status("VmRSS")
     shards = Shards(folder)
-    if kind == "memory":
+    if kind == "dask":
+        with cluster.workers(threads) as count:
+            model.set_params(engine="dask").fit(shards)
+    elif kind == "memory":
         X = shards.take(np.arange(shards.shape[0]))
         model.fit(X, np.array(shards.labels)[shards.indicators().indices])
     else:
         model.fit(shards)
-    times = np.diff(stamps).tolist()
+    times = (np.array(ended[1:]) - np.array(begun[:-1])).tolist()
     peak = _status("VmHWM") - before
-    return {"seconds": statistics.median(times), "peak": float(peak), "bound": model.bound_}
+    return {
+        "seconds": statistics.median(times),
+        "processor": statistics.median(np.diff(processor).tolist()),
+        "sent": statistics.median(np.diff(sent).tolist()),
+        "peak": float(peak),
+        "bound": model.bound_,
+    }
 
 
 def _status(field: str) -> int:

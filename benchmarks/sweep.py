@@ -115,7 +115,7 @@ def choose(
     accuracies = []
     for parameters in grid:
         last = clone(model[-1]).set_params(**parameters).fit(A, split.y)
-        accuracies.append(float(np.mean(_predicted(last, A_new)[0] == split.y_new)))
+        accuracies.append(score_predictions(split.y_new, _predicted(last, A_new)[0]).accuracy)
     best = int(np.argmax(accuracies))
     return grid[best], accuracies[best]
 

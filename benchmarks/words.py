@@ -26,6 +26,7 @@ from benchmarks import labelled
 from benchmarks.measure import markdown
 from vbnmf import SupervisedVBNMF
 from vbnmf.estimators.validation import default_components
+from vbnmf.metrics import score_predictions
 from vbnmf.text import DocumentVectorizer
 
 Options = dict[str, Any]
@@ -121,12 +122,12 @@ def runs(
             vectorizer = DocumentVectorizer(**settings)
             X, X_new = vectorizer.fit_transform(train), vectorizer.transform(new)
             svm = LinearSVC().fit(normalize(X), y_train)
-            scores = [np.mean(svm.predict(normalize(X_new)) == y_new)]
+            scores = [score_predictions(y_new, svm.predict(normalize(X_new))).accuracy]
             start = time.perf_counter()
             if "vbnmf" in models:
                 k = default_components(len(svm.classes_))
                 model = SupervisedVBNMF(k, random_state=seed).fit(X, y_train)
-                scores.append(np.mean(model.predict(X_new) == y_new))
+                scores.append(score_predictions(y_new, model.predict(X_new)).accuracy)
         yield [*scores, X.shape[1], time.perf_counter() - start]
 
 

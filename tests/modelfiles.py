@@ -60,8 +60,8 @@ def model_file(model):
         return ModelFile((Path(folder) / "model").read_bytes())
 
 
-def outcome(path):
-    """What loading and using a file comes to: "refused", "works", or what went wrong."""
+def outcome(path, use=None):
+    """Load and use a file: "refused", "works", or what went wrong."""
     try:
         model = load(path)
     except ModelFileError as error:
@@ -69,12 +69,16 @@ def outcome(path):
     except BaseException as error:
         return f"loading: {error!r}"
     try:
-        V = model.transform(np.ones((2, model.n_features_in_), dtype=np.float32))
+        return (use or transformed)(model)
     except BaseException as error:
         return f"using: {error!r}"
+
+
+def transformed(model):
+    V = model.transform(np.ones((2, model.n_features_in_), dtype=np.float32))
     for name, value in vars(model).items():
         numbers = isinstance(value, np.ndarray) and value.dtype.kind == "f"
-        expected = model.scopes_ if name == "label_rates_" else True  # infinite out of scope
+        expected = model.scopes_ if name == "label_rates_" else True  # infinite outside scopes
         if numbers and not (np.isfinite(value) == expected).all():
             return f"{name} is not finite"
         if isinstance(value, np.ndarray) and value.nbytes > 10_000:

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import warnings
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -46,6 +46,8 @@ def files():
     }
     tree = SupervisedVBNMF(3, label_tree={"tea": "hot", "coffee": "hot"}, **few)
     models["several"] = DocumentModel(tree).fit(_TEXTS * 2, _SEVERAL * 2)
+    batches = DocumentModel(SupervisedVBNMF(3, classifier="components", **few))
+    models["updated"] = batches.partial_fit(_TEXTS * 2, _LABELS * 2)
     models["text"] = DocumentModel(VBNMF(2, **few), text).fit(_TEXTS)
     X = np.array([[3, 1, 0], [2, 0, 0], [0, 1, 4], [0, 0, 2]], dtype=np.float64)
     models["matrix"] = DocumentModel(VBNMF(2, **few)).fit(X, terms=["a", "b", "c"])
@@ -197,6 +199,7 @@ def use(model):
     if whole:
         assert explore(model).html.endswith("</html>\n")
         assert "NaN" not in json.dumps([float(m) for m in estimator.component_mass_])
+    use_batch(estimator, X[:3])
 
 
 def use_labels(model, documents, estimator):
@@ -212,6 +215,19 @@ def use_labels(model, documents, estimator):
             parts = [part for _, part, _ in why.components] + [part for _, part in why.terms]
             assert np.isfinite(parts).all(), "an explanation is not finite"
             assert 0 <= why.component_share <= 1, "a share is outside [0, 1]"
+
+
+def use_batch(estimator, X):
+    """Learn from a batch: with sound results, or an error after which the model is as before."""
+    labels = [None] * len(X)
+    if hasattr(estimator, "classes_"):
+        labels[:2] = [estimator.classes_.tolist()[-1]] * 2
+        labels = [[x] for x in labels] if estimator.multilabel_ else labels
+    with suppress(ValueError):
+        estimator.partial_fit(X, labels)
+    assert np.isfinite(estimator.transform(X)).all(), "coefficients are not finite after a batch"
+    if hasattr(estimator, "classes_"):
+        assert np.isfinite(estimator.predict_proba(X)).all(), "probabilities are not finite"
 
 
 @contextmanager

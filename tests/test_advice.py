@@ -28,7 +28,7 @@ def test_recommends_the_fewest_components_within_one_error():
     assert "Best on 400 validation documents: 80 components with label_shape 10" in said
     assert "Recommended: 40 components with label_shape 10, accuracy 0.885" in said
     assert "sparser labels: 40 components with label_shape 30" in said
-    assert "The best n_components is the largest that was tried" in said
+    assert "The best n_components is the largest that was tried. Try larger values too." in said
     assert "±0.040" in said
     assert "the best of 4" in said
     alone = words(rows[:1], rows[:1], "accuracy", 400)
@@ -48,7 +48,7 @@ def test_recommends_auto_among_equals():
     assert "with the default label_shape" in said
     assert "instead of 40" not in said
     assert "sparser" not in said  # not by so little
-    assert "The best label_shape is the smallest that was tried" in said
+    assert "The best label_shape is the smallest that was tried. Try smaller values too." in said
     worse = [row(40, "auto", 0.879), *rows[1:]]
     assert recommended_of(worse).candidate == (40, 10)
     fewer = [*rows, row(20, 10, 0.881)]

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numpy.testing import assert_allclose
 
 from benchmarks import (
     __main__,
@@ -17,11 +18,13 @@ from benchmarks import (
     choices,
     classifiers,
     components,
+    costs,
     heads,
     inputs,
     iteration,
     memory,
     missing,
+    online,
     scale,
     scaling,
     shardheads,
@@ -70,12 +73,41 @@ def test_memory(capsys):
 
 def test_scale(capsys, tmp_path):
     arguments = ["--components", "3", "--iterations", "3", "--folder", str(tmp_path)]
-    scale.main(["--documents", "300", "900", *arguments])
+    scale.main(["--documents", "300", "900", "--kinds", "memory", "stream", *arguments])
     out = capsys.readouterr().out
     assert out.count("| yes |") == 2
     assert "stream, slope" in out
-    scale.main(["--documents", "300", "--stream-only", *arguments])
-    assert "memory" not in capsys.readouterr().out
+    arguments[-1] += "/small"
+    scale.main(
+        ["--documents", "900", "--kinds", "stream", "dask", "--shard-nonzeros", "8000", *arguments]
+    )
+    out = capsys.readouterr().out
+    assert "memory" not in out
+    assert out.count("| yes |") == 1
+    ratio = float(out.splitlines()[-1].split("|")[-2])
+    assert_allclose(ratio, 1, rtol=0.5)  # bytes that Dask workers sent, over those predicted
+
+
+def test_online(capsys, tmp_path, monkeypatch):
+    arguments = ["--corpus", "drawn", "--batch", "120", "--threads", "1", "--out", str(tmp_path)]
+    online.main(arguments)
+    out = capsys.readouterr().out
+    assert "| 360 | 0." in out
+    assert "accuracy below that of fit, after one pass" in out
+    rows = online.read_rows(tmp_path / "online.csv")
+    assert [row["documents"] for row in rows] == [120, 240, 360] * 5 + [360]
+    assert (tmp_path / "online.png").stat().st_size > 10_000
+    monkeypatch.setattr(online.Method, "run", None)  # what is there is not run again
+    online.main(arguments)
+    assert online.read_rows(tmp_path / "online.csv") == rows
+
+
+def test_steps_are_chosen(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(online, "DECAYS", (0.7,))
+    with gzip.open(tmp_path / "drinks-train.csv.gz", "wt", encoding="utf-8") as file:
+        file.write("text,label\n" + "green tea leaves,tea\nroast coffee beans,coffee\n" * 250)
+    online.main(["--choose", "--folder", str(tmp_path), "--corpora", "drinks", "--threads", "1"])
+    assert capsys.readouterr().out.count("| drinks | 0.7 |") == 2
 
 
 def test_heads(capsys):
@@ -328,3 +360,13 @@ def test_all_are_listed(capsys):
         "words",
     ):
         assert re.search(rf"^  {name} ", listed, re.MULTILINE)
+
+
+def test_costs(capsys):
+    costs.main(["--quick"])
+    rows = [
+        line.split("|") for line in capsys.readouterr().out.splitlines() if "one machine" in line
+    ]
+    ratios = [float(row[-4]) for row in rows]
+    assert len(ratios) == 4  # on one machine
+    assert_allclose(ratios, 1, rtol=0.5)  # the simulation and the formula

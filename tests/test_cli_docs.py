@@ -34,7 +34,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_commands_give_what_is_shown(folder):
     assert [name for name, _ in FILES] == [
-        *("tickets.csv", "later.csv", "tagged.csv", "untagged.csv", "fit.toml")
+        *("tickets.csv", "later.csv", "june.csv", "tagged.csv", "untagged.csv", "fit.toml")
     ]
     seen = set()
     for block in BLOCKS:
@@ -74,9 +74,11 @@ def test_keys_of_json(folder):
     fit = run("fit", "tickets.csv", "--label", "team", "--json", "--quiet").json
     scores = run("evaluate", "tickets.vbnmf", "later.csv", "--label", "team", "--json").json
     topics = run("topics", "tickets.vbnmf", "--json").json
+    changes = run("update", "tickets.vbnmf", "june.csv", "--json", "--out", "june.vbnmf").json
+    changes = {*changes, *changes["labels"][0], *changes["components"][0]}
     run("fit", "tagged.csv", "--label", "tags", "--label-separator", ";")
     several = run("evaluate", "tagged.vbnmf", "tagged.csv", "--json").json
-    for key in {*fit, *scores, *scores["labels"][0], *several, *topics[0]}:
+    for key in {*fit, *scores, *scores["labels"][0], *several, *topics[0], *changes}:
         assert f"`{key}`" in DOC
 
 

@@ -97,7 +97,7 @@ def test_fit(refused, args, message):
 
 BAD_FILES = {
     "empty.csv": (b"", "empty.csv: empty; expected a line with the names of the columns"),
-    "header.csv": (b"text,label\n", "header.csv: empty: there are no documents in it"),
+    "header.csv": (b"text,label\n", "header.csv: there are no documents in it"),
     "quote.csv": (b'text,label\n"tea,a\n', "quote.csv, line 2: broken quoting"),
     "ragged.csv": (b"text,label\ntea,a,b\n", "ragged.csv, line 2: 3 fields, but the first line"),
     "latin.csv": (
@@ -110,7 +110,7 @@ BAD_FILES = {
     "a.jsonl": (b'{"text": "tea", "label": [["a"]]}', "line 1: a label is of type list"),
     "a.mtx": (b"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n", "a.mtx: "),
     "a.npz": (b"PK\x03\x04nonsense", "a.npz: not a sparse matrix saved by scipy.sparse.save_npz"),
-    "a.parquet": (b"PAR1nonsense", "a.parquet: not a whole Parquet or Arrow file"),
+    "a.parquet": (b"PAR1nonsense", "a.parquet: not a complete Parquet or Arrow file"),
     "same.csv": (b"text,label\ntea,a\ntea,b\n", "all values of X are zero"),
 }
 

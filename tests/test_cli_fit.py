@@ -274,7 +274,7 @@ class TestConfig:
             ),
             ("[nonsense]\nk = 3", "c.toml has the unknown options nonsense."),
             ("fit = 3", "c.toml has the unknown options fit."),
-            ("k = ", "c.toml cannot be read as TOML"),
+            ("k = ", "c.toml is not a valid TOML file"),
             ("k = [3]", "c.toml has k = [3]; expected a string, a number, true or false."),
             ('k = "many"', "'many' is neither a number nor 'auto'"),
             ("k = 4.7", "'4.7' is neither a number nor 'auto'"),
@@ -291,10 +291,13 @@ class TestConfig:
 
     def test_unreadable(self, table):
         (table.parent / "d.toml").write_bytes(b'label = "\xff"')
-        for name in ("d.toml", "nowhere.toml"):
+        for name, message in (
+            ("d.toml", "d.toml is not a valid TOML file: "),
+            ("nowhere.toml", "nowhere.toml cannot be read: No such file or directory."),
+        ):
             result = run("fit", table, "--config", name)
             assert result.code == 2
-            assert f"{name} cannot be read as TOML" in result.err
+            assert message in result.err
 
 
 class Terminal(io.StringIO):

@@ -1,6 +1,8 @@
 """predict and transform read and write in parts, whose number and size make no difference."""
 
+import io
 import json
+import sys
 import tracemalloc
 
 import numpy as np
@@ -10,6 +12,7 @@ from cliruns import FIT, LABELS, TEXTS, counts, ok, run, write_csv
 from scipy import sparse
 
 from vbnmf.cli import common
+from vbnmf.cli.progress import Display, DocumentProgress
 
 WRITERS = [
     *(("predict", name) for name in ("p.csv", "p.tsv", "p.jsonl")),
@@ -128,3 +131,27 @@ def test_a_model_without_labels_predicts_nothing_of_nothing(tmp_path):
 def test_json_lines_are_one_object_each(home):
     lines = ok("predict", home / "csv.vbnmf", home / "a.csv", "--json").out.splitlines()
     assert [json.loads(line)["label"] for line in lines][:-1] == LABELS
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_transform_shows_progress(home, tmp_path, monkeypatch, quiet):
+    monkeypatch.setattr(common, "PART", 5)
+    monkeypatch.setattr(Display, "_seconds_between_lines", 0.0)
+    arguments = ("transform", home / "csv.vbnmf", home / "a.csv", "--out", tmp_path / "c.csv")
+    lines = ok(*arguments, *(["--quiet"] if quiet else [])).err.splitlines()
+    shown = [line for line in lines if line.startswith("transforming: ")]
+    ends = [*range(5, len(TEXTS) + 1, 5), len(TEXTS) + 1]
+    assert shown == ([] if quiet else [f"transforming: {n} documents" for n in ends])
+
+
+def test_progress_of_documents_on_a_terminal(monkeypatch):
+    pytest.importorskip("rich", reason="the bar is rich's")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "200")
+    stream = io.StringIO()
+    stream.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", stream)
+    with DocumentProgress(quiet=False, doing="transforming") as progress:
+        progress(4000)
+    assert "4,000 documents" in stream.getvalue()
+    assert "transforming" in stream.getvalue()

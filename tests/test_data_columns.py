@@ -43,8 +43,8 @@ def test_columns(
 @pytest.mark.parametrize(
     ("header", "options", "message"),
     [
-        ("a,b", {}, "no column has a usual name for text; there are 'a', 'b'.*--text"),
-        ("text,b", {"label": "auto"}, "usual name for labels; there are 'text', 'b'.*--label"),
+        ("a,b", {}, "no column has a usual name for text \\(columns: 'a', 'b'\\).*--text"),
+        ("text,b", {"label": "auto"}, "usual name for labels \\(columns: 'text', 'b'\\).*--label"),
         ("a,b", {"text": "c"}, "there is no text column 'c'; the columns are 'a', 'b'"),
         ("text,b", {"label": "c"}, "there is no label column 'c'; the columns are 'text', 'b'"),
         ("A,a", {"text": "á"}, "there is no text column"),

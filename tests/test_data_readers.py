@@ -153,7 +153,7 @@ def test_damaged_parquet(tmp_path: Path) -> None:
     pa.parquet.write_table(table, tmp_path / "a.parquet")
     whole = (tmp_path / "a.parquet").read_bytes()
     for name, data in (("b.parquet", whole[:-9]), ("c.arrow", b"nothing"), ("d.parquet", b"")):
-        refused(write(tmp_path / name, data), "not a whole Parquet or Arrow file")
+        refused(write(tmp_path / name, data), "not a complete Parquet or Arrow file")
 
 
 def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,12 +280,12 @@ def test_labels_kept_apart(tmp_path: Path) -> None:
     ("name", "data", "message"),
     [
         ("a.csv", b"", "a.csv: empty; expected a line with the names"),
-        ("a.jsonl", b"\n \n", "a.jsonl: empty: there are no documents in it"),
-        ("a.csv", b"text,label\n", "a.csv: empty: there are no documents"),
+        ("a.jsonl", b"\n \n", "a.jsonl: there are no documents in it"),
+        ("a.csv", b"text,label\n", "a.csv: there are no documents"),
         ("a.csv", b'text,n\na,1\n"b,2\nc,3\n', "line 3: broken quoting: unexpected end.*line 4"),
         ("a.tsv", b'text\tn\n"b"c\t2\n', "line 2: broken quoting"),
         ("a.csv", b"text,n\na,1\nb,c,2\n", "line 3: 3 fields, but the first line names 2"),
-        ("a.csv", b"text,n\na\n", "line 2: 1 fields, but the first line names 2"),
+        ("a.csv", b"text,n\na\n", "line 2: 1 field, but the first line names 2"),
         ("a.csv", b"text,n\na,1\n ,2\n", "line 3: no text.*skip_empty=True .--skip-empty"),
         ("a.csv", b"text\na\ncaf\xe9\n", "line 3: byte 0xe9 is not utf-8.*--encoding latin-1"),
         ("a.csv", b"text\n1990 \x96 1995\n", "byte 0x96 is not utf-8.*--encoding cp1252"),
@@ -304,7 +304,7 @@ def test_labels_kept_apart(tmp_path: Path) -> None:
         ("a.jsonl", b'{"text": 5}', "line 1: the text is of type int, expected a string"),
         ("a.jsonl", b"[" * 100_000, "line 1: not JSON"),
         ("a.jsonl", b'{"a": 1' + b"0" * 5000 + b"}", "line 1: not JSON"),
-        ("a.jsonl", b"{}", "there are none"),
+        ("a.jsonl", b"{}", "columns: none"),
         ("a.csv.gz", b"\x1f\x8b\x08\0broken", "a.csv.gz: broken gzip"),
         (
             "a.csv.gz",
@@ -335,7 +335,7 @@ def test_bad_requests(tmp_path: Path) -> None:
     refused(tmp_path, "no column 'text': it is not a table of texts", text="text")
     refused("-", "parquet needs a path", format="parquet")
     (tmp_path / "empty").mkdir()
-    refused(tmp_path / "empty", "empty: there are no documents")
+    refused(tmp_path / "empty", "there are no documents")
     refused(write(tmp_path / "odd", "text\na\n").rename(tmp_path / "odd.txt"), "unknown kind")
     assert read_documents(tmp_path / "odd.txt", format="csv").texts == ["a"]
 

@@ -10,6 +10,7 @@ import pytest
 
 KINDS = [
     "generative", "components", "words and components", "several", "text", "matrix", "estimator",
+    "updated",
 ]  # fmt: skip
 EVERY = 11
 

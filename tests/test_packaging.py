@@ -72,4 +72,4 @@ def test_no_import_by_name_goes_past_the_linter():
                 of_package.add((room, node.attr))
     assert by_name == {"__init__.py", "data/docstrings.py"}  # the latter reads other packages
     other = {(room, name) for room, name in of_package if name != "__version__"}
-    assert other == {("pipeline.py", "explore")}  # DocumentModel.report; see docs/design.md
+    assert other == {("pipeline/documentmodel.py", "explore")}  # DocumentModel.report

@@ -15,6 +15,7 @@ _HOMES = {
     "hoyer_sparsity": "vbnmf.metrics",
     "inter_label_sparsity": "vbnmf.metrics",
     "DocumentModel": "vbnmf.pipeline",
+    "Dask": "vbnmf.estimators.clusters",
     "Checkpoint": "vbnmf.estimators.checkpoints",
     "Shards": "vbnmf.data.shards",
     "load": "vbnmf.loading",

@@ -1,7 +1,7 @@
-"""From files of documents to a shard folder, in bounded memory; a run that was stopped continues.
+"""Convert files of documents to a shard folder, with bounded memory. Runs can be resumed.
 
-Texts are split into terms once, and their counts are kept in parts in ``FOLDER/counts`` until the
-shards are written (``vbnmf.text.outofcore``). A part or a shard that is on disk is not made again.
+Texts are split into terms once. Their counts are stored in parts in ``FOLDER/counts`` until the
+shards are written (``vbnmf.text.outofcore``). Parts and shards on disk are not computed again.
 """
 
 import json
@@ -27,7 +27,7 @@ from vbnmf.text.outofcore import PartsOfCounts, fit_parts
 NAME = "DocumentVectorizer"
 COUNTS, RECIPE = "counts", "recipe.json"
 PART = 4000
-"""Documents that are split at a time."""
+"""Number of documents that are split at a time."""
 
 Tell = Callable[[str, int], None]
 
@@ -64,24 +64,24 @@ def vectorize(
     files : list of str
         Sources of documents, all texts or all matrices of the same columns.
     out : path
-        The folder. If a run with the same files and options was stopped here, it is continued.
+        The folder. An interrupted run in it with the same files and options is resumed.
     reading : Reading
         How files are read.
     vectorizer : DocumentVectorizer
-        How texts become a matrix. It is fitted here, unless it is ``fitted``.
+        Vectorizer of texts. It is fitted to the documents, unless it is ``fitted``.
     fitted : bool
-        Whether to take the vectorizer as it is, for documents that a model is to predict.
+        Whether the vectorizer is already fitted, as for documents that a model will predict.
     shard_nonzeros : int
-        Most non-zeros of a shard.
+        Maximum number of non-zeros in a shard.
     tell : callable
-        Called with what is being done, and how many documents or parts are done.
+        Called with the current step, and the number of documents or parts so far.
     note : callable
-        Called with what was decided on the user's behalf.
+        Called with messages, such as which columns were guessed.
     """
     folder = Path(out)
     recipe = _recipe(files, reading, vectorizer, fitted, shard_nonzeros)
     parts = _documents(files, reading, note)
-    first = next(parts)  # first of all: a file that cannot be read must not cost an older folder
+    first = next(parts)  # read first, because an unreadable file must not delete an older folder
     parts = chain([first], parts)
     folder.mkdir(parents=True, exist_ok=True)
     with only_user(folder):
@@ -102,12 +102,12 @@ def vectorize(
 
 
 def is_begun(folder: Path) -> bool:
-    """Whether a run was stopped in this folder."""
+    """Return whether there is an interrupted run in this folder."""
     return (folder / RECIPE).is_file()
 
 
 class _Sink:
-    """A shard folder that documents go to, beginning where an earlier run was stopped."""
+    """Write documents to a shard folder; resume an interrupted run."""
 
     def __init__(
         self, folder: Path, reading: Reading, first: Documents, recipe: str, shard_nonzeros: int
@@ -140,20 +140,20 @@ class _Sink:
     def of_texts(
         self, vectorizer: DocumentVectorizer, parts: Iterator[Documents], tell: Tell
     ) -> None:
-        """Add texts as a fitted vectorizer weights them."""
+        """Add the weights of texts from a fitted vectorizer."""
         terms = vectorizer.get_feature_names_out().tolist()
         for part in parts:
             self._add(vectorizer.transform(part.texts or []), _plain_labels(part), terms)
             tell("writing", self._seen)
 
     def of_matrices(self, parts: Iterator[Documents], tell: Tell) -> None:
-        """Add rows of matrices as they are."""
+        """Add rows of matrices unchanged."""
         for part in parts:
             self._add(part.matrix, _plain_labels(part), part.terms)
             tell("writing", self._seen)
 
     def finish(self) -> None:
-        """Write what is left, and the manifest."""
+        """Write the last shard and the manifest."""
         assert self._writer is not None
         self._writer.finish()
 
@@ -171,20 +171,20 @@ class _Sink:
                 shard_nonzeros=self._size,
             )
             self._done = self._writer.n_done
-        first = min(max(self._done - self._seen, 0), X.shape[0])  # what is in shards already
+        first = min(max(self._done - self._seen, 0), X.shape[0])  # already in shards
         self._seen += X.shape[0]
         if first < X.shape[0]:
             self._writer.add(X[first:], None if labels is None else labels[first:])
 
 
 def write_vectorizer(path: Path, vectorizer: DocumentVectorizer) -> None:
-    """Write a fitted vectorizer to a file of its own."""
+    """Write a fitted vectorizer to a file."""
     header, arrays = vectorizer.to_state()
     store.write(path, {"model": NAME, "vectorizer": header}, arrays)
 
 
 def read_vectorizer(shards: Shards) -> DocumentVectorizer | None:
-    """Read the vectorizer that made shards of texts; None if they were made of a matrix."""
+    """Read the vectorizer of a shard folder; None if its documents were rows of a matrix."""
     path = shards.vectorizer_file
     if path is None:
         return None
@@ -201,7 +201,7 @@ def read_vectorizer(shards: Shards) -> DocumentVectorizer | None:
 
 
 def _begin(folder: Path, recipe: str) -> None:
-    """Continue what was begun with the same recipe, and remove what was begun with another."""
+    """Keep the parts of a run with the same recipe, and remove those of another."""
     path = folder / RECIPE
     if path.is_file() and path.read_text(encoding="ascii") == recipe:
         return
@@ -221,7 +221,7 @@ def _recipe(
     fitted: bool,
     shard_nonzeros: int,
 ) -> str:
-    """All that the bytes of a shard folder depend on."""
+    """Return a description of all inputs that the content of a shard folder depends on."""
     told = [(os.path.abspath(file), *_stamp(file)) for file in files]
     parameters = {name: repr(value) for name, value in vectorizer.get_params().items()}
     terms = vectorizer.get_feature_names_out().tolist() if fitted else None
@@ -230,9 +230,9 @@ def _recipe(
 
 
 def _stamp(file: str) -> tuple[int, int]:
-    """Size of a file and when it was changed; folders are not looked into.
+    """Return the size of a file and the time of its last change. Folders are not searched.
 
-    Standard input is never the same again.
+    Standard input is different in each run.
     """
     if file == "-":
         return 0, time.time_ns()

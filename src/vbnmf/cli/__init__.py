@@ -1,4 +1,4 @@
-"""The command line: one file a command, heavy imports inside the commands."""
+"""The command line: one file for each command. Heavy imports are inside the commands."""
 
 import os
 import signal
@@ -24,6 +24,7 @@ from vbnmf.cli.reproduce import reproduce
 from vbnmf.cli.topics import topics
 from vbnmf.cli.transform import transform
 from vbnmf.cli.tune import tune
+from vbnmf.cli.update import update
 from vbnmf.cli.vectorize import vectorize
 
 
@@ -37,7 +38,8 @@ def cli() -> None:
 
 
 _COMMANDS = (
-    demo, fit, tune, topics, transform, predict, evaluate, report, vectorize, reproduce, data,
+    demo, fit, tune, topics, transform, predict, evaluate, report, update, vectorize, reproduce,
+    data,
 )  # fmt: skip
 for command in _COMMANDS:
     cli.add_command(command)

@@ -37,9 +37,11 @@ def options(*decorators: Callable[[Command], Command]) -> Callable[[Command], Co
 
 reading = options(
     click.option("--text", metavar="COL", multiple=True, help="Text column. Can be repeated, to "
-                 "join several columns.  [default: that of the model, else guessed by its name]"),
+                 "join several columns.  [default: the column that the model was fitted to, or a "
+                 "column with a usual name, such as 'text']"),
     click.option("--labels", metavar="FILE", help="Separate file with one label per line."),
-    click.option("--terms", metavar="FILE", help="File with one term per line, for a matrix."),
+    click.option("--terms", metavar="FILE", help="File with the names of a matrix's "
+                 "columns, one per line."),
     click.option("--encoding", default="utf-8", show_default=True, help="Encoding of text files."),
     click.option("--format", metavar="NAME", help="File format, such as csv or jsonl.  [default: "
                  "by the file's ending]"),
@@ -81,8 +83,10 @@ def _read_config(context: click.Context, _: click.Parameter, path: str | None) -
     try:
         with open(path, "rb") as file:
             values = tomllib.load(file)
-    except (OSError, ValueError) as error:  # a ValueError if it is not TOML or not UTF-8
-        raise click.BadParameter(f"{path} cannot be read as TOML: {error}") from None
+    except OSError as error:
+        raise click.BadParameter(f"{path} cannot be read: {error.strerror}.") from None
+    except ValueError as error:  # not TOML, or not UTF-8
+        raise click.BadParameter(f"{path} is not a valid TOML file: {error}") from None
     values |= _pop_tables(context, values)  # the command's own table has precedence
     known = {
         flag.lstrip("-").replace("-", "_"): option
@@ -129,6 +133,9 @@ config = click.option(
     help="TOML file with options, at the top level or in a table named after the command. "
     "Options on the command line have precedence.",
 )
+
+writing_rows = options(reading, identified, kept, jobs, force, trust, config, quiet)
+"""Options of commands that read documents and write a row for each."""
 
 
 def read(source: str, quiet: bool, **options: Any) -> "Documents":
@@ -356,6 +363,13 @@ def check_out(path: str | Path, force: bool, *sources: str) -> Path:
         raise Refusal(f"there is no folder {path.parent} to write {path.name} to.")
     check_writable(path)
     return path
+
+
+def check_writable_file(path: Path) -> None:
+    """Check before any work that a file which is to be replaced can be written."""
+    from vbnmf.files import check_writable
+
+    check_writable(path)
 
 
 def say(message: str, quiet: bool = False) -> None:

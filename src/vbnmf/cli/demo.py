@@ -69,7 +69,7 @@ def demo(out: str, seed: int, jobs: int | None, force: bool, quiet: bool) -> Non
                 [
                     "baseline: commonest label",
                     f"{scores['most_frequent_label_accuracy']:.3f}",
-                    "nothing",
+                    "the frequency of labels",
                 ],
                 [
                     "vbnmf",

@@ -127,9 +127,9 @@ def score_table(scores: dict[str, Any]) -> str:
     faded = f"NPMI, diversity and exclusivity ignore {n_faded} faded components.\n"
     return (
         f"{by_label}\n\n{numbers}\n{faded if n_faded else ''}\n"
-        "recall: part of the label's documents that were predicted as this label\n"
-        "precision: part of the documents predicted as this label that have it\n"
-        "component share: part of the contributions to the label's score that comes from components"
+        "recall: of the documents with this label, the part that was predicted as this label\n"
+        "precision: of the documents predicted as this label, the part that has it\n"
+        "component share: of the label's score, the part that comes from components"
     )
 
 
@@ -140,7 +140,7 @@ def _prediction_lines(scores: dict[str, Any]) -> list[Line]:
         return [
             ("micro F1", scores["micro_f1"], f"{of} ({simplest})"),
             ("macro F1", scores["macro_f1"], "mean F1 over labels"),
-            ("subset accuracy", scores["subset_accuracy"], "all labels predicted, and no other"),
+            ("subset accuracy", scores["subset_accuracy"], "exactly the true labels predicted"),
             *_trust_lines(scores),
         ]
     simplest = f"baseline: commonest label {scores['most_frequent_label_accuracy']:.4f}"
@@ -153,7 +153,7 @@ def _prediction_lines(scores: dict[str, Any]) -> list[Line]:
 
 def _trust_lines(scores: dict[str, Any]) -> list[Line]:
     off = "mean distance between predicted probability and observed frequency; 0 is best"
-    loss = "mean of −ln p, p the probability of the true label; 0 is best"
+    loss = "mean of −ln p, where p is the probability of the true label; 0 is best"
     share = "part of the scores that comes from components; the rest is from single words"
     return [
         ("calibration error", scores["calibration_error"], off),
@@ -165,14 +165,15 @@ def _trust_lines(scores: dict[str, Any]) -> list[Line]:
 def _component_lines(scores: dict[str, Any]) -> list[Line]:
     from vbnmf.report.measures import DIVERSE, TOP, WINDOW
 
-    together = f"the top {TOP} terms occur together: -1 never, 0 as by chance, 1 always"
-    distinct = f"part of distinct terms among the top {DIVERSE} terms of all components"
+    together = f"how often the top {TOP} terms occur together: -1 never, 0 by chance, 1 always"
+    distinct = f"share of distinct terms among the top {DIVERSE} terms of all components"
     share = f"mean share of a component in the weight of its top {TOP} terms"
-    half = "per unit of weight: one half of each document, predicted from the other half"
-    hoyer = "Hoyer: 0 if all coefficients are equal, 1 if only one is not zero"
+    half = "per unit of weight, of one half of each document given the other half"
+    hoyer = "Hoyer's measure: 0 if all coefficients are equal, 1 if only one is not zero"
+    by_label = "Hoyer's measure of sums by label"
     return [
         ("coefficient sparsity", scores["coefficient_sparsity"], hoyer),
-        ("inter-label sparsity", scores["inter_label_sparsity"], "Hoyer, of sums by label"),
+        ("inter-label sparsity", scores["inter_label_sparsity"], by_label),
         ("NPMI by documents", scores["npmi_documents"], together),
         (f"NPMI by windows of {WINDOW} tokens", scores["npmi_windows"], "the same in windows"),
         ("diversity", scores["diversity"], distinct),

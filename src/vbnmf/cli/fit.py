@@ -1,12 +1,13 @@
 """vbnmf fit: fit a model to a file of documents and save it."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from vbnmf.cli import common
+from vbnmf.cli import cluster, common
 from vbnmf.cli.fitshards import fit_shards, is_shard_folder
 from vbnmf.cli.progress import FitProgress
 
@@ -23,20 +24,17 @@ def _number_or_auto(_: click.Context, option: click.Parameter, value: str | None
         raise click.BadParameter(f"{value!r} is neither a number nor 'auto' or 'free'.") from None
 
 
-def _components(_: click.Context, option: click.Parameter, value: str | None) -> Any:
-    if value is None or value == "auto":
-        return value
-    if re.fullmatch(r"\d+", value):
-        return int(value)
-    raise click.BadParameter(f"{value!r} is neither a number nor 'auto'.")
+def _whole_number_or(word: str) -> Callable[..., Any]:
+    """Return a callback for a whole number or a word."""
 
+    def convert(_: click.Context, option: click.Parameter, value: str | None) -> Any:
+        if value is None or value == word:
+            return value
+        if re.fullmatch(r"\d+", value):
+            return int(value)
+        raise click.BadParameter(f"{value!r} is neither a number nor {word!r}.")
 
-def _number_or_all(_: click.Context, option: click.Parameter, value: str | None) -> Any:
-    if value is None or value == "all":
-        return value
-    if re.fullmatch(r"\d+", value):
-        return int(value)
-    raise click.BadParameter(f"{value!r} is neither a number nor 'all'.")
+    return convert
 
 
 def _count_or_part(_: click.Context, option: click.Parameter, value: Any) -> Any:
@@ -51,9 +49,9 @@ def _count_or_part(_: click.Context, option: click.Parameter, value: Any) -> Any
 
 
 model_options = common.options(
-    click.option("-k", "--components", callback=_components, metavar="N|auto", help="Number of "
-                 "components. 'auto' chooses it by the lower bound.  [default: two for each label, "
-                 "at least 20, at most 300]"),
+    click.option("-k", "--components", callback=_whole_number_or("auto"), metavar="N|auto",
+                 help="Number of components. 'auto' chooses it by the lower bound.  [default: two "
+                 "for each label, at least 20, at most 300]"),
     click.option("--label-tree", metavar="SEPARATOR", help="Separator of the levels in "
                  "hierarchical label names, such as '.' or '/'. Each group of labels gets a "
                  "component of its own."),
@@ -81,9 +79,10 @@ model_options = common.options(
 text_options = common.options(
     click.option("--weighting", type=click.Choice(["paper", "counts", "log"]),
                  help="Weighting of term counts; see docs/text.md."),
-    click.option("--max-terms", callback=_number_or_all, metavar="N|all", help="Maximum number of "
-                 "terms. Terms in most documents are kept; with --weighting paper, terms of the "
-                 "largest weight.  [default: 200000]"),
+    click.option("--max-terms", callback=_whole_number_or("all"), metavar="N|all",
+                 help="Maximum number of terms. The terms that occur in the largest number of "
+                 "documents are kept; with "
+                 "--weighting paper, the terms with the largest weights.  [default: 200000]"),
     click.option("--min-df", callback=_count_or_part, help="Ignore terms in fewer documents than "
                  "this (a count or a fraction).  [default: 1]"),
     click.option("--max-df", callback=_count_or_part, help="Ignore terms in more documents than "
@@ -120,9 +119,13 @@ TEXT_OPTIONS = (
 @click.option("--only-labelled", is_flag=True, help="Ignore documents without a label. Without "
               "this flag they are used too, and their labels are inferred.")  # fmt: skip
 @click.option("--out", metavar="MODEL", help="Model file to write.  [default: FILE's name.vbnmf]")
-@click.option("--checkpoint", metavar="FOLDER", help="Write the fit to this folder once a minute.")
-@click.option("--resume", is_flag=True, help="Go on from the last checkpoint in the folder of "
-              "--checkpoint, to the same model.")  # fmt: skip
+@click.option("--updatable", is_flag=True, help="Keep a sample of the documents in the model, so "
+              "that `vbnmf update` can train the prediction head again.")  # fmt: skip
+@click.option("--checkpoint", metavar="FOLDER", help="Save the state of the fit to this "
+              "folder once a minute.")  # fmt: skip
+@click.option("--resume", is_flag=True, help="Resume an interrupted fit from the last checkpoint "
+              "in the folder given by --checkpoint.")  # fmt: skip
+@cluster.options
 @common.reading
 @model_options
 @text_options
@@ -136,7 +139,7 @@ def fit(
     file: str, label: tuple[str, ...], label_separator: str | None, only_labelled: bool,
     out: str | None, force: bool, quiet: bool, as_json: bool,
     text: tuple[str, ...], labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
-    skip_empty: bool, checkpoint: str | None, resume: bool, **settings: Any,
+    skip_empty: bool, updatable: bool, checkpoint: str | None, resume: bool, **settings: Any,
 ) -> None:  # fmt: skip
     """Fit a model to the documents in FILE, and save it.
 
@@ -155,13 +158,21 @@ def fit(
     target = common.check_out(out or _default_name(file), force, file)
     check_resume(checkpoint, resume)
     settings["checkpoint"] = checkpoint
+    on_cluster = cluster.pop_options(settings)
     if is_shard_folder(file):
         given = {
             "label": label, "label-separator": label_separator, "only-labelled": only_labelled,
             "text": text, "labels": labels, "terms": terms, "skip-empty": skip_empty,
+            "updatable": updatable,
         }  # fmt: skip
-        fit_shards(file, target, given, settings, force=force, quiet=quiet, as_json=as_json)
+        with cluster.connected(on_cluster, settings.get("jobs"), quiet) as engine:
+            settings["engine"] = engine
+            fit_shards(file, target, given, settings, force=force, quiet=quiet, as_json=as_json)
         return
+    if cluster.is_wanted(on_cluster):
+        raise click.UsageError(
+            "--scheduler and --workers need a shard folder: run `vbnmf vectorize` first."
+        )
     columns = common.column_names(label or (("auto",) if labels else ()))
     if only_labelled and columns is None:
         raise click.UsageError("--only-labelled needs --label.")
@@ -183,7 +194,11 @@ def fit(
     }
     with FitProgress(quiet) as progress:
         model.estimator.set_params(callback=progress)
-        model.fit(contents, y, terms=documents.terms, columns=_given(columns_of_file))
+        if updatable:
+            model.partial_fit(contents, y, terms=documents.terms)
+            model.columns_ = _given(columns_of_file)
+        else:
+            model.fit(contents, y, terms=documents.terms, columns=_given(columns_of_file))
     model.save(target, overwrite=force)
     n_unknown = 0 if y is None else sum(label is None for label in y)
     tell_result(model, target, n_docs, n_unknown, quiet=quiet, as_json=as_json)
@@ -235,7 +250,7 @@ def _tell_of_checkpoint(checkpoint: str | None, quiet: bool) -> None:
 
 
 def check_resume(checkpoint: str | None, resume: bool) -> None:
-    """Refuse to go on where there is nothing, and to replace what is there unasked."""
+    """Check the folder of checkpoints: it must exist to resume, and be empty otherwise."""
     if checkpoint is None:
         if resume:
             raise click.UsageError("--resume needs --checkpoint FOLDER.")
@@ -245,7 +260,9 @@ def check_resume(checkpoint: str | None, resume: bool) -> None:
         raise common.Refusal(f"{folder} is not a folder; --checkpoint takes the name of one.")
     if not resume:
         if folder.is_dir() and any(folder.iterdir()):
-            raise common.Refusal(f"{folder} is not empty. Add --resume to go on, or remove it.")
+            raise common.Refusal(
+                f"{folder} is not empty. Add --resume to resume the fit, or remove the folder."
+            )
         return
     if not folder.is_dir():
         raise common.Refusal(
@@ -276,7 +293,7 @@ def _of_prediction(model: "DocumentModel") -> dict[str, Any]:
 
 def _said(result: dict[str, Any]) -> str:
     """Describe the prediction head in words."""
-    names = {"components": "components only", "generative": "generative (no trained head)"}
+    names = {"components": "components only", "generative": "generative, from the fitted model"}
     name = names.get(result["classifier"], result["classifier"])
     if result["classifier"] == "words and components":
         name = f"components ({result['component_share']:.0%} of the scores) and single words"
@@ -303,6 +320,7 @@ def build(
     tol: float | None = None,
     n_init: int | None = None,
     checkpoint: str | None = None,
+    engine: Any = None,
     **text: Any,
 ) -> "DocumentModel":
     """Build an unfitted model from the given options; all others keep their defaults."""
@@ -324,6 +342,7 @@ def build(
         "tol": tol,
         "n_init": n_init,
         "checkpoint": checkpoint,
+        "engine": engine,
     }
     estimator = default_estimator(labelled=n_labels is not None)
     estimator.set_params(n_components=components, random_state=seed, n_jobs=jobs, **_given(given))

@@ -1,4 +1,4 @@
-"""vbnmf fit of a shard folder, which need not fit into memory."""
+"""vbnmf fit for a shard folder, which need not fit into memory."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from vbnmf.cli.progress import FitProgress
 
 
 def is_shard_folder(file: str) -> bool:
-    """Whether a source is a shard folder; told without reading it."""
+    """Return whether a source is a shard folder, without reading it."""
     return Path(file).joinpath("manifest.json").is_file() and Path(file).is_dir()
 
 
@@ -19,7 +19,7 @@ def refuse_settled(given: dict[str, Any]) -> None:
     for name, value in given.items():
         if value:
             raise click.UsageError(
-                f"--{name} has no effect on a shard folder: give it to `vbnmf vectorize`."
+                f"--{name} cannot change a shard folder. Pass it to `vbnmf vectorize` instead."
             )
 
 
@@ -33,7 +33,7 @@ def fit_shards(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Fit a model to a shard folder, with the labels that it holds, and write it."""
+    """Fit a model to a shard folder with its labels, and save it."""
     import numpy as np
 
     from vbnmf.cli.fit import TEXT_OPTIONS, build, how_many, tell_result

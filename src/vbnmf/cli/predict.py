@@ -25,14 +25,7 @@ Rows = Iterator[dict[str, Any]]
               "of a document.  [default: that of the fit, or ';']")  # fmt: skip
 @click.option("--explain", is_flag=True, help="Show the contributions of components and terms to "
               "the two most probable labels.")  # fmt: skip
-@common.reading
-@common.identified
-@common.kept
-@common.jobs
-@common.force
-@common.trust
-@common.config
-@common.quiet
+@common.writing_rows
 @common.as_json
 def predict(
     model: str, file: str, out: str | None, label_separator: str | None, explain: bool,

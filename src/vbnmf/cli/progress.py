@@ -39,14 +39,18 @@ class Display:
         if self._bar is not None:
             self._bar.stop()
 
-    def _show(self, part: float, text: str, left: str) -> None:
-        """Show the part that is done, from 0 to 1. A bar computes the time left by itself."""
+    def _show(self, part: float | None, text: str, left: str) -> None:
+        """Show the completed part, from 0 to 1, or None if it is not known.
+
+        A bar estimates the remaining time by itself.
+        """
         if self._quiet:
             return
         if self._bar is None and sys.stderr.isatty():
             self._open_bar()
         if self._bar is not None:
-            self._bar.update(self._task, completed=part, description=text)
+            amount = {"total": None} if part is None else {"completed": part}
+            self._bar.update(self._task, description=text, **amount)
             return
         now = time.monotonic()
         if now - self._last >= self._seconds_between_lines:
@@ -102,6 +106,19 @@ class FitProgress(Display):
         if done > first:
             left = f"; at most {(now - since) / (done - first) * (total - done):.0f} s left"
         self._show((1 - _PART_OF_HEAD) * done / total, text, left)
+
+
+class DocumentProgress(Display):
+    """Show how many documents of a file were processed. Their total number is not known."""
+
+    def __init__(self, quiet: bool, doing: str) -> None:
+        super().__init__(quiet)
+        self._doing = doing
+
+    def __call__(self, number: int) -> None:
+        """Show the number of documents so far."""
+        done = f"{number:,} documents"
+        self._show(None, done if sys.stderr.isatty() else f"{self._doing}: {done}", "")
 
 
 class CellProgress(Display):

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from vbnmf.cli import common
+from vbnmf.cli.progress import DocumentProgress
 
 Cells = list[tuple[Any, ...]]  # the id of a document and its kept cells
 Write = Callable[[Cells, Any], None]
@@ -20,14 +21,7 @@ _ENDINGS = (".csv", ".tsv", ".parquet", ".npz")
 @click.argument("file")
 @click.option("--out", required=True, metavar="COEFS", help="File to write: .csv, .tsv, .parquet "
               "or .npz.")  # fmt: skip
-@common.reading
-@common.identified
-@common.kept
-@common.jobs
-@common.force
-@common.trust
-@common.config
-@common.quiet
+@common.writing_rows
 def transform(
     model: str, file: str, out: str, jobs: int | None, force: bool, quiet: bool, **reading: Any
 ) -> None:
@@ -59,6 +53,7 @@ def transform(
     with (
         replacing(target, overwrite=force) as temporary,
         _writer(temporary, target.suffix.lower(), names, len(components)) as write,
+        DocumentProgress(quiet, "transforming") as progress,
     ):
         for documents in kept.parts:
             if len(documents):
@@ -67,6 +62,7 @@ def transform(
                 rows = zip(common.ids(documents), kept.cells(documents), strict=True)
                 write([(name, *cells) for name, cells in rows], V)
                 number += len(documents)
+                progress(number)
         unknown.tell(quiet)
     common.say(f"Wrote {target}: {number:,} documents × {len(components)} components.", quiet)
 

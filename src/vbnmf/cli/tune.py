@@ -51,13 +51,13 @@ def _label_shape(text: str) -> LabelShape:
 @common.label_separator
 @click.option("--only-labelled", is_flag=True, help="Ignore documents without a label.")
 @click.option("-k", "--components", metavar="N,N,…", callback=_several(int, "20,40,80"),
-              help="Numbers of components to try.  [default: from the number of "
+              help="Numbers of components to try.  [default: chosen from the number of "
               "labels]")  # fmt: skip
 @click.option("--label-shapes", metavar="A,A,…", callback=_several(_label_shape, "auto,30,300"),
               help="Values of --label-shape to try. 'auto' is the default of `vbnmf fit`.  "
               "[default: auto,30,100,300,1000]")  # fmt: skip
 @click.option("--validation", type=click.FloatRange(0, 1, min_open=True, max_open=True),
-              metavar="PART", default=0.25, show_default=True,
+              metavar="FRACTION", default=0.25, show_default=True,
               help="Fraction of the labelled documents to hold out for validation.")  # fmt: skip
 @click.option("--out", metavar="DIR", default="vbnmf-tune", show_default=True,
               help="Folder for the table and the figure. An interrupted search in it is "

@@ -1,4 +1,4 @@
-"""vbnmf vectorize: from files of documents to a shard folder."""
+"""vbnmf vectorize: write documents to a shard folder."""
 
 from pathlib import Path
 from typing import Any
@@ -10,16 +10,16 @@ from vbnmf.cli.fit import build, text_options
 from vbnmf.cli.progress import Display
 
 
-@click.command(short_help="Write documents to a shard folder, for fits beyond memory.")
+@click.command(short_help="Write a corpus that does not fit into memory to a shard folder.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--out", required=True, metavar="FOLDER", help="Shard folder to write.")
-@click.option("--label", metavar="COL", multiple=True, help="Column of labels, or 'auto' to guess "
-              "it, or to take the names of sub-folders. Again for more columns.")  # fmt: skip
+@click.option("--label", metavar="COL", multiple=True, help="Label column. 'auto' guesses it by "
+              "its name, or uses the names of sub-folders. Can be repeated.")  # fmt: skip
 @common.label_separator
-@click.option("--model", metavar="MODEL", help="Take the terms and weights of this model, for "
-              "documents that it is to predict.")  # fmt: skip
-@click.option("--shard-nonzeros", type=click.IntRange(1, 2**30), metavar="N", help="Most non-zeros "
-              "of a shard.  [default: 8388608]")  # fmt: skip
+@click.option("--model", metavar="MODEL", help="Use the terms and weights of this model, for "
+              "documents whose labels it will predict.")  # fmt: skip
+@click.option("--shard-nonzeros", type=click.IntRange(1, 2**30), metavar="N", help="Maximum "
+              "number of non-zeros in a shard.  [default: 8388608]")  # fmt: skip
 @common.reading
 @text_options
 @common.config
@@ -32,10 +32,11 @@ def vectorize(
     text: tuple[str, ...], labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
     skip_empty: bool, **settings: Any,
 ) -> None:  # fmt: skip
-    """Write the documents of FILEs to a shard folder, in bounded memory.
+    """Write the documents in FILEs to a shard folder.
 
-    `vbnmf fit FOLDER` then needs memory for two shards only, whatever the number of documents. A
-    run that was stopped continues where it was, if it is given the same files and options.
+    Neither this command nor `vbnmf fit FOLDER` needs all documents in memory: `vbnmf fit` holds two
+    shards at a time. To resume an interrupted run, repeat the command with the same files and
+    options.
 
     \b
     Examples:
@@ -54,17 +55,19 @@ def vectorize(
     vectorizer: Any = build(None, **settings).vectorizer
     if model is not None:
         if any(settings.values()):
-            raise click.UsageError("--model brings its own terms; leave options of text out.")
+            raise click.UsageError(
+                "with --model, terms and weights are those of the model. Leave out text options."
+            )
         vectorizer = common.load_model(model).vectorizer_
         if vectorizer is None:
-            raise ValueError(f"{model} was fitted to a matrix and does not know how to read texts.")
+            raise ValueError(f"{model} was fitted to a matrix, so it has no vectorizer for texts.")
     columns = common.column_names(label or (("auto",) if labels else ()))
     reading = Reading(
         common.column_names(text), columns, labels, label_separator, terms, encoding, format,
         skip_empty,
     )  # fmt: skip
     if is_begun(folder) and not is_shards(folder):
-        common.say(f"A run was stopped in {folder}; what is there is used again.", quiet)
+        common.say(f"Resuming the interrupted run in {folder}.", quiet)
     with VectorizeProgress(quiet) as progress:
         shards = write(
             list(files), folder, reading, vectorizer, fitted=model is not None,
@@ -95,20 +98,20 @@ def vectorize(
 
 
 class VectorizeProgress(Display):
-    """A callback of ``vbnmf.vectorizing.vectorize``."""
+    """Callback of ``vbnmf.vectorizing.vectorize``."""
 
     _doing = "vectorizing"
     _parts = {"reading": 0.0, "counting": 0.7, "weighting": 0.8, "writing": 0.9}  # noqa: RUF012
 
     def __call__(self, doing: str, n: int) -> None:
-        """Show what is being done."""
+        """Show the current step."""
         unit = "documents" if doing == "reading" else "part"
         text = f"{doing}: {n:,} {unit}" if doing == "reading" else f"{doing}: {unit} {n + 1:,}"
         self._show(self._parts[doing], text, "")
 
 
 def _check_folder(folder: Path, force: bool) -> None:
-    """Refuse a folder that holds anything else than what this command writes."""
+    """Check that the folder does not contain files of other programs."""
     from vbnmf.data.shards import is_shards
     from vbnmf.vectorizing import is_begun
 

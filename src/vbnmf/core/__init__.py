@@ -1,1 +1,1 @@
-"""The paper's maths: arrays in, arrays out; numpy and scipy only."""
+"""The maths of the paper, on arrays. It needs only NumPy and SciPy."""

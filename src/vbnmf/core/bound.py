@@ -1,4 +1,4 @@
-"""The lower bound of ln p(X), with q(S) at its optimum; it never falls.
+"""Compute the lower bound of ln p(X), with q(S) at its optimum. It never falls during a fit.
 
       Σ_{x>0} [ x ln Σ_k L_t L_v − ln Γ(x+1) ]  −  Σ_k (Σ_w E_t)(Σ_d E_v)
     + Σ_wk [ (a_t−1)⟨ln t⟩ − E_t/b_t − a_t ln b_t − ln Γ(a_t) + H(q(t)) ]
@@ -6,10 +6,10 @@
     + Σ_lk [ (a_λ−1)⟨ln λ⟩ − E_λ/b_λ − a_λ ln b_λ − ln Γ(a_λ) + H(q(λ)) ]
     + Σ_dl [ δ_dl (ln p(l) − ln δ_dl) ]                                     where z_d is unknown
 
-Without labels λ is the constant 1/b_v and the last two lines are absent. Sums over dk and lk are
-over what is in scope; what is out of it is zero for certain and adds nothing. Every sum over
-documents or terms comes ready-made from a sweep or from the update of T; what is added here is
-small.
+Without labels, λ is the constant 1/b_v and the last two lines are absent. Sums over dk and lk are
+over pairs in scope; coefficients outside a scope are exactly zero and add nothing. All sums over
+documents and terms come from a sweep or from the update of T, so little is computed here. The
+references are in ``updates``.
 """
 
 import numpy as np
@@ -27,10 +27,11 @@ from vbnmf.core.model import (
     Totals,
     column,
 )
+from vbnmf.core.products import dot
 
 
 def bound(state: State, stats: Statistics, totals: Totals) -> float:
-    """Lower bound of a state whose q(v) is the one that the sweep has just finished."""
+    """Compute the lower bound of a state, whose q(v) the sweep has just completed."""
     assert stats.tally is not None
     return float(
         data_term(state.terms, stats, totals)
@@ -42,14 +43,14 @@ def bound(state: State, stats: Statistics, totals: Totals) -> float:
 
 
 def data_term(terms: Terms, stats: Statistics, totals: Totals) -> float:
-    """⟨ln p(X, S | T, V)⟩ + H(q(S)), with q(S) at its optimum."""
+    """Compute ⟨ln p(X, S | T, V)⟩ + H(q(S)), with q(S) at its optimum."""
     assert stats.tally is not None
-    log_mean = stats.tally.log_mean + _dot(terms.offset, totals.term_sums)
-    return log_mean - totals.log_factorials - _dot(terms.E_sums, stats.E_sums)
+    log_mean = stats.tally.log_mean + dot(terms.offset, totals.term_sums)
+    return log_mean - totals.log_factorials - dot(terms.E_sums, stats.E_sums)
 
 
 def terms_term(prior: Prior, terms: Terms) -> float:
-    """⟨ln p(T)⟩ + H(q(T))."""
+    """Compute ⟨ln p(T)⟩ + H(q(T))."""
     n_terms, K = len(terms.offset), len(terms.scale)
     log_scales = n_terms * float(np.log(terms.scale).sum())
     return float(
@@ -61,7 +62,7 @@ def terms_term(prior: Prior, terms: Terms) -> float:
 
 
 def coefs_term(state: State, stats: Statistics) -> float:
-    """⟨ln p(V | Λ, z)⟩ + H(q(V))."""
+    """Compute ⟨ln p(V | Λ, z)⟩ + H(q(V))."""
     prior, rates, labels, tally = state.prior, state.rates, state.labels, stats.tally
     assert tally is not None
     if rates is None or labels is None:
@@ -83,14 +84,14 @@ def coefs_term(state: State, stats: Statistics) -> float:
 
 
 def cells(scale: Array, n_docs: Array) -> tuple[float, float]:
-    """Number of coefficients in scope, and Σ_dk ln scale over them; both arguments by group."""
+    """Count the coefficients in scope, and sum ln scale over them; arguments are by group."""
     counts = scale > 0
     logs = np.log(scale, out=np.zeros_like(scale), where=counts)
-    return _dot(n_docs, counts.sum(axis=1)), _dot(n_docs, logs.sum(axis=1))
+    return dot(n_docs, counts.sum(axis=1)), dot(n_docs, logs.sum(axis=1))
 
 
 def rates_term(prior: Prior, rates: Rates, labels: Labels | None = None) -> float:
-    """⟨ln p(Λ)⟩ + H(q(Λ))."""
+    """Compute ⟨ln p(Λ)⟩ + H(q(Λ))."""
     assert prior.a_lam is not None
     assert prior.b_lam is not None
     a_lam, b_lam = column(prior.a_lam), column(prior.b_lam)
@@ -105,11 +106,6 @@ def rates_term(prior: Prior, rates: Rates, labels: Labels | None = None) -> floa
 
 
 def labels_term(labels: Labels, n_docs: Array) -> float:
-    """⟨ln p(z)⟩ + H(q(z)) of the documents whose label is unknown, each a group of its own."""
+    """Compute ⟨ln p(z)⟩ + H(q(z)) of documents with unknown labels, each a group of its own."""
     each = (labels.latent * labels.log_prior + entr(labels.latent)).sum(axis=1)
-    return _dot(n_docs[labels.known.shape[0] :], each)
-
-
-def _dot(a: Array, b: Array) -> float:
-    """Sum of products, rounded the same way however many threads BLAS has."""
-    return float((a * b).sum())
+    return dot(n_docs[labels.known.shape[0] :], each)

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from vbnmf.core import starts
 from vbnmf.core.model import Array, Engine, Labels, Scopes, State
+from vbnmf.core.products import product
 from vbnmf.core.starts import Knobs
 
 BACKGROUND_PART = 0.25  # initial share of the background, and of each group, in a document
@@ -80,7 +81,7 @@ def begin(
         if not draft.mask.all():
             labels = replace(labels, scopes=Scopes(draft.mask, _rate_outside(engine, draft, knobs)))
         in_scope = labels.in_scope
-        portions = _by_group(labels, portions)
+        portions = by_group(labels, portions)
     engine.begin(portions, in_scope)
     return starts.state(engine.kernel, shapes, draft.K, engine.totals, knobs, labels)
 
@@ -118,7 +119,7 @@ def merged(draft: Draft, groups: list[list[int]], n_kept: int, plan: Plan) -> Dr
     return replace(
         draft,
         counts=_mixed(draft.counts, joined),
-        portions=spread(np.einsum("lp,pk->lk", draft.portions, joined), mask),
+        portions=spread(product(draft.portions, joined), mask),
         mask=mask,
     )
 
@@ -220,10 +221,10 @@ def _mixed(counts: Array, mixing: Any) -> Array:
     return out
 
 
-def _by_group(labels: Labels, portions: Array) -> Array:
+def by_group(labels: Labels, portions: Array) -> Array:
     """Return the portions of each group of documents: the mean over its labels, or by p(z)."""
     known = labels.known @ portions
-    latent = np.asarray(np.einsum("dl,lk->dk", labels.latent, portions))
+    latent = product(labels.latent, portions)
     return np.vstack([known, latent])
 
 
@@ -233,4 +234,9 @@ def _rate_outside(engine: Engine, draft: Draft, knobs: Knobs) -> float:
     weight = totals.mass / (float(totals.n_docs.sum()) * draft.K)
     a_t = knobs.a_t or starts.FIRST_TERM_SHAPE
     component = starts.sum_of_a_component(knobs, a_t, len(totals.term_sums), weight)
-    return knobs.a_v * component / (OUTSIDE_PART * max(weight, _TINY))
+    return rate_outside(knobs.a_v, component, weight)
+
+
+def rate_outside(a_v: float, component_sum: float, weight: float) -> float:
+    """The rate out of scope, where components have ``weight`` in a document on average."""
+    return a_v * component_sum / (OUTSIDE_PART * max(weight, _TINY))

@@ -1,8 +1,8 @@
-"""The loop: sweep over the documents → bound → global step; no formulas, no validation.
+"""Run the loop of a fit: a sweep over the documents, the bound, and the global step.
 
-A sweep first finishes q(z) and q(V) with the newest T and Λ, then forms q(S) and its sums; the
-global step then updates T, Λ and the hyperparameters. Each update sees the newest value of
-everything else, which is what makes the bound monotone.
+A sweep first completes q(z) and q(V) from the newest T and Λ, then computes q(S) and its sums. The
+global step then updates T, Λ and the hyperparameters. Each update uses the newest value of all
+other quantities, so the bound never falls. This module has no formulas and validates nothing.
 """
 
 from collections.abc import Callable
@@ -18,21 +18,21 @@ from vbnmf.core.starts import Knobs
 
 @dataclass(frozen=True)
 class Schedule:
-    """When to learn what, and when to stop."""
+    """Which quantities are learned in which iterations, and when the loop stops."""
 
     max_iter: int
-    tol: float  # relative rise of the bound an iteration, below which the loop ends; 0: never
-    burn_in: int  # iterations that hold the label rates equal (without labels: b_v), and hold a_t
+    tol: float  # stop if the relative rise of the bound per iteration is smaller; 0: never
+    burn_in: int  # iterations in which a_t and the label rates (without labels: b_v) are fixed
     bound_every: int  # iterations between evaluations of the bound
-    annealing: int = 0  # iterations after burn-in in which unknown labels become definite
+    annealing: int = 0  # iterations after burn-in in which the temperature of q(z) falls to one
 
     @property
     def settled(self) -> int:
-        """Iterations after which nothing changes its rules, so that standing still means it."""
+        """Number of iterations after which convergence can be tested."""
         return self.burn_in + self.annealing
 
     def inverse_temperature(self, iteration: int) -> float:
-        """Inverse temperature of unknown labels: 0 leaves them at p(z), 1 follows the bound."""
+        """Return the inverse temperature of q(z): 0 gives p(z), 1 maximises the bound."""
         since = iteration - self.burn_in
         return min(1.0, since / (self.annealing + 1)) if since > 0 else 0.0
 
@@ -55,13 +55,13 @@ class Progress:
     Iterations are those of the stage. Only the fit has a bound.
     """
 
-    iteration: int  # finished so far
+    iteration: int  # completed so far
     max_iter: int
     bound: float  # at the last evaluation
-    rise: float  # relative rise an iteration at the last evaluation; nan before there are two
+    rise: float  # relative rise per iteration at the last evaluation; NaN before the second
     restart: int  # from 0
     n_restarts: int
-    stage: str = FITTING  # what is being done
+    stage: str = FITTING  # current stage
 
     def __str__(self) -> str:
         restart = f"start {self.restart + 1} of {self.n_restarts}, " if self.n_restarts > 1 else ""
@@ -76,9 +76,9 @@ class Progress:
 
 @dataclass(frozen=True)
 class Loop:
-    """Where the loop is: with the state and what the shards keep, all that it needs to go on."""
+    """State of the loop. With ``State`` and the ``Local`` of all shards, a fit can be resumed."""
 
-    iteration: int = 0  # finished so far
+    iteration: int = 0  # completed so far
     history: tuple[float, ...] = ()  # bounds
     rise: float = float("nan")
     converged: bool = False
@@ -86,7 +86,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted state; ``stats`` belongs to exactly this state."""
+    """Result of a fit; ``stats`` are the sums of exactly the fitted state."""
 
     state: State
     stats: Statistics
@@ -106,11 +106,11 @@ def fit(
     loop: Loop | None = None,
     keep: Callable[[Loop, State], None] = lambda loop, state: None,
 ) -> Fit:
-    """Iterate from a starting state until the bound hardly rises.
+    """Iterate from an initial state until the bound hardly rises.
 
     ``keep(loop, state)`` and then ``watch(iteration, bound, rise)`` are called after each
-    iteration. A fit that is given the ``loop`` and ``state`` of an earlier call, with the documents
-    as they were, goes on to the same bits.
+    iteration. To resume a fit, pass the ``loop`` and ``state`` of an earlier call to ``keep``, with
+    the local state of the documents from the same iteration. The result is the same, bit for bit.
     """
     loop = loop or Loop()
     history, rise = list(loop.history), loop.rise
@@ -120,7 +120,7 @@ def fit(
         if _due(iteration, schedule):
             history.append(lower_bound(state, stats, engine.totals))
             rise = _relative_rise(history, schedule.bound_every)
-            # before the prior of the coefficients is let go, standing still means nothing
+            # during burn-in and annealing, a small rise does not mean convergence
             settled = iteration > schedule.settled + schedule.bound_every
             converged = settled and rise < schedule.tol and schedule.tol > 0
         iteration += 1
@@ -135,7 +135,7 @@ def fit(
         )
         keep(Loop(iteration, tuple(history), rise, converged), state)
         watch(iteration, history[-1], rise)
-    # The bound of exactly the state that is returned; the documents keep what they have.
+    # evaluate the bound of exactly the returned state, without changing the documents
     stats = engine.sweep(state, bound=True, update=False)
     bound = lower_bound(state, stats, engine.totals)
     return Fit(state, stats, bound, [*history, bound], iteration, rise, converged)
@@ -150,21 +150,26 @@ def global_step(
     inverse_temperature: float,
     tally: bool,
 ) -> State:
-    """T, Λ and hyperparameters from the sums of a sweep; inverse temperature 0: burn-in."""
+    """Update T, Λ and hyperparameters from the sums of a sweep.
+
+    An inverse temperature of 0 means burn-in: Λ and the prior of coefficients stay fixed.
+    """
     burning_in = inverse_temperature == 0
     terms = updates.terms(engine.kernel, state, stats, tally=tally)
     state = replace(state, terms=terms)
-    prior = _learn_terms_prior(state.prior, terms, knobs, burning_in=burning_in)
+    prior = learn_terms_prior(state.prior, terms, knobs, burning_in=burning_in)
     if burning_in:
         return replace(state, prior=prior)
     if state.labels is not None:
         # the shards update q(z) from these rates when the next sweep begins
         rates = updates.rates(prior, stats.n_docs, stats.label_sums)
         state = replace(state, rates=rates, inverse_temperature=inverse_temperature)
-    return replace(state, prior=_learn_coefs_prior(prior, state, stats, engine, knobs))
+    n_docs = float(engine.totals.n_docs.sum())
+    return replace(state, prior=learn_coefs_prior(prior, state, stats, n_docs, knobs))
 
 
-def _learn_terms_prior(prior: Prior, terms: Terms, knobs: Knobs, *, burning_in: bool) -> Prior:
+def learn_terms_prior(prior: Prior, terms: Terms, knobs: Knobs, *, burning_in: bool) -> Prior:
+    """Update the hyperparameters of T that are learned; a_t is held during burn-in."""
     n_terms, K = len(terms.offset), len(terms.scale)
     mean_t = float(terms.E_sums.mean()) / n_terms
     if knobs.a_t is None and not burning_in:
@@ -180,12 +185,12 @@ def _learn_terms_prior(prior: Prior, terms: Terms, knobs: Knobs, *, burning_in: 
     return prior
 
 
-def _learn_coefs_prior(
-    prior: Prior, state: State, stats: Statistics, engine: Engine, knobs: Knobs
+def learn_coefs_prior(
+    prior: Prior, state: State, stats: Statistics, n_docs: float, knobs: Knobs
 ) -> Prior:
-    if knobs.b_v is None:  # with labels, b_v is what the labels-off projection will use
-        n_docs, K = float(engine.totals.n_docs.sum()), len(stats.E_sums)
-        mean_v = stats.E_total / (n_docs * K)
+    """Update the hyperparameters of V and Λ that are learned, from sums over ``n_docs``."""
+    if knobs.b_v is None:  # with labels, only the projection of new documents uses b_v
+        mean_v = stats.E_total / (n_docs * len(stats.E_sums))
         prior = replace(prior, b_v=hyper.scale(mean_v, prior.a_v))
     if state.rates is not None and knobs.b_lam is None:
         assert prior.a_lam is not None

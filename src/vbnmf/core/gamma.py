@@ -1,4 +1,4 @@
-"""Gamma(shape, scale): mean, mean logarithm and entropy (the paper's appendix A.2)."""
+"""Compute moments of Gamma(shape, scale): mean, mean logarithm, entropy (appendix A.2)."""
 
 from typing import Any
 

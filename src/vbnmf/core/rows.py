@@ -1,4 +1,4 @@
-"""Sums over the terms of each document."""
+"""Compute sums over the terms of each document."""
 
 from typing import Any
 
@@ -11,17 +11,17 @@ _TINY = np.finfo(float).tiny
 
 
 def mass(X: Any) -> Array:
-    """Sum of the weights of each document, (n_docs,) in float64."""
+    """Sum the weights of each document, (n_docs,) in float64."""
     return np.asarray(X @ np.ones(X.shape[1]))
 
 
 def is_empty(X: Any) -> Array:
-    """Which documents have no weight at all, (n_docs,) of bool."""
+    """Return whether each document has no weight, (n_docs,) of bool."""
     return np.asarray(X.sum(axis=1)).ravel() == 0
 
 
 def lengths(X: sparse.csr_array) -> Array:
-    """Euclidean length of each document, (n_docs,) in float64."""
+    """Compute the Euclidean length of each document, (n_docs,) in float64."""
     squares = np.square(X.data, dtype=np.float64)
     return np.sqrt(mass(sparse.csr_array((squares, X.indices, X.indptr), shape=X.shape)))
 
@@ -35,15 +35,15 @@ def of_unit_length(X: sparse.csr_array, dtype: Any = np.float64) -> sparse.csr_a
 
 
 def effective_terms(X: sparse.csr_array) -> Array:
-    """Effective number of terms of each document, (Σ x)² / Σ x²: at least one.
+    """Compute the effective number of terms of each document, (Σ x)² / Σ x²; at least one.
 
-    It is the number of terms where all have the same weight, and less where a few dominate.
+    It equals the number of terms if all have the same weight, and is smaller if a few dominate.
     """
     return np.maximum((mass(X) / np.maximum(lengths(X), _TINY)) ** 2, 1.0)
 
 
 def without_unused_terms(X: sparse.csr_array) -> tuple[sparse.csr_array, Array | slice]:
-    """Leave out the terms that no document has; return X without them, and the others' numbers."""
+    """Remove the terms that no document has; return X, and the columns that were kept."""
     occurs = np.zeros(X.shape[1], dtype=bool)
     occurs[X.indices] = True
     if occurs.all():

@@ -1,13 +1,13 @@
-"""All work on the documents of one shard: pure functions, whose sums over shards add up.
+"""Compute all that concerns the documents of one shard, with pure functions.
 
-A *shard* is a range of the documents of a corpus. Each function takes a shard, what all documents
-share (:class:`~vbnmf.core.model.State`) and what the shard keeps from sweep to sweep
-(:class:`Local`). It returns what the shard keeps next, and sums that are added over shards. So an
-engine only has to say where shards are and to add up their sums; it needs no formula.
+A *shard* is a range of the documents of a corpus. The arguments of each function are a shard, the
+global state (:class:`~vbnmf.core.model.State`) and the local state of the shard (:class:`Local`).
+It returns the new local state, and sums that are added over shards. Engines only hold the shards
+and add up their sums; they contain no formulas.
 
-    q(z):  from ⟨λ⟩ and the E_v of the last sweep, where the label is unknown
+    q(z):  from ⟨λ⟩ and the E_v of the previous sweep, for documents with unknown labels
     q(v):  scale from ⟨λ⟩, q(z) and Σ_w E_t; shape a_v + Sigma_v
-    sums:  R_t, Σ_d E_v, Σ_d δ_dl E_v, Σ_d δ_dl, and what the bound needs
+    sums:  R_t, Σ_d E_v, Σ_d δ_dl E_v, Σ_d δ_dl, and the sums that the bound needs
 
 The passes over non-zeros are in ``vbnmf.kernels``.
 """
@@ -23,34 +23,34 @@ from vbnmf.core import bound as bounds
 from vbnmf.core import updates
 from vbnmf.core.model import Array, BoundTally, DocumentSums, Labels, State, Statistics, Totals
 
-_AT_ONCE = 1 << 16  # non-zeros whose ln Γ is held at a time
-_ROWS_AT_ONCE = 1 << 9  # documents whose scales are held at a time
+_AT_ONCE = 1 << 16  # non-zeros whose ln Γ is held in memory
+_ROWS_AT_ONCE = 1 << 9  # documents whose scales are held in memory
 _TINY = np.finfo(float).tiny
 
 
 class KernelDocuments(Protocol):
-    """The documents of a shard in a kernel's own layout; ``vbnmf.kernels`` has two kinds."""
+    """The documents of a shard in the layout of a kernel; ``vbnmf.kernels`` has two kernels."""
 
     def begin(self, K: int, in_scope: Array | None = None) -> Array:
-        """Start over with K components and return a Sigma_v of zeros, which may pad rows."""
+        """Set the number of components, and return a Sigma_v of zeros, which may pad rows."""
         ...
 
     def hold(self, Sigma_v: Array) -> None:
-        """Take over the Sigma_v that the next sweep begins with and changes."""
+        """Set the Sigma_v from which the next sweep starts. The sweep changes it in place."""
         ...
 
     def sweep(
         self, L_t: Array, scale: Array, a_v: float, *, update: bool, bound: bool
     ) -> DocumentSums:
-        """Finish q(v), then form the ratios and, with ``update``, the next Sigma_v."""
+        """Complete q(v), then compute the ratios and, with ``update``, the next Sigma_v."""
         ...
 
     def gather(self, L_t: Array, out: Array) -> Array:
-        """R_t of the last sweep, (n_terms, K), in ``out``."""
+        """Write R_t of the last sweep, (n_terms, K), to ``out``."""
         ...
 
     def close(self) -> None:
-        """Let go of what only sweeps need."""
+        """Free the memory that only sweeps need."""
         ...
 
 
@@ -58,9 +58,9 @@ class KernelDocuments(Protocol):
 class Shard:
     """A range of documents.
 
-    ``group`` is by document, below ``n_groups``. With ``unknown``, the last group holds the
-    documents whose label is not known. ``by_term`` is the same matrix by columns, or None where it
-    has to be made; ``weight`` is None where every document counts once.
+    ``group`` has the group of each document, from 0 to ``n_groups`` - 1. With ``unknown``, the last
+    group holds the documents with unknown labels. ``by_term`` is the same matrix in CSC format, or
+    None if it has to be computed. ``weight`` has the sample weights; None means one for each.
     """
 
     X: sparse.csr_array
@@ -77,24 +77,24 @@ class Shard:
 
     @property
     def counts_as(self) -> Array:
-        """How many documents each one counts as, (n_docs,)."""
+        """Sample weights, (n_docs,)."""
         return np.ones(self.X.shape[0]) if self.weight is None else self.weight
 
 
 @dataclass(frozen=True)
 class Local:
-    """What the documents of a shard keep from sweep to sweep; a sweep takes it over."""
+    """Local state of a shard, kept from one sweep to the next. A sweep may reuse its arrays."""
 
     Sigma_v: Array  # (n_docs, K) in the kernel's layout
-    latent: Array  # (n_unknown, n_labels): q(z) of the last sweep
-    E_v: Array  # (n_unknown, K): E_v of the last sweep, from which the next q(z) follows
+    latent: Array  # (n_unknown, n_labels): q(z) of the previous sweep
+    E_v: Array  # (n_unknown, K): E_v of the previous sweep, for the next q(z)
 
 
 class OpenShard:
-    """A shard with its documents in a kernel's layout.
+    """A shard with its documents in the layout of a kernel.
 
-    Each document of unknown label is a group of its own here, behind the known groups. Shards that
-    are swept in turn may share the kernel's ``scratch``.
+    Here each document with an unknown label is a group of its own, after the known groups. Shards
+    that are swept one after the other may share the kernel's ``scratch`` memory.
     """
 
     def __init__(self, shard: Shard, kernel: Any, scratch: Any = None) -> None:
@@ -116,7 +116,7 @@ class OpenShard:
         return np.asarray(self.X @ np.ones(self.X.shape[1]))
 
     def by_group(self, rows: Array) -> Array:
-        """Rows of the corpus' groups, (n_groups, K) or (1, K), for the groups of this shard."""
+        """Return rows of groups, (n_groups, K) or (1, K), repeated for the groups of this shard."""
         rows = np.broadcast_to(rows, (self.n_known + 1, rows.shape[1])) if len(rows) == 1 else rows
         if not self.n_unknown:
             return np.asarray(rows[: self.n_known])
@@ -124,7 +124,7 @@ class OpenShard:
 
 
 def totals(shard: Shard) -> Totals:
-    """What never changes about the documents."""
+    """Compute the sums over documents that do not depend on the model."""
     X, weight = shard.X, shard.counts_as
     log_factorials = 0.0
     for begin in range(0, X.nnz, _AT_ONCE):
@@ -133,13 +133,13 @@ def totals(shard: Shard) -> Totals:
         log_factorials += float((weight[row] * gammaln(X.data[at].astype(np.float64) + 1)).sum())
     return Totals(
         n_docs=np.bincount(shard.group, weight, minlength=shard.n_groups),
-        term_sums=X.T @ weight,  # not X.sum, which adds up in X's own precision
+        term_sums=X.T @ weight,  # not X.sum, which has the precision of X
         log_factorials=log_factorials,
     )
 
 
 def members(shard: Shard) -> sparse.csr_array:
-    """How much each document counts in its group, (n_groups, n_docs)."""
+    """Return the sample weight of each document in the row of its group, (n_groups, n_docs)."""
     n_docs = shard.X.shape[0]
     where = (shard.group, np.arange(n_docs))
     return sparse.csr_array(
@@ -148,7 +148,7 @@ def members(shard: Shard) -> sparse.csr_array:
 
 
 def group_term_sums(shard: Shard) -> sparse.csr_array:
-    """Σ_d x_dw by group, (n_groups, n_terms)."""
+    """Compute Σ_d x_dw by group, (n_groups, n_terms)."""
     return members(shard) @ shard.X
 
 
@@ -162,7 +162,7 @@ def begin(shard: OpenShard, portions: Array, in_scope: Array | None) -> Local:
     portions : array of shape (n_groups, K) or (1, K)
         Parts of a document's weight on each component.
     in_scope : array of bool, shape (n_groups, K), or None
-        Components that each group may use; None: all.
+        Components that each group may use; None if all.
     """
     K = portions.shape[1]
     portions = shard.by_group(portions)
@@ -175,29 +175,38 @@ def begin(shard: OpenShard, portions: Array, in_scope: Array | None) -> Local:
 
 
 def sweep(
-    shard: OpenShard, state: State, local: Local, *, bound: bool, out: Array | None
+    shard: OpenShard,
+    state: State,
+    local: Local,
+    *,
+    bound: bool,
+    out: Array | None,
+    update: bool | None = None,
 ) -> tuple[Local, Statistics]:
-    """Finish q(z) and q(v), then form all sums over the documents of the shard.
+    """Complete q(z) and q(v), then compute all sums over the documents of the shard.
 
-    The local state that is returned is the same object where nothing of it has changed.
+    If the local state has not changed, the same object is returned.
 
     Parameters
     ----------
     shard : OpenShard
         Documents.
     state : State
-        What all documents share.
+        Global state.
     local : Local
-        What the shard kept; taken over.
+        Local state. Its arrays are reused.
     bound : bool
-        Whether to fill the tally.
+        Whether to compute the sums for the bound.
     out : array of shape (n_terms, K) in the kernel's layout, or None
-        Where R_t goes. None: Sigma_v stays as it is, and there is no R_t.
+        Array for R_t. If None, R_t is not computed.
+    update : bool or None
+        Whether to update Sigma_v. None updates it if R_t is computed.
     """
+    update = out is not None if update is None else update
     labels = _labels(state, local)
     scale, a_v, L_t = updates.coefs_scale(state, labels), state.prior.a_v, state.terms.L
     shard.documents.hold(local.Sigma_v)
-    sums = shard.documents.sweep(L_t, scale, a_v, update=out is not None, bound=bound)
+    sums = shard.documents.sweep(L_t, scale, a_v, update=update, bound=bound)
     R_t = None if out is None else shard.documents.gather(L_t, out)
     scale = np.broadcast_to(scale, sums.shape_sums.shape)
     E_sums, n_docs = sums.shape_sums * scale, shard.n_docs
@@ -210,13 +219,13 @@ def sweep(
         _tally(sums, scale, E_sums, n_docs, labels) if bound else None,
     )
     if labels is None or not shard.n_unknown:
-        return (local if out is None else replace(local)), stats
+        return (replace(local) if update else local), stats
     E_v = E_sums[shard.n_known :] / np.maximum(n_docs[shard.n_known :], _TINY)[:, None]
     return Local(local.Sigma_v, labels.latent, E_v), stats
 
 
 def coefficients(shard: OpenShard, state: State, local: Local) -> Array:
-    """E_v, (n_docs, K), of q(v) as the last sweep left it."""
+    """Compute E_v, (n_docs, K), from q(v) of the last sweep."""
     labels = state.labels
     if labels is not None and len(labels.latent):
         labels = replace(labels, latent=local.latent)
@@ -231,7 +240,7 @@ def coefficients(shard: OpenShard, state: State, local: Local) -> Array:
 
 
 def _labels(state: State, local: Local) -> Labels | None:
-    """Labels of the groups of a shard, with q(z) of its documents of unknown label."""
+    """Return the labels of the groups of a shard, with q(z) of documents with unknown labels."""
     labels = state.labels
     if labels is None or not len(labels.latent):
         return labels
@@ -247,7 +256,7 @@ def _labels(state: State, local: Local) -> Labels | None:
 def _tally(
     sums: DocumentSums, scale: Array, E_sums: Array, n_docs: Array, labels: Labels | None
 ) -> BoundTally:
-    """What the bound needs beside the sums by label; all arguments are by group."""
+    """Compute the sums that the bound needs besides those by label; arguments are by group."""
     docs_outside = E_outside = of_labels = 0.0
     if labels is not None and len(labels.latent):
         of_labels = bounds.labels_term(labels, n_docs)

@@ -1,12 +1,20 @@
-"""The updates of q(T), q(Λ) and of the scale of q(V): one function an equation.
+"""Update q(T), q(Λ), q(z) and the scale of q(V): one function for each equation.
 
     q(t):  shape a_t + Sigma_t,      scale 1 / (1/b_t + Σ_d E_v[d,k])
     q(v):  shape a_v + Sigma_v,      scale 1 / (Σ_l δ_dl E_λ[l,k] + Σ_w E_t[w,k]), or 0 out of scope
     q(λ):  shape a_λ + a_v N_l,      scale 1 / (1/b_λ + Σ_d δ_dl E_v[d,k]),    N_l = Σ_d δ_dl
     q(z):  δ_dl ∝ p(l) exp Σ_k [ a_v ⟨ln λ_lk⟩ − E_λ[l,k] E_v[d,k] ]           where z_d is unknown
 
-The paper has a_v = 1 in the supervised model, and knows all z. The shapes of q(t) and
-q(v), and the ratios they are made of, are the only O(nnz · K) part: ``vbnmf.kernels``.
+In the paper's supervised model a_v = 1, and all z are known. The shapes of q(t) and q(v), and the
+ratios from which they are computed, are the only O(nnz · K) part. They are in ``vbnmf.kernels``.
+
+References
+----------
+A. T. Cemgil (2009). Bayesian inference for nonnegative matrix factorisation models. Computational
+Intelligence and Neuroscience.
+
+I. Ivek (2014). Interpretable low-rank document representations with label-dependent sparsity
+patterns.
 """
 
 import numpy as np
@@ -23,17 +31,18 @@ from vbnmf.core.model import (
     Terms,
     column,
 )
+from vbnmf.core.products import product_with_rows
 
 
 def terms_scale(prior: Prior, E_v_sums: Array) -> Array:
-    """Scale of q(t) by component, (K,), from Σ_d E_v, (K,)."""
+    """Compute the scale of q(t) by component, (K,), from Σ_d E_v, (K,)."""
     return 1.0 / (1.0 / prior.b_t + E_v_sums)
 
 
 def coefs_scale(state: State, labels: Labels | None) -> Array:
-    """Scale of q(v) by group and component, (n_groups, K), for the groups of a shard.
+    """Compute the scale of q(v), (n_groups, K), for the groups of a shard.
 
-    ``labels`` are those of the shard; None is one group of all documents.
+    ``labels`` are those of the shard. None means one group of all documents.
     """
     rate = np.full((1, 1), 1.0 / state.prior.b_v)
     if state.rates is not None:
@@ -45,7 +54,7 @@ def coefs_scale(state: State, labels: Labels | None) -> Array:
 
 
 def rates(prior: Prior, n_docs: Array, label_sums: Array) -> Rates:
-    """q(Λ) from the number of documents of each label and their Σ_d δ_dl E_v.
+    """Compute q(Λ) from the number of documents of each label and Σ_d δ_dl E_v.
 
     ``n_docs`` is (n_labels,), or (n_labels, K) with scopes.
     """
@@ -56,33 +65,32 @@ def rates(prior: Prior, n_docs: Array, label_sums: Array) -> Rates:
 
 
 def rates_shape(a_lam: float | Array, a_v: float, n_docs: Array) -> Array:
-    """Shape of q(λ), (n_labels,), or (n_labels, K) with scopes; as ``n_docs``."""
+    """Compute the shape of q(λ), (n_labels,), or (n_labels, K) with scopes; as ``n_docs``."""
     return (a_lam if n_docs.ndim == 1 else column(a_lam)) + a_v * n_docs
 
 
 def latent_labels(
     prior: Prior, labels: Labels, rates: Rates, E_v: Array, inverse_temperature: float = 1.0
 ) -> Array:
-    """q(z) of documents of unknown label, (n_docs, n_labels), from their E_v, (n_docs, K).
+    """Compute q(z), (n_docs, n_labels), of documents with unknown labels from E_v, (n_docs, K).
 
-    ``inverse_temperature`` below one brings it nearer to p(z).
+    With an ``inverse_temperature`` below one, q(z) is closer to p(z).
     """
     evidence = label_evidence(prior.a_v, labels, rates, E_v)
     return np.asarray(softmax(labels.log_prior + inverse_temperature * evidence, axis=1))
 
 
 def label_evidence(a_v: float, labels: Labels, rates: Rates, E_v: Array) -> Array:
-    """⟨ln p(v | λ_l)⟩ but for what all labels share, (n_docs, n_labels)."""
+    """Compute ⟨ln p(v | λ_l)⟩ up to a term common to all labels, (n_docs, n_labels)."""
     E, mean_log = rates.E, rates.mean_log
     if labels.scopes is not None:
         mask, outside = labels.scopes.mask, labels.scopes.outside
         E, mean_log = np.where(mask, E, outside), np.where(mask, mean_log, np.log(outside))
-    # not a product by BLAS, which would be rounded by its number of threads
-    return a_v * mean_log.sum(axis=1) - np.einsum("dk,lk->dl", E_v, E)
+    return a_v * mean_log.sum(axis=1) - product_with_rows(E_v, E)
 
 
 def terms(kernel: Kernel, state: State, stats: Statistics, *, tally: bool) -> Terms:
-    """q(T) from the sums of a sweep; takes over the arrays of both arguments."""
+    """Compute q(T) from the sums of a sweep. The arrays of both arguments are reused."""
     assert stats.R_t is not None
     scale = terms_scale(state.prior, stats.E_sums)
     return kernel.gamma_rows(stats.R_t, state.terms.L, scale, state.prior.a_t, tally=tally)

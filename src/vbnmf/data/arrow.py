@@ -32,7 +32,7 @@ def open_arrow(path: Path, parquet: bool) -> Table:
         file = _open_parquet(pq, path) if parquet else _open_ipc(pa, path)
         columns = list((file.schema_arrow if parquet else file.schema).names)
     except damage as error:
-        raise ReaderError(f"{origin}: not a whole Parquet or Arrow file: {error}") from error
+        raise ReaderError(f"{origin}: not a complete Parquet or Arrow file: {error}") from error
 
     def rows(chosen: Sequence[int]) -> Iterator[Row]:
         names = [columns[i] for i in chosen]

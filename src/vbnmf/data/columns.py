@@ -110,7 +110,7 @@ def choose_columns(columns: Sequence[str], wanted: Wanted, origin: str) -> Chose
     if both := [at for at in text_at if at in labels_at]:
         raise ReaderError(
             f"{origin}: column {columns[both[0]]!r} cannot be both text and label; "
-            f"there are {listed(columns)}."
+            f"the columns are {listed(columns)}."
         )
     several = bool(labels_at) and not isinstance(label, str)
     id_at = [] if wanted.id is None else _all_named(columns, wanted.id, "id", origin)
@@ -131,7 +131,7 @@ def choose_labels(
     If none can be guessed, an empty list is returned unless labels are required.
     """
     if not label:
-        raise ReaderError(f"{origin}: `label` names no column; there are {listed(columns)}.")
+        raise ReaderError(f"{origin}: `label` names no column; the columns are {listed(columns)}.")
     # If there is a column named "auto", it is used.
     if label != AUTO or AUTO in columns:
         return _all_named(columns, label, "label", origin)
@@ -140,7 +140,7 @@ def choose_labels(
         return []
     if at is None:
         raise ReaderError(
-            f"{origin}: no column has a usual name for labels; there are {listed(columns)}. "
+            f"{origin}: no column has a usual name for labels (columns: {listed(columns)}). "
             "Name it with label='...' (--label on the command line)."
         )
     notes.append(f"Label column {columns[at]!r} was chosen because of its name.")
@@ -180,10 +180,11 @@ def _guess_text(
     at = others[0] if only else _guessed(columns, TEXT_NAMES, others)
     if at is None:
         raise ReaderError(
-            f"{origin}: no column has a usual name for text; there are {listed(columns)}. "
+            f"{origin}: no column has a usual name for text (columns: {listed(columns)}). "
             "Name it with text='...' (--text on the command line)."
         )
-    reason = "there is no other" if only else "of its name"
+    besides = " besides the label" if labels_at else ""
+    reason = f"it is the only column{besides}" if only else "of its name"
     if fitted is not None:
         names = listed(_listed_names(fitted))
         reason += f"; the model was fitted to {names}, which is not there"

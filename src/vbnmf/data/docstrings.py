@@ -1,8 +1,7 @@
-"""The offline corpus: docstrings of the installed NumPy, SciPy and scikit-learn, by sub-package.
+"""Collect the offline corpus: docstrings of the installed NumPy, SciPy and scikit-learn.
 
-A document is the docstring of one public function, class or method with its code examples taken
-out; its label is the sub-package (``scipy.stats``). Loading by name, subsets and the other corpora
-are in :mod:`vbnmf.data.corpora`.
+A document is the docstring of a public function, class or method, without its code examples. Its
+label is the sub-package (``scipy.stats``). :mod:`vbnmf.data.corpora` loads corpora by name.
 """
 
 import hashlib
@@ -17,9 +16,9 @@ from types import ModuleType
 
 import numpy as np
 
-# Named one by one, not searched for: a search would import deprecated modules, and the labels
-# would change with every release. A module that a release lacks is passed over. Left out are
-# modules with few functions, and numpy.ma, whose docstrings are NumPy's with a word changed.
+# The modules are listed, because a search would import deprecated modules, and labels would change
+# with every release. Modules that are not installed are skipped. Modules with few functions are not
+# listed, nor is numpy.ma, whose docstrings are nearly the same as those of NumPy.
 MODULES = (
     *("numpy", "numpy.random", "numpy.polynomial.polynomial", "numpy.polynomial.chebyshev"),
     *("numpy.polynomial.legendre", "numpy.polynomial.hermite", "scipy.cluster.hierarchy"),
@@ -32,38 +31,38 @@ MODULES = (
     *("sklearn.metrics", "sklearn.metrics.pairwise", "sklearn.model_selection"),
     *("sklearn.neighbors", "sklearn.preprocessing"),
 )
-MIN_WORDS = 20  # shorter docstrings ("Scalar method identical to ...") say nothing of their subject
-MIN_DOCUMENTS = 30  # fewer in a sub-package: no label of its own
+MIN_WORDS = 20  # shorter docstrings ("Scalar method identical to ...") do not describe a subject
+MIN_DOCUMENTS = 30  # smaller sub-packages are left out
 TEST_SHARE = 0.3
 
-# numpydoc's Examples section, and the paragraph on array backends that SciPy puts into hundreds of
-# docstrings word for word: up to the next heading or the end.
+# The Examples section of numpydoc, and SciPy's paragraph on array backends, which is the same in
+# hundreds of docstrings. Both end at the next heading or at the end.
 _EXAMPLES = re.compile(
     r"^(?:Examples?\n-{3,}\n|\*\*Array API Standard Support\*\*).*?(?=^\S[^\n]*\n-{3,}\n|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-# Doctests elsewhere: from a prompt to the next empty line, output included.
+# Doctests elsewhere, with their output: from a prompt to the next empty line.
 _DOCTEST = re.compile(r"^[ \t]*>>>.*?(?:\n[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _UNDERLINE = re.compile(r"^[ \t]*[-=~^]{3,}[ \t]*$", re.MULTILINE)
 _VERSION_NOTE = re.compile(r"^[ \t]*\.\. (?:version\w+|deprecated|index)::.*$", re.MULTILINE)
 _ROLE = re.compile(r":(?:[a-z]+:)?[a-z]+:(?=`)")
-# "scipy.stats.norm" would give the label away; "norm" is what the sentence is about.
+# "scipy.stats.norm" would reveal the label, so only "norm" is kept.
 _DOTTED = re.compile(r"\b(?:numpy|np|scipy|sklearn)\.(?:\w+\.)*(?=\w)")
 _BLANKS = re.compile(r"\n\s*\n+")
 
 
-@cache  # train and test parts are asked for one after the other
+@cache  # for calls that load the train and the test part one after the other
 def read_docstrings() -> tuple[tuple[str, str, str], ...]:
-    """Collect the corpus from the libraries that are installed.
+    """Collect the corpus from the installed libraries.
 
     Returns
     -------
     tuple of (name, label, text)
-        Qualified name (``scipy.stats.skew``), sub-package and cleaned docstring, by name. No text
-        comes twice, and every label has at least ``MIN_DOCUMENTS`` documents.
+        Qualified name (``scipy.stats.skew``), sub-package and cleaned docstring, sorted by name.
+        All texts are different, and every label has at least ``MIN_DOCUMENTS`` documents.
     """
-    found: dict[str, tuple[str, str]] = {}  # text -> (name, label), the first to come keeps it
-    # A docstring must not be read at the price of a warning on the user's screen.
+    found: dict[str, tuple[str, str]] = {}  # text -> (name, label) of its first occurrence
+    # importing and inspecting modules must not show warnings to the user
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for path in MODULES:
@@ -82,13 +81,13 @@ def read_docstrings() -> tuple[tuple[str, str, str], ...]:
 
 
 def in_test(name: str) -> bool:
-    """Say whether the document of this name belongs to the test part: fixed by the name alone."""
+    """Return whether a document belongs to the test part, which depends only on its name."""
     digest = hashlib.sha256(name.encode()).digest()
     return int.from_bytes(digest[:4]) < TEST_SHARE * 2**32
 
 
 def clean_docstring(doc: str) -> str:
-    """Strip a docstring of its code examples and markup; prose and parameter tables stay."""
+    """Remove code examples and markup from a docstring; keep prose and tables of parameters."""
     text = inspect.cleandoc(doc).replace("\r\n", "\n")
     for pattern, with_ in (
         (_EXAMPLES, ""),
@@ -108,30 +107,30 @@ def _public_docstrings(module: ModuleType) -> Iterator[tuple[str, str]]:
     root = module.__name__.split(".")[0]
     for name in sorted(getattr(module, "__all__", None) or vars(module)):
         thing = _public(module, name)
-        # Ufuncs and C functions may have no module; what comes from another library is not ours.
+        # ufuncs and C functions may have no module; skip objects of other libraries
         home = getattr(thing, "__module__", None) or root
         if not _is_documented(thing) or home.split(".")[0] != root:
             continue
         yield f"{module.__name__}.{name}", _doc(thing)
         if inspect.isclass(thing):
             for method in sorted(vars(thing)):
-                # scikit-learn makes its set_..._request methods from one template.
+                # the docstrings of scikit-learn's set_..._request methods come from one template
                 member = None if method.endswith("_request") else _public(thing, method)
                 if _is_documented(member):
                     yield f"{module.__name__}.{name}.{method}", _doc(member)
 
 
 def _is_documented(thing: object) -> bool:
-    """Tell functions and classes from objects that can be called, documented by a template."""
-    # Such objects are the distributions of scipy.stats: a hundred times the same text.
+    """Return whether an object is a function or a class, and not another callable object."""
+    # the distributions of scipy.stats are callable objects with docstrings from one template
     return inspect.isroutine(thing) or inspect.isclass(thing) or isinstance(thing, np.ufunc)
 
 
 def _public(owner: object, name: str) -> object:
-    """Get a public attribute, or None: lazy modules raise what they like (scikit-learn does)."""
+    """Return a public attribute, or None if it raises an error, as lazy modules may do."""
     try:
         return None if name.startswith("_") else getattr(owner, name, None)
-    except Exception:  # a docstring that cannot be had is left out, whatever the reason
+    except Exception:  # objects whose docstring cannot be read are left out
         return None
 
 

@@ -217,7 +217,7 @@ def _read_mtx(source: str | Path) -> tuple[Any, None]:
     except ReaderError:
         raise
     except (ValueError, OverflowError, TypeError, IndexError) as error:
-        raise ReaderError(f"{origin}: not a whole Matrix Market file: {error}") from error
+        raise ReaderError(f"{origin}: not a complete Matrix Market file: {error}") from error
     return matrix, None
 
 

@@ -1,7 +1,6 @@
-"""20 Newsgroups as Rennie gives it, posts or word counts, packed or not, and as scikit-learn does.
+"""Read 20 Newsgroups from Rennie's archives (posts or word counts), or through scikit-learn.
 
-The copy in a wheel is in :mod:`vbnmf.data.wheel`, the choice among copies in
-:mod:`vbnmf.data.corpora`.
+:mod:`vbnmf.data.wheel` reads the copy in a wheel, and :mod:`vbnmf.data.corpora` chooses a copy.
 """
 
 import io
@@ -18,8 +17,7 @@ from vbnmf.data.corpus import Copy, CorpusError, Record
 from vbnmf.data.documents import ReaderError
 from vbnmf.data.streams import MAX_DOCUMENT, open_bytes
 
-# As the archives are called where they are given away, each with a folder it unpacks to; posts
-# before counts.
+# Names of the archives, each with a folder that it contains; posts before counts.
 ARCHIVES = {
     "20news-bydate.tar.gz": "20news-bydate-train",
     "20news-bydate-matlab.tgz": "20news-bydate",
@@ -41,7 +39,7 @@ def read_newsgroups(path: Path) -> Copy:
     Returns
     -------
     Copy
-        Posts as texts with their headers, else counts with shape (n_docs, 61188).
+        Posts as texts with their headers, or counts of shape (n_docs, 61188).
     """
     posts: list[Record] = []
     counts: dict[str, bytes] = {}
@@ -49,14 +47,14 @@ def read_newsgroups(path: Path) -> Copy:
         for name, data in _members(path):
             if post := _POST.search(name):
                 split, group, number = post.groups()
-                # Latin-1: the posts are older than UTF-8, and every byte has a meaning in it.
+                # the posts are older than UTF-8; in Latin-1 every byte is a character
                 posts.append(Record(split, f"{group}/{number}", group, data.decode("latin-1")))
             elif part := _COUNTS.search(name):
                 counts[part.group(1)] = data
     except tarfile.TarError as error:
-        raise ReaderError(f"{path}: not a whole tar archive: {error}") from error
+        raise ReaderError(f"{path}: not a complete tar archive: {error}") from error
     if posts:
-        # The same order from any archive or file system, train before test.
+        # the order does not depend on the archive or file system; train comes before test
         posts.sort(key=lambda r: (r.split == "test", r.label, int(r.id.rpartition("/")[2])))
         return Copy(f"the posts in {path}", posts)
     if counts:
@@ -68,15 +66,15 @@ def read_newsgroups(path: Path) -> Copy:
 
 
 def read_sklearn(download: bool) -> Copy:
-    """Read the posts through scikit-learn, from its cache or, if `download`, by its fetcher."""
+    """Read the posts through scikit-learn, from its cache or, with `download`, its fetcher."""
     from sklearn.datasets import fetch_20newsgroups
 
     records = []
     for split in _SPLITS:
         try:
             bunch = fetch_20newsgroups(subset=split, shuffle=False, download_if_missing=download)
-        except Exception as error:  # whatever a network or a foreign cache may raise
-            raise CorpusError(f"scikit-learn could not give it: {error}") from error
+        except Exception as error:  # networks and caches may raise any error
+            raise CorpusError(f"scikit-learn could not load it: {error}") from error
         for name, target, text in zip(bunch.filenames, bunch.target, bunch.data, strict=True):
             group = bunch.target_names[target]
             records.append(Record(split, f"{group}/{Path(name).name}", group, text))
@@ -84,17 +82,17 @@ def read_sklearn(download: bool) -> Copy:
 
 
 def sklearn_cache() -> Path | None:
-    """Find scikit-learn's cached copy without making its folder, as its own functions would."""
+    """Find scikit-learn's cached copy without creating its folder, as its functions would."""
     home = Path(os.environ.get("SCIKIT_LEARN_DATA") or "~/scikit_learn_data").expanduser()
     return next(iter(home.glob("20news*.pkz")), None)
 
 
 def _members(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield (name, content) of the files that matter; nothing is ever unpacked onto the disk."""
+    """Yield (name, content) of the needed files. Nothing is unpacked to disk."""
     if path.is_dir():
         for parent, _, files in os.walk(path):
             for file in files:
-                # With the folder's own name, since it may be 20news-bydate-train itself.
+                # include the name of the folder, which may be 20news-bydate-train itself
                 name = (Path(path.resolve().name) / Path(parent, file).relative_to(path)).as_posix()
                 if _POST.search(name) or _COUNTS.search(name):
                     yield name, Path(parent, file).read_bytes()
@@ -112,7 +110,7 @@ def _members(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _counts(files: dict[str, bytes], path: Path) -> Copy:
-    """Put Rennie's triples (document, word, count), which count from one, into a matrix."""
+    """Convert Rennie's triples (document, word, count), numbered from one, to a matrix."""
     records: list[Record] = []
     blocks = []
     try:

@@ -265,13 +265,13 @@ def _check_columns(
 def _check_shards(
     source: Any, labels: LabelsSource | None, separator: str | None, terms: TermsSource | None
 ) -> None:
-    """Raise if something is asked for that was settled when the shards were written."""
+    """Raise an error for options that were fixed when the shards were written."""
     asked = {"labels": labels, "label_separator": separator, "terms": terms}
     for name, value in asked.items():
         if value is not None:
             raise ReaderError(
-                f"{origin_of(source)}: {name} of a shard folder are those of `vbnmf vectorize`; "
-                "leave this out."
+                f"{origin_of(source)}: {name} of a shard folder cannot be changed. "
+                "Pass them to `vbnmf vectorize`."
             )
 
 

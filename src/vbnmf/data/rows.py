@@ -117,7 +117,7 @@ def read_parts(
     empty = True
     while (batch := _batch(checked, most, characters)) or empty:
         if not batch and not opened.may_be_empty:
-            raise ReaderError(f"{opened.origin}: empty: there are no documents in it.")
+            raise ReaderError(f"{opened.origin}: there are no documents in it.")
         empty = False
         notes += [f"{number} {what}." for what, number in counts.items()]
         counts.clear()

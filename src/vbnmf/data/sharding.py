@@ -1,4 +1,4 @@
-"""Write shard folders: documents in parts, in bounded memory, and again where a run was stopped.
+"""Write documents to shard folders in parts, and resume interrupted runs.
 
 The format and its checks are in :mod:`vbnmf.data.shards`.
 """
@@ -27,7 +27,7 @@ from vbnmf.engines.mapping import SHARD_NONZEROS, cut
 from vbnmf.files import replacing
 
 PARTIAL = "partial.json"
-"""What is done so far, while a folder is being written."""
+"""Name of the file that lists the shards written so far."""
 
 
 class ShardWriter:
@@ -36,31 +36,32 @@ class ShardWriter:
     Parameters
     ----------
     path : str or path
-        The folder, which is made if it is not there.
+        The folder. It is created if it does not exist.
     n_terms : int
         Number of columns of every part.
     dtype : dtype, default=float32
-        Of the weights of terms.
+        Type of the weights of terms.
     terms : sequence of str or None
         Names of the columns.
     labelled : bool
-        Whether labels are given with every part; some may be None.
+        Whether labels are passed with every part. A label may be None.
     multilabel : bool
         Whether labels are lists.
     weighted : bool
-        Whether weights of documents are given with every part.
+        Whether sample weights are passed with every part.
     columns : dict or None
-        Columns of the source that texts and labels came from, for ``DocumentModel.columns_``.
+        Text and label columns of the source, for ``DocumentModel.columns_``.
     recipe : str
-        What the shards are made of. A folder that was begun with the same recipe is continued;
-        anything else in it is replaced.
+        Description of the source and the options. An interrupted run with the same recipe is
+        resumed. Shards of another recipe are replaced.
     shard_nonzeros : int
-        Most non-zeros of a shard.
+        Maximum number of non-zeros in a shard.
 
     Attributes
     ----------
     n_done : int
-        Documents that are in shards on disk. After an interruption, continue with the next.
+        Number of documents in complete shards on disk. To resume a run, add the documents after
+        them.
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class ShardWriter:
 
     @property
     def n_done(self) -> int:
-        """Documents that are in shards on disk."""
+        """Number of documents in complete shards on disk."""
         return sum(entry.n_docs for entry in self._entries)
 
     def add(self, X: Any, labels: Iterable[Any] | None = None, weight: Any = None) -> None:
@@ -104,14 +105,14 @@ class ShardWriter:
         if not X.shape[0] == len(listed) == len(counts_as):
             raise ValueError(
                 f"a part has {X.shape[0]} documents, {len(listed)} labels and {len(counts_as)} "
-                "weights; there must be as many of each."
+                "weights; the numbers must be equal."
             )
         self._parts.append((X, sizes, codes, counts_as))
         if sum(part[0].nnz for part in self._parts) > 2 * self._size:
             self._flush(whole=False)
 
     def finish(self) -> None:
-        """Write what is left and the manifest, which makes the folder usable."""
+        """Write the last shard and the manifest. The folder can be used after that."""
         self._flush(whole=True)
         if not self._entries:
             raise ShardsError(f"there are no documents for {self.path}.")
@@ -133,7 +134,10 @@ class ShardWriter:
         (self.path / PARTIAL).unlink(missing_ok=True)
 
     def _coded(self, labels: list[Any]) -> tuple[Array, Array]:
-        """Number of labels of each document, and their codes, in the order of first use."""
+        """Return the number of labels of each document, and the codes of the labels.
+
+        Codes are numbered in the order in which labels first occur.
+        """
         sets = [
             [] if label is None else list(label) if isinstance(label, list | set) else [label]
             for label in labels
@@ -148,7 +152,7 @@ class ShardWriter:
         return np.array([len(each) for each in codes], np.int32), np.array(flat, np.int32)
 
     def _flush(self, *, whole: bool) -> None:
-        """Write the shards that are full, and with ``whole`` the last one too."""
+        """Write all full shards; with ``whole``, also write the last one."""
         if not self._parts:
             return
         matrices, sizes, codes, weights = (list(each) for each in zip(*self._parts, strict=True))
@@ -156,7 +160,7 @@ class ShardWriter:
         n_labels, weight = np.concatenate(sizes), np.concatenate(weights)
         label_ends, flat = np.concatenate([[0], np.cumsum(n_labels)]), np.concatenate(codes)
         cuts = cut(np.diff(X.indptr), self._size).tolist()
-        done = cuts[-1] if whole else cuts[-2]  # more documents may join the last one
+        done = cuts[-1] if whole else cuts[-2]  # the last one may get more documents
         for a, b in pairwise(cuts):
             if b > done:
                 break
@@ -208,15 +212,15 @@ def write_shards(
     path : str or path
         The folder.
     X : {array-like, sparse matrix} of shape (n_docs, n_terms)
-        Non-negative weights of terms. float64 stays as it is, all else becomes float32.
+        Non-negative weights of terms. float64 is kept; other types are converted to float32.
     y : iterable of labels, of lists of labels, or None
-        Labels of the documents; None where one is not known.
+        Labels of the documents; None for an unknown label.
     sample_weight : array-like of shape (n_docs,) or None
-        How many documents each one counts as.
+        Sample weights.
     terms : sequence of str or None
         Names of the columns.
     shard_nonzeros : int
-        Most non-zeros of a shard.
+        Maximum number of non-zeros in a shard.
     """
     X = sparse.csr_array(X)
     labels = None if y is None else list(y)
@@ -235,12 +239,12 @@ def write_shards(
 
 
 def _plain(label: Any) -> Any:
-    """A label as JSON has it."""
+    """Convert a label to a type that JSON has."""
     return label.item() if isinstance(label, np.generic) else label
 
 
 def _continued(folder: Path, recipe: str) -> tuple[list[Entry], dict[Any, int]]:
-    """Shards and labels of a run that was interrupted; none if it made something else."""
+    """Return the shards and labels of an interrupted run; none if its recipe was another."""
     (folder / MANIFEST).unlink(missing_ok=True)
     try:
         partial = json.loads((folder / PARTIAL).read_bytes())
@@ -264,7 +268,7 @@ def _is_whole(folder: Path, entry: Entry) -> bool:
 
 
 def _write_arrays(folder: Path, arrays: dict[str, Array]) -> dict[str, tuple[int, int]]:
-    """Write the arrays of a shard under a hidden name, then rename the folder."""
+    """Write the arrays of a shard to a hidden folder, then rename the folder."""
     hidden = folder.with_name(f".{folder.name}.part")
     for old in (hidden, folder):
         shutil.rmtree(old, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Documents of a shard folder, handed over as those of any other matrix."""
+"""Read the documents of a shard folder as those of any other matrix."""
 
 import os
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from vbnmf.data.shards import Shards
 
 
 def read_shards(path: str | os.PathLike[str], *, labels: bool, required: bool) -> Documents:
-    """All documents of a folder, in memory; see :func:`iter_shards`."""
+    """Read all documents of a folder into memory; see :func:`iter_shards`."""
     parts = list(iter_shards(path, 1 << 62, labels=labels, required=required))
     matrix = sparse.vstack([part.matrix for part in parts], format="csr")
     tags = [part.labels for part in parts if part.labels is not None]
@@ -29,18 +29,18 @@ def read_shards(path: str | os.PathLike[str], *, labels: bool, required: bool) -
 def iter_shards(
     path: str | os.PathLike[str], chunk: int, *, labels: bool, required: bool
 ) -> Iterator[Documents]:
-    """Documents of a folder, at most ``chunk`` at a time.
+    """Read the documents of a folder in parts of at most ``chunk`` documents.
 
     Parameters
     ----------
     path : path
         The folder.
     chunk : int
-        Most documents of a part; a part does not go beyond its shard.
+        Maximum number of documents in a part. All documents of a part are from the same shard.
     labels : bool
-        Whether labels are asked for.
+        Whether labels are requested.
     required : bool
-        Whether a folder without labels is then an error.
+        Whether a folder without labels is an error if labels are requested.
     """
     shards = Shards(path)
     if labels and shards.labels is None and required:
@@ -98,7 +98,7 @@ def sample_shards(path: str | os.PathLike[str], most: int) -> Documents:
 
 
 def _labels(shards: Shards, indicators: sparse.csr_array) -> Any:
-    """Labels as readers give them: objects, lists where there may be several, None for unknown."""
+    """Return labels as readers do: labels or lists of labels, and None for unknown labels."""
     names = shards.labels or []
     parts = np.split(indicators.indices, indicators.indptr[1:-1])
     found = np.empty(indicators.shape[0], dtype=object)

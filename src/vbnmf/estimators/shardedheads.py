@@ -73,7 +73,7 @@ def fit_head_on_shards(
     of_sample = np.ones(len(rows)) if weight is None else weight[rows]
     V = engine.coefficients(state, rows)
     every = np.arange(len(rows))
-    found = model._train_head(sample, V, targets.rows(rows), of_sample, classifier, every)
+    found = model._trained_head(sample, V, targets.rows(rows), of_sample, classifier, every)
     del V
     told = f"chosen on a sample of {len(rows):,} documents"
     reason = f"{found.reason}; {told}" if found.reason else told

@@ -17,7 +17,7 @@ from vbnmf.core.model import Array, Labels, State
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.local import LocalEngine
 from vbnmf.engines.mapping import ShardEngine
-from vbnmf.engines.stream import ShardSource, StreamEngine
+from vbnmf.engines.stream import PlacedSource, ShardSource, StreamEngine
 from vbnmf.estimators.targets import sums_by_group
 
 MOST_DOCUMENTS = 15_000
@@ -45,7 +45,11 @@ class FitData:
         return self.labels is not None and len(self.labels.latent) > 0
 
     def engine(self, kernel: Any) -> ShardEngine:
-        """Make the documents ready for sweeps, in memory or from shards on disk."""
+        """Make the documents ready for sweeps: in memory, from disk, or on a cluster."""
+        if isinstance(self.X, PlacedSource):
+            return self.X.engine(
+                kernel, self.group, self.n_groups, self.weight, unknown=self.unknown
+            )
         if isinstance(self.X, ShardSource):
             return StreamEngine(
                 kernel, self.X, self.group, self.n_groups, self.weight, unknown=self.unknown

@@ -11,7 +11,8 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.engines.stream import ShardSource
+from vbnmf.engines.stream import PlacedSource, ShardSource
+from vbnmf.estimators.lazy import by_block, computed, is_lazy
 from vbnmf.estimators.targets import Targets, check_targets, grouped
 from vbnmf.estimators.validation import check_matrix, check_weights
 
@@ -23,7 +24,7 @@ def is_source(X: Any) -> bool:
 
 def check_source(model: Any, X: Any) -> Any:
     """Shards that can be learned from, all of which are read; notes their number of terms."""
-    if not sum(X.rows(i).data.sum(dtype=np.float64) for i, _a, _b in _spans(X)):
+    if not _any_mass(X, None):
         raise ValueError(
             f"{X!r} has no value other than zero, so there is nothing to learn from. Check the "
             "vocabulary: no document has any of its terms."
@@ -45,14 +46,14 @@ def check_in_memory(X: Any) -> None:
 
 def source_weights(X: Any, sample_weight: Any) -> Array | None:
     """Weights of documents: those given, or those of the shards."""
-    given = X.weights() if sample_weight is None else sample_weight
+    given = X.weights() if sample_weight is None else computed(sample_weight)
     return check_weights(given, X.shape[0])
 
 
 def source_targets(model: Any, X: Any, y: Any) -> Targets:
     """Labels of documents: those given, or those of the shards."""
     if y is not None:
-        return check_targets(model, y, X.shape[0], model.unlabelled)
+        return check_targets(model, computed(y), X.shape[0], model.unlabelled)
     if not any(part.nnz for part in X.label_parts()):
         raise ValueError(
             f"{X!r} has no label for any document. {type(model).__name__} needs some documents of "
@@ -79,12 +80,21 @@ def check_source_left(X: Any, weight: Array | None) -> None:
     """Refuse weights that leave nothing but empty documents."""
     if weight is None:
         return
-    parts = (weight[a:b] @ X.rows(i) for i, a, b in _spans(X))
-    if not any(part.any() for part in parts):
+    if not _any_mass(X, weight):
         raise ValueError(
             "the documents that have any term all have the weight zero, so there is nothing to "
             "learn from. Check sample_weight."
         )
+
+
+def _any_mass(X: Any, weight: Array | None) -> bool:
+    """Return whether the weighted documents have any non-zero value. All shards are read."""
+    if isinstance(X, PlacedSource):
+        return X.any_mass(weight)
+    parts = ((X.rows(i), slice(a, b)) for i, a, b in _spans(X))
+    if weight is None:
+        return sum(rows.data.sum(dtype=np.float64) for rows, _at in parts) > 0
+    return any((weight[at] @ rows).any() for rows, at in parts)
 
 
 def by_shard(model: Any, X: Any, work: Callable[[sparse.csr_array], Array]) -> Array:
@@ -101,6 +111,9 @@ def checked(model: Any, X: Any, work: Callable[[sparse.csr_array], Array]) -> Ar
     """Apply work to checked documents, in memory or shard by shard."""
     if is_source(X):
         return by_shard(model, X, work)
+    if is_lazy(X):
+        lazy: Array = by_block(model, X, work)
+        return lazy
     return work(check_matrix(model, X, reset=False))
 
 

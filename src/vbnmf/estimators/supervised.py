@@ -10,15 +10,18 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.fit import Progress
-from vbnmf.core.model import Array, column
+from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.stream import ShardSource
 from vbnmf.estimators import intervals, labelscopes
 from vbnmf.estimators.base import BaseVBNMF
 from vbnmf.estimators.classifier import CLASSIFIERS, PredictsLabels
 from vbnmf.estimators.classweights import check_weight_left, with_class_weights
+from vbnmf.estimators.clusters import placed
 from vbnmf.estimators.labelconcerns import warn_of_odd_labels
+from vbnmf.estimators.labelposterior import set_label_posterior
 from vbnmf.estimators.labeltree import check_label_tree
+from vbnmf.estimators.onlinelabels import LearnsLabelsOnline
 from vbnmf.estimators.outcome import Outcome
 from vbnmf.estimators.shardedheads import fit_head_on_shards, has_several_shards
 from vbnmf.estimators.starting import Start
@@ -32,10 +35,8 @@ from vbnmf.estimators.streaming import (
 from vbnmf.estimators.targets import Targets, check_targets
 from vbnmf.estimators.validation import check_choice, check_matrix, check_weights
 
-_TINY = np.finfo(float).tiny
 
-
-class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
+class SupervisedVBNMF(LearnsLabelsOnline, PredictsLabels, BaseVBNMF):
     """Variational Bayesian NMF with label-dependent sparsity of the coefficients.
 
     The model is that of ``VBNMF``, but the rate of a coefficient depends on the label l of its
@@ -118,6 +119,16 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
     unlabelled : label, default=None
         Value in y that marks an unknown label, besides None and NaN. Without it, -1 is a label like
         any other.
+    learning_offset : float, default=1.0
+        Offset τ of the step of ``partial_fit``. Larger values make its first steps smaller.
+    learning_decay : float, default=0.7
+        Exponent κ of the step of ``partial_fit``, from 0 to 1. With 1 and the default offset, all
+        documents count alike; with smaller values recent documents count more.
+    total_samples : float or None, default=None
+        Number of documents of the corpus, for ``partial_fit``. None is the number seen so far.
+    head_samples : int, default=20000
+        Maximum number of documents that ``partial_fit`` keeps in the model, to train the
+        prediction head on. They are saved with the model.
     random_state : int, RandomState or None, default=None
         Seed of random initialisations.
     n_jobs : int or None, default=None
@@ -131,6 +142,11 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         A folder in which the fit is written to disk once a minute; ``vbnmf.Checkpoint`` sets
         another time. If the fit is stopped at any moment, the same call goes on from there and ends
         with the same bits. With ``n_init`` above one, starts that ended do not run again.
+    engine : "auto", "dask" or Dask, default="auto"
+        Where the fit runs. "auto" runs in this process, on a matrix in memory or on ``Shards`` on
+        disk. "dask" runs on the cluster of the current ``distributed.Client``, on ``Shards`` that
+        all workers can read, or on a Dask array. ``vbnmf.Dask`` has more
+        settings. The result is the same for the same shards.
 
     Attributes
     ----------
@@ -218,7 +234,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
     faded_ : ndarray of bool of shape (n_components,)
         Components whose terms all depend more on the prior than on documents; see ``prune``.
     bound_ : float
-        Lower bound of the log evidence of the fitted model.
+        Lower bound of the log evidence of the fitted model. ``partial_fit`` does not change it.
     bound_history_ : ndarray
         The bound at each evaluation.
     n_iter_ : int
@@ -226,6 +242,20 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
     hyperparameters_ : dict
         Shapes and scales of the priors, given or learned. ``coef_scale`` is the average over all
         labels, which ``transform`` uses. ``label_shape`` and ``label_scale`` are means over labels.
+    n_samples_seen_ : float
+        Number of documents seen, by their weights, in the fit and in all batches.
+    n_samples_total_ : float
+        Number of documents that the posterior stands for: ``total_samples``, or those seen.
+    n_steps_ : int
+        Number of batches after the first fit.
+    n_labelled_seen_ : float
+        Number of documents with known labels seen, by their weights.
+    head_sample_ : Reservoir
+        Only after ``partial_fit``: a sample of at most ``head_samples`` labelled documents, of at
+        most 2²² non-zeros. It is saved with the model.
+    head_follows_ : bool
+        Only after ``partial_fit``: whether the prediction head is trained on ``head_sample_``. If
+        False, it is that of an earlier ``fit``.
     n_features_in_, feature_names_in_
         Number of terms, and their names if X was a data frame.
 
@@ -270,11 +300,16 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         classifier: Literal["auto", "words and components", "components", "generative"] = "auto",
         class_weight: Any = None,
         unlabelled: Any = None,
+        learning_offset: float = 1.0,
+        learning_decay: float = 0.7,
+        total_samples: float | None = None,
+        head_samples: int = 20_000,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
         callback: Callable[[Progress], None] | None = None,
         checkpoint: Any = None,
+        engine: Any = "auto",
     ) -> None:
         self.n_components = n_components
         self.scopes = scopes
@@ -295,11 +330,16 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         self.classifier = classifier
         self.class_weight = class_weight
         self.unlabelled = unlabelled
+        self.learning_offset = learning_offset
+        self.learning_decay = learning_decay
+        self.total_samples = total_samples
+        self.head_samples = head_samples
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.callback = callback
         self.checkpoint = checkpoint
+        self.engine = engine
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model and the prediction head to labelled documents.
@@ -375,6 +415,7 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         """Fit the model and the head; return the coefficients, (n_docs, K), if requested."""
         with self._all_or_nothing():
             classifier = check_choice("classifier", self.classifier, ("auto", *CLASSIFIERS))
+            X = placed(self.engine, X)
             streamed = is_source(X)
             if streamed:
                 X = check_source(self, X)
@@ -424,30 +465,16 @@ class SupervisedVBNMF(PredictsLabels, BaseVBNMF):
         if weight is not None:
             targets = targets.weighted(weight)
         outcome = self._fit(X, targets, weight, coefficients=coefficients, hold=hold)
-        result = outcome.fit
-        rates, prior, labels = result.state.rates, result.state.prior, result.state.labels
-        assert rates is not None
-        assert labels is not None
-        assert prior.a_lam is not None
-        assert prior.b_lam is not None
         self.classes_ = targets.classes
         self.label_counts_ = targets.counts.astype(np.int64)
         self.label_frequencies_ = targets.frequencies(weight)
-        n_docs, sums = column(result.stats.n_docs), result.stats.label_sums
-        self.label_activations_ = sums / np.maximum(n_docs, _TINY)
-        scopes = labels.scopes
+        counts_as = targets.known if weight is None else weight[targets.known]
+        self.n_labelled_seen_ = float(counts_as.sum())
+        self.__dict__.pop("head_sample_", None)  # of earlier batches
         self.scoped_ = labelscopes.is_scoped(self, targets)
-        self.scopes_ = np.ones(sums.shape, dtype=bool) if scopes is None else scopes.mask
         groups = check_label_tree(self.label_tree, targets.classes)
         self.label_groups_ = {name: targets.classes[at] for name, at in groups.items()}
-        self.label_rates_ = np.where(self.scopes_, rates.E, np.inf)
-        self.label_rate_shapes_ = np.broadcast_to(column(rates.shape), rates.scale.shape).copy()
-        self.label_rate_scales_ = rates.scale
-        self.label_shapes_ = np.broadcast_to(prior.a_lam, (len(sums),)).copy()
-        self.hyperparameters_ |= {
-            "label_shape": float(np.mean(prior.a_lam)),
-            "label_scale": float(np.mean(prior.b_lam)),
-        }
+        set_label_posterior(self, outcome.fit.state, outcome.fit.stats)
         return outcome
 
     def _knobs(self, targets: Targets | None, weight: Array | None) -> Knobs:

@@ -167,13 +167,16 @@ class Targets:
         return np.asarray(self.group < self.labels.known.shape[0])
 
 
-def check_targets(estimator: Any, y: Any, n_docs: int, unlabelled: Any = None) -> Targets:
+def check_targets(
+    estimator: Any, y: Any, n_docs: int, unlabelled: Any = None, *, some: bool = True
+) -> Targets:
     """Validate labels and group the documents by them.
 
     Raises
     ------
     ValueError
-        The numbers of labels and documents differ, no label is known, or labels cannot be sorted.
+        The numbers of labels and documents differ, labels cannot be sorted, or no label is known
+        although ``some`` must be.
     """
     name = type(estimator).__name__
     if y is None:
@@ -198,7 +201,7 @@ def check_targets(estimator: Any, y: Any, n_docs: int, unlabelled: Any = None) -
             "X and y must have the same length: found input variables with inconsistent numbers "
             f"of samples, {n_docs} documents in X and {indicators.shape[0]} labels in y."
         )
-    if indicators.nnz == 0:
+    if indicators.nnz == 0 and some:
         raise ValueError(
             f"y has no label for any of the {n_docs} documents. {name} needs some documents with "
             "known labels. To fit without labels, use VBNMF."
@@ -217,6 +220,8 @@ def grouped(
     if not multilabel:
         distinct = {(code,): code for code in range(len(classes))}
     codes = [_smallest(_codes(part, distinct, multilabel), len(distinct)) for part in parts]
+    if not distinct:  # no label is known
+        distinct = {(code,): code for code in range(len(classes))}
     sets = sorted(distinct)
     place = np.empty(len(sets) + 1, np.min_scalar_type(len(sets)))
     place[[distinct[key] for key in sets]] = np.arange(len(sets))

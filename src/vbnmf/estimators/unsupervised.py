@@ -9,6 +9,7 @@ from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
 from vbnmf.estimators.base import BaseVBNMF
+from vbnmf.estimators.clusters import placed
 from vbnmf.estimators.outcome import Outcome
 from vbnmf.estimators.streaming import (
     check_in_memory,
@@ -72,6 +73,13 @@ class VBNMF(BaseVBNMF):
     transform_tol : float, default=1e-4
         Tolerance of ``transform``. A document has converged when an iteration moves less than this
         part of its weight between components.
+    learning_offset : float, default=1.0
+        Offset τ of the step of ``partial_fit``. Larger values make its first steps smaller.
+    learning_decay : float, default=0.7
+        Exponent κ of the step of ``partial_fit``, from 0 to 1. With 1 and the default offset, all
+        documents count alike; with smaller values recent documents count more.
+    total_samples : float or None, default=None
+        Number of documents of the corpus, for ``partial_fit``. None is the number seen so far.
     random_state : int, RandomState or None, default=None
         Seed of random initialisations.
     n_jobs : int or None, default=None
@@ -85,6 +93,11 @@ class VBNMF(BaseVBNMF):
         A folder in which the fit is written to disk once a minute; ``vbnmf.Checkpoint`` sets
         another time. If the fit is stopped at any moment, the same call goes on from there and ends
         with the same bits. With ``n_init`` above one, starts that ended do not run again.
+    engine : "auto", "dask" or Dask, default="auto"
+        Where the fit runs. "auto" runs in this process, on a matrix in memory or on ``Shards`` on
+        disk. "dask" runs on the cluster of the current ``distributed.Client``, on ``Shards`` that
+        all workers can read, or on a Dask array. ``vbnmf.Dask`` has more
+        settings. The result is the same for the same shards.
 
     Attributes
     ----------
@@ -103,13 +116,19 @@ class VBNMF(BaseVBNMF):
     component_sums_ : ndarray of shape (n_components,)
         Sums of ``components_`` over the terms.
     bound_ : float
-        Lower bound of the log evidence of the fitted model.
+        Lower bound of the log evidence of the fitted model. ``partial_fit`` does not change it.
     bound_history_ : ndarray
         The bound at each evaluation.
     n_iter_ : int
         Number of iterations of the best initialisation.
     hyperparameters_ : dict
         Shapes and scales of the priors, given or learned.
+    n_samples_seen_ : float
+        Number of documents seen, by their weights, in the fit and in all batches.
+    n_samples_total_ : float
+        Number of documents that the posterior stands for: ``total_samples``, or those seen.
+    n_steps_ : int
+        Number of batches after the first fit.
     n_features_in_, feature_names_in_
         Number of terms, and their names if X was a data frame.
 
@@ -148,11 +167,15 @@ class VBNMF(BaseVBNMF):
         bound_every: int = 5,
         transform_max_iter: int = 100,
         transform_tol: float = 1e-4,
+        learning_offset: float = 1.0,
+        learning_decay: float = 0.7,
+        total_samples: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
         callback: Callable[[Progress], None] | None = None,
         checkpoint: Any = None,
+        engine: Any = "auto",
     ) -> None:
         self.n_components = n_components
         self.coef_shape = coef_shape
@@ -167,11 +190,15 @@ class VBNMF(BaseVBNMF):
         self.bound_every = bound_every
         self.transform_max_iter = transform_max_iter
         self.transform_tol = transform_tol
+        self.learning_offset = learning_offset
+        self.learning_decay = learning_decay
+        self.total_samples = total_samples
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.callback = callback
         self.checkpoint = checkpoint
+        self.engine = engine
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model to documents.
@@ -250,6 +277,7 @@ class VBNMF(BaseVBNMF):
 
     def _learn(self, X: Any, sample_weight: Any, *, coefficients: bool) -> Outcome:
         with self._all_or_nothing():
+            X = placed(self.engine, X)
             if is_source(X):
                 X = check_source(self, X)
                 weight = source_weights(X, sample_weight)

@@ -119,6 +119,13 @@ def check_nonnegative(name: str, value: Any) -> float:
     return float(value)
 
 
+def check_positive(name: str, value: Any) -> float:
+    """Check a finite number greater than zero."""
+    if not _is_number(value, Real) or not 0 < value < math.inf:
+        raise ValueError(f"{name} must be a positive number; got {value!r}.")
+    return float(value)
+
+
 def check_shape_or_scale(name: str, value: Any, *, auto: bool = True) -> float | None:
     """Check a positive number; return None for "auto"."""
     if auto and isinstance(value, str) and value == "auto":

@@ -1,4 +1,4 @@
-"""What is to be run, a cell for each (fold, method, parameters, seed); what each item needs."""
+"""List the runs: a cell for each fold, method, setting and seed, and the cells of each item."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -21,10 +21,10 @@ ITEMS = {
     "classifiers": (*METHODS, "svm"),
     "claims": (*METHODS, "free"),
 }
-"""The items of the report, each with the groups of cells that it is made of."""
+"""The items of the report, each with the groups of cells that it needs."""
 
 VALIDATED = {"table1", "sparsities", "classifiers", "claims"}
-"""The items that show parameters chosen on validation documents."""
+"""The items that show parameters selected on validation documents."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,15 @@ class Cell:
 
     Attributes
     ----------
-    method : "pca", "unsupervised", "supervised", or "svm" (a linear SVM on the weights themselves).
-    fold : "test" or "validation", see ``folds``.
-    dimension : K; for "svm" the number of terms, 0 meaning all of them.
+    method : "pca", "unsupervised", "supervised", or "svm" (a linear SVM on the weights of terms).
+    fold : "test" or "validation"; see ``folds``.
+    dimension : K; for "svm" the number of terms, or 0 for all terms.
     parameter : shape of the coefficients (unsupervised) or a^λ (supervised).
-    term_shape : number, or "free" where it is learned unguarded.
-    iterations, burn_in : of vbNMF.
-    start, seed : where vbNMF begins: "drawn", see ``random_start``, or "random", the default's.
-    heads : whether logistic regression and a linear SVM are trained on the coefficients too.
+    term_shape : a number, or "free" if it is learned without a lower limit.
+    iterations, burn_in : numbers of iterations of vbNMF.
+    start, seed : initialisation of vbNMF: "drawn" (see ``random_start``) or "random" (that of the
+        estimators), and its seed.
+    heads : whether logistic regression and a linear SVM are also trained on the coefficients.
     """
 
     method: str
@@ -56,22 +57,22 @@ class Cell:
 
     @property
     def cost(self) -> float:
-        """How long it may take, in units of its own; for guessing the time left."""
+        """Estimated time in arbitrary units, to estimate the remaining time."""
         sweeps = self.dimension * (self.iterations or 0) / 200
         return 20 + sweeps + (100 if self.heads else 0)
 
     def as_row(self) -> dict[str, Any]:
-        """The cell's columns of the table of results."""
+        """Return the columns of the cell in the table of results."""
         return asdict(self)
 
 
 def list_cells(specification: Specification, items: Iterable[str] = tuple(ITEMS)) -> list[Cell]:
-    """List the cells that the items are made of, in the order in which they are best run.
+    """List the cells that the items need, in the order in which they are run.
 
     Raises
     ------
     ValueError
-        An item has another name than those of ``ITEMS``.
+        An item is not one of ``ITEMS``.
     """
     items = list(items)
     groups: set[str] = set()
@@ -83,7 +84,7 @@ def list_cells(specification: Specification, items: Iterable[str] = tuple(ITEMS)
     if "pca" in groups:
         cells += _pca(specification)
     if "svm" in groups:
-        # the terms that the other methods see, and all terms
+        # the terms that the other methods use, and all terms
         cells += [Cell("svm", "test", specification.corpus.terms), Cell("svm", "test", 0)]
     for method in ("unsupervised", "supervised"):
         if method in groups:
@@ -92,7 +93,7 @@ def list_cells(specification: Specification, items: Iterable[str] = tuple(ITEMS)
         cells += _free(specification)
     if not VALIDATED & set(items):
         cells = [cell for cell in cells if cell.fold == "test"]
-    # Seed by seed, so that a run that is stopped has something to say about every cell.
+    # by seed, so that an interrupted run has results for all settings
     return sorted(cells, key=lambda cell: cell.seed or 0)
 
 

@@ -1,7 +1,8 @@
-"""The paper's claims, each held against the table of results.
+"""Compare the claims of the paper with the table of results.
 
-A claim is confirmed, not confirmed, or not measured where rows are missing; what it was judged by
-stands beside it. Rules are fixed here, before the numbers are seen, and tests try each both ways.
+The verdict on a claim is confirmed, not confirmed, or not measured if rows are missing. The numbers
+behind the verdict are stored with it. The rules were fixed before the results were known. Tests
+check that each claim can be confirmed and can fail.
 """
 
 from dataclasses import dataclass
@@ -25,15 +26,15 @@ from vbnmf.experiments.specification import METHODS, Specification
 CONFIRMED, REFUTED, UNKNOWN = "confirmed", "not confirmed", "not measured"
 
 GOOD_PREDICTOR = 0.5
-"""Rank correlation from which inter-label sparsity is said to predict accuracy."""
+"""Minimum rank correlation with which inter-label sparsity predicts accuracy."""
 
 MODERATE = 0.7
-"""Inter-label sparsity below which it is called moderate; the paper shows 0.58 for one."""
+"""Inter-label sparsity is moderate below this value; the paper shows a value of 0.58."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, the verdict, and the numbers that it rests on."""
+    """A claim of the paper, the verdict, and the numbers behind the verdict."""
 
     key: str
     text: str
@@ -42,7 +43,7 @@ class Claim:
 
 
 def all_claims(rows: list[ResultRow], specification: Specification) -> list[Claim]:
-    """All claims, in the paper's order."""
+    """Return all claims in the order of the paper."""
     return [
         order_of_methods(rows),
         order_of_methods(rows, validated=True),
@@ -56,7 +57,7 @@ def all_claims(rows: list[ResultRow], specification: Specification) -> list[Clai
 
 
 def order_of_methods(rows: list[ResultRow], *, validated: bool = False) -> Claim:
-    """Supervised above PCA above unsupervised, under k-NN."""
+    """Check that with k-NN, supervised is better than PCA, and PCA better than unsupervised."""
     choose = choose_validated if validated else choose_peak
     how = "selected on validation documents" if validated else "selected on the test split"
     text = (
@@ -77,7 +78,7 @@ def order_of_methods(rows: list[ResultRow], *, validated: bool = False) -> Claim
 
 
 def sparsity_predicts(rows: list[ResultRow]) -> Claim:
-    """Inter-label sparsity goes with accuracy, over all supervised decompositions."""
+    """Check that inter-label sparsity predicts accuracy over all supervised decompositions."""
     text = "Inter-label sparsity predicts accuracy over all supervised decompositions."
     found = guarded(rows, method="supervised", fold="test")
     r = rank_correlation(found, "inter_label_sparsity", "micro")
@@ -88,7 +89,7 @@ def sparsity_predicts(rows: list[ResultRow]) -> Claim:
 
 
 def sparsity_predicts_tighter(rows: list[ResultRow], specification: Specification) -> Claim:
-    """The larger the dimension, the stronger the correlation."""
+    """Check that the correlation is stronger with more dimensions."""
     text = "This relation is tighter with more dimensions."
     found = guarded(rows, method="supervised", fold="test")
     correlations = {}
@@ -105,7 +106,7 @@ def sparsity_predicts_tighter(rows: list[ResultRow], specification: Specificatio
 
 
 def one_knob(rows: list[ResultRow]) -> Claim:
-    """Up to its peak, inter-label sparsity grows with a^λ at every dimension."""
+    """Check that inter-label sparsity grows with a^λ up to its peak, at every dimension."""
     text = "Inter-label sparsity grows with log a^λ at every dimension."
     curves = _curves(rows)
     if not curves:
@@ -114,7 +115,7 @@ def one_knob(rows: list[ResultRow]) -> Claim:
     for d, curve in curves.items():
         top = max(curve, key=lambda a: curve[a])
         rise = [curve[a] for a in curve if a <= top]
-        # a step back of less than half a hundredth is the noise of the random starts
+        # a decrease of less than 0.005 is noise from the random starts
         growing = len(rise) > 1 and all(
             later > earlier - 0.005 for earlier, later in pairwise(rise)
         )
@@ -124,7 +125,7 @@ def one_knob(rows: list[ResultRow]) -> Claim:
 
 
 def extreme_breaks(rows: list[ResultRow]) -> Claim:
-    """At the largest a^λ, inter-label sparsity has fallen from its peak."""
+    """Check that inter-label sparsity at the largest a^λ is below its peak."""
     text = "At extreme values of a^λ, inter-label sparsity falls."
     curves = _curves(rows)
     if not curves:
@@ -137,7 +138,7 @@ def extreme_breaks(rows: list[ResultRow]) -> Claim:
 
 
 def moderate_without_labels(rows: list[ResultRow]) -> Claim:
-    """Unsupervised inter-label sparsity is moderate everywhere but at the smallest shape."""
+    """Check that unsupervised inter-label sparsity is moderate, except at the smallest shape."""
     text = (
         "Unsupervised inter-label sparsity stays moderate, somewhat higher only with very strong "
         "sparsity."
@@ -163,7 +164,7 @@ def moderate_without_labels(rows: list[ResultRow]) -> Claim:
 
 
 def free_shape_impedes(rows: list[ResultRow]) -> Claim:
-    """Learned unguarded, T's shape falls below one and the coefficients become less sparse."""
+    """Check that a freely learned shape of T falls below one and makes coefficients less sparse."""
     text = "Learning T's shape freely makes T sparse and impedes sparse coefficients."
     fixed, free, shapes = [], [], []
     for row in where(rows, fold="test", term_shape="free"):
@@ -185,7 +186,7 @@ def free_shape_impedes(rows: list[ResultRow]) -> Claim:
 
 
 def _curves(rows: list[ResultRow]) -> dict[int, dict[float, float]]:
-    """Mean inter-label sparsity by a^λ, for each dimension with at least two values of it."""
+    """Return mean inter-label sparsity by a^λ, for each dimension with at least two values."""
     found = guarded(rows, method="supervised", fold="test")
     curves = {}
     for d in distinct(found, "dimension"):

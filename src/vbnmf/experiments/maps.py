@@ -1,4 +1,4 @@
-"""The two decompositions whose label maps are shown: run again from their seeds, and kept."""
+"""Compute the label maps of Figures 4 and 5: repeat two runs from their seeds."""
 
 import json
 from collections.abc import Callable, Collection
@@ -26,7 +26,7 @@ from vbnmf.files import replacing
 
 @dataclass(frozen=True)
 class ChosenMap:
-    """A label map, which run it is of and why, and what the paper says of its own."""
+    """A label map, its run and why that run was chosen, and the numbers of the paper."""
 
     method: str
     dimension: int
@@ -41,7 +41,7 @@ class ChosenMap:
 def choose_runs(
     rows: list[ResultRow], specification: Specification
 ) -> dict[str, tuple[ResultRow, str]]:
-    """Rows of Figures 4 and 5, and why these: the best unsupervised run, a supervised to match."""
+    """Choose an unsupervised and a supervised run for Figures 4 and 5, with the reasons."""
     dimension = specification.figures.map_dimension
     chosen = {}
     if best := peak(rows, "unsupervised", dimension=dimension):
@@ -55,7 +55,7 @@ def choose_runs(
         for a in distinct(matching, "parameter")
     }
     if means:
-        # A plain one, not the best: the first start at the parameter that is best on average.
+        # not the best run: the first random start at the parameter that is best on average
         parameter = max(means, key=lambda a: means[a])
         row = min((r for r in matching if r["parameter"] == parameter), key=lambda r: r["seed"])
         chosen["fig5"] = (
@@ -75,7 +75,7 @@ def make_maps(
     threads: int,
     tell: Callable[[str], None] = lambda text: None,
 ) -> dict[str, ChosenMap]:
-    """Label maps of the wanted figures; a run that the file has already is not run again."""
+    """Compute the label maps of the requested figures. Maps in the file are not computed again."""
     known = _read(path)
     maps = {}
     for key, (row, reason) in choose_runs(rows, specification).items():
@@ -107,7 +107,7 @@ def make_maps(
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
-    """What the file has; nothing where there is none, or none that makes sense."""
+    """Read the maps in the file; empty if it does not exist or is not valid."""
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
         names = {field.name for field in fields(LabelMap)}

@@ -1,9 +1,9 @@
-"""One cell: fit, project, classify, and measure; and the label map of a fitted cell.
+"""Run one cell: fit, project, classify and measure. Also compute label maps.
 
-Test documents are always projected with the components fixed and without labels. The paper compares
-them with the coefficients that training documents had in training (``micro``, ``macro``); beside
-it stands the comparison with training documents projected as the test documents are
-(``micro_projected``, ``macro_projected``), which the stronger classifiers use as well.
+Test documents are always projected with fixed components and without labels. The paper compares
+them with the coefficients of training documents from the fit (``micro``, ``macro``). We also
+compare them with training documents that are projected in the same way (``micro_projected``,
+``macro_projected``). The stronger classifiers use projected training documents too.
 """
 
 import time
@@ -32,16 +32,16 @@ from vbnmf.experiments.random_start import drawn_components
 
 Metrics = dict[str, float]
 
-MAP_TERMS = 5  # that a component of a label map is named by, as in the paper
+MAP_TERMS = 5  # terms in the name of a component, as in the paper
 
 
 class ImpossibleError(ValueError):
-    """A cell that cannot be run on this corpus, for the reason given."""
+    """Error about a cell that cannot be run on this corpus. The message has the reason."""
 
 
 @dataclass(frozen=True)
 class LabelMap:
-    """A decomposition as in Figures 4 and 5: what each label has of each component.
+    """A decomposition, as in Figures 4 and 5: how much each label uses each component.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class LabelMap:
     sums : list of lists, shape (n_labels, K)
         Coefficients summed by label, the matrix of (13).
     sparsity, inter_label_sparsity, micro : float
-        Of the decomposition.
+        Measures of the decomposition.
     """
 
     labels: list[str]
@@ -68,7 +68,7 @@ def measure(cell: Cell, matrices: Matrices, threads: int) -> Metrics:
     Raises
     ------
     ImpossibleError
-        The corpus is too small for it.
+        The corpus is too small for the cell.
     """
     begin = time.perf_counter()
     runs = {"pca": _pca, "svm": _svm}
@@ -77,7 +77,7 @@ def measure(cell: Cell, matrices: Matrices, threads: int) -> Metrics:
 
 
 def label_map(cell: Cell, matrices: Matrices, threads: int) -> LabelMap:
-    """Run a vbNMF cell again, and keep the picture of it."""
+    """Repeat a vbNMF cell, and return its label map."""
     model, V, _, metrics = _fitted(cell, matrices, threads)
     sums = np.zeros((len(matrices.labels), cell.dimension))
     np.add.at(sums, matrices.y, V)
@@ -93,7 +93,7 @@ def label_map(cell: Cell, matrices: Matrices, threads: int) -> LabelMap:
 
 
 def _pca(cell: Cell, matrices: Matrices, threads: int) -> Metrics:
-    """Centred PCA; the matrix stays sparse, the mean is taken off on the way."""
+    """Run centred PCA without making the matrix dense."""
     X = matrices.X.astype(np.float64)
     if cell.dimension >= min(X.shape):
         raise ImpossibleError(
@@ -104,7 +104,7 @@ def _pca(cell: Cell, matrices: Matrices, threads: int) -> Metrics:
     seconds = time.perf_counter() - begin
     V, V_new = pca.transform(X), pca.transform(matrices.X_new.astype(np.float64))
     metrics = _accuracies("", _neighbours(V, matrices), V_new, matrices)
-    # PCA projects all documents alike, so that both comparisons are the same one
+    # PCA projects all documents in the same way, so both comparisons are equal
     metrics |= {f"{name}_projected": value for name, value in metrics.items()}
     if cell.heads:
         metrics |= _heads(V, V_new, matrices)
@@ -112,7 +112,7 @@ def _pca(cell: Cell, matrices: Matrices, threads: int) -> Metrics:
 
 
 def _svm(cell: Cell, matrices: Matrices, threads: int) -> Metrics:
-    """A linear SVM on the weights themselves, scaled to length one: the usual black box."""
+    """Run a linear SVM on the weights of terms, scaled to length one."""
     X, X_new = matrices.X_full, matrices.X_new_full
     if cell.dimension:
         X, X_new = matrices.X, matrices.X_new
@@ -132,7 +132,7 @@ def _factorise(cell: Cell, matrices: Matrices, threads: int) -> Metrics:
 def _fitted(
     cell: Cell, matrices: Matrices, threads: int
 ) -> tuple[BaseVBNMF, Array, Array, Metrics]:
-    """Model, coefficients of training and of new documents, and what can be said from them."""
+    """Fit a model; return it, the coefficients of training and new documents, and measures."""
     supervised = cell.method == "supervised"
     a_v = 1.0 if supervised else cell.parameter or 1.0
     start: Array | str = "random"
@@ -169,17 +169,17 @@ def _fitted(
 
 
 def _neighbours(V: Array, matrices: Matrices) -> KNeighborsClassifier:
-    """The paper's classifier: k-NN by cosine, k = √N, rounded down."""
+    """Return the paper's classifier: k-NN with cosine similarity, k = √N, rounded down."""
     k = isqrt(len(matrices.y))
     return KNeighborsClassifier(k, metric="cosine", algorithm="brute").fit(V, matrices.y)
 
 
 def _heads(V: Array, V_new: Array, matrices: Matrices) -> Metrics:
-    """Logistic regression and a linear SVM on coefficients scaled to length one."""
+    """Run logistic regression and a linear SVM on coefficients scaled to length one."""
     V, V_new = normalize(V), normalize(V_new)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        # C = 10 and 1: best of 0.1 to 1000 on held-out training documents, and flat around it
+        # C = 10 and 1 were best among 0.1 to 1000 on held-out training documents
         logistic = LogisticRegression(C=10, max_iter=300).fit(V, matrices.y)
         svm = LinearSVC(C=1, dual=False).fit(V, matrices.y)
     return _accuracies("_logistic", logistic, V_new, matrices) | _accuracies(
@@ -190,7 +190,7 @@ def _heads(V: Array, V_new: Array, matrices: Matrices) -> Metrics:
 def _accuracies(
     suffix: str, classifier: ClassifierMixin, V_new: Array, matrices: Matrices
 ) -> Metrics:
-    """Micro- and macro-averaged accuracy on the documents to be scored."""
+    """Compute micro- and macro-averaged accuracy on the documents to score."""
     predicted: NDArray[np.int64] = classifier.predict(V_new)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # labels predicted that are not there

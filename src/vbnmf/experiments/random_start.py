@@ -1,12 +1,18 @@
-"""The random start of the experiments: T and V drawn from gamma distributions.
+"""Initialise the experiments at random: draw T and V from gamma distributions.
 
-The paper says only that its starts are random; its algorithm extends Cemgil's, which begins with
+The paper says only that its initialisation is random. Its algorithm extends that of Cemgil (2009),
+which starts from
 
     t_wk ~ Gamma(1, ·),   v_dk ~ Gamma(a_v, ·)
 
-The estimators begin with components alone, so that the first update of S and T is made here:
+The estimators can be initialised with components only. So the first update of S and T is made here:
 
     t_wk ← Σ_d x_dw t_wk v_dk / Σ_k' t_wk' v_dk'
+
+References
+----------
+A. T. Cemgil (2009). Bayesian inference for nonnegative matrix factorisation models. Computational
+Intelligence and Neuroscience.
 """
 
 import numpy as np
@@ -14,12 +20,12 @@ from scipy import sparse
 
 from vbnmf.core.model import Array
 
-_CELLS_AT_ONCE = 1 << 14  # non-zeros whose K parts are held at a time
-_TINY = 1e-12  # draws of small shapes may be zero
+_CELLS_AT_ONCE = 1 << 14  # non-zeros whose K parts are held in memory
+_TINY = 1e-12  # draws with small shapes may be zero
 
 
 def drawn_components(X: sparse.csr_matrix, K: int, a_v: float, seed: int) -> Array:
-    """Components, (K, n_terms), after one update of randomly drawn factors.
+    """Compute components, (K, n_terms), by one update of randomly drawn factors.
 
     Parameters
     ----------
@@ -27,7 +33,7 @@ def drawn_components(X: sparse.csr_matrix, K: int, a_v: float, seed: int) -> Arr
     K : int
         Number of components.
     a_v : float
-        Shape of the draws of V, that of its prior.
+        Shape of the distribution of V, the same as in its prior.
     seed : int
     """
     rng = np.random.default_rng(seed)
@@ -42,7 +48,7 @@ def drawn_components(X: sparse.csr_matrix, K: int, a_v: float, seed: int) -> Arr
         parts = T[terms[at]] * V[by_term.indices[at]]
         parts *= (by_term.data[at] / parts.sum(axis=1))[:, None]
         first, n = terms[at][0], len(parts)
-        # rows of one term lie together: add them up by a product with a 0/1 matrix
+        # rows of a term are adjacent: add them up by a product with a 0/1 matrix
         gather = sparse.csr_matrix((np.ones(n), (terms[at] - first, np.arange(n))))
         sums[first : first + gather.shape[0]] += gather @ parts
     return sums.T

@@ -1,4 +1,4 @@
-"""From a source of the corpus to everything the report needs: prepare, calibrate, run, look."""
+"""Run all experiments: prepare the matrices, calibrate, run the cells, compute label maps."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -28,19 +28,19 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Experiment:
-    """What came of a run.
+    """Results of the experiments.
 
     Attributes
     ----------
     specification : Specification
     about : str
-        Which copy of the corpus it was, and its size.
+        The copy of the corpus, and its size.
     calibration : str
-        What PCA reads on it, beside what the paper reads.
+        The accuracy of PCA on it, and that of the paper.
     rows : list of rows
-        Of the cells that were asked for.
+        Rows of the requested cells.
     maps : dict
-        Label maps of Figures 4 and 5, if asked for.
+        Label maps of Figures 4 and 5, if requested.
     """
 
     specification: Specification
@@ -60,7 +60,7 @@ def reproduce(
     tell: Tell = lambda text: None,
     progress: Callable[[Tally], None] = lambda tally: None,
 ) -> Experiment:
-    """Run the experiments that the items need; what the folder has already is not run again.
+    """Run the experiments that the items need. Results in the folder are not computed again.
 
     Parameters
     ----------
@@ -68,13 +68,13 @@ def reproduce(
     source : str
         "auto", "pypi", or a path to a copy of the corpus.
     folder : Path
-        For the matrices, ``results.csv`` and ``maps.json``; made if need be.
+        Folder for the matrices, ``results.csv`` and ``maps.json``. Created if it does not exist.
     items : iterable of str
-        Of ``ITEMS``.
+        Some of ``ITEMS``.
     jobs : int, optional
-        Cells at a time; all cores by default.
+        Number of parallel runs; by default the number of cores.
     tell, progress : callable
-        Told what is going on, in words and in numbers.
+        Called with messages, and with a ``Tally``.
     """
     items = list(items)
     cells = list_cells(specification, items)
@@ -102,7 +102,7 @@ def reproduce(
 def prepare_source(
     specification: Specification, source: str, folder: Path, *, tell: Tell = lambda text: None
 ) -> tuple[Source, str]:
-    """Make the matrices of both folds, once, and say which copy of the corpus they are of."""
+    """Compute the matrices of both folds, unless they exist; describe the copy of the corpus."""
     choice = specification.corpus
     tell(f"Looking for {choice.name} …")
     corpus = find_corpus(choice.name, source)
@@ -124,10 +124,10 @@ def prepare_source(
 
 
 def calibrate(specification: Specification, source: Source, table: Path) -> str:
-    """PCA at the paper's dimension: a reading that depends on nothing but preprocessing."""
+    """Measure PCA at the paper's dimension, which depends only on preprocessing."""
     reported = specification.reported["pca"]
     planned = specification.pca.dimension
-    # a corpus too small for the paper's dimension is calibrated at the largest that it was given
+    # a corpus too small for the paper's dimension uses the largest dimension of the grid
     dimension = reported["dimension"] if reported["dimension"] in planned else max(planned)
     cell = Cell("pca", "test", dimension, heads=True)
     (row,) = run([cell], source, table, jobs=1)

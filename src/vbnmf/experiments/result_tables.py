@@ -1,4 +1,4 @@
-"""Tables of the report as data: Table 1, the sparsities, the classifiers; all from the results."""
+"""Compute the tables of the report from the results: Table 1, sparsities, classifiers, grid."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ NOTHING = "–"
 
 @dataclass(frozen=True)
 class ResultTable:
-    """Cells are text, ready to be shown; ``right`` are the columns of numbers."""
+    """A table; cells are text, and ``right`` lists the columns of numbers."""
 
     key: str
     title: str
@@ -46,7 +46,7 @@ class ResultTable:
 
 
 def all_tables(rows: list[ResultRow], specification: Specification) -> list[ResultTable]:
-    """The tables that the rows are enough for."""
+    """Return all tables for which there are rows."""
     tables = [
         table1(rows, specification),
         sparsities(rows, specification),
@@ -57,7 +57,7 @@ def all_tables(rows: list[ResultRow], specification: Specification) -> list[Resu
 
 
 def table1(rows: list[ResultRow], specification: Specification) -> ResultTable:
-    """Table 1: accuracies of the three methods, the paper's beside ours, selected in two ways."""
+    """Return Table 1: accuracies of the three methods, ours and the paper's, for two selections."""
     lines = []
     for metric in ("micro", "macro"):
         for method in METHODS:
@@ -95,7 +95,7 @@ def table1(rows: list[ResultRow], specification: Specification) -> ResultTable:
 
 
 def sparsities(rows: list[ResultRow], specification: Specification) -> ResultTable:
-    """The two sparsities of Figures 4 and 5, as means over the random starts."""
+    """Return the two sparsities of Figures 4 and 5, as means over the random starts."""
     dimension = specification.figures.map_dimension
     lines = []
     for method in ("unsupervised", "supervised"):
@@ -121,7 +121,7 @@ def sparsities(rows: list[ResultRow], specification: Specification) -> ResultTab
 
 
 def classifiers(rows: list[ResultRow]) -> ResultTable:
-    """What a stronger classifier makes of the same representations."""
+    """Return the accuracy of stronger classifiers on the same representations."""
     lines = []
     for method in METHODS:
         for choice in chosen(rows, method):
@@ -148,7 +148,7 @@ def classifiers(rows: list[ResultRow]) -> ResultTable:
 
 
 def grid(rows: list[ResultRow]) -> ResultTable:
-    """Accuracy and inter-label sparsity at each point of the supervised grid."""
+    """Return accuracy and inter-label sparsity at each point of the supervised grid."""
     found = guarded(rows, method="supervised", fold="test")
     dimensions = distinct(found, "dimension")
     lines = []
@@ -173,7 +173,7 @@ def grid(rows: list[ResultRow]) -> ResultTable:
 def chosen(
     rows: Sequence[ResultRow], method: str, *, at: int | None = None, **conditions: object
 ) -> list[Choice]:
-    """Both selections of a method, and the peak at a dimension, as far as there are rows."""
+    """Return both selections of a method, and the peak at a dimension, if there are rows."""
     rows = list(rows)
     peak = choose_peak(rows, method, **conditions)
     choices = [peak]
@@ -185,7 +185,7 @@ def chosen(
 
 
 def parameter(choice: Choice) -> str:
-    """The knob of a method with its name."""
+    """Format the parameter of a method with its name."""
     if choice.parameter is None:
         return ""
     name = "a^λ" if choice.method == "supervised" else "shape"
@@ -193,22 +193,22 @@ def parameter(choice: Choice) -> str:
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A number, or a dash."""
+    """Format a number; a dash if there is none."""
     return NOTHING if value is None or isnan(value) else f"{value:.{digits}f}"
 
 
 def difference(ours: float, paper: float) -> str:
-    """By how much ours is more, with its sign."""
+    """Format the difference between our value and the paper's, with its sign."""
     return NOTHING if isnan(ours) else f"{ours - paper:+.4f}".replace("-", "−")
 
 
 def between(least: float | None, most: float | None) -> str:
-    """A range, where there is one."""
+    """Format a range; empty if there is none."""
     return "" if least is None or most is None else f"[{least:.4f}, {most:.4f}]"
 
 
 def said(summary: Spread) -> str:
-    """A summary in a line of text."""
+    """Format a mean with its range."""
     if summary.n < 2:
         return number(summary.mean)
     return f"{number(summary.mean)} [{summary.least:.4f}, {summary.most:.4f}]"

@@ -1,7 +1,7 @@
-"""The table of results: one row a cell, kept in a CSV file, and how it is asked.
+"""Read, write and query the table of results, a CSV file with one row per cell.
 
-Columns are those of ``Cell`` (what was run), ``SOURCE`` (on what), ``OUTCOME`` (how it went),
-``METRICS`` (what came out) and ``VERSIONS``. An empty field means that the column does not apply.
+Columns are those of ``Cell`` (the settings), ``SOURCE`` (the data), ``OUTCOME`` (success or
+failure), ``METRICS`` (the results) and ``VERSIONS``. A field is empty if the column does not apply.
 """
 
 import csv
@@ -21,8 +21,8 @@ ResultRow = dict[str, Any]
 Key = tuple[Any, ...]
 
 CELL = tuple(field.name for field in fields(Cell))
-SOURCE = ("source", "data")  # kind of copy, and a hash of its matrix
-OUTCOME = ("status", "reason")  # "done", "failed" or "impossible", and why
+SOURCE = ("source", "data")  # kind of copy, and a hash of its matrices
+OUTCOME = ("status", "reason")  # "done", "failed" or "impossible", and the reason
 METRICS = (
     "micro", "macro", "micro_projected", "macro_projected", "micro_logistic", "macro_logistic",
     "micro_svm", "macro_svm", "sparsity", "inter_label_sparsity", "learned_term_shape", "n_iter",
@@ -37,7 +37,7 @@ _TEXT = (*SOURCE, "method", "fold", "start", *OUTCOME, *VERSIONS)
 
 @dataclass(frozen=True)
 class Spread:
-    """A metric over the random starts of one set of parameters."""
+    """Mean, minimum and maximum of a metric over random starts with the same parameters."""
 
     mean: float
     least: float
@@ -47,7 +47,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Choice:
-    """Parameters that were selected, and on which fold."""
+    """Selected parameters, and the fold on which they were selected."""
 
     method: str
     dimension: int
@@ -56,15 +56,15 @@ class Choice:
 
 
 def key_of(row: ResultRow) -> Key:
-    """What tells rows apart: where the numbers came from and what was run.
+    """Return what identifies a row: its source and the settings of its cell.
 
-    Not whether further classifiers were trained: that adds columns to the same run.
+    ``heads`` is not part of it, because further classifiers add columns to the same run.
     """
     return tuple(row[name] for name in (*SOURCE, *CELL) if name != "heads")
 
 
 def write_results(rows: Sequence[ResultRow], path: Path) -> None:
-    """Write the table, whole or not at all."""
+    """Write the table. An incomplete file is never left behind."""
     with replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, COLUMNS, restval="", lineterminator="\n")
         writer.writeheader()
@@ -72,12 +72,12 @@ def write_results(rows: Sequence[ResultRow], path: Path) -> None:
 
 
 def read_results(path: Path) -> list[ResultRow]:
-    """Read a table; no file is no rows.
+    """Read a table; return no rows if the file does not exist.
 
     Raises
     ------
     ValueError
-        The file is another table, or damaged.
+        The file is damaged or not a table of results.
     """
     if not path.exists():
         return []
@@ -92,13 +92,13 @@ def read_results(path: Path) -> list[ResultRow]:
         ]
     except (csv.Error, KeyError, ValueError) as error:
         raise ValueError(
-            f"{path} is not a table of results, or damaged: {error}. Move it away to begin anew, "
+            f"{path} is damaged or not a table of results: {error}. Move it away to start again, "
             "or choose another folder."
         ) from error
 
 
 def where(rows: Iterable[ResultRow], **conditions: Any) -> list[ResultRow]:
-    """Rows that are done and have these values; a tuple means any of them."""
+    """Return rows with results and with these values; a tuple matches any of its values."""
     return [
         row
         for row in rows
@@ -111,17 +111,17 @@ def where(rows: Iterable[ResultRow], **conditions: Any) -> list[ResultRow]:
 
 
 def guarded(rows: Iterable[ResultRow], **conditions: Any) -> list[ResultRow]:
-    """As ``where``, without the cells that learn T's shape unguarded."""
+    """Return rows as ``where``, without cells that learn T's shape without a lower limit."""
     return [row for row in where(rows, **conditions) if row["term_shape"] != "free"]
 
 
 def values(rows: Iterable[ResultRow], name: str) -> list[float]:
-    """A column, without the rows that it does not apply to."""
+    """Return the values of a column, without empty fields."""
     return [float(row[name]) for row in rows if row[name] is not None]
 
 
 def spread(rows: Iterable[ResultRow], name: str) -> Spread:
-    """Mean, least and most of a metric; NaN where there is none."""
+    """Compute mean, minimum and maximum of a metric; NaN if there are no values."""
     found = values(rows, name)
     if not found:
         return Spread(nan, nan, nan, 0)
@@ -129,12 +129,12 @@ def spread(rows: Iterable[ResultRow], name: str) -> Spread:
 
 
 def distinct(rows: Iterable[ResultRow], name: str) -> list[Any]:
-    """The values of a column, in order."""
+    """Return the distinct values of a column, sorted."""
     return sorted({row[name] for row in rows if row[name] is not None})
 
 
 def rows_of(rows: Iterable[ResultRow], choice: Choice, fold: str = "test") -> list[ResultRow]:
-    """Rows of a choice, by default those of the test split, wherever it was made."""
+    """Return the rows with the selected parameters, by default those of the test split."""
     return guarded(
         rows,
         method=choice.method,
@@ -147,7 +147,7 @@ def rows_of(rows: Iterable[ResultRow], choice: Choice, fold: str = "test") -> li
 def peak(
     rows: Iterable[ResultRow], method: str, metric: str = "micro", **conditions: Any
 ) -> ResultRow | None:
-    """The best single run on the test split, which is how the paper chose its parameters."""
+    """Return the best single run on the test split, by which the paper selects parameters."""
     found = [
         row
         for row in guarded(rows, method=method, fold="test", **conditions)
@@ -157,25 +157,25 @@ def peak(
 
 
 def choose_peak(rows: Sequence[ResultRow], method: str, **conditions: Any) -> Choice | None:
-    """Parameters of the best single run on the test split."""
+    """Select the parameters of the best single run on the test split."""
     best = peak(rows, method, **conditions)
     return None if best is None else Choice(method, best["dimension"], best["parameter"], "test")
 
 
 def choose_validated(rows: Sequence[ResultRow], method: str, **conditions: Any) -> Choice | None:
-    """Parameters of the best mean on held-out training documents; the test split has no say."""
+    """Select the parameters with the best mean on held-out training documents."""
     held = guarded(rows, method=method, fold="validation", **conditions)
     sets = {(row["dimension"], row["parameter"]) for row in held}
     choices = [Choice(method, *parameters, "validation") for parameters in sets]
     if not choices:
         return None
-    # the smaller dimension and parameter where two are equally good
+    # of equally good ones, the smaller dimension and parameter
     choices.sort(key=lambda choice: (choice.dimension, choice.parameter or 0.0))
     return max(choices, key=lambda c: spread(rows_of(held, c, "validation"), "micro").mean)
 
 
 def rank_correlation(rows: Iterable[ResultRow], one: str, other: str) -> float:
-    """Spearman's rank correlation of two metrics; NaN where there are too few rows."""
+    """Compute Spearman's rank correlation of two metrics; NaN if there are too few rows."""
     pairs = [(row[one], row[other]) for row in rows if None not in (row[one], row[other])]
     if len(pairs) < 3 or any(len(set(column)) < 2 for column in zip(*pairs, strict=True)):
         return nan

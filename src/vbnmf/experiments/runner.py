@@ -1,7 +1,7 @@
-"""Run cells side by side, into a table that survives a stop: what is done is not done again.
+"""Run cells in parallel, and write their results to a table. An interrupted run can be resumed.
 
-Cells run in processes of their own, each with its share of the cores, so that the kernels' threads
-do not crowd each other out. The table is written every few seconds, whole, by this process alone.
+Cells run in separate processes, each with a part of the cores. The table is written every few
+seconds by this process only, and is always complete.
 """
 
 import hashlib
@@ -38,19 +38,19 @@ _SECONDS_BETWEEN_WRITES = 5.0
 
 @dataclass(frozen=True)
 class Source:
-    """What cells are run on: the kind of copy, and a file of matrices for each fold."""
+    """Data of the cells: the kind of copy, and a file of matrices for each fold."""
 
     kind: str
     files: dict[str, Path]
 
     def data(self, fold: str) -> str:
-        """A short hash of a fold's matrices, which tells one preparation from another."""
+        """Return a short hash of the matrices of a fold, which identifies them."""
         return _hash(self.files[fold])
 
 
 @dataclass(frozen=True)
 class Tally:
-    """How far a run is; costs are in the units of ``Cell.cost``."""
+    """Progress of a run; costs are in the units of ``Cell.cost``."""
 
     done: int
     total: int
@@ -61,7 +61,7 @@ class Tally:
 
     @property
     def seconds_left(self) -> float:
-        """A guess by the costs; infinite before anything is done."""
+        """Estimated remaining time, from the costs; infinite before the first cell is done."""
         if self.cost_done == 0:
             return float("inf")
         return self.seconds * (self.cost_total - self.cost_done) / self.cost_done
@@ -75,24 +75,24 @@ def run(
     jobs: int | None = None,
     tell: Callable[[Tally], None] = lambda tally: None,
 ) -> list[ResultRow]:
-    """Run the cells that the table does not have yet.
+    """Run the cells that are not in the table yet.
 
     Parameters
     ----------
     cells : sequence of Cell
     source : Source
     table : Path
-        The CSV file; rows of other cells and sources in it are kept.
+        The CSV file. Rows of other cells and sources are kept.
     jobs : int, optional
-        Cells at a time; all cores by default.
+        Number of parallel runs; by default the number of cores.
     tell : callable
-        Given a ``Tally`` after each cell.
+        Called with a ``Tally`` after each cell.
 
     Returns
     -------
     list of rows
-        Those of the cells asked for, in their order. A failed cell is tried again next time, an
-        impossible one is not.
+        Rows of the cells, in their order. A failed cell is run again next time; an impossible cell
+        is not.
     """
     jobs = count_threads(jobs)
     threads = max(1, count_threads(None) // jobs)
@@ -130,7 +130,7 @@ def run(
 def _outcomes(
     cells: Sequence[tuple[Key, Cell]], source: Source, jobs: int, threads: int
 ) -> Iterator[tuple[Key, CellOutcome]]:
-    """Outcomes as they come in."""
+    """Yield outcomes as soon as they are available."""
     here = os.getpid()
     tasks = (
         delayed(_attempt)(key, cell, source.files[cell.fold], threads, here) for key, cell in cells
@@ -149,18 +149,18 @@ def _outcomes(
 def _attempt(
     key: Key, cell: Cell, file: Path, threads: int, gatherer: int
 ) -> tuple[Key, CellOutcome]:
-    """Run one cell, as a rule in a worker, and tell what became of it."""
+    """Run one cell, usually in a worker process, and return its outcome."""
     before = signal.getsignal(signal.SIGINT)
     if os.getpid() != gatherer:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that gathers
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process handles Ctrl-C
     try:
         return key, ("done", "", measure(cell, _matrices(file, _hash(file)), threads))
     except ImpossibleError as error:
         return key, ("impossible", str(error), {})
-    except Exception as error:  # a cell must not take the others with it
+    except Exception as error:  # an error in a cell must not stop the others
         return key, ("failed", f"{type(error).__name__}: {error}".replace("\n", " "), {})
     finally:
-        if os.getpid() != gatherer:  # other work may come to the same worker
+        if os.getpid() != gatherer:  # the worker may be used for other work
             signal.signal(signal.SIGINT, before)
 
 

@@ -1,4 +1,4 @@
-"""The specification of the experiments as records, read from a TOML file such as ``paper.toml``."""
+"""Read the specification of the experiments from a TOML file such as ``paper.toml``."""
 
 import tomllib
 from dataclasses import MISSING, dataclass, fields, replace
@@ -13,7 +13,7 @@ STARTS = ("drawn", "random")
 
 @dataclass(frozen=True)
 class Words:
-    """Which words of a copy of the corpus are terms; ``min_df`` counts training documents."""
+    """Which words of a copy of the corpus are terms; ``min_df`` is in training documents."""
 
     stop_words: str | None = None
     stem: str | None = None
@@ -22,12 +22,12 @@ class Words:
 
 @dataclass(frozen=True)
 class CorpusChoice:
-    """Which corpus, and how it becomes a matrix."""
+    """The corpus, and how it is converted to a matrix."""
 
     name: str
     terms: int  # kept
     documents: str  # "corpus" or "train": what N and n of (3) count
-    validation: float  # part of the training documents that is held out
+    validation: float  # held-out part of the training documents
 
     def __post_init__(self) -> None:
         if self.documents not in ("corpus", "train"):
@@ -36,7 +36,7 @@ class CorpusChoice:
 
 @dataclass(frozen=True)
 class MethodGrid:
-    """Cells of one method: every dimension with every parameter."""
+    """Grid of one method: all pairs of dimension and parameter."""
 
     dimension: tuple[int, ...]
     parameter: tuple[float, ...] = ()
@@ -56,7 +56,7 @@ class MethodGrid:
 
 @dataclass(frozen=True)
 class Seeds:
-    """Random starts of a cell: on the test split, on validation, and with further classifiers."""
+    """Numbers of random starts: on the test split, on validation, and with more classifiers."""
 
     test: int
     validation: int
@@ -65,7 +65,7 @@ class Seeds:
 
 @dataclass(frozen=True)
 class Free:
-    """Cells that learn T's shape unguarded."""
+    """Cells that learn T's shape without a lower limit."""
 
     dimension: tuple[int, ...]
     seeds: int
@@ -73,7 +73,7 @@ class Free:
 
 @dataclass(frozen=True)
 class FigureChoices:
-    """What the figures show of the grid."""
+    """Parts of the grid that the figures show."""
 
     map_dimension: int
     hull_dimensions: tuple[int, ...]
@@ -82,7 +82,7 @@ class FigureChoices:
 
 @dataclass(frozen=True)
 class Specification:
-    """All that is to be run, and what the paper reports of it."""
+    """All runs, and the numbers that the paper reports."""
 
     corpus: CorpusChoice
     words: dict[str, Words]
@@ -95,7 +95,7 @@ class Specification:
     reported: dict[str, dict[str, Any]]
 
     def grid(self, method: str) -> MethodGrid:
-        """The grid of a method, by name."""
+        """Return the grid of a method."""
         grid = getattr(self, method)
         assert isinstance(grid, MethodGrid)
         return grid
@@ -109,11 +109,12 @@ def read_specification(
     Parameters
     ----------
     path : Path, optional
-        A TOML file; the paper's own if left out.
+        A TOML file; by default ``paper.toml``.
     quick : bool
-        Put the file's ``[quick]`` in place of what it names.
+        Whether to replace values by those of the table ``[quick]``.
     seeds : int, optional
-        Random starts of each cell; where the file asks for fewer, those stay.
+        Number of random starts of each cell. Smaller numbers of validation runs and of runs with
+        further classifiers are kept.
     """
     source = files(__package__).joinpath("paper.toml") if path is None else path
     try:
@@ -129,7 +130,7 @@ def read_specification(
 
 
 def _merged(values: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """Values with those of ``over`` put in, table by table."""
+    """Return values, with those of ``over`` replaced, table by table."""
     merged = dict(values)
     for key, value in over.items():
         old = merged.get(key)
@@ -156,7 +157,7 @@ def _records(values: dict[str, Any]) -> Specification:
 
 
 def _record(kind: type[Kind], name: str, table: Any) -> Kind:
-    """A record from a table of the file, or a message that says what is wrong with the table."""
+    """Convert a table of the file to a record; raise an error if the table is not valid."""
     if not isinstance(table, dict):
         raise ValueError(f"[{name}] must be a table; got {table!r}")
     known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]

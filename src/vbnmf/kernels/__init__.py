@@ -1,7 +1,8 @@
-"""The sweep, the only O(nnz · K) code: compiled where possible, SciPy otherwise.
+"""Kernels: the only O(nnz · K) code, compiled if possible, otherwise in SciPy.
 
-``VBNMF_KERNEL=scipy`` or ``native`` in the environment forces one; ``VBNMF_SIMD=baseline``,
-``avx2`` or ``avx512`` forces an instruction set of the compiled kernels.
+The environment variable ``VBNMF_KERNEL`` forces one of them: ``native`` or ``scipy``.
+``VBNMF_SIMD`` forces an instruction set of the compiled kernels: ``baseline``, ``avx2`` or
+``avx512``.
 """
 
 import os
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def open_kernel(n_threads: int = 1) -> "AnyKernel":
-    """Return the kernel in use; close it by ``with``."""
+    """Return the kernel in use. Use it as a context manager."""
     if kernel_name() == "native":
         from vbnmf.kernels.compiled import NativeKernel
 
@@ -28,7 +29,7 @@ def open_kernel(n_threads: int = 1) -> "AnyKernel":
 
 
 def kernel_name() -> str:
-    """Name the kernel in use, "native" or "scipy"."""
+    """Return the name of the kernel in use, "native" or "scipy"."""
     wanted = os.environ.get("VBNMF_KERNEL", "")
     if wanted not in ("", "native", "scipy"):
         raise ValueError(

@@ -1,8 +1,8 @@
-"""The compiled kernels: padding, blocks and threads around ``_native``.
+"""Call the compiled kernels in ``_native``, with padding, blocks and threads.
 
-Rows are padded with zeros to whole cache lines. Every pass runs over fixed blocks of rows that the
-threads take from a queue; a block writes only its own rows and its own line of partial sums, and
-the lines are added up in order. So the number of threads changes nothing but the time.
+Rows are padded with zeros to whole cache lines. Threads take fixed blocks of rows from a queue. A
+block writes only its own rows and its own partial sums, and partial sums are added in a fixed
+order. Results therefore do not depend on the number of threads.
 """
 
 from collections.abc import Callable
@@ -20,12 +20,12 @@ from vbnmf.kernels.layout import MOST_BLOCKS, cut_into_blocks
 
 
 class NativeKernel:
-    """Compiled kernels on a number of threads; use as a context manager."""
+    """Compiled kernels with a number of threads. Use it as a context manager."""
 
     name = "native"
 
     def __init__(self, n_threads: int = 1) -> None:
-        self.n_threads = min(n_threads, MOST_BLOCKS)  # there is no work for more
+        self.n_threads = min(n_threads, MOST_BLOCKS)  # more threads would have no work
         self._pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> "NativeKernel":
@@ -37,7 +37,7 @@ class NativeKernel:
             self._pool = None
 
     def zeros(self, n: int, K: int, dtype: np.dtype[Any]) -> Array:
-        """Zeros in this kernel's layout: rows padded to whole cache lines, aligned to one."""
+        """Return zeros in this kernel's layout: aligned, and padded to whole cache lines."""
         per_line = _native.ROW_BYTES // np.dtype(dtype).itemsize
         stride = -(-K // per_line) * per_line
         memory = np.zeros(n * stride + per_line, dtype)
@@ -45,7 +45,7 @@ class NativeKernel:
         return memory[skip : skip + n * stride].reshape(n, stride)
 
     def exp_psi(self, x: Array) -> Array:
-        """Elementwise exp(ψ(x)) for x > 0; 0 where it is less than the smallest normal number."""
+        """Compute exp(ψ(x)) for x > 0; 0 if it is less than the smallest normal number."""
         x = np.ascontiguousarray(x)
         out = np.empty_like(x)
         _native.exp_psi(x, out)
@@ -54,7 +54,7 @@ class NativeKernel:
     def gamma_rows(
         self, R: Array, L: Array, scale: Array, prior_shape: float, *, tally: bool
     ) -> Terms:
-        """Set shape = prior_shape + L ∘ R in place of R, and L anew from it in place."""
+        """Compute shape = prior_shape + L ∘ R in the memory of R, then the new L in that of L."""
         n, K = len(R), len(scale)
         blocks = cut_into_blocks(np.full(n, K))
         sums = np.zeros((len(blocks) - 1, R.shape[1]))
@@ -81,15 +81,16 @@ class NativeKernel:
         by_term: sparse.csc_array | None = None,
         scratch: "Scratch | None" = None,
     ) -> "NativeDocuments":
-        """Hold the documents, which count by ``weight`` in all sums, and their coefficients.
+        """Prepare documents for sweeps.
 
-        ``by_term`` is X by columns, if it is at hand. ``scratch`` is shared with other documents.
+        ``weight`` has the sample weights. ``by_term`` is X in CSC format, or None if it has to be
+        computed. ``scratch`` is memory that may be shared with other documents.
         """
         scratch = self.scratch() if scratch is None else scratch
         return NativeDocuments(self, X, group, n_groups, K, weight, by_term, scratch)
 
     def scratch(self) -> "Scratch":
-        """Memory for documents that are swept in turn, never at once."""
+        """Return memory that documents can share if they are swept one after the other."""
         return Scratch(self)
 
     def project(
@@ -102,9 +103,9 @@ class NativeKernel:
         max_iter: int,
         tol: float,
     ) -> tuple[Array, Array]:
-        """Coefficients (n_docs, K) with the components fixed, and iterations of each document.
+        """Compute coefficients with fixed components, (n_docs, K), and the number of iterations.
 
-        A document is done when an iteration moves less than ``tol`` of its weight.
+        Iterations of a document stop when one moves less than ``tol`` of its weight.
         """
         n, K = X.shape[0], len(scale)
         E_v, n_iter = self.zeros(n, K, X.dtype), np.zeros(n, np.int32)
@@ -117,7 +118,7 @@ class NativeKernel:
         return E_v[:, :K] * X.dtype.type(largest[0]), n_iter
 
     def run(self, work: Callable[[Any], None]) -> None:
-        """Call ``work(queue)`` in all threads at once, this one among them."""
+        """Call ``work(queue)`` in all threads, including this one."""
         queue = _native.Queue()
         if self.n_threads > 1 and self._pool is None:
             self._pool = ThreadPoolExecutor(self.n_threads - 1, thread_name_prefix="vbnmf")
@@ -132,28 +133,28 @@ class NativeKernel:
 
 
 class Scratch:
-    """Memory that a sweep needs until its sums are gathered."""
+    """Memory that a sweep needs until its sums are computed."""
 
     def __init__(self, kernel: NativeKernel) -> None:
         self._kernel = kernel
         self._held: Array | None = None
 
     def rows(self, n: int, K: int, dtype: np.dtype[Any]) -> Array:
-        """n rows of K numbers, of any value, in the kernel's layout."""
+        """Return n rows of K numbers, not initialised, in the kernel's layout."""
         stride = self._kernel.zeros(0, K, dtype).shape[1]
         held = self._held
         if held is None or len(held) < n or held.shape[1] != stride or held.dtype != dtype:
-            self._held = held = None  # let go of it first
+            self._held = held = None  # free the memory first
             self._held = held = self._kernel.zeros(n, K, dtype)
         return held[:n]
 
     def clear(self) -> None:
-        """Let go of the memory."""
+        """Free the memory."""
         self._held = None
 
 
 class NativeDocuments:
-    """Documents and the one row of K numbers that each keeps from sweep to sweep."""
+    """Documents, and the row of Sigma_v that each keeps from one sweep to the next."""
 
     def __init__(
         self,
@@ -169,7 +170,7 @@ class NativeDocuments:
         self._kernel, self._n_groups, self._dtype = kernel, n_groups, X.dtype
         self._scratch = scratch
         n_docs = X.shape[0]
-        # Sorted by group, a block needs sums for few groups, however many there are in all.
+        # sorted by group, so that each block needs sums for few groups
         self._order = np.argsort(group, kind="stable").astype(np.int64)
         self._group = group.astype(np.int32)
         self._weight = np.ones(n_docs) if weight is None else np.asarray(weight, np.float64)
@@ -187,21 +188,21 @@ class NativeDocuments:
         self.begin(K)
 
     def begin(self, K: int, in_scope: Array | None = None) -> Array:
-        """Start over with K components; return Sigma_v, all zero, with its padding.
+        """Set the number of components, and return a Sigma_v of zeros, with padding.
 
-        ``in_scope`` (n_groups, K) says which components each group may use, None that all may use
-        all. A sweep only touches the cache lines that hold components in scope; scales must be zero
-        and Sigma_v stays zero elsewhere.
+        ``in_scope``, (n_groups, K) of bool, has the components that each group may use; None if all
+        may use all. A sweep visits only the cache lines that hold components in scope. Outside
+        scopes, scales must be zero, and Sigma_v stays zero.
         """
         n_docs, dtype = len(self._order), self._dtype
         self._K = K
-        self._L_v = self._Sigma_v = np.empty((0, 0), dtype)  # let go of the old ones first
+        self._L_v = self._Sigma_v = np.empty((0, 0), dtype)  # free the old arrays first
         self._Sigma_v = self._kernel.zeros(n_docs, K, dtype)
         self._scopes = _lines_in_scope(in_scope, self._Sigma_v.shape[1], dtype)
         return self._Sigma_v
 
     def hold(self, Sigma_v: Array) -> None:
-        """Take over a Sigma_v with its padding, as ``begin`` returned it."""
+        """Set Sigma_v, with the padding of the array that ``begin`` returned."""
         self._Sigma_v = Sigma_v
 
     @property
@@ -212,7 +213,7 @@ class NativeDocuments:
     def sweep(
         self, L_t: Array, scale: Array, a_v: float, *, update: bool, bound: bool
     ) -> DocumentSums:
-        """Finish q(v), then form the ratios and, with ``update``, the next Sigma_v."""
+        """Complete q(v), then compute the ratios and, with ``update``, the next Sigma_v."""
         self._L_v = self._scratch.rows(len(self._order), self._K, self._dtype)
         lines = np.zeros((len(self._sums_group), self._L_v.shape[1]))
         tallies = np.zeros((len(self._sums_at), 3))
@@ -235,17 +236,17 @@ class NativeDocuments:
 
     @cached_property
     def _group_mass(self) -> Array:
-        """Weight of the documents of each group, (n_groups,)."""
+        """Sum the weight of the documents of each group, (n_groups,)."""
         mass = self._weight * (self._X @ np.ones(self._X.shape[1]))
         return np.bincount(self._group, mass, self._n_groups)
 
     def close(self) -> None:
-        """Let go of what only sweeps need; ``Sigma_v`` stays."""
+        """Free the memory that only sweeps need. ``Sigma_v`` is kept."""
         self._scratch.clear()
         del self._L_v, self._matrix, self._transposed
 
     def gather(self, L_t: Array, out: Array) -> Array:
-        """R_t of the last sweep, (n_terms, K), in ``out``, a matrix in this kernel's layout."""
+        """Write R_t of the last sweep, (n_terms, K), to ``out``, which has this kernel's layout."""
         self._kernel.run(
             lambda queue: self._transposed.gather(
                 queue, L_t, self._L_v, out, self._group, self._scopes
@@ -255,10 +256,10 @@ class NativeDocuments:
 
 
 def _relative(kernel: NativeKernel, scale: Array, dtype: np.dtype[Any]) -> tuple[Array, Array]:
-    """Rows of scales in the kernel's layout, divided by their largest; and the largest.
+    """Divide rows of scales by their largest; return them in the kernel's layout, and the largest.
 
-    So single precision holds scales of any size; what was divided out goes into offsets. A scale of
-    zero, which is out of scope, stays zero, and no other becomes zero.
+    Single precision can then hold scales of any size. The divisors are added to the offsets. Scales
+    of zero, which are outside a scope, stay zero, and no other scale becomes zero.
     """
     largest = scale.max(axis=1)
     padded = kernel.zeros(scale.shape[0], scale.shape[1], dtype)
@@ -268,20 +269,20 @@ def _relative(kernel: NativeKernel, scale: Array, dtype: np.dtype[Any]) -> tuple
 
 
 def _matrix(X: Any, blocks: Array) -> Any:
-    """Compressed rows of X (columns of a CSC matrix) for the compiled passes."""
+    """Return the rows of X (or columns of a CSC matrix) as the compiled passes need them."""
     make = _native.Matrix32 if X.dtype == np.float32 else _native.Matrix64
     return make(X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False), X.data, blocks)
 
 
 def _lines_of_sums(sorted_group: Array, blocks: Array) -> tuple[Array, Array]:
-    """First line of partial sums of each block, and the group of each line."""
+    """Return the first line of partial sums of each block, and the group of each line."""
     groups = [np.unique(sorted_group[b:e]) for b, e in pairwise(blocks)]
     first = np.cumsum([0, *map(len, groups)])[:-1].astype(np.int64)
     return first, np.concatenate(groups)
 
 
 def _lines_in_scope(in_scope: Array | None, stride: int, dtype: np.dtype[Any]) -> Any:
-    """The cache lines of a row that each group needs, for the compiled passes."""
+    """Return the cache lines of a row that each group needs, for the compiled passes."""
     if in_scope is None or in_scope.all():
         return _native.Scopes(np.zeros(1, np.int64), np.zeros(0, np.int32))
     per_line = _native.ROW_BYTES // dtype.itemsize

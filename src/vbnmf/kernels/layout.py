@@ -1,21 +1,21 @@
-"""The cutting of rows into blocks."""
+"""Divide rows into blocks."""
 
 import numpy as np
 
 from vbnmf.core.model import Array
 
 ROW_WORK = 16
-"""The work of a row beside its non-zeros, in non-zeros."""
+"""Fixed work of a row, in units of the work of one non-zero."""
 
 BLOCK_WORK = 1 << 14
 MOST_BLOCKS = 512
 
 
 def cut_into_blocks(nonzeros: Array) -> Array:
-    """Boundaries of blocks of rows of about equal work, from the non-zeros of each row.
+    """Divide rows into blocks of about equal work; return the boundaries of the blocks.
 
-    They depend on the data alone, never on the number of threads, so that sums over blocks are
-    rounded the same way whoever adds them up.
+    Blocks depend only on the number of non-zeros of each row, and not on the number of threads.
+    Sums over blocks are therefore rounded in the same way with any number of threads.
     """
     work = np.concatenate([[0], np.cumsum(nonzeros + ROW_WORK)])
     n_blocks = int(np.clip(work[-1] // BLOCK_WORK, 1, MOST_BLOCKS))

@@ -1,12 +1,12 @@
-"""The kernels in NumPy and SciPy: the specification of the compiled ones, and their stand-in.
+"""Kernels in NumPy and SciPy. They specify the compiled kernels, and replace them if need be.
 
     ratio_dw = x_dw / Σ_k L_t[w,k] L_v[d,k]        only where x_dw > 0
     Sigma_v  = L_v ∘ (ratio @ L_t)
     R_t      = ratioᵀ @ L_v                        so that Sigma_t = L_t ∘ R_t
 
-A row of L may be divided by any number, for it cancels in ratio ∘ L: rows are kept relative to
-their largest exp(ψ), which is what lets single precision hold shapes near zero. The logarithm of
-that number is the row's offset, and only the bound needs it.
+A row of L may be divided by any number, because it cancels in ratio ∘ L. Rows are divided by their
+largest exp(ψ), so that single precision can hold shapes near zero. The logarithm of the divisor is
+the offset of the row; only the bound needs it.
 """
 
 from collections.abc import Iterator
@@ -19,16 +19,17 @@ from scipy.special import psi
 
 from vbnmf.core import gamma
 from vbnmf.core.model import Array, DocumentSums, Terms
+from vbnmf.core.products import row_products
 
 NONZEROS_AT_ONCE = 1 << 14
-"""Scratch is this many rows of K numbers, never one for each non-zero."""
+"""Maximum number of rows of K numbers that are held in memory."""
 
-# By bytes of a number: nothing divides by zero, even where products of two L underflow.
+# Lower limit of divisors, by bytes of a number, because products of two L may underflow.
 _TINY = {4: 1e-36, 8: 1e-300}
 
 
 class ReferenceKernel:
-    """Same methods as ``NativeKernel``; one thread."""
+    """Kernels in NumPy and SciPy, with the methods of ``NativeKernel`` and one thread."""
 
     name = "scipy"
 
@@ -39,17 +40,17 @@ class ReferenceKernel:
         pass
 
     def zeros(self, n: int, K: int, dtype: np.dtype[Any]) -> Array:
-        """Zeros in this kernel's layout: plain rows."""
+        """Return zeros in this kernel's layout, which has no padding."""
         return np.zeros((n, K), dtype)
 
     def exp_psi(self, x: Array) -> Array:
-        """Elementwise exp(ψ(x)) for x > 0."""
+        """Compute exp(ψ(x)) for x > 0."""
         return np.asarray(np.exp(psi(x)))
 
     def gamma_rows(
         self, R: Array, L: Array, scale: Array, prior_shape: float, *, tally: bool
     ) -> Terms:
-        """Set shape = prior_shape + L ∘ R in place of R, and L anew from it in place."""
+        """Compute shape = prior_shape + L ∘ R in the memory of R, then the new L in that of L."""
         R *= L
         R += prior_shape
         L[:], offset = _exp_mean_log(R, scale)
@@ -66,9 +67,9 @@ class ReferenceKernel:
         by_term: sparse.csc_array | None = None,
         scratch: None = None,
     ) -> "ReferenceDocuments":
-        """Hold the documents, which count by ``weight`` in all sums, and their coefficients.
+        """Prepare documents for sweeps; ``weight`` has the sample weights.
 
-        Nothing is made of ``by_term`` and ``scratch``, which the compiled kernel needs.
+        ``by_term`` and ``scratch``, which the compiled kernels need, are not used.
         """
         return ReferenceDocuments(X, group, n_groups, K, weight)
 
@@ -82,9 +83,9 @@ class ReferenceKernel:
         max_iter: int,
         tol: float,
     ) -> tuple[Array, Array]:
-        """Coefficients (n_docs, K) with the components fixed, and iterations of each document.
+        """Compute coefficients with fixed components, (n_docs, K), and the number of iterations.
 
-        A document is done when an iteration moves less than ``tol`` of its weight.
+        Iterations of a document stop when one moves less than ``tol`` of its weight.
         """
         K = len(scale)
         E_v = np.empty((X.shape[0], K), X.dtype)
@@ -108,11 +109,11 @@ class ReferenceKernel:
         return E_v, n_iter
 
     def scratch(self) -> None:
-        """No memory is shared here."""
+        """Do nothing: these kernels share no memory."""
 
 
 class ReferenceDocuments:
-    """Documents and the one row of K numbers that each keeps from sweep to sweep."""
+    """Documents, and the row of Sigma_v that each keeps from one sweep to the next."""
 
     def __init__(
         self, X: sparse.csr_array, group: Array, n_groups: int, K: int, weight: Array | None
@@ -126,23 +127,22 @@ class ReferenceDocuments:
         self.begin(K)
 
     def begin(self, K: int, in_scope: Array | None = None) -> Array:
-        """Start over with K components; return Sigma_v, all zero.
+        """Set the number of components, and return a Sigma_v of zeros.
 
-        ``in_scope`` (n_groups, K) says which components each group may use: those whose scale is
-        not zero. Nothing follows from it here; the compiled kernel is faster for it.
+        ``in_scope`` is not used. The compiled kernels use it to be faster.
         """
         self._L_v = np.empty((self._X.shape[0], K), self._X.dtype)
         self.Sigma_v = np.zeros((self._X.shape[0], K), self._X.dtype)
         return self.Sigma_v
 
     def hold(self, Sigma_v: Array) -> None:
-        """Take over a Sigma_v, as ``begin`` returned it."""
+        """Set Sigma_v, in the layout of the array that ``begin`` returned."""
         self.Sigma_v = Sigma_v
 
     def sweep(
         self, L_t: Array, scale: Array, a_v: float, *, update: bool, bound: bool
     ) -> DocumentSums:
-        """Finish q(v), then form the ratios and, with ``update``, the next Sigma_v."""
+        """Complete q(v), then compute the ratios and, with ``update``, the next Sigma_v."""
         shape_sums = self._members @ self.Sigma_v.astype(np.float64, copy=False)
         shape_sums += a_v * self._members.sum(axis=1)[:, None]
         shape_sums *= scale > 0
@@ -167,11 +167,11 @@ class ReferenceDocuments:
         return DocumentSums(shape_sums, log_mean, total_psi, total_entropy)
 
     def close(self) -> None:
-        """Let go of what only sweeps need; ``Sigma_v`` stays."""
+        """Free the memory that only sweeps need. ``Sigma_v`` is kept."""
         del self._L_v, self._ratio
 
     def gather(self, L_t: Array, out: Array) -> Array:
-        """R_t of the last sweep, (n_terms, K), in ``out``."""
+        """Write R_t of the last sweep, (n_terms, K), to ``out``."""
         X = self._X
         ratio = sparse.csr_array((self._ratio, X.indices, X.indptr), shape=X.shape)
         out[:] = ratio.T @ (self._weight[:, None] * self._L_v)
@@ -179,26 +179,26 @@ class ReferenceDocuments:
 
 
 def _exp_mean_log(shape: Array, scale: Array) -> tuple[Array, Array]:
-    """exp⟨ln ·⟩ by rows, each divided by the exp of its offset; and the offsets."""
-    with np.errstate(divide="ignore"):  # a scale of zero is out of scope: exp⟨ln ·⟩ is zero
+    """Compute exp⟨ln ·⟩ by rows, each divided by the exponential of its offset, and the offsets."""
+    with np.errstate(divide="ignore"):  # exp⟨ln ·⟩ is zero outside scopes, where scales are zero
         logs = psi(shape.astype(np.float64, copy=False)) + np.log(scale)
     offset = logs.max(axis=1)
     return np.exp(logs - offset[:, None]), offset
 
 
 def _ratios(X: sparse.csr_array, L_v: Array, L_t: Array) -> tuple[sparse.csr_array, Array]:
-    """x / Σ_k L_v L_t as a matrix of the same pattern, and the sums Σ_k L_v L_t."""
+    """Compute x / Σ_k L_v L_t at the non-zeros of X, and the sums Σ_k L_v L_t."""
     row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     mean = np.empty(X.nnz)
     for begin in range(0, X.nnz, NONZEROS_AT_ONCE):
         at = slice(begin, begin + NONZEROS_AT_ONCE)
-        mean[at] = np.einsum("jk,jk->j", L_v[row[at]], L_t[X.indices[at]])
+        mean[at] = row_products(L_v[row[at]], L_t[X.indices[at]])
     mean = np.maximum(mean, _TINY[X.dtype.itemsize])
     return sparse.csr_array((X.data / mean, X.indices, X.indptr), shape=X.shape), mean
 
 
 def _tally(shape: Array, weight: Array, counts: Array | bool = True) -> tuple[float, float]:
-    """Σ ψ(shape) and Σ H(Gamma(shape, 1)) over what counts, rows by their weight."""
+    """Compute Σ ψ(shape) and Σ H(Gamma(shape, 1)) over entries in scope, with row weights."""
     shape = shape.astype(np.float64, copy=False)
     sums = tuple(
         (values * counts).sum(axis=1) for values in (psi(shape), gamma.entropy(shape, 1.0))
@@ -207,7 +207,7 @@ def _tally(shape: Array, weight: Array, counts: Array | bool = True) -> tuple[fl
 
 
 def _blocks_of_rows(X: sparse.csr_array) -> Iterator[tuple[int, int]]:
-    """Ranges of rows with about ``NONZEROS_AT_ONCE`` rows and non-zeros together."""
+    """Yield ranges of rows, with about ``NONZEROS_AT_ONCE`` rows and non-zeros in total."""
     work = X.indptr.astype(np.int64) + np.arange(len(X.indptr))
     cuts = np.searchsorted(work, np.arange(0, work[-1], NONZEROS_AT_ONCE))
     yield from pairwise(np.unique(np.append(cuts, X.shape[0])).tolist())

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
+from vbnmf.core.products import row_products
 
 _AT_ONCE = 1 << 21  # numbers of each of two arrays that are held in memory
 _TINY = np.finfo(np.float64).tiny
@@ -133,15 +134,14 @@ def half_log_sums(model: Projects, second: sparse.csr_array, V: Array) -> tuple[
 
     Parameters are as for ``half_log_likelihood``.
     """
-    totals = np.einsum("dk,k->d", V, model.component_sums_, dtype=np.float64)
+    totals = row_products(V, model.component_sums_, np.float64)
     terms = model.components_.T
     rows = np.repeat(np.arange(second.shape[0]), np.diff(second.indptr))
     step = max(_AT_ONCE // V.shape[1], 1)
     score = 0.0
     for begin in range(0, second.nnz, step):
         at = slice(begin, begin + step)
-        # einsum and not BLAS, whose sums depend on the number of threads
-        means = np.einsum("nk,nk->n", V[rows[at]], terms[second.indices[at]], dtype=np.float64)
+        means = row_products(V[rows[at]], terms[second.indices[at]], np.float64)
         p = np.maximum(means / totals[rows[at]], _TINY)  # means may underflow in float32
         score += float(np.sum(second.data[at] * np.log(p)))
     return score, float(np.sum(second.data, dtype=np.float64))

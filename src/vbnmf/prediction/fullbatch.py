@@ -20,7 +20,7 @@ Liu and Nocedal (1989), On the limited memory BFGS method for large scale optimi
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -88,6 +88,13 @@ class HingeSums:
     loss: Array
     gradient: Array
     curvature: Array | None = None
+
+    def owned(self) -> Self:
+        """Return sums that can be added to: a copy, if these are of another process."""
+        if self.gradient.flags.writeable:
+            return self
+        parts = (None if part is None else part.copy() for part in astuple(self))
+        return type(self)(*parts)  # type: ignore[arg-type]
 
     def __add__(self, other: Self) -> Self:
         """Add the sums of other documents, in place."""

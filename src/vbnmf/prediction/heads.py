@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
+from vbnmf.core.products import product_with_rows
 from vbnmf.core.rows import effective_terms, of_unit_length
 from vbnmf.prediction.calibration import Calibration
 from vbnmf.prediction.evidence import mean_over_terms
@@ -45,8 +46,7 @@ class Head:
 
     def parts(self, X: sparse.csr_array, term_evidence: Array) -> tuple[Array, Array]:
         """Compute the contributions of components and of single words, (n_docs, n_labels) each."""
-        # not by BLAS, whose rounding depends on its number of threads
-        by_components = np.einsum("dk,lk->dl", mean_over_terms(X, term_evidence), self.weights)
+        by_components = product_with_rows(mean_over_terms(X, term_evidence), self.weights)
         if not self.words.size:
             return by_components, np.zeros(by_components.shape)
         return by_components, np.asarray(of_unit_length(X) @ self.words.T.astype(np.float64))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vbnmf.core.model import Array
+from vbnmf.core.products import product_with_rows, row_products
 
 _RIDGE = 0.1  # added to the variances of whitened evidence
 _DOCUMENTS_AT_ONCE = 1 << 12  # held in double precision
@@ -41,8 +42,8 @@ class Scaling:
 
     def unscaled(self, weights: Array, intercepts: Array) -> tuple[Array, Array]:
         """Turn weights of features, (n_labels, K), and intercepts into those of evidence."""
-        of_evidence = np.einsum("lj,kj->lk", weights, self.matrix)
-        return of_evidence, intercepts - np.einsum("lk,k->l", of_evidence, self.centre)
+        of_evidence = product_with_rows(weights, self.matrix)
+        return of_evidence, intercepts - row_products(of_evidence, self.centre)
 
 
 def standardise(evidence: Array, weight: Array, size: float) -> Scaling:

@@ -13,6 +13,7 @@ All sums are added by ``tree_sum``, so engines with the same shards give the sam
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy import sparse
@@ -22,12 +23,13 @@ from vbnmf.core import shardwork
 from vbnmf.core.model import Array, State
 from vbnmf.core.rows import effective_terms, of_unit_length
 from vbnmf.core.shardwork import Local, OpenShard
-from vbnmf.engines.mapping import ShardEngine, Work, tree_sum
+from vbnmf.engines.mapping import ShardEngine, tree_sum
 from vbnmf.prediction import fullbatch
 from vbnmf.prediction.assembly import HeldOut, Linear, assemble
 from vbnmf.prediction.evidence import evidence_left_out
 from vbnmf.prediction.fullbatch import Batch, HingeSums, Solved
 from vbnmf.prediction.machines import ENOUGH, held_out
+from vbnmf.prediction.scaling import Scaling
 from vbnmf.prediction.training import Posterior, Trained, unfinished_calibration
 
 LARGEST_SHARE = 0.2
@@ -104,8 +106,7 @@ def train_on_shards(
     """
     begun = found.machine
     assert begun is not None
-    for _none in engine.map(lambda shard, local: (_features(shard, local, task, begun), None)):
-        pass
+    engine.change(partial(_features, task=task, scaling=begun.scaling))
     halves = _Halves(engine, task, begun, tell)
     before = halves.solve(_stacked(begun), without_held_out=True)
     held = halves.held_out(before.weights)
@@ -128,6 +129,25 @@ def train_on_shards(
     return trained, before.n_passes + after.n_passes + 2
 
 
+@dataclass(frozen=True, eq=False)
+class _View:
+    """How the documents of a shard become a batch."""
+
+    of_groups: sparse.csr_array
+    share: float
+    n_threads: int
+    words: bool  # whether the head uses single words
+    K: int
+
+    def batch(self, shard: OpenShard, local: Local) -> Batch:
+        """Return the documents of a shard, whose features took the place of ``Sigma_v``."""
+        known = shard.group < shard.n_known
+        labels = self.of_groups[np.minimum(shard.group, shard.n_known)]
+        X = of_unit_length(shard.X, np.float32) if self.words else shard.X[:, :0]
+        dense = np.ascontiguousarray(local.Sigma_v[:, : self.K], dtype=np.float32)
+        return Batch(X, dense, labels, known * _weight(shard))
+
+
 class _Halves:
     """Training with and without the held-out documents, which is half of the progress each."""
 
@@ -138,31 +158,21 @@ class _Halves:
         begun: Linear,
         tell: Callable[[int, int], None] | None,
     ) -> None:
-        self.engine, self.task, self.tell = engine, task, tell
-        self.words, self.K = begun.words.size > 0, begun.dense.shape[1]
+        self.engine, self.tell = engine, tell
+        words, K = begun.words.size > 0, begun.dense.shape[1]
+        self.view = _View(task.of_groups, task.share, task.n_threads, words, K)
         self.boosts = np.maximum(ENOUGH / np.maximum(task.counts, 1.0), 1.0)
-        self.done = 0
 
     def solve(self, start: Array, *, without_held_out: bool) -> Solved:
         """Train from these weights, (n_features, n_labels)."""
 
-        def work(weights: Array, first: int, curvature: bool) -> Work:
-            boosts = self.boosts[first : first + weights.shape[1]]
-
-            def of_shard(shard: OpenShard, local: Local) -> tuple[Local, HingeSums]:
-                batch = self._batch(shard, local)
-                if without_held_out:
-                    weight = batch.weight * ~held_out(shard.X, self.task.share)
-                    batch = batch._replace(weight=weight)
-                return local, fullbatch.hinge_sums(
-                    batch, weights, first, boosts, curvature=curvature,
-                    n_threads=self.task.n_threads,
-                )  # fmt: skip
-
-            return of_shard
-
         def evaluate(weights: Array, first: int, curvature: bool) -> HingeSums:
-            sums: HingeSums = tree_sum(self.engine.map(work(weights, first, curvature)))
+            boosts = self.boosts[first : first + weights.shape[1]]
+            work = partial(
+                _sums, view=self.view, weights=weights, first=first, boosts=boosts,
+                curvature=curvature, without_held_out=without_held_out,
+            )  # fmt: skip
+            sums: HingeSums = tree_sum(self.engine.map(work), hold=HingeSums.owned)
             return sums
 
         def told(done: int, of: int) -> None:
@@ -173,32 +183,14 @@ class _Halves:
 
     def held_out(self, weights: Array) -> HeldOut:
         """Score the held-out documents of known label."""
-
-        def of_shard(shard: OpenShard, local: Local) -> tuple[Local, HeldOut]:
-            batch = self._batch(shard, local)
-            rows = np.flatnonzero(held_out(shard.X, self.task.share) & (batch.weight > 0))
-            most = 1 + int(_MOST_TIMES_EXPECTED * self.task.share * len(batch.weight))
-            rows = rows[:most]
-            batch = Batch(*(part[rows] for part in batch))
-            return local, HeldOut(
-                fullbatch.scores(batch, weights),
-                batch.labels.toarray() > 0,
-                effective_terms(shard.X[rows]),
-                batch.weight,
-            )
-
-        parts = list(self.engine.map(of_shard))
+        parts = list(self.engine.map(partial(_held_out, view=self.view, weights=weights)))
         return HeldOut(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
-    def _batch(self, shard: OpenShard, local: Local) -> Batch:
-        known = shard.group < shard.n_known
-        labels = self.task.of_groups[np.minimum(shard.group, shard.n_known)]
-        X = of_unit_length(shard.X, np.float32) if self.words else shard.X[:, :0]
-        dense = np.ascontiguousarray(local.Sigma_v[:, : self.K], dtype=np.float32)
-        return Batch(X, dense, labels, known * _weight(shard))
+
+# What engines map over shards: functions that can be sent to another process.
 
 
-def _features(shard: OpenShard, local: Local, task: Task, machine: Linear) -> Local:
+def _features(shard: OpenShard, local: Local, task: Task, scaling: Scaling) -> Local:
     """Replace ``Sigma_v`` by the scaled held-out evidence of the documents."""
     of = task.posterior
     V = shardwork.coefficients(shard, task.state, local)
@@ -206,8 +198,39 @@ def _features(shard: OpenShard, local: Local, task: Task, machine: Linear) -> Lo
         shard.X, V, of.shapes, of.scales, of.smoothing, _weight(shard), task.n_threads
     )
     with threadpool_limits(1):  # the same bits on any machine's BLAS
-        local.Sigma_v[:, : V.shape[1]] = machine.scaling.features(evidence)
+        local.Sigma_v[:, : V.shape[1]] = scaling.features(evidence)
     return replace(local)
+
+
+def _sums(
+    shard: OpenShard,
+    local: Local,
+    view: _View,
+    weights: Array,
+    first: int,
+    boosts: Array,
+    curvature: bool,
+    without_held_out: bool,
+) -> tuple[Local, HingeSums]:
+    batch = view.batch(shard, local)
+    if without_held_out:
+        batch = batch._replace(weight=batch.weight * ~held_out(shard.X, view.share))
+    return local, fullbatch.hinge_sums(
+        batch, weights, first, boosts, curvature=curvature, n_threads=view.n_threads
+    )
+
+
+def _held_out(shard: OpenShard, local: Local, view: _View, weights: Array) -> tuple[Local, HeldOut]:
+    batch = view.batch(shard, local)
+    rows = np.flatnonzero(held_out(shard.X, view.share) & (batch.weight > 0))
+    rows = rows[: 1 + int(_MOST_TIMES_EXPECTED * view.share * len(batch.weight))]
+    batch = Batch(*(part[rows] for part in batch))
+    return local, HeldOut(
+        fullbatch.scores(batch, weights),
+        batch.labels.toarray() > 0,
+        effective_terms(shard.X[rows]),
+        batch.weight,
+    )
 
 
 def _weight(shard: OpenShard) -> Array:

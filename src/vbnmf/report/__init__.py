@@ -1,1 +1,1 @@
-"""What a fitted model says, as data and as a page."""
+"""Describe fitted models: as data, as an HTML page, and as figures."""

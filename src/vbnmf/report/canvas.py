@@ -1,7 +1,7 @@
-"""How the displays are drawn with matplotlib: fonts, room, heat maps, bars and curves.
+"""Draw the displays with matplotlib: fonts, layout, heat maps, bars and curves.
 
-What they show is made in ``report.displays``; the figures of the paper are in ``report.drawing``.
-Importing this module needs matplotlib, so only those import it who draw.
+``report.displays`` computes the data, and ``report.drawing`` draws the figures of the paper. Only
+code that draws imports this module, because it needs matplotlib.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,20 +27,20 @@ from vbnmf.report.explorer.ordering import map_blocks, order_map, runs
 if TYPE_CHECKING:
     from vbnmf.report.displays import BoundDisplay, ComponentTermsDisplay, LabelMapDisplay
 
-_TALL = 9.0  # inches that a page of print is high
-_LINE = 1.15  # of the font's size, from one line of text to the next
-_WIDEST, _HIGHEST = 0.4, 0.17  # inches of a cell, where the page has room
+_TALL = 9.0  # height of a printed page in inches
+_LINE = 1.15  # line spacing, relative to the font size
+_WIDEST, _HIGHEST = 0.4, 0.17  # inches of a cell, if the page has room
 _LEAST_WIDE, _LEAST_HIGH = 2.0, 0.25  # inches of a whole map
 _PHASES = {"burn-in": "#d0d0d0", "annealing": "#f7dfae"}
-_LONGEST_TERM, _LONGEST_NAME = 20, 36  # letters; what is longer is cut with an ellipsis
+_LONGEST_TERM, _LONGEST_NAME = 20, 36  # letters; longer names are cut
 
 
 @contextmanager
 def look_of(ax: Any) -> Iterator[None]:
-    """Our style where the figure is ours, the user's on axes that are given; more letters in both.
+    """Use our style for a new figure, and the user's style on given axes; add fonts to both.
 
-    Fonts are named one by one, because text remembers them and is drawn after we have left, and
-    because "sans-serif" stands for one font, with no other for the letters that it lacks.
+    Fonts are listed by name. Text stores its fonts and is drawn after this context ends, and
+    "sans-serif" stands for a single font, without a fallback for missing letters.
     """
     installed = set(fontManager.get_font_names())
     further = [name for name in FURTHER_FONTS if name in installed]
@@ -51,12 +51,12 @@ def look_of(ax: Any) -> Iterator[None]:
 
 
 def own_figure(width: float, height: float) -> Any:
-    """A figure that pyplot knows, so that notebooks show it; fine enough for print."""
+    """Create a figure with pyplot, so that notebooks show it, in a resolution for print."""
     return plt.figure(figsize=(width, height), dpi=200, layout="constrained")
 
 
 def places(display: "LabelMapDisplay", order: bool) -> tuple[Array, Array]:
-    """Rows and columns of the activations from first to last on the map."""
+    """Return rows and columns of the activations in the order of the map."""
     values = np.asarray(display.activations)
     if not order:
         return np.arange(values.shape[0]), np.arange(values.shape[1])
@@ -75,14 +75,14 @@ def heat_map(
     im_kw: Mapping[str, Any],
     text_kw: Mapping[str, Any],
 ) -> tuple[Axes, Any, Any, Array | None, list[Any]]:
-    """Cells with names along both sides; the axes, image, colour bar, texts, titles of blocks."""
+    """Draw a map with names on both axes; return axes, image, colour bar, texts and titles."""
     rows, columns = display.label_order_, display.component_order_
     values = np.asarray(display.activations)[np.ix_(rows, columns)]
     labels = [text(display.labels[i], _LONGEST_NAME) for i in rows.tolist()]
     names = [text(display.components[k], _LONGEST_NAME) for k in columns.tolist()]
     own = ax is None
     if ax is None:
-        ax = own_figure(2 * PAGE, 2 * PAGE).add_subplot()  # room for any name, until it is fitted
+        ax = own_figure(2 * PAGE, 2 * PAGE).add_subplot()  # the size is fitted later
     kw = dict(im_kw)
     if "norm" not in kw:  # more colours for the small values, which are most of them
         top = kw.pop("vmax", None) or float(values.max()) or 1.0
@@ -93,7 +93,7 @@ def heat_map(
     if colorbar:
         n_rows, n_columns = values.shape
         shape: dict[str, Any] = {"location": "bottom", "shrink": 0.6, "aspect": 30}
-        shape |= {"pad": 0.02 if n_rows > 8 else 0.12}  # of the map's height, under its titles
+        shape |= {"pad": 0.02 if n_rows > 8 else 0.12}  # part of the map's height, below its titles
         shape |= {"ticks": MaxNLocator(5 if n_columns > 8 else 2)}
         bar = figure.colorbar(image, ax=ax, **shape)
         bar.outline.set_linewidth(0.4)
@@ -119,7 +119,7 @@ def heat_map(
         _thin(ax.set_xticks, ax.set_xlabel, names, wide, "components", rotation=90)
     ax.xaxis.set_label_position("top")
     _thin(ax.set_yticks, ax.set_ylabel, labels, high, "labels")
-    if min(wide, high) > 3:  # lines between the cells, along which the eye finds the name
+    if min(wide, high) > 3:  # lines between the cells
         ax.set_xticks(np.arange(len(names) - 1) + 0.5, minor=True)
         ax.set_yticks(np.arange(len(labels) - 1) + 0.5, minor=True)
         ax.grid(which="minor", color="#dfe3e8", linewidth=0.4)
@@ -133,7 +133,7 @@ def heat_map(
 
 
 def _blocks(display: "LabelMapDisplay") -> list[tuple[str, int]]:
-    """Blocks of the map from left to right, with the number of columns of each."""
+    """Return the blocks of the map from left to right, with their numbers of columns."""
     n = len(display.components)
     faded = np.zeros(n, bool) if display.faded is None else np.asarray(display.faded)
     blocks = map_blocks(display.kinds, faded)
@@ -141,7 +141,7 @@ def _blocks(display: "LabelMapDisplay") -> list[tuple[str, int]]:
 
 
 def _set_apart(ax: Axes, blocks: list[tuple[str, int]]) -> list[Any]:
-    """Lines between the blocks of columns, and their titles under the map."""
+    """Draw lines between the blocks of columns, and their titles below the map."""
     ends = np.cumsum([n for _, n in blocks])
     for end in ends[:-1]:
         ax.axvline(end - 0.5, color="black", linewidth=0.8)
@@ -155,7 +155,7 @@ def _set_apart(ax: Axes, blocks: list[tuple[str, int]]) -> list[Any]:
 
 
 def _part_titles(ax: Axes, titles: list[Any]) -> None:
-    """Move titles of narrow blocks to the right where they would run into each other."""
+    """Move titles of narrow blocks to the right if they would overlap."""
     figure: Any = ax.figure
     free = -np.inf  # pixels
     for title in titles:
@@ -166,9 +166,9 @@ def _part_titles(ax: Axes, titles: list[Any]) -> None:
 
 
 def _fit_page(ax: Axes, n_rows: int, n_columns: int) -> None:
-    """Make the figure as large as the cells need beside what surrounds them, within a page."""
+    """Set the size of the figure such that cells have their size, at most that of a page."""
     figure: Any = ax.figure
-    for _ in range(2):  # what surrounds them is smaller in a smaller figure
+    for _ in range(2):  # repeated, because margins change with the size of the figure
         figure.draw_without_rendering()
         around_x, around_y = figure.get_size_inches() - _points(ax) / 72
         wide = max(min(n_columns * _WIDEST, PAGE - around_x), _LEAST_WIDE)
@@ -177,7 +177,7 @@ def _fit_page(ax: Axes, n_rows: int, n_columns: int) -> None:
 
 
 def _points(ax: Axes) -> Array:
-    """Width and height of the axes."""
+    """Return width and height of the axes in points."""
     box = ax.get_window_extent()
     return np.array([box.width, box.height]) * 72 / ax.figure.dpi
 
@@ -185,7 +185,7 @@ def _points(ax: Axes) -> Array:
 def _thin(
     set_ticks: Any, set_label: Any, names: list[str], room: float, what: str, **options: Any
 ) -> None:
-    """Name only as many rows or columns as there is room for, and say so."""
+    """Show only as many names of rows or columns as there is room for, and note it."""
     step = ceil(_LINE * mpl.rcParams["font.size"] / room - 0.02)
     set_ticks(range(0, len(names), step), names[::step], **options)
     if step > 1:
@@ -195,7 +195,7 @@ def _thin(
 def _write_values(
     ax: Axes, image: Any, values: Array, values_format: str, text_kw: Mapping[str, Any]
 ) -> Array:
-    """Numbers in the cells, dark on light and light on dark; none where it would be a zero."""
+    """Write numbers into the cells, in a contrasting colour; leave out zeros."""
     texts = np.full(values.shape, None, dtype=object)
     for (i, j), value in np.ndenumerate(values):
         shown = format(float(value), values_format)
@@ -215,7 +215,7 @@ def bar_charts(
     bar_kw: Mapping[str, Any],
     error_kw: Mapping[str, Any],
 ) -> tuple[Array, list[Any], list[Any]]:
-    """Small multiples of horizontal bars, the first on top; the axes, bars and intervals."""
+    """Draw a chart of horizontal bars for each component; return axes, bars and intervals."""
     terms = display.terms
     n = len(terms)
     every_axes = _grid(ax, n, n_columns, 2.33, 0.13 * max(map(len, terms)) + 0.5)
@@ -226,7 +226,7 @@ def bar_charts(
         all_bars.append(axes.barh(at, display.weights[i], **look_of_bars))
         errors = None
         if display.intervals is not None:
-            # around their middle, because the mean may lie outside of a very skewed posterior's
+            # around the middle, because the mean of a skewed posterior may be outside the interval
             low, high = display.intervals[i]
             looks: dict[str, Any] = {"ecolor": "black", "elinewidth": 0.8, "capsize": 1.6}
             looks = {"fmt": "none"} | looks | dict(error_kw)
@@ -244,19 +244,19 @@ def bar_charts(
     right = max(axes.get_xlim()[1] for axes in every_axes)
     for i, axes in enumerate(every_axes):
         axes.set_xlim(0, right)
-        if i >= n - n_columns:  # the last of each column
+        if i >= n - n_columns:  # the last chart of each column
             said = "" if display.level is None else f"\n({100 * display.level:g} % intervals)"
             axes.set_xlabel(f"part of the component{said}", loc="right")
     return every_axes, all_bars, all_errors
 
 
 def _grid(ax: Any, n: int, n_columns: int, width: float, height: float) -> Array:
-    """n axes: new ones, those given, or a grid in the place of the one that is given."""
+    """Return n axes: new ones, the given ones, or a grid in place of a single given one."""
     if ax is not None and (n == 1 or not isinstance(ax, Axes)):
         given = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
         if len(given) != n:
             raise ValueError(
-                f"`ax` has {len(given)} axes for {n} components. Give one axes for each, a single "
+                f"`ax` has {len(given)} axes for {n} components. Pass one axes for each, a single "
                 "one to be divided, or None for a new figure."
             )
         return given
@@ -281,12 +281,12 @@ def _grid(ax: Any, n: int, n_columns: int, width: float, height: float) -> Array
 def curves(
     display: "BoundDisplay", ax: Axes | None, line_kw: Mapping[str, Any]
 ) -> tuple[Axes, list[Any], list[Any]]:
-    """Bounds over iterations, phases behind them; the axes, lines and shades."""
+    """Draw bounds over iterations with shaded phases; return axes, lines and shades."""
     names, iterations = display.names, display.iterations
     if ax is None:
         ax = own_figure(1.2 * COLUMN, 2.8).add_subplot()
     lines: list[Any] = []
-    first = sum(line.get_gid() == "bound" for line in ax.lines)  # of an earlier display
+    first = sum(line.get_gid() == "bound" for line in ax.lines)  # from an earlier display
     for i, (x, y, name) in enumerate(zip(iterations, display.bounds, names, strict=True)):
         label = text(f"{name}: {_number(y[-1])} after {x[-1]:,} iterations")
         looks = look(first + i) | {"gid": "bound", "label": label, "zorder": 3}
@@ -321,6 +321,6 @@ def _number(value: float) -> str:
 
 
 def _ticks() -> dict[str, Any]:
-    """Fonts of tick labels, many of which are made only when the figure is drawn."""
+    """Set the fonts of tick labels, many of which are created only when the figure is drawn."""
     rc = mpl.rcParams
     return {"labelsize": rc["xtick.labelsize"], "labelfontfamily": rc["font.family"]}

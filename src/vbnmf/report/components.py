@@ -1,4 +1,6 @@
-"""What components are called and how much labels use them: one room for terminal, page, displays.
+"""Name components, and compute how much of each label they make up.
+
+The terminal, the page and the displays use these functions.
 
     p(w|k)  part of term w in component k          p(k)    part of the documents' weight
     p(w)    = Σ_k p(k) p(w|k)                      p(k|l)  part of component k in label l

@@ -18,7 +18,7 @@ from vbnmf.pipeline import DocumentModel
 from vbnmf.report.components import component_names, label_use
 from vbnmf.report.scopes import scopes_of
 
-_MOST_COMPONENTS = 6  # that are drawn where none are asked for
+_MOST_COMPONENTS = 6  # components to draw by default
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

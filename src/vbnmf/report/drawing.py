@@ -1,7 +1,7 @@
-"""The paper's figures drawn with matplotlib, from the records of ``experiments.figures``.
+"""Draw the figures of the paper with matplotlib, from the records of ``experiments.figures``.
 
-What is plotted is the record, number by number. Titles and captions are left to the page around a
-figure. Importing this module needs matplotlib, so only those import it who draw.
+The page around a figure shows its title and caption. Only code that draws imports this module,
+because it needs matplotlib.
 """
 
 import warnings
@@ -26,10 +26,10 @@ from vbnmf.experiments.figures import Figure, Lines, Map, PlotMark, Scatter
 from vbnmf.files import replacing
 
 COLUMN, PAGE = 3.5, 7.0  # inches: width of a column of print, and of its whole page
-FONT = 7.0  # points, the least that reads well in print
+FONT = 7.0  # points, the smallest size that is legible in print
 
-# Okabe and Ito's colours, without the yellow that is lost on white; seven colours and markers with
-# five styles make 35 different curves
+# The colours of Okabe and Ito, without yellow, which is hard to see on white. Seven colours and
+# markers with five line styles give 35 different curves.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 STYLES = ("-", "--", "-.", (0, (4, 1, 1, 1, 1, 1)), ":")
@@ -37,7 +37,7 @@ GREY = "#666666"
 
 _STYLE = {
     "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib, so it is the same everywhere
+    "font.sans-serif": ["DejaVu Sans"],  # part of matplotlib, so it is always available
     "font.size": FONT,
     "axes.labelsize": FONT + 0.5,
     "axes.linewidth": 0.6,
@@ -63,8 +63,8 @@ _STYLE = {
     "svg.hashsalt": "vbnmf",
 }
 
-# For letters that DejaVu Sans lacks, in PNG, where one of these is installed. SVG names none of
-# them, so that it is the same everywhere: what shows it finds letters by itself.
+# Fonts for letters that DejaVu Sans lacks, if they are installed. They are used in PNG files only,
+# so that SVG files are the same on all machines; viewers of SVG choose fonts themselves.
 FURTHER_FONTS = (
     "Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans", "Microsoft YaHei", "PingFang SC",
     "Hiragino Sans", "Arial Unicode MS", "Noto Sans Devanagari", "Noto Sans Thai", "Noto Sans",
@@ -72,7 +72,7 @@ FURTHER_FONTS = (
 
 
 def save_figure(figure: Figure, folder: Path) -> list[Path]:
-    """Write ``<key>.png`` and ``<key>.svg``; the same figure gives the same bytes."""
+    """Write ``<key>.png`` and ``<key>.svg``. The same figure gives the same bytes."""
     drawn = draw(figure)
     installed = set(fontManager.get_font_names())
     picture, vectors = BytesIO(), BytesIO()
@@ -81,7 +81,7 @@ def save_figure(figure: Figure, folder: Path) -> list[Path]:
     with style():
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         drawn.savefig(vectors, format="svg", metadata=nothing)
-    # formulas name this font alone; where it is not installed, another without serifs will do
+    # formulas name only this font; if it is not installed, any sans-serif font is used
     svg = vectors.getvalue().replace(b"'DejaVu Sans'\"", b"'DejaVu Sans', sans-serif\"")
     contents = {"png": picture.getvalue(), "svg": svg}
     for kind, content in contents.items():
@@ -91,7 +91,7 @@ def save_figure(figure: Figure, folder: Path) -> list[Path]:
 
 
 def draw(figure: Figure) -> Drawing:
-    """Draw a figure; it belongs to no window, and nothing is left behind in matplotlib."""
+    """Draw a figure without pyplot, so that it has no window and no global state changes."""
     with style():
         if isinstance(figure, Lines):
             return _draw_lines(figure)
@@ -102,10 +102,10 @@ def draw(figure: Figure) -> Drawing:
 
 @contextmanager
 def style(*further_fonts: str) -> Iterator[None]:
-    """Our style upon matplotlib's own, whatever the user has set; afterwards all is as it was."""
+    """Use our style instead of the user's settings, which are restored afterwards."""
     fonts = {"font.sans-serif": ["DejaVu Sans", *further_fonts]}
     with matplotlib.style.context(["default", _STYLE | fonts]), warnings.catch_warnings():
-        # a letter that no font has is shown as a box; saying so for each helps nobody
+        # letters that no font has are shown as boxes, without a warning for each
         warnings.filterwarnings("ignore", "Glyph .* missing from")
         yield
 
@@ -126,7 +126,7 @@ def _draw_lines(figure: Lines) -> Drawing:
             for end in (curve.low, curve.high):
                 parts += axes.plot(curve.x, end, "_", markersize=3.5, markeredgewidth=0.7, **thin)
         for part in parts:
-            part.set_transform(transform)  # only now, so that the axes know where the data are
+            part.set_transform(transform)  # after the curves, when the limits of the axes are known
     for level in figure.levels:
         name = f"{level.text} ({level.y:.4f})"
         axes.axhline(level.y, color=GREY, linewidth=0.8, linestyle=(0, (4, 2)), label=text(name))
@@ -138,7 +138,7 @@ def _draw_lines(figure: Lines) -> Drawing:
 
 
 def _shifts(figure: Lines) -> list[float]:
-    """By how many points each curve is moved sideways, so that bars do not hide each other."""
+    """Return the horizontal offset of each curve in points, so that bars do not overlap."""
     n = len(figure.curves)
     places = _places(figure)
     if not any(curve.low for curve in figure.curves) or len(places) < 2:
@@ -150,14 +150,14 @@ def _shifts(figure: Lines) -> list[float]:
 
 
 def _places(figure: Lines) -> list[float]:
-    """All x in order, as they are spaced on the axis."""
+    """Return all x in order, in units of the axis."""
     at = sorted({x for curve in figure.curves for x in curve.x})
     return [log10(x) for x in at if x > 0] if figure.log_x else at
 
 
 def _draw_mark(axes: Axes, mark: PlotMark, figure: Lines, transforms: list[Transform]) -> None:
-    """A circle, moved sideways like the curve that it is a point of, and its text above."""
-    assert mark.x is not None  # only a level has none
+    """Draw a circle with its text above, shifted like the curve it belongs to."""
+    assert mark.x is not None  # only levels have x = None
     own = (
         transform
         for curve, transform in zip(figure.curves, transforms, strict=True)
@@ -195,7 +195,7 @@ def _draw_scatter(figure: Scatter) -> Drawing:
 
 
 def _draw_map(figure: Map) -> Drawing:
-    """Components as rows, because their names are long, and labels as columns."""
+    """Draw components as rows, because their names are long, and labels as columns."""
     labels = [text(label, 40) for label in figure.labels]
     components = [text(component) for component in figure.components]
     slope = 60
@@ -204,7 +204,7 @@ def _draw_map(figure: Map) -> Drawing:
     height = label_length * sin(radians(slope)) + 0.125 * len(components) + 0.8
     drawing = Drawing(figsize=(max(PAGE, width), height), layout="constrained")
     axes = drawing.add_subplot()
-    values = list(zip(*figure.values, strict=True))  # a row is a component
+    values = list(zip(*figure.values, strict=True))  # rows are components
     # more colours for the small parts, which are most of them
     scale = PowerNorm(0.5, vmin=0, vmax=1)
     image = axes.imshow(values, cmap="Blues", norm=scale, aspect="auto", interpolation="none")
@@ -213,7 +213,7 @@ def _draw_map(figure: Map) -> Drawing:
     axes.xaxis.tick_top()
     axes.tick_params(length=0, pad=3)
     axes.spines[:].set_visible(False)
-    # lines between the cells, along which the eye finds the name
+    # lines between the cells
     axes.set_xticks([i + 0.5 for i in range(len(labels) - 1)], minor=True)
     axes.set_yticks([i + 0.5 for i in range(len(components) - 1)], minor=True)
     axes.grid(visible=False)
@@ -229,7 +229,7 @@ def _draw_map(figure: Map) -> Drawing:
 
 
 def _inches(names: list[str]) -> float:
-    """How long the longest name may be in print; the exact place is found when it is drawn."""
+    """Estimate the printed length of the longest name in inches."""
     wide = max((sum(1.1 if c > "\u1100" else 0.62 for c in name) for name in names), default=0)
     return wide * FONT / 72
 
@@ -243,27 +243,27 @@ def _axes(figure: Lines | Scatter) -> tuple[Drawing, Axes]:
 
 
 def look(place: int) -> dict[str, Any]:
-    """How a curve is drawn, by its place among others."""
+    """Return the style of a curve from its position among the curves."""
     kinds = {"color": COLOURS, "marker": MARKERS, "linestyle": STYLES}
     return {name: values[place % len(values)] for name, values in kinds.items()}
 
 
 def _legend(drawing: Drawing, axes: Axes) -> None:
-    """Above the axes, where it covers nothing, in as many columns as there is room for."""
+    """Draw the legend above the axes, in as many columns as fit."""
     handles, names = axes.get_legend_handles_labels()
     for n in range(min(4, len(names)), 0, -1):
         columns = np.array_split(names, n)
         if n == 1 or sum(_inches(list(column)) + 0.48 for column in columns) < COLUMN:
-            even = ceil(len(names) / ceil(len(names) / n))  # no more columns than the rows need
+            even = ceil(len(names) / ceil(len(names) / n))  # no more columns than needed
             drawing.legend(handles, names, loc="outside upper center", ncols=even)
             return
 
 
 def text(name: str, longest: int = 64) -> str:
-    """A name as matplotlib is to be given it: a^λ as a formula, all else as it stands.
+    """Prepare a name for matplotlib: a^λ becomes a formula, other text is shown literally.
 
-    A dollar sign would begin a formula, letters that cannot be printed are not allowed in SVG, and
-    of a name that is too long for any figure the beginning has to do.
+    Dollar signs, which begin formulas, are escaped. Control characters, which SVG does not allow,
+    are removed. Very long names are cut.
     """
     shown = "".join(letter if letter.isprintable() else " " for letter in name)
     if len(shown) > longest:

@@ -1,6 +1,6 @@
-"""Measures of a fitted model, which ``vbnmf evaluate`` and the explorer both tell.
+"""Compute measures of a fitted model, for ``vbnmf evaluate`` and the explorer.
 
-Components that have faded are left out of those that speak of components.
+Measures of components ignore faded components.
 """
 
 from collections.abc import Iterable
@@ -15,17 +15,17 @@ from vbnmf.pipeline import DocumentModel
 from vbnmf.text.sequences import token_sequences
 
 TOP, DIVERSE, WINDOW = 10, 25, 10
-"""Strongest terms of a component, those for diversity, tokens of a window: what is usual."""
+"""Usual numbers of top terms, of top terms for diversity, and of tokens in a window."""
 
 
 def lasting(estimator: Any) -> Array:
-    """Return which components have not faded, (K,); all of them if all have."""
+    """Return whether each component has not faded, (K,); True for all if all have faded."""
     faded = estimator.faded_
     return np.ones_like(faded) if faded.all() else ~faded
 
 
 def distinctness(estimator: Any) -> dict[str, float]:
-    """Return how much the components differ from one another."""
+    """Compute diversity and exclusivity of the components."""
     components = estimator.components_[lasting(estimator)]
     return {
         "diversity": topic_diversity(components, DIVERSE),
@@ -34,19 +34,19 @@ def distinctness(estimator: Any) -> dict[str, float]:
 
 
 def npmi_by_windows(model: DocumentModel, texts: Iterable[str] | None) -> float | None:
-    """Return the mean over components of NPMI by windows of tokens.
+    """Compute NPMI by windows of tokens, as a mean over components.
 
     Parameters
     ----------
     model : DocumentModel
-        Fitted.
+        Fitted model.
     texts : iterable of str, or None
-        None where documents are rows of a matrix.
+        Texts; None if documents are rows of a matrix.
 
     Returns
     -------
     float or None
-        None without texts, or if these have no tokens, or if the model's terms stand in no order.
+        None without texts, if the texts have no tokens, or if terms are not words in sequence.
     """
     if texts is None or model.vectorizer_ is None:
         return None
@@ -59,6 +59,6 @@ def npmi_by_windows(model: DocumentModel, texts: Iterable[str] | None) -> float 
 
 
 def held_out_log_likelihood(estimator: Any, X: Any) -> float | None:
-    """Return the log-likelihood of documents by completion, None if none has two terms."""
+    """Compute the log-likelihood by document completion; None if no document has two terms."""
     n_terms = (sparse.csr_array(X) > 0).sum(axis=1)
     return completion_log_likelihood(estimator, X) if (n_terms > 1).any() else None

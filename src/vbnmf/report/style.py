@@ -1,7 +1,6 @@
-"""What all pages look like: the frame around their content, and the styles that they share.
+"""The frame and the common styles of static pages.
 
-A page is one file without a script, and its Content-Security-Policy lets it ask the network for
-nothing. Styles of one page only are with that page.
+A page is one file without scripts. Its Content-Security-Policy forbids all network requests.
 """
 
 from html import escape
@@ -10,7 +9,7 @@ import vbnmf
 
 
 def frame(title: str, body: str, styles: str, *, images: bool = False) -> str:
-    """A whole page around ``body``; ``images`` allows those that are part of the page itself."""
+    """Return a page with ``body``; ``images`` allows images that are embedded in the page."""
     policy = "default-src 'none'; style-src 'unsafe-inline'" + ("; img-src data:" if images else "")
     return f"""<!doctype html>
 <html lang="en">

@@ -1,4 +1,4 @@
-"""What a model found, as plain data: components, their terms and labels.
+"""Describe a model as plain data: components, their terms and labels.
 
 The weight of a component is the part of all term weight that it explains. Its *use* by a label is
 its part in the label's expected weight (``report.components``). Terms are sorted by relevance.
@@ -36,7 +36,7 @@ class Component:
     scope : Scope or None
         The labels that it serves; None without scopes.
     background : bool
-        Whether it began as a background of terms common to all documents.
+        Whether it was initialised as a background of terms common to all documents.
     faded : bool
         Whether it has faded: its terms come from the prior, not from documents.
     """
@@ -62,7 +62,7 @@ class Summary:
     Attributes
     ----------
     components : list of Component
-        By scope, and then by falling weight.
+        Sorted by scope, then by decreasing weight.
     labels : list of str
         The labels, sorted; empty without labels.
     use : ndarray of shape (n_labels, n_components)
@@ -116,7 +116,7 @@ def summarise(model: DocumentModel, *, n_terms: int = 10, n_labels: int = 3) -> 
 
 
 def _reading_order(mass: Array, scopes: list[Scope] | None) -> Array:
-    """Return components by scope, then by falling weight."""
+    """Sort components by scope, then by decreasing weight."""
     blocks = list(BLOCKS)
     rank = [0] * len(mass) if scopes is None else [blocks.index(scope.block) for scope in scopes]
     return np.lexsort((-mass, np.array(rank)))

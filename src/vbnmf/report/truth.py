@@ -1,4 +1,4 @@
-"""The labels that documents have, in the order of a model's labels.
+"""Match and score the known labels of documents.
 
 ``KnownLabels`` matches the names of labels, and ``Targets`` encodes them as it does for ``fit`` and
 ``score``. ``vbnmf evaluate`` and the page score predictions against the result.
@@ -29,9 +29,9 @@ class Truth:
     Attributes
     ----------
     names : list of str
-        Names of the labels of the model, and after them those that only the documents have.
+        Names of the labels of the model, followed by those that only the documents have.
     indicators : csr_array of shape (n_docs, n_names)
-        Which document has which label. A document without any is one whose labels are not known.
+        Indicator matrix of the labels. The row of a document with unknown labels is zero.
     """
 
     names: list[str]
@@ -39,11 +39,11 @@ class Truth:
 
     @property
     def known(self) -> Array:
-        """Which documents have a known label, (n_docs,) of bool."""
+        """Whether each document has a known label, (n_docs,) of bool."""
         return np.diff(self.indicators.indptr) > 0
 
     def lists(self) -> list[list[int] | None]:
-        """Labels of each document as places in ``names``; None where they are not known."""
+        """Return the labels of each document as positions in ``names``; None if unknown."""
         rows = np.split(self.indicators.indices, self.indicators.indptr[1:-1])
         return [row.tolist() or None for row in rows]
 
@@ -54,7 +54,7 @@ def read_truth(model: DocumentModel, labels: Any, n_docs: int) -> Truth:
     Parameters
     ----------
     model : DocumentModel
-        Fitted, with or without labels.
+        Fitted model, with or without labels.
     labels : array-like of shape (n_docs,), lists of labels, or indicator matrix
         Labels in any form that ``fit`` takes. Labels that the model does not know are kept.
     n_docs : int
@@ -63,8 +63,8 @@ def read_truth(model: DocumentModel, labels: Any, n_docs: int) -> Truth:
     Raises
     ------
     ValueError
-        There are other labels than documents, or a document has several labels where the model
-        was fitted to documents of one.
+        The numbers of labels and documents differ, or a document has several labels and the model
+        was fitted to documents with one label each.
     """
     estimator = model.estimator_
     classes = model.classes_.tolist() if model.has_labels else ()
@@ -98,12 +98,12 @@ class LabelScores:
     Attributes
     ----------
     predictions : PredictionScores
-        Of the predicted labels.
+        Scores of the predicted labels.
     probabilities : ProbabilityScores
-        Of their probabilities.
+        Scores of the probabilities.
     commonest : float
-        Accuracy, or micro F1 where documents may have several labels, of always predicting the
-        label that was commonest in training.
+        Accuracy of always predicting the label that was commonest in training. Micro F1 if
+        documents may have several labels.
     """
 
     predictions: PredictionScores
@@ -112,14 +112,14 @@ class LabelScores:
 
 
 def score_labels(model: DocumentModel, Y: sparse.csr_array, P: Array) -> LabelScores:
-    """Score probabilities, and the labels that follow from them, against known labels.
+    """Score probabilities and the labels predicted from them.
 
     Parameters
     ----------
     model : DocumentModel
-        Fitted with labels.
+        Model fitted with labels.
     Y : csr_array of shape (n_docs, n_names)
-        ``Truth.indicators`` of documents of known labels.
+        ``Truth.indicators`` of documents with known labels.
     P : ndarray of shape (n_docs, n_labels)
         Probabilities of the same documents.
     """

@@ -1,6 +1,6 @@
-"""The picture of a search by ``tune``: accuracy and sparsity by label shape.
+"""Draw the results of ``tune``: accuracy and sparsity by label shape.
 
-Importing this module needs matplotlib.
+This module needs matplotlib.
 """
 
 from collections.abc import Sequence

@@ -166,6 +166,6 @@ def _edges(rows: Sequence[Trial], best: Trial) -> list[str]:
         tried = sorted({getattr(row, name) for row in rows} - {"auto"})
         value = getattr(best, name)
         if len(tried) > 1 and value in (tried[0], tried[-1]):
-            end = "smallest" if value == tried[0] else "largest"
-            said.append(f"The best {name} is the {end} that was tried. Try values beyond it too.")
+            end, more = ("smallest", "smaller") if value == tried[0] else ("largest", "larger")
+            said.append(f"The best {name} is the {end} that was tried. Try {more} values too.")
     return said

@@ -261,7 +261,7 @@ class _Ladder:
         done: Sequence[Trial],
         total: int,
     ) -> tuple[Trial, WarmStart]:
-        """Fit and score a candidate; the row, and what it may go on from."""
+        """Fit and score a candidate; return its row, and components from which it can continue."""
         begin = time.perf_counter()
         k, shape = candidate
         model = clone(self.estimator).set_params(n_components=k, label_shape=shape)

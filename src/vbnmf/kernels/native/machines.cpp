@@ -1,7 +1,10 @@
-// Dual coordinate descent for the squared hinge loss (Hsieh et al., 2008), one document and all lanes at a time.
+// Dual coordinate descent for the squared hinge loss, one document and all lanes at a time.
 //
-// A lane is a machine of its own: it shares the order of the documents with the others, but no number. Weights
-// of a feature for all lanes are one cache line, so that a document is read once for LANES machines.
+// Each lane is a separate machine. Lanes share the order of the documents, but no numbers. The weights of a feature for
+// all lanes are one cache line, so a document is read once for LANES machines.
+//
+// C.-J. Hsieh, K.-W. Chang, C.-J. Lin, S. S. Keerthi, S. Sundararajan (2008). A dual coordinate descent method for
+// large-scale linear SVM. ICML.
 #include "machines.h"
 
 #include <algorithm>
@@ -51,7 +54,7 @@ struct Tile {
   explicit Tile(const MachineData& data)
       : of(data), W(data.n_terms + data.n_dense + 1), intercept(data.n_terms + data.n_dense) {}
 
-  Line scores(int64_t d) const { // four sums at a time: one alone would wait for each addition
+  Line scores(int64_t d) const { // four independent sums, to hide the latency of additions
     Line s[4] = {W[intercept], Line{}, Line{}, Line{}};
     int64_t j = of.X.indptr[d];
     const int64_t end = of.X.indptr[d + 1];
@@ -92,7 +95,7 @@ Ints positives(const MachineData& p, int64_t d, const Ints& label) { // lanes wh
 
 Line signs(const Ints& has) { return has ? fill(1.0f) : fill(-1.0f); }
 
-// Lanes that leave out a fold begin with the machine of all documents, less the documents of that fold.
+// Initialise lanes that leave out a fold with the machine of all documents, without the documents of that fold.
 void begin_without_folds(const MachineData& p, const MachineResults& from, const Ints& label, const Ints& left_out,
                          Tile& tile, Lines<Line>& alpha) {
   const int64_t n_features = tile.intercept + 1;
@@ -126,13 +129,13 @@ double train_machines(const MachineData& p, const MachineLanes& lanes, const Mac
   Tile tile(p);
   Lines<Line> alpha(p.n_docs);
   Ints label, left_out;
-  Line relief; // what divides the diagonal term of positives
+  Line relief; // divisor of the diagonal term of positive documents
   std::memcpy(&label, lanes.label, sizeof label);
   std::memcpy(&left_out, lanes.fold, sizeof left_out);
   std::memcpy(&relief, lanes.boost, sizeof relief);
   relief = 1.0f / relief;
 
-  std::vector<int32_t> order; // documents that some lane trains on
+  std::vector<int32_t> order; // documents used by any lane
   std::vector<float> squared_length(p.n_docs), diagonal(p.n_docs);
   for (int64_t d = 0; d < p.n_docs; ++d) {
     if (any((label >= 0) & (left_out != p.fold[d]))) order.push_back((int32_t)d);
@@ -147,7 +150,7 @@ double train_machines(const MachineData& p, const MachineLanes& lanes, const Mac
   uint64_t state = 88172645463325252ull;
   int64_t n = (int64_t)order.size();
   float gap = INF;
-  bool all = true; // whether this epoch visits all documents; others leave out those that no lane moves
+  bool all = true; // whether this epoch visits all documents; other epochs skip those that no lane changes
   for (int64_t epoch = 0; epoch < p.max_epochs; ++epoch) {
     shuffle(order, n, state);
     Line up = fill(-INF), down = fill(INF);
@@ -174,7 +177,7 @@ double train_machines(const MachineData& p, const MachineLanes& lanes, const Mac
     gap = largest(up - down);
     if (gap <= p.tol) {
       if (all) break;
-      n = (int64_t)order.size(); // once more over all of them, to be sure
+      n = (int64_t)order.size(); // check all documents once more
       all = true;
     } else {
       idle_above = up > 0.0f ? up : fill(INF);

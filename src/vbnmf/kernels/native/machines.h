@@ -1,4 +1,4 @@
-// One-against-rest linear support vector machines, as many at a time as floats fit into a cache line.
+// One-versus-rest linear support vector machines; as many are trained together as floats fit into a cache line.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct MachineData {
   int64_t max_epochs;
 };
 
-// What each lane trains for: a label, -1 for none, on all documents (fold -1) or all but those of a fold.
+// The label of each lane (-1: unused), and the fold that it leaves out (-1: none).
 struct MachineLanes {
   const int32_t* label; // LANES
   const int32_t* fold;  // LANES
@@ -36,8 +36,8 @@ struct MachineResults {
   double* squares; // LANES: sum of the squared weights of each lane, without the intercept
 };
 
-// Train the machines of the lanes. Those that leave out a fold begin with the weights and dual variables of their
-// label, so lanes of all documents must be trained before them. Return the largest violation of optimality in the last epoch.
+// Train the machines of the lanes. Lanes that leave out a fold start from the weights and dual variables of their label,
+// so lanes of all documents must be trained first. Return the largest violation of optimality in the last epoch.
 using TrainMachines = double (*)(const MachineData&, const MachineLanes&, const MachineResults&);
 
 // Sums over documents for the machines of the labels first, first + 1, ... , one a lane.

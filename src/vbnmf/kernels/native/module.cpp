@@ -1,7 +1,7 @@
-// The Python face of the passes: arrays in, the GIL released, blocks taken from a queue.
+// The Python interface of the passes.
 //
-// Several Python threads call the same function with the same queue; each takes the next block until
-// none is left. Shapes and types are the business of kernels/compiled.py, the only caller.
+// Several Python threads call the same function with the same queue. Each releases the GIL and takes blocks from the
+// queue until none is left. kernels/compiled.py, the only caller, checks shapes and types.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
@@ -75,7 +75,7 @@ void put(const Tally& t, const Array<double>& tallies, int64_t block) {
   out[0] = t.log_mean, out[1] = t.psi, out[2] = t.entropy;
 }
 
-template <class T> struct Matrix { // rows in compressed form, cut into blocks
+template <class T> struct Matrix { // compressed rows, divided into blocks
   Array<const int64_t> indptr;
   Array<const int32_t> indices;
   Array<const T> data;
@@ -83,13 +83,13 @@ template <class T> struct Matrix { // rows in compressed form, cut into blocks
   Sparse<T> view() const { return {indptr.data(), indices.data(), data.data()}; }
 };
 
-struct Scopes { // the lines of each group; none: all
+struct Scopes { // the lines of each group; empty: all lines
   Array<const int64_t> at;
   Array<const int32_t> of;
   Lines view() const { return {at.data(), of.size() ? of.data() : nullptr}; }
 };
 
-// Arrays are taken as they are: a converted copy would swallow what is written to it.
+// Arrays must not be converted, because results would be written to the converted copy.
 auto exact(const char* name) { return nb::arg(name).noconvert(); }
 
 template <class T> void bind(nb::module_& m, const char* name) {

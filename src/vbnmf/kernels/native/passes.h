@@ -1,8 +1,7 @@
-// The passes over rows that every instruction set provides: plain structs of pointers in, sums out.
+// The passes over rows that every instruction set provides. Arguments are structs of pointers.
 //
-// All matrices of K columns have rows padded with zeros to `stride` elements, a multiple of 64 bytes.
-// A pass works on the rows of one block and writes nothing outside it, so that results do not depend
-// on who works on which block.
+// The rows of all matrices with K columns are padded with zeros to `stride` elements, a multiple of 64 bytes. A pass
+// works on one block of rows and writes only to this block. Results therefore do not depend on the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -17,27 +16,27 @@ template <class T> struct Sparse { // rows in compressed form
   const T* data;
 };
 
-// Which lines of a row, ROW_BYTES each, hold the components that a group of documents may use. Where `of` is
-// null, every group uses all of them.
+// The lines of a row, of ROW_BYTES each, that hold the components in the scope of a group. If `of` is null, all groups
+// use all lines.
 struct Lines {
   const int64_t* at; // groups + 1: where the lines of each group begin
   const int32_t* of; // the lines of each group, ascending
 };
 
-struct Tally { // what a block adds to the bound
+struct Tally { // sums over a block for the bound
   double log_mean = 0; // sum of x ln(sum_k L_t L_v)
   double psi = 0;      // sum of psi(shape)
   double entropy = 0;  // sum of the entropies of Gamma(shape, 1)
 };
 
-// Documents order[begin..end): finish q(v), form the ratios, find the next Sigma_v.
+// Documents order[begin..end): complete q(v), compute the ratios and the next Sigma_v.
 template <class T> struct DocumentPass {
   Sparse<T> X;
   const int64_t* order;  // documents sorted by group
   const int32_t* group;  // of each document
-  const double* weight;  // of each document in all sums
+  const double* weight;  // sample weight of each document
   const T* L_t;          // terms x stride
-  const T* scale;        // groups x stride: scale of q(v); zero for components out of scope
+  const T* scale;        // groups x stride: scale of q(v); zero outside scopes
   Lines lines;           // of each group
   T a_v;
   T* Sigma_v;            // documents x stride, in and out
@@ -58,10 +57,10 @@ template <class T> struct GatherPass {
   Lines lines;          // of each group
 };
 
-// q = Gamma(shape, scale) row by row: shape = prior + L o R, then L anew from it.
+// q = Gamma(shape, scale) by rows: compute shape = prior + L o R, then the new L.
 template <class T> struct GammaPass {
   T* R;           // in: gathered sums; out: shapes
-  T* L;           // in: what R was gathered with; out: exp<ln> of the new q, each row up to exp(offset)
+  T* L;           // in: L of the sums R; out: exp<ln> of the new q, each row divided by exp(offset)
   const T* scale; // stride
   T prior;
   double* offset; // rows
@@ -69,7 +68,7 @@ template <class T> struct GammaPass {
   bool bound;
 };
 
-// Labels-off projection of single documents with the components held fixed.
+// Project single documents with fixed components, without labels.
 template <class T> struct ProjectPass {
   Sparse<T> X;
   const T* L_t;

@@ -1,7 +1,7 @@
-// Vectors of the width that the including file is compiled for, with the few functions the kernels need.
+// Vectors of the width of the instruction set, with the functions that the kernels need.
 //
-// Written with the vector extensions of GCC and Clang, so that one source serves every instruction
-// set: passes.cpp is compiled once for each, and VBNMF_ISA names the namespace it lives in.
+// They use the vector extensions of GCC and Clang, so the same source is compiled for every instruction set. VBNMF_ISA
+// is the name of the namespace.
 #pragma once
 
 #include <cstddef>
@@ -73,7 +73,7 @@ template <class T, int BYTES> inline T sum_halves(
   }
 }
 
-// The sum of the lanes, by halves.
+// Sum the lanes by halves.
 template <class T> inline T sum(Vec<T> v) {
   return sum_halves<T, VBNMF_VECTOR_BYTES>(v);
 }
@@ -86,7 +86,7 @@ template <class T> inline T smallest(Vec<T> v) {
   return best;
 }
 
-// The power of two in x > 0, and the power of two itself; both within the range of normal numbers.
+// The exponent of x > 0, and a power of two; both in the range of normal numbers.
 template <class T> inline int exponent(T x) {
   return (int)((bits<T>(fill<T>(x))[0] >> Lane<T>::mantissa_bits) -
                (Lane<T>::one_bits >> Lane<T>::mantissa_bits));
@@ -103,7 +103,7 @@ template <class T, class... C> inline Vec<T> horner(Vec<T> x, T c, C... higher) 
   return c + x * horner<T>(x, higher...);
 }
 
-// e^x for x within the range of normal numbers; the caller clamps.
+// e^x, if the result is a normal number; the caller clamps x.
 template <class T> inline Vec<T> exp(Vec<T> x) {
   using L = Lane<T>;
   const Vec<T> t = x * T(1.4426950408889634) + L::magic;
@@ -122,7 +122,7 @@ template <class T> inline Vec<T> exp(Vec<T> x) {
 // ln x for normal x > 0.
 template <class T> inline Vec<T> log(Vec<T> x) {
   using L = Lane<T>;
-  // Split x = m 2^n with m in [sqrt(1/2), sqrt(2)), so that ln m is small where x is near one.
+  // Split x = m 2^n with m in [sqrt(1/2), sqrt(2)), so that ln m is small if x is near one.
   const T root_half = T(0.70710678118654752);
   const IVec<T> offset = bits<T>(x) - bits<T>(fill<T>(root_half));
   const IVec<T> n = offset >> L::mantissa_bits;

@@ -1,8 +1,7 @@
 // exp(psi(x)) and the entropy of a gamma distribution, a vector at a time.
 //
-// Both move the argument up by m with psi(x) = psi(x + m) - sum_{i<m} 1/(x + i), then use an
-// asymptotic series. With y = x - 1/2, exp(psi(x)) = y (1 + 1/(24 y^2) - 37/(5760 y^4) + ...), so
-// that neither a logarithm nor a branch is needed.
+// The argument is shifted by m, psi(x) = psi(x + m) - sum_{i<m} 1/(x + i), and an asymptotic series is used. With
+// y = x - 1/2, exp(psi(x)) = y (1 + 1/(24 y^2) - 37/(5760 y^4) + ...). This needs neither a logarithm nor a branch.
 #pragma once
 
 #include "simd.h"
@@ -14,12 +13,12 @@ template <class T> struct ExpPsi {
   Vec<T> drop;   // sum_{i<m} 1/(x + i): exp(psi(x)) = factor * exp(-drop)
 };
 
-// How far the argument is moved up: the series are then good to the last digits.
+// Shift of the argument, large enough for the series to be accurate to the last digits.
 template <class T> inline constexpr int SHIFT = sizeof(T) == 4 ? 4 : 8;
-// Above this 1/x no longer counts, and the products below would overflow.
+// Above this value 1/x is negligible, and the products below would overflow.
 template <class T> inline constexpr T LARGE = sizeof(T) == 4 ? T(1e8) : T(1e30);
 
-// p = x (x+1) ... (x+m-1), and its derivative, whose ratio is the sum of the 1/(x+i).
+// p = x (x+1) ... (x+m-1) and its derivative p'; p'/p is the sum of 1/(x+i).
 template <class T, int m> inline void rising(Vec<T> x, Vec<T>& p, Vec<T>& dp) {
   p = x;
   dp = fill<T>(1);
@@ -50,9 +49,9 @@ template <class T> struct PsiEntropy {
   Vec<T> psi, entropy;
 };
 
-// With y = x + m, Stirling's series for lnGamma(y) and psi(y) put into the entropy leave
-//   (m + 1/2) ln y - ln p + ln(2 pi)/2 - m + ... + (x - 1) (1/(2y) + ... + p'/p):
-// the large terms y ln y have cancelled, so that single precision will do.
+// With y = x + m and Stirling's series for lnGamma(y) and psi(y), the entropy is
+//   (m + 1/2) ln y - ln p + ln(2 pi)/2 - m + ... + (x - 1) (1/(2y) + ... + p'/p).
+// The large terms y ln y cancel, so single precision is sufficient.
 template <class T> inline PsiEntropy<T> psi_entropy(Vec<T> x) {
   constexpr int m = SHIFT<T>;
   const Vec<T> clipped = min<T>(x, fill<T>(LARGE<T>));

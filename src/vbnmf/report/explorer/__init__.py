@@ -1,7 +1,7 @@
-"""The explorer: one HTML file in which people see what makes each label.
+"""The explorer: one HTML file that shows a model and, if given, documents.
 
-``payload`` (the model), ``documents`` and ``quality`` (documents given with it) compute all
-numbers; ``bundle`` puts them into one page with the sources in ``static``, which draw them.
+``payload`` computes the numbers about the model, ``documents`` and ``quality`` those about
+documents. ``bundle`` combines them with the scripts in ``static``, which draw them.
 """
 
 from vbnmf.report.explorer.page import Report, explore

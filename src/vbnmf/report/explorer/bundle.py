@@ -1,8 +1,8 @@
-"""One HTML file of the explorer's sources and a payload.
+"""Combine the sources of the explorer and a payload in one HTML file.
 
-The Content-Security-Policy names the one script and the one style sheet by their hashes. It forbids
-everything else, all requests included. Data are compressed JSON in base64, in elements that no
-browser runs; no character of base64 can end an element.
+The Content-Security-Policy allows one script and one style sheet, by their hashes. It forbids
+everything else, including all requests. Data are compressed JSON in base64, in elements that are
+not executed. No character of base64 can end an element.
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import Any
 
 from vbnmf.report.explorer.packing import mended, pack
 
-# in this order in one scope: what is used comes first
+# combined in this order in one scope
 SCRIPTS = (
     *("core", "saving", "charts", "tables", "scopes"),
     *("map", "component", "label", "document", "term", "quality", "app"),
@@ -22,15 +22,15 @@ SCRIPTS = (
 
 
 def bundle(title: str, payload: dict[str, Any], packed: str | None) -> str:
-    """The page.
+    """Return the page as HTML.
 
     Parameters
     ----------
     title : str
     payload : dict
-        Fit for JSON; numbers must be finite.
+        Data for JSON; numbers must be finite.
     packed : str or None
-        What ``pack`` returned of the documents.
+        Documents, packed by ``pack``.
     """
     static = files(__package__) / "static"
     script = "\n".join(
@@ -47,12 +47,12 @@ def bundle(title: str, payload: dict[str, Any], packed: str | None) -> str:
         "documents": "" if packed is None else _data("packed", packed),
         "script": script,
     }
-    # in one pass, so that nothing inside a part is taken for the place of another
+    # in one pass, so that placeholders inside inserted text are not replaced
     return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], page)
 
 
 def policy(script: str, style: str) -> str:
-    """The Content-Security-Policy that lets this script and this style work, and nothing else."""
+    """Return a Content-Security-Policy that allows only this script and this style sheet."""
     return (
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; "
         "base-uri 'none'; form-action 'none'"

@@ -1,6 +1,6 @@
-"""What the explorer shows of documents: coefficients, predictions, evidence and marked texts.
+"""Compute what the explorer shows about documents: coefficients, predictions, evidence, texts.
 
-Scores over all documents are in ``quality``; where terms stand in a text is found in ``marking``.
+``quality`` scores the predictions of all documents, and ``marking`` locates terms in texts.
 """
 
 from collections.abc import Callable
@@ -19,36 +19,36 @@ from vbnmf.report.truth import read_truth
 
 MOST_DOCUMENTS = 5000
 LONGEST = 2000
-"""Characters of a text that are shown."""
-_COEFFICIENTS = 6  # largest of a document that are shown
+"""Maximum number of characters of a text that are shown."""
+_COEFFICIENTS = 6  # largest components of a document that are shown
 _WHY_COMPONENTS, _WHY_TERMS = 4, 8
 _TYPICAL = 8  # documents of a component
 _LOOSE_TERMS = 60  # terms of a document that has no text
-_AT_ONCE = 200  # documents between two signs of life
+_AT_ONCE = 200  # documents between two reports of progress
 _TINY = np.finfo(float).tiny
 
 Told = Callable[[float, str], None]
-"""Called with the part that is done, from 0 to 1, and what is being done."""
+"""Called with the completed part, from 0 to 1, and the current step."""
 
 
 @dataclass(frozen=True)
 class Looked:
-    """Documents as the model sees them.
+    """Documents with their coefficients and predictions.
 
     Attributes
     ----------
     texts : list of str or None
-        None where documents are rows of a matrix.
+        Texts; None if documents are rows of a matrix.
     X : csr_array of shape (n_docs, n_terms)
     ids : list of str
     names : list of str
-        The labels of the model, and after them those that only the documents have.
+        Names of the labels of the model, followed by those that only the documents have.
     indicators : csr_array of shape (n_docs, n_names)
-        Which document has which of ``names``; none where labels are not known.
+        Indicator matrix of the labels. The row of a document with unknown labels is zero.
     truth : list of (list of int or None), or None
-        Labels of each document as places in ``names``; None where they are not known.
+        Labels of each document as positions in ``names``; None if unknown.
     given : list of lists of int, or None
-        Labels predicted, the most probable first; None if the model has no labels.
+        Predicted labels, the most probable first; None if the model has no labels.
     P : ndarray of shape (n_docs, n_labels), or None
         Probabilities of the labels.
     V : ndarray of shape (n_docs, K)
@@ -67,7 +67,7 @@ class Looked:
 
     @property
     def wrong(self) -> list[bool]:
-        """Whether each document was given other labels than it has."""
+        """Whether the prediction of each document is wrong."""
         if self.truth is None or self.given is None:
             return [False] * len(self.ids)
         return [
@@ -77,14 +77,14 @@ class Looked:
 
 
 def look(model: DocumentModel, documents: Any, labels: Any, ids: Any, tell: Told) -> Looked:
-    """Predict labels and find coefficients."""
+    """Predict labels and compute coefficients."""
     is_matrix = getattr(documents, "ndim", 1) == 2
     texts = None if is_matrix else list(documents)
     tell(0.05, "counting terms")
     X = sparse.csr_array(model.vectorize(documents if texts is None else texts))
     n_docs = X.shape[0]
     if n_docs == 0:
-        raise ValueError("there are no documents to show. Give at least one, or documents=None.")
+        raise ValueError("there are no documents to show. Pass at least one, or documents=None.")
     truth = read_truth(model, [None] * n_docs if labels is None else labels, n_docs)
     if ids is not None and len(ids) != n_docs:
         raise ValueError(f"there are {n_docs} documents but {len(ids)} ids. Give one for each.")
@@ -103,14 +103,14 @@ def look(model: DocumentModel, documents: Any, labels: Any, ids: Any, tell: Told
 def document_payload(
     model: DocumentModel, looked: Looked, places: Array, most: int, tell: Told
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what the page shows of documents.
+    """Return the data about documents for the page.
 
     Returns
     -------
     facts : dict
-        Small: numbers of documents, and which are typical of components.
+        Numbers of documents, and the typical documents of components; small.
     details : dict
-        Large: a list for each property, with an item for each document.
+        A list for each property, with an item for each document; large.
     """
     n_docs = len(looked.ids)
     shown = np.unique(np.linspace(0, n_docs - 1, min(n_docs, most)).round().astype(int))
@@ -140,7 +140,7 @@ def document_payload(
 
 
 def shortened(details: dict[str, Any], longest: int) -> dict[str, Any]:
-    """Return details with texts of at most so many characters, and the marks within them."""
+    """Return details with shorter texts, and only the marks inside them."""
     if details["texts"] is None:
         return details
     spans = details["spans"]
@@ -159,13 +159,16 @@ def _given(model: DocumentModel, P: Array) -> list[list[int]]:
 
 
 def _largest(parts: Array) -> list[int]:
-    """Components of a document: [component, per mille, …], the largest first."""
+    """Return the components of a document: [component, per mille, …], the largest first."""
     best = np.argsort(-parts, kind="stable")[:_COEFFICIENTS]
     return [n for k in best.tolist() for n in (k, round(1000 * float(parts[k])))]
 
 
 def _typical(parts: Array, X: sparse.csr_array) -> list[list[int]]:
-    """Documents of each component: [document, per mille, …]; short ones count for less."""
+    """Return typical documents of each component: [document, per mille, …].
+
+    Short documents get less weight.
+    """
     weight = X @ np.ones(X.shape[1])
     trust = weight / np.maximum(weight + np.median(weight), _TINY)
     lists = []
@@ -179,9 +182,9 @@ def _typical(parts: Array, X: sparse.csr_array) -> list[list[int]]:
 def _why(
     model: DocumentModel, looked: Looked, shown: Array, places: Array, tell: Told
 ) -> list[list[list[Any]]] | None:
-    """Evidence for the two most probable labels of documents, and for those that they have.
+    """Return the evidence for the two most probable labels and the true labels of documents.
 
-    For each: label, probability, [component, part, …], [term, part, …].
+    It has label, probability, [component, part, …] and [term, part, …] for each label.
     """
     if looked.P is None:
         return None
@@ -189,7 +192,7 @@ def _why(
     numbers = np.arange(looked.X.shape[1])
 
     def known(labels: list[int] | None) -> list[int]:
-        """Labels that the model has."""
+        """Return the true labels that the model has."""
         return [label for label in labels or [] if label < len(model.estimator_.classes_)]
 
     found: list[list[list[Any]]] = []
@@ -220,10 +223,11 @@ def _why(
 def _texts(
     model: DocumentModel, looked: Looked, shown: Array, places: Array
 ) -> dict[str, list[Any] | None]:
-    """Texts with the terms in them, each with the component that it is owed to.
+    """Return texts and the positions of terms, with the component that each is assigned to.
 
-    ``terms``: [term, component, …] of each document; ``spans``: [gap to the one before, length,
-    number of the pair in ``terms``, …] in characters; ``lengths``: of whole texts.
+    ``terms`` has [term, component, …] of each document. ``spans`` has [distance from the previous
+    term, length, number of the pair in ``terms``, …] in characters. ``lengths`` has the lengths of
+    whole texts.
     """
     estimator = model.estimator_
     texts = lengths = None
@@ -265,7 +269,7 @@ def _flat(marks: list[tuple[int, int, int]], number: dict[int, int]) -> list[int
 
 
 def _within(marks: list[int], longest: int) -> list[int]:
-    """The marks that end before a text is cut."""
+    """Return the marks that end before the cut of a text."""
     kept: list[int] = []
     at = 0
     numbers = iter(marks)

@@ -1,9 +1,9 @@
-"""Where the terms of a vectorizer stand in texts; scikit-learn's analyzers do not tell.
+"""Locate the terms of a vectorizer in texts, which scikit-learn's analyzers cannot do.
 
-Words are found in the same way and stemmed in the same way. Of n-grams the longest that is a term
-is marked, and no character twice: of pairs of characters that overlap, the first. Runs of
-characters, and what a function makes of documents, have no place of their own: for these there is
-no marker. Texts are marked as they are given, which is without HTML if the vectorizer drops it.
+Words are found and stemmed as by the vectorizer. Of several n-grams at a position, the longest that
+is a term is marked. No character is marked twice; of overlapping pairs of characters, the first is
+marked. Character n-grams, and terms returned by a function, cannot be located, so there is no
+marker for them. If the vectorizer removes HTML, texts must be passed without HTML.
 """
 
 import re
@@ -16,28 +16,28 @@ from vbnmf.text.splitting import Token, is_plain, joined, tokens, without
 from vbnmf.text.words import stem_terms
 
 Mark = tuple[int, int, int]
-"""First character, the one after the last, and the term's column."""
+"""Position of the first character, position after the last, and column of the term."""
 
 
 @dataclass(frozen=True)
 class Marker:
-    """Finds terms in texts.
+    """Locate terms in texts.
 
     Attributes
     ----------
     pattern : re.Pattern
-        Of a word.
+        Pattern of a word.
     by_script : bool
-        Whether texts in other than ordinary letters are split by their script.
+        Whether texts in scripts without spaces are split by script.
     lowercase : bool
     stop_words : frozenset of str
-        Tokens that are left out, as the vectorizer split them.
+        Stop words, as split by the vectorizer.
     lengths : range
-        Numbers of words of a term, the largest first.
+        Numbers of words in an n-gram, the largest first.
     stem : str or None
         Snowball algorithm.
     columns : dict of str to int
-        Of each term.
+        Column of each term.
     """
 
     pattern: re.Pattern[str]
@@ -50,7 +50,7 @@ class Marker:
 
     @classmethod
     def of(cls, vectorizer: Any) -> Self | None:
-        """The marker of a fitted vectorizer; None if its terms have no places."""
+        """Return a marker for a fitted vectorizer, or None if its terms cannot be located."""
         if vectorizer is None or vectorizer.analyzer not in WORD_ANALYZERS:
             return None
         shortest, longest = vectorizer.ngram_range
@@ -65,7 +65,7 @@ class Marker:
         )
 
     def mark(self, texts: Iterable[str]) -> list[list[Mark]]:
-        """Return the marks of each text, from its beginning to its end."""
+        """Return the marks of each text in order."""
         split = [without(self._tokens(text), self.stop_words) for text in texts]
         forms = list({token.form: None for found in split for token in found})
         stems = dict(zip(forms, stem_terms(forms, self.stem), strict=True))
@@ -78,7 +78,7 @@ class Marker:
         if self.by_script and not is_plain(text):
             yield from tokens(text, lowercase=self.lowercase)
             return
-        group = min(self.pattern.groups, 1)  # as scikit-learn: what a group holds, if there is one
+        group = min(self.pattern.groups, 1)  # as in scikit-learn: the group, if there is one
         for match in self.pattern.finditer(text):
             form = match[group].lower() if self.lowercase else match[group]
             yield Token(form, *match.span(group))
@@ -95,7 +95,7 @@ class Marker:
         return sorted(marks)
 
     def _runs(self, found: list[Token]) -> Iterator[list[Token]]:
-        """Yield what may be a term, the longest first."""
+        """Yield candidates for terms, the longest first."""
         whole = [token for token in found if not token.is_part]
         for length in self.lengths:
             for first in range(len(whole) - length + 1):

@@ -1,4 +1,4 @@
-"""Numbers of a few significant digits, as a page is to hold them."""
+"""Round numbers to a few significant digits, for the page."""
 
 from collections.abc import Iterable
 
@@ -6,12 +6,12 @@ import numpy as np
 
 
 def rounded(values: Iterable[float], digits: int = 4) -> list[float | None]:
-    """Significant digits; what is not finite becomes None."""
+    """Round numbers to significant digits; replace values that are not finite by None."""
     return [sig(value, digits) for value in values]
 
 
 def sig(value: float, digits: int = 4) -> float | None:
-    """A number of so many significant digits; None if it is not finite."""
+    """Round a number to significant digits; return None if it is not finite."""
     if not np.isfinite(value):
         return None
     number = float(f"{value:.{digits}g}")

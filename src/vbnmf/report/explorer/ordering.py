@@ -1,8 +1,13 @@
-"""In which order labels and components stand on the map, so that its blocks show.
+"""Order the labels and components of the map such that similar ones are neighbours.
 
-Leaves of a hierarchical clustering, ordered so that neighbours are alike
-(``scipy.cluster.hierarchy``), inside blocks of components by scope. What is compared is decided
-here, how it is drawn is not. The page and ``LabelMapDisplay`` both stand in this order.
+The order is that of the leaves of a hierarchical clustering with optimal leaf ordering
+(``scipy.cluster.hierarchy``). Components are grouped into blocks by scope. The page and
+``LabelMapDisplay`` use this order.
+
+References
+----------
+Z. Bar-Joseph, D. K. Gifford, T. S. Jaakkola (2001). Fast optimal leaf ordering for hierarchical
+clustering. Bioinformatics 17, S22-S29.
 """
 
 from collections.abc import Sequence
@@ -14,25 +19,25 @@ from scipy.spatial.distance import pdist
 
 from vbnmf.core.model import Array
 
-_MOST_OPTIMAL = 1000  # leaves; the best order of more takes seconds, and looks much the same
+_MOST_OPTIMAL = 1000  # leaves; optimal ordering of more takes seconds, and hardly changes the map
 _TINY = np.finfo(float).tiny
 _RANKS = {"background": 0, "common": 1, "shared": 2, "own": 3, "": 4, "faded": 5}
 
 
 def map_blocks(kinds: Sequence[str] | None, faded: Array) -> list[str]:
-    """Block of the map that each component stands in.
+    """Return the block of the map to which each component belongs.
 
     Parameters
     ----------
     kinds : sequence of str or None
-        Kinds of scope, as of ``report.scopes.Scope``; None where scopes say nothing.
+        Kinds of scope, as in ``report.scopes.Scope``; None without scopes.
     faded : array of bool of shape (K,)
-        Components that serve nobody, whatever their scope.
+        Components that have faded.
 
     Returns
     -------
     list of str
-        "common", "shared", "own", "faded"; "" for those of no known kind.
+        "common", "shared", "own" or "faded"; "" without scopes.
     """
     known = [""] * len(faded) if kinds is None else kinds
     known = ["common" if kind == "background" else kind for kind in known]
@@ -40,31 +45,33 @@ def map_blocks(kinds: Sequence[str] | None, faded: Array) -> list[str]:
 
 
 def runs(blocks: Sequence[str]) -> list[tuple[str, int]]:
-    """Blocks beside each other with how many columns each has."""
+    """Return adjacent blocks with their numbers of columns."""
     return [(name, len(list(members))) for name, members in groupby(blocks)]
 
 
 def order_map(
     use: Array, matters: float, kinds: Sequence[str] | None = None, faded: Array | None = None
 ) -> tuple[list[int], list[int]]:
-    """Order of labels and of components on the map.
+    """Order the labels and components of the map.
 
-    Labels are compared by the components they use (Hellinger's distance). Components stand in
-    blocks: what is common to all labels, the background first, what some share, what one has
-    alone, and what has faded. Common ones stand by how much they are used, shared ones and those of
-    one label by the first label they matter to in the order just found, then by the next, so that
-    those of the same labels are neighbours. Where kinds are not known, components are compared by
-    how far the labels they serve lie apart (Wasserstein's distance), which puts blocks on the
-    diagonal; those that matter to no label, and so lie nowhere, come last.
+    Labels are compared by the components they use (Hellinger's distance). Components are in blocks:
+    common (the background first), shared, own, and faded. Common components are sorted by how much
+    they are used. Shared and own components are sorted by the first label to which they matter, in
+    the order of labels, then by the second, and so on. Components of the same labels are then
+    neighbours.
+
+    Without scopes, components are compared by the distance between the labels they serve
+    (Wasserstein's distance), which puts blocks on the diagonal. Components that matter to no label
+    come last.
 
     Parameters
     ----------
     use : array of shape (n_labels, K)
         Part of each component in each label.
     matters : float
-        Part of a label from which a component matters to it.
+        A component matters to a label if it is at least this part of the label.
     kinds, faded
-        As of ``map_blocks``; None: no component has faded.
+        As in ``map_blocks``; None if no component has faded.
 
     Returns
     -------
@@ -89,14 +96,14 @@ def order_map(
 
 
 def order_components(parts: Array) -> list[int]:
-    """Order of components without labels, compared by their terms, (K, n_terms)."""
+    """Order components without labels by the similarity of their terms, (K, n_terms)."""
     return order_rows(np.sqrt(parts), "euclidean")
 
 
 def order_rows(rows: Array, metric: str) -> list[int]:
-    """Order in which neighbouring rows are alike."""
+    """Order rows such that neighbours are similar."""
     n = len(rows)
-    if n < 3:  # no order is better than another
+    if n < 3:  # all orders are equally good
         return list(range(n))
     distances = pdist(rows, metric)
     tree = linkage(distances, "average", optimal_ordering=n <= _MOST_OPTIMAL)
@@ -104,7 +111,7 @@ def order_rows(rows: Array, metric: str) -> list[int]:
 
 
 def _stairs(use: Array, matters: float) -> list[int]:
-    """Components by the places of the labels they matter to, then by how much they are used."""
+    """Sort components by the positions of the labels they matter to, then by their use."""
     least = np.minimum(matters, use.max(axis=0))
     keys = [
         (np.flatnonzero(row >= low).tolist(), -row.sum())
@@ -114,17 +121,17 @@ def _stairs(use: Array, matters: float) -> list[int]:
 
 
 def _along_labels(use: Array, matters: float) -> Array:
-    """Order of components by where the labels they serve stand; rows are in the order of labels."""
+    """Order components by the positions of the labels they serve; rows are in label order."""
     matter = use.max(axis=0) >= matters
     served, others = np.flatnonzero(matter), np.flatnonzero(~matter)
     profiles = use[:, served] / np.maximum(use[:, served].sum(axis=0), _TINY)
     components = order_rows(np.cumsum(profiles, axis=0).T, "cityblock")
-    places = np.arange(len(use)) @ profiles  # mean place of the labels that a component serves
+    places = np.arange(len(use)) @ profiles  # mean position of the labels that a component serves
     return np.concatenate([served[_rising(components, places)], others])
 
 
 def _rising(order: list[int], places: Array) -> list[int]:
-    """The order or its reverse, whichever leads from the first places to the last."""
+    """Return the order or its reverse, such that positions increase."""
     if not order:
         return order
     along = places[order]

@@ -1,8 +1,8 @@
-"""Data of a page in few bytes: compressed JSON in base64, and documents laid out to compress well.
+"""Pack the data of a page into few bytes: compressed JSON in base64.
 
-Where the terms of a text stand is written into the text itself: MARK stands before and after each.
-The same word then comes with the same marks, and both compress as one. Which term a mark means
-follows from the words before it in most cases, so that few numbers are left to store.
+The positions of terms are marked in the text itself, by a MARK before and after each term. Equal
+words then have equal marks and compress well. In most cases the term of a mark follows from the
+words before it, so few numbers have to be stored.
 """
 
 import gzip
@@ -12,29 +12,29 @@ from base64 import b64encode
 from typing import Any
 
 MARK = "\x7f"
-"""Stands before and after each term of a text; no text of a page has it otherwise."""
+"""Character before and after each term of a text. Texts that contain it get U+FFFD instead."""
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def pack(value: Any) -> str:
-    """Return a value as compressed JSON in base64; the same value gives the same text."""
+    """Convert a value to compressed JSON in base64. The same value gives the same text."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return b64encode(gzip.compress(mended(text).encode(), 9, mtime=0)).decode("ascii")
 
 
 def mended(text: str) -> str:
-    """Return text that can be written in UTF-8: halves of characters are replaced."""
+    """Replace lone surrogates, which UTF-8 cannot encode."""
     return _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def compact(details: dict[str, Any]) -> dict[str, Any]:
-    """Return what ``document_payload`` found in the layout of the page.
+    """Convert the result of ``document_payload`` to the layout of the page.
 
-    ``texts`` have marks in them. ``marks`` replaces ``spans`` and has a number for each marked term
-    of a text. The number is 0 if the term is the one that the same characters meant the last time
-    in this text, or the next new term if the characters are new. Otherwise it is the term's place
-    in ``terms`` plus one. ``terms`` and ``owed`` are the terms of each document and the component
-    that each is owed to.
+    ``texts`` contain marks. ``marks`` replaces ``spans``: it has a number for each marked term of a
+    text. The number is 0 in two cases: the same characters occurred before in this text and had the
+    same term, or the characters are new and have the next new term. Otherwise it is the position of
+    the term in ``terms`` plus one. ``terms`` and ``owed`` are the terms of each document and the
+    components to which they are assigned.
     """
     texts, spans = details["texts"], details["spans"]
     marks = None
@@ -53,7 +53,7 @@ def compact(details: dict[str, Any]) -> dict[str, Any]:
 
 
 def _marked(text: str, flat: list[int]) -> tuple[str, list[int]]:
-    """A text with marks in it, and the number of each; see ``compact``."""
+    """Return a text with marks, and the number of each mark; see ``compact``."""
     pieces, codes = [], []
     meant: dict[str, int] = {}
     at = new = 0

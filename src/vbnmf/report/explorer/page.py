@@ -23,7 +23,7 @@ from vbnmf.report.explorer.quality import quality_payload
 
 _SMALL = 12_000_000  # characters; notebooks store what they display
 _PACKED = 8_500_000  # characters of compressed documents, so that a page stays below 10 MB
-_SHORTER = (1000, 500, 250, 120)  # characters of a text, where more would not keep to this
+_SHORTER = (1000, 500, 250, 120)  # characters of a text if the page would be larger
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Report:
             File to write.
         overwrite : bool, default=True
             Whether to replace an existing file. If False and the file exists, the page is written
-            beside it under a free name, and a ``FileExistsError`` tells that name.
+            beside it under a free name, and a ``FileExistsError`` is raised with that name.
         """
         with replacing(path, overwrite=overwrite) as temporary:
             temporary.write_text(self.html, encoding="utf-8", newline="\n")

@@ -1,4 +1,4 @@
-"""What the explorer shows of a model, as plain numbers and texts; its documents are elsewhere.
+"""Compute what the explorer shows about a model, as plain numbers and texts.
 
     p(k|w) = p(k) p(w|k) / p(w)          p(w|l) = Σ_k p(k|l) p(w|k)
 
@@ -34,19 +34,19 @@ from vbnmf.report.scopes import Scope, scopes_of
 STEPS = np.linspace(0, 1, 11)
 """Values of λ that the slider can take."""
 TOP = 30
-"""Terms of a component that the page shows at any λ, and of a label."""
+"""Number of terms of a component, at each λ, and of a label that the page shows."""
 MOST_TERMS = 20_000
-"""Terms that can be looked up, the commonest; more are on the page only where they are listed."""
+"""Number of commonest terms that can be searched. Other terms appear only in lists."""
 LEVEL = 0.9
 """Probability of the credible intervals."""
-_LEAST_SHARE, _MOST_SHARES = 0.03, 6  # of a term over components and labels
-_NEIGHBOURS, _SHARED = 8, 3  # labels that share components, and how many of these are named
-_LEAST_COMMON = 0.05  # part of two labels from which they are said to share components
+_LEAST_SHARE, _MOST_SHARES = 0.03, 6  # parts of a term over components and labels
+_NEIGHBOURS, _SHARED = 8, 3  # labels that share components, and components that are named for each
+_LEAST_COMMON = 0.05  # labels share components if they have at least this part in common
 _TINY = np.finfo(float).tiny
 
 
 def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
-    """Return what the page shows of the model.
+    """Return the data about the model for the page.
 
     Returns
     -------
@@ -251,18 +251,18 @@ def _fit(model: DocumentModel) -> dict[str, Any]:
 
 
 def _component_shares(estimator: Any) -> list[float | None] | None:
-    """Share of the decisions for each label that components carry; older files do not say."""
+    """Return the share of components in the scores of each label; None for older files."""
     shares = getattr(estimator, "label_component_shares_", None)
     return None if shares is None else [sig(share, 3) for share in shares]
 
 
 def _bound_iterations(estimator: Any) -> list[int]:
-    """Iterations before which the bound was computed; the last is that of the fitted model."""
+    """Return the iterations before which the bound was computed; the last is of the result."""
     n = len(estimator.bound_history_) - 1
     regular = [min(i * int(estimator.bound_every), estimator.n_iter_) for i in range(n)]
     return [*regular, int(estimator.n_iter_)]
 
 
 def _strongest(values: Array, n: int) -> Array:
-    """Indices of the n largest values, the largest first; of equal ones the first."""
+    """Return the indices of the n largest values, the largest first; ties in order."""
     return np.argsort(-values, kind="stable")[:n]

@@ -1,4 +1,4 @@
-"""How well a model does on documents: accuracy, confusions, calibration, measures of components."""
+"""Compute measures of a model on documents: accuracy, confusions, calibration, coherence."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ _BINS = 10  # of the picture
 
 
 def quality_payload(model: DocumentModel, looked: Looked) -> dict[str, Any]:
-    """Return measures over all documents; scores of predictions only if labels are known."""
+    """Compute measures over all documents, and scores of predictions if labels are known."""
     estimator = model.estimator_
     npmi = document_npmi(estimator.components_, looked.X, measures.TOP)
     found = {
@@ -50,14 +50,14 @@ def quality_payload(model: DocumentModel, looked: Looked) -> dict[str, Any]:
 
 
 def _component_share(model: DocumentModel, looked: Looked) -> float | None:
-    """Mean share of the decisions that components carry; None without labels."""
+    """Compute the mean share of components in the scores; None without labels."""
     if looked.P is None:
         return None
     return float(model.estimator_.component_share(looked.X, looked.P).mean())
 
 
 def _scores(found: LabelScores) -> dict[str, Any]:
-    """Scores of predictions, by label too, confusions and calibration."""
+    """Compute scores of predictions, in total and by label, confusions and calibration."""
     scores = found.predictions
     simplest = {"baseline: commonest label": sig(found.commonest)}
     rows = zip(scores.support, scores.recall, scores.precision, strict=True)
@@ -77,7 +77,7 @@ def _scores(found: LabelScores) -> dict[str, Any]:
 
 
 def _calibrated(scores: ProbabilityScores) -> dict[str, Any]:
-    """Bins of the picture, and the expected calibration error."""
+    """Compute the bins of the chart, and the expected calibration error."""
     bins = calibration_bins(scores.probability, scores.right, _BINS)
     return {
         "calibration": [[sig(mean), sig(hit), int(n)] for mean, hit, n in bins],

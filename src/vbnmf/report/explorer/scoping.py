@@ -1,6 +1,7 @@
-"""What the page says of scopes: each component's, and how much labels and terms have of each block.
+"""Compute scopes for the page: that of each component, and the parts of blocks.
 
-A part of a block in a label is Σ p(k|l) over its components, in a term Σ p(k|w), in all p(k).
+The part of a block is a sum over its components: Σ p(k|l) in a label, Σ p(k|w) in a term, and
+Σ p(k) in all documents.
 """
 
 from typing import Any
@@ -18,7 +19,7 @@ _TINY = np.finfo(float).tiny
 def scope_payload(
     estimator: Any, use: Array, scopes: list[Scope] | None, joint: Array
 ) -> dict[str, Any] | None:
-    """Scopes as the page needs them, fit for JSON; None where they say nothing.
+    """Return the data about scopes for the page; None without scopes.
 
     Parameters
     ----------
@@ -26,9 +27,9 @@ def scope_payload(
     use : array of shape (n_labels, K)
         Part of each component in each label.
     scopes : list of Scope or None
-        Of each component.
+        Scope of each component.
     joint : array of shape (K, n_terms)
-        Joint probabilities of components and the terms that are on the page.
+        Joint probabilities of components and the terms of the page.
     """
     if scopes is None:
         return None
@@ -60,9 +61,9 @@ def scope_payload(
 
 
 def _of_terms(joint: Array, scopes: list[Scope]) -> list[int]:
-    """Per cent of each term in all blocks but the last, which has the rest; one term after another.
+    """Return the percentages of each term in all blocks but the last, as one list.
 
-    Flat and without the last, because there are many terms.
+    The last block has the rest. It is left out to save space, because there are many terms.
     """
     of_term = joint / np.maximum(joint.sum(axis=0), _TINY)
     parts = np.stack(list(by_block(of_term.T, scopes).values()), axis=-1)

@@ -71,14 +71,14 @@ function redraw({ arrived = false } = {}) {
   entitle();
 }
 
-// The title of the view; whoever came by a link and waits in front of it is led there.
+// Set the title of the page to that of the view, and move the focus to the heading after a link was followed.
 function entitle() {
   const shown = document.getElementById("heading");
   document.title = `${shown?.textContent ?? views[current()].title} – ${data.title}`;
   if (document.activeElement?.id === "main") shown?.focus({ preventScroll: true });
 }
 
-// Links are followed here: in a frame without an address of its own, a browser would leave the page.
+// Handle links here, because in a frame without its own address a browser would leave the page.
 document.addEventListener("click", (event) => {
   const target = event.target.closest?.("a[href^='#']")?.getAttribute("href");
   if (!target || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || event.button !== 0) return;
@@ -101,4 +101,4 @@ document
   .getElementById("foot")
   .append(`Made by vbnmf ${data.fit.versions.vbnmf}. This page is a single file. It makes no network requests.`);
 redraw();
-document.documentElement.dataset.ready = performance.now().toFixed(0); // milliseconds, for those who measure
+document.documentElement.dataset.ready = performance.now().toFixed(0); // milliseconds until the page was ready, for tests

@@ -1,4 +1,4 @@
-// Pictures as SVG: bars, curves and maps. On the page they take the colours of the theme, in files their own.
+// Charts as SVG: bars, curves and maps. On the page they have the colours of the theme, in files fixed colours.
 
 const SCREEN = {
   ink: "var(--ink)",
@@ -10,7 +10,7 @@ const SCREEN = {
 const PRINT = { ink: "#1b1f24", soft: "#57606a", line: "#d0d7de", accent: "#2f5fd0", paper: "#ffffff" };
 const FONT = { "font-family": "system-ui, sans-serif", "font-size": 12 };
 
-// A bar inside a row of a table, with an interval where there is one; the row says the same in numbers.
+// A bar in a row of a table, with an interval if there is one. The row has the same values as numbers.
 function bar(value, most, low = null, high = null) {
   const x = (v) => (100 * clamp(v / (most || 1), 0, 1)).toFixed(2);
   return svg(
@@ -35,7 +35,7 @@ function frame(width, height, colours, ...children) {
 
 const text = (x, y, content, properties = {}) => svg("text", { x, y, fill: PRINT.ink, ...properties }, String(content));
 
-// Room for names in a picture: letters are taken to be 7 wide, those of East Asia 12; long names are cut.
+// Estimate the width of names: 7 for a letter, 12 for an East Asian character. Long names are cut.
 const textWidth = (name) => [...String(name)].reduce((sum, letter) => sum + (letter > "\u2e7f" ? 12 : 7), 0);
 const room = (names, most) => clamp(largest(names.map(textWidth)), 0, most);
 function cut(name, most) {
@@ -80,7 +80,7 @@ function ticks(low, high, n = 4) {
   return range(Math.floor(high / step + 1e-9) - first + 1).map((i) => Number(((first + i) * step).toPrecision(12)));
 }
 
-// points: [x, y]; a curve through them, with dots where `dots`, and a diagonal to compare with
+// A curve through points [x, y], with dots if `dots`, and with the diagonal if `unit`
 function curvePicture(points, { x: xName, y: yName, label, colours = SCREEN, dots = false, unit = false }) {
   const [width, height, left, bottom] = [640, 280, 104, 44];
   const [xs, ys] = [0, 1].map((i) => (unit ? [0, 1] : points.map((point) => point[i])));
@@ -128,7 +128,7 @@ function mapPicture(rows, columns, values, texts, blocks = []) {
     const mix = (from, to) => Math.round(from + (to - from) * part);
     return `rgb(${mix(255, 106)} ${mix(255, 165)} ${mix(255, 250)})`;
   };
-  let free = 0; // titles of narrow blocks make room for each other
+  let free = 0; // titles of narrow blocks are shifted if they would overlap
   const titled = blocks.map(({ name, begin, size }) => {
     const half = 3.5 * name.length;
     const x = Math.max(left + cell * (begin + size / 2), free + half);

@@ -127,7 +127,7 @@ function panel(k, place, several) {
       { class: "about" },
       several && el("h3", null, componentLink(k)),
       facts(
-        scopeWords(k) ?? (component.background && "started as a background of common terms"),
+        scopeWords(k) ?? (component.background && "initialised with terms that are common to all documents"),
         `makes up ${percent(component.mass)} of all documents`,
         npmi !== undefined && !component.faded && `NPMI by documents: ${number(npmi, 2)} (1 if its terms always occur together)`,
         component.faded && "faded",
@@ -136,8 +136,8 @@ function panel(k, place, several) {
     section(
       "Terms",
       component.faded
-        ? "This component has faded: the documents say nothing about it. Its terms come from the prior and mean nothing, so they are not listed."
-        : `Part: how much of the component the term makes up, with a ${100 * data.level} % credible interval. These intervals are too narrow, because the model treats its unknowns as independent. Lift: how many times more frequent the term is here than in all documents.`,
+        ? "This component has faded: its terms depend more on the prior than on the documents. They have no meaning, so they are not listed."
+        : `Part: how much of the component the term makes up, with a ${100 * data.level} % credible interval. These intervals are too narrow, because the model treats all unknown quantities as independent. Lift: how many times more frequent the term is here than in all documents.`,
       !component.faded && downloads(
         `component-${k}-terms`,
         () => [
@@ -213,7 +213,7 @@ function typicalDocuments(k) {
   );
 }
 
-// ---- pins: components kept at hand
+// ---- pinned components
 
 const pins = () =>
   param("pins")

@@ -32,7 +32,7 @@ function put(element, properties, children) {
 const el = (tag, properties, ...children) => put(document.createElement(tag), properties, children);
 const svg = (tag, properties, ...children) =>
   put(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
-// what comes from data keeps its direction to itself
+// isolate the text direction of data
 const bdi = (text) => el("bdi", null, String(text));
 const say = (text) => {
   document.getElementById("said").textContent = text;
@@ -60,7 +60,7 @@ const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 
 // ---- state
 
-const KEPT = ["pins"]; // what stays from view to view
+const KEPT = ["pins"]; // parameters that are kept in all views
 const read = () => new URLSearchParams(location.hash.slice(1));
 let state = read();
 
@@ -80,7 +80,7 @@ function address(view, parameters = {}) {
   return `#${next}`;
 }
 
-// Change parameters of this view. Not a step in the history, and drawn again only if asked for.
+// Change parameters of this view without a step in the history. Draw it again only if requested.
 function adjust(parameters, { draw = false } = {}) {
   for (const [name, value] of Object.entries(parameters)) {
     if (value === null || value === "" || value === false) state.delete(name);
@@ -131,7 +131,7 @@ function documents() {
   return unpacked;
 }
 
-// A place that is filled when documents are there; done: called after that.
+// An element that is filled when the documents are unpacked; done is called after that.
 function withDocuments(fill, done = () => {}) {
   const place = el("div", { "aria-busy": "true" }, el("p", { class: "quiet" }, "Unpacking documents …"));
   documents()

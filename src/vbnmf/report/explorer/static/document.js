@@ -252,7 +252,7 @@ function tinted(docs, d, tints) {
   ];
 }
 
-// A text with its terms marked. A number of 0 means the term that the same characters meant before, or the next new one.
+// A text with its terms marked. The number 0 means the same term as before for the same characters, or the next new term.
 function markedPieces(docs, d, mark) {
   const meant = new Map();
   let next = 0;

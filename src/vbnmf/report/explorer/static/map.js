@@ -3,7 +3,7 @@
 const MATTERS = data.matters; // a component of less than this part of every label is left out at first
 const [ROWS, COLUMNS] = [60, 150]; // most labels and components on the map at once
 
-const ABOUT_COMPONENTS = "A component is a group of terms that occur together. Its most typical terms are its name.";
+const ABOUT_COMPONENTS = "A component is a group of terms that occur together. It is named by its most characteristic terms.";
 
 views.map = {
   title: data.labels.length ? "Map" : "Overview",
@@ -49,8 +49,8 @@ function drawMap() {
         ? "Each number is the percentage of the label's documents that the component makes up. Cells below 0.5 % are empty."
         : "Each number is the mean coefficient of the component in the label's documents.",
       blocks.length > 0 &&
-        ` Columns are grouped by the labels that a component serves. Weight of all documents: ${inBlocks(scopes.blocks.map((block) => block.mass))}.`,
-      " Select a label or component for details. Arrows sort by it.",
+        ` Columns are grouped by the labels that a component serves. The weight of all documents is ${inBlocks(scopes.blocks.map((block) => block.mass))}.`,
+      " Select a label or a component for details. Use the arrows to sort.",
     ),
     controls(
       choice(
@@ -186,9 +186,9 @@ const sortedBy = (name) => {
 const labelOrders = () => {
   const by = sortedBy("rows");
   return [
-    ["alike", "similar together"],
+    ["alike", "similar ones together"],
     ["name", "by name"],
-    ["documents", "by documents"],
+    ["documents", "by number of documents"],
     ...(data.components[by] ? [[`by${by}`, `by component ${componentName(by)}`]] : []),
   ];
 };
@@ -196,7 +196,7 @@ const labelOrders = () => {
 const componentOrders = () => {
   const by = sortedBy("columns");
   return [
-    ["alike", scopes ? "by the labels they serve" : "similar together"],
+    ["alike", scopes ? "by the labels they serve" : "similar ones together"],
     ["mass", "by weight"],
     ["number", "by number"],
     ["name", "by name"],

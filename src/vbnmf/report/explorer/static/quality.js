@@ -3,13 +3,13 @@
 const MEASURES = {
   npmi_documents: [
     "NPMI by documents",
-    "whether the ten strongest terms of a component occur in the same documents: 1 always, 0 by chance, −1 never",
+    "how often the ten strongest terms of a component occur in the same documents: 1 always, 0 by chance, −1 never",
   ],
   npmi_windows: [
     "NPMI by windows of 10 tokens",
     "the same, for terms that occur within 10 tokens of each other",
   ],
-  diversity: ["Diversity", "number of distinct terms among the 25 strongest of each component, divided by the number of all these terms"],
+  diversity: ["Diversity", "share of distinct terms among the 25 strongest terms of all components; 1 if no two components share a term"],
   exclusivity: [
     "Exclusivity",
     "mean share of a component in its ten strongest terms: 1 if no other component uses them",
@@ -19,7 +19,7 @@ const MEASURES = {
     "mean log-probability of one half of each document, given the other half; higher is better",
   ],
   component_sparsity: ["Sparsity of components", "Hoyer's measure: 1 if a component has a single term, 0 if all its terms are equal"],
-  component_share: ["Component share", "part of the decisions that components carry; single words carry the rest"],
+  component_share: ["Component share", "part of the scores that comes from components; the rest comes from single words"],
   coefficient_sparsity: ["Sparsity of coefficients", "Hoyer's measure of the coefficients of these documents"],
   inter_label_sparsity: [
     "Inter-label sparsity",
@@ -57,7 +57,7 @@ function scores(quality) {
     .filter(({ n, l }) => n > 0 || l < data.labels.length);
   return section(
     "Predictions",
-    `On ${plural(quality.labelled, "document")} with known labels.${quality.empty ? ` ${plural(quality.empty, "document")} without any known term.` : ""} Recall: part of the label's documents that were predicted as this label. Precision: part of the documents predicted as this label that have it.${quality.accuracy["macro accuracy"] === undefined ? " Macro F1: mean over labels. Subset accuracy: part of the documents whose labels were all predicted, and no other." : " Macro accuracy: mean recall over labels."}`,
+    `On ${plural(quality.labelled, "document")} with known labels.${quality.empty ? ` ${plural(quality.empty, "document")} without any known term.` : ""} Recall: of the documents with this label, the part that was predicted as this label. Precision: of the documents predicted as this label, the part that has it.${quality.accuracy["macro accuracy"] === undefined ? " Macro F1: mean over labels. Subset accuracy: part of the documents for which exactly the true labels were predicted." : " Macro accuracy: mean recall over labels."}`,
     downloads(
       "accuracy",
       () => [
@@ -119,7 +119,7 @@ function confusions(matrix) {
   if (n <= MATRIX) {
     return section(
       "Confusions",
-      "True labels in rows, predicted labels in columns. The diagonal is correct. A stronger colour is a more frequent confusion.",
+      "True labels in rows, predicted labels in columns. The diagonal is correct. A stronger colour means a more frequent confusion.",
       saving,
       el(
         "div",
@@ -194,7 +194,7 @@ function calibration(quality) {
   };
   return section(
     "Calibration",
-    `Of predictions with a probability of 80 %, four in five should be correct. On the dashed line this is so. Expected calibration error: ${percent(quality.calibration_error)}.`,
+    `The dashed line is perfect calibration: for example, four in five predictions with a probability of 80 % are correct. Expected calibration error: ${percent(quality.calibration_error)}.`,
     downloads(
       "calibration",
       () => [["probability", "frequency", "number"], ...quality.calibration],

@@ -1,6 +1,6 @@
-// Scopes: which labels a component serves, in the words that Python found; blocks of columns, and parts of them.
+// Scopes: which labels a component serves, in words computed in Python; blocks of columns, and their parts.
 
-const scopes = data.scopes; // null where every component serves every label
+const scopes = data.scopes; // null if every component serves every label
 const scopeWords = (k) => scopes?.components[k].words;
 const blockOf = (k) => (scopes.components[k].kind === "background" ? "common" : scopes.components[k].kind);
 const blockNamed = (name) => scopes.blocks.find((block) => block.name === name);
@@ -27,7 +27,7 @@ function termInBlocks(w) {
   return [...known, 100 - known.reduce((sum, part) => sum + part, 0)].map((part) => part / 100);
 }
 
-// The other labels of a component's scope, as links; of many the first; or the group that they are
+// The other labels in a component's scope as links: all, the first of many, or their group
 function sharedWith(k, l) {
   const { labels, group } = scopes.components[k];
   if (group) return ["the rest of ", bdi(group), ` (${plural(labels.length, "label")})`];

@@ -1,11 +1,11 @@
-// Tables that can be sorted, choices and steps: what views have in common.
+// Elements that views share: tables that can be sorted, choices and steps.
 
 // columns: {name, cell(row), value(row) to sort by, right: numbers, heading: names the row}
-// sorting: name of the parameter that holds the order; without it the table is as it comes
+// sorting: name of the parameter that holds the order; without it the rows keep their order
 function table({ caption, columns, rows, sorting = null, className = "" }) {
   const body = el("tbody");
   const heads = columns.map((column, i) => {
-    if (!column.name) return el("td", { class: "wide" }); // bars, which say what another column says
+    if (!column.name) return el("td", { class: "wide" }); // bars, which repeat another column
     if (!sorting || !column.value) return el("th", { scope: "col", class: column.right && "right" }, column.name);
     const turn = () => {
       const [at, falling] = order();
@@ -143,5 +143,5 @@ const facts = (...items) =>
     { class: "facts" },
     items.filter(Boolean).map((item) => el("li", null, item)),
   );
-// The head of a view, which takes the focus on arrival
+// The heading of a view, which gets the focus after a link was followed
 const heading = (...children) => el("h2", { id: "heading", tabindex: -1 }, children);

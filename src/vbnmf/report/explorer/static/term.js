@@ -111,7 +111,7 @@ function termList(found) {
   );
 }
 
-// Terms that begin with what is typed, then those that have it inside, commonest first; without any, the commonest.
+// Terms that begin with the input, then those that contain it, the commonest first; without input, the commonest.
 function foundTerms(typed) {
   const wanted = typed.trim().toLowerCase();
   const places = termNames.map((name) => name.indexOf(wanted));

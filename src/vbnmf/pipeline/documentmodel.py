@@ -5,11 +5,9 @@ file. The command line uses it. ``loading`` reads its files.
 """
 
 import os
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -27,6 +25,9 @@ from vbnmf.core.rows import is_empty
 from vbnmf.data.shards import Shards
 from vbnmf.estimators import VBNMF, SupervisedVBNMF, saving
 from vbnmf.estimators.targets import is_indicator
+from vbnmf.pipeline.batches import LearnsDocuments
+from vbnmf.pipeline.inputs import is_matrix, term_names
+from vbnmf.pipeline.predicting import PredictsDocuments
 from vbnmf.text import DocumentVectorizer
 from vbnmf.vectorizing import read_vectorizer
 
@@ -38,7 +39,13 @@ def default_estimator(*, labelled: bool) -> Any:
     return SupervisedVBNMF(random_state=0) if labelled else VBNMF(random_state=0)
 
 
-class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class DocumentModel(
+    LearnsDocuments,
+    PredictsDocuments,
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Model of raw documents: a vectorizer and an estimator.
 
     It is a transformer of scikit-learn. With labels it is also a classifier, and cross-validation
@@ -68,6 +75,9 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Names of the terms.
     n_empty_ : int
         Number of training documents without any known term.
+    unknown_share_ : float or None
+        Only after ``partial_fit``: the part of the words of the last batch that the vocabulary
+        lacks; None if the batch was a matrix. Not stored in model files.
     columns_ : dict
         Columns of texts and labels in the training file, if known:
         ``{"text": …, "label": …, "label_separator": …}``. Several columns are a list. The command
@@ -104,6 +114,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     # the target of fit and score, which scikit-learn passes by position
     __metadata_request__fit = {"labels": UNUSED}  # noqa: RUF012
     __metadata_request__score = {"labels": UNUSED}  # noqa: RUF012
+    __metadata_request__partial_fit = {"labels": UNUSED}  # noqa: RUF012
 
     def __init__(
         self,
@@ -195,7 +206,9 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         X = self._fit(documents, labels, sample_weight, terms)
         return self.estimator_.transform(X)
 
-    def _fit(self, documents: Any, labels: Any, sample_weight: Any, terms: Any) -> Any:
+    def _fit(
+        self, documents: Any, labels: Any, sample_weight: Any, terms: Any, how: str = "fit"
+    ) -> Any:
         """Fit both parts, and return the document-term matrix."""
         streamed = isinstance(documents, Shards)
         has_labels = labels is not None or (streamed and documents.labels is not None)
@@ -210,17 +223,17 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if streamed:
             X, vectorizer = documents, read_vectorizer(documents)
             names = documents.terms if terms is None else terms
-        elif _is_matrix(documents):
+        elif is_matrix(documents):
             X, names = documents, terms
         else:
             vectorizer = clone(self.vectorizer or DocumentVectorizer())
             X = vectorizer.set_output(transform="default").fit_transform(documents)
             names = vectorizer.get_feature_names_out()
-        estimator.set_output(transform="default").fit(X, labels, sample_weight)
+        getattr(estimator.set_output(transform="default"), how)(X, labels, sample_weight)
         self.vectorizer_ = vectorizer
         self.estimator_ = estimator
         self.columns_ = {}
-        self.terms_ = _names(names, X.shape[1])
+        self.terms_ = term_names(names, X.shape[1])
         parts = (X.rows(i) for i in range(X.n_shards)) if streamed else (X,)
         self.n_empty_ = sum(int(is_empty(rows).sum()) for rows in parts)
         self.label_form_ = None
@@ -247,135 +260,6 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             return np.empty((0, self._n_features_out), self.estimator_.components_.dtype)
         return self.estimator_.transform(X)
 
-    def predict(self, documents: Any) -> Any:
-        """Predict the labels of documents, in the form of the labels in ``fit``.
-
-        Parameters
-        ----------
-        documents : iterable of str, or matrix of shape (n_docs, n_terms)
-            Texts or weights of terms.
-
-        Returns
-        -------
-        ndarray of shape (n_docs,), list of n_docs lists, or ndarray of shape (n_docs, n_labels)
-            If ``label_form_`` is "one": the most probable label of each document. If it is "lists":
-            all labels above the probability threshold, the most probable first; a list may be
-            empty. If it is "indicator": an indicator matrix of the same labels, in the order of
-            ``classes_``.
-        """
-        P = self.predict_proba(documents)
-        given = self.estimator_.labels_from(P)
-        return _lists(P, given, self.classes_.tolist())[0] if self.label_form_ == "lists" else given
-
-    def predict_with_score(self, documents: Any) -> tuple[Any, Any]:
-        """Predict the labels of documents, and their probabilities.
-
-        Parameters
-        ----------
-        documents : iterable of str, or matrix of shape (n_docs, n_terms)
-            Texts or weights of terms.
-
-        Returns
-        -------
-        labels, probabilities : ndarrays of shape (n_docs,), or lists of n_docs lists
-            One label per document, or lists of labels if documents may have several, also if
-            ``fit`` got an indicator matrix. The probabilities of a document without any known term
-            are the frequencies of labels in training.
-        """
-        return self.labels_with_score(self.predict_proba(documents))
-
-    def labels_with_score(self, probabilities: Array) -> tuple[Any, Any]:
-        """Convert the result of ``predict_proba`` to that of ``predict_with_score``."""
-        given = self.estimator_.labels_from(probabilities)
-        if self.has_several_labels:
-            return _lists(probabilities, given, self.classes_.tolist())
-        return given, probabilities.max(axis=1)
-
-    def predict_proba(self, documents: Any) -> Array:
-        """Predict the probabilities of labels.
-
-        Parameters
-        ----------
-        documents : iterable of str, or matrix of shape (n_docs, n_terms)
-            Texts or weights of terms.
-
-        Returns
-        -------
-        ndarray of shape (n_docs, n_labels)
-            Probabilities in the order of ``classes_``.
-        """
-        self._check_labels()
-        X = self.vectorize(documents)
-        if X.shape[0] == 0:
-            return np.empty((0, len(self.classes_)))
-        return self.estimator_.predict_proba(X)
-
-    def score(self, documents: Any, labels: Any = None, sample_weight: Any = None) -> float:
-        """Compute the accuracy, or the held-out log-likelihood of a model without labels.
-
-        Parameters
-        ----------
-        documents : iterable of str, or matrix of shape (n_docs, n_terms)
-            Documents that the model was not fitted to.
-        labels : array-like of shape (n_docs,), lists of labels, indicator matrix, or None
-            True labels in any form that ``fit`` accepts; see ``SupervisedVBNMF.score``. None for a
-            model that was fitted without labels; see ``VBNMF.score``.
-        sample_weight : array-like of shape (n_docs,) or None
-            Sample weights. Only for a model with labels.
-
-        Returns
-        -------
-        float
-            Accuracy, or mean log-probability.
-        """
-        check_is_fitted(self, "estimator_")
-        if not self.has_labels and labels is None and sample_weight is None:
-            return self.estimator_.score(self.vectorize(documents))
-        self._check_labels()
-        return self.estimator_.score(self.vectorize(documents), labels, sample_weight)
-
-    def explain(
-        self,
-        documents: Any,
-        *,
-        n_terms: int = 8,
-        n_components: int = 3,
-        return_proba: bool = False,
-    ) -> Any:
-        """Compute the contributions of components and terms to the two most probable labels.
-
-        See ``SupervisedVBNMF.explain``. Terms are given by their names.
-
-        Parameters
-        ----------
-        documents : iterable of str, or matrix of shape (n_docs, n_terms)
-            Texts or weights of terms.
-        n_terms : int, default=8
-            Maximum number of terms to list for a label and for each component.
-        n_components : int, default=3
-            Maximum number of components to list.
-        return_proba : bool, default=False
-            Whether to return the probabilities too.
-
-        Returns
-        -------
-        explanations : list of lists of Explanation
-            The explanations of each document, one for each label.
-        probabilities : ndarray of shape (n_docs, n_labels)
-            The result of ``predict_proba``. Only if ``return_proba`` is True.
-        """
-        self._check_labels()
-        X = self.vectorize(documents)
-        if X.shape[0] == 0:
-            return ([], np.empty((0, len(self.classes_)))) if return_proba else []
-        return self.estimator_.explain(
-            X,
-            n_terms=n_terms,
-            n_components=n_components,
-            names=self.terms_,
-            return_proba=return_proba,
-        )
-
     def vectorize(self, documents: Any) -> Any:
         """Convert texts to a document-term matrix. A matrix is returned unchanged.
 
@@ -390,7 +274,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             Weights of terms.
         """
         check_is_fitted(self, "estimator_")
-        if isinstance(documents, Shards) or _is_matrix(documents):
+        if isinstance(documents, Shards) or is_matrix(documents):
             if documents.shape[1] != len(self.terms_):
                 raise ValueError(
                     f"the matrix has {documents.shape[1]} columns, but the model has "
@@ -430,34 +314,6 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """
         check_is_fitted(self, "estimator_")
         return vbnmf.explore(self, documents, labels, ids=ids, title=title)
-
-    def _check_labels(self) -> None:
-        if not self.has_labels:
-            raise ValueError(
-                "this model was fitted without labels, so it cannot predict labels. Fit it with "
-                "labels."
-            )
-
-    @property
-    def classes_(self) -> Array:
-        """The labels, (n_labels,), sorted, or in the order of the columns of an indicator matrix.
-
-        A model without labels does not have this attribute.
-        """
-        if not self.has_labels:
-            raise AttributeError("a DocumentModel that was fitted without labels has no classes_.")
-        return self.estimator_.classes_
-
-    @property
-    def has_labels(self) -> bool:
-        """Whether the model was fitted with labels."""
-        check_is_fitted(self, "estimator_")
-        return isinstance(self.estimator_, SupervisedVBNMF)
-
-    @property
-    def has_several_labels(self) -> bool:
-        """Whether the model was fitted to documents that may have several labels."""
-        return self.has_labels and bool(self.estimator_.multilabel_)
 
     @property
     def _n_features_out(self) -> int:
@@ -500,41 +356,3 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             header["vectorizer"], more = self.vectorizer_.to_state()
             arrays |= {f"vectorizer.{name}": array for name, array in more.items()}
         store.write(path, header, arrays, overwrite=overwrite)
-
-
-def _lists(
-    P: Array, given: Array, classes: Sequence[Any]
-) -> tuple[list[list[Any]], list[list[float]]]:
-    """Return the predicted labels of each document, most probable first, and probabilities."""
-    labels, scores = [], []
-    for probabilities, is_given in zip(P, given, strict=True):
-        order = np.argsort(-probabilities, kind="stable")
-        chosen = order[is_given[order] == 1]
-        labels.append([classes[i] for i in chosen])
-        scores.append(probabilities[chosen].tolist())
-    return labels, scores
-
-
-def _is_matrix(documents: Any) -> bool:
-    if hasattr(documents, "columns"):  # a data frame iterates over names of columns, not over rows
-        raise TypeError(
-            f"documents must be texts or a matrix; got a {type(documents).__name__}. Pass one "
-            "column of texts, or an array of weights."
-        )
-    if not isinstance(documents, np.ndarray) or documents.ndim != 2:
-        return sparse.issparse(documents)
-    if documents.dtype.kind in "UST" or any(isinstance(x, str) for x in documents[:1].flat):
-        raise TypeError(
-            f"documents must be texts or a matrix; got strings in an array of shape "
-            f"{documents.shape}. Pass one column of texts: documents[:, 0]."
-        )
-    return True
-
-
-def _names(names: Any, n_terms: int) -> Array:
-    """Check the names of terms, or make default names."""
-    if names is None:
-        names = [f"term {i}" for i in range(n_terms)]
-    if len(names) != n_terms:
-        raise ValueError(f"there are {n_terms} terms, but `terms` has {len(names)} names.")
-    return np.array([str(name) for name in names], dtype=object)

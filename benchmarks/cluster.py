@@ -1,0 +1,82 @@
+"""What a fit on Dask workers sends in an iteration: measured, and predicted from its sizes.
+
+For ``benchmarks scale``. Workers count the bytes that they send to one another and, through the
+scheduler, to the client. The prediction follows docs/scale.md: what all shards share goes from one
+worker to each of the others, sums go on where the next shard of their run is at another worker, and
+the sum of all shards goes to the client.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import groupby
+from typing import NamedTuple
+
+FAN_IN = 16  # sums that are added one after the other; vbnmf.engines.mapping
+
+
+class Part(NamedTuple):
+    """A sum: the worker that has it, and its bytes."""
+
+    place: int
+    size: int
+
+
+def predicted_bytes(n_shards: int, n_workers: int, n_terms: int, K: int, item: int = 4) -> int:
+    """Bytes that workers send in an iteration, for workers with equally many threads."""
+    single, double = n_terms * K * item, n_terms * K * 8
+    moved = min(n_workers, n_shards) * single  # what is shared, and what the client gets
+
+    def in_order(parts: list[Part]) -> Part:
+        nonlocal moved
+        total: Part | None = None
+        for place, run in groupby(parts, lambda part: part.place):
+            several = list(run)
+            if total is not None:
+                moved += total.size
+            alone = total is None and len(several) == 1
+            total = several[0] if alone else Part(place, double)
+        assert total is not None
+        return total
+
+    parts = [Part(i * n_workers // n_shards, single) for i in range(n_shards)]
+    held: list[Part] = []
+    while len(parts) >= FAN_IN:
+        runs = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]
+        sums = [in_order(run) for run in runs]
+        if len(runs[-1]) < FAN_IN:
+            held.append(sums.pop())
+        parts = sums
+    held += [in_order(parts)] if parts else []
+    total = held[0]
+    for higher in held[1:]:
+        total = in_order([higher, total])
+    return moved
+
+
+@contextmanager
+def workers(n_workers: int) -> Iterator[Callable[[], tuple[int, float]]]:
+    """Start workers of one thread each; yield a function that returns what they did so far.
+
+    It returns the bytes that they sent, and the seconds of processor time that they took.
+    """
+    from distributed import Client, LocalCluster
+
+    options = {"n_workers": n_workers, "threads_per_worker": 1, "processes": True}
+    with (
+        LocalCluster(**options, dashboard_address="127.0.0.1:0") as cluster,
+        Client(cluster) as client,
+    ):
+
+        def count() -> tuple[int, float]:
+            sent, seconds = zip(*client.run(_done).values(), strict=True)
+            return sum(sent), sum(seconds)
+
+        yield count
+
+
+def _done(dask_worker: object) -> tuple[int, float]:
+    sent = getattr(dask_worker, "transfer_outgoing_bytes_total")  # noqa: B009
+    return int(sent), time.process_time()

@@ -1,0 +1,70 @@
+"""The options of a fit on a Dask cluster, and the connection to it."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from vbnmf.cli import common
+
+NAMES = ("scheduler", "workers", "scratch", "tls_ca", "tls_cert", "tls_key")
+
+_FILE = click.Path(exists=True, dir_okay=False)
+
+options = common.options(
+    click.option("--scheduler", metavar="ADDRESS", help="Fit a shard folder on the Dask cluster "
+                 "with this scheduler, such as tcp://host:8786. All workers must be able to read "
+                 "the folder. Use it in a trusted network or with TLS only: messages are pickles, "
+                 "so whoever reaches a scheduler or a worker can run code there."),
+    click.option("--workers", type=click.IntRange(1), metavar="N", help="Fit a shard folder on N "
+                 "processes of this machine, as a Dask cluster."),
+    click.option("--scratch", metavar="FOLDER", help="Folder for the state of a fit with "
+                 "--scheduler or --workers, to which all workers can write.  [default: the shard "
+                 "folder]"),
+    click.option("--tls-ca", type=_FILE, metavar="FILE", help="Certificate of the authority, for "
+                 "a scheduler with TLS."),
+    click.option("--tls-cert", type=_FILE, metavar="FILE", help="Certificate of this client."),
+    click.option("--tls-key", type=_FILE, metavar="FILE", help="Key of this client."),
+)  # fmt: skip
+
+
+def pop_options(settings: dict[str, Any]) -> dict[str, Any]:
+    """Take the options of a cluster out of those of a command, and check them."""
+    given = {name: settings.pop(name) for name in NAMES}
+    tls = [given[name] for name in NAMES if name.startswith("tls")]
+    if given["scheduler"] is not None and given["workers"] is not None:
+        raise click.UsageError("--scheduler and --workers exclude each other.")
+    if any(tls) and not all(tls):
+        raise click.UsageError("--tls-ca, --tls-cert and --tls-key belong together.")
+    if any(tls) and given["scheduler"] is None:
+        raise click.UsageError("--tls-ca, --tls-cert and --tls-key need --scheduler.")
+    if given["scratch"] is not None and not is_wanted(given):
+        raise click.UsageError("--scratch needs --scheduler or --workers.")
+    return given
+
+
+def is_wanted(given: dict[str, Any]) -> bool:
+    """Whether a fit is to run on a cluster."""
+    return given["scheduler"] is not None or given["workers"] is not None
+
+
+@contextmanager
+def connected(given: dict[str, Any], jobs: int | None, quiet: bool) -> Iterator[Any]:
+    """Connect to a cluster, and yield the parameter ``engine`` of the estimator."""
+    if not is_wanted(given):
+        yield "auto"
+        return
+    from vbnmf.estimators.clusters import Dask, connect
+
+    for name in ("distributed", "tornado", "asyncio"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # errors are told in one line
+    tls = (given["tls_ca"], given["tls_cert"], given["tls_key"]) if given["tls_ca"] else None
+    with connect(given["scheduler"], given["workers"], jobs, tls) as client:
+        if not client.nthreads():
+            common.say(f"Waiting for workers of {given['scheduler']}.", quiet)
+            client.wait_for_workers(1)
+        threads = client.nthreads()
+        common.say(f"Cluster: {len(threads)} workers, {sum(threads.values())} threads.", quiet)
+        yield Dask(given["scratch"])

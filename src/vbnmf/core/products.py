@@ -1,0 +1,35 @@
+"""Multiply dense arrays without BLAS.
+
+A fit and a prediction must give the same bits with any number of threads. BLAS divides sums among
+its threads, so the last bits of its results depend on their number. Fits, projections and
+predictions therefore multiply dense arrays only with these functions. Products with a sparse matrix
+do not use BLAS. Functions of other libraries that use it are called in ``threadpool_limits(1)``.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+def product(A: Array, B: Array) -> Array:
+    """Compute A B from arrays of shapes (n, K) and (K, m)."""
+    return np.asarray(np.einsum("ik,kj->ij", A, B))
+
+
+def product_with_rows(A: Array, B: Array) -> Array:
+    """Compute A Bᵀ from arrays of shapes (n, K) and (m, K)."""
+    return np.asarray(np.einsum("ik,jk->ij", A, B))
+
+
+def row_products(A: Array, B: Array, dtype: Any = None) -> Array:
+    """Compute the inner products of rows, (n,), from arrays of shape (n, K), or (n, K) and (K,)."""
+    rows = "ik,ik->i" if np.ndim(B) == 2 else "ik,k->i"
+    return np.asarray(np.einsum(rows, A, B, dtype=dtype))
+
+
+def dot(a: Array, b: Array) -> float:
+    """Compute the inner product of two vectors."""
+    return float((a * b).sum())

@@ -1,0 +1,250 @@
+"""The connection to a Dask cluster: shards that its workers read, and tasks for them.
+
+The shards of each task are recorded, so that an error can name them. A task has a preferred worker,
+but may run on any other one, so that no task waits for a worker that died.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import dask
+import numpy as np
+from distributed import CancelledError, Client, Future, KilledWorker
+from distributed.comm import CommClosedError
+from scipy import sparse
+
+from vbnmf.core.model import Array
+from vbnmf.engines import clusterwork
+from vbnmf.engines.blocks import BlockSource, write_block
+from vbnmf.engines.clusterwork import ClusterError, named, unpack
+from vbnmf.engines.mapping import ShardEngine
+from vbnmf.engines.stream import ShardSource
+
+if TYPE_CHECKING:
+    from vbnmf.kernels import AnyKernel
+
+
+class Cluster:
+    """A source of shards and a client that submits tasks for them.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Connection to the cluster.
+    source : ShardSource
+        The shards. It is sent to the workers, which must be able to read from it.
+    """
+
+    def __init__(self, client: Client, source: ShardSource) -> None:
+        self.client, self.source = client, source
+        self._token, self._n_tasks = uuid4().hex[:12], 0
+        self._shards_of: dict[str, list[int]] = {}
+        self._place_of: dict[str, str | None] = {}
+        # scattered data would be lost with its worker; the result of a task is computed again
+        with self.told():
+            self.on_workers = self.task("shards", _same, source)
+
+    @property
+    def n_shards(self) -> int:
+        """Number of shards."""
+        return len(self.source.starts) - 1
+
+    def spans(self) -> Iterator[tuple[int, int]]:
+        """Yield the first document of each shard, and that of the next one."""
+        return pairwise(self.source.starts.tolist())
+
+    def n_threads(self) -> int:
+        """Count the threads of all current workers."""
+        return sum(self.client.nthreads().values())
+
+    def places(self, n: int) -> list[str | None]:
+        """Choose a worker for each of n tasks, in proportion to the threads.
+
+        Each worker gets consecutive tasks, and the same ones in each iteration. So its shards stay
+        in the file cache of its system, and most sums are added without sending them.
+        """
+        workers = sorted(self.client.nthreads().items())
+        threads = [address for address, n_threads in workers for _ in range(n_threads)]
+        return [threads[i * len(threads) // n] if threads else None for i in range(n)]
+
+    def place_of(self, task: Future) -> str | None:
+        """Return the preferred worker of a task."""
+        return self._place_of[str(task.key)]
+
+    def forget(self) -> None:
+        """Forget all tasks, which have finished."""
+        self._shards_of.clear()
+        self._place_of.clear()
+
+    def task(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        *args: Any,
+        shards: list[int] | None = None,
+        place: str | None = None,
+    ) -> Future:
+        """Submit a task that works on some shards, with a preferred worker."""
+        self._n_tasks += 1
+        key = f"vbnmf-{name}-{self._token}-{self._n_tasks}"
+        self._shards_of[key], self._place_of[key] = shards or [], place
+        where = {} if place is None else {"workers": [place], "allow_other_workers": True}
+        return self.client.submit(function, *args, key=key, pure=False, **where)
+
+    def by_shard(self, name: str, function: Callable[..., Any], each: dict[int, Any]) -> list[Any]:
+        """Call ``function(source, number, value)`` for shards and their values, on workers."""
+        with self.told():
+            places = self.places(max(self.n_shards, 1))
+            tasks = [
+                self.task(name, function, self.on_workers, number, value,
+                          shards=[number], place=places[number])
+                for number, value in each.items()
+            ]  # fmt: skip
+            return [unpack(task.result()) for task in tasks]
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Raise errors of the cluster with messages that say what to do."""
+        try:
+            yield
+        except KilledWorker as error:
+            raise ClusterError(self._deadly(error)) from None
+        except (CancelledError, CommClosedError, TimeoutError) as error:
+            raise ClusterError(self._lost()) from error
+        except RuntimeError as error:  # what Dask raises depends on the moment
+            if self.client.status == "running":
+                raise
+            raise ClusterError(self._lost()) from error
+
+    def _deadly(self, error: KilledWorker) -> str:
+        shards = self._shards_of.get(str(error.task), [])
+        if not shards:
+            return (
+                f"the task {error.task} has killed every worker that it was given to, most likely "
+                "for lack of memory. Give workers more memory."
+            )
+        n_docs = int(self.source.starts[shards[-1] + 1] - self.source.starts[shards[0]])
+        nnz = sum(self.source.rows(number).nnz for number in shards)
+        return (
+            f"{named(shards)} ({n_docs:,} documents, {nnz:,} non-zeros) killed every worker that "
+            "tried, most likely for lack of memory. Give workers more memory or fewer threads, or "
+            "write smaller shards (shard_nonzeros of ShardWriter)."
+        )
+
+    def _lost(self) -> str:
+        address = getattr(self.client.scheduler, "address", None) or "its address"
+        return (
+            f"the connection to the Dask scheduler at {address} is lost. Start the cluster again. "
+            "With a checkpoint, the same fit resumes from the last one, which is complete."
+        )
+
+
+class ClusterSource:
+    """Shards that the workers of a cluster read; a ``PlacedSource``.
+
+    Parameters
+    ----------
+    source : ShardSource
+        The shards.
+    client : distributed.Client
+        Connection to the cluster.
+    folder : path
+        A folder that this process and all workers can write to.
+    """
+
+    def __init__(self, source: ShardSource, client: Client, folder: str | os.PathLike[str]) -> None:
+        self._source, self._folder = source, folder
+        self._cluster = Cluster(client, source)
+        self.starts, self.shape, self.dtype = source.starts, source.shape, source.dtype
+        self.temporary: tempfile.TemporaryDirectory[str] | None = None  # lives as long as this
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, name)
+
+    def __repr__(self) -> str:
+        return repr(self._source)
+
+    def rows(self, number: int) -> sparse.csr_array:
+        """Read the documents of a shard in this process, (n_docs, n_terms)."""
+        return self._source.rows(number)
+
+    def by_term(self, number: int) -> sparse.csc_array:
+        """Read the same documents by columns."""
+        return self._source.by_term(number)
+
+    def take(self, rows: Array) -> sparse.csr_array:
+        """Read some of the documents on workers; ``rows`` are ascending."""
+        each = {number: of for number, of in enumerate(rows_of_shards(rows, self)) if len(of)}
+        parts = self._cluster.by_shard("take", clusterwork.take, each)
+        if not parts:
+            return sparse.csr_array((0, self.shape[1]), dtype=self.dtype)
+        return sparse.csr_array(sparse.vstack(parts, format="csr"))
+
+    def any_mass(self, weight: Array | None) -> bool:
+        """Return whether the weighted documents have any non-zero value."""
+        spans = enumerate(self._cluster.spans())
+        each = {number: None if weight is None else weight[a:b] for number, (a, b) in spans}
+        return any(self._cluster.by_shard("mass", clusterwork.any_mass, each))
+
+    def engine(
+        self,
+        kernel: "AnyKernel",
+        group: Array,
+        n_groups: int,
+        weight: Array | None,
+        *,
+        unknown: bool,
+    ) -> ShardEngine:
+        """Return an engine for these shards."""
+        from vbnmf.engines.clusterfit import DaskEngine
+
+        return DaskEngine(
+            kernel, self._cluster, group, n_groups, weight, unknown=unknown, folder=self._folder
+        )
+
+
+def of_blocks(
+    X: Any, dtype: np.dtype[Any], client: Client, folder: str | os.PathLike[str] | None
+) -> ClusterSource:
+    """Write the blocks of a Dask array as shards, on workers. Blocks must have whole rows."""
+    home = tempfile.TemporaryDirectory(prefix=".blocks-", dir=_shared_folder(client, folder))
+    path = Path(home.name).absolute()
+    blocks = enumerate(X.to_delayed().ravel())
+    written = [
+        dask.delayed(write_block, pure=False)(block, path, number, dtype, X.shape[1])
+        for number, block in blocks
+    ]
+    parts = client.gather(client.compute(written))
+    source = BlockSource(path, [shard for part in parts for shard in part], X.shape[1], dtype)
+    found = ClusterSource(source, client, path)
+    found.temporary = home  # removed with the source
+    return found
+
+
+def _shared_folder(client: Client, folder: str | os.PathLike[str] | None) -> str:
+    """Return the given folder, or a temporary one if all workers are on this machine."""
+    if folder is not None:
+        return os.fspath(folder)
+    here = ("inproc://", "tcp://127.0.0.1:", "tls://127.0.0.1:")
+    if all(address.startswith(here) for address in client.nthreads()):
+        return tempfile.gettempdir()
+    raise ClusterError(
+        "a fit to a Dask array needs a folder that this process and all workers can write to. Name "
+        "one with engine=Dask(folder=...)."
+    )
+
+
+def rows_of_shards(rows: Array, source: ShardSource) -> list[Array]:
+    """Divide ascending numbers of documents by shard, counted from its first document."""
+    parts = np.split(rows, np.searchsorted(rows, source.starts[1:-1]))
+    return [part - first for part, first in zip(parts, source.starts, strict=False)]
+
+
+def _same(value: Any) -> Any:
+    return value

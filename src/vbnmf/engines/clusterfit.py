@@ -1,0 +1,272 @@
+"""A fit on the workers of a Dask cluster: the same bits as on one machine.
+
+Workers read shards from a shared folder, and the local state of a shard is a file in another one.
+So nothing is lost if a worker dies, and no task depends on tasks of an earlier iteration. The
+client sends the shared state and receives one sum. Sums are added on workers, in the tree of
+:func:`~vbnmf.engines.mapping.tree_sum` and in order. So the result depends neither on the order of
+completion nor on the number of workers.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import numpy as np
+from distributed import Future
+
+from vbnmf.core.model import Array, State, Statistics
+from vbnmf.core.shardwork import Local, OpenShard, Shard
+from vbnmf.engines import clusterwork
+from vbnmf.engines.cluster import Cluster, rows_of_shards
+from vbnmf.engines.clusterwork import ClusterError, Job, link, pack, unpack
+from vbnmf.engines.mapping import (
+    FAN_IN,
+    ShardEngine,
+    Sum,
+    Work,
+    coefficients_of,
+    joined,
+    local_path,
+)
+
+if TYPE_CHECKING:
+    from vbnmf.kernels import AnyKernel
+
+MOST_TASKS = 64
+"""Maximum number of tasks per thread and iteration. With more shards, a task has several."""
+
+
+class DaskEngine(ShardEngine):
+    """Sweeps over shards on the workers of a cluster; to be used as a context manager.
+
+    Parameters
+    ----------
+    kernel : kernel
+        From ``vbnmf.kernels.open_kernel``, for what the client computes itself.
+    cluster : Cluster
+        The shards and the connection.
+    group : array of int, shape (n_docs,)
+        The group of each document.
+    n_groups : int
+        Number of groups.
+    weight : array of shape (n_docs,) or None
+        How many documents each one counts as, in all sums; None is one.
+    unknown : bool
+        Whether the last group holds the documents whose label is not known.
+    folder : path
+        A folder that this process and all workers can write to.
+    """
+
+    def __init__(
+        self,
+        kernel: "AnyKernel",
+        cluster: Cluster,
+        group: Array,
+        n_groups: int,
+        weight: Array | None = None,
+        *,
+        unknown: bool = False,
+        folder: str | os.PathLike[str],
+    ) -> None:
+        self._cluster, self._group, self._weight = cluster, group, weight
+        home = Path(folder).absolute() / f".fit-{uuid4().hex}"
+        self._job = Job(home, n_groups, unknown, weight is not None, clusterwork.software())
+        self._kept = 0  # number of the current local states
+        _make_folder(home)
+        try:
+            for number, (a, b) in enumerate(cluster.spans()):
+                np.save(self._job.groups(number), group[a:b])
+                if weight is not None:
+                    np.save(self._job.weights(number), weight[a:b])
+            super().__init__(kernel)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *exc: object) -> None:
+        """Remove the local states."""
+        shutil.rmtree(self._job.folder, ignore_errors=True)
+
+    @property
+    def n_shards(self) -> int:
+        """Number of shards."""
+        return self._cluster.n_shards
+
+    def shards(self) -> Iterable[Shard]:
+        """Yield all shards, in order, read by this process."""
+        job, source = self._job, self._cluster.source
+        for number, (a, b) in enumerate(self._cluster.spans()):
+            weight = None if self._weight is None else self._weight[a:b]
+            rows, by_term = source.rows(number), source.by_term(number)
+            yield Shard(rows, self._group[a:b], job.n_groups, job.unknown, weight, by_term)
+
+    def add_up(self, work: Callable[[Shard], Sum]) -> Sum:
+        """Apply work to each shard and add up the results."""
+        with self._cluster.told():
+            found: Sum = unpack(self._added(self._by_run("sum", clusterwork.add_up, work)).result())
+            return found
+
+    def start(self, work: Callable[[OpenShard], Local]) -> None:
+        """Set the local state of each shard to the result of ``work``."""
+        with self._cluster.told(), self._shared(work) as shared, self._kept_anew() as into:
+            for task in self._by_run("start", clusterwork.start, shared, into):
+                task.result()
+
+    def change(self, work: Callable[[OpenShard, Local], Local]) -> None:
+        """Set the local state of each shard to the result of ``work``."""
+        value = (work, self.K, self.in_scope)
+        with self._cluster.told(), self._shared(value) as shared, self._kept_anew() as into:
+            for task in self._by_run("change", clusterwork.change, shared, self._kept, into):
+                task.result()
+
+    def map(self, work: Work) -> Iterator[Any]:
+        """Apply work that changes no local state to each shard, and yield the results."""
+        return self._look(work, [None] * self.n_shards)
+
+    def sweep(self, state: State, *, bound: bool, update: bool = True) -> Statistics:
+        """Complete q(z) and q(v) from the shared state, then compute all sums over documents.
+
+        With ``update``, R_t is written to the memory of ``state.terms.shape``.
+        """
+        changes = update or self._job.unknown
+        with (
+            self._cluster.told(),
+            self._shared((_light(state), bound, update)) as shared,
+            self._kept_anew(changes) as into,
+        ):
+            args = (shared, self._kept, into if changes else None)
+            total = self._added(self._by_run("sweep", clusterwork.sweep, *args))
+            dtype, place = state.terms.L.dtype, self._cluster.place_of(total)
+            total = self._cluster.task("finish", clusterwork.finish, total, dtype, place=place)
+            stats: Statistics = unpack(total.result())
+        if stats.R_t is None:
+            return stats
+        K, out = len(state.terms.scale), state.terms.shape
+        out[:, :K], out[:, K:] = stats.R_t, 0
+        return replace(stats, R_t=out)
+
+    def coefficients(self, state: State, rows: Array | None = None) -> Array:
+        """Compute E_v of the last sweep, (n_docs, K), for ``rows`` (ascending) or all documents."""
+        if rows is None:
+            return super().coefficients(_light(state))
+        each = rows_of_shards(rows, self._cluster.source)
+        return joined(list(self._look(partial(coefficients_of, state=_light(state)), each)))
+
+    def snapshot(self, folder: Path) -> None:
+        """Write the local state of each shard to a file in a folder."""
+        for number in range(self.n_shards):
+            link(local_path(self._job.iteration(self._kept), number), local_path(folder, number))
+
+    def restore(self, folder: Path, K: int, in_scope: Array | None) -> None:
+        """Read the local states that ``snapshot`` wrote, with K components."""
+        self.K, self.in_scope = K, in_scope
+        with self._kept_anew() as into:
+            for number in range(self.n_shards):
+                link(local_path(folder, number), local_path(self._job.iteration(into), number))
+
+    def _look(self, work: Work, rows: list[Any]) -> Iterator[Any]:
+        """Apply work to each shard and its local state, and yield these rows of each result."""
+        cluster = self._cluster
+        cluster.forget()
+        with cluster.told(), self._shared((work, self.K, self.in_scope)) as shared:
+            places = cluster.places(self.n_shards)
+            args = (self._job, cluster.on_workers)
+            tasks = [
+                cluster.task("look", clusterwork.look, *args, number, shared, self._kept, taken,
+                             shards=[number], place=places[number])
+                for number, taken in enumerate(rows)
+                if taken is None or len(taken)
+            ]  # fmt: skip
+            tasks.reverse()
+            while tasks:
+                yield unpack(tasks.pop().result())
+
+    def _by_run(self, name: str, function: Callable[..., Any], *args: Any) -> list[Future]:
+        """Submit a task for each shard, or for each run of shards if there are very many."""
+        cluster, n = self._cluster, self.n_shards
+        cluster.forget()
+        size = FAN_IN if n > MOST_TASKS * max(cluster.n_threads(), 1) else 1
+        runs = [list(range(first, min(first + size, n))) for first in range(0, n, size)]
+        source = cluster.on_workers
+        return [
+            cluster.task(name, function, self._job, source, run, *args, shards=run, place=place)
+            for run, place in zip(runs, cluster.places(len(runs)), strict=True)
+        ]
+
+    def _added(self, parts: list[Future]) -> Future:
+        """Add up parts in the tree of ``tree_sum``. A task with several shards has added them."""
+        held = []
+        if len(parts) < self.n_shards and self.n_shards % FAN_IN:
+            held.append(parts.pop())
+        while len(parts) >= FAN_IN:
+            runs = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]
+            sums = [self._in_order(run) for run in runs]
+            if len(runs[-1]) < FAN_IN:
+                held.append(sums.pop())
+            parts = sums
+        held += [self._in_order(parts)] if parts else []
+        total = held[0]
+        for higher in held[1:]:
+            total = self._in_order([higher, total])
+        return total
+
+    def _in_order(self, parts: list[Future]) -> Future:
+        """Add up parts in order. Parts of the same worker are added there."""
+        cluster = self._cluster
+        total: list[Future] = []
+        for place, run in groupby(parts, cluster.place_of):
+            total += run
+            if len(total) > 1:
+                total = [cluster.task("add", clusterwork.fold, total, place=place)]
+        return total[0]
+
+    @contextmanager
+    def _shared(self, value: Any) -> Iterator[Future]:
+        """Share a value with all workers as the result of a task, which survives a worker."""
+        path = self._job.folder / f"shared-{uuid4().hex}"
+        packed = pack(value)
+        head = clusterwork.write_buffers(path, packed)
+        try:
+            first = self._cluster.places(self.n_shards)[0]  # it sends the value to the others
+            args = (head, path, len(packed) - 1)
+            yield self._cluster.task("share", clusterwork.read_buffers, *args, place=first)
+        finally:
+            path.unlink(missing_ok=True)
+
+    @contextmanager
+    def _kept_anew(self, changes: bool = True) -> Iterator[int]:
+        """Number the next local states, which replace the current ones at the end of the block."""
+        into = self._kept + 1
+        if changes:
+            shutil.rmtree(self._job.iteration(into), ignore_errors=True)
+            self._job.iteration(into).mkdir()
+        yield into
+        if changes:
+            shutil.rmtree(self._job.iteration(self._kept), ignore_errors=True)
+            self._kept = into
+
+
+def _light(state: State) -> State:
+    """Return the state without padding and without arrays that shards do not need."""
+    terms, K = state.terms, len(state.terms.scale)
+    nothing = np.empty((0, K))
+    L = np.ascontiguousarray(terms.L[:, :K])
+    return replace(state, terms=replace(terms, shape=nothing, L=L, offset=nothing))
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir()
+    except OSError as error:
+        raise ClusterError(
+            f"cannot write to {path.parent}: {error.strerror or error}. A fit on a cluster keeps "
+            "the state of its shards in a folder that this process and all workers can write to. "
+            "Name one with engine=Dask(folder=...), or --scratch on the command line."
+        ) from error

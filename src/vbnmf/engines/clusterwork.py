@@ -1,0 +1,280 @@
+"""What the workers of a cluster do with shards.
+
+Every task is a pure function of files that do not change. So a task may run twice, even at the same
+time. A file is written under a unique name and then renamed. The local states of each iteration
+have their own folder, so a task never reads a file that another run of the same task writes.
+
+Values are sent as plain buffers (:func:`pack`), because Dask estimates their size correctly. For a
+dataclass or a sparse matrix it would assume a few dozen bytes, and workers could run out of memory.
+"""
+
+import os
+import pickle
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from vbnmf import __version__
+from vbnmf.core import shardwork
+from vbnmf.core.model import Array, State, Statistics
+from vbnmf.core.shardwork import Local, OpenShard, Shard
+from vbnmf.engines.mapping import (
+    in_double_precision,
+    load_array,
+    local_path,
+    read_local,
+    tree_sum,
+    write_local,
+)
+from vbnmf.engines.stream import ShardSource
+from vbnmf.kernels import describe, open_kernel
+
+Packed = list[Any]
+
+
+class ClusterError(OSError):
+    """A fit on a cluster that cannot continue. The message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """Settings that all tasks of a fit share."""
+
+    folder: Path  # folder of the local states
+    n_groups: int
+    unknown: bool
+    weighted: bool
+    software: str  # version and kernel, which must be the same everywhere
+
+    def groups(self, number: int) -> Path:
+        """Return the file with the group of each document of a shard."""
+        return self.folder / f"{number:05d}.group.npy"
+
+    def weights(self, number: int) -> Path:
+        """Return the file with the weight of each document of a shard."""
+        return self.folder / f"{number:05d}.weight.npy"
+
+    def iteration(self, number: int) -> Path:
+        """Return the folder of the local states with this number."""
+        return self.folder / f"{number:06d}"
+
+
+def software() -> str:
+    """Describe the version and the kernel, on which the last bits of results depend."""
+    return f"vbnmf {__version__}, kernel {describe()}"
+
+
+def pack(value: Any) -> Packed:
+    """Convert a value to bytes, followed by the buffers of its arrays."""
+    buffers: list[pickle.PickleBuffer] = []
+    head = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+    return [head, *(np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers)]
+
+
+def unpack(packed: Packed) -> Any:
+    """Convert a packed value back. Its arrays are read-only."""
+    return pickle.loads(packed[0], buffers=packed[1:])  # noqa: S301 - as all messages of Dask
+
+
+def write_buffers(path: Path, packed: Packed) -> bytes:
+    """Write the buffers of a packed value to a file, and return its first bytes."""
+    with open(path, "wb") as file:
+        for buffer in packed[1:]:
+            np.save(file, buffer)
+    return bytes(packed[0])
+
+
+def read_buffers(head: bytes, path: Path, n_buffers: int) -> Packed:
+    """Read a packed value that :func:`write_buffers` wrote."""
+    with _told_where("the shared state"), open(path, "rb") as file:
+        return [head, *(load_array(file) for _ in range(n_buffers))]
+
+
+def add_up(job: Job, source: ShardSource, numbers: list[int], work: Callable[..., Any]) -> Packed:
+    """Apply work to consecutive shards, and add up the results."""
+    with _told_where(named(numbers)):
+        _check_software(job)
+        return pack(tree_sum(work(_shard(job, source, number)) for number in numbers))
+
+
+def start(job: Job, source: ShardSource, numbers: list[int], shared: Packed, into: int) -> None:
+    """Set the local states of shards to the results of the shared function."""
+    with _told_where(named(numbers)), open_kernel() as kernel:
+        _check_software(job)
+        work = unpack(shared)
+        for number in numbers:
+            local = work(OpenShard(_shard(job, source, number), kernel))
+            write_local(local_path(job.iteration(into), number), local)
+
+
+def change(
+    job: Job, source: ShardSource, numbers: list[int], shared: Packed, at: int, into: int
+) -> None:
+    """Set the local states of shards to the results of the shared function of the present ones."""
+    with _told_where(named(numbers)), open_kernel() as kernel:
+        _check_software(job)
+        work, K, in_scope = unpack(shared)
+        for number in numbers:
+            shard, local = _opened(job, source, number, kernel, at, K, in_scope)
+            write_local(local_path(job.iteration(into), number), work(shard, local))
+
+
+def look(
+    job: Job, source: ShardSource, number: int, shared: Packed, at: int, rows: Array | None
+) -> Packed:
+    """Apply the shared function to a shard, and return some rows of the result, or all."""
+    with _told_where(named([number])), open_kernel() as kernel:
+        _check_software(job)
+        work, K, in_scope = unpack(shared)
+        shard, local = _opened(job, source, number, kernel, at, K, in_scope)
+        found = work(shard, local)[1]
+        return pack(found if rows is None else found[rows])
+
+
+def sweep(
+    job: Job, source: ShardSource, numbers: list[int], shared: Packed, at: int, into: int | None
+) -> Packed:
+    """Sweep over consecutive shards, and add up their sums."""
+    with _told_where(named(numbers)), open_kernel() as kernel:
+        _check_software(job)
+        state, bound, update = unpack(shared)
+        K, in_scope = len(state.terms.scale), state.labels and state.labels.in_scope
+        state = _laid_out(state, kernel)
+        L = state.terms.L
+        out = kernel.zeros(len(L), K, L.dtype) if update else None
+
+        def swept(number: int) -> Statistics:
+            shard, local = _opened(job, source, number, kernel, at, K, in_scope)
+            new, stats = shardwork.sweep(shard, state, local, bound=bound, out=out)
+            if into is not None:
+                _keep(job, number, local, new, at, into)
+            return stats
+
+        parts = (swept(number) for number in numbers)
+        stats = next(parts) if len(numbers) == 1 else tree_sum(parts, hold=in_double_precision)
+        if stats.R_t is not None:
+            stats = replace(stats, R_t=np.ascontiguousarray(stats.R_t[:, :K]))
+        return pack(stats)
+
+
+def take(source: ShardSource, number: int, rows: Array) -> Packed:
+    """Return some of the documents of a shard."""
+    with _told_where(named([number])):
+        return pack(source.rows(number)[rows])
+
+
+def any_mass(source: ShardSource, number: int, weight: Array | None) -> Packed:
+    """Return whether weighted documents of a shard have any non-zero value."""
+    with _told_where(named([number])):
+        X = source.rows(number)
+        return pack(bool((X.data if weight is None else weight @ X).any()))
+
+
+def fold(parts: list[Packed]) -> Packed:
+    """Add up sums in the given order."""
+    return pack(tree_sum((unpack(part) for part in parts), hold=_own))
+
+
+def finish(total: Packed, dtype: np.dtype[Any]) -> Packed:
+    """Convert R_t of the final sums to the precision of the documents."""
+    stats = unpack(total)
+    if stats.R_t is None:
+        return total
+    return pack(replace(stats, R_t=stats.R_t.astype(dtype, copy=False)))
+
+
+def link(source: Path, target: Path) -> None:
+    """Link a file that never changes, or copy it if links are not possible."""
+    temporary = target.with_suffix(f".{uuid4().hex}.part")
+    try:
+        os.link(source, temporary)
+    except OSError:
+        shutil.copyfile(source, temporary)
+    os.replace(temporary, target)
+    temporary.unlink(missing_ok=True)  # still there if both names were links to the same file
+
+
+def _own(part: Any) -> Any:
+    """Return a part to which others can be added in place."""
+    return in_double_precision(part) if isinstance(part, Statistics) else part
+
+
+def _shard(job: Job, source: ShardSource, number: int) -> Shard:
+    return Shard(
+        source.rows(number),
+        load_array(job.groups(number)),
+        job.n_groups,
+        job.unknown,
+        load_array(job.weights(number)) if job.weighted else None,
+        source.by_term(number),
+    )
+
+
+def _opened(
+    job: Job,
+    source: ShardSource,
+    number: int,
+    kernel: Any,
+    at: int,
+    K: int,
+    in_scope: Array | None,
+) -> tuple[OpenShard, Local]:
+    """Open a shard and read its local state."""
+    shard = OpenShard(_shard(job, source, number), kernel)
+    memory = shard.documents.begin(K, None if in_scope is None else shard.by_group(in_scope))
+    return shard, read_local(local_path(job.iteration(at), number), memory)
+
+
+def _keep(job: Job, number: int, old: Local, new: Local, at: int, into: int) -> None:
+    target = local_path(job.iteration(into), number)
+    if new is old:
+        link(local_path(job.iteration(at), number), target)
+    else:
+        write_local(target, new)
+
+
+def _laid_out(state: State, kernel: Any) -> State:
+    """Return the state with L in the layout of the kernel."""
+    sent = state.terms.L
+    L = kernel.zeros(*sent.shape, sent.dtype)
+    L[:, : sent.shape[1]] = sent
+    return replace(state, terms=replace(state.terms, L=L))
+
+
+def _check_software(job: Job) -> None:
+    """Raise an error if results of this worker could differ in the last bits."""
+    if software() != job.software:
+        raise ValueError(
+            f"this worker has {software()}; the fit was begun with {job.software}. Install the "
+            "same version everywhere, and set VBNMF_SIMD to an instruction set that all have "
+            "(baseline, avx2 or avx512)."
+        )
+
+
+def named(numbers: list[int]) -> str:
+    """Name consecutive shards."""
+    if len(numbers) == 1:
+        return f"shard {numbers[0]:05d}"
+    return f"shards {numbers[0]:05d} to {numbers[-1]:05d}"
+
+
+@contextmanager
+def _told_where(what: str) -> Iterator[None]:
+    """Add the worker and the shards to the message of an error."""
+    try:
+        yield
+    except (OSError, ValueError, MemoryError) as error:
+        reason = str(error) or type(error).__name__
+        raise ClusterError(f"{what} on worker {_worker()}: {reason}") from None
+
+
+def _worker() -> str:
+    from distributed import get_worker
+
+    return str(get_worker().address)

@@ -1,0 +1,193 @@
+"""Methods of ``DocumentModel`` that predict, score and explain the labels of documents."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from vbnmf.core.model import Array
+from vbnmf.estimators import SupervisedVBNMF
+
+
+class PredictsDocuments:
+    """Predict with the fitted estimator of a model of documents."""
+
+    estimator_: Any
+    label_form_: str | None
+    terms_: Array
+
+    @abstractmethod
+    def vectorize(self, documents: Any) -> Any:
+        """Convert texts to a document-term matrix. A matrix is returned unchanged."""
+
+    def predict(self, documents: Any) -> Any:
+        """Predict the labels of documents, in the form of the labels in ``fit``.
+
+        Parameters
+        ----------
+        documents : iterable of str, or matrix of shape (n_docs, n_terms)
+            Texts or weights of terms.
+
+        Returns
+        -------
+        ndarray of shape (n_docs,), list of n_docs lists, or ndarray of shape (n_docs, n_labels)
+            If ``label_form_`` is "one": the most probable label of each document. If it is "lists":
+            all labels above the probability threshold, the most probable first; a list may be
+            empty. If it is "indicator": an indicator matrix of the same labels, in the order of
+            ``classes_``.
+        """
+        P = self.predict_proba(documents)
+        given = self.estimator_.labels_from(P)
+        return _lists(P, given, self.classes_.tolist())[0] if self.label_form_ == "lists" else given
+
+    def predict_with_score(self, documents: Any) -> tuple[Any, Any]:
+        """Predict the labels of documents, and their probabilities.
+
+        Parameters
+        ----------
+        documents : iterable of str, or matrix of shape (n_docs, n_terms)
+            Texts or weights of terms.
+
+        Returns
+        -------
+        labels, probabilities : ndarrays of shape (n_docs,), or lists of n_docs lists
+            One label per document, or lists of labels if documents may have several, also if
+            ``fit`` got an indicator matrix. The probabilities of a document without any known term
+            are the frequencies of labels in training.
+        """
+        return self.labels_with_score(self.predict_proba(documents))
+
+    def labels_with_score(self, probabilities: Array) -> tuple[Any, Any]:
+        """Convert the result of ``predict_proba`` to that of ``predict_with_score``."""
+        given = self.estimator_.labels_from(probabilities)
+        if self.has_several_labels:
+            return _lists(probabilities, given, self.classes_.tolist())
+        return given, probabilities.max(axis=1)
+
+    def predict_proba(self, documents: Any) -> Array:
+        """Predict the probabilities of labels.
+
+        Parameters
+        ----------
+        documents : iterable of str, or matrix of shape (n_docs, n_terms)
+            Texts or weights of terms.
+
+        Returns
+        -------
+        ndarray of shape (n_docs, n_labels)
+            Probabilities in the order of ``classes_``.
+        """
+        self._check_labels()
+        X = self.vectorize(documents)
+        if X.shape[0] == 0:
+            return np.empty((0, len(self.classes_)))
+        return self.estimator_.predict_proba(X)
+
+    def score(self, documents: Any, labels: Any = None, sample_weight: Any = None) -> float:
+        """Compute the accuracy, or the held-out log-likelihood of a model without labels.
+
+        Parameters
+        ----------
+        documents : iterable of str, or matrix of shape (n_docs, n_terms)
+            Documents that the model was not fitted to.
+        labels : array-like of shape (n_docs,), lists of labels, indicator matrix, or None
+            True labels in any form that ``fit`` accepts; see ``SupervisedVBNMF.score``. None for a
+            model that was fitted without labels; see ``VBNMF.score``.
+        sample_weight : array-like of shape (n_docs,) or None
+            Sample weights. Only for a model with labels.
+
+        Returns
+        -------
+        float
+            Accuracy, or mean log-probability.
+        """
+        check_is_fitted(self, "estimator_")
+        if not self.has_labels and labels is None and sample_weight is None:
+            return self.estimator_.score(self.vectorize(documents))
+        self._check_labels()
+        return self.estimator_.score(self.vectorize(documents), labels, sample_weight)
+
+    def explain(
+        self,
+        documents: Any,
+        *,
+        n_terms: int = 8,
+        n_components: int = 3,
+        return_proba: bool = False,
+    ) -> Any:
+        """Compute the contributions of components and terms to the two most probable labels.
+
+        See ``SupervisedVBNMF.explain``. Terms are given by their names.
+
+        Parameters
+        ----------
+        documents : iterable of str, or matrix of shape (n_docs, n_terms)
+            Texts or weights of terms.
+        n_terms : int, default=8
+            Maximum number of terms to list for a label and for each component.
+        n_components : int, default=3
+            Maximum number of components to list.
+        return_proba : bool, default=False
+            Whether to return the probabilities too.
+
+        Returns
+        -------
+        explanations : list of lists of Explanation
+            The explanations of each document, one for each label.
+        probabilities : ndarray of shape (n_docs, n_labels)
+            The result of ``predict_proba``. Only if ``return_proba`` is True.
+        """
+        self._check_labels()
+        X = self.vectorize(documents)
+        if X.shape[0] == 0:
+            return ([], np.empty((0, len(self.classes_)))) if return_proba else []
+        return self.estimator_.explain(
+            X,
+            n_terms=n_terms,
+            n_components=n_components,
+            names=self.terms_,
+            return_proba=return_proba,
+        )
+
+    def _check_labels(self) -> None:
+        if not self.has_labels:
+            raise ValueError(
+                "this model was fitted without labels, so it cannot predict labels. Fit it with "
+                "labels."
+            )
+
+    @property
+    def classes_(self) -> Array:
+        """The labels, (n_labels,), sorted, or in the order of the columns of an indicator matrix.
+
+        A model without labels does not have this attribute.
+        """
+        if not self.has_labels:
+            raise AttributeError("a DocumentModel that was fitted without labels has no classes_.")
+        return self.estimator_.classes_
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether the model was fitted with labels."""
+        check_is_fitted(self, "estimator_")
+        return isinstance(self.estimator_, SupervisedVBNMF)
+
+    @property
+    def has_several_labels(self) -> bool:
+        """Whether the model was fitted to documents that may have several labels."""
+        return self.has_labels and bool(self.estimator_.multilabel_)
+
+
+def _lists(
+    P: Array, given: Array, classes: Sequence[Any]
+) -> tuple[list[list[Any]], list[list[float]]]:
+    """Return the predicted labels of each document, most probable first, and probabilities."""
+    labels, scores = [], []
+    for probabilities, is_given in zip(P, given, strict=True):
+        order = np.argsort(-probabilities, kind="stable")
+        chosen = order[is_given[order] == 1]
+        labels.append([classes[i] for i in chosen])
+        scores.append(probabilities[chosen].tolist())
+    return labels, scores

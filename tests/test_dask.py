@@ -1,0 +1,305 @@
+"""Fits on a Dask cluster: the same bits as on one machine. The cluster is in this process."""
+
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from test_engines import KNOBS, K, begun, corpus, local
+from test_heads import drawn
+from test_shard_fits import ATTRIBUTES, labels_of
+
+from vbnmf import VBNMF, Checkpoint, Dask, Shards, SupervisedVBNMF
+from vbnmf.core.fit import FITTING, Schedule, fit
+from vbnmf.data.sharding import write_shards
+from vbnmf.engines import clusterfit, clusterwork, mapping
+from vbnmf.engines.cluster import Cluster
+from vbnmf.engines.clusterfit import DaskEngine
+from vbnmf.engines.clusterwork import ClusterError
+from vbnmf.kernels import open_kernel
+
+distributed = pytest.importorskip("distributed")
+SCHEDULE = Schedule(4, 0.0, 1, bound_every=2, annealing=1)
+PARAMETERS = {"max_iter": 6, "tol": 0, "random_state": 0, "init": "label"}
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two workers of two threads in this process."""
+    options = {"processes": False, "n_workers": 2, "threads_per_worker": 2}
+    with distributed.Client(
+        **options, dashboard_address="127.0.0.1:0", set_as_default=True
+    ) as client:
+        yield client
+
+
+def outcome(engine, labels, mask, dtype=np.float64):
+    """All that a fit comes to."""
+    result = fit(engine, begun(engine, labels, mask, dtype), KNOBS, SCHEDULE)
+    latent = engine.latent if len(labels.latent) else np.zeros(1)
+    terms, rates = result.state.terms.shape[:, :K], result.state.rates.E
+    V, some = engine.coefficients(result.state), engine.coefficients(result.state, np.arange(7, 30))
+    sums = engine.group_term_sums().toarray()
+    return result.bound_history, terms, rates, V, some, latent, sums, engine.totals.term_sums
+
+
+def agree(client, folder, size, dtype=np.float64, **options):
+    X, group, labels, mask, weight = corpus(dtype=dtype, **options)
+    write_shards(folder, X, shard_nonzeros=size)
+    unknown = len(labels.latent) > 0
+    n_groups = labels.known.shape[0] + unknown
+    with open_kernel() as kernel:
+        expected = outcome(local(kernel, X, group, labels, weight, size), labels, mask, dtype)
+        engine = DaskEngine(
+            kernel, Cluster(client, Shards(folder)), group, n_groups, weight,
+            unknown=unknown, folder=folder,
+        )  # fmt: skip
+        with engine:
+            found = outcome(engine, labels, mask, dtype)
+            left = sorted(path.name for path in engine._job.folder.iterdir())
+    for a, b in zip(found, expected, strict=True):
+        assert_array_equal(a, b)
+    return engine, left
+
+
+@settings(max_examples=6, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.integers(80, 300),
+    st.sampled_from([0, 1, 9]),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([np.float32, np.float64]),
+)
+def test_engines_agree_to_the_bit(
+    client, tmp_path_factory, seed, size, unknown, sets, scoped, weighted, dtype
+):
+    options = {"unknown": unknown, "sets": sets, "scoped": scoped, "weighted": weighted}
+    folder = tmp_path_factory.mktemp("shards")
+    agree(client, folder, size, dtype, seed=seed, **options)
+    assert not list(folder.glob(".fit-*"))
+
+
+@pytest.mark.parametrize(("most_tasks", "size"), [(1, 20), (64, 35)])
+def test_many_shards_are_added_in_the_same_tree(client, tmp_path, monkeypatch, most_tasks, size):
+    for module in (mapping, clusterfit):
+        monkeypatch.setattr(module, "FAN_IN", 3)
+    monkeypatch.setattr(clusterfit, "MOST_TASKS", most_tasks)
+    engine, left = agree(client, tmp_path, size)
+    assert engine.n_shards > 9
+    runs = len(engine._by_run("sum", clusterwork.add_up, None))
+    assert runs == (engine.n_shards if most_tasks > 1 else -(-engine.n_shards // 3))
+    assert sum(name.isdigit() for name in left) == 1  # what shards kept before is removed
+    assert not [name for name in left if name.startswith("shared")]
+
+
+def test_tasks_that_run_twice_change_nothing(client, tmp_path, monkeypatch):
+    once, first = Cluster.task, []
+
+    def twice(self, *args, **options):
+        first.append(once(self, *args, **options))  # runs beside the second, or before it
+        return once(self, *args, **options)
+
+    monkeypatch.setattr(Cluster, "task", twice)
+    agree(client, tmp_path, 100)
+    assert len(first) > 20
+
+
+@pytest.mark.parametrize("kind", ["one", "unknown", "several"])
+def test_the_estimator_agrees_with_a_fit_from_disk(client, tmp_path, kind):
+    X, y = drawn()
+    labels, weight = labels_of(y, kind), np.where(np.arange(len(y)) % 3, 1.0, 2.0)
+    write_shards(tmp_path, X, labels, weight, shard_nonzeros=300)
+    streamed = SupervisedVBNMF(6, **PARAMETERS).fit(Shards(tmp_path))
+    spread = SupervisedVBNMF(6, **PARAMETERS, engine="dask").fit(Shards(tmp_path))
+    for name in ATTRIBUTES:
+        assert_array_equal(getattr(spread, name), getattr(streamed, name))
+    assert_array_equal(spread.predict_proba(X), streamed.predict_proba(X))
+
+
+def test_without_labels_with_a_search_and_a_folder(client, tmp_path):
+    X, _y = drawn()
+    write_shards(tmp_path / "shards", X, shard_nonzeros=300)
+    shards = Shards(tmp_path / "shards")
+    streamed = VBNMF(4, max_iter=5, tol=0).fit(shards)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    seen = []
+    spread = VBNMF(
+        4,
+        max_iter=5,
+        tol=0,
+        engine=Dask(scratch),
+        callback=lambda _: seen.extend(scratch.iterdir()),
+    )
+    assert_array_equal(spread.fit(shards).components_, streamed.components_)
+    assert seen
+    assert not list(scratch.iterdir())
+    assert_array_equal(spread.transform(shards), streamed.transform(shards))
+
+
+class Stopped(Exception):
+    pass
+
+
+@pytest.mark.parametrize(("first", "then"), [("auto", "dask"), ("dask", "auto")])
+def test_a_checkpoint_is_resumed_on_the_cluster_and_off_it(client, tmp_path, first, then):
+    X, y = drawn()
+    write_shards(tmp_path / "shards", X, labels_of(y, "unknown"), shard_nonzeros=300)
+    shards, checkpoint = Shards(tmp_path / "shards"), Checkpoint(tmp_path / "kept", seconds=0)
+    whole = SupervisedVBNMF(6, **PARAMETERS).fit(shards)
+
+    def stop(progress):
+        if progress.stage == FITTING and progress.iteration == 3:
+            raise Stopped
+
+    model = SupervisedVBNMF(6, **PARAMETERS, checkpoint=checkpoint)
+    with pytest.raises(Stopped):
+        model.set_params(engine=first, callback=stop).fit(shards)
+    seen = []
+    model.set_params(engine=then, callback=seen.append).fit(shards)
+    assert min(p.iteration for p in seen if p.stage == FITTING) == 4
+    for name in ATTRIBUTES:
+        assert_array_equal(getattr(model, name), getattr(whole, name))
+
+
+def test_a_worker_that_joins_is_used(tmp_path):
+    X, y = drawn()
+    write_shards(tmp_path, X, y, shard_nonzeros=200)
+    whole = SupervisedVBNMF(6, **PARAMETERS).fit(Shards(tmp_path))
+    options = {"processes": False, "n_workers": 1, "threads_per_worker": 1}
+    with (
+        distributed.LocalCluster(**options, dashboard_address="127.0.0.1:0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        first = set(client.nthreads())
+
+        def join(progress):
+            if progress.stage == FITTING and progress.iteration == 2:
+                cluster.scale(2)
+                client.wait_for_workers(2)
+
+        model = SupervisedVBNMF(6, **PARAMETERS, engine="dask", callback=join)
+        model.fit(Shards(tmp_path))
+        done = client.run(lambda dask_worker: dask_worker.state.executed_count)
+    (joined,) = set(done) - first
+    assert done[joined] > 4
+    assert_array_equal(model.components_, whole.components_)
+
+
+def test_a_file_that_is_missing_is_named_with_the_worker(client, tmp_path):
+    X, y = drawn()
+    write_shards(tmp_path, X, y, shard_nonzeros=300)
+    shards = Shards(tmp_path)
+    (tmp_path / "00001" / "rows.data.npy").unlink()
+    with pytest.raises(ClusterError, match=r"shard 00001 on worker inproc.*00001/rows\.data\.npy"):
+        VBNMF(3, engine="dask").fit(shards)
+
+
+def test_a_worker_with_other_software_is_refused(client, tmp_path, monkeypatch):
+    write_shards(tmp_path, drawn()[0])
+    versions = iter(["vbnmf 9"])
+    monkeypatch.setattr(clusterwork, "software", lambda: next(versions, "vbnmf 8"))
+    with pytest.raises(ClusterError, match=r"this worker has vbnmf 8.* VBNMF_SIMD"):
+        VBNMF(3, engine="dask").fit(Shards(tmp_path))
+
+
+def test_refusals(client, tmp_path):
+    X, _y = drawn()
+    write_shards(tmp_path / "shards", X)
+    write_shards(tmp_path / "empty", 0 * X[:, :3])
+    shards = Shards(tmp_path / "shards")
+    with pytest.raises(ValueError, match='engine must be "auto"'):
+        VBNMF(3, engine="spark").fit(X)
+    with pytest.raises(ValueError, match=r"as Shards or as a Dask array; got csr.*write_shards"):
+        VBNMF(3, engine="dask").fit(X)
+    with pytest.raises(OSError, match=r"cannot write to .*nowhere.*Dask\(folder=\.\.\.\)"):
+        VBNMF(3, engine=Dask(tmp_path / "nowhere")).fit(shards)
+    with pytest.raises(ValueError, match="nothing to learn from"):
+        VBNMF(3, engine="dask").fit(Shards(tmp_path / "empty"))
+    seventh = np.arange(X.shape[0]) == 7
+    write_shards(tmp_path / "hole", X.multiply(~seventh[:, None]), shard_nonzeros=300)
+    with pytest.raises(ValueError, match="weight zero"):
+        VBNMF(3, engine="dask").fit(Shards(tmp_path / "hole"), sample_weight=1.0 * seventh)
+
+
+def test_no_client(tmp_path, monkeypatch):
+    write_shards(tmp_path, drawn()[0])
+
+    def none():
+        raise ValueError("No global client found and no address provided")
+
+    monkeypatch.setattr(distributed, "get_client", none)
+    with pytest.raises(ValueError, match=r"found no Dask client.*client = Client\(\)"):
+        VBNMF(3, engine="dask").fit(Shards(tmp_path))
+
+
+def test_no_dask(tmp_path, monkeypatch):
+    write_shards(tmp_path, drawn()[0])
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ImportError, match=r"pip install 'vbnmf\[dask\]'"):
+        VBNMF(3, engine="dask").fit(Shards(tmp_path))
+
+
+def lazy(X, sizes):
+    """A Dask array of CSR blocks, whose number of rows Dask does not know if sizes are unknown."""
+    import dask
+    import dask.array as da
+
+    cuts = np.cumsum([0, *sizes])
+    blocks = [
+        da.from_delayed(dask.delayed(X[a:b]), (np.nan, X.shape[1]), X.dtype, meta=X[:0])
+        for a, b in pairwise(cuts)
+    ]
+    return da.concatenate(blocks, allow_unknown_chunksizes=True)
+
+
+@pytest.mark.parametrize("sizes", [[90], [40, 0, 50], [30, 30, 30]])
+def test_dask_arrays(client, tmp_path, sizes):
+    import dask.array as da
+
+    X, y = drawn()
+    model = SupervisedVBNMF(6, **PARAMETERS)
+    expected = model.fit(X, y).components_
+    lazily = model.set_params(engine=Dask(tmp_path)).fit(lazy(X, sizes), da.from_array(y))
+    assert_allclose(lazily.components_, expected, rtol=1e-5 if len(sizes) > 1 else 0)
+    assert not list(tmp_path.iterdir())
+    for name in ("transform", "predict_proba", "predict"):
+        method = getattr(model, name)
+        result = method(lazy(X, sizes))
+        assert isinstance(result, da.Array)
+        found = result.compute()
+        assert_array_equal(found, method(X))
+        assert found.dtype == result.dtype
+
+
+def test_dense_dask_arrays_in_several_columns(client):
+    import dask.array as da
+
+    X, _y = drawn()
+    array = da.from_array(X.toarray(), chunks=(30, 10))
+    model = VBNMF(3, max_iter=5, tol=0, init="random", random_state=0, engine="dask").fit(array)
+    expected = VBNMF(3, max_iter=5, tol=0, init="random", random_state=0).fit(X)
+    assert_allclose(model.components_, expected.components_, rtol=1e-5)
+    assert model.transform(array).chunks == ((30, 30, 30), (3,))
+    assert_array_equal(model.transform(array).compute(), model.transform(X))
+
+
+def test_dask_arrays_that_do_not_fit(client, tmp_path):
+    import dask.array as da
+
+    X, _y = drawn()
+    array = da.from_array(X.toarray(), chunks=(30, -1))
+    with pytest.raises(ValueError, match="engine='auto' takes no Dask array"):
+        VBNMF(3).fit(array)
+    with pytest.raises(ValueError, match="Pass them as y"):
+        SupervisedVBNMF(3, engine="dask").fit(array)
+    with pytest.raises(ValueError, match="negative, infinite or missing"):
+        VBNMF(3, engine="dask").fit(array - 1)
+    model = VBNMF(3, max_iter=2, tol=0).fit(X)
+    with pytest.raises(ValueError, match=r"shape \(n_docs, 26\); got a Dask array"):
+        model.transform(array[:, :5])
