@@ -275,6 +275,8 @@ def _spans(indptr: Array, rows: Array) -> Sequence[tuple[int, int]]:
 
 def _weights(sets: list[tuple[int, ...]], n_labels: int) -> sparse.csr_array:
     """Return equal weights of the labels of each set, (n_sets, n_labels)."""
+    if not sets:
+        return sparse.csr_array((0, n_labels))
     sizes = np.array([len(labels) for labels in sets])
     indptr = np.concatenate([[0], np.cumsum(sizes)])
     data = np.repeat(1.0 / sizes, sizes)
