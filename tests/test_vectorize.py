@@ -177,7 +177,7 @@ def test_tune_takes_a_sample_of_a_shard_folder(home, tmp_path, monkeypatch):
     assert "Using 30 of the 42 documents" in said.err
     assert f"vbnmf fit {home / 'all.shards'} -k" in said.out
     said = run("tune", home / "all.shards", *options, "--stop-words", "english")
-    assert (said.code, "has no effect on a shard folder" in said.err) == (2, True)
+    assert (said.code, "cannot change a shard folder" in said.err) == (2, True)
 
 
 def test_matrices(tmp_path):
