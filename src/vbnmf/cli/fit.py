@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vbnmf.cli import cluster, common
+from vbnmf.cli import clusteroptions, common
+from vbnmf.cli.beyond import fit_beyond_memory, is_beyond_memory
 from vbnmf.cli.fitshards import fit_shards, is_shard_folder
 from vbnmf.cli.progress import FitProgress
 
@@ -125,7 +126,7 @@ TEXT_OPTIONS = (
               "folder once a minute.")  # fmt: skip
 @click.option("--resume", is_flag=True, help="Resume an interrupted fit from the last checkpoint "
               "in the folder given by --checkpoint.")  # fmt: skip
-@cluster.options
+@clusteroptions.options
 @common.reading
 @model_options
 @text_options
@@ -158,28 +159,33 @@ def fit(
     target = common.check_out(out or _default_name(file), force, file)
     check_resume(checkpoint, resume)
     settings["checkpoint"] = checkpoint
-    on_cluster = cluster.pop_options(settings)
+    on_cluster = clusteroptions.pop_options(settings)
     if is_shard_folder(file):
         given = {
             "label": label, "label-separator": label_separator, "only-labelled": only_labelled,
             "text": text, "labels": labels, "terms": terms, "skip-empty": skip_empty,
             "updatable": updatable,
         }  # fmt: skip
-        with cluster.connected(on_cluster, settings.get("jobs"), quiet) as engine:
+        with clusteroptions.connected(on_cluster, settings.get("jobs"), quiet) as engine:
             settings["engine"] = engine
             fit_shards(file, target, given, settings, force=force, quiet=quiet, as_json=as_json)
         return
-    if cluster.is_wanted(on_cluster):
+    if clusteroptions.is_wanted(on_cluster):
         raise click.UsageError(
             "--scheduler and --workers need a shard folder: run `vbnmf vectorize` first."
         )
     columns = common.column_names(label or (("auto",) if labels else ()))
     if only_labelled and columns is None:
         raise click.UsageError("--only-labelled needs --label.")
-    documents = common.read(
-        file, quiet, text=text, label=columns, labels=labels, label_separator=label_separator,
-        terms=terms, encoding=encoding, format=format, skip_empty=skip_empty,
-    )  # fmt: skip
+    reading = {
+        "text": text, "label": columns, "labels": labels, "label_separator": label_separator,
+        "terms": terms, "encoding": encoding, "format": format, "skip_empty": skip_empty,
+    }  # fmt: skip
+    if not updatable and is_beyond_memory(file, format, quiet):
+        reading["only_labelled"] = only_labelled
+        fit_beyond_memory(file, target, reading, settings, force, quiet, as_json)
+        return
+    documents = common.read(file, quiet, **reading)
     contents, y = labelled(documents, quiet, only=only_labelled)
     n_labels = None if y is None else len(_distinct(y))
     model = build(n_labels, **settings)

@@ -17,12 +17,12 @@ from vbnmf.estimators import intervals, labelscopes
 from vbnmf.estimators.base import BaseVBNMF
 from vbnmf.estimators.classifier import CLASSIFIERS, PredictsLabels
 from vbnmf.estimators.classweights import check_weight_left, with_class_weights
-from vbnmf.estimators.clusters import placed
 from vbnmf.estimators.labelconcerns import warn_of_odd_labels
 from vbnmf.estimators.labelposterior import set_label_posterior
 from vbnmf.estimators.labeltree import check_label_tree
 from vbnmf.estimators.onlinelabels import LearnsLabelsOnline
 from vbnmf.estimators.outcome import Outcome
+from vbnmf.estimators.placing import placed
 from vbnmf.estimators.shardedheads import fit_head_on_shards, has_several_shards
 from vbnmf.estimators.starting import Start
 from vbnmf.estimators.streaming import (

@@ -9,8 +9,8 @@ from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
 from vbnmf.estimators.base import BaseVBNMF
-from vbnmf.estimators.clusters import placed
 from vbnmf.estimators.outcome import Outcome
+from vbnmf.estimators.placing import placed
 from vbnmf.estimators.streaming import (
     check_in_memory,
     check_source,

@@ -56,7 +56,7 @@ def connected(given: dict[str, Any], jobs: int | None, quiet: bool) -> Iterator[
     if not is_wanted(given):
         yield "auto"
         return
-    from vbnmf.estimators.clusters import Dask, connect
+    from vbnmf.estimators.placing import Dask, connect
 
     for name in ("distributed", "tornado", "asyncio"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # errors are told in one line
