@@ -31,5 +31,5 @@ def row_products(A: Array, B: Array, dtype: Any = None) -> Array:
 
 
 def dot(a: Array, b: Array) -> float:
-    """Compute the inner product of two vectors."""
+    """Compute the inner product of two arrays of the same shape."""
     return float((a * b).sum())

@@ -29,6 +29,7 @@ from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
 from vbnmf.core.model import Array
+from vbnmf.core.products import dot
 from vbnmf.kernels import kernel_name
 
 TOL = 2e-3
@@ -207,7 +208,7 @@ def _scipy(batch: Batch, first: int, n: int) -> Fill:
         sign = has[:, at].toarray().astype(np.float32) * 2 - 1
         short = np.maximum(1 - sign * _scores(batch, weights), 0)
         cost = np.where(sign > 0, boosts, 1) * batch.weight[:, None]
-        loss[:] = np.einsum("dl,dl,dl->l", cost, short, short)
+        loss[:] = (cost * short**2).sum(axis=0)
         _back(batch, by_term, -2 * cost * sign * short, gradient, squared=False)
         if bend is not None:
             _back(batch, by_term, 2 * cost * (short > 0), bend, squared=True)
@@ -316,7 +317,7 @@ def _solve_block(
     def objective(free: Array) -> tuple[float, Array]:
         weights = free.reshape(shape) * scale
         sums = evaluate(weights, first, False)
-        value = float(sums.loss.sum() + np.einsum("fl,fl->", weights, weights) / 2)
+        value = float(sums.loss.sum() + dot(weights, weights) / 2)
         gradient = np.add(sums.gradient, weights, out=weights)
         gradient *= scale
         return value, gradient.ravel()
