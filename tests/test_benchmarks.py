@@ -30,8 +30,10 @@ from benchmarks import (
     splits,
     standings,
     sweep,
+    vectorize,
     words,
 )
+from vbnmf import vectorizing
 from vbnmf.text import DocumentVectorizer
 
 
@@ -107,6 +109,20 @@ def test_steps_are_chosen(capsys, tmp_path, monkeypatch):
         file.write("text,label\n" + "green tea leaves,tea\nroast coffee beans,coffee\n" * 250)
     online.main(["--choose", "--folder", str(tmp_path), "--corpora", "drinks", "--threads", "1"])
     assert capsys.readouterr().out.count("| drinks | 0.7 |") == 2
+
+
+def test_vectorize(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(vectorizing, "PART", 100)  # more parts than processes
+    vectorize.main(["--documents", "300", "--repeats", "1", "--json", str(tmp_path / "a.json")])
+    out = capsys.readouterr().out
+    assert "Bytes of the shard folder: the same for any number of jobs." in out
+    assert out.startswith("300 drawn documents, ")
+    rows = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["rows"]
+    assert [row[""] for row in rows] == [
+        "CountVectorizer()",
+        "vectorize --jobs 1",
+        "vectorize --jobs 2",
+    ]
 
 
 def test_heads(capsys):

@@ -57,6 +57,24 @@ def test_what_is_written_is_read(tmp_path, dtype, size):
     assert shards.weights() is None
 
 
+def test_a_folder_says_what_it_holds(folder, tmp_path):
+    shards = Shards(folder)
+    about = (
+        f"30 documents × 20 terms, 3 labels, {shards.nnz:,} non-zeros in {shards.n_shards} shards"
+    )
+    assert repr(shards) == f"Shards({str(folder)!r}): {about}"
+    assert len(shards) == 30
+    write_shards(tmp_path / "one", matrix())
+    assert repr(Shards(tmp_path / "one")).endswith(f"20 terms, {shards.nnz:,} non-zeros in 1 shard")
+
+
+@pytest.mark.parametrize("labels", [[0.5, 1.5], ["a", 1], [True, False]])
+def test_labels_that_a_folder_cannot_hold(tmp_path, labels):
+    writer = ShardWriter(tmp_path, 20, labelled=True)
+    with pytest.raises(ValueError, match="must all be strings, or all be whole numbers; got"):
+        [writer.add(matrix()[:1], [label]) for label in labels]
+
+
 def test_lists_of_labels_and_weights(tmp_path):
     sets = [["x", "y"], [], None, ["y"], ["z", "x", "x"]] * 6
     write_shards(tmp_path, matrix(), sets, np.arange(30) / 2, shard_nonzeros=60)

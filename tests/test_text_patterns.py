@@ -6,8 +6,8 @@ from cliruns import ok, run, write_csv
 from vbnmf import DocumentModel, load
 from vbnmf.store import ModelFileError
 from vbnmf.text import DocumentVectorizer
+from vbnmf.text.analyzers import TOKEN_PATTERN
 from vbnmf.text.patterns import is_simple
-from vbnmf.text.vectorizer import TOKEN_PATTERN
 
 pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
 HYPHENS = r"\w+(?:-\w+)*"

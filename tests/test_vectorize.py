@@ -11,9 +11,11 @@ import vbnmf
 from vbnmf import Shards, vectorizing
 from vbnmf.data.sharding import ShardWriter
 from vbnmf.text import DocumentVectorizer
-from vbnmf.vectorizing import Reading, read_vectorizer, vectorize
+from vbnmf.vectorizing import read_vectorizer, vectorize_to_shards
 
-READING = Reading(text="text", label="label")
+
+def vectorize(*arguments, **options):
+    return vectorize_to_shards(*arguments, text="text", label="label", **options)
 
 
 @pytest.fixture
@@ -40,28 +42,86 @@ def test_parts_give_the_matrix_of_the_whole(table, tmp_path, options):
     whole = DocumentVectorizer(**options)
     X = whole.fit_transform(texts)
     made = DocumentVectorizer(**options)
-    shards = vectorize([table], tmp_path / "s", READING, made, shard_nonzeros=40)
+    shards = vectorize(table, tmp_path / "s", made, shard_nonzeros=40)
     assert shards.n_shards > (3 if shards.nnz > 200 else 0)
     got = shards.take(np.arange(len(texts)))
     assert_array_equal(got.indices, X.indices)
-    assert_allclose(got.data, X.data, rtol=1e-6)
+    assert_array_equal(got.data, X.data)
     assert shards.terms == whole.get_feature_names_out().tolist()
     stored = read_vectorizer(shards)
-    assert_allclose(stored.transform(texts).data, X.data, rtol=1e-6)
-    for name in ("n_documents_", "n_empty_", "strip_"):
+    assert_array_equal(stored.transform(texts).data, X.data)
+    for name in ("n_documents_", "n_empty_", "strip_", "length_"):
         assert getattr(stored, name) == getattr(whole, name)
     assert (tmp_path / "s" / "counts").exists() is False
+
+
+@pytest.mark.parametrize("stem", [None, "english"])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_vocabulary_beyond_memory_raises_min_df(table, tmp_path, stem):
+    """And the result is that of this min_df, whatever was written to disk in between."""
+    notes, vectorizer = [], DocumentVectorizer(stem=stem)
+    small = vectorize(
+        table, tmp_path / "a", vectorizer, shard_nonzeros=40, max_vocabulary=20, note=notes.append
+    )
+    assert vectorizer.min_df == 1
+    raised = read_vectorizer(small).min_df
+    assert raised > 1
+    assert len(small.terms) <= 20
+    assert any(note.startswith(f"Raised min_df to {raised}:") for note in notes)
+    asked = DocumentVectorizer(stem=stem, min_df=raised)
+    vectorize(table, tmp_path / "b", asked, shard_nonzeros=40)
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_vocabulary_that_is_on_disk_and_fits_is_not_cut(table, tmp_path):
+    """Generations end at 20 terms, but no more than 20 terms pass."""
+    options = {"min_df": 10, "stem": "english"}
+    for folder, limit in (("a", 20), ("b", 10**6)):
+        notes = []
+        vectorize(
+            table, tmp_path / folder, DocumentVectorizer(**options), max_vocabulary=limit,
+            note=notes.append,
+        )  # fmt: skip
+        assert not any("min_df" in note for note in notes)
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+
+
+def test_only_labelled(table, tmp_path):
+    notes = []
+    shards = vectorize(table, tmp_path / "s", only_labelled=True, note=notes.append)
+    assert shards.shape[0] == len(TEXTS) + 1
+    assert shards.indicators().sum() == len(TEXTS) + 1
+    assert "Ignored 1 document without a label." in notes
+    write_csv(tmp_path / "b.csv", TEXTS, [""] * len(TEXTS))
+    with pytest.raises(ValueError, match="no document has a label"):
+        vectorize(tmp_path / "b.csv", tmp_path / "t", only_labelled=True)
+
+
+def test_empty_documents_are_told_once(table, tmp_path):
+    notes = []
+    vectorize(table, tmp_path / "s", note=notes.append)
+    assert [note for note in notes if "no known term" in note] == [
+        "Note: 1 of 44 documents have no known term of non-zero weight. Check their text, its "
+        "language and the options."
+    ]
+
+
+def test_what_cannot_be_saved_is_refused_at_once(table, tmp_path):
+    with pytest.raises(ValueError, match="A callable analyzer cannot be saved"):
+        vectorize(table, tmp_path / "s", DocumentVectorizer(analyzer=str.split))
+    assert not (tmp_path / "s").exists()
 
 
 class Stopped(Exception):
     pass
 
 
-@pytest.mark.parametrize("doing", ["reading", "counting", "writing"])
+@pytest.mark.parametrize("doing", ["reading", "weighting", "writing"])
 @pytest.mark.parametrize("n", [0, 3, 6])
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_run_that_was_stopped_continues_to_the_same_bytes(table, tmp_path, doing, n, monkeypatch):
-    vectorize([table], tmp_path / "whole", READING, DocumentVectorizer(), shard_nonzeros=40)
+    vectorize(table, tmp_path / "whole", DocumentVectorizer(), shard_nonzeros=40)
     calls = []
 
     def stop(now, _):
@@ -69,7 +129,7 @@ def test_a_run_that_was_stopped_continues_to_the_same_bytes(table, tmp_path, doi
         if calls.count(doing) == n + 1:
             raise Stopped
 
-    arguments = ([table], tmp_path / "again", READING)
+    arguments = (table, tmp_path / "again")
     with pytest.raises(Stopped):
         vectorize(*arguments, DocumentVectorizer(), shard_nonzeros=40, tell=stop)
     with pytest.raises(ValueError, match=r"no manifest\.json"):
@@ -84,6 +144,10 @@ def test_a_run_that_was_stopped_continues_to_the_same_bytes(table, tmp_path, doi
     assert len(split) == (n_parts - n - 1 if doing == "reading" else 0)
 
 
+def _stop(*_):
+    raise Stopped
+
+
 def _noted(function, calls):
     def wrapped(self):
         calls.append(1)
@@ -94,12 +158,16 @@ def _noted(function, calls):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_other_options_begin_anew(table, tmp_path):
-    out = tmp_path / "s"
-    vectorize([table], out, READING, DocumentVectorizer(), shard_nonzeros=40)
+    out, notes = tmp_path / "s", []
+    vectorize(table, out, DocumentVectorizer(), shard_nonzeros=40)
     before = contents(out)
-    vectorize([table], out, READING, DocumentVectorizer(min_df=2), shard_nonzeros=10**6)
+    with pytest.raises(Stopped):
+        vectorize(table, out, DocumentVectorizer(max_df=5), tell=_stop)
+    assert vectorizing.is_begun(out)
+    vectorize(table, out, DocumentVectorizer(min_df=2), shard_nonzeros=10**6, note=notes.append)
+    assert not any("Resuming" in note for note in notes)
     assert Shards(out).n_shards == 1
-    vectorize([table], out, READING, DocumentVectorizer(), shard_nonzeros=40)
+    vectorize(table, out, DocumentVectorizer(), shard_nonzeros=40)
     assert contents(out) == before
 
 
@@ -109,11 +177,11 @@ def test_one_run_at_a_time(table, tmp_path):
         vectorizing.only_user(tmp_path / "s"),
         pytest.raises(BlockingIOError, match="another run"),
     ):
-        vectorize([table], tmp_path / "s", READING, DocumentVectorizer())
+        vectorize(table, tmp_path / "s", DocumentVectorizer())
 
 
 def test_a_vectorizer_of_other_terms_is_refused(table, tmp_path):
-    shards = vectorize([table], tmp_path / "s", READING, DocumentVectorizer())
+    shards = vectorize(table, tmp_path / "s", DocumentVectorizer())
     other = DocumentVectorizer().fit(["other words"])
     vectorizing.write_vectorizer(shards.vectorizer_file, other)
     with pytest.raises(ValueError, match="other terms"):

@@ -18,6 +18,7 @@ _HOMES = {
     "Dask": "vbnmf.estimators.placing",
     "Checkpoint": "vbnmf.estimators.checkpoints",
     "Shards": "vbnmf.data.shards",
+    "vectorize_to_shards": "vbnmf.vectorizing",
     "load": "vbnmf.loading",
     "tune": "vbnmf.selection.search",
     "explore": "vbnmf.report.explorer",

@@ -1,18 +1,24 @@
-"""Convert files of documents to a shard folder, with bounded memory. Runs can be resumed.
+"""From files of documents to a shard folder, in bounded memory and with several processes.
 
-Texts are split into terms once. Their counts are stored in parts in ``FOLDER/counts`` until the
-shards are written (``vbnmf.text.outofcore``). Parts and shards on disk are not computed again.
+Texts are split into terms once. Their counts are kept in parts in ``FOLDER/counts`` until the
+shards are written (``vbnmf.text.outofcore``). A part or a shard that is on disk is not made again,
+so that a run that was stopped can be continued. The bytes of the folder do not depend on the number
+of processes.
 """
 
 import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from sklearn.base import clone
 
 import vbnmf
 from vbnmf import store
@@ -22,14 +28,25 @@ from vbnmf.data.shards import MANIFEST, VECTORIZER, Shards
 from vbnmf.engines.mapping import SHARD_NONZEROS
 from vbnmf.files import only_user, replacing
 from vbnmf.text import DocumentVectorizer
-from vbnmf.text.outofcore import PartsOfCounts, fit_parts
+from vbnmf.text.checks import check_parameters
+from vbnmf.text.markup import decide
+from vbnmf.text.outofcore import (
+    MAX_VOCABULARY,
+    PartsOfCounts,
+    count_part,
+    fit_parts,
+    weigh_texts,
+)
+from vbnmf.text.state import check_can_be_saved
+from vbnmf.workers import Workers
 
 NAME = "DocumentVectorizer"
 COUNTS, RECIPE = "counts", "recipe.json"
 PART = 4000
-"""Number of documents that are split at a time."""
+"""Maximum number of documents that are split at a time."""
 
 Tell = Callable[[str, int], None]
+Note = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -46,56 +63,102 @@ class Reading:
     skip_empty: bool = False
 
 
-def vectorize(
-    files: list[str],
+def vectorize_to_shards(
+    files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     out: str | os.PathLike[str],
-    reading: Reading,
-    vectorizer: DocumentVectorizer,
+    vectorizer: DocumentVectorizer | None = None,
     *,
-    fitted: bool = False,
+    only_labelled: bool = False,
     shard_nonzeros: int = SHARD_NONZEROS,
+    max_vocabulary: int = MAX_VOCABULARY,
+    n_jobs: int = 1,
     tell: Tell = lambda doing, n: None,
-    note: Callable[[str], None] = lambda text: None,
+    note: Note = lambda text: None,
+    **reading: Any,
 ) -> Shards:
-    """Write the documents of files to a shard folder.
+    r"""Convert documents to a matrix in a shard folder, in bounded memory.
+
+    If a run with the same files and parameters was stopped, it is continued. The result does not
+    depend on interruptions and on the number of processes.
 
     Parameters
     ----------
-    files : list of str
-        Sources of documents, all texts or all matrices of the same columns.
+    files : path or sequence of paths
+        Files or folders of texts, or matrices with the same columns.
     out : path
-        The folder. An interrupted run in it with the same files and options is resumed.
-    reading : Reading
-        How files are read.
-    vectorizer : DocumentVectorizer
-        Vectorizer of texts. It is fitted to the documents, unless it is ``fitted``.
-    fitted : bool
-        Whether the vectorizer is already fitted, as for documents that a model will predict.
-    shard_nonzeros : int
+        The shard folder. What an earlier run wrote there is replaced.
+    vectorizer : DocumentVectorizer or None, default=None
+        How texts are converted. A fitted vectorizer is used as it is, for documents whose labels a
+        model is to predict. Of any other, a copy is fitted to the documents, with the same result
+        as in memory. None is ``DocumentVectorizer()``.
+    only_labelled : bool, default=False
+        Whether to leave out documents without a label.
+    shard_nonzeros : int, default=8388608
         Maximum number of non-zeros in a shard.
+    max_vocabulary : int, default=2000000
+        Maximum number of different terms in memory. If more terms pass `min_df` and `max_df` of
+        the vectorizer, `min_df` is raised to the smallest number of documents at which they do not.
+    n_jobs : int, default=1
+        Number of processes that split texts. If it is not 1, a script must call this function under
+        ``if __name__ == "__main__":``.
     tell : callable
-        Called with the current step, and the number of documents or parts so far.
+        Called as ``tell("reading", n_documents)``, then ``tell("weighting", part)`` and
+        ``tell("writing", part)``, to show the progress.
     note : callable
-        Called with messages, such as which columns were guessed.
+        Called with a sentence about each thing that the user should know: guessed columns, a run
+        that is continued, a raised `min_df`, documents that are empty or were left out.
+    **reading
+        How files are read: `text`, `label`, `labels`, `label_separator`, `terms`, `encoding`,
+        `format` and `skip_empty` of ``vbnmf.data.read_documents``.
+
+    Returns
+    -------
+    Shards
+        The shard folder, for ``fit``.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from vbnmf import vectorize_to_shards
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> lines = ["text,label", "green tea,drink", "black tea,drink", "rye bread,food"]
+    >>> _ = (folder / "a.csv").write_text("\n".join(lines))
+    >>> shards = vectorize_to_shards(folder / "a.csv", folder / "shards", label="label")
+    >>> shards.shape, shards.terms
+    ((3, 5), ['black', 'bread', 'green', 'rye', 'tea'])
     """
-    folder = Path(out)
-    recipe = _recipe(files, reading, vectorizer, fitted, shard_nonzeros)
-    parts = _documents(files, reading, note)
-    first = next(parts)  # read first, because an unreadable file must not delete an older folder
+    sources = [os.fspath(file) for file in _listed(files)]
+    how = Reading(**reading)
+    fitted = vectorizer is not None and hasattr(vectorizer, "vocabulary_")
+    vectorizer = vectorizer or DocumentVectorizer()
+    vectorizer = vectorizer if fitted else clone(vectorizer)
+    check_parameters(vectorizer.get_params())
+    check_can_be_saved(vectorizer)
+    made_by = [asdict(how), only_labelled, PART, shard_nonzeros, max_vocabulary]
+    recipe = _recipe(sources, vectorizer, fitted, made_by)
+    parts = _documents(sources, how, only_labelled, note)
+    # First of all: a file that cannot be read must not cost an older folder.
+    if (first := next(parts, None)) is None:
+        raise ValueError(f"{', '.join(sources)}: no document has a label. Check --label.")
     parts = chain([first], parts)
+    if first.matrix is None and not fitted:
+        vectorizer._prepare()
+        _, vectorizer.strip_ = decide(first.texts or [], vectorizer.strip)
+    folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    with only_user(folder):
-        _begin(folder, recipe)
-        source = _Sink(folder, reading, first, recipe, shard_nonzeros)
+    with only_user(folder), Workers(n_jobs, vectorizer) as workers:
+        if _begin(folder, recipe):
+            note(f"Resuming the interrupted run in {folder}.")
+        sink = _Sink(folder, how, first, recipe, shard_nonzeros)
         if first.matrix is not None:
-            source.of_matrices(parts, tell)
+            sink.of_matrices(parts, tell)
         elif fitted:
-            source.of_texts(vectorizer, parts, tell)
+            sink.of_texts(vectorizer, parts, workers, tell)
         else:
-            source.fit(vectorizer, parts, tell)
+            sink.fit(vectorizer, parts, workers, max_vocabulary, tell, note)
         if first.matrix is None:
             write_vectorizer(folder / VECTORIZER, vectorizer)
-        source.finish()
+        sink.finish(note)
         shutil.rmtree(folder / COUNTS, ignore_errors=True)
         (folder / RECIPE).unlink(missing_ok=True)
     return Shards(folder)
@@ -107,7 +170,7 @@ def is_begun(folder: Path) -> bool:
 
 
 class _Sink:
-    """Write documents to a shard folder; resume an interrupted run."""
+    """A shard folder to which documents are added, beginning where an earlier run was stopped."""
 
     def __init__(
         self, folder: Path, reading: Reading, first: Documents, recipe: str, shard_nonzeros: int
@@ -122,40 +185,64 @@ class _Sink:
         self._columns = {name: value for name, value in given.items() if value is not None}
         self._several = reading.label_separator is not None or isinstance(reading.label, list)
         self._writer: ShardWriter | None = None
-        self._seen = 0
+        self._seen = self._n_empty = 0
 
-    def fit(self, vectorizer: DocumentVectorizer, parts: Iterator[Documents], tell: Tell) -> None:
+    def fit(
+        self,
+        vectorizer: DocumentVectorizer,
+        parts: Iterator[Documents],
+        workers: Workers,
+        max_vocabulary: int,
+        tell: Tell,
+        note: Note,
+    ) -> None:
         """Split all texts, fit the vectorizer, and add the weights of all parts."""
-        counted = PartsOfCounts(self._folder / COUNTS, vectorizer)
-        n_before, seen = counted.n_documents, 0
-        for part in parts:
-            seen += len(part)
-            if seen > n_before and part.texts:
-                counted.add(part.texts, _plain_labels(part))
-            tell("reading", seen)
+        counted = PartsOfCounts(self._folder / COUNTS, max_vocabulary)
+        tasks = (
+            (counted.path(number), None, None)
+            if counted.has(number)
+            else (counted.path(number), part.texts, _plain_labels(part))
+            for number, part in enumerate(parts)
+        )
+        for _ in workers.map(count_part, tasks):
+            counted.note()
+            tell("reading", counted.n_documents)
         labels = counted.labels()
-        for X in fit_parts(vectorizer, counted, tell):
-            self._add(X, next(labels), vectorizer.get_feature_names_out().tolist())
+        terms: list[str] | None = None
+        for X in fit_parts(vectorizer, counted, workers, tell, note):
+            terms = terms or vectorizer.get_feature_names_out().tolist()
+            self._add(X, next(labels), terms)
 
     def of_texts(
-        self, vectorizer: DocumentVectorizer, parts: Iterator[Documents], tell: Tell
+        self,
+        vectorizer: DocumentVectorizer,
+        parts: Iterator[Documents],
+        workers: Workers,
+        tell: Tell,
     ) -> None:
         """Add the weights of texts from a fitted vectorizer."""
         terms = vectorizer.get_feature_names_out().tolist()
-        for part in parts:
-            self._add(vectorizer.transform(part.texts or []), _plain_labels(part), terms)
-            tell("writing", self._seen)
+        labels: deque[list[Any] | None] = deque()
+        for X in workers.map(weigh_texts, _texts(parts, labels)):
+            self._add(X, labels.popleft(), terms)
+            tell("reading", self._seen)
 
     def of_matrices(self, parts: Iterator[Documents], tell: Tell) -> None:
         """Add rows of matrices unchanged."""
         for part in parts:
             self._add(part.matrix, _plain_labels(part), part.terms)
-            tell("writing", self._seen)
+            tell("reading", self._seen)
 
-    def finish(self) -> None:
-        """Write the last shard and the manifest."""
-        assert self._writer is not None
+    def finish(self, note: Note) -> None:
+        """Write what is left, and the manifest."""
+        if self._writer is None:  # no part had a document
+            raise ValueError(f"there are no documents for {self._folder}.")
         self._writer.finish()
+        if self._n_empty:
+            note(
+                f"Note: {self._n_empty:,} of {self._seen:,} documents have no known term of "
+                "non-zero weight. Check their text, its language and the options."
+            )
 
     def _add(self, X: Any, labels: list[Any] | None, terms: list[str] | None) -> None:
         several = self._several or any(isinstance(label, list) for label in labels or [])
@@ -173,6 +260,7 @@ class _Sink:
             self._done = self._writer.n_done
         first = min(max(self._done - self._seen, 0), X.shape[0])  # already in shards
         self._seen += X.shape[0]
+        self._n_empty += int((np.diff(X.indptr) == 0).sum())
         if first < X.shape[0]:
             self._writer.add(X[first:], None if labels is None else labels[first:])
 
@@ -200,11 +288,11 @@ def read_vectorizer(shards: Shards) -> DocumentVectorizer | None:
     return vectorizer
 
 
-def _begin(folder: Path, recipe: str) -> None:
-    """Keep the parts of a run with the same recipe, and remove those of another."""
+def _begin(folder: Path, recipe: str) -> bool:
+    """Return whether a run with the same recipe was begun; remove what another recipe made."""
     path = folder / RECIPE
     if path.is_file() and path.read_text(encoding="ascii") == recipe:
-        return
+        return True
     for name in (MANIFEST, PARTIAL, VECTORIZER):
         (folder / name).unlink(missing_ok=True)
     for old in folder.iterdir():
@@ -212,21 +300,17 @@ def _begin(folder: Path, recipe: str) -> None:
             shutil.rmtree(old)
     with replacing(path) as temporary:
         temporary.write_text(recipe, encoding="ascii")
+    return False
 
 
 def _recipe(
-    files: list[str],
-    reading: Reading,
-    vectorizer: DocumentVectorizer,
-    fitted: bool,
-    shard_nonzeros: int,
+    files: list[str], vectorizer: DocumentVectorizer, fitted: bool, made_by: list[Any]
 ) -> str:
     """Return a description of all inputs that the content of a shard folder depends on."""
     told = [(os.path.abspath(file), *_stamp(file)) for file in files]
     parameters = {name: repr(value) for name, value in vectorizer.get_params().items()}
     terms = vectorizer.get_feature_names_out().tolist() if fitted else None
-    about = [vbnmf.__version__, told, asdict(reading), parameters, terms, PART, shard_nonzeros]
-    return json.dumps(about)
+    return json.dumps([vbnmf.__version__, told, parameters, terms, made_by])
 
 
 def _stamp(file: str) -> tuple[int, int]:
@@ -240,14 +324,48 @@ def _stamp(file: str) -> tuple[int, int]:
     return stat.st_size, stat.st_mtime_ns
 
 
+def _listed(files: Any) -> list[Any]:
+    return [files] if isinstance(files, str | os.PathLike) else list(files)
+
+
 def _documents(
-    files: list[str], reading: Reading, note: Callable[[str], None]
+    files: list[str], reading: Reading, only_labelled: bool, note: Note
 ) -> Iterator[Documents]:
+    """Read the documents in parts, without those that have no label if these are not wanted."""
+    n_ignored = 0
     for file in files:
         for part in iter_documents(file, chunk=PART, **asdict(reading)):
             for text in part.notes:
                 note(text)
-            yield part
+            if not only_labelled or part.labels is None:
+                yield part
+                continue
+            kept = [i for i, label in enumerate(part.labels) if label is not None]
+            n_ignored += len(part) - len(kept)
+            if kept:
+                yield _rows(part, kept)
+    if n_ignored:
+        unit = "document" if n_ignored == 1 else "documents"
+        note(f"Ignored {n_ignored:,} {unit} without a label.")
+
+
+def _rows(part: Documents, kept: list[int]) -> Documents:
+    return replace(
+        part,
+        texts=None if part.texts is None else [part.texts[i] for i in kept],
+        matrix=None if part.matrix is None else part.matrix[kept],
+        labels=None if part.labels is None else part.labels[kept],
+        ids=None if part.ids is None else [part.ids[i] for i in kept],
+    )
+
+
+def _texts(
+    parts: Iterator[Documents], labels: deque[list[Any] | None]
+) -> Iterator[tuple[list[str]]]:
+    """Yield the texts of each part, and keep its labels for when they are converted."""
+    for part in parts:
+        labels.append(_plain_labels(part))
+        yield (part.texts or [],)
 
 
 def _plain_labels(part: Documents) -> list[Any] | None:

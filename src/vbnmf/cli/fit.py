@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vbnmf.cli import clusteroptions, common
+from vbnmf.cli.beyond import fit_beyond_memory, is_beyond_memory
 from vbnmf.cli.fitshards import fit_shards, is_shard_folder
 from vbnmf.cli.progress import FitProgress
 
@@ -176,10 +177,15 @@ def fit(
     columns = common.column_names(label or (("auto",) if labels else ()))
     if only_labelled and columns is None:
         raise click.UsageError("--only-labelled needs --label.")
-    documents = common.read(
-        file, quiet, text=text, label=columns, labels=labels, label_separator=label_separator,
-        terms=terms, encoding=encoding, format=format, skip_empty=skip_empty,
-    )  # fmt: skip
+    reading = {
+        "text": text, "label": columns, "labels": labels, "label_separator": label_separator,
+        "terms": terms, "encoding": encoding, "format": format, "skip_empty": skip_empty,
+    }  # fmt: skip
+    if not updatable and is_beyond_memory(file, format, quiet):
+        reading["only_labelled"] = only_labelled
+        fit_beyond_memory(file, target, reading, settings, force, quiet, as_json)
+        return
+    documents = common.read(file, quiet, **reading)
     contents, y = labelled(documents, quiet, only=only_labelled)
     n_labels = None if y is None else len(_distinct(y))
     model = build(n_labels, **settings)

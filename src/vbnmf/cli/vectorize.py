@@ -1,13 +1,17 @@
 """vbnmf vectorize: write documents to a shard folder."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from vbnmf.cli import common
 from vbnmf.cli.fit import build, text_options
 from vbnmf.cli.progress import Display
+
+if TYPE_CHECKING:
+    from vbnmf.data.shards import Shards
+    from vbnmf.text import DocumentVectorizer
 
 
 @click.command(short_help="Write a corpus that does not fit into memory to a shard folder.")
@@ -16,10 +20,16 @@ from vbnmf.cli.progress import Display
 @click.option("--label", metavar="COL", multiple=True, help="Label column. 'auto' guesses it by "
               "its name, or uses the names of sub-folders. Can be repeated.")  # fmt: skip
 @common.label_separator
+@click.option("--only-labelled", is_flag=True, help="Leave out documents without a label.")
 @click.option("--model", metavar="MODEL", help="Use the terms and weights of this model, for "
               "documents whose labels it will predict.")  # fmt: skip
 @click.option("--shard-nonzeros", type=click.IntRange(1, 2**30), metavar="N", help="Maximum "
               "number of non-zeros in a shard.  [default: 8388608]")  # fmt: skip
+@click.option("--max-vocabulary", type=click.IntRange(1), metavar="N", help="Maximum number of "
+              "different terms in memory. If more pass, --min-df is raised.  [default: 2000000]"
+              )  # fmt: skip
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes to use.  [default: "
+              "all cores]")  # fmt: skip
 @common.reading
 @text_options
 @common.config
@@ -28,7 +38,8 @@ from vbnmf.cli.progress import Display
 @common.as_json
 def vectorize(
     files: tuple[str, ...], out: str, label: tuple[str, ...], label_separator: str | None,
-    model: str | None, shard_nonzeros: int | None, force: bool, quiet: bool, as_json: bool,
+    only_labelled: bool, model: str | None, shard_nonzeros: int | None, max_vocabulary: int | None,
+    jobs: int | None, force: bool, quiet: bool, as_json: bool,
     text: tuple[str, ...], labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
     skip_empty: bool, **settings: Any,
 ) -> None:  # fmt: skip
@@ -45,11 +56,6 @@ def vectorize(
       vbnmf vectorize new.csv --model tickets.vbnmf --out new.shards
       vbnmf predict tickets.vbnmf new.shards --out predictions.csv
     """  # noqa: D301
-    from vbnmf.data.shards import is_shards
-    from vbnmf.engines.mapping import SHARD_NONZEROS
-    from vbnmf.vectorizing import Reading, is_begun
-    from vbnmf.vectorizing import vectorize as write
-
     folder = Path(out)
     _check_folder(folder, force)
     vectorizer: Any = build(None, **settings).vectorizer
@@ -62,18 +68,16 @@ def vectorize(
         if vectorizer is None:
             raise ValueError(f"{model} was fitted to a matrix, so it has no vectorizer for texts.")
     columns = common.column_names(label or (("auto",) if labels else ()))
-    reading = Reading(
-        common.column_names(text), columns, labels, label_separator, terms, encoding, format,
-        skip_empty,
+    if only_labelled and columns is None:
+        raise click.UsageError("--only-labelled needs --label.")
+    limits = {"shard_nonzeros": shard_nonzeros, "max_vocabulary": max_vocabulary}
+    shards = write_shards(
+        list(files), folder, vectorizer, quiet=quiet, jobs=jobs, only_labelled=only_labelled,
+        **{name: limit for name, limit in limits.items() if limit is not None},
+        text=common.column_names(text), label=columns, labels=labels,
+        label_separator=label_separator, terms=terms, encoding=encoding, format=format,
+        skip_empty=skip_empty,
     )  # fmt: skip
-    if is_begun(folder) and not is_shards(folder):
-        common.say(f"Resuming the interrupted run in {folder}.", quiet)
-    with VectorizeProgress(quiet) as progress:
-        shards = write(
-            list(files), folder, reading, vectorizer, fitted=model is not None,
-            shard_nonzeros=shard_nonzeros or SHARD_NONZEROS, tell=progress,
-            note=lambda text: common.say(text, quiet),
-        )  # fmt: skip
     n_docs, n_terms = shards.shape
     if as_json:
         n_labels = 0 if shards.labels is None else len(shards.labels)
@@ -97,17 +101,51 @@ def vectorize(
     )
 
 
+def write_shards(
+    files: list[str],
+    folder: Path,
+    vectorizer: "DocumentVectorizer | None",
+    *,
+    quiet: bool,
+    jobs: int | None,
+    **options: Any,
+) -> "Shards":
+    """Write a shard folder with ``vectorize_to_shards``, and show progress and notes."""
+    from vbnmf.estimators.validation import count_threads
+    from vbnmf.vectorizing import vectorize_to_shards
+
+    with VectorizeProgress(quiet) as progress:
+        return vectorize_to_shards(
+            files,
+            folder,
+            vectorizer,
+            n_jobs=count_threads(jobs),
+            tell=progress,
+            note=lambda text: common.say(text, quiet),
+            **options,
+        )
+
+
 class VectorizeProgress(Display):
-    """Callback of ``vbnmf.vectorizing.vectorize``."""
+    """A callback of ``vbnmf.vectorizing.vectorize_to_shards``."""
 
     _doing = "vectorizing"
-    _parts = {"reading": 0.0, "counting": 0.7, "weighting": 0.8, "writing": 0.9}  # noqa: RUF012
+    _shares = {"reading": (0.0, 0.8), "weighting": (0.8, 0.9), "writing": (0.9, 1.0)}  # noqa: RUF012
+
+    def __init__(self, quiet: bool) -> None:
+        super().__init__(quiet)
+        self._n_parts = 0
 
     def __call__(self, doing: str, n: int) -> None:
-        """Show the current step."""
-        unit = "documents" if doing == "reading" else "part"
-        text = f"{doing}: {n:,} {unit}" if doing == "reading" else f"{doing}: {unit} {n + 1:,}"
-        self._show(self._parts[doing], text, "")
+        """Show the number of documents, then the parts of them that are done."""
+        first, last = self._shares[doing]
+        if doing == "reading":  # how many there are is not known
+            self._n_parts += 1
+            self._show(first, f"reading: {n:,} documents", "")
+            return
+        done = (n + 1) / self._n_parts
+        text = f"{doing}: part {n + 1:,} of {self._n_parts:,}"
+        self._show(first + (last - first) * done, text, "")
 
 
 def _check_folder(folder: Path, force: bool) -> None:

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -144,12 +144,23 @@ class ShardWriter:
         ]
         kept = [[label for label in labels if label is not None] for labels in sets]
         plain = [[_plain(label) for label in labels] for labels in kept]
+        self._check_types({type(label) for labels in plain for label in labels})
         codes = [
             sorted({self._codes.setdefault(label, len(self._codes)) for label in labels})
             for labels in plain
         ]
         flat = [code for each in codes for code in each]
         return np.array([len(each) for each in codes], np.int32), np.array(flat, np.int32)
+
+    def _check_types(self, kinds: set[type]) -> None:
+        """Raise ValueError for labels that a manifest cannot hold."""
+        kinds = kinds | {type(label) for label in islice(self._codes, 1)}
+        if kinds not in ({str}, {int}, set()):
+            names = " and ".join(sorted(kind.__name__ for kind in kinds))
+            raise ValueError(
+                f"labels of a shard folder must all be strings, or all be whole numbers; got "
+                f"{names}. Write all of them as strings."
+            )
 
     def _flush(self, *, whole: bool) -> None:
         """Write all full shards; with ``whole``, also write the last one."""

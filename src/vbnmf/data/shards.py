@@ -70,12 +70,12 @@ class Entry:
 
 
 class Shards:
-    """Documents in a shard folder. ``fit`` accepts it in place of a matrix.
+    """Documents in a shard folder, for ``fit`` instead of a matrix.
 
     Parameters
     ----------
     path : str or path
-        A folder written by ``vbnmf vectorize``, ``ShardWriter`` or ``write_shards``.
+        A folder written by ``vectorize_to_shards``, ``ShardWriter`` or ``write_shards``.
 
     Attributes
     ----------
@@ -95,19 +95,20 @@ class Shards:
     Raises
     ------
     ShardsError
-        The folder does not exist, is incomplete or is damaged. The message names the file.
+        The folder does not exist, is not complete, or is damaged. The message names the file.
 
     Examples
     --------
     >>> import tempfile
     >>> from scipy import sparse
-    >>> from vbnmf import Shards, VBNMF
+    >>> from vbnmf import Shards
     >>> from vbnmf.data.sharding import write_shards
     >>> folder = tempfile.mkdtemp()
     >>> X = sparse.csr_array([[5.0, 4, 0, 0], [3, 4, 0, 0], [0, 0, 6, 5], [0, 0, 3, 3]])
     >>> write_shards(folder, X)
-    >>> Shards(folder).shape
-    (4, 4)
+    >>> shards = Shards(folder)
+    >>> shards.shape, shards.nnz, len(shards)
+    ((4, 4), 8, 4)
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -191,15 +192,19 @@ class Shards:
             raise ShardsError(f"{self.path}: weights of documents are negative or not finite.")
         return weight
 
+    def __len__(self) -> int:
+        """Number of documents."""
+        return self.shape[0]
+
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for another process, which checks the files again."""
         return self.__dict__ | {"path": self.path.absolute(), "_sound": set()}
 
     def __repr__(self) -> str:
-        return (
-            f"Shards({str(self.path)!r}): {self.shape[0]:,} documents × {self.shape[1]:,} terms, "
-            f"{self.nnz:,} non-zeros, {self.n_shards} shards"
-        )
+        labels = "" if self.labels is None else f", {len(self.labels):,} labels"
+        unit = "shard" if self.n_shards == 1 else "shards"
+        about = f"{self.shape[0]:,} documents × {self.shape[1]:,} terms{labels}, {self.nnz:,}"
+        return f"Shards({str(self.path)!r}): {about} non-zeros in {self.n_shards} {unit}"
 
     def _compressed(self, number: int, kind: str, n_minor: int) -> tuple[Array, Array, Array]:
         """Return data, indices and indptr of rows or columns; check them on first use."""
@@ -280,7 +285,7 @@ def _check_manifest(path: Path, manifest: dict[str, Any]) -> None:
         if manifest.get("dtype") not in ("float32", "float64")
         else "'terms' must be a name for each term"
         if terms is not None
-        and not (isinstance(terms, list) and len(terms) == n_terms and _are_strings(terms))
+        and not (isinstance(terms, list) and len(terms) == n_terms and {*map(type, terms)} == {str})
         else "'labels' must be different names, or different numbers"
         if labels is not None
         and not (
@@ -296,10 +301,6 @@ def _check_manifest(path: Path, manifest: dict[str, Any]) -> None:
     )
     if problem:
         raise _damaged(path, problem)
-
-
-def _are_strings(values: list[Any]) -> bool:
-    return all(isinstance(value, str) for value in values)
 
 
 def _entries(folder: Path, manifest: dict[str, Any]) -> list[Entry]:

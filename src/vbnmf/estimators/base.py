@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -45,6 +44,7 @@ from vbnmf.estimators.validation import (
     check_init,
     check_n_components,
     check_nonnegative,
+    check_verbose,
     count_threads,
 )
 from vbnmf.kernels import open_kernel
@@ -303,8 +303,7 @@ class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             keeper = Keeper(checkpoint, fingerprint(self, X, group, weight))
         if not (self.callback is None or callable(self.callback)):
             raise ValueError(f"callback must be callable or None; got {self.callback!r}.")
-        if not isinstance(self.verbose, Integral):
-            raise ValueError(f"verbose must be 0, 1 or 2; got {self.verbose!r}.")
+        check_verbose(self.verbose)
         random_state = check_random_state(self.random_state)
         best: Outcome | None = None
         with open_kernel(count_threads(self.n_jobs)) as kernel:

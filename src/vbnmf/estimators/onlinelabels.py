@@ -30,7 +30,7 @@ from vbnmf.estimators.online import (
 from vbnmf.estimators.outcome import check_finite
 from vbnmf.estimators.reservoir import Reservoir, moved_columns
 from vbnmf.estimators.targets import Targets, check_targets, grouped
-from vbnmf.estimators.validation import check_choice, check_count
+from vbnmf.estimators.validation import check_choice, check_count, check_verbose
 
 ENOUGH_OF_A_LABEL = 20
 """Number of documents of each label from which the sample may replace a head of ``fit``."""
@@ -102,6 +102,8 @@ class LearnsLabelsOnline(LearnsOnline):
     def _learn_batch(self, X: Any, y: Any, sample_weight: Any) -> None:
         classifier = check_choice("classifier", self.classifier, ("auto", *CLASSIFIERS))
         most = check_count("head_samples", self.head_samples)
+        check_count("n_init", self.n_init)  # the progress of the head depends on both
+        check_verbose(self.verbose)
         X, weight = check_batch(self, X, sample_weight)
         given = check_targets(self, y, X.shape[0], self.unlabelled, some=False)
         weight = with_class_weights(_restricted(self.class_weight, given), given, weight)

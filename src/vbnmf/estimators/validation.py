@@ -119,6 +119,12 @@ def check_nonnegative(name: str, value: Any) -> float:
     return float(value)
 
 
+def check_verbose(value: Any) -> None:
+    """Check ``verbose``."""
+    if not isinstance(value, Integral):
+        raise ValueError(f"verbose must be 0, 1 or 2; got {value!r}.")
+
+
 def check_positive(name: str, value: Any) -> float:
     """Check a finite number greater than zero."""
     if not _is_number(value, Real) or not 0 < value < math.inf:

@@ -5,9 +5,9 @@ words with the same stem are added by a product with a 0/1 matrix, so that only 
 stemmed. ``weighting`` converts counts to weights.
 """
 
-from array import array
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import ne
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 Analyzer = Callable[[str], Iterable[str]]
+_BLOCK = 1 << 20  # tokens that are held as a list, which takes more memory than an array
 
 
 def check_iterable(documents: Iterable[str]) -> Iterable[str]:
@@ -39,26 +40,61 @@ def count_documents(documents: Iterable[str], analyze: Analyzer) -> tuple[sp.csr
     """
     vocabulary: defaultdict[str, int] = defaultdict()
     vocabulary.default_factory = vocabulary.__len__
-    indices, values, indptr = array("i"), array("i"), array("q", [0])
+    number_of = vocabulary.__getitem__
+    numbers: list[int] = []
+    ends, blocks = [0], []
     for row, document in enumerate(check_iterable(documents)):
         if not isinstance(document, str):
             raise TypeError(
                 f"Documents must be strings; number {row} (from 0) is "
                 f"{type(document).__name__}. Decode bytes, and replace missing text by ''."
             )
-        counts = Counter(analyze(document))
-        indices.extend(map(vocabulary.__getitem__, counts))
-        values.extend(counts.values())
-        indptr.append(len(indices))
+        numbers += map(number_of, analyze(document))
+        ends.append(len(numbers))
+        if len(numbers) >= _BLOCK:
+            blocks.append(_added(numbers, ends))
+            numbers, ends = [], [0]
+    blocks.append(_added(numbers, ends))
     terms = list(vocabulary)
     for term in terms:
         if not isinstance(term, str):
             raise TypeError(f"The analyzer must return strings; got {type(term).__name__}.")
-    matrix = sp.csr_matrix(
-        (np.asarray(values, np.int32), np.asarray(indices, np.int32), np.asarray(indptr)),
-        shape=(len(indptr) - 1, len(terms)),
-    )
-    return matrix, terms
+    for block in blocks:
+        block.resize(block.shape[0], len(terms))
+    return sp.vstack(blocks, format="csr"), terms
+
+
+def _added(numbers: list[int], ends: list[int]) -> sp.csr_matrix:
+    """Return the counts of the terms of documents, of which `ends` has the beginnings and ends."""
+    n_terms = max(numbers, default=0) + 1
+    ones, indices = np.ones(len(numbers), np.int32), np.array(numbers, np.int32)
+    counts = sp.csr_matrix((ones, indices, np.array(ends)), shape=(len(ends) - 1, n_terms))
+    counts.sum_duplicates()
+    return counts
+
+
+def in_order(counts: sp.csr_matrix, terms: Sequence[str]) -> tuple[list[str], sp.csr_matrix]:
+    """Sort the columns of counts by their terms, and add the columns that have the same term.
+
+    Returns
+    -------
+    terms : list of str
+        The different terms in alphabetical order.
+    counts : csr_matrix of int32 of shape (n_documents, n_different_terms)
+        Their counts, with sorted indices.
+    """
+    order = sorted(range(len(terms)), key=terms.__getitem__)
+    ordered = [terms[column] for column in order]
+    is_new = np.fromiter(map(ne, ordered, ["", *ordered]), np.bool_, len(ordered))
+    is_new[:1] = True
+    target = np.empty(len(ordered), np.int32)
+    target[order] = np.cumsum(is_new) - 1
+    distinct = [term for term, new in zip(ordered, is_new.tolist(), strict=True) if new]
+    indices = target[counts.indices] if len(ordered) else counts.indices
+    shape = (counts.shape[0], len(distinct))
+    merged = sp.csr_matrix((counts.data, indices, counts.indptr), shape=shape)
+    merged.sum_duplicates()
+    return distinct, merged
 
 
 def merge_columns(

@@ -1,7 +1,8 @@
 """DocumentVectorizer: convert raw documents to a weighted document-term matrix.
 
-``markup`` removes HTML, ``splitting`` splits texts into tokens, ``counting`` and ``words`` count
-and stem terms, and ``weighting`` computes weights. ``checks`` validates parameters and model files,
+``markup`` removes HTML, ``analyzers`` and ``splitting`` split texts into terms, ``counting`` and
+``words`` count and stem terms, and ``weighting`` computes weights. ``checks`` validates parameters
+and model files, ``state`` converts a fitted vectorizer to the contents of a model file and back,
 and ``notices`` has the warnings. The command line has the defaults of this class.
 """
 
@@ -12,11 +13,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.validation import check_is_fitted
 
-from vbnmf.text import splitting
-from vbnmf.text.checks import check_parameters, check_state, complete_state, is_int
+from vbnmf.text.analyzers import (
+    TOKEN_PATTERN,
+    build_analyzer,
+    split_stop_words,
+    splits_by_script,
+)
+from vbnmf.text.checks import check_parameters
 from vbnmf.text.counting import (
     Analyzer,
     check_iterable,
@@ -25,15 +30,11 @@ from vbnmf.text.counting import (
     document_frequencies,
     merge_columns,
 )
-from vbnmf.text.frames import as_frame, check_container
+from vbnmf.text.frames import GivesFrames
 from vbnmf.text.markup import DEFAULT_STRIP, Strip, decide, strip_html
-from vbnmf.text.notices import (
-    report_changed_stems,
-    report_cut,
-    report_empty,
-    report_suspicious,
-)
-from vbnmf.text.patterns import check_simple
+from vbnmf.text.notices import report_cut, report_empty, report_suspicious
+from vbnmf.text.state import from_state, to_state
+from vbnmf.text.vocabulary import no_term, none_passes, numbered, passes
 from vbnmf.text.weighting import (
     DEFAULT_WEIGHTING,
     Weighting,
@@ -43,13 +44,11 @@ from vbnmf.text.weighting import (
 )
 from vbnmf.text.words import StopWords, stem_terms, stop_word_list
 
-TOKEN_PATTERN = r"(?u)\b\w\w+\b"  # noqa: S105 - scikit-learn's default: words of two letters or more
-
 # Enough for all words of some hundred thousand documents; with 100 components, a matrix of 160 MB.
 DEFAULT_MAX_TERMS = 200_000
 
 
-class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[misc, call-arg]
+class DocumentVectorizer(GivesFrames, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[misc, call-arg]
     """Convert raw documents to a weighted sparse document-term matrix.
 
     Parameters
@@ -197,10 +196,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         counts, forms = count_documents(documents, self._build_analyzer())
         n_documents = counts.shape[0]
         if not forms:
-            raise ValueError(
-                f"No term in {n_documents} documents. Expected at least one document with a word "
-                f"that matches token_pattern={self.token_pattern!r} and is not a stop word."
-            )
+            raise no_term(n_documents, self.token_pattern)
         report_suspicious(counts, forms, document_frequencies(counts))
         stems = stem_terms(forms, self.stem)
         all_stems = sorted(set(stems))
@@ -244,33 +240,6 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         report_empty(X)
         return self._contained(X, documents)
 
-    def set_output(self, *, transform: str | None = None) -> Self:
-        """Set the container that `transform` and `fit_transform` return.
-
-        ``sklearn.set_config(transform_output=...)`` has no effect on this class.
-
-        Parameters
-        ----------
-        transform : {"default", "pandas"} or None
-            "default" is a sparse matrix. "pandas" is a data frame with a sparse column for each
-            term, which is slow for many terms. None changes nothing.
-
-        Returns
-        -------
-        DocumentVectorizer
-            The vectorizer itself.
-        """
-        check_container(transform)
-        if transform is not None:
-            self._sklearn_output_config = {"transform": transform}  # clones keep it
-        return self
-
-    def _contained(self, X: sp.csr_matrix, documents: object) -> Any:
-        """Convert the weights to the container of `set_output`."""
-        if getattr(self, "_sklearn_output_config", {}).get("transform") != "pandas":
-            return X
-        return as_frame(X, self.get_feature_names_out(), documents)
-
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """Return the name of each column: the term, or the commonest form of a stem.
 
@@ -303,28 +272,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
             Document frequencies and columns of terms.
         """
         check_is_fitted(self)
-        if callable(self.analyzer):
-            raise ValueError(
-                "A callable analyzer cannot be saved, because a model file has no code. Use "
-                "token_pattern or analyzer='char_wb', or save a model of the matrix and keep "
-                "the analyzer in your program."
-            )
-        meta = self.get_params() | {
-            "max_terms": None if self.max_terms is None else int(self.max_terms),
-            "lowercase": bool(self.lowercase),
-            "ngram_range": [int(n) for n in self.ngram_range],
-            "stop_words": self._stop_words,
-            "min_df": _plain(self.min_df),
-            "max_df": _plain(self.max_df),
-            "stripped": self.strip_,
-            "dtype": np.dtype(self.dtype).name,
-            "terms": list(self._numbers),
-            "forms": None if self.stem is None else self._forms,
-            "n_documents": self.n_documents_,
-            "n_empty": self.n_empty_,
-            "length": self.length_,
-        }
-        return meta, {"idf": self._idf, "columns": self._columns}
+        return to_state(self)
 
     @classmethod
     def from_state(
@@ -358,24 +306,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         StemmerChangedWarning
             If the installed stemmer gives other stems than in training.
         """
-        meta = complete_state(meta)
-        check_state(meta, arrays)
-        vectorizer = cls(**{name: meta[name] for name in cls().get_params()})
-        vectorizer.ngram_range = tuple(meta["ngram_range"])
-        vectorizer.stop_words = meta["stop_words"] or None
-        check_parameters(vectorizer.get_params())
-        if not trusted:
-            check_simple(meta["token_pattern"])
-        vectorizer._stop_words = meta["stop_words"]
-        vectorizer.strip_ = meta["stripped"]
-        vectorizer.n_documents_ = meta["n_documents"]
-        vectorizer.n_empty_ = meta["n_empty"]
-        vectorizer.length_ = meta["length"]
-        vectorizer._set_terms(meta["terms"], arrays["idf"], arrays["columns"])
-        if vectorizer.stem is not None:
-            vectorizer._forms = meta["forms"]
-            report_changed_stems(list(vectorizer.vocabulary_), meta["forms"], vectorizer.stem)
-        return vectorizer
+        return from_state(cls, meta, arrays, trusted=trusted)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -385,7 +316,9 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
 
     def _prepare(self) -> None:
         """Find the stop words, which splitting documents needs."""
-        self._stop_words = self._split_stop_words()
+        self._stop_words = split_stop_words(
+            stop_word_list(self.stop_words), self.analyzer, self.token_pattern, self.lowercase
+        )
 
     def _set_fitted(
         self,
@@ -427,7 +360,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
     @property
     def splits_by_script(self) -> bool:
         """Whether texts are split by script (``splitting``)."""
-        return bool(self.analyzer == "auto" and self.token_pattern == TOKEN_PATTERN)
+        return splits_by_script(self.analyzer, self.token_pattern)
 
     @property
     def stop_tokens_(self) -> frozenset[str]:
@@ -439,52 +372,15 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         analyze = self._terms_of(self.ngram_range, self._stop_words)
         return analyze if self.strip_ is None else lambda text: analyze(strip_html(text))
 
-    def _split_stop_words(self) -> list[str]:
-        """Return the stop words as tokens of documents, sorted."""
-        words = stop_word_list(self.stop_words)
-        if self.splits_by_script:
-            found = (t for word in words for t in splitting.tokens(word, lowercase=self.lowercase))
-            return sorted({token.form for token in found if not token.is_part})
-        split = self._terms_of((1, 1), ())
-        return sorted({token for word in words for token in split(word)})
-
     def _terms_of(self, ngram_range: tuple[int, int], stop_words: Sequence[str]) -> Analyzer:
         """Return the function from a text without markup to its terms."""
-        counter = CountVectorizer(
-            lowercase=self.lowercase,
-            token_pattern=self.token_pattern,
-            ngram_range=ngram_range,
-            stop_words=list(stop_words) or None,
-            analyzer="word" if self.analyzer in (None, "auto") else self.analyzer,
-        )
-        analyze: Analyzer = counter.build_analyzer()
-        if not self.splits_by_script:
-            return analyze
-        return splitting.analyzer(
-            analyze, lowercase=self.lowercase, ngram_range=ngram_range, stop_words=stop_words
+        return build_analyzer(
+            self.analyzer, self.token_pattern, self.lowercase, ngram_range, stop_words
         )
 
     def _passing(self, frequencies: NDArray[np.int64], n_documents: int) -> NDArray[np.intp]:
         """Return the columns that pass `min_df` and `max_df`, ascending."""
-        # Divide instead of multiplying, so that 7 of 100 documents are exactly the share 0.07.
-        shares = frequencies / n_documents
-        low = frequencies if is_int(self.min_df) else shares
-        high = frequencies if is_int(self.max_df) else shares
-        (passed,) = np.nonzero((low >= self.min_df) & (high <= self.max_df))
+        (passed,) = np.nonzero(passes(frequencies, n_documents, self.min_df, self.max_df))
         if not passed.size:
-            raise ValueError(
-                f"None of the {len(frequencies)} terms is in at least min_df={self.min_df} and at "
-                f"most max_df={self.max_df} of the {n_documents} documents. "
-                "Decrease min_df or increase max_df."
-            )
+            raise none_passes(len(frequencies), n_documents, self.min_df, self.max_df)
         return passed
-
-
-def numbered(terms: Sequence[str]) -> dict[str, int]:
-    """Return the position of each term."""
-    return {term: number for number, term in enumerate(terms)}
-
-
-def _plain(value: float) -> float:
-    """Convert a NumPy number to int or float for JSON."""
-    return int(value) if is_int(value) else float(value)

@@ -24,6 +24,9 @@ DEFAULT_WEIGHTING: Weighting = "log"
 MEAN_WEIGHT = 3.0
 """Mean non-zero weight in the training documents with "log" weighting."""
 
+_HIGH, _LOW = 2**32, 2**30  # a weight is a sum of two whole numbers, in units of 2⁻³² and 2⁻⁶²
+_BLOCK = 1 << 20  # weights that are summed at a time, to save memory
+
 
 def inverse_document_frequency(
     frequencies: NDArray[np.int64], n_documents: int
@@ -70,7 +73,7 @@ def weigh(
         return weights, 1.0
     directions = normalize(weights, norm="l2") if weights.shape[0] else weights
     if length is None:
-        length = _length_of_documents(directions)
+        length = length_of_documents(*summed(directions.data))
     return directions * length, length
 
 
@@ -110,13 +113,33 @@ def largest_scores(
     return np.sort(order[:n_kept])
 
 
-def _length_of_documents(directions: sp.csr_matrix) -> float:
-    """Return the factor that brings the mean of non-zero weights to ``MEAN_WEIGHT``.
+def summed(weights: NDArray[np.float64]) -> tuple[int, int]:
+    """Return the sum of weights from 0 to 1 in units of 2⁻⁶², and how many are not zero.
+
+    Whole numbers add up to the same sum in any order, so that documents in parts have the same
+    length as all documents at once.
+    """
+    total = occurring = 0
+    for first in range(0, len(weights), _BLOCK):
+        block = weights[first : first + _BLOCK]
+        high = np.floor(block * _HIGH)
+        low = np.rint((block * _HIGH - high) * _LOW)
+        total += _LOW * int(high.astype(np.int64).sum()) + int(low.astype(np.int64).sum())
+        occurring += int(np.count_nonzero(block))
+    return total, occurring
+
+
+def length_of_documents(total: int, occurring: int) -> float:
+    """Return the length of documents at which the mean of non-zero weights is ``MEAN_WEIGHT``.
 
     In a Poisson model the sum of a row is an amount of evidence. Documents of length 1 would have
     almost no weight compared with the priors. The length is Euclidean and not a sum, because a few
     words should not weigh as much as a long text: at equal Euclidean length, the sum of a document
     of n terms with equal weights is proportional to √n.
+
+    Parameters
+    ----------
+    total, occurring : int
+        The result of ``summed`` for the weights of documents of length 1.
     """
-    occurring = directions.data[directions.data > 0]
-    return float(MEAN_WEIGHT / occurring.mean()) if len(occurring) else 1.0
+    return MEAN_WEIGHT / (total / (_HIGH * _LOW * occurring)) if total else 1.0

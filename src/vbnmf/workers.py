@@ -1,0 +1,129 @@
+"""Map a function over tasks in worker processes, with the results in the order of the tasks.
+
+A worker never outlives the process that started it. Ctrl-C is left to that process.
+"""
+
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from itertools import chain, islice
+from types import TracebackType
+from typing import Any, Self
+
+_AHEAD = 2
+"""Tasks of each worker that are prepared before their results are needed."""
+
+
+class Workers:
+    """Run tasks in worker processes. Use it as a context manager.
+
+    Parameters
+    ----------
+    n_jobs : int
+        Number of processes. With 1, and for a single task, no process is started.
+    shared : object
+        First argument of every call. It is sent to each process once.
+
+    Examples
+    --------
+    >>> with Workers(1, 10) as workers:
+    ...     list(workers.map(pow, [(1,), (2,)]))
+    [10, 100]
+    """
+
+    def __init__(self, n_jobs: int, shared: Any) -> None:
+        self._n_jobs, self._shared = n_jobs, shared
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def map(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        """Yield ``function(shared, *task)`` of each task, in the order of the tasks.
+
+        Tasks are taken from the iterable as workers need them. An error in a worker is raised here.
+
+        Parameters
+        ----------
+        function : callable
+            A function of a module.
+        tasks : iterable of tuple
+            Arguments after the first.
+
+        Raises
+        ------
+        ChildProcessError
+            A worker process has ended, because memory ran out or because a script is not protected
+            by ``if __name__ == "__main__":``.
+        """
+        tasks = iter(tasks)
+        first = list(islice(tasks, 0 if self._n_jobs == 1 else 2))
+        tasks = chain(first, tasks)
+        if self._pool is None and len(first) < 2:
+            yield from (function(self._shared, *task) for task in tasks)
+            return
+        pool = self._started(function.__module__)
+        pending: deque[Future[Any]] = deque()
+        try:
+            for task in tasks:
+                pending.append(pool.submit(_run, function, task))
+                if len(pending) >= _AHEAD * self._n_jobs:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        except BrokenProcessPool:
+            raise ChildProcessError(
+                "a worker process has ended. If memory ran out, use fewer processes (--jobs, "
+                "n_jobs). In a script, put the call under `if __name__ == '__main__':`."
+            ) from None
+
+    def _started(self, module: str) -> ProcessPoolExecutor:
+        if self._pool is None:
+            # Not "fork": this process may have threads. The server imports the module only once.
+            methods = multiprocessing.get_all_start_methods()
+            context = multiprocessing.get_context(
+                "forkserver" if "forkserver" in methods else "spawn"
+            )
+            context.set_forkserver_preload([module])
+            self._pool = ProcessPoolExecutor(
+                self._n_jobs, mp_context=context, initializer=_begin, initargs=(self._shared,)
+            )
+        return self._pool
+
+
+_shared: Any = None
+
+
+def _begin(shared: Any) -> None:
+    """Prepare a worker process."""
+    global _shared
+    _shared = shared
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _run(function: Callable[..., Any], task: tuple[Any, ...]) -> Any:
+    return function(_shared, *task)
+
+
+def _end_with_parent() -> None:
+    """Wait until the process that started this one has ended, and end."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(1)
