@@ -27,6 +27,7 @@ from benchmarks import (
     online,
     scale,
     scaling,
+    shardheads,
     splits,
     standings,
     sweep,
@@ -136,6 +137,22 @@ def test_heads(capsys):
     ]
     accuracy = [float(line.split("|")[3]) for line in lines[2:]]
     assert accuracy[2] > max(accuracy[:2])
+
+
+def test_heads_of_shards(capsys):
+    shardheads.main(["--corpora", "scipy-docs", "--samples", "6", "--iterations", "3"])
+    lines = capsys.readouterr().out.splitlines()
+    rows = [[cell.strip() for cell in line.split("|")] for line in lines[-4:]]
+    assert [row[2] for row in rows] == [
+        "on all documents in memory",
+        "on one document of 6 only",
+        "on one document of 6 and on all shards, calibrated on folds of the sample",
+        "on one document of 6 and on all shards",
+    ]
+    whole, sample, _, on_shards = (float(row[4]) for row in rows)
+    assert sample < on_shards
+    assert on_shards == pytest.approx(whole, abs=0.05)
+    assert int(rows[3][8]) > 10
 
 
 def test_missing(capsys):

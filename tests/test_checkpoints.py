@@ -17,6 +17,7 @@ from vbnmf import VBNMF, Checkpoint, Shards, SupervisedVBNMF
 from vbnmf.core.fit import FITTING
 from vbnmf.data.sharding import write_shards
 from vbnmf.engines.mapping import ShardEngine
+from vbnmf.estimators.checkpoints import CheckpointWarning
 
 ATTRIBUTES = ["component_shapes_", "component_scales_", "bound_history_", "n_iter_", "background_"]
 
@@ -79,7 +80,8 @@ def test_other_documents_or_parameters_begin_anew(tmp_path):
     for changed, other in [(X[1:], {}), (X, {"coef_shape": 0.5})]:
         seen = []
         parameters = {"max_iter": 4, "tol": 0, "random_state": 0} | other
-        VBNMF(3, checkpoint=checkpoint, callback=seen.append, **parameters).fit(changed)
+        with pytest.warns(CheckpointWarning, match="other documents, parameters or kernels"):
+            VBNMF(3, checkpoint=checkpoint, callback=seen.append, **parameters).fit(changed)
         assert min(p.iteration for p in seen if p.stage == FITTING) == 1
 
 
@@ -108,9 +110,33 @@ def test_refusals(value):
         VBNMF(2, checkpoint=value).fit(drawn()[0])
 
 
-def test_one_start_only(tmp_path):
-    with pytest.raises(ValueError, match="n_init=1"):
-        VBNMF(2, checkpoint=tmp_path, n_init=2).fit(drawn()[0])
+@pytest.mark.parametrize("where", ["memory", "shards"])
+@pytest.mark.parametrize("restart", [0, 1, 2])
+def test_several_starts(restart, where, tmp_path):
+    X, y = drawn()
+    if where == "shards":
+        write_shards(tmp_path / "shards", X, y, shard_nonzeros=400)
+        X, y = Shards(tmp_path / "shards"), None
+    parameters = {"init": "random", "n_init": 3, "max_iter": 6, "tol": 0, "random_state": 1}
+    whole = SupervisedVBNMF(4, **parameters).fit(X, y)
+
+    def stop(progress):
+        if (progress.stage, progress.restart, progress.iteration) == (FITTING, restart, 4):
+            raise Stopped
+
+    checkpoint = Checkpoint(tmp_path / "kept", seconds=0)
+    with pytest.raises(Stopped):
+        SupervisedVBNMF(4, **parameters, checkpoint=checkpoint, callback=stop).fit(X, y)
+    seen = []
+    resumed = SupervisedVBNMF(4, **parameters, checkpoint=checkpoint, callback=seen.append)
+    same(resumed.fit(X, y), whole)
+    steps = [(p.restart, p.iteration) for p in seen if p.stage == FITTING]
+    assert min(steps) == (restart, 5)
+    kept = [list(f.iterdir()) for f in sorted((tmp_path / "kept").iterdir())]
+    assert sorted(f.name for folder in kept for f in folder) == ["000006", "lost", "lost"]
+    seen.clear()
+    same(resumed.fit(X, y), whole)  # once more: nothing is left to do
+    assert not [p for p in seen if p.stage == FITTING]
 
 
 SCRIPT = """
@@ -155,8 +181,12 @@ def test_the_command_line(tmp_path):
     write_csv(tmp_path / "a.csv", TEXTS, LABELS)
     kept, fit = tmp_path / "kept", ("fit", tmp_path / "a.csv", "--label", "label", *FIT)
     result = run(*fit, "--resume", "--checkpoint", kept, "--out", tmp_path / "m")
-    assert (result.code, "no checkpoint" in result.err) == (2, True)
-    ok(*fit, "--checkpoint", kept, "--out", tmp_path / "m")
+    assert (result.code, "no folder" in result.err) == (2, True)
+    aloud = [part for part in fit if part not in ("-q", "--quiet")]
+    said = ok(*aloud, "--checkpoint", kept, "--out", tmp_path / "m").err
+    assert "less than a minute, so no checkpoint was written" in said
+    result = run(*fit, "--resume", "--checkpoint", kept, "--out", tmp_path / "n")
+    assert (result.code, "ended or was stopped before that" in result.err) == (2, True)
     kept.joinpath("000000").mkdir(parents=True, exist_ok=True)
     result = run(*fit, "--checkpoint", kept, "--out", tmp_path / "n")
     assert (result.code, "Add --resume" in result.err) == (2, True)

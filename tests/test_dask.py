@@ -19,6 +19,7 @@ from vbnmf.engines import clusterfit, clusterwork, mapping
 from vbnmf.engines.cluster import Cluster
 from vbnmf.engines.clusterfit import DaskEngine
 from vbnmf.engines.clusterwork import ClusterError
+from vbnmf.estimators import shardedheads
 from vbnmf.kernels import open_kernel
 
 distributed = pytest.importorskip("distributed")
@@ -107,6 +108,20 @@ def test_tasks_that_run_twice_change_nothing(client, tmp_path, monkeypatch):
     monkeypatch.setattr(Cluster, "task", twice)
     agree(client, tmp_path, 100)
     assert len(first) > 20
+
+
+def test_heads_of_all_shards(client, tmp_path, monkeypatch):
+    X, y = drawn(n_docs=300)
+    write_shards(tmp_path, X, labels_of(y, "unknown"), shard_nonzeros=X.nnz // 18)
+    monkeypatch.setattr(shardedheads, "HEAD_NONZEROS", X.nnz // 2)
+    parameters = PARAMETERS | {"classifier": "words and components"}
+    found, expected = (
+        SupervisedVBNMF(6, engine=engine, **parameters).fit(Shards(tmp_path))
+        for engine in ("dask", "auto")
+    )
+    for name in (*ATTRIBUTES, "head_intercepts_", "head_biases_", "left_out_proba_"):
+        assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
+    assert "then trained on all" in found.classifier_reason_
 
 
 @pytest.mark.parametrize("kind", ["one", "unknown", "several"])

@@ -223,7 +223,7 @@ def test_a_sample_has_enough_of_rare_labels(monkeypatch):
     monkeypatch.setattr(starting, "MOST_DOCUMENTS", 200)
     monkeypatch.setattr(starting, "LEAST_OF_A_LABEL", 10)
     group = np.repeat([0, 1, 2], [900, 95, 5])
-    rows = starting._sample(np.arange(1000), group, sparse.csr_array(np.eye(3)))
+    rows = starting._sample(group, np.bincount(group), sparse.csr_array(np.eye(3)))
     taken = np.bincount(group[rows])
     assert taken[2] == 5
     assert 15 <= taken[1] <= 22
@@ -232,12 +232,24 @@ def test_a_sample_has_enough_of_rare_labels(monkeypatch):
     groups = np.arange(1000) // 2
     known = np.zeros((500, 2))
     known[:, 0], known[::10, 1] = 1, 1
-    rows = starting._sample(np.arange(1000), groups, sparse.csr_array(known))
+    rows = starting._sample(groups, np.bincount(groups), sparse.csr_array(known))
     assert 200 <= len(rows) < 220
     assert known[groups[rows], 1].sum() >= 10
     X = sparse.csr_array(np.random.default_rng(0).poisson(1.0, (1000, 20)).astype(float))
     model = SupervisedVBNMF(4, max_iter=5, classifier="generative").fit(X, group)
     assert model.components_.shape == (4, 20)
+
+
+@pytest.mark.parametrize("at_once", [7, 1 << 16])
+def test_a_sample_is_spread_over_documents_sorted_by_group(at_once, monkeypatch):
+    monkeypatch.setattr(starting, "MOST_DOCUMENTS", 90)
+    monkeypatch.setattr(starting, "_AT_ONCE", at_once)
+    group = np.random.default_rng(0).choice(4, size=300, p=[0.5, 0.05, 0.25, 0.2]).astype(np.uint8)
+    sizes = np.bincount(group)[:3]  # the last group has unknown labels
+    order = np.argsort(group, kind="stable")[: sizes.sum()]
+    place = np.arange(len(order)) * (90 / len(order))
+    every_nth = order[np.floor(place + 90 / len(order)) > np.floor(place)]
+    assert_array_equal(starting._sample(group, sizes, None), np.sort(every_nth))
 
 
 def test_progress_tells_of_the_stages(capsys):

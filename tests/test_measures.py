@@ -6,10 +6,12 @@ import pytest
 from cliruns import make_corpus
 from explorer_pages import several, usual
 from scipy import sparse
+from test_heads import drawn
 
-from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, metrics
+from vbnmf import VBNMF, DocumentModel, Shards, SupervisedVBNMF, metrics
 from vbnmf.cli.evaluate import score, score_table
-from vbnmf.report import measures
+from vbnmf.data.sharding import write_shards
+from vbnmf.report import evaluation, measures
 from vbnmf.report.explorer.documents import look
 from vbnmf.report.explorer.quality import quality_payload
 from vbnmf.report.truth import read_truth
@@ -178,3 +180,27 @@ def test_documents_of_one_term_hold_nothing_out():
     looked = look(model, texts, None, None, lambda part, doing: None)
     assert quality_payload(model, looked)["measures"]["held_out_log_likelihood"] is None
     assert measures.held_out_log_likelihood(model.estimator_, model.vectorize(["cup kettle"])) < 0
+
+
+@pytest.mark.parametrize("kind", ["one", "several"])
+def test_shards_are_scored_as_in_memory(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr(evaluation, "PART_NONZEROS", 40)
+    X, y = drawn()
+    labels = np.array(["a", "b", "c"])[y].tolist()
+    if kind == "several":
+        labels = [[label, "even"] if i % 2 else [label] for i, label in enumerate(labels)]
+    model = DocumentModel(SupervisedVBNMF(4, max_iter=8, tol=0, random_state=0)).fit(X, labels)
+    new = "new" if kind == "one" else ["new", "a"]
+    labels[3], labels[10], labels[50] = new, None, None
+    write_shards(tmp_path, X, labels, shard_nonzeros=300)
+    expected = score(model, X, labels)
+    found = evaluation.evaluate_shards(model, Shards(tmp_path)).scores()
+    assert found.pop("labels") == [pytest.approx(row) for row in expected.pop("labels")]
+    halves = (scores.pop("held_out_log_likelihood") for scores in (found, expected))
+    assert next(halves) == pytest.approx(next(halves), rel=0.1)  # each part has its own
+    assert found == pytest.approx(expected)
+    assert found["documents"] == len(y) - 2
+    if kind == "several":
+        one = DocumentModel(SupervisedVBNMF(3, max_iter=3, tol=0, random_state=0)).fit(X, y)
+        with pytest.raises(ValueError, match="several labels"):
+            evaluation.evaluate_shards(one, Shards(tmp_path))

@@ -9,8 +9,8 @@ from sklearn.exceptions import NotFittedError
 
 from vbnmf import VBNMF, SupervisedVBNMF, load
 from vbnmf.core import fit as loop
-from vbnmf.core import online
-from vbnmf.core.online import Step
+from vbnmf.core import stochastic
+from vbnmf.core.stochastic import Step
 from vbnmf.estimators.online import Batch, batch_knobs, batch_labels, prior_of
 from vbnmf.estimators.reservoir import Reservoir
 from vbnmf.estimators.targets import check_targets
@@ -67,7 +67,7 @@ def test_a_full_step_on_everything_is_a_batch_step(how, term_shape):
         stats = batch.engine.sweep(batch.state, bound=False)
         step = Step(rho=1.0, growth=1.0, factor=1.0)
         shapes = model.component_shapes_.T
-        after, _ = online.global_step(
+        after, _ = stochastic.global_step(
             batch.kernel, batch.state, shapes, batch.used, stats, n_docs, step, knobs
         )
         if labels is not None and knobs.a_lam is None:
@@ -114,12 +114,12 @@ def test_partial_fit_takes_that_step():
     [(1000, 1000, 1, 1, 0.5), (9000, 1000, 1, 1, 0.1), (3, 1, 1, 0.5, 0.5), (0, 5, 0, 0.7, 1)],
 )
 def test_step_size(seen, n_docs, offset, decay, rho):
-    assert online.step_size(seen, n_docs, offset, decay) == pytest.approx(rho)
+    assert stochastic.step_size(seen, n_docs, offset, decay) == pytest.approx(rho)
 
 
 def test_without_decay_all_documents_count_alike():
     before, batch = np.array([6.0]), np.array([2.0])  # sums of 3 documents, and of 1
-    rho = online.step_size(3, 1, 1, 1)
+    rho = stochastic.step_size(3, 1, 1, 1)
     np.testing.assert_allclose(Step(rho, 4 / 3, 4.0).blended(before, batch), before + batch)
 
 
@@ -135,7 +135,7 @@ def test_sums_are_those_of_the_fit():
     model = SupervisedVBNMF(5, max_iter=2000, tol=1e-12, random_state=0, n_jobs=1)
     V = model.fit_coefficients(X, y)
     prior = prior_of(model)
-    found = online.coefficient_sums(prior, model.component_scales_)
+    found = stochastic.coefficient_sums(prior, model.component_scales_)
     np.testing.assert_allclose(found, V.sum(axis=0), rtol=1e-3)
 
 

@@ -51,7 +51,7 @@ def test_several_labels_are_the_same_in_each_way_of_giving_them(way):
     assert targets.classes.tolist() == (["a", "b", "c"] if named else [0, 1, 2])
     # a; a, b, c; a, c; b; then the two of unknown label
     assert targets.group.tolist() == [3, 2, 4, 0, 2, 1, 4, 3]
-    assert targets.group.dtype == np.int32
+    assert targets.group.dtype == np.uint8
     weights = [[1, 0, 0], [1 / 3] * 3, [0.5, 0, 0.5], [0, 1, 0]]
     assert_array_equal(targets.labels.known.toarray(), weights)
     assert targets.n_groups == 5

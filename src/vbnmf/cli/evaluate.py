@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from vbnmf.cli import common
+from vbnmf.cli.fitshards import is_shard_folder, refuse_settled
 from vbnmf.cli.terminal import percent, table
 
 Line = tuple[str, float | None, str]  # a measure's name, value and meaning
@@ -34,7 +35,8 @@ def evaluate(
     accuracy (the mean recall over labels, in which rare labels count as much as common ones). If
     documents may have several labels, it prints micro F1, macro F1 and subset accuracy instead.
     Measures of the components follow: sparsity, coherence, diversity, exclusivity and held-out
-    log-likelihood.
+    log-likelihood. A shard folder of `vbnmf vectorize` is scored a part at a time, so it need not
+    fit into memory.
 
     \b
     Example:
@@ -44,98 +46,62 @@ def evaluate(
     if not fitted.has_labels:
         raise ValueError(f"{model} was fitted without labels, so it has no predictions to score.")
     fitted.estimator_.set_params(n_jobs=jobs)
-    columns = common.column_names(label)
-    documents = common.read_for(fitted, file, quiet, label=columns, **reading)
-    unknown = common.UnknownDocuments()
-    with unknown.among(documents):
-        scores = score(fitted, common.content(fitted, documents), documents.labels)
-    unknown.tell(quiet)
+    if is_shard_folder(file):
+        given = {name: reading[name] for name in ("text", "labels", "terms")}
+        refuse_settled({"label": label != ("auto",), **given})
+        scores = _score_shards(fitted, file, quiet)
+    else:
+        columns = common.column_names(label)
+        documents = common.read_for(fitted, file, quiet, label=columns, **reading)
+        unknown = common.UnknownDocuments()
+        with unknown.among(documents):
+            scores = score(fitted, common.content(fitted, documents), documents.labels)
+        unknown.tell(quiet)
     if as_json:
         common.print_json(scores)
     else:
         click.echo(score_table(scores))
 
 
+_NO_LABEL = "no document has a label, so there is nothing to score. Check --label."
+
+
 def score(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
-    """Score predictions, components and each label on labelled documents."""
+    """Score predictions, components and each label on labelled documents in memory."""
     import numpy as np
 
-    from vbnmf.core.rows import is_empty
-    from vbnmf.metrics import hoyer_sparsity, inter_label_sparsity
-    from vbnmf.report.truth import read_truth, score_labels
+    from vbnmf.report import measures
+    from vbnmf.report.evaluation import Evaluation
+    from vbnmf.report.truth import read_truth
 
     truth = read_truth(fitted, labels, len(labels))
     rows = np.flatnonzero(truth.known)
     if not len(rows):
-        raise ValueError("no document has a label, so there is nothing to score. Check --label.")
-    X, Y = fitted.vectorize(contents)[rows], truth.indicators[rows]
+        raise ValueError(_NO_LABEL)
+    evaluation = Evaluation(fitted, truth.names)
+    evaluation.add(fitted.vectorize(contents)[rows], truth.indicators[rows])
     is_matrix = getattr(contents, "ndim", 1) == 2
     texts = None if is_matrix else [contents[i] for i in rows]
-    estimator = fitted.estimator_
-    V = estimator.transform(X)
-    P = estimator.predict_proba(X)
-    found = score_labels(fitted, Y, P)
-    shares, best = estimator.component_share(X, P), P.argmax(axis=1)
-    return {
-        "documents": len(rows),
-        "documents_without_known_term": int(is_empty(X).sum()),
-        **_of_predictions(found),
-        "calibration_error": found.probabilities.calibration_error,
-        "log_loss": found.probabilities.log_loss,
-        "component_share": float(shares.mean()),
-        "coefficient_sparsity": hoyer_sparsity(V),
-        "inter_label_sparsity": inter_label_sparsity(V, Y),
-        **_of_components(fitted, X, texts),
-        "faded_components": int(estimator.faded_.sum()),
-        "labels": [
-            {
-                "label": name,
-                "documents": int(found.predictions.support[at]),
-                "recall": float(found.predictions.recall[at]),
-                "precision": _number(found.predictions.precision[at]),
-                "component_share": float(shares[best == at].mean()) if at in best else None,
-                "known": at < P.shape[1],
-            }
-            for at, name in enumerate(truth.names)
-            if found.predictions.support[at]
-        ],
-    }
+    return evaluation.scores(measures.npmi_by_windows(fitted, texts))
 
 
-def _of_predictions(found: Any) -> dict[str, float]:
-    scores = found.predictions
-    if scores.multilabel:
-        return {
-            "micro_f1": scores.micro_f1,
-            "macro_f1": scores.macro_f1,
-            "subset_accuracy": scores.accuracy,
-            "most_frequent_label_f1": found.commonest,
-        }
-    return {
-        "micro_accuracy": scores.accuracy,
-        "macro_accuracy": scores.macro_accuracy,
-        "most_frequent_label_accuracy": found.commonest,
-    }
+def _score_shards(fitted: Any, file: str, quiet: bool) -> dict[str, Any]:
+    """Score a model on the labelled documents of a shard folder, without loading them all."""
+    from vbnmf.data.shards import Shards
+    from vbnmf.report.evaluation import evaluate_shards
 
-
-def _number(value: float) -> float | None:
-    """Convert NaN, which JSON does not have, to None."""
-    return None if value != value else float(value)
-
-
-def _of_components(fitted: Any, X: Any, texts: list[str] | None) -> dict[str, float | None]:
-    """Return coherence, diversity, exclusivity and held-out log-likelihood."""
-    from vbnmf.metrics import document_npmi
-    from vbnmf.report import measures
-
-    estimator = fitted.estimator_
-    shown = estimator.components_[measures.lasting(estimator)]
-    return {
-        "npmi_documents": float(document_npmi(shown, X, measures.TOP).mean()),
-        "npmi_windows": measures.npmi_by_windows(fitted, texts),
-        **measures.distinctness(estimator),
-        "held_out_log_likelihood": measures.held_out_log_likelihood(estimator, X),
-    }
+    evaluation = evaluate_shards(fitted, Shards(file))
+    if not evaluation.n_docs:
+        raise ValueError(_NO_LABEL)
+    scores = evaluation.scores()
+    n_empty = scores["documents_without_known_term"]
+    if n_empty:
+        common.say(
+            f"Note: {n_empty:,} of {scores['documents']:,} documents have no known term of "
+            "non-zero weight. Their labels cannot be predicted from their text.",
+            quiet,
+        )
+    return scores
 
 
 def score_table(scores: dict[str, Any]) -> str:

@@ -228,6 +228,7 @@ def tell_result(
         "bound": model.estimator_.bound_,
         "hyperparameters": model.estimator_.hyperparameters_,
     }
+    _tell_of_checkpoint(model.estimator.checkpoint, quiet)
     if as_json:
         common.print_json(result)
         return
@@ -243,6 +244,17 @@ def tell_result(
     )
 
 
+def _tell_of_checkpoint(checkpoint: str | None, quiet: bool) -> None:
+    """Say that a fit ended before its first checkpoint."""
+    from vbnmf.estimators.checkpoints import has_checkpoint
+
+    if checkpoint is not None and not has_checkpoint(checkpoint):
+        common.say(
+            "The fit took less than a minute, so no checkpoint was written and none is needed.",
+            quiet,
+        )
+
+
 def check_resume(checkpoint: str | None, resume: bool) -> None:
     """Check the folder of checkpoints: it must exist to resume, and be empty otherwise."""
     if checkpoint is None:
@@ -252,14 +264,24 @@ def check_resume(checkpoint: str | None, resume: bool) -> None:
     folder = Path(checkpoint)
     if folder.exists() and not folder.is_dir():
         raise common.Refusal(f"{folder} is not a folder; --checkpoint takes the name of one.")
-    is_there = folder.is_dir() and any(folder.iterdir())
-    if is_there and not resume:
+    if not resume:
+        if folder.is_dir() and any(folder.iterdir()):
+            raise common.Refusal(
+                f"{folder} is not empty. Add --resume to resume the fit, or remove the folder."
+            )
+        return
+    if not folder.is_dir():
         raise common.Refusal(
-            f"{folder} is not empty. Add --resume to resume the fit, or remove the folder."
+            f"there is no folder {folder}, so there is nothing to resume. Check the name after "
+            "--checkpoint, or leave out --resume to fit from the beginning."
         )
-    if resume and not is_there:
+    from vbnmf.estimators.checkpoints import has_checkpoint
+
+    if not has_checkpoint(folder):
         raise common.Refusal(
-            f"there is no checkpoint in {folder} to resume from. Start without --resume."
+            f"{folder} has no checkpoint, so there is nothing to resume. The first one is written "
+            "after a minute: the earlier fit ended or was stopped before that. Leave out --resume "
+            "to fit from the beginning."
         )
 
 

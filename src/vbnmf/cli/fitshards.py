@@ -14,6 +14,15 @@ def is_shard_folder(file: str) -> bool:
     return Path(file).joinpath("manifest.json").is_file() and Path(file).is_dir()
 
 
+def refuse_settled(given: dict[str, Any]) -> None:
+    """Refuse options that were settled when a shard folder was written."""
+    for name, value in given.items():
+        if value:
+            raise click.UsageError(
+                f"--{name} cannot change a shard folder. Pass it to `vbnmf vectorize` instead."
+            )
+
+
 def fit_shards(
     file: str,
     target: Path,
@@ -25,15 +34,14 @@ def fit_shards(
     as_json: bool,
 ) -> None:
     """Fit a model to a shard folder with its labels, and save it."""
+    import numpy as np
+
     from vbnmf.cli.fit import TEXT_OPTIONS, build, how_many, tell_result
     from vbnmf.data.shards import Shards
 
-    settled = {**given, **{name: settings.get(name.replace("-", "_")) for name in TEXT_OPTIONS}}
-    for name, value in settled.items():
-        if value:
-            raise click.UsageError(
-                f"--{name} cannot change a shard folder. Pass it to `vbnmf vectorize` instead."
-            )
+    refuse_settled(
+        {**given, **{name: settings.get(name.replace("-", "_")) for name in TEXT_OPTIONS}}
+    )
     shards = Shards(file)
     n_labels = None if shards.labels is None else len(shards.labels)
     model = build(n_labels, **settings)
@@ -48,6 +56,7 @@ def fit_shards(
         model.fit(shards)
     model.columns_ = dict(shards.source_columns)
     model.save(target, overwrite=force)
-    known = 0 if n_labels is None else int((shards.indicators().sum(axis=1) > 0).sum())
-    n_unknown = 0 if n_labels is None else shards.shape[0] - known
+    n_unknown = 0
+    if n_labels is not None:
+        n_unknown = sum(int((np.diff(part.indptr) == 0).sum()) for part in shards.label_parts())
     tell_result(model, target, shards.shape[0], n_unknown, quiet=quiet, as_json=as_json)

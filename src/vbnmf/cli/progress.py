@@ -87,11 +87,11 @@ class FitProgress(Display):
 
     def __call__(self, progress: "Progress") -> None:
         """Show the iteration and the bound."""
-        from vbnmf.core.fit import FITTING, HEAD
+        from vbnmf.core.fit import FITTING, HEAD, HEAD_ON_SHARDS
 
         if progress.stage != FITTING:
             part = progress.restart / progress.n_restarts
-            if progress.stage == HEAD:
+            if progress.stage in (HEAD, HEAD_ON_SHARDS):
                 part = 1 - _PART_OF_HEAD * (1 - progress.iteration / progress.max_iter)
             self._show(part, str(progress), "")
             return

@@ -11,13 +11,18 @@ import click
 from click.core import ParameterSource
 
 from vbnmf.cli import common
-from vbnmf.cli.fit import build, labelled, text_options
+from vbnmf.cli.fit import TEXT_OPTIONS, build, labelled, text_options
+from vbnmf.cli.fitshards import is_shard_folder, refuse_settled
 from vbnmf.cli.progress import Display
 from vbnmf.cli.terminal import table
 from vbnmf.selection.advice import LabelShape, order, shown
 
 if TYPE_CHECKING:
+    from vbnmf.data import Documents
     from vbnmf.selection.search import Step, Tuning
+
+MOST_DOCUMENTS = 20_000
+"""Documents of a shard folder that are used; of more, every n-th."""
 
 
 def _several(kind: Callable[[str], Any], example: str) -> Callable[..., Any]:
@@ -76,7 +81,8 @@ def tune(
 
     The search is successive halving: all candidates are fitted for a few iterations, the better
     half continues, and the last ones are fitted until they converge. Writes tune.csv and, with
-    matplotlib, tune.png and tune.svg. To resume an interrupted search, repeat the command.
+    matplotlib, tune.png and tune.svg. To resume an interrupted search, repeat the command. Of a
+    large shard folder, 20,000 documents are used, which are spread evenly.
 
     \b
     Examples:
@@ -89,11 +95,18 @@ def tune(
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
         raise click.BadParameter(f"{folder} is a file; --out takes a folder.")
-    documents = common.read(
-        file, quiet, text=text, label=common.column_names(label), labels=labels,
-        label_separator=label_separator, terms=terms, encoding=encoding, format=format,
-        skip_empty=skip_empty,
-    )  # fmt: skip
+    if is_shard_folder(file):
+        documents = _sample(file, quiet, {
+            "label": tuple(label) != ("auto",), "label-separator": label_separator, "text": text,
+            "labels": labels, "terms": terms, "skip-empty": skip_empty,
+            **{name: texts.get(name.replace("-", "_")) for name in TEXT_OPTIONS},
+        })  # fmt: skip
+    else:
+        documents = common.read(
+            file, quiet, text=text, label=common.column_names(label), labels=labels,
+            label_separator=label_separator, terms=terms, encoding=encoding, format=format,
+            skip_empty=skip_empty,
+        )  # fmt: skip
     contents, y = labelled(documents, quiet, only=only_labelled)
     model = build(1, seed=seed, jobs=jobs, **texts)
     is_text = documents.matrix is None
@@ -127,6 +140,17 @@ def tune(
     said = click.wrap_text(found.recommendation, width=get_terminal_size((100, 24)).columns)
     click.echo(f"{_table(found)}\n\n{said}\n\nNext:\n  {command}")
     common.say(f"Wrote {', '.join(map(str, files))}.", quiet)
+
+
+def _sample(file: str, quiet: bool, given: dict[str, Any]) -> "Documents":
+    """Read a sample of a shard folder, and print how large it is."""
+    from vbnmf.data.shardrows import sample_shards
+
+    refuse_settled(given)
+    documents = sample_shards(file, MOST_DOCUMENTS)
+    for note in documents.notes:
+        common.say(note, quiet)
+    return documents
 
 
 class _TuneProgress(Display):
@@ -194,7 +218,7 @@ def _next_command(file: str, recommended: dict[str, Any]) -> str:
             ParameterSource.COMMANDLINE,
             ParameterSource.DEFAULT_MAP,
         )
-        needed = name == "label" and not context.params["labels"]
+        needed = name == "label" and not context.params["labels"] and not is_shard_folder(file)
         if not isinstance(option, click.Option) or name in (*_NOT_OF_FIT, "config"):
             continue
         if given or needed:

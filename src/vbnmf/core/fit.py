@@ -43,6 +43,9 @@ FITTING = "fitting"
 HEAD = "prediction head"
 """The stage after the fit."""
 
+HEAD_ON_SHARDS = "prediction head on all documents"
+"""The stage after that, if there are several shards."""
+
 
 @dataclass(frozen=True)
 class Progress:

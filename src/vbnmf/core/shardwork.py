@@ -105,7 +105,7 @@ class OpenShard:
         self.n_known, self.n_unknown = n_known, len(unknown)
         self.group = group
         self.n_docs = np.bincount(group, shard.counts_as, minlength=n_known + len(unknown))
-        self._X = shard.X
+        self.X, self.weight = shard.X, shard.weight
         self.documents: KernelDocuments = kernel.documents(
             shard.X, group, len(self.n_docs), 1, shard.weight, shard.by_term, scratch
         )
@@ -113,7 +113,7 @@ class OpenShard:
     @property
     def mass(self) -> Array:
         """Σ_w x_dw of each document, (n_docs,)."""
-        return np.asarray(self._X @ np.ones(self._X.shape[1]))
+        return np.asarray(self.X @ np.ones(self.X.shape[1]))
 
     def by_group(self, rows: Array) -> Array:
         """Return rows of groups, (n_groups, K) or (1, K), repeated for the groups of this shard."""

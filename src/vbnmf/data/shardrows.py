@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from itertools import pairwise, repeat
 from typing import Any
 
 import numpy as np
@@ -44,8 +45,9 @@ def iter_shards(
     shards = Shards(path)
     if labels and shards.labels is None and required:
         raise ReaderError(f"{path}: no labels in this shard folder. Vectorize with --label.")
-    known = shards.indicators() if labels and shards.labels is not None else None
-    for number in range(shards.n_shards):
+    known = labels and shards.labels is not None
+    parts = shards.label_parts() if known else repeat(None)
+    for number, of_shard in zip(range(shards.n_shards), parts, strict=False):
         X, first = shards.rows(number), int(shards.starts[number])
         for begin in range(0, X.shape[0], chunk):
             rows = X[begin : begin + chunk]
@@ -53,10 +55,46 @@ def iter_shards(
             yield Documents(
                 str(path),
                 matrix=sparse.csr_matrix(rows),
-                labels=None if known is None else _labels(shards, known[at.start : at.stop]),
+                labels=None
+                if of_shard is None
+                else _labels(shards, of_shard[begin : begin + chunk]),
                 terms=shards.terms,
                 ids=[str(row + 1) for row in at],
             )
+
+
+def sample_shards(path: str | os.PathLike[str], most: int) -> Documents:
+    """Read at most so many labelled documents of a folder, spread evenly, into memory.
+
+    The notes say how many there are if some are left out.
+    """
+    shards = Shards(path)
+    if shards.labels is None:
+        raise ReaderError(f"{path}: no labels in this shard folder. Vectorize with --label.")
+    n_docs = shards.shape[0]
+    rows = np.arange(n_docs)
+    notes = []
+    if n_docs > most:
+        rows = np.floor(np.arange(most) * (n_docs / most)).astype(np.int64)
+        notes = [
+            f"Using {most:,} of the {n_docs:,} documents in {path}, spread evenly, to save memory "
+            "and time."
+        ]
+    ends = np.searchsorted(rows, shards.starts)
+    found = [
+        _labels(shards, part[rows[a:b] - first])
+        for part, first, (a, b) in zip(
+            shards.label_parts(), shards.starts, pairwise(ends.tolist()), strict=False
+        )
+    ]
+    return Documents(
+        str(path),
+        matrix=sparse.csr_matrix(shards.take(rows)),
+        labels=np.concatenate(found),
+        terms=shards.terms,
+        ids=[str(row + 1) for row in rows.tolist()],
+        notes=notes,
+    )
 
 
 def _labels(shards: Shards, indicators: sparse.csr_array) -> Any:

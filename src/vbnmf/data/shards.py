@@ -19,6 +19,7 @@ import os
 import re
 import zlib
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ MOST_MANIFEST = 1 << 30
 
 _NAME = re.compile(r"[0-9]{5,9}")
 _LARGEST_SUM = 1e30  # as for a matrix in memory
+_AT_ONCE = 1 << 16  # indices whose order is checked at a time
 _TYPES = {
     "rows.indptr": np.int32,
     "rows.indices": np.int32,
@@ -166,21 +168,20 @@ class Shards:
 
     def indicators(self) -> sparse.csr_array:
         """Return an indicator matrix, (n_docs, n_labels), in the order of ``labels``."""
+        return sparse.csr_array(sparse.vstack(list(self.label_parts()), format="csr"))
+
+    def label_parts(self) -> Iterator[sparse.csr_array]:
+        """Yield ``indicators`` of the documents of each shard, (n_docs, n_labels)."""
         if self.labels is None:
             raise ShardsError(f"{self.path} holds no labels. Vectorize the documents with --label.")
-        sizes, codes = [np.zeros(1, np.int32)], []
         for number, entry in enumerate(self.entries):
             indptr = self._array(number, "labels.indptr", entry.n_docs + 1)
             _check_pointers(self, number, "labels", indptr)
             indices = self._array(number, "labels.indices", int(indptr[-1]))
             _check_range(self, number, "labels.indices", indices, len(self.labels))
-            sizes.append(np.diff(indptr))
-            codes.append(np.array(indices))
-        indices = np.concatenate(codes)
-        small = np.int32 if len(indices) < 2**31 else np.int64
-        indptr = np.cumsum(np.concatenate(sizes), dtype=small)
-        shape = (self.shape[0], len(self.labels))
-        return sparse.csr_array((np.ones(len(indices), np.int8), indices, indptr), shape=shape)
+            ones = np.ones(len(indices), np.int8)
+            shape = (entry.n_docs, len(self.labels))
+            yield sparse.csr_array((ones, np.array(indices), np.array(indptr)), shape=shape)
 
     def weights(self) -> Array | None:
         """Return the sample weights, (n_docs,), or None if all are one."""
@@ -364,16 +365,20 @@ def _check_range(shards: Shards, number: int, name: str, indices: Array, n: int)
 
 def _check_order(shards: Shards, number: int, kind: str, indptr: Array, indices: Array) -> None:
     """Check that the indices of each row increase, so that no entry is repeated."""
-    rises = np.diff(indices) > 0
-    first = indptr[1:-1]
-    rises[first[(first > 0) & (first < len(indices))] - 1] = True
-    if not rises.all():
+    for begin in range(0, len(indices), _AT_ONCE):
+        first = max(begin, 1)
+        rises = np.diff(indices[first - 1 : begin + _AT_ONCE]) > 0
+        # the first index of a row need not be above the last index of the row before
+        a, b = np.searchsorted(indptr, (first, first + len(rises)))
+        rises[indptr[a:b] - first] = True
+        if rises.all():
+            continue
         raise _damaged(_of(shards, number, f"{kind}.indices"), "its entries are not in order")
 
 
 def _check_values(shards: Shards, number: int, kind: str, data: Array) -> None:
     path = _of(shards, number, f"{kind}.data")
-    if data.size and not (data.min() >= 0 and np.isfinite(data).all()):  # NaN is refused too
+    if data.size and not (data.min() >= 0 and np.isfinite(data.max())):  # NaN is refused too
         raise _damaged(path, "it has weights of terms that are negative or not finite")
     if data.sum(dtype=np.float64) > _LARGEST_SUM:
         raise _damaged(path, f"its weights add up to more than {_LARGEST_SUM:.0e}")
@@ -393,8 +398,8 @@ def _damaged(path: Path, why: str) -> ShardsError:
 
 def checksum(path: Path) -> int:
     """CRC-32 of a file."""
-    crc = 0
-    with open(path, "rb") as file:
-        while part := file.read(1 << 22):
-            crc = zlib.crc32(part, crc)
+    crc, part = 0, memoryview(bytearray(1 << 16))
+    with open(path, "rb", buffering=0) as file:
+        while n_read := file.readinto(part):
+            crc = zlib.crc32(part[:n_read], crc)
     return crc

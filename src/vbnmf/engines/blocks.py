@@ -7,7 +7,7 @@ the files are temporary.
 
 import shutil
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -77,7 +77,7 @@ class BlockSource:
         ]
         return sparse.csr_array(sparse.vstack(parts, format="csr"))
 
-    def indicators(self) -> sparse.csr_array:
+    def label_parts(self) -> Iterator[sparse.csr_array]:
         """Raise an error: a Dask array has no labels."""
         raise ValueError(f"a {self!r} has no labels. Pass them as y.")
 

@@ -120,6 +120,13 @@ class DaskEngine(ShardEngine):
             for task in self._by_run("start", clusterwork.start, shared, into):
                 task.result()
 
+    def change(self, work: Callable[[OpenShard, Local], Local]) -> None:
+        """Set the local state of each shard to the result of ``work``."""
+        value = (work, self.K, self.in_scope)
+        with self._cluster.told(), self._shared(value) as shared, self._kept_anew() as into:
+            for task in self._by_run("change", clusterwork.change, shared, self._kept, into):
+                task.result()
+
     def map(self, work: Work) -> Iterator[Any]:
         """Apply work that changes no local state to each shard, and yield the results."""
         return self._look(work, [None] * self.n_shards)

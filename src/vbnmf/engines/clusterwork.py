@@ -113,6 +113,18 @@ def start(job: Job, source: ShardSource, numbers: list[int], shared: Packed, int
             write_local(local_path(job.iteration(into), number), local)
 
 
+def change(
+    job: Job, source: ShardSource, numbers: list[int], shared: Packed, at: int, into: int
+) -> None:
+    """Set the local states of shards to the results of the shared function of the present ones."""
+    with _told_where(named(numbers)), open_kernel() as kernel:
+        _check_software(job)
+        work, K, in_scope = unpack(shared)
+        for number in numbers:
+            shard, local = _opened(job, source, number, kernel, at, K, in_scope)
+            write_local(local_path(job.iteration(into), number), work(shard, local))
+
+
 def look(
     job: Job, source: ShardSource, number: int, shared: Packed, at: int, rows: Array | None
 ) -> Packed:

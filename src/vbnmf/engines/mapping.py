@@ -47,12 +47,18 @@ Sum = TypeVar("Sum", bound=Addable)
 Work = Callable[[OpenShard, Local], tuple[Local, Any]]
 
 
-def tree_sum(parts: Iterable[Sum], hold: Callable[[Sum], Sum] = lambda part: part) -> Sum:
+def tree_sum(
+    parts: Iterable[Sum],
+    hold: Callable[[Sum], Sum] = lambda part: part,
+    park: Callable[[Sum], Any] = lambda part: part,
+) -> Sum:
     """Add up parts in a tree whose shape depends only on their number.
 
     ``FAN_IN`` parts are added in order to one sum of the next level, and so on. Only one sum per
     level is held in memory. If the next part reuses the memory of a part, ``hold(part)`` must
-    return a copy.
+    return a copy. While the sum of the lowest level is formed, ``park(sum)`` stands for those of
+    higher levels: anything to which a sum can be added. It is also called with what it returned
+    before.
     """
     levels: list[tuple[int, Sum | None]] = []
     for part in parts:
@@ -64,6 +70,7 @@ def tree_sum(parts: Iterable[Sum], hold: Callable[[Sum], Sum] = lambda part: par
             if held is not None:
                 carried = held + carried
             elif level == 0:
+                levels[1:] = [(n, None if s is None else park(s)) for n, s in levels[1:]]
                 carried = hold(carried)
             if count + 1 < FAN_IN:
                 levels[level] = (count + 1, carried)
@@ -155,10 +162,19 @@ class ShardEngine(ABC):
         )
         if self.n_shards == 1 or out is None:
             return tree_sum(parts)
-        stats = tree_sum(parts, hold=in_double_precision)
+        stats = tree_sum(parts, hold=in_double_precision, park=self.park)
         assert stats.R_t is not None
         np.copyto(out, stats.R_t, casting="same_kind")
         return replace(stats, R_t=out)
+
+    def change(self, work: Callable[[OpenShard, Local], Local]) -> None:
+        """Set the local state of each shard to the result of ``work``."""
+        for _none in self.map(lambda shard, local: (work(shard, local), None)):
+            pass
+
+    def park(self, stats: Any) -> Any:
+        """Put sums of many shards where they do not take memory, if the engine has such a place."""
+        return stats
 
     def relax(self, state: State) -> Statistics:
         """Update the coefficients with what is shared, without sums over terms."""

@@ -6,22 +6,27 @@ replaced by renaming. Sums are added as for all engines (``mapping``), so the re
 in memory, bit for bit.
 """
 
+import itertools
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from scipy import sparse
 
-from vbnmf.core.model import Array
+from vbnmf.core.model import Array, Statistics
 from vbnmf.core.shardwork import Local, OpenShard, Shard
 from vbnmf.engines.mapping import ShardEngine, Work, local_path, read_local, write_local
 
 if TYPE_CHECKING:
     from vbnmf.kernels import AnyKernel
+
+_AT_ONCE = 1 << 16  # numbers of parked sums that are read at a time
 
 
 @runtime_checkable
@@ -102,6 +107,7 @@ class StreamEngine(ShardEngine):
         self._weight, self._unknown = weight, unknown
         self._temporary = tempfile.TemporaryDirectory(prefix="vbnmf-", dir=folder)
         self._folder = Path(self._temporary.name)
+        self._parked = itertools.count()
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="vbnmf-stream")
         super().__init__(kernel)
 
@@ -142,6 +148,13 @@ class StreamEngine(ShardEngine):
         if kept is not None:
             kept.result()
 
+    def park(self, stats: Any) -> Any:
+        """Put the large array of sums into a file, until other sums are added to it."""
+        if isinstance(stats, Parked):
+            return stats
+        with self._explained(stats.R_t.nbytes, "sums"):
+            return Parked(stats, self._folder / f"{next(self._parked)}.sums")
+
     def _shard(self, number: int) -> Shard:
         at = slice(*self._source.starts[number : number + 2].tolist())
         return Shard(
@@ -161,12 +174,37 @@ class StreamEngine(ShardEngine):
         return shard, read_local(local_path(self._folder, number), Sigma_v)
 
     def _keep(self, number: int, local: Local) -> None:
-        try:
+        with self._explained(local.Sigma_v.nbytes, f"each of {self.n_shards} shards"):
             write_local(local_path(self._folder, number), local)
+
+    @contextmanager
+    def _explained(self, n_bytes: int, of: str) -> Iterator[None]:
+        """Say what could not be written, and what to do."""
+        try:
+            yield
         except OSError as error:
             reason = error.strerror or str(error)
             raise OSError(
                 f"cannot write the state of a shard to {self._folder.parent}: {reason}. It takes "
-                f"{local.Sigma_v.nbytes:,} bytes for each of {self.n_shards} shards. Set TMPDIR to "
-                "a folder with more space."
+                f"{n_bytes:,} bytes for {of}. Set TMPDIR to a folder with more space."
             ) from error
+
+
+class Parked:
+    """Sums whose R_t is in a file. Adding other sums brings it back, a part at a time."""
+
+    def __init__(self, stats: Statistics, path: Path) -> None:
+        assert stats.R_t is not None
+        stats.R_t.tofile(path)
+        self._rest, self._path = replace(stats, R_t=None), path
+
+    def __add__(self, other: Statistics) -> Statistics:
+        """Add to the R_t of ``other``, in place; the file is removed."""
+        assert other.R_t is not None
+        flat = other.R_t.reshape(-1)
+        with open(self._path, "rb") as file:
+            for begin in range(0, len(flat), _AT_ONCE):
+                part = flat[begin : begin + _AT_ONCE]
+                part += np.fromfile(file, np.float64, len(part))
+        self._path.unlink()
+        return replace(self._rest + other, R_t=other.R_t)

@@ -4,7 +4,7 @@ import copy
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -279,14 +279,16 @@ class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         weight: Array | None = None,
         *,
         coefficients: Array | bool,
+        hold: ExitStack | None = None,
     ) -> Outcome:
         """Fit to validated documents, set common attributes, and return the best outcome.
 
         ``coefficients`` requests those of all documents (True), of none (False), or of the
-        documents with these numbers, in ascending order.
+        documents with these numbers, in ascending order. With ``hold``, the outcome has the engine
+        of the best start, which stays open until the stack is closed.
         """
         labels = None if targets is None else targets.labels
-        group = np.zeros(X.shape[0], np.int32) if targets is None else targets.group
+        group = np.zeros(X.shape[0], np.uint8) if targets is None else targets.group
         corpus = FitData(X, group, 1 if targets is None else targets.n_groups, labels, weight)
         n_labels = None if targets is None else len(targets.classes)
         K, why = check_n_components(self.n_components, self.init, n_labels)
@@ -297,23 +299,32 @@ class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         if labels is not None and len(labels.latent):
             schedule = replace(schedule, annealing=ANNEALING)
         n_init = check_count("n_init", self.n_init)
-        checkpoint = check_checkpoint(self.checkpoint, n_init)
-        keeper = None
-        if checkpoint is not None:
-            keeper = Keeper(checkpoint, fingerprint(self, X, group, weight))
+        checkpoint = check_checkpoint(self.checkpoint)
+        belongs_to = "" if checkpoint is None else fingerprint(self, X, group, weight)
+        keeper: Keeper | None = None
+        best_keeper: Keeper | None = None
         if not (self.callback is None or callable(self.callback)):
             raise ValueError(f"callback must be callable or None; got {self.callback!r}.")
         check_verbose(self.verbose)
         random_state = check_random_state(self.random_state)
         best: Outcome | None = None
-        with open_kernel(count_threads(self.n_jobs)) as kernel:
+        with ExitStack() as own:
+            outer = own if hold is None else hold
+            kernel = outer.enter_context(open_kernel(count_threads(self.n_jobs)))
+            kept = outer.enter_context(ExitStack())  # the engine of the best start, if it is held
             for restart in range(n_init):
                 rng = np.random.default_rng(random_state.randint(0, 2**32, 4, np.uint32))
+                if checkpoint is not None:
+                    number = restart if n_init > 1 else None
+                    keeper = Keeper(checkpoint, belongs_to, number, schedule.max_iter)
+                    if keeper.is_lost:
+                        continue
                 tell = Teller(self, restart, n_init)
                 seed = rng if restart else None
                 run = Run(start, keeper, kernel, corpus, knobs, labels, rng)
                 found = run.find(seed, tell.of_stage)
-                with corpus.engine(kernel) as engine:
+                with ExitStack() as trial:
+                    engine = trial.enter_context(corpus.engine(kernel))
                     # intermediate results get no names, which would keep large arrays alive
                     outcome = wind_up(
                         engine,
@@ -330,10 +341,17 @@ class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
                         why,
                         coefficients=coefficients,
                     )
+                    check_finite(outcome.fit.bound, outcome.shapes)
+                    worse = keeper
+                    if best is None or outcome.fit.bound > best.fit.bound:
+                        best, best_keeper, worse = outcome, keeper, best_keeper
+                        if hold is not None:
+                            best = outcome._replace(engine=engine)
+                            kept.close()
+                            kept.enter_context(trial.pop_all())
+                if worse is not None:
+                    worse.lose()
                 del engine, found  # before the next ones are made
-                check_finite(outcome.fit.bound, outcome.shapes)
-                if best is None or outcome.fit.bound > best.fit.bound:
-                    best = outcome
         assert best is not None
         self._set_terms(best)
         note_fit(self, float(X.shape[0] if weight is None else weight.sum()))

@@ -5,6 +5,10 @@
 
 A checkpoint is written under a hidden name and renamed, and older ones are removed after that. So
 there is a whole one at any moment. It says which documents and parameters it belongs to.
+
+With several starts (``n_init``), each has a folder of its own in FOLDER, such as ``start-02``. A
+start that ended writes a last checkpoint, from which its result can be had again. Only that of the
+best start so far is kept. The others leave a small file, so that they do not run again.
 """
 
 import hashlib
@@ -12,6 +16,7 @@ import math
 import os
 import shutil
 import time
+import warnings
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +30,10 @@ from vbnmf.core.fit import Loop
 from vbnmf.core.model import Array, Labels, Prior, Rates, Scopes, State, Terms
 from vbnmf.engines.mapping import ShardEngine
 from vbnmf.engines.stream import ShardSource
+from vbnmf.estimators.outcome import callers_level
 from vbnmf.kernels import describe
+
+_LOST = "lost"  # the file of a start that ended and was not the best
 
 _WITHOUT_EFFECT = ("n_jobs", "verbose", "callback", "checkpoint", "engine",
                    "transform_max_iter", "transform_tol", "classifier")  # fmt: skip
@@ -57,7 +65,11 @@ class Checkpoint:
     seconds: float = 60.0
 
 
-def check_checkpoint(value: Any, n_init: int) -> Checkpoint | None:
+class CheckpointWarning(UserWarning):
+    """Warning that a checkpoint is not used."""
+
+
+def check_checkpoint(value: Any) -> Checkpoint | None:
     """The checkpoint of a fit, from a path or ready-made."""
     if value is None:
         return None
@@ -65,13 +77,24 @@ def check_checkpoint(value: Any, n_init: int) -> Checkpoint | None:
         value = Checkpoint(value)
     if not isinstance(value, Checkpoint):
         raise ValueError(f"checkpoint must be a path, a Checkpoint or None; got {value!r}.")
-    if n_init > 1:
-        raise ValueError(f"checkpoint takes one start, n_init=1; got n_init={n_init}.")
     return value
 
 
+def has_checkpoint(path: str | os.PathLike[str]) -> bool:
+    """Whether a folder holds a checkpoint of any fit."""
+    folder = Path(path)
+    places = [folder, *folder.glob("start-*")] if folder.is_dir() else []
+    return any(_numbered(place) or (place / _LOST).exists() for place in places if place.is_dir())
+
+
+def _numbered(folder: Path) -> list[Path]:
+    """Checkpoints in a folder, the last one first."""
+    found = (f for f in folder.iterdir() if f.name.isdigit())
+    return sorted(found, key=lambda f: int(f.name), reverse=True)
+
+
 class Keeper:
-    """Writes checkpoints of one fit, and finds the last one of an earlier run.
+    """Writes checkpoints of one start of a fit, and finds the last one of an earlier run.
 
     Parameters
     ----------
@@ -79,14 +102,37 @@ class Keeper:
         Where and how often.
     belongs_to : str
         Fingerprint of documents and parameters.
+    start : int or None
+        Number of the start, from 0; None if there is only one.
+    max_iter : int
+        Iterations after which the start ends.
     """
 
-    def __init__(self, checkpoint: Checkpoint, belongs_to: str) -> None:
+    def __init__(
+        self, checkpoint: Checkpoint, belongs_to: str, start: int | None, max_iter: int
+    ) -> None:
         self._checkpoint, self._belongs_to = checkpoint, belongs_to
         self._folder = Path(checkpoint.path)
+        if start is not None:
+            self._folder /= f"start-{start + 1:02d}"
+        self._last_iteration = None if start is None else max_iter
         self._folder.mkdir(parents=True, exist_ok=True)
         self._last = (0, time.monotonic())
         self.header, self._arrays, self._found_in = self._find()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether an earlier run ended this start, and another one was better."""
+        path = self._folder / _LOST
+        return path.is_file() and path.read_text(encoding="ascii") == self._belongs_to
+
+    def lose(self) -> None:
+        """Note that another start was better, and remove the checkpoints of this one."""
+        hidden = self._folder / f".{_LOST}"
+        hidden.write_text(self._belongs_to, encoding="ascii")
+        hidden.replace(self._folder / _LOST)
+        for old in _numbered(self._folder):
+            shutil.rmtree(old, ignore_errors=True)
 
     @property
     def loop(self) -> Loop | None:
@@ -133,9 +179,12 @@ class Keeper:
         return State(prior, terms, rates, labels, header["inverse_temperature"])
 
     def keep(self, engine: ShardEngine, loop: Loop, state: State, found: Found | None) -> None:
-        """Write a checkpoint, if it is time for one."""
+        """Write a checkpoint, if it is time for one, or if one of several starts has ended."""
         iteration, then = self._last
-        if (
+        ended = self._last_iteration is not None and (
+            loop.converged or loop.iteration == self._last_iteration
+        )
+        if not ended and (
             loop.iteration - iteration < self._checkpoint.iterations
             or time.monotonic() - then < self._checkpoint.seconds
         ):
@@ -157,18 +206,25 @@ class Keeper:
             raise OSError(
                 f"cannot write a checkpoint to {self._folder}: {reason}. The last one is whole."
             ) from error
-        for old in self._folder.iterdir():
-            if old.name.isdigit() and old != target:
+        for old in _numbered(self._folder):
+            if old != target:
                 shutil.rmtree(old, ignore_errors=True)
         self._last = (loop.iteration, time.monotonic())
 
     def _find(self) -> tuple[dict[str, Any] | None, dict[str, Array], Path | None]:
         """The last checkpoint of the same fit."""
-        folders = (f for f in self._folder.iterdir() if f.name.isdigit())
-        for folder in sorted(folders, key=lambda f: int(f.name), reverse=True):
+        folders = _numbered(self._folder)
+        for folder in folders:
             header, arrays = store.read(folder / "state.vbnmf")
             if header.get("belongs_to") == self._belongs_to:
                 return header, arrays, folder
+        if folders:
+            warnings.warn(
+                f"the checkpoint in {self._folder} is of other documents, parameters or kernels. "
+                "The fit starts from the beginning, and will replace it.",
+                CheckpointWarning,
+                stacklevel=callers_level(),
+            )
         return None, {}, None
 
 

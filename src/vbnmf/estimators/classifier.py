@@ -29,7 +29,7 @@ from vbnmf.prediction.calibration import Calibration
 from vbnmf.prediction.evidence import mean_occurrence, mean_over_terms, term_evidence
 from vbnmf.prediction.explanation import Explained, Explanation, component_share, summed_up
 from vbnmf.prediction.heads import Head
-from vbnmf.prediction.training import Posterior, TrainingDocuments, train
+from vbnmf.prediction.training import Posterior, Trained, TrainingDocuments, train
 
 CLASSIFIERS = ("words and components", "components", "generative")
 _SAMPLE = 2000  # maximum number of documents for component_share_
@@ -304,29 +304,47 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         self, X: sparse.csr_array, V: Array, targets: Targets, weight: Array, classifier: str
     ) -> None:
         """Fit the prediction head on the documents with known labels."""
-        n_labels, K = len(targets.classes), V.shape[1]
+        rows = np.flatnonzero(targets.known & (weight > 0))
+        found = self._trained_head(X, V, targets, weight, classifier, rows)
+        self._set_head(found, X, rows)
+
+    def _trained_head(
+        self,
+        X: sparse.csr_array,
+        V: Array,
+        targets: Targets,
+        weight: Array,
+        classifier: str,
+        rows: Array,
+    ) -> Trained:
+        """Train a prediction head on some of the documents, and note what its evidence needs."""
         self.smoothing_ = mean_occurrence(X, weight)
         self.multilabel_ = targets.multilabel
-        counts, labels = targets.known & (weight > 0), targets.indicators
-        rows = np.flatnonzero(counts)
-        if len(rows) < len(counts):
+        labels = targets.indicators
+        if len(rows) < len(weight):
             documents = TrainingDocuments(
                 X[rows], V[rows], labels[rows], weight[rows], targets.multilabel
             )
         else:
             documents = TrainingDocuments(X, V, labels, weight, targets.multilabel)
-        posterior = Posterior(
-            self.component_shapes_.T, self.component_scales_, self.label_rates_, self.smoothing_,
-            _logs(self.label_frequencies_),
-        )  # fmt: skip
-        found = train(
+        return train(
             documents,
-            posterior,
+            self._posterior(),
             classifier,
             all_known=bool(targets.known.all()),
             n_threads=count_threads(self.n_jobs),
             tell=partial(Teller(self, self.n_init - 1, self.n_init).of_stage, HEAD),
         )
+
+    def _posterior(self) -> Posterior:
+        return Posterior(
+            self.component_shapes_.T, self.component_scales_, self.label_rates_, self.smoothing_,
+            _logs(self.label_frequencies_),
+        )  # fmt: skip
+
+    def _set_head(self, found: Trained, X: sparse.csr_array, rows: Array) -> None:
+        """Set the attributes of a head, whose left-out probabilities are of ``rows`` of X."""
+        n_labels, K = self.label_rates_.shape
         if found.unfinished:
             warnings.warn(
                 head_not_converged(found.unfinished), ConvergenceWarning, stacklevel=callers_level()
@@ -344,7 +362,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             self.head_weights_, self.head_intercepts_ = found.head.weights, found.head.intercepts
             self.word_weights_ = found.head.words
         self.left_out_proba_ = found.left_out
-        if len(rows) < len(counts):
+        if len(rows) < X.shape[0]:
             self.left_out_proba_ = self._proba(X).astype(np.float32)
             self.left_out_proba_[rows] = found.left_out
         self.left_out_proba_[is_empty(X)] = self.label_frequencies_

@@ -20,7 +20,7 @@ def with_class_weights(class_weight: Any, targets: Targets, weight: Array | None
     if class_weight is None:
         return weight
     each = np.ones(len(targets.group)) if weight is None else weight
-    sizes = each @ targets.indicators
+    sizes = targets.sums(each)
     if isinstance(class_weight, str) and class_weight == "balanced":
         has_any = sizes > 0
         by_label = np.where(has_any, sizes.sum() / np.where(has_any, sizes, 1) / has_any.sum(), 1.0)
@@ -40,8 +40,10 @@ def with_class_weights(class_weight: Any, targets: Targets, weight: Array | None
             'class_weight must be a dict from labels to weights, "balanced" or None; got '
             f"{class_weight!r}."
         )
-    n_labels = np.maximum(np.diff(targets.indicators.indptr), 1)
-    of_labels = np.where(targets.known, (targets.indicators @ by_label) / n_labels, 1.0)
+    of_groups = targets.of_groups
+    n_labels = np.diff(of_groups.indptr)
+    by_group = np.where(n_labels > 0, (of_groups @ by_label) / np.maximum(n_labels, 1), 1.0)
+    of_labels = by_group[targets.group]
     return check_weights(each * of_labels, len(each), "class_weight, times sample_weight,")
 
 

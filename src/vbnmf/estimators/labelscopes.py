@@ -7,7 +7,7 @@ import numpy as np
 from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
 from vbnmf.estimators.labeltree import as_masks, check_label_tree
-from vbnmf.estimators.targets import Targets
+from vbnmf.estimators.targets import Targets, sums_by_group
 from vbnmf.estimators.validation import (
     check_label_shape,
     check_scopes,
@@ -39,7 +39,7 @@ def knobs(model: Any, targets: Targets, weight: Array | None) -> Knobs:
     if a_lam is None and scoped:
         a_lam = 1.0
     elif a_lam is None:
-        n_docs = np.bincount(targets.group, weight, minlength=targets.n_groups)
+        n_docs = sums_by_group(targets.group, weight, targets.n_groups)
         a_lam = np.maximum(targets.labels.documents(n_docs), _LEAST_LABEL_SHAPE)
     return Knobs(
         a_t=a_t,

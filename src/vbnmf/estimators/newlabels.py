@@ -14,7 +14,7 @@ from vbnmf.core import drafts, starts, updates
 from vbnmf.core.model import Array, Prior
 from vbnmf.core.rows import mass
 from vbnmf.estimators.labeltree import check_label_tree
-from vbnmf.prediction.training import CERTAIN
+from vbnmf.prediction.assembly import CERTAIN
 
 _BY_LABEL = (
     "label_counts_", "label_frequencies_", "label_activations_", "scopes_", "label_rate_shapes_",

@@ -1,7 +1,7 @@
 """``partial_fit``: learn from one batch of documents after the other.
 
-The equations are in ``vbnmf.core.online``. The posterior of a fitted model is all that they need.
-So a batch can follow a fit, another batch, or a model file.
+The equations are in ``vbnmf.core.stochastic``. They need only the posterior of a fitted model. So a
+batch can follow a fit, another batch, or a model file.
 """
 
 from dataclasses import replace
@@ -11,11 +11,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import TransformerMixin
 
-from vbnmf.core import drafts, online, starts
+from vbnmf.core import drafts, starts, stochastic
 from vbnmf.core.model import Array, Labels, Prior, Rates, Scopes, State, Statistics
-from vbnmf.core.online import Step
 from vbnmf.core.rows import without_unused_terms
 from vbnmf.core.starts import Knobs
+from vbnmf.core.stochastic import Step
 from vbnmf.engines.local import LocalEngine
 from vbnmf.estimators.outcome import check_finite
 from vbnmf.estimators.streaming import is_source
@@ -118,7 +118,7 @@ def check_batch(model: Any, X: Any, sample_weight: Any) -> tuple[sparse.csr_arra
 def next_step(model: Any, n_docs: float) -> tuple[Step, float]:
     """Return the step for a batch of so many documents, and the size of the corpus."""
     offset, decay, total = check_schedule(model)
-    rho = online.step_size(model.n_samples_seen_, n_docs, offset, decay)
+    rho = stochastic.step_size(model.n_samples_seen_, n_docs, offset, decay)
     D = total or model.n_samples_seen_ + n_docs
     return Step(rho, D / model.n_samples_total_, D / n_docs), D
 
@@ -216,7 +216,7 @@ class Batch:
         self.state = State(prior_of(model), replace(terms, shape_sums=sums), rates, labels, 1.0)
         portions, in_scope = _portions(model, labels)
         self.engine.begin(portions, in_scope)
-        online.settle(self.engine, self.state, max_iter=LOCAL_ITERATIONS, tol=LOCAL_TOL)
+        stochastic.settle(self.engine, self.state, max_iter=LOCAL_ITERATIONS, tol=LOCAL_TOL)
 
     def __enter__(self) -> Self:
         return self
@@ -253,7 +253,7 @@ def step_on(
         step = step.with_new(n_new, model.n_components_)
     with Batch(model, X, group, n_groups, weight, labels) as batch, np.errstate(over="ignore"):
         stats = batch.engine.sweep(batch.state, bound=False)
-        state, sums = online.global_step(
+        state, sums = stochastic.global_step(
             batch.kernel, batch.state, model.component_shapes_.T, batch.used, stats, D, step, knobs
         )
     model.component_shapes_ = state.terms.shape.T

@@ -130,7 +130,7 @@ class LearnsLabelsOnline(LearnsOnline):
         n_docs, known = X.shape[0], self.classes_
         if not given.indicators.nnz:
             nothing = sparse.csr_array((n_docs, len(known)))
-            return grouped(known, nothing, self.multilabel_, named=True)
+            return grouped(known, [nothing], self.multilabel_, named=True)
         several = int((np.diff(given.indicators.indptr) > 1).sum())
         if several and not self.multilabel_:
             raise ValueError(
@@ -154,7 +154,7 @@ class LearnsLabelsOnline(LearnsOnline):
                 before = places[: len(known)]
                 self.head_sample_ = self.head_sample_.with_labels(before, len(places))
             _regroup(self)
-        return grouped(self.classes_, indicators, self.multilabel_, named=True)
+        return grouped(self.classes_, [indicators], self.multilabel_, named=True)
 
     def _count(self, targets: Targets, weight: Array | None) -> None:
         """Add the labels of a batch to counts and frequencies."""
@@ -190,7 +190,7 @@ class LearnsLabelsOnline(LearnsOnline):
     def _train_head(self, classifier: str) -> None:
         """Train the prediction head on the sample, with the components as they are now."""
         of = self.head_sample_
-        targets = grouped(self.classes_, of.indicators, self.multilabel_, named=True)
+        targets = grouped(self.classes_, [of.indicators], self.multilabel_, named=True)
         labels = batch_labels(self, targets)
         batch = Batch(self, of.X, targets.group, targets.n_groups, of.weight, labels)
         with batch, np.errstate(over="ignore"):

@@ -21,6 +21,7 @@ class Outcome(NamedTuple):
     coefficients: Array | None  # (n_docs, K), of all documents or of those requested
     background: int | None  # the component that was initialised as the background
     reason: str  # explains the number of components
+    engine: ShardEngine | None = None  # where the documents are, if it was to be held
 
 
 def wind_up(

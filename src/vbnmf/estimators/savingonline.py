@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.core.online import coefficient_sums
+from vbnmf.core.stochastic import coefficient_sums
 from vbnmf.estimators.online import prior_of
 from vbnmf.estimators.reservoir import Reservoir
 from vbnmf.store import ModelFileError, check_array

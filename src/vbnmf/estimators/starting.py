@@ -5,7 +5,6 @@ labels, or on a sample of them. The other initialisations are in ``vbnmf.core.st
 """
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,12 +18,15 @@ from vbnmf.core.starts import Knobs
 from vbnmf.engines.local import LocalEngine
 from vbnmf.engines.mapping import ShardEngine
 from vbnmf.engines.stream import PlacedSource, ShardSource, StreamEngine
+from vbnmf.estimators.targets import sums_by_group
 
 MOST_DOCUMENTS = 15_000
 """Maximum number of documents in the search for components. The fit uses all documents."""
 
 LEAST_OF_A_LABEL = 100
 """Minimum number of documents of each label in the search, if the label has as many."""
+
+_AT_ONCE = 1 << 16  # documents whose places are found at a time
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,11 @@ class FitData:
     def to_look_at(self) -> "FitData":
         """Return the documents with known labels, or a sample if there are very many."""
         n_known = 1 if self.labels is None else self.labels.known.shape[0]
-        rows = np.flatnonzero(self.group < n_known)
-        if len(rows) > MOST_DOCUMENTS:
-            rows = _sample(rows, self.group, None if self.labels is None else self.labels.known)
+        sizes = sums_by_group(self.group, None, self.n_groups)[:n_known].astype(np.int64)
+        if sizes.sum() > MOST_DOCUMENTS:
+            rows = _sample(self.group, sizes, None if self.labels is None else self.labels.known)
+        else:
+            rows = np.flatnonzero(self.group < n_known)
         if len(rows) == self.X.shape[0] and not isinstance(self.X, ShardSource):
             return self
         labels = self.labels
@@ -154,26 +158,53 @@ class Start:
         return Draft(shapes, portions, mask, prior_in=a_t)
 
 
-def _sample(rows: Array, group: Array, known: sparse.csr_array | None) -> Array:
+def _sample(group: Array, sizes: Array, known: sparse.csr_array | None) -> Array:
     """Sample every n-th document evenly over the groups, and more documents of rare labels.
+
+    Documents are taken by their places in the order of groups. Memory holds a byte for each
+    document, and no longer numbers, because there may be very many.
 
     Parameters
     ----------
-    rows : array of int
-        Documents to choose from.
     group : array of shape (n_docs,)
-        Group of each document.
-    known : csr_array of shape (n_groups, n_labels) or None
+        Group of each document. Groups from ``len(sizes)`` on are not sampled from.
+    sizes : array of int of shape (n_known,)
+        Number of documents of each group.
+    known : csr_array of shape (n_known, n_labels) or None
         Labels of each group.
     """
-    order = rows[np.argsort(group[rows], kind="stable")]
-    place = np.arange(len(order)) * (MOST_DOCUMENTS / len(order))
-    taken = np.floor(place + MOST_DOCUMENTS / len(order)) > np.floor(place)
+    n_docs, ends = int(sizes.sum()), np.cumsum(sizes)
+    taken = np.empty(n_docs, dtype=bool)
+    for begin in range(0, n_docs, _AT_ONCE):
+        place = np.arange(begin, min(begin + _AT_ONCE, n_docs)) * (MOST_DOCUMENTS / n_docs)
+        taken[begin : begin + len(place)] = np.floor(place + MOST_DOCUMENTS / n_docs) > np.floor(
+            place
+        )
     if known is not None:
-        by_label = sparse.csc_array(known[group[order]])
-        for begin, end in pairwise(by_label.indptr.tolist()):
-            of_label = np.sort(by_label.indices[begin:end])
-            lacking = min(len(of_label), LEAST_OF_A_LABEL) - int(taken[of_label].sum())
-            if lacking > 0:
-                taken[of_label[~taken[of_label]][:lacking]] = True
-    return np.sort(order[taken])
+        by_label = sparse.csc_array(known)
+        by_label.sort_indices()
+        for of_label in np.split(by_label.indices, by_label.indptr[1:-1]):
+            spans = [(ends[g] - sizes[g], ends[g]) for g in of_label]
+            lacking = min(int(sizes[of_label].sum()), LEAST_OF_A_LABEL)
+            lacking -= sum(int(taken[a:b].sum()) for a, b in spans)
+            for a, b in spans:
+                if lacking > 0:
+                    more = a + np.flatnonzero(~taken[a:b])[:lacking]
+                    taken[more] = True
+                    lacking -= len(more)
+    return _at_places(group, ends - sizes, taken)
+
+
+def _at_places(group: Array, first: Array, taken: Array) -> Array:
+    """Numbers of the documents whose places in the order of groups are taken, ascending."""
+    found, following = [], first.copy()
+    for begin in range(0, len(group), _AT_ONCE):
+        here = group[begin : begin + _AT_ONCE]
+        rows = np.flatnonzero(here < len(first))
+        order = np.argsort(here[rows], kind="stable")
+        of = here[rows[order]]
+        place = np.empty(len(rows), np.int64)
+        place[order] = following[of] + np.arange(len(of)) - np.searchsorted(of, of)
+        following += np.bincount(of, minlength=len(first))
+        found.append(begin + rows[taken[place]])
+    return np.concatenate(found)

@@ -1,7 +1,7 @@
 """Fits on shards: what differs from a matrix in memory.
 
-The search for components and the prediction head look at samples of the documents, which are loaded
-into memory. The fit itself sees all documents, two shards at a time (``vbnmf.engines.stream``).
+The search for components looks at a sample of the documents, which is loaded into memory. The fit
+itself sees all documents, two shards at a time (``vbnmf.engines.stream``).
 """
 
 from collections.abc import Callable
@@ -11,17 +11,10 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.engines.mapping import SHARD_NONZEROS
 from vbnmf.engines.stream import PlacedSource, ShardSource
 from vbnmf.estimators.lazy import by_block, computed, is_lazy
 from vbnmf.estimators.targets import Targets, check_targets, grouped
 from vbnmf.estimators.validation import check_matrix, check_weights
-
-HEAD_NONZEROS = SHARD_NONZEROS
-"""Of several shards, the prediction head is trained on documents of this many non-zeros in all,"""
-
-HEAD_DOCUMENTS = 200_000
-"""and on no more documents than these."""
 
 
 def is_source(X: Any) -> bool:
@@ -61,8 +54,7 @@ def source_targets(model: Any, X: Any, y: Any) -> Targets:
     """Labels of documents: those given, or those of the shards."""
     if y is not None:
         return check_targets(model, computed(y), X.shape[0], model.unlabelled)
-    indicators = X.indicators()
-    if not indicators.nnz:
+    if not any(part.nnz for part in X.label_parts()):
         raise ValueError(
             f"{X!r} has no label for any document. {type(model).__name__} needs some documents of "
             "known label; use VBNMF where there are none."
@@ -71,11 +63,17 @@ def source_targets(model: Any, X: Any, y: Any) -> Targets:
     order = np.argsort(labels)  # labels are sorted, as those of a vector are
     place = np.empty(len(labels), np.int32)
     place[order] = np.arange(len(labels), dtype=np.int32)
-    indicators = sparse.csr_array(
+    parts = (_placed(part, place) for part in X.label_parts())
+    return grouped(labels[order], parts, X.multilabel, named=True)
+
+
+def _placed(indicators: sparse.csr_array, place: Array) -> sparse.csr_array:
+    """The same with columns in other places."""
+    found = sparse.csr_array(
         (indicators.data, place[indicators.indices], indicators.indptr), shape=indicators.shape
     )
-    indicators.sort_indices()
-    return grouped(labels[order], indicators, X.multilabel, named=True)
+    found.sort_indices()
+    return found
 
 
 def check_source_left(X: Any, weight: Array | None) -> None:
@@ -97,40 +95,6 @@ def _any_mass(X: Any, weight: Array | None) -> bool:
     if weight is None:
         return sum(rows.data.sum(dtype=np.float64) for rows, _at in parts) > 0
     return any((weight[at] @ rows).any() for rows, at in parts)
-
-
-def head_sample(X: Any, targets: Targets, weight: Array | None) -> Array:
-    """Documents that the prediction head is trained on, ascending.
-
-    All documents of a single shard. Of several shards, documents that are spread evenly over those
-    of known label.
-    """
-    if len(X.starts) == 2:
-        return np.arange(X.shape[0])
-    counts = targets.known & (True if weight is None else weight > 0)
-    rows = np.flatnonzero(counts)
-    n_rows = min(int(len(rows) * min(1.0, HEAD_NONZEROS / X.nnz)), HEAD_DOCUMENTS)
-    n_rows = max(1, n_rows)
-    return rows[np.floor(np.arange(n_rows) * (len(rows) / n_rows)).astype(np.int64)]
-
-
-def fit_head_on(
-    model: Any,
-    X: Any,
-    rows: Array,
-    V: Array,
-    targets: Targets,
-    weight: Array | None,
-    classifier: str,
-) -> None:
-    """Train the prediction head on some of the documents, whose coefficients are V."""
-    counts_as = np.ones(len(rows)) if weight is None else weight[rows]
-    model._fit_head(X.take(rows), V, targets.rows(rows), counts_as, classifier)
-    model.head_documents_ = rows
-    if len(rows) < X.shape[0]:
-        model.classifier_reason_ += (
-            f"; trained on {len(rows):,} of {X.shape[0]:,} documents, spread evenly, to save memory"
-        )
 
 
 def by_shard(model: Any, X: Any, work: Callable[[sparse.csr_array], Array]) -> Array:

@@ -1,6 +1,7 @@
 """SupervisedVBNMF: variational Bayesian NMF with label-dependent sparsity."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Literal, Self
 
@@ -20,13 +21,13 @@ from vbnmf.estimators.labelconcerns import warn_of_odd_labels
 from vbnmf.estimators.labelposterior import set_label_posterior
 from vbnmf.estimators.labeltree import check_label_tree
 from vbnmf.estimators.onlinelabels import LearnsLabelsOnline
+from vbnmf.estimators.outcome import Outcome
 from vbnmf.estimators.placing import placed
+from vbnmf.estimators.shardedheads import fit_head_on_shards, has_several_shards
 from vbnmf.estimators.starting import Start
 from vbnmf.estimators.streaming import (
     check_in_memory,
     check_source,
-    fit_head_on,
-    head_sample,
     is_source,
     source_targets,
     source_weights,
@@ -140,7 +141,7 @@ class SupervisedVBNMF(LearnsLabelsOnline, PredictsLabels, BaseVBNMF):
     checkpoint : str, path, Checkpoint or None, default=None
         A folder in which the fit is written to disk once a minute; ``vbnmf.Checkpoint`` sets
         another time. If the fit is stopped at any moment, the same call goes on from there and ends
-        with the same bits. It takes ``n_init=1``.
+        with the same bits. With ``n_init`` above one, starts that ended do not run again.
     engine : "auto", "dask" or Dask, default="auto"
         Where the fit runs. "auto" runs in this process, on a matrix in memory or on ``Shards`` on
         disk. "dask" runs on the cluster of the current ``distributed.Client``, on ``Shards`` that
@@ -186,12 +187,13 @@ class SupervisedVBNMF(LearnsLabelsOnline, PredictsLabels, BaseVBNMF):
         certainty of predictions.
     left_out_proba_ : ndarray of float32 of shape (n_docs, n_labels)
         Held-out probabilities of the training documents. A low probability of a document's own
-        label can indicate a wrong label. Not stored in model files. After a fit to ``Shards`` they
-        are those of ``head_documents_``.
+        label can indicate a wrong label. Not stored in model files. If there are
+        ``head_documents_``, only of these.
     head_documents_ : ndarray of int
-        Only after a fit to ``Shards``: the documents that the prediction head was trained on. With
-        a single shard these are all documents. With several shards they are a sample of at most
-        2²³ non-zeros and 200,000 documents. Not stored in model files.
+        Only after a fit to ``Shards`` or to a matrix of more than 2²³ non-zeros: the documents of
+        ``left_out_proba_``. With a single shard these are all documents. With several shards they
+        are a sample of at most 2²³ non-zeros and 200,000 documents, on which the training of the
+        prediction head begins; it ends on all documents. Not stored in model files.
     component_share_ : float
         Mean share of components in the scores of training documents. The rest comes from single
         words. ``component_share`` computes it for each document.
@@ -360,7 +362,7 @@ class SupervisedVBNMF(LearnsLabelsOnline, PredictsLabels, BaseVBNMF):
         SupervisedVBNMF
             The fitted model.
         """
-        self._learn(X, y, sample_weight)
+        self._learn(X, y, sample_weight, coefficients=False)
         return self
 
     def fit_coefficients(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
@@ -381,7 +383,9 @@ class SupervisedVBNMF(LearnsLabelsOnline, PredictsLabels, BaseVBNMF):
             Expected coefficients at the end of training.
         """
         check_in_memory(X)
-        return self._learn(X, y, sample_weight)
+        V = self._learn(X, y, sample_weight, coefficients=True)
+        assert V is not None
+        return V
 
     def label_interval(self, level: float = 0.9) -> tuple[Array, Array]:
         """Compute credible intervals of the mean coefficients of each label.
@@ -407,8 +411,8 @@ class SupervisedVBNMF(LearnsLabelsOnline, PredictsLabels, BaseVBNMF):
         check_is_fitted(self, "components_")
         return intervals.label_interval(self, level)
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any) -> Array:
-        """Fit the model and the head; return the coefficients, (n_docs, n_components)."""
+    def _learn(self, X: Any, y: Any, sample_weight: Any, *, coefficients: bool) -> Array | None:
+        """Fit the model and the head; return the coefficients, (n_docs, K), if requested."""
         with self._all_or_nothing():
             classifier = check_choice("classifier", self.classifier, ("auto", *CLASSIFIERS))
             X = placed(self.engine, X)
@@ -428,14 +432,25 @@ class SupervisedVBNMF(LearnsLabelsOnline, PredictsLabels, BaseVBNMF):
                     'classifier="generative" needs one label per document, but y has several. Use '
                     'classifier="components".'
                 )
+            if has_several_shards(X):
+                with ExitStack() as hold:
+                    outcome = self._fit_model(X, targets, weight, coefficients, hold)
+                    assert outcome.engine is not None
+                    fit_head_on_shards(
+                        self, X, outcome.engine, outcome.fit.state, targets, weight, classifier
+                    )
+                return outcome.coefficients
+            # the head needs the coefficients of all documents
+            V = self._fit_model(X, targets, weight, coefficients=True).coefficients
+            assert V is not None
+            ones = np.ones(X.shape[0])
+            every = np.arange(X.shape[0])
+            self._fit_head(
+                X.take(every) if streamed else X, V, targets, ones if weight is None else weight,
+                classifier,
+            )  # fmt: skip
             if streamed:
-                rows = head_sample(X, targets, weight)
-                V = self._fit_model(X, targets, weight, rows)
-                fit_head_on(self, X, rows, V, targets, weight, classifier)
-            else:
-                V = self._fit_model(X, targets, weight, True)
-                ones = np.ones(X.shape[0])
-                self._fit_head(X, V, targets, ones if weight is None else weight, classifier)
+                self.head_documents_ = every
             return V
 
     def _fit_model(
@@ -443,12 +458,13 @@ class SupervisedVBNMF(LearnsLabelsOnline, PredictsLabels, BaseVBNMF):
         X: sparse.csr_array | ShardSource,
         targets: Targets,
         weight: Array | None,
-        coefficients: Array | bool,
-    ) -> Array:
-        """Fit the model without the prediction head, and return the requested coefficients."""
+        coefficients: bool,
+        hold: ExitStack | None = None,
+    ) -> Outcome:
+        """Fit the model without the prediction head; parameters are those of ``_fit``."""
         if weight is not None:
             targets = targets.weighted(weight)
-        outcome = self._fit(X, targets, weight, coefficients=coefficients)
+        outcome = self._fit(X, targets, weight, coefficients=coefficients, hold=hold)
         self.classes_ = targets.classes
         self.label_counts_ = targets.counts.astype(np.int64)
         self.label_frequencies_ = targets.frequencies(weight)
@@ -459,8 +475,7 @@ class SupervisedVBNMF(LearnsLabelsOnline, PredictsLabels, BaseVBNMF):
         groups = check_label_tree(self.label_tree, targets.classes)
         self.label_groups_ = {name: targets.classes[at] for name, at in groups.items()}
         set_label_posterior(self, outcome.fit.state, outcome.fit.stats)
-        assert outcome.coefficients is not None
-        return outcome.coefficients
+        return outcome
 
     def _knobs(self, targets: Targets | None, weight: Array | None) -> Knobs:
         assert targets is not None

@@ -8,7 +8,7 @@ Documents with the same set of labels are a group. Documents with unknown labels
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
@@ -20,6 +20,7 @@ from sklearn.exceptions import DataConversionWarning
 from vbnmf.core.model import Array, Labels
 
 _SETS = (list, set, frozenset)
+_AT_ONCE = 1 << 16  # documents that are counted at a time
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,11 @@ class Targets:
     ----------
     classes : ndarray of shape (n_labels,)
         The labels, sorted, or in the order of the columns of an indicator matrix.
-    group : ndarray of int32, shape (n_docs,)
-        The group of each document. Documents with unknown labels are the last group.
+    group : ndarray of unsigned int, shape (n_docs,)
+        The group of each document, in the smallest type. Documents with unknown labels are the last
+        group. It is the only array here that grows with the documents.
     labels : Labels
         Labels of the groups.
-    indicators : csr_array of shape (n_docs, n_labels)
-        Known labels of each document.
     multilabel : bool
         Whether documents may have several labels.
     named : bool
@@ -46,13 +46,33 @@ class Targets:
     classes: Array
     group: Array
     labels: Labels
-    indicators: sparse.csr_array
     multilabel: bool
     named: bool = True
 
     def rows(self, at: Array) -> "Targets":
         """Return the labels of some of the documents."""
-        return grouped(self.classes, self.indicators[at], self.multilabel, self.named)
+        indicators = self.of_groups[self.group[at]]
+        return grouped(self.classes, [indicators], self.multilabel, self.named)
+
+    @property
+    def indicators(self) -> sparse.csr_array:
+        """Known labels of each document, (n_docs, n_labels) of int8; made anew by each use."""
+        return self.of_groups[self.group]
+
+    @property
+    def of_groups(self) -> sparse.csr_array:
+        """Labels of each group, (n_known + 1, n_labels) of int8; the last row is for unknown."""
+        known = sparse.csr_array(self.labels.known)
+        indptr = np.append(known.indptr, known.indptr[-1])
+        ones = np.ones(known.nnz, np.int8)
+        return sparse.csr_array(
+            (ones, known.indices, indptr), shape=(known.shape[0] + 1, known.shape[1])
+        )
+
+    def sums(self, weight: Array | None) -> Array:
+        """Sum the weights of the documents that have each label, (n_labels,) in float64."""
+        by_group = sums_by_group(self.group, weight, self.labels.known.shape[0] + 1)
+        return np.asarray(by_group @ self.of_groups)
 
     def weighted(self, weight: Array) -> "Targets":
         """Return the labels for documents with sample weights, (n_docs,)."""
@@ -66,12 +86,12 @@ class Targets:
         """Compute the part of documents with known labels that have each label, (n_labels,)."""
         if weight is None:
             return self.counts / self.known.sum()
-        return np.asarray((weight @ self.indicators) / weight[self.known].sum())
+        return self.sums(weight) / weight[self.known].sum()
 
     @property
     def counts(self) -> Array:
         """Documents that are known to have each label, (n_labels,) of int."""
-        return np.bincount(self.indicators.indices, minlength=len(self.classes))
+        return self.sums(None).astype(np.int64)
 
     def check_known(self, classes: Array) -> None:
         """Raise an error if the labels do not match those of a model, (n_classes,).
@@ -87,7 +107,7 @@ class Targets:
         known = classes.tolist()
         _, labels = self.placed(classes)
         unknown = labels[len(known) :]
-        n_used = len(np.unique(self.indicators.indices))
+        n_used = int((self.counts > 0).sum())
         other_type = {isinstance(x, str) for x in unknown} ^ {isinstance(x, str) for x in known}
         if unknown and (self.multilabel or (len(unknown) == n_used and other_type)):
             raise ValueError(
@@ -127,13 +147,12 @@ class Targets:
             )
         names = self.classes.tolist() if self.named else known
         places = {label: place for place, label in enumerate(known)}
-        used = np.unique(self.indicators.indices).tolist()
+        used = np.flatnonzero(self.counts).tolist()
         to = np.zeros(len(names), dtype=np.int64)
         to[used] = [places.setdefault(names[code], len(places)) for code in used]
-        parts = self.indicators.data.astype(np.int64), to[self.indicators.indices]
-        placed = sparse.csr_array(
-            (*parts, self.indicators.indptr), shape=(len(self.group), len(places))
-        )
+        indicators = self.indicators
+        parts = indicators.data.astype(np.int64), to[indicators.indices]
+        placed = sparse.csr_array((*parts, indicators.indptr), shape=(len(self.group), len(places)))
         placed.sort_indices()
         return placed, list(places)
 
@@ -145,7 +164,7 @@ class Targets:
     @property
     def known(self) -> Array:
         """Whether the labels of each document are known, (n_docs,) of bool."""
-        return np.diff(self.indicators.indptr) > 0
+        return np.asarray(self.group < self.labels.known.shape[0])
 
 
 def check_targets(
@@ -187,28 +206,61 @@ def check_targets(
             f"y has no label for any of the {n_docs} documents. {name} needs some documents with "
             "known labels. To fit without labels, use VBNMF."
         )
-    return grouped(classes, indicators, multilabel, named)
+    return grouped(classes, [indicators], multilabel, named)
 
 
-def grouped(classes: Array, indicators: sparse.csr_array, multilabel: bool, named: bool) -> Targets:
-    """Group documents with the same labels; documents with unknown labels are the last group."""
+def grouped(
+    classes: Array, parts: Iterable[sparse.csr_array], multilabel: bool, named: bool
+) -> Targets:
+    """Group documents with the same labels; documents with unknown labels are the last group.
+
+    ``parts`` are the indicators of some documents after the other, (n, n_labels).
+    """
+    distinct: dict[tuple[int, ...], int] = {}
+    if not multilabel:
+        distinct = {(code,): code for code in range(len(classes))}
+    codes = [_smallest(_codes(part, distinct, multilabel), len(distinct)) for part in parts]
+    if not distinct:  # no label is known
+        distinct = {(code,): code for code in range(len(classes))}
+    sets = sorted(distinct)
+    place = np.empty(len(sets) + 1, np.min_scalar_type(len(sets)))
+    place[[distinct[key] for key in sets]] = np.arange(len(sets))
+    place[-1] = len(sets)
+    group = np.concatenate([place[part] for part in codes])
+    del codes
+    n_docs = sums_by_group(group, None, len(sets) + 1)
+    labels = Labels.of(_weights(sets, len(classes)), n_docs[:-1], unknown=bool(n_docs[-1]))
+    return Targets(classes, group, labels, multilabel, named)
+
+
+def sums_by_group(group: Array, weight: Array | None, n_groups: int) -> Array:
+    """Sum the weights of documents, or count them, by group, (n_groups,) in float64."""
+    sums = np.zeros(n_groups)
+    for begin in range(0, len(group), _AT_ONCE):  # bincount makes a large copy of small numbers
+        at = slice(begin, begin + _AT_ONCE)
+        sums += np.bincount(group[at], None if weight is None else weight[at], minlength=n_groups)
+    return sums
+
+
+def _codes(
+    indicators: sparse.csr_array, distinct: dict[tuple[int, ...], int], multilabel: bool
+) -> Array:
+    """Number the set of labels of each document; -1 if they are unknown. Adds new sets."""
     sizes = np.diff(indicators.indptr)
     known = np.flatnonzero(sizes)
-    if not multilabel or not len(known):
-        codes = indicators.indices
-        sets = sparse.eye_array(len(classes), format="csr")
-    else:
-        keys = [tuple(indicators.indices[a:b]) for a, b in _spans(indicators.indptr, known)]
-        distinct = {key: i for i, key in enumerate(sorted(set(keys)))}
-        codes = np.array([distinct[key] for key in keys])
-        sets = _weights(list(distinct), len(classes))
-    group = np.empty(len(sizes), dtype=np.int32)
-    group[known] = codes
-    unknown = np.flatnonzero(sizes == 0)
-    group[unknown] = sets.shape[0]
-    n_docs = np.bincount(codes, minlength=sets.shape[0])
-    labels = Labels.of(sets, n_docs, unknown=len(unknown) > 0)
-    return Targets(classes, group, labels, indicators, multilabel, named)
+    codes = indicators.indices
+    if multilabel:
+        spans = _spans(indicators.indptr, known)
+        keys = [tuple(indicators.indices[a:b].tolist()) for a, b in spans]
+        codes = np.array([distinct.setdefault(key, len(distinct)) for key in keys], np.int64)
+    found = np.full(len(sizes), -1, np.int64)
+    found[known] = codes
+    return found
+
+
+def _smallest(codes: Array, n: int) -> Array:
+    """Codes from -1 to n - 1 in the smallest type of integers."""
+    return codes.astype(np.min_scalar_type(-n - 1))
 
 
 def _some(labels: Sequence[Any]) -> str:
@@ -223,6 +275,8 @@ def _spans(indptr: Array, rows: Array) -> Sequence[tuple[int, int]]:
 
 def _weights(sets: list[tuple[int, ...]], n_labels: int) -> sparse.csr_array:
     """Return equal weights of the labels of each set, (n_sets, n_labels)."""
+    if not sets:
+        return sparse.csr_array((0, n_labels))
     sizes = np.array([len(labels) for labels in sets])
     indptr = np.concatenate([[0], np.cumsum(sizes)])
     data = np.repeat(1.0 / sizes, sizes)

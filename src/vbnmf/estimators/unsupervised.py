@@ -92,7 +92,7 @@ class VBNMF(BaseVBNMF):
     checkpoint : str, path, Checkpoint or None, default=None
         A folder in which the fit is written to disk once a minute; ``vbnmf.Checkpoint`` sets
         another time. If the fit is stopped at any moment, the same call goes on from there and ends
-        with the same bits. It takes ``n_init=1``.
+        with the same bits. With ``n_init`` above one, starts that ended do not run again.
     engine : "auto", "dask" or Dask, default="auto"
         Where the fit runs. "auto" runs in this process, on a matrix in memory or on ``Shards`` on
         disk. "dask" runs on the cluster of the current ``distributed.Client``, on ``Shards`` that

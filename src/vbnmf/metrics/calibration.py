@@ -26,12 +26,25 @@ def calibration_bins(
         Mean probability, share of correct predictions, and number of predictions of each bin that
         is not empty.
     """
+    return bin_means(bin_sums(probability, right, n_bins))
+
+
+def bin_sums(probability: ArrayLike, right: ArrayLike, n_bins: int = N_BINS) -> NDArray[np.float64]:
+    """Sum predictions by bin: probabilities, correct predictions and number, (n_bins, 3).
+
+    Sums of several parts of the predictions can be added. Parameters are as for
+    ``calibration_bins``.
+    """
     p, hit = np.asarray(probability, dtype=np.float64), np.asarray(right, dtype=np.float64)
     at = np.minimum((p * n_bins).astype(np.int64), n_bins - 1)
-    n = np.bincount(at, minlength=n_bins)
     sums = [np.bincount(at, values, minlength=n_bins) for values in (p, hit)]
-    used = n > 0
-    return np.column_stack([*(s[used] / n[used] for s in sums), n[used]])
+    return np.column_stack([*sums, np.bincount(at, minlength=n_bins)])
+
+
+def bin_means(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Convert the result of ``bin_sums`` to that of ``calibration_bins``."""
+    used = sums[sums[:, 2] > 0]
+    return np.column_stack([used[:, 0] / used[:, 2], used[:, 1] / used[:, 2], used[:, 2]])
 
 
 def calibration_error(probability: ArrayLike, right: ArrayLike, n_bins: int = N_BINS) -> float:
@@ -65,5 +78,10 @@ def calibration_error(probability: ArrayLike, right: ArrayLike, n_bins: int = N_
     >>> calibration_error([0.75, 0.75, 0.75, 0.75], [True, True, True, False])
     0.0
     """
-    mean, hit, n = calibration_bins(probability, right, n_bins).T
+    return error_of_bins(bin_sums(probability, right, n_bins))
+
+
+def error_of_bins(sums: NDArray[np.float64]) -> float:
+    """Compute the expected calibration error from the result of ``bin_sums``."""
+    mean, hit, n = bin_means(sums).T
     return float(np.average(abs(mean - hit), weights=n)) if len(n) else 0.0

@@ -65,12 +65,33 @@ def document_npmi(components: ArrayLike, X: Any, top: int = 10) -> Array:
         )
     if has.shape[0] == 0:
         raise ValueError("X has no documents to count terms in. Pass at least one.")
-    scores = np.zeros(len(strongest))
+    return npmi_of_counts(counts_together(strongest, has), has.shape[0])
+
+
+def counts_together(strongest: Array, X: Any) -> Array:
+    """Count the documents that have both of two top terms of a component, (K, top, top).
+
+    Counts of several parts of the documents can be added.
+
+    Parameters
+    ----------
+    strongest : array of int of shape (K, top)
+        Top terms of each component.
+    X : {array_like, sparse matrix} of shape (n_docs, n_terms)
+        Documents.
+    """
+    has = sparse.csc_array(X)
+    counts = np.zeros((*strongest.shape, strongest.shape[1]))
     # one component at a time, because all pairs of terms would not fit into memory
     for k, terms in enumerate(strongest):
         present = (has[:, terms] > 0).astype(np.float64)
-        scores[k] = _mean_npmi((present.T @ present).toarray() / has.shape[0])
-    return scores
+        counts[k] = (present.T @ present).toarray()
+    return counts
+
+
+def npmi_of_counts(counts: Array, n_docs: int) -> Array:
+    """Compute the mean NPMI of each component from the result of ``counts_together``."""
+    return np.array([_mean_npmi(of_component / n_docs) for of_component in counts])
 
 
 def window_npmi(

@@ -125,6 +125,15 @@ def half_log_likelihood(model: Projects, second: sparse.csr_array, V: Array) -> 
             f"none of {second.shape[0]} documents has two terms: one for the coefficients, and "
             "one to score. Pass documents with more terms."
         )
+    score, weight = half_log_sums(model, second, V)
+    return score / weight
+
+
+def half_log_sums(model: Projects, second: sparse.csr_array, V: Array) -> tuple[float, float]:
+    """Compute Σ x ln p and Σ x of second halves; those of several parts can be added.
+
+    Parameters are as for ``half_log_likelihood``.
+    """
     totals = row_products(V, model.component_sums_, np.float64)
     terms = model.components_.T
     rows = np.repeat(np.arange(second.shape[0]), np.diff(second.indptr))
@@ -135,7 +144,7 @@ def half_log_likelihood(model: Projects, second: sparse.csr_array, V: Array) -> 
         means = row_products(V[rows[at]], terms[second.indices[at]], np.float64)
         p = np.maximum(means / totals[rows[at]], _TINY)  # means may underflow in float32
         score += float(np.sum(second.data[at] * np.log(p)))
-    return score / float(np.sum(second.data, dtype=np.float64))
+    return score, float(np.sum(second.data, dtype=np.float64))
 
 
 def _only(X: sparse.csr_array, kept: Array) -> sparse.csr_array:

@@ -7,22 +7,21 @@
 A macro score is the mean over the labels that at least one document has.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.metrics import (
     accuracy_score,
     confusion_matrix,
-    f1_score,
     log_loss,
-    precision_recall_fscore_support,
+    multilabel_confusion_matrix,
 )
 from sklearn.utils.multiclass import unique_labels
 
 from vbnmf.core.model import Array
-from vbnmf.metrics.calibration import calibration_error
+from vbnmf.metrics.calibration import bin_sums, error_of_bins
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,30 +133,99 @@ def score_predictions(y_true: Any, y_pred: Any, labels: Any = None) -> Predictio
         labels = np.arange(y_true.shape[1])
     else:
         labels = np.asarray(unique_labels(y_true, y_pred) if labels is None else labels)
-    precision, recall, f1, support = precision_recall_fscore_support(
-        y_true, y_pred, labels=labels, zero_division=np.nan
-    )
-    f1 = np.nan_to_num(f1)
-    had = support > 0
-    accuracy = float(accuracy_score(y_true, y_pred))
-    micro = accuracy
+    scores = PredictionTally.of(y_true, y_pred, labels).scores(labels)
     if multilabel:
-        micro = float(f1_score(y_true, y_pred, average="micro", zero_division=0.0))
-    return PredictionScores(
-        multilabel=multilabel,
-        n_docs=y_true.shape[0] if multilabel else len(y_true),
-        labels=labels,
-        accuracy=accuracy,
-        macro_accuracy=float(recall[had].mean()),
-        micro_f1=micro,
-        macro_f1=float(f1[had].mean()),
-        standard_error=_standard_error(y_true, y_pred, micro, multilabel=multilabel),
-        support=support,
-        recall=recall,
-        precision=precision,
-        f1=f1,
-        confusion=None if multilabel else confusion_matrix(y_true, y_pred, labels=labels),
-    )
+        return scores
+    return replace(scores, confusion=confusion_matrix(y_true, y_pred, labels=labels))
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionTally:
+    """Counts of predictions; those of several parts of the documents are added with ``+``.
+
+    Attributes
+    ----------
+    multilabel : bool
+        Whether documents may have several labels.
+    n_docs, exact : int
+        Number of documents, and of those whose label, or whole set of labels, was predicted.
+    support, predicted, hits : ndarrays of int of shape (n_labels,)
+        Documents that have each label, that were predicted as it, and both.
+    moments : ndarray of shape (3,)
+        Sums of squares and products for the standard error of micro F1.
+    """
+
+    multilabel: bool
+    n_docs: int
+    exact: int
+    support: Array
+    predicted: Array
+    hits: Array
+    moments: Array
+
+    @classmethod
+    def of(cls, y_true: Any, y_pred: Any, labels: Array) -> Self:
+        """Count the predictions of at least one document; see ``score_predictions``."""
+        multilabel = np.ndim(y_true) == 2 or sparse.issparse(y_true)
+        (_, wrong), (missed, hits) = np.moveaxis(
+            multilabel_confusion_matrix(y_true, y_pred, labels=labels), 0, -1
+        )
+        if multilabel:
+            Y, Z = (sparse.csr_array(y).astype(np.float64) for y in (y_true, y_pred))
+            found = 2 * np.asarray((Y * Z).sum(axis=1)).ravel()
+            sizes = np.asarray(Y.sum(axis=1) + Z.sum(axis=1)).ravel()
+        else:
+            found = 2.0 * (np.asarray(y_true) == np.asarray(y_pred))
+            sizes = np.full(len(found), 2.0)
+        return cls(
+            multilabel,
+            len(found),
+            int(accuracy_score(y_true, y_pred, normalize=False)),
+            hits + missed,
+            hits + wrong,
+            hits,
+            np.array([found @ found, found @ sizes, sizes @ sizes]),
+        )
+
+    def __add__(self, other: Self) -> Self:
+        """Add the counts of other documents."""
+        return replace(
+            self,
+            n_docs=self.n_docs + other.n_docs,
+            exact=self.exact + other.exact,
+            support=self.support + other.support,
+            predicted=self.predicted + other.predicted,
+            hits=self.hits + other.hits,
+            moments=self.moments + other.moments,
+        )
+
+    def scores(self, labels: Array) -> PredictionScores:
+        """Compute the scores, without the confusion matrix."""
+        with np.errstate(invalid="ignore"):  # NaN where there is nothing to count
+            recall, precision = self.hits / self.support, self.hits / self.predicted
+        sizes = self.support + self.predicted
+        f1 = 2 * self.hits / np.maximum(sizes, 1)
+        had = self.support > 0
+        accuracy = self.exact / self.n_docs
+        total = float(sizes.sum()) if self.multilabel else 2.0 * self.n_docs
+        micro = 2 * float(self.hits.sum()) / max(total, 1.0) if self.multilabel else accuracy
+        of_hits, of_both, of_sizes = self.moments
+        squares = max(of_hits - 2 * micro * of_both + micro**2 * of_sizes, 0.0)
+        return PredictionScores(
+            multilabel=self.multilabel,
+            n_docs=self.n_docs,
+            labels=labels,
+            accuracy=accuracy,
+            macro_accuracy=float(recall[had].mean()),
+            micro_f1=micro,
+            macro_f1=float(f1[had].mean()),
+            standard_error=max(float(np.sqrt(squares)) / max(total, 1.0), 1 / self.n_docs),
+            support=self.support,
+            recall=recall,
+            precision=precision,
+            f1=f1,
+            confusion=None,
+        )
 
 
 def score_probabilities(y_true: Any, P: Array) -> ProbabilityScores:
@@ -183,33 +251,72 @@ def score_probabilities(y_true: Any, P: Array) -> ProbabilityScores:
     >>> round(score_probabilities(np.array([0, 1]), P).log_loss, 3)
     0.49
     """
-    n_docs, n_labels = P.shape
+    right, probability = _right(y_true, P)
+    tally = ProbabilityTally.of(y_true, P)
+    return ProbabilityScores(probability, right, tally.calibration_error, tally.log_loss)
+
+
+@dataclass(frozen=True, eq=False)
+class ProbabilityTally:
+    """Sums over predicted probabilities; those of several parts are added with ``+``.
+
+    Attributes
+    ----------
+    bins : ndarray of shape (n_bins, 3)
+        See ``bin_sums``.
+    loss : float or None
+        Sum of -ln p. None if a document has a label without probability.
+    n : int
+        Number of terms of this sum.
+    """
+
+    bins: Array
+    loss: float | None
+    n: int
+
+    @classmethod
+    def of(cls, y_true: Any, P: Array) -> Self:
+        """Sum over the probabilities of documents; see ``score_probabilities``."""
+        right, probability = _right(y_true, P)
+        return cls(bin_sums(probability, right), _loss(y_true, P, right), len(probability))
+
+    def __add__(self, other: Self) -> Self:
+        """Add the sums of other documents."""
+        known = self.loss is not None and other.loss is not None
+        loss = self.loss + other.loss if known else None  # type: ignore[operator]
+        return replace(self, bins=self.bins + other.bins, loss=loss, n=self.n + other.n)
+
+    @property
+    def calibration_error(self) -> float:
+        """See ``calibration_error``."""
+        return error_of_bins(self.bins)
+
+    @property
+    def log_loss(self) -> float | None:
+        """Mean of -ln p; see ``ProbabilityScores``."""
+        return None if self.loss is None else self.loss / self.n
+
+
+def _right(y_true: Any, P: Array) -> tuple[Array, Array]:
+    """Return whether predictions are right, and their probabilities; see ``ProbabilityScores``."""
+    n_labels = P.shape[1]
     if np.ndim(y_true) == 2 or sparse.issparse(y_true):
         Y = sparse.csr_array(y_true).toarray() > 0
-        all_known = not Y[:, n_labels:].any()
-        right, probability = Y[:, :n_labels].ravel(), P.ravel()
-        loss = log_loss(right, probability, labels=[False, True]) if all_known else None
-    else:
-        y = np.asarray(y_true)
-        all_known = bool(((y >= 0) & (y < n_labels)).all())
-        right, probability = P.argmax(axis=1) == y, P.max(axis=1)
-        loss = None
-        if all_known and n_labels == 1:
-            loss = float(-np.log(P[np.arange(n_docs), y]).mean())
-        elif all_known:
-            loss = log_loss(y, P / P.sum(axis=1, keepdims=True), labels=np.arange(n_labels))
-    error = calibration_error(probability, right)
-    return ProbabilityScores(probability, right, error, None if loss is None else float(loss))
+        return Y[:, :n_labels].ravel(), P.ravel()
+    return P.argmax(axis=1) == np.asarray(y_true), P.max(axis=1)
 
 
-def _standard_error(y_true: Any, y_pred: Any, micro: float, *, multilabel: bool) -> float:
-    """Compute the standard error of micro F1, which is a ratio of sums over documents."""
-    if multilabel:
-        Y, Z = (sparse.csr_array(y).astype(np.float64) for y in (y_true, y_pred))
-        hits = 2 * np.asarray((Y * Z).sum(axis=1)).ravel()
-        sizes = np.asarray(Y.sum(axis=1) + Z.sum(axis=1)).ravel()
-    else:
-        hits = 2.0 * (np.asarray(y_true) == np.asarray(y_pred))
-        sizes = np.full(len(hits), 2.0)
-    error = np.sqrt(np.square(hits - micro * sizes).sum()) / max(sizes.sum(), 1.0)
-    return float(max(error, 1 / len(hits)))
+def _loss(y_true: Any, P: Array, right: Array) -> float | None:
+    """Sum -ln p; None if a document has a label without probability."""
+    n_docs, n_labels = P.shape
+    if np.ndim(y_true) == 2 or sparse.issparse(y_true):
+        if sparse.csr_array(y_true)[:, n_labels:].nnz:
+            return None
+        return float(log_loss(right, P.ravel(), labels=[False, True], normalize=False))
+    y = np.asarray(y_true)
+    if not ((y >= 0) & (y < n_labels)).all():
+        return None
+    if n_labels == 1:
+        return float(-np.log(P[np.arange(n_docs), y]).sum())
+    P = P / P.sum(axis=1, keepdims=True)
+    return float(log_loss(y, P, labels=np.arange(n_labels), normalize=False))

@@ -39,7 +39,14 @@ def hoyer_sparsity(x: Any) -> float:
     if n < 2 or largest == 0:
         return 0.0
     values /= largest  # avoids overflow of squares; the measure does not depend on scale
-    ratio = values.sum() / np.sqrt(np.square(values).sum())
+    return hoyer_of_sums(n, float(values.sum()), float(np.square(values).sum()))
+
+
+def hoyer_of_sums(n: int, total: float, squares: float) -> float:
+    """Compute Hoyer's sparsity of n numbers from the sums of their magnitudes and squares."""
+    if n < 2 or squares == 0:
+        return 0.0
+    ratio = total / np.sqrt(squares)
     return float(np.clip((np.sqrt(n) - ratio) / (np.sqrt(n) - 1), 0.0, 1.0))
 
 

@@ -38,6 +38,7 @@ _EPOCHS, _VISITS = 2_000, 20_000_000
 
 _TOL, _TOL_OF_FOLDS = 0.05, 0.3  # largest gradient at the end; held-out scores only calibrate
 _GOLDEN, _SPREAD = 0.6180339887498949, 1009.0  # what mixes documents into folds
+_OTHER_SPREAD = 2003.0  # the same for held-out documents, which come from all folds
 
 Tell = Callable[[int, int], None]
 
@@ -81,8 +82,21 @@ def max_epochs(n_docs: int) -> int:
 
 def folds(X: sparse.csr_array) -> Array:
     """Assign documents to folds by their content, so that identical documents share a fold."""
+    return (_mixed(X, _SPREAD) * FOLDS).astype(np.int32)
+
+
+def held_out(X: sparse.csr_array, share: float) -> Array:
+    """Choose about this share of the documents by their content, (n_docs,) of bool.
+
+    Identical documents are chosen together. A document without any term is never chosen.
+    """
+    return _mixed(X, _OTHER_SPREAD) > 1 - share
+
+
+def _mixed(X: sparse.csr_array, spread: float) -> Array:
+    """Numbers between 0 and 1 that depend on the content of documents in a disordered way."""
     mixed = np.modf(np.arange(1, X.shape[1] + 1) * _GOLDEN)[0]
-    return (np.modf(X @ mixed * _SPREAD)[0] * FOLDS).astype(np.int32)
+    return np.asarray(np.modf(X @ mixed * spread)[0])
 
 
 def train(

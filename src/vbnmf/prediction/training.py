@@ -25,6 +25,7 @@ from threadpoolctl import threadpool_limits
 from vbnmf.core.model import Array
 from vbnmf.core.rows import effective_terms, of_unit_length, without_unused_terms
 from vbnmf.prediction import generative, machines
+from vbnmf.prediction.assembly import CERTAIN, HeldOut, Linear, assemble
 from vbnmf.prediction.calibration import Calibration, best_threshold, calibrate
 from vbnmf.prediction.evidence import evidence_left_out, term_evidence
 from vbnmf.prediction.heads import Head
@@ -52,11 +53,6 @@ FEW = 25
 LEAST_DOCUMENTS = 50
 """Minimum number of documents for learning weights of single words."""
 
-CERTAIN = 20.0
-"""Logit of a label that all documents have; its negative if none has it."""
-
-_USUAL_SLOPE = 3.0  # usual factor from scores of machines to logits
-_DOCUMENTS_AT_ONCE = 1 << 12  # documents whose probabilities are held in double precision
 _DOCUMENTS_TO_COMPARE = 5_000  # documents on which two heads are compared
 _DOCUMENTS_TO_TRY = 500  # documents on which a head is compared with the commonest label
 
@@ -154,6 +150,8 @@ class Trained:
         Probability from which a label is predicted, if documents may have several.
     unfinished : tuple of str
         Parts of the training that did not converge, in words.
+    machine : Linear or None
+        The machines before calibration; None if the head has none.
     """
 
     classifier: str
@@ -163,6 +161,7 @@ class Trained:
     head: Head | None = None
     threshold: float = 0.5
     unfinished: tuple[str, ...] = ()
+    machine: Linear | None = None
 
     def because(self, reason: str, *others: "Trained") -> "Trained":
         """Return a copy with the reason why this head was preferred to others.
@@ -300,37 +299,17 @@ class _Run:
         found = machines.train(
             X, dense, of.labels, of.weight, self.fold, n_threads=self.n_threads, tell=self.tell
         )  # fmt: skip
-        Y, n_terms = of.labels.toarray() > 0, effective_terms(of.X)
-        fitted = calibrate(
-            found.left_out, Y, n_terms, of.weight, usual_slope=_USUAL_SLOPE,
-            multilabel=of.multilabel,
-        )  # fmt: skip
-        left_out = _in_parts(fitted, found.left_out, n_terms)
-        threshold = best_threshold(left_out, Y, of.weight)[0] if of.multilabel else 0.5
-        slopes = fitted.slopes / found.growth  # held-out scores are smaller
-        weights, intercepts = scaling.unscaled(
-            found.dense * slopes[:, None], found.intercepts * slopes
-        )
-        biases = np.where(Y.any(axis=0), fitted.biases, -CERTAIN)
-        calibration = replace(fitted, slopes=np.ones(of.n_labels), biases=biases)
-        of_words = (found.words * slopes[:, None].astype(np.float32)) if words else found.words
-        head = Head(weights, intercepts, calibration, of_words)
+        machine = Linear(found.words, found.dense, found.intercepts, scaling)
+        Y = of.labels.toarray() > 0
+        held = HeldOut(found.left_out, Y, effective_terms(of.X), of.weight)
+        made = assemble(machine, held, found.growth, Y.any(axis=0), multilabel=of.multilabel)
         name = "words and components" if words else "components"
         epochs = machines.max_epochs(n_docs)
         unfinished = [] if found.converged else [f"its machines in {epochs:,} epochs"]
         return Trained(
-            name, reason, calibration, left_out, head, threshold,
-            (*unfinished, *_unfinished(fitted)),
+            name, reason, made.calibration, made.probabilities, made.head, made.threshold,
+            (*unfinished, *unfinished_calibration(made.calibration)), machine,
         )  # fmt: skip
-
-
-def _in_parts(calibration: Calibration, scores: Array, n_terms: Array) -> Array:
-    """Probabilities of many documents, (n_docs, n_labels) in float32."""
-    out = np.empty(scores.shape, np.float32)
-    for begin in range(0, len(out), _DOCUMENTS_AT_ONCE):
-        at = slice(begin, begin + _DOCUMENTS_AT_ONCE)
-        out[at] = calibration.probabilities(scores[at], n_terms[at])
-    return out
 
 
 def _generative(
@@ -349,11 +328,12 @@ def _generative(
         found = fit(scores[rows], Y[rows], n_terms[rows], of.weight[rows])
         left_out[held] = found.probabilities(scores[held], n_terms[held])
     calibration = fit(scores, Y, n_terms, of.weight)
-    unfinished = _unfinished(calibration)
+    unfinished = unfinished_calibration(calibration)
     return Trained("generative", reason, calibration, left_out, unfinished=unfinished)
 
 
-def _unfinished(calibration: Calibration) -> tuple[str, ...]:
+def unfinished_calibration(calibration: Calibration) -> tuple[str, ...]:
+    """Say in words that a calibration did not converge; nothing if it did."""
     return () if calibration.converged else ("its calibration",)
 
 

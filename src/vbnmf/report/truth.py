@@ -5,7 +5,7 @@
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy import sparse
@@ -78,12 +78,17 @@ def read_truth(model: DocumentModel, labels: Any, n_docs: int) -> Truth:
     targets = check_targets(estimator, labels, n_docs)
     indicators, names = targets.placed(np.array(known.names, dtype=object))
     if model.has_labels and not model.has_several_labels and np.diff(indicators.indptr).max() > 1:
-        raise ValueError(
-            "some documents have several labels, but the model was fitted to documents with one "
-            "label each. Fit a model to documents with several labels, or check which column "
-            "holds the labels."
-        )
+        refuse_several_labels()
     return Truth([str(name) for name in names], indicators)
+
+
+def refuse_several_labels() -> NoReturn:
+    """Refuse documents with several labels for a model of one label each."""
+    raise ValueError(
+        "some documents have several labels, but the model was fitted to documents with one "
+        "label each. Fit a model to documents with several labels, or check which column "
+        "holds the labels."
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,7 @@ namespace {
 
 typedef float Line __attribute__((vector_size(ROW_BYTES)));
 typedef int32_t Ints __attribute__((vector_size(ROW_BYTES)));
+typedef double Wide __attribute__((vector_size(2 * ROW_BYTES), aligned(sizeof(double)))); // a Line in double precision
 
 constexpr float INF = std::numeric_limits<float>::infinity();
 
@@ -205,6 +206,45 @@ double train_machines(const MachineData& p, const MachineLanes& lanes, const Mac
         if (mine[lane]) out.scores[d * out.n_labels + label[lane]] = s[lane];
     }
   return gap;
+}
+
+void add_hinge_sums(const MachineData& p, const HingeSums& out) {
+  Tile tile(p);
+  const int64_t n_features = tile.intercept + 1;
+  std::memcpy(&tile.W[0], out.weights, n_features * sizeof(Line));
+  Line boost;
+  std::memcpy(&boost, out.boost, sizeof boost);
+  Ints label;
+  for (int lane = 0; lane < LANES; ++lane) label[lane] = out.first + lane;
+  Wide* gradient = reinterpret_cast<Wide*>(out.gradient);
+  Wide* curvature = reinterpret_cast<Wide*>(out.curvature);
+  const Line zero{}, one = fill(1.0f);
+  Wide loss{};
+
+  for (int64_t d = 0; d < p.n_docs; ++d) {
+    if (!(p.cost[d] > 0)) continue;
+    const Ints has = positives(p, d, label);
+    const Line sign = signs(has), margin = 1.0f - sign * tile.scores(d);
+    const Ints active = margin > 0.0f;
+    if (!any(active)) continue;
+    const Line shortfall = active ? margin : zero, factor = has ? boost : one;
+    const Wide cost = p.cost[d] * __builtin_convertvector(factor, Wide);
+    const Wide shorts = __builtin_convertvector(shortfall, Wide);
+    loss += cost * shorts * shorts;
+    const Wide step = -2.0 * cost * shorts * __builtin_convertvector(sign, Wide);
+    const float* dense = p.dense + d * p.n_dense;
+    for (int64_t j = p.X.indptr[d]; j < p.X.indptr[d + 1]; ++j) gradient[p.X.indices[j]] += (double)p.X.data[j] * step;
+    for (int64_t k = 0; k < p.n_dense; ++k) gradient[p.n_terms + k] += (double)dense[k] * step;
+    gradient[tile.intercept] += step;
+    if (curvature == nullptr) continue;
+    const Line is_active = active ? one : zero;
+    const Wide bend = 2.0 * cost * __builtin_convertvector(is_active, Wide);
+    for (int64_t j = p.X.indptr[d]; j < p.X.indptr[d + 1]; ++j)
+      curvature[p.X.indices[j]] += (double)p.X.data[j] * p.X.data[j] * bend;
+    for (int64_t k = 0; k < p.n_dense; ++k) curvature[p.n_terms + k] += (double)dense[k] * dense[k] * bend;
+    curvature[tile.intercept] += bend;
+  }
+  for (int lane = 0; lane < LANES; ++lane) out.loss[lane] += loss[lane];
 }
 
 } // namespace vbnmf::VBNMF_ISA

@@ -40,14 +40,31 @@ struct MachineResults {
 // so lanes of all documents must be trained first. Return the largest violation of optimality in the last epoch.
 using TrainMachines = double (*)(const MachineData&, const MachineLanes&, const MachineResults&);
 
+// Sums over documents for the machines of the labels first, first + 1, ... , one a lane.
+struct HingeSums {
+  int32_t first;
+  const float* boost;   // LANES: factor of the cost of documents that have the label
+  const float* weights; // (n_terms + n_dense + 1) x LANES; the intercept is last
+  double* loss;         // LANES
+  double* gradient;     // as the weights
+  double* curvature;    // as the weights, or null if it is not asked for
+};
+
+// Add the squared hinge loss of all documents, its gradient and the diagonal of its Hessian. The fields of MachineData
+// that say how to train have no effect.
+using AddHingeSums = void (*)(const MachineData&, const HingeSums&);
+
 } // namespace vbnmf
 
 namespace vbnmf::baseline {
 double train_machines(const MachineData&, const MachineLanes&, const MachineResults&);
+void add_hinge_sums(const MachineData&, const HingeSums&);
 }
 namespace vbnmf::avx2 {
 double train_machines(const MachineData&, const MachineLanes&, const MachineResults&);
+void add_hinge_sums(const MachineData&, const HingeSums&);
 }
 namespace vbnmf::avx512 {
 double train_machines(const MachineData&, const MachineLanes&, const MachineResults&);
+void add_hinge_sums(const MachineData&, const HingeSums&);
 }

@@ -52,6 +52,14 @@ TrainMachines trainer() {
   return baseline::train_machines;
 }
 
+AddHingeSums hinge_sums() {
+#if defined(VBNMF_X86)
+  if (in_use == &avx512::instruction_set) return avx512::add_hinge_sums;
+  if (in_use == &avx2::instruction_set) return avx2::add_hinge_sums;
+#endif
+  return baseline::add_hinge_sums;
+}
+
 struct Queue {
   std::atomic<int64_t> next{0};
 };
@@ -180,6 +188,31 @@ void bind_machines(nb::module_& m) {
         exact("indptr"), exact("indices"), exact("data"), exact("dense"), exact("cost"), exact("labels_at"),
         exact("labels"), exact("fold"), nb::arg("tol"), nb::arg("max_epochs"), exact("lane_label"),
         exact("lane_fold"), exact("lane_boost"), exact("weights"), exact("alpha"), exact("scores"), exact("squares"));
+  m.def("add_hinge_sums",
+        [](Array<const int64_t> indptr, Array<const int32_t> indices, Array<const float> data,
+           Array<const float> dense, Array<const double> cost, Array<const int64_t> labels_at,
+           Array<const int32_t> labels, int32_t first, Array<const float> boost, Array<const float> weights,
+           Array<double> loss, Array<double> gradient, Array<double> curvature) {
+          const int64_t n_dense = (int64_t)dense.shape(1);
+          const MachineData p{(int64_t)dense.shape(0),
+                              (int64_t)weights.shape(0) - n_dense - 1,
+                              n_dense,
+                              {indptr.data(), indices.data(), data.data()},
+                              dense.data(),
+                              cost.data(),
+                              labels_at.data(),
+                              labels.data(),
+                              nullptr,
+                              0.0,
+                              0};
+          const AddHingeSums add = hinge_sums();
+          const nb::gil_scoped_release free;
+          add(p, {first, boost.data(), weights.data(), loss.data(), gradient.data(),
+                  curvature.size() ? curvature.data() : nullptr});
+        },
+        exact("indptr"), exact("indices"), exact("data"), exact("dense"), exact("cost"), exact("labels_at"),
+        exact("labels"), nb::arg("first"), exact("boost"), exact("weights"), exact("loss"), exact("gradient"),
+        exact("curvature"));
 }
 
 } // namespace

@@ -1,0 +1,117 @@
+"""Prediction heads of documents in several shards, in memory or on disk.
+
+A head is first trained on a sample, which also decides what kind of head it is. Its machines are
+then trained on all documents by a map over the shards (``vbnmf.prediction.shardheads``).
+"""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from vbnmf.core.fit import HEAD_ON_SHARDS
+from vbnmf.core.model import Array, State
+from vbnmf.engines.mapping import SHARD_NONZEROS, ShardEngine
+from vbnmf.estimators.streaming import is_source
+from vbnmf.estimators.targets import Targets
+from vbnmf.estimators.telling import Teller
+from vbnmf.estimators.validation import count_threads
+from vbnmf.prediction.machines import held_out
+from vbnmf.prediction.shardheads import Task, held_out_share, train_on_shards
+
+HEAD_NONZEROS = SHARD_NONZEROS
+"""A prediction head of several shards begins with a sample of about this many non-zeros,"""
+
+HEAD_DOCUMENTS = 200_000
+"""and of no more documents than these."""
+
+_DOCUMENTS_AT_ONCE = 1 << 16
+
+
+def has_several_shards(X: Any) -> bool:
+    """Whether an engine divides these documents into several shards."""
+    if is_source(X):
+        return len(X.starts) > 2
+    return bool(X.nnz > SHARD_NONZEROS)
+
+
+def fit_head_on_shards(
+    model: Any,
+    X: Any,
+    engine: ShardEngine,
+    state: State,
+    targets: Targets,
+    weight: Array | None,
+    classifier: str,
+) -> None:
+    """Fit the prediction head of a fitted model to the documents of all shards.
+
+    Parameters
+    ----------
+    model : SupervisedVBNMF
+        Fitted, without a head.
+    X : csr_array or Shards
+        Documents.
+    engine : ShardEngine
+        The same documents after the fit.
+    state : State
+        The fitted state.
+    targets : Targets
+        Labels.
+    weight : array of shape (n_docs,) or None
+        Sample weights.
+    classifier : str
+        Parameter of the model.
+    """
+    takes_part = targets.known if weight is None else targets.known & (weight > 0)
+    n_docs = int(takes_part.sum())
+    share = held_out_share(n_docs)
+    rows, sample = _sample(X, takes_part, n_docs, share)
+    del takes_part
+    of_sample = np.ones(len(rows)) if weight is None else weight[rows]
+    V = engine.coefficients(state, rows)
+    every = np.arange(len(rows))
+    found = model._trained_head(sample, V, targets.rows(rows), of_sample, classifier, every)
+    del V
+    told = f"chosen on a sample of {len(rows):,} documents"
+    reason = f"{found.reason}; {told}" if found.reason else told
+    if found.machine is not None:
+        task = Task(
+            state, model._posterior(), targets.of_groups, targets.sums(weight), share,
+            targets.multilabel, count_threads(model.n_jobs),
+        )  # fmt: skip
+        tell = partial(Teller(model, model.n_init - 1, model.n_init).of_stage, HEAD_ON_SHARDS)
+        found, n_passes = train_on_shards(engine, task, found, tell)
+        reason += f", then trained on all {n_docs:,} documents of known label in {n_passes} passes"
+    else:
+        reason += ", which calibrates it"
+    model._set_head(replace(found, reason=reason), sample, every)
+    model.head_documents_ = rows
+
+
+def _sample(X: Any, takes_part: Array, n_docs: int, share: float) -> tuple[Array, sparse.csr_array]:
+    """Documents that the head begins with, ascending, and their terms.
+
+    They are spread evenly over the ``n_docs`` that take part. Documents that are held out to
+    calibrate the head are left out.
+    """
+    n_rows = max(1, min(int(n_docs * min(1.0, HEAD_NONZEROS / X.nnz)), HEAD_DOCUMENTS))
+    ranks = np.floor(np.arange(n_rows) * (n_docs / n_rows)).astype(np.int64)
+    rows = _at_ranks(takes_part, ranks)
+    sample = X.take(rows) if is_source(X) else X[rows]
+    left = np.flatnonzero(~held_out(sample, share))
+    left = left if len(left) else np.arange(1)
+    return rows[left], sample[left]
+
+
+def _at_ranks(chosen: Array, ranks: Array) -> Array:
+    """Numbers of chosen documents by their ranks, both ascending, without a list of all."""
+    found, before = [], 0
+    for begin in range(0, len(chosen), _DOCUMENTS_AT_ONCE):
+        here = begin + np.flatnonzero(chosen[begin : begin + _DOCUMENTS_AT_ONCE])
+        a, b = np.searchsorted(ranks, (before, before + len(here)))
+        found.append(here[ranks[a:b] - before])
+        before += len(here)
+    return np.concatenate(found)
