@@ -6,6 +6,7 @@ but may run on any other one, so that no task waits for a worker that died.
 
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -43,6 +44,7 @@ class Cluster:
 
     def __init__(self, client: Client, source: ShardSource) -> None:
         self.client, self.source = client, source
+        self.marks: Path | None = None  # folder in which tasks leave marks while they run
         self._token, self._n_tasks = uuid4().hex[:12], 0
         self._shards_of: dict[str, list[int]] = {}
         self._place_of: dict[str, str | None] = {}
@@ -124,6 +126,12 @@ class Cluster:
 
     def _deadly(self, error: KilledWorker) -> str:
         shards = self._shards_of.get(str(error.task), [])
+        # Dask also blames tasks that were waiting at the same worker; marks tell which had begun
+        begun = Counter(path.name[:5] for path in self.marks.glob("*.begun")) if self.marks else {}
+        if begun:
+            first = int(max(begun, key=begun.__getitem__))
+            known = [of for of in self._shards_of.values() if of and of[0] == first]
+            shards = known[0] if known else [first]
         if not shards:
             return (
                 f"the task {error.task} has killed every worker that it was given to, most likely "

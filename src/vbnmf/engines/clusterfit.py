@@ -80,6 +80,7 @@ class DaskEngine(ShardEngine):
         self._job = Job(home, n_groups, unknown, weight is not None, clusterwork.software())
         self._kept = 0  # number of the current local states
         _make_folder(home)
+        cluster.marks = home
         try:
             for number, (a, b) in enumerate(cluster.spans()):
                 np.save(self._job.groups(number), group[a:b])

@@ -11,7 +11,7 @@ dataclass or a sparse matrix it would assume a few dozen bytes, and workers coul
 import os
 import pickle
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -98,14 +98,14 @@ def read_buffers(head: bytes, path: Path, n_buffers: int) -> Packed:
 
 def add_up(job: Job, source: ShardSource, numbers: list[int], work: Callable[..., Any]) -> Packed:
     """Apply work to consecutive shards, and add up the results."""
-    with _told_where(named(numbers)):
+    with _told_where(named(numbers), job, numbers):
         _check_software(job)
         return pack(tree_sum(work(_shard(job, source, number)) for number in numbers))
 
 
 def start(job: Job, source: ShardSource, numbers: list[int], shared: Packed, into: int) -> None:
     """Set the local states of shards to the results of the shared function."""
-    with _told_where(named(numbers)), open_kernel() as kernel:
+    with _told_where(named(numbers), job, numbers), open_kernel() as kernel:
         _check_software(job)
         work = unpack(shared)
         for number in numbers:
@@ -129,7 +129,7 @@ def look(
     job: Job, source: ShardSource, number: int, shared: Packed, at: int, rows: Array | None
 ) -> Packed:
     """Apply the shared function to a shard, and return some rows of the result, or all."""
-    with _told_where(named([number])), open_kernel() as kernel:
+    with _told_where(named([number]), job, [number]), open_kernel() as kernel:
         _check_software(job)
         work, K, in_scope = unpack(shared)
         shard, local = _opened(job, source, number, kernel, at, K, in_scope)
@@ -141,7 +141,7 @@ def sweep(
     job: Job, source: ShardSource, numbers: list[int], shared: Packed, at: int, into: int | None
 ) -> Packed:
     """Sweep over consecutive shards, and add up their sums."""
-    with _told_where(named(numbers)), open_kernel() as kernel:
+    with _told_where(named(numbers), job, numbers), open_kernel() as kernel:
         _check_software(job)
         state, bound, update = unpack(shared)
         K, in_scope = len(state.terms.scale), state.labels and state.labels.in_scope
@@ -265,13 +265,22 @@ def named(numbers: list[int]) -> str:
 
 
 @contextmanager
-def _told_where(what: str) -> Iterator[None]:
-    """Add the worker and the shards to the message of an error."""
+def _told_where(what: str, job: Job | None = None, numbers: Sequence[int] = ()) -> Iterator[None]:
+    """Add the worker and the shards to the message of an error.
+
+    While a task runs, there is a file that names its first shard. It is left if the worker dies.
+    """
+    mark = job and job.folder / f"{numbers[0]:05d}.{uuid4().hex}.begun"
     try:
+        if mark:
+            mark.touch()
         yield
     except (OSError, ValueError, MemoryError) as error:
         reason = str(error) or type(error).__name__
         raise ClusterError(f"{what} on worker {_worker()}: {reason}") from None
+    finally:
+        if mark:
+            mark.unlink(missing_ok=True)
 
 
 def _worker() -> str:
