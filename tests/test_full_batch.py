@@ -17,13 +17,13 @@ from vbnmf.engines.mapping import tree_sum
 from vbnmf.estimators import shardedheads, starting
 from vbnmf.kernels import kernel_name
 from vbnmf.prediction import fullbatch, machines
-from vbnmf.prediction.fullbatch import Batch, hinge_sums
+from vbnmf.prediction.fullbatch import Features, hinge_sums
 
 
 def batch(multilabel=False, n_labels=5):
     X, dense, labels, weight, _ = documents(n_labels=n_labels)
     labels = several(labels) if multilabel else labels
-    return Batch(X.astype(np.float32), dense.astype(np.float32), labels, weight)
+    return Features(X.astype(np.float32), dense.astype(np.float32), labels, weight)
 
 
 def weights_like(of, seed=0):
@@ -57,12 +57,12 @@ def test_sums_of_parts_threads_and_documents_without_weight():
     of = batch()
     W, boosts = weights_like(of), np.array([1.0, 2, 3, 4, 5])
     whole = hinge_sums(of, W, 0, boosts, curvature=True)
-    parts = [Batch(*(a[i : i + 40] for a in of)) for i in range(0, 150, 40)]
+    parts = [Features(*(a[i : i + 40] for a in of)) for i in range(0, 150, 40)]
     added = tree_sum(hinge_sums(part, W, 0, boosts, curvature=True) for part in parts)
     twice = hinge_sums(of, W, 0, boosts, curvature=True, n_threads=2)
     some = hinge_sums(of, W[:, 2:4], 2, boosts[2:4])
     without = of._replace(weight=np.where(np.arange(150) < 80, of.weight, 0))
-    fewer = Batch(*(a[:80] for a in of))
+    fewer = Features(*(a[:80] for a in of))
     for name in ("loss", "gradient", "curvature"):
         assert_allclose(getattr(added, name), getattr(whole, name), rtol=1e-4, atol=1e-4)
         assert_array_equal(getattr(twice, name), getattr(whole, name))

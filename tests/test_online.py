@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from vbnmf import VBNMF, SupervisedVBNMF, load
 from vbnmf.core import fit as loop
 from vbnmf.core import stochastic
-from vbnmf.core.stochastic import Step
+from vbnmf.core.stochastic import BatchStep
 from vbnmf.estimators.online import Batch, batch_knobs, batch_labels, prior_of
 from vbnmf.estimators.reservoir import Reservoir
 from vbnmf.estimators.targets import check_targets
@@ -65,7 +65,7 @@ def test_a_full_step_on_everything_is_a_batch_step(how, term_shape):
     knobs = batch_knobs(model)
     with Batch(model, X, group, n_groups, weight, labels) as batch:
         stats = batch.engine.sweep(batch.state, bound=False)
-        step = Step(rho=1.0, growth=1.0, factor=1.0)
+        step = BatchStep(rho=1.0, growth=1.0, factor=1.0)
         shapes = model.component_shapes_.T
         after, _ = stochastic.global_step(
             batch.kernel, batch.state, shapes, batch.used, stats, n_docs, step, knobs
@@ -120,12 +120,12 @@ def test_step_size(seen, n_docs, offset, decay, rho):
 def test_without_decay_all_documents_count_alike():
     before, batch = np.array([6.0]), np.array([2.0])  # sums of 3 documents, and of 1
     rho = stochastic.step_size(3, 1, 1, 1)
-    np.testing.assert_allclose(Step(rho, 4 / 3, 4.0).blended(before, batch), before + batch)
+    np.testing.assert_allclose(BatchStep(rho, 4 / 3, 4.0).blended(before, batch), before + batch)
 
 
 def test_new_components_begin_with_the_batch():
     sums, batch = np.array([6.0, 6.0]), np.array([2.0, 2.0])
-    found = Step(0.25, 2.0, 10.0).with_new(1, 2).blended(sums, batch)
+    found = BatchStep(0.25, 2.0, 10.0).with_new(1, 2).blended(sums, batch)
     np.testing.assert_allclose(found, [0.75 * 12 + 0.25 * 20, 2.0])
 
 

@@ -47,7 +47,7 @@ class OnlineEngine(Engine, Protocol):
 
 
 @dataclass(frozen=True)
-class Step:
+class BatchStep:
     """How far a step goes from the sums so far to those of a batch.
 
     ``rho`` and ``factor`` are numbers, or one for each component, (K,).
@@ -71,13 +71,13 @@ class Step:
         """Factor of the sums of the batch."""
         return np.asarray(self.rho * self.factor)
 
-    def with_new(self, n_new: int, K: int) -> "Step":
+    def with_new(self, n_new: int, K: int) -> "BatchStep":
         """Return the same step, but the last of K components begin with the sums of the batch.
 
         They had no documents before, so those of the batch count once each.
         """
         new = np.arange(K) >= K - n_new
-        return Step(np.where(new, 1.0, self.rho), self.growth, np.where(new, 1.0, self.factor))
+        return BatchStep(np.where(new, 1.0, self.rho), self.growth, np.where(new, 1.0, self.factor))
 
 
 def step_size(seen: float, n_docs: float, offset: float, decay: float) -> float:
@@ -121,7 +121,7 @@ def label_coefficient_sums(prior: Prior, rates: Rates) -> Array:
 
 
 def blended_shapes(
-    a_t: float, shapes: Array, used: Array | slice, Sigma_t: Array, step: Step
+    a_t: float, shapes: Array, used: Array | slice, Sigma_t: Array, step: BatchStep
 ) -> Array:
     """Shapes of q(T), (n_terms, K), from those before and the Sigma_t of the terms of the batch."""
     counts = expected_counts(a_t, shapes)
@@ -138,7 +138,7 @@ def global_step(
     used: Array | slice,
     stats: Statistics,
     n_docs: float,
-    step: Step,
+    step: BatchStep,
     knobs: Knobs,
 ) -> tuple[State, Statistics]:
     """T, Λ and hyperparameters after a batch, and the estimated sums that they follow from.
@@ -157,7 +157,7 @@ def global_step(
         Sums over the batch.
     n_docs : float
         D.
-    step : Step
+    step : BatchStep
         How far to go.
     knobs : Knobs
         Which hyperparameters are learned. If ``a_lam`` is None, a_λ of each label is the number of

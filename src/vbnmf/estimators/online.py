@@ -15,7 +15,7 @@ from vbnmf.core import drafts, starts, stochastic
 from vbnmf.core.model import Array, Labels, Prior, Rates, Scopes, State, Statistics
 from vbnmf.core.rows import without_unused_terms
 from vbnmf.core.starts import Knobs
-from vbnmf.core.stochastic import Step
+from vbnmf.core.stochastic import BatchStep
 from vbnmf.engines.local import LocalEngine
 from vbnmf.estimators.outcome import check_finite
 from vbnmf.estimators.streaming import is_source
@@ -115,12 +115,12 @@ def check_batch(model: Any, X: Any, sample_weight: Any) -> tuple[sparse.csr_arra
     return X, weight
 
 
-def next_step(model: Any, n_docs: float) -> tuple[Step, float]:
+def next_step(model: Any, n_docs: float) -> tuple[BatchStep, float]:
     """Return the step for a batch of so many documents, and the size of the corpus."""
     offset, decay, total = check_schedule(model)
     rho = stochastic.step_size(model.n_samples_seen_, n_docs, offset, decay)
     D = total or model.n_samples_seen_ + n_docs
-    return Step(rho, D / model.n_samples_total_, D / n_docs), D
+    return BatchStep(rho, D / model.n_samples_total_, D / n_docs), D
 
 
 def batch_knobs(model: Any) -> Knobs:

@@ -46,7 +46,7 @@ _MEMORY = 5  # pairs of vectors that L-BFGS keeps
 _TILE = 16  # labels at a time, which are the lanes of the compiled kernel
 
 
-class Batch(NamedTuple):
+class Features(NamedTuple):
     """Documents of a shard as features of machines.
 
     Attributes
@@ -108,7 +108,7 @@ class HingeSums:
 
 
 def hinge_sums(
-    batch: Batch,
+    batch: Features,
     weights: Array,
     first: int,
     boosts: Array,
@@ -120,7 +120,7 @@ def hinge_sums(
 
     Parameters
     ----------
-    batch : Batch
+    batch : Features
         Documents.
     weights : array of shape (n_features, n)
         Weights of the machines of the labels ``first``, …, ``first + n - 1``. The intercepts are
@@ -163,7 +163,7 @@ def hinge_sums(
 Fill = Callable[[slice, Array, Array, Array, Array, Array | None], None]
 
 
-def _native(batch: Batch, first: int, _n: int) -> Fill:
+def _native(batch: Features, first: int, _n: int) -> Fill:
     from vbnmf.kernels import _native as native  # type: ignore[attr-defined,unused-ignore]
 
     given = (
@@ -195,10 +195,10 @@ def _native(batch: Batch, first: int, _n: int) -> Fill:
     return fill
 
 
-def _scipy(batch: Batch, first: int, n: int) -> Fill:
+def _scipy(batch: Features, first: int, n: int) -> Fill:
     rows = np.flatnonzero(batch.weight > 0)
     if len(rows) < len(batch.weight):
-        batch = Batch(batch.X[rows], batch.dense[rows], batch.labels[rows], batch.weight[rows])
+        batch = Features(batch.X[rows], batch.dense[rows], batch.labels[rows], batch.weight[rows])
     by_term = batch.X.T.tocsr()
     has = sparse.csc_array(batch.labels[:, first : first + n])
 
@@ -216,7 +216,7 @@ def _scipy(batch: Batch, first: int, n: int) -> Fill:
     return fill
 
 
-def scores(batch: Batch, weights: Array) -> Array:
+def scores(batch: Features, weights: Array) -> Array:
     """Compute the scores of documents, (n_docs, n_labels) in float32, from all weights."""
     out = np.empty((len(batch.weight), weights.shape[1]), np.float32)
     with threadpool_limits(1):
@@ -226,14 +226,14 @@ def scores(batch: Batch, weights: Array) -> Array:
     return out
 
 
-def _scores(batch: Batch, weights: Array) -> Array:
+def _scores(batch: Features, weights: Array) -> Array:
     n_terms = batch.X.shape[1]
     found = batch.X @ np.ascontiguousarray(weights[:n_terms])
     return np.asarray(found + batch.dense @ weights[n_terms:-1] + weights[-1])
 
 
 def _back(
-    batch: Batch, by_term: sparse.csr_array, of_docs: Array, out: Array, *, squared: bool
+    batch: Features, by_term: sparse.csr_array, of_docs: Array, out: Array, *, squared: bool
 ) -> None:
     """Sum values of documents, (n_docs, n), times features or their squares, into ``out``."""
     n_terms, dense = batch.X.shape[1], batch.dense

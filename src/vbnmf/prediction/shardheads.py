@@ -27,7 +27,7 @@ from vbnmf.engines.mapping import ShardEngine, tree_sum
 from vbnmf.prediction import fullbatch
 from vbnmf.prediction.assembly import HeldOut, Linear, assemble
 from vbnmf.prediction.evidence import evidence_left_out
-from vbnmf.prediction.fullbatch import Batch, HingeSums, Solved
+from vbnmf.prediction.fullbatch import Features, HingeSums, Solved
 from vbnmf.prediction.machines import ENOUGH, held_out
 from vbnmf.prediction.scaling import Scaling
 from vbnmf.prediction.training import Posterior, Trained, unfinished_calibration
@@ -139,13 +139,13 @@ class _View:
     words: bool  # whether the head uses single words
     K: int
 
-    def batch(self, shard: OpenShard, local: Local) -> Batch:
+    def batch(self, shard: OpenShard, local: Local) -> Features:
         """Return the documents of a shard, whose features took the place of ``Sigma_v``."""
         known = shard.group < shard.n_known
         labels = self.of_groups[np.minimum(shard.group, shard.n_known)]
         X = of_unit_length(shard.X, np.float32) if self.words else shard.X[:, :0]
         dense = np.ascontiguousarray(local.Sigma_v[:, : self.K], dtype=np.float32)
-        return Batch(X, dense, labels, known * _weight(shard))
+        return Features(X, dense, labels, known * _weight(shard))
 
 
 class _Halves:
@@ -224,7 +224,7 @@ def _held_out(shard: OpenShard, local: Local, view: _View, weights: Array) -> tu
     batch = view.batch(shard, local)
     rows = np.flatnonzero(held_out(shard.X, view.share) & (batch.weight > 0))
     rows = rows[: 1 + int(_MOST_TIMES_EXPECTED * view.share * len(batch.weight))]
-    batch = Batch(*(part[rows] for part in batch))
+    batch = Features(*(part[rows] for part in batch))
     return local, HeldOut(
         fullbatch.scores(batch, weights),
         batch.labels.toarray() > 0,
