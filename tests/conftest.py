@@ -1,6 +1,7 @@
 """Small corpora, the kernels under test, and the browser that opens pages."""
 
 import shutil
+import signal
 
 import numpy as np
 import pytest
@@ -16,6 +17,12 @@ try:
     INSTRUCTION_SETS = _native.instruction_sets()
 except ImportError:  # the pure wheel; .ci/run checks that this is not why tests are missing
     INSTRUCTION_SETS = []
+
+
+def pytest_configure(config):
+    """Let processes under test die of SIGHUP, also where nohup runs the tests."""
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_report_header(config):

@@ -119,7 +119,7 @@ def merged(draft: Draft, groups: list[list[int]], n_kept: int, plan: Plan) -> Dr
     return replace(
         draft,
         counts=_mixed(draft.counts, joined),
-        portions=spread(product(draft.portions, joined), mask),
+        portions=spread(product(draft.portions, joined) * mask, mask),
         mask=mask,
     )
 

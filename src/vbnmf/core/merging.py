@@ -32,6 +32,11 @@ _NEIGHBOURS = 8  # of each component, to compare it with
 _LEAST = 0.05  # smaller expected counts are left out of comparisons
 
 
+# negative gain, negative sum of counts, and the pair. Gains of empty components are all zero, so
+# the sums decide, and not the order of components.
+_Candidate = tuple[float, float, int, int]
+
+
 @dataclass(frozen=True)
 class Merges:
     """A sequence of merges. Merged components get the next numbers."""
@@ -71,11 +76,12 @@ def merge_order(counts: Array, a_t: float, n_left: int = 1, family: Array | None
     families = [0] * K if family is None else family.tolist()
     near = _neighbours(kept, min(_NEIGHBOURS, K - 1), np.array(families))
     alive = dict.fromkeys(range(K))
-    heap: list[tuple[float, int, int]] = []
+    weights = counts.sum(axis=0, dtype=np.float64).tolist()
+    heap: list[_Candidate] = []
 
     def compare(i: int, others: list[int]) -> None:
         for j, gain in zip(others, _gains(columns, i, others, a_t, n_terms), strict=True):
-            heapq.heappush(heap, (-gain, i, j))
+            heapq.heappush(heap, (-gain, -(weights[i] + weights[j]), i, j))
 
     for i in range(K):
         compare(i, sorted(j for j in near[i] if j < i))
@@ -86,6 +92,7 @@ def merge_order(counts: Array, a_t: float, n_left: int = 1, family: Array | None
         families.append(families[i])
         pairs.append((i, j))
         columns.append(columns[i].plus(columns[j], a_t, n_terms))
+        weights.append(weights[i] + weights[j])
         del alive[i], alive[j]
         others = sorted(k for k in near[i] | near[j] if k in alive)
         near.append(set(others))
@@ -168,14 +175,14 @@ def _neighbours(counts: sparse.csr_array, n: int, family: Array) -> list[set[int
 
 
 def _next_pair(
-    heap: list[tuple[float, int, int]], alive: dict[int, None], families: list[int]
+    heap: list[_Candidate], alive: dict[int, None], families: list[int]
 ) -> tuple[int, int]:
     """Return the best remaining pair of components.
 
     If no remaining pair was compared, return the first two, of the same family if possible.
     """
     while heap:
-        _gain, i, j = heapq.heappop(heap)
+        _gain, _total, i, j = heapq.heappop(heap)
         if i in alive and j in alive:
             return i, j
     last: dict[int, int] = {}

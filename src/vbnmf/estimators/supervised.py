@@ -110,9 +110,10 @@ class SupervisedVBNMF(LearnsLabelsOnline, PredictsLabels, BaseVBNMF):
         - "components": linear support vector machines on the evidence for components.
         - "generative": the likelihood of a document under each label. It needs one label per
           document.
-        - "auto": the best head on held-out documents. "components" is preferred if it is as good
-          as "words and components". The generative head is compared too if there are fewer than 25
-          documents per label. It is used without a comparison if there are fewer than 50 documents.
+        - "auto": the best head on held-out documents. "components" is preferred to "words and
+          components" if its accuracy is as high, and its log loss averaged over labels as low. The
+          generative head is compared too if there are fewer than 25 documents per label. It is used
+          without a comparison if there are fewer than 50 documents.
     class_weight : dict, "balanced" or None, default=None
         Weight of the documents of each label, multiplied with ``sample_weight``. "balanced" gives
         all labels the same total weight.

@@ -53,6 +53,7 @@ FEW = 25
 LEAST_DOCUMENTS = 50
 """Minimum number of documents for learning weights of single words."""
 
+_TINY = float(np.finfo(np.float32).tiny)
 _DOCUMENTS_TO_COMPARE = 5_000  # documents on which two heads are compared
 _DOCUMENTS_TO_TRY = 500  # documents on which a head is compared with the commonest label
 
@@ -124,6 +125,18 @@ class TrainingDocuments:
             return best_threshold(P, self.labels.toarray() > 0, self.weight)[1]
         right = P.argmax(axis=1) == self.labels.indices
         return float(np.average(right, weights=self.weight))
+
+    def log_loss_by_label(self, P: Array) -> float:
+        """Compute the log loss of probabilities, averaged over labels; of one label per document.
+
+        All labels count alike, so it shows whether a head knows rare labels, which hardly count in
+        the accuracy.
+        """
+        own = self.labels.indices
+        loss = -np.log(np.maximum(P[np.arange(len(own)), own], _TINY))
+        of_label = np.bincount(own, self.weight)
+        used = of_label > 0
+        return float((np.bincount(own, loss * self.weight)[used] / of_label[used]).mean())
 
     def commonest(self) -> float:
         """Compute the share of documents that have the commonest label."""
@@ -266,9 +279,18 @@ class _Run:
             f"{measure} on held-out documents is {quality:.3f} with components only and "
             f"{with_words:.3f} with single words too"
         )
-        if quality >= with_words:
-            return self.train(words=False, reason="").because(said, found)
-        return found.because(said, trial)
+        if quality < with_words:
+            return found.because(said, trial)
+        alone = self.train(words=False, reason="")
+        if not self.documents.multilabel:
+            loss, less = (self.documents.log_loss_by_label(one.left_out) for one in (alone, found))
+            if loss > less:
+                said = (
+                    f"log loss of held-out documents, averaged over labels, is {loss:.3f} with "
+                    f"components only and {less:.3f} with single words too"
+                )
+                return found.because(said, alone)
+        return alone.because(said, found)
 
     @property
     def _every(self) -> int:
