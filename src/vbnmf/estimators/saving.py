@@ -17,6 +17,7 @@ from vbnmf.estimators.savingonline import online_to_state, set_online
 from vbnmf.estimators.supervised import SupervisedVBNMF
 from vbnmf.estimators.unsupervised import VBNMF
 from vbnmf.estimators.validation import (
+    LABEL_SHAPES,
     MOST_ITERATIONS,
     check_choice,
     check_count,
@@ -171,7 +172,7 @@ def _set_labels(
     if len(model.label_counts_) != n:
         raise ModelFileError(f"there are {n} labels but {len(model.label_counts_)} counts of them.")
     model.label_activations_ = _doubles(arrays, "label_activations", (n, K), least=0)
-    model.label_shapes_ = _doubles(arrays, "label_shapes", (n,), positive=True)
+    model.label_shapes_ = _doubles(arrays, "label_shapes", (n,), least=LABEL_SHAPES[0])
     if "label_groups" in header:
         model.label_rate_shapes_ = _doubles(arrays, "label_rate_shapes", (n, K), positive=True)
         model.scopes_ = check_mask(arrays, "scopes", (n, K))

@@ -16,7 +16,7 @@ _LARGEST_SUM = 1e30  # products of two factors of this size fit into float32
 _LEAST = float(np.finfo(np.float32).tiny)  # smallest non-zero value
 _LARGEST_SINGLE = 1e6  # with larger values, rounding in float32 makes the bound inaccurate
 _SHAPES = (1e-8, 1e6)  # range of shapes of terms and coefficients that float32 resolves
-_LABEL_SHAPES = (1e-8, 1e12)
+LABEL_SHAPES = (1e-8, 1e12)
 _SCALES = (1e-30, 1e30)
 _FEWEST, _MOST = 20, 300  # limits of the default number of components
 
@@ -154,7 +154,7 @@ def check_label_shape(value: Any) -> float | None:
     if isinstance(value, str) and value == "auto":
         return None
     if _is_number(value, Real) and 0 < value < math.inf:
-        return _in_range("label_shape", float(value), _LABEL_SHAPES)
+        return _in_range("label_shape", float(value), LABEL_SHAPES)
     raise ValueError(f'label_shape must be a positive number or "auto"; got {value!r}.')
 
 
