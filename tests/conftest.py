@@ -20,7 +20,9 @@ except ImportError:  # the pure wheel; .ci/run checks that this is not why tests
 
 
 def pytest_configure(config):
-    """Let processes under test die of SIGHUP, also where nohup runs the tests."""
+    """Let processes under test receive signals that nohup and background jobs ignore."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
