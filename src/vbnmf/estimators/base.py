@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from vbnmf.core import starts
 from vbnmf.core.fit import Progress, Schedule, fit
 from vbnmf.core.model import Array
+from vbnmf.core.pages import release
 from vbnmf.core.rows import without_unused_terms
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.stream import ShardSource
@@ -323,6 +324,7 @@ class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
                 seed = rng if restart else None
                 run = Run(start, keeper, kernel, corpus, knobs, labels, rng)
                 found = run.find(seed, tell.of_stage)
+                release()
                 with ExitStack() as trial:
                     engine = trial.enter_context(corpus.engine(kernel))
                     # intermediate results get no names, which would keep large arrays alive

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.fit import HEAD
 from vbnmf.core.model import Array
+from vbnmf.core.pages import release
 from vbnmf.core.rows import effective_terms, is_empty, without_unused_terms
 from vbnmf.estimators.lazy import is_lazy, labels_by_block
 from vbnmf.estimators.outcome import callers_level, head_not_converged
@@ -304,6 +305,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         self, X: sparse.csr_array, V: Array, targets: Targets, weight: Array, classifier: str
     ) -> None:
         """Fit the prediction head on the documents with known labels."""
+        release()
         rows = np.flatnonzero(targets.known & (weight > 0))
         found = self._trained_head(X, V, targets, weight, classifier, rows)
         self._set_head(found, X, rows)
