@@ -353,6 +353,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         self.threshold_, self.score_scale_ = found.threshold, 1.0
         self.length_exponent_ = found.calibration.length_exponent
         self.label_noise_ = found.calibration.noise
+        self.score_bend_ = found.calibration.bend
         self.head_biases_ = found.calibration.biases
         self.head_weights_, self.head_intercepts_ = np.zeros((n_labels, K)), np.zeros(n_labels)
         self.word_weights_ = np.zeros((n_labels, 0), np.float32)
@@ -384,6 +385,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             self.length_exponent_,
             self.label_noise_,
             self.multilabel_,
+            bend=self.score_bend_,
         )
 
     def _head(self, used: Array | slice) -> Head:
