@@ -9,8 +9,9 @@ more certain predictions. The bend κ ≥ 0 stretches negative scores: a support
 the scores of all other labels towards −1, so a small difference there means much. It does not
 change the order of labels. ε is the share of documents whose label is unrelated to the scores,
 which limits the certainty of predictions. π are the frequencies of the labels. Biases β can change
-the most probable label; they are used only if they increase the accuracy. The parameters are the
-maximum a posteriori estimate from held-out scores, with normal priors for small corpora.
+the most probable label; they are used only if they increase the accuracy by more than one standard
+error. The parameters are the maximum a posteriori estimate from held-out scores, with normal priors
+for small corpora.
 
 References
 ----------
@@ -155,10 +156,11 @@ def calibrate(
             return found
         plain = problem(biased=False).solved()
     right, right_plain = (
-        weight @ (c.logits(scores, n_terms).argmax(axis=1) == Y.argmax(axis=1))
+        weight * (c.logits(scores, n_terms).argmax(axis=1) == Y.argmax(axis=1))
         for c in (found, plain)
     )
-    return found if right > right_plain else plain
+    gain = right - right_plain
+    return found if gain.sum() > np.sqrt((gain**2).sum()) else plain
 
 
 Likelihood = tuple[float, Array, float]
