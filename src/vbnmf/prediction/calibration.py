@@ -240,7 +240,7 @@ class _Problem:
         )
         by_bend = 0.0
         if self.squares is not None:
-            by_bend = -float(slope[:, 0] @ np.einsum("dl,dl->d", by_logit, self.squares))
+            by_bend = -float((slope * by_logit * self.squares).sum())
         by_bias = by_logit.sum(axis=0)
         by_slope = np.multiply(by_logit, scaled, out=scaled)
         by_document = by_slope.sum(axis=1)
