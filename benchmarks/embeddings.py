@@ -43,12 +43,16 @@ class FastText(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         import_module("floret")  # now, and not while it is timed
 
     def fit(self, documents: list[str], y: Array) -> Self:
-        """Write the file that fastText reads, and train."""
+        """Write the file that fastText reads, and train.
+
+        The order of documents is random. fastText does not mix them itself, and learns little from
+        documents that are sorted by label.
+        """
         self.classes_ = np.unique(y)
+        order = np.random.default_rng(self.seed).permutation(len(y)).tolist()
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "documents.txt")
-            rows = zip(y.tolist(), documents, strict=True)
-            path.write_text("".join(f"__label__{label} {text}\n" for label, text in rows))
+            path.write_text("".join(f"__label__{y[row]} {documents[row]}\n" for row in order))
             self.model_ = import_module("floret").train_supervised(
                 str(path), thread=1, seed=self.seed, verbose=0, epoch=self.epochs, lr=self.rate
             )
