@@ -39,6 +39,7 @@ NUMBERS = ("accuracy", "macro_f1", "calibration_error", "calibration_by_chance",
 COLUMNS = ("corpus", "method", "seed", *NUMBERS)
 SEPARATOR = "|"  # of several labels
 OURS, PEER = "vbnmf", "svm"
+FAR_BELOW = 0.4  # of accuracy
 DRAWS = 100  # of labels, for the calibration error by chance
 
 Row = dict[str, Any]
@@ -214,7 +215,10 @@ def musts(rows: Sequence[Row], corpora: Sequence[str]) -> Iterator[dict[str, obj
 
 
 def draw(rows: Sequence[Row], path: Path) -> None:
-    """Draw accuracy less that of the linear SVM: a line for each corpus, a dot for each method."""
+    """Draw accuracy less that of the linear SVM: a line for each corpus, a dot for each method.
+
+    Dots far below are left out, so that the others can be told apart.
+    """
     from matplotlib.figure import Figure
 
     from vbnmf.report.drawing import COLOURS, MARKERS
@@ -227,7 +231,7 @@ def draw(rows: Sequence[Row], path: Path) -> None:
         points = []
         for line, name in enumerate(corpora):
             value, peer = (mean(rows, name, key, "accuracy") for key in (method.key, PEER))
-            if value is not None and peer is not None:
+            if value is not None and peer is not None and value > peer - FAR_BELOW:
                 points.append((100 * (value - peer), line))
         if points:
             ours = method.key == OURS

@@ -58,12 +58,12 @@ class FastText(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return self
 
-    def predict_proba(self, documents: list[str]) -> Array:
-        """Probabilities of labels."""
-        P = np.zeros((len(documents), len(self.classes_)))
-        place = {f"__label__{label}": code for code, label in enumerate(self.classes_.tolist())}
-        for row, (labels, values) in enumerate(
-            zip(*self.model_.predict(documents, k=len(self.classes_)), strict=True)
-        ):
-            P[row, [place[label] for label in labels]] = values
-        return P
+    def predict(self, documents: list[str]) -> Array:
+        """The most probable labels.
+
+        For several documents at a time, floret repeats the first probability of each, so there are
+        no probabilities here.
+        """
+        found = self.model_.predict(documents, k=1)[0]
+        prefix = len("__label__")
+        return np.array([int(labels[0][prefix:]) if labels else -1 for labels in found])
