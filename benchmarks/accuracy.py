@@ -168,7 +168,8 @@ def report(rows: Sequence[Row], machine: str) -> str:
                 "seconds to predict": _shown(mean(rows, name, OURS, "seconds_predict")),
             }
         )
-    parts.append("### vbnmf\n\n" + measure.markdown(lines))
+    if lines:
+        parts.append("### vbnmf\n\n" + measure.markdown(lines))
     if told := list(musts(rows, corpora)):
         parts.append("### What must hold\n\n" + measure.markdown(told))
     return "\n\n".join(parts)

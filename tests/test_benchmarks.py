@@ -219,6 +219,12 @@ def test_calibration_by_chance():
     assert few > 5 * many
 
 
+def test_accuracy_of_others_alone(capsys, tmp_path):
+    options = ["--corpora", "scipy-docs", "--every", "8", "--methods", "svm"]
+    accuracy.main([*options, "--out", str(tmp_path)])
+    assert "### Accuracy" in capsys.readouterr().out
+
+
 def test_one_document_at_a_time(capsys):
     one.main(["--corpora", "scipy-docs", "--texts", "5", "--every", "8", "--rounds", "1"])
     out = capsys.readouterr().out
