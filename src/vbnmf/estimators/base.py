@@ -26,8 +26,10 @@ from vbnmf.estimators import intervals, pruning
 from vbnmf.estimators.online import LearnsOnline, note_fit
 from vbnmf.estimators.outcome import (
     Outcome,
+    bound_rounded,
     callers_level,
     check_finite,
+    is_rounded,
     not_converged,
 )
 from vbnmf.estimators.running import best_of_starts
@@ -307,6 +309,8 @@ class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         check_finite(self.components_, self.component_scales_, self.component_sums_)
         if best.coefficients is not None:
             check_finite(best.coefficients)
+        if is_rounded(best):
+            warnings.warn(bound_rounded(best), ConvergenceWarning, stacklevel=callers_level())
         if not best.fit.converged and schedule.tol > 0:
             warnings.warn(
                 not_converged(best.fit, schedule), ConvergenceWarning, stacklevel=callers_level()
