@@ -15,10 +15,7 @@ _NAME_TERMS = 4  # terms that name a component
 @click.command(short_help="Bring a model up to date with new documents.")
 @click.argument("model")
 @click.argument("file")
-@click.option("--label", metavar="COL", multiple=True, default=("auto",), show_default=True,
-              help="Label column. 'auto' uses that of the model, else guesses it by its name. Can "
-              "be repeated.")  # fmt: skip
-@common.label_separator
+@common.labels_of_model
 @click.option("--out", metavar="NEW", help="Model file to write.  [default: MODEL is replaced]")
 @common.reading
 @common.jobs
