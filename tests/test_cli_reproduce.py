@@ -180,4 +180,4 @@ def test_a_specification_that_lacks_most_is_refused(tmp_path):
     (tmp_path / "bad.toml").write_text("[corpus]\nname = 3")
     refused = run("reproduce", "--spec", tmp_path / "bad.toml", "--out", tmp_path / "out")
     assert refused.code == 2
-    assert "bad.toml: not a specification of the experiments: it lacks the tables figures" in refused.err
+    assert "bad.toml: not a specification of the experiments: it lacks the tables" in refused.err

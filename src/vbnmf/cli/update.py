@@ -132,23 +132,25 @@ class Snapshot:
     """What a model is before an update, to tell what has changed after it."""
 
     def __init__(self, fitted: Any) -> None:
-        from vbnmf.report.components import component_names, label_use, row_parts
+        from vbnmf.report.components import component_names, label_use
+        from vbnmf.report.relevance import row_parts
 
         of = fitted.estimator_
         self._labels = of.classes_.tolist() if fitted.has_labels else []
         self._counts = dict(zip(self._labels, getattr(of, "label_counts_", ()), strict=True))
         self._use = dict(zip(self._labels, label_use(of), strict=True))
         self._terms = row_parts(of.components_)
-        self._names = component_names(of, fitted.terms_, _NAME_TERMS)
+        self._names = component_names(fitted, fitted.terms_, _NAME_TERMS)
 
     def changes(self, fitted: Any) -> dict[str, Any]:
         """Return new labels, the labels and components that changed most, and the head."""
         import numpy as np
 
-        from vbnmf.report.components import component_names, label_use, row_parts
+        from vbnmf.report.components import component_names, label_use
+        from vbnmf.report.relevance import row_parts
 
         of, K = fitted.estimator_, len(self._terms)
-        names = component_names(of, fitted.terms_, _NAME_TERMS)
+        names = component_names(fitted, fitted.terms_, _NAME_TERMS)
         moved = 0.5 * np.abs(row_parts(of.components_)[:K] - self._terms).sum(axis=1)
         components = [
             {

@@ -40,8 +40,8 @@ class SupervisedVBNMF(LearnsLabelsOnline, FitsLabels):
     label_tree : str, mapping or None, default=None
         Hierarchy of the labels. Each group of labels gets a component of its own. A str is the
         separator of levels in the names of labels, such as "." or "/". A mapping has the parent
-        group of each label, and the parent of each group that has one. Scopes of several labels
-        are then groups of the hierarchy.
+        group of each label, and the parent of each group that has one. Other shared components
+        serve labels of one top group if possible.
     label_shape : float or "auto", default="auto"
         Shape a^λ of the prior of label rates, a pseudo-count of documents. With larger values a
         label uses fewer components; with very large values labels cannot differ any more. "auto"
