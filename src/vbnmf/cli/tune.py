@@ -11,8 +11,9 @@ import click
 from click.core import ParameterSource
 
 from vbnmf.cli import common
-from vbnmf.cli.fit import TEXT_OPTIONS, build, labelled, text_options
+from vbnmf.cli.fit import labelled
 from vbnmf.cli.fitshards import is_shard_folder, refuse_settled
+from vbnmf.cli.modeloptions import TEXT_OPTIONS, build, text_options
 from vbnmf.cli.progress import Display
 from vbnmf.cli.terminal import table
 from vbnmf.selection.advice import LabelShape, order, shown
@@ -82,7 +83,7 @@ def tune(
     The search is successive halving: all candidates are fitted for a few iterations, the better
     half continues, and the last ones are fitted until they converge. Writes tune.csv and, with
     matplotlib, tune.png and tune.svg. To resume an interrupted search, repeat the command. Of a
-    large shard folder, 20,000 documents are used, which are spread evenly.
+    large shard folder, an evenly spread sample of 20,000 documents is used.
 
     \b
     Examples:

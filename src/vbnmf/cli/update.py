@@ -15,10 +15,7 @@ _NAME_TERMS = 4  # terms that name a component
 @click.command(short_help="Bring a model up to date with new documents.")
 @click.argument("model")
 @click.argument("file")
-@click.option("--label", metavar="COL", multiple=True, default=("auto",), show_default=True,
-              help="Label column. 'auto' uses that of the model, else guesses it by its name. Can "
-              "be repeated.")  # fmt: skip
-@common.label_separator
+@common.labels_of_model
 @click.option("--out", metavar="NEW", help="Model file to write.  [default: MODEL is replaced]")
 @common.reading
 @common.jobs
@@ -33,8 +30,9 @@ def update(
 ) -> None:  # fmt: skip
     """Learn from the documents in FILE, in addition to those that MODEL has seen.
 
-    Components and label rates move towards the new documents, the less so the more documents the
-    model has seen. New labels are added. The vocabulary stays as it is. Prints what has changed.
+    Components and label rates move towards the new documents. The more documents the model has
+    seen, the less they move. New labels are added. The vocabulary does not change. Prints what has
+    changed.
 
     A model that was fitted with `vbnmf fit --updatable` holds a sample of its documents, on which
     its prediction head is trained again. Other models keep their prediction head until the files
@@ -134,23 +132,25 @@ class Snapshot:
     """What a model is before an update, to tell what has changed after it."""
 
     def __init__(self, fitted: Any) -> None:
-        from vbnmf.report.components import component_names, label_use, row_parts
+        from vbnmf.report.components import component_names, label_use
+        from vbnmf.report.relevance import row_parts
 
         of = fitted.estimator_
         self._labels = of.classes_.tolist() if fitted.has_labels else []
         self._counts = dict(zip(self._labels, getattr(of, "label_counts_", ()), strict=True))
         self._use = dict(zip(self._labels, label_use(of), strict=True))
         self._terms = row_parts(of.components_)
-        self._names = component_names(of, fitted.terms_, _NAME_TERMS)
+        self._names = component_names(fitted, fitted.terms_, _NAME_TERMS)
 
     def changes(self, fitted: Any) -> dict[str, Any]:
         """Return new labels, the labels and components that changed most, and the head."""
         import numpy as np
 
-        from vbnmf.report.components import component_names, label_use, row_parts
+        from vbnmf.report.components import component_names, label_use
+        from vbnmf.report.relevance import row_parts
 
         of, K = fitted.estimator_, len(self._terms)
-        names = component_names(of, fitted.terms_, _NAME_TERMS)
+        names = component_names(fitted, fitted.terms_, _NAME_TERMS)
         moved = 0.5 * np.abs(row_parts(of.components_)[:K] - self._terms).sum(axis=1)
         components = [
             {
@@ -195,8 +195,9 @@ def described(result: dict[str, Any]) -> str:
                      "predicted correctly.")  # fmt: skip
     if result["unknown_word_share"] is not None:
         most = ", ".join(result["unknown_words"][:_SHOWN])
-        lines.append(f"{percent(result['unknown_word_share'])} of their words are not in the "
-                     f"vocabulary{f': {most}' if most else ''}.")  # fmt: skip
+        share = percent(result["unknown_word_share"])
+        lines.append(f"{share} of their words are not in the vocabulary: {most}." if most
+                     else "All of their words are in the vocabulary.")  # fmt: skip
     if "labels" in result:
         new = result["new_labels"]
         added = result["new_components"]

@@ -102,11 +102,12 @@ def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
         header["classifier_reason"] = model.classifier_reason_
         header["length_exponent"] = model.length_exponent_
         header["label_noise"] = model.label_noise_
+        header["score_bend"] = model.score_bend_
         if hasattr(model, "component_share_"):  # models from older files do not know it
             header["component_share"] = model.component_share_
             arrays["label_component_shares"] = model.label_component_shares_
         header["smoothing"] = model.smoothing_
-        header["temperature"] = model.score_scale_
+        header["score_scale"] = model.score_scale_
     more_header, more_arrays = online_to_state(model)
     return header | more_header, arrays | more_arrays
 
@@ -203,9 +204,10 @@ def _set_labels(
         model.head_biases_ = np.zeros(n)
         if header["classifier"] == "generative":
             model.head_biases_, model.head_intercepts_ = model.head_intercepts_, np.zeros(n)
-    older = {"length_exponent": 0.0, "label_noise": 0.0} | header
+    older = {"length_exponent": 0.0, "label_noise": 0.0, "score_bend": 0.0} | header
     model.length_exponent_ = _number(older, "length_exponent", least=0, most=_LARGEST_EXPONENT)
     model.label_noise_ = _number(older, "label_noise", least=0, most=1)
+    model.score_bend_ = _number(older, "score_bend", least=0, most=_LARGEST_WEIGHT)
     if "component_share" in header:  # since format 5
         model.component_share_ = _number(header, "component_share", least=0, most=1)
         model.label_component_shares_ = _doubles(
@@ -219,7 +221,9 @@ def _set_labels(
         )
     model.threshold_ = _number(header, "threshold", least=1 / _LARGEST, most=1)
     model.smoothing_ = _positive(header, "smoothing")
-    model.score_scale_ = _positive(header, "temperature")
+    # before format 6 it was called a temperature, although it multiplies
+    scale = "score_scale" if "score_scale" in header else "temperature"
+    model.score_scale_ = _positive(header, scale)
     classifier = header["classifier"]
     classifier = "components" if classifier == "regression" else classifier  # as format 3 called it
     model.classifier_ = check_choice("classifier", classifier, CLASSIFIERS)
