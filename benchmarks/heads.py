@@ -25,7 +25,7 @@ from vbnmf.metrics import score_predictions, score_probabilities
 from vbnmf.prediction import training
 from vbnmf.prediction.evidence import term_evidence
 from vbnmf.prediction.explanation import component_share
-from vbnmf.prediction.training import Posterior, TrainingDocuments
+from vbnmf.prediction.material import Posterior, TrainingDocuments
 
 SIZES = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
 HELD_OUT = 0.2

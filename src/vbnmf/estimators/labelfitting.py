@@ -32,7 +32,8 @@ from vbnmf.estimators.targets import Targets, check_targets
 from vbnmf.estimators.telling import Teller
 from vbnmf.estimators.validation import check_choice, check_matrix, check_weights, count_threads
 from vbnmf.prediction.evidence import mean_occurrence
-from vbnmf.prediction.training import Posterior, Trained, TrainingDocuments, train
+from vbnmf.prediction.material import Posterior, Trained, TrainingDocuments
+from vbnmf.prediction.training import train
 
 _SAMPLE = 2000  # maximum number of documents for component_share_
 _SAMPLE_SCORES = 5_000_000  # maximum of these documents times labels

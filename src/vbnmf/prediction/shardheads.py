@@ -30,8 +30,9 @@ from vbnmf.prediction.evidence import evidence_left_out
 from vbnmf.prediction.folds import held_out
 from vbnmf.prediction.fullbatch import Features, HingeSums, Solved
 from vbnmf.prediction.machines import ENOUGH
+from vbnmf.prediction.material import Posterior, Trained
 from vbnmf.prediction.scaling import Scaling
-from vbnmf.prediction.training import Posterior, Trained, unfinished_calibration
+from vbnmf.prediction.training import unfinished_calibration
 
 LARGEST_SHARE = 0.2
 """Maximum share of the documents that calibrate the head,"""
