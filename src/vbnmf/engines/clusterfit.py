@@ -2,9 +2,9 @@
 
 Workers read shards from a shared folder, and the local state of a shard is a file in another one.
 So nothing is lost if a worker dies, and no task depends on tasks of an earlier iteration. The
-client sends the shared state and receives one sum. Sums are added on workers, in the tree of
-:func:`~vbnmf.engines.mapping.tree_sum` and in order. So the result depends neither on the order of
-completion nor on the number of workers.
+client writes what shards share to that folder, and reads one sum from it. Sums are added on
+workers, in the tree of :func:`~vbnmf.engines.mapping.tree_sum` and in order. So the result depends
+neither on the order of completion nor on the number of workers.
 """
 
 import os
@@ -25,7 +25,7 @@ from vbnmf.core.model import Array, State, Statistics
 from vbnmf.core.shardwork import Local, OpenShard, Shard
 from vbnmf.engines import clusterwork
 from vbnmf.engines.cluster import Cluster, rows_of_shards
-from vbnmf.engines.clusterwork import ClusterError, Job, link, pack, unpack
+from vbnmf.engines.clusterwork import ClusterError, Job, Shared, link, share, unpack
 from vbnmf.engines.mapping import (
     FAN_IN,
     ShardEngine,
@@ -144,9 +144,13 @@ class DaskEngine(ShardEngine):
         ):
             args = (shared, self._kept, into if changes else None)
             total = self._added(self._by_run("sweep", clusterwork.sweep, *args))
-            dtype, place = state.terms.L.dtype, self._cluster.place_of(total)
-            total = self._cluster.task("finish", clusterwork.finish, total, dtype, place=place)
-            stats: Statistics = unpack(total.result())
+            path = shared.path.with_suffix(".sums")
+            args = (total, state.terms.L.dtype, path)
+            place = self._cluster.place_of(total)
+            stats: Statistics = (
+                self._cluster.task("finish", clusterwork.finish, *args, place=place).result().value
+            )
+        path.unlink()
         if stats.R_t is None:
             return stats
         K, out = len(state.terms.scale), state.terms.shape
@@ -229,15 +233,11 @@ class DaskEngine(ShardEngine):
         return total[0]
 
     @contextmanager
-    def _shared(self, value: Any) -> Iterator[Future]:
-        """Share a value with all workers as the result of a task, which survives a worker."""
+    def _shared(self, value: Any) -> Iterator[Shared]:
+        """Share a value with all workers as a file, which survives a worker."""
         path = self._job.folder / f"shared-{uuid4().hex}"
-        packed = pack(value)
-        head = clusterwork.write_buffers(path, packed)
         try:
-            first = self._cluster.places(self.n_shards)[0]  # it sends the value to the others
-            args = (head, path, len(packed) - 1)
-            yield self._cluster.task("share", clusterwork.read_buffers, *args, place=first)
+            yield share(path, value)
         finally:
             path.unlink(missing_ok=True)
 
@@ -255,11 +255,9 @@ class DaskEngine(ShardEngine):
 
 
 def _light(state: State) -> State:
-    """Return the state without padding and without arrays that shards do not need."""
-    terms, K = state.terms, len(state.terms.scale)
-    nothing = np.empty((0, K))
-    L = np.ascontiguousarray(terms.L[:, :K])
-    return replace(state, terms=replace(terms, shape=nothing, L=L, offset=nothing))
+    """Return the state without arrays that shards do not need."""
+    nothing = np.empty((0, len(state.terms.scale)))
+    return replace(state, terms=replace(state.terms, shape=nothing, offset=nothing))
 
 
 def _make_folder(path: Path) -> None:
