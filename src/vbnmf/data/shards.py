@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from scipy import sparse
@@ -37,6 +38,7 @@ MOST_MANIFEST = 1 << 30
 
 _NAME = re.compile(r"[0-9]{5,9}")
 _LARGEST_SUM = 1e30  # as for a matrix in memory
+_SOUND: dict[str, set[tuple[int, str]]] = {}  # files that copies from other processes have checked
 _AT_ONCE = 1 << 16  # indices whose order is checked at a time
 _TYPES = {
     "rows.indptr": np.int32,
@@ -126,7 +128,7 @@ class Shards:
         self.has_weights: bool = manifest["weights"]
         self.source_columns: dict[str, Any] = manifest["columns"]
         self.starts = np.cumsum([0, *(e.n_docs for e in self.entries)])
-        self._sound: set[tuple[int, str]] = set()
+        self._token, self._sound = uuid4().hex, set[tuple[int, str]]()
         _check_files(self)
 
     @property
@@ -198,8 +200,11 @@ class Shards:
         return self.shape[0]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for another process, which checks the files again."""
+        """Return the state for another process, which checks the files again, but only once."""
         return self.__dict__ | {"path": self.path.absolute(), "_sound": set()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ = state | {"_sound": _SOUND.setdefault(state["_token"], set())}
 
     def __repr__(self) -> str:
         labels = "" if self.labels is None else f", {len(self.labels):,} labels"
