@@ -13,6 +13,7 @@ import mmap
 import os
 import pickle
 import shutil
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -38,9 +39,8 @@ from vbnmf.engines.stream import ShardSource
 from vbnmf.kernels import describe, open_kernel
 
 Packed = list[Any]
-_ALIGNED = (
-    mmap.ALLOCATIONGRANULARITY
-)  # positions of arrays in files: kernels need whole cache lines
+_ALIGNED = mmap.ALLOCATIONGRANULARITY  # of arrays in files: kernels need whole cache lines
+_THREAD = threading.local()  # memory that tasks of a thread use one after the other
 
 
 class ClusterError(OSError):
@@ -121,14 +121,14 @@ def share(path: Path, value: Any) -> Shared:
 def add_up(job: Job, source: ShardSource, numbers: list[int], work: Callable[..., Any]) -> Packed:
     """Apply work to consecutive shards, and add up the results."""
     with _told_where(named(numbers), job, numbers):
-        _check_software(job)
+        check_software(job.software)
         return pack(tree_sum(work(_shard(job, source, number)) for number in numbers))
 
 
 def start(job: Job, source: ShardSource, numbers: list[int], shared: Shared, into: int) -> None:
     """Set the local states of shards to the results of the shared function."""
     with _told_where(named(numbers), job, numbers), open_kernel() as kernel:
-        _check_software(job)
+        check_software(job.software)
         work = shared.value
         for number in numbers:
             local = work(OpenShard(_shard(job, source, number), kernel))
@@ -140,7 +140,7 @@ def change(
 ) -> None:
     """Set the local states of shards to the results of the shared function of the present ones."""
     with _told_where(named(numbers)), open_kernel() as kernel:
-        _check_software(job)
+        check_software(job.software)
         work, K, in_scope = shared.value
         for number in numbers:
             shard, local = _opened(job, source, number, kernel, at, K, in_scope)
@@ -152,7 +152,7 @@ def look(
 ) -> Packed:
     """Apply the shared function to a shard, and return some rows of the result, or all."""
     with _told_where(named([number]), job, [number]), open_kernel() as kernel:
-        _check_software(job)
+        check_software(job.software)
         work, K, in_scope = shared.value
         shard, local = _opened(job, source, number, kernel, at, K, in_scope)
         found = work(shard, local)[1]
@@ -164,11 +164,11 @@ def sweep(
 ) -> Packed:
     """Sweep over consecutive shards, and add up their sums."""
     with _told_where(named(numbers), job, numbers), open_kernel() as kernel:
-        _check_software(job)
+        check_software(job.software)
         state, bound, update = shared.value
         K, in_scope = len(state.terms.scale), state.labels and state.labels.in_scope
         L = state.terms.L
-        out = kernel.zeros(len(L), K, L.dtype) if update else None
+        out = _sums(kernel, L) if update else None
 
         def swept(number: int) -> Statistics:
             shard, local = _opened(job, source, number, kernel, at, K, in_scope)
@@ -180,7 +180,7 @@ def sweep(
         parts = (swept(number) for number in numbers)
         stats = next(parts) if len(numbers) == 1 else tree_sum(parts, hold=in_double_precision)
         if stats.R_t is not None:
-            stats = replace(stats, R_t=np.ascontiguousarray(stats.R_t[:, :K]))
+            stats = replace(stats, R_t=stats.R_t[:, :K].copy())
         return pack(stats)
 
 
@@ -247,9 +247,19 @@ def _opened(
     in_scope: Array | None,
 ) -> tuple[OpenShard, Local]:
     """Open a shard and read its local state."""
-    shard = OpenShard(_shard(job, source, number), kernel)
+    if not hasattr(_THREAD, "scratch"):
+        _THREAD.scratch = kernel.scratch()
+    shard = OpenShard(_shard(job, source, number), kernel, _THREAD.scratch)
     memory = shard.documents.begin(K, None if in_scope is None else shard.by_group(in_scope))
     return shard, read_local(local_path(job.iteration(at), number), memory)
+
+
+def _sums(kernel: Any, L: Array) -> Array:
+    """Return memory for R_t, which the next task of this thread uses again."""
+    held: Array | None = getattr(_THREAD, "sums", None)
+    if held is None or held.shape != L.shape or held.dtype != L.dtype:
+        _THREAD.sums = held = kernel.zeros(*L.shape, L.dtype)
+    return held
 
 
 def _keep(job: Job, number: int, old: Local, new: Local, at: int, into: int) -> None:
@@ -260,11 +270,11 @@ def _keep(job: Job, number: int, old: Local, new: Local, at: int, into: int) -> 
         write_local(target, new)
 
 
-def _check_software(job: Job) -> None:
+def check_software(expected: str) -> None:
     """Raise an error if results of this worker could differ in the last bits."""
-    if software() != job.software:
+    if software() != expected:
         raise ValueError(
-            f"this worker has {software()}; the fit was begun with {job.software}. Install the "
+            f"this worker has {software()}; the fit was begun with {expected}. Install the "
             "same version everywhere, and set VBNMF_SIMD to an instruction set that all have "
             "(baseline, avx2 or avx512)."
         )

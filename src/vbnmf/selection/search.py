@@ -27,6 +27,7 @@ import vbnmf
 from vbnmf.core.fit import FITTING, HEAD, Progress
 from vbnmf.estimators import SupervisedVBNMF
 from vbnmf.estimators.base import burn_in_of
+from vbnmf.estimators.placing import cluster_of
 from vbnmf.estimators.validation import check_count, check_label_shape, default_components
 from vbnmf.selection.advice import (
     LabelShape,
@@ -121,6 +122,7 @@ def tune(
     random_state: int = 0,
     checkpoint: Any = None,
     progress: Callable[[Step], None] | None = None,
+    engine: Any = "auto",
 ) -> Tuning:
     """Choose the number of components and the label shape by validation on held-out documents.
 
@@ -150,6 +152,9 @@ def tune(
         A folder beside it has components until the search ends.
     progress : callable or None, default=None
         Called with a ``Step`` after each iteration.
+    engine : {"auto", "dask"} or Dask, default="auto"
+        Where candidates are fitted: in this process, or several at a time on the workers of the
+        current ``distributed.Client``. The results are the same.
 
     Returns
     -------
@@ -186,7 +191,7 @@ def tune(
     )
     key = _fingerprint(split, (candidates, n_rungs, seed, validation, _settings(estimator)))
     with SearchRecord.opened(checkpoint, key) as kept:
-        rows = _climb(candidates, ladder, kept)
+        rows = _climb(candidates, ladder, kept, _spread(engine, ladder))
     last = [row for row in rows if row.rung == n_rungs - 1]
     best, chosen = best_of(last), recommended_of(last)
     return Tuning(
@@ -201,19 +206,36 @@ def tune(
 
 
 def _climb(
-    candidates: Sequence[tuple[int, LabelShape]], ladder: "_Ladder", kept: SearchRecord
+    candidates: Sequence[tuple[int, LabelShape]],
+    ladder: "_Ladder",
+    kept: SearchRecord,
+    tasks: Any = None,
 ) -> list[Trial]:
-    """Run all rungs, and return all rows. Rows in the checkpoint are not run again."""
+    """Run all rungs, and return all rows. Rows in the checkpoint are not run again.
+
+    ``tasks`` maps over the workers of a cluster; None fits one candidate after the other here.
+    """
+
+    def begun(rung: int, candidate: tuple[int, LabelShape]) -> tuple[Any, ...]:
+        before = kept.row(rung - 1, candidate)
+        start = kept.read(before) if before and ladder.goes_on(rung) else None
+        return rung, candidate, before, start
+
     going = list(candidates)
     rows: list[Trial] = []
     for rung in range(ladder.n_rungs):
         done: list[Trial] = []
+        missing = [candidate for candidate in going if kept.row(rung, candidate) is None]
+        spread = None
+        if tasks is not None:
+            spread = tasks.map(_Ladder.run, (begun(rung, candidate) for candidate in missing))
         for place, candidate in enumerate(going):
             row = kept.row(rung, candidate)
             if row is None:
-                before = kept.row(rung - 1, candidate)
-                start = kept.read(before) if before and ladder.goes_on(rung) else None
-                row, further = ladder.run(rung, candidate, before, start, done, len(going))
+                if spread is not None:
+                    row, further = next(spread)
+                else:
+                    row, further = ladder.run(*begun(rung, candidate), done, len(going))
                 if ladder.goes_on(rung + 1):
                     kept.write(row, further)
                 kept.add(row)
@@ -258,8 +280,8 @@ class _Ladder:
         candidate: tuple[int, LabelShape],
         before: Trial | None,
         start: WarmStart | None,
-        done: Sequence[Trial],
-        total: int,
+        done: Sequence[Trial] = (),
+        total: int = 1,
     ) -> tuple[Trial, WarmStart]:
         """Fit and score a candidate; return its row, and components from which it can continue."""
         begin = time.perf_counter()
@@ -300,6 +322,19 @@ class _Ladder:
         part = (rung + min(1.0, (len(done) + part) / total)) / self.n_rungs
         best = max((row.accuracy for row in done), default=float("nan"))
         self.progress(Step(rung, self.n_rungs, len(done), total, part, k, shape, best))
+
+
+def _spread(engine: Any, ladder: _Ladder) -> Any:
+    """Return a map over the workers of a cluster, or None for a search in this process."""
+    if isinstance(engine, str) and engine == "auto":
+        return None
+    client, _folder = cluster_of(engine)
+    from vbnmf.engines.tasks import Tasks
+
+    estimator = clone(ladder.estimator)
+    if estimator.n_jobs is None:
+        estimator.set_params(n_jobs=1)  # a worker has a task for each of its threads
+    return Tasks(client, replace(ladder, estimator=estimator, progress=None))
 
 
 def _checked_estimator(estimator: Any) -> SupervisedVBNMF:
