@@ -144,12 +144,10 @@ class DaskEngine(ShardEngine):
         ):
             args = (shared, self._kept, into if changes else None)
             total = self._added(self._by_run("sweep", clusterwork.sweep, *args))
-            path = shared.path.with_suffix(".sums")
-            args = (total, state.terms.L.dtype, path)
-            place = self._cluster.place_of(total)
-            stats: Statistics = (
-                self._cluster.task("finish", clusterwork.finish, *args, place=place).result().value
-            )
+            path, place = shared.path.with_suffix(".sums"), self._cluster.place_of(total)
+            dtype = state.terms.L.dtype
+            task = self._cluster.task("finish", clusterwork.finish, total, dtype, path, place=place)
+            stats: Statistics = task.result().value
         path.unlink()
         if stats.R_t is None:
             return stats
@@ -237,7 +235,9 @@ class DaskEngine(ShardEngine):
         """Share a value with all workers as a file, which survives a worker."""
         path = self._job.folder / f"shared-{uuid4().hex}"
         try:
-            yield share(path, value)
+            with _told_where_to_write(path.parent.parent):
+                shared = share(path, value)
+            yield shared
         finally:
             path.unlink(missing_ok=True)
 
@@ -261,11 +261,17 @@ def _light(state: State) -> State:
 
 
 def _make_folder(path: Path) -> None:
-    try:
+    with _told_where_to_write(path.parent):
         path.mkdir()
+
+
+@contextmanager
+def _told_where_to_write(folder: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise ClusterError(
-            f"cannot write to {path.parent}: {error.strerror or error}. A fit on a cluster keeps "
+            f"cannot write to {folder}: {error.strerror or error}. A fit on a cluster keeps "
             "the state of its shards in a folder that this process and all workers can write to. "
             "Name one with engine=Dask(folder=...), or --scratch on the command line."
         ) from error

@@ -4,6 +4,7 @@ The equations are in ``vbnmf.core.stochastic``. They need only the posterior of 
 batch can follow a fit, another batch, or a model file.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -65,7 +66,7 @@ class LearnsOnline(TransformerMixin):  # type: ignore[misc]
         """
         with self._all_or_nothing():
             check_schedule(self)
-            parts = [(X, y, sample_weight)]
+            parts: Iterable[tuple[Any, Any, Any]] = [(X, y, sample_weight)]
             if is_source(X):
                 parts = batches(X, y, sample_weight, labelled=self._uses_labels)
             for part in parts:

@@ -216,7 +216,9 @@ def _climb(
     ``tasks`` maps over the workers of a cluster; None fits one candidate after the other here.
     """
 
-    def begun(rung: int, candidate: tuple[int, LabelShape]) -> tuple[Any, ...]:
+    def begun(
+        rung: int, candidate: tuple[int, LabelShape]
+    ) -> tuple[int, tuple[int, LabelShape], Trial | None, WarmStart | None]:
         before = kept.row(rung - 1, candidate)
         start = kept.read(before) if before and ladder.goes_on(rung) else None
         return rung, candidate, before, start
