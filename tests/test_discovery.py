@@ -188,15 +188,6 @@ def test_a_weight_of_two_is_a_document_twice():
     assert_allclose(np.sort(a.sum(axis=1)), np.sort(b.sum(axis=1)))
 
 
-def test_scopes_close_to_groups():
-    groups = np.array([[1, 1, 0, 0, 0], [1, 1, 1, 0, 0]], dtype=bool)
-    mask = np.array([[1, 0, 1], [0, 1, 0], [0, 1, 0], [0, 0, 0], [0, 0, 1]], dtype=bool)
-    closed = drafts.closed(mask, groups)
-    assert_array_equal(closed[:, 0], [1, 0, 0, 0, 0])  # one label stays by itself
-    assert_array_equal(closed[:, 1], [1, 1, 1, 0, 0])
-    assert_array_equal(closed[:, 2], [1, 1, 1, 1, 1])  # no group holds both: all labels
-
-
 def test_a_component_that_says_nothing_widens_no_scope():
     mask = np.eye(3, dtype=bool)
     draft = Draft(np.array([[9.0, 5, 0], [1, 5, 0]]), np.eye(3), mask)

@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from oracle_uses import relevance
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.pipeline import make_pipeline
 
@@ -79,8 +80,7 @@ class TestLabelMap:
         assert sorted(rows) == [0, 1, 2]
         assert sorted(columns) == list(range(6))
         np.testing.assert_allclose(display.im_.get_array(), A[np.ix_(rows, columns)])
-        parts = model.components_ / model.components_.sum(axis=1, keepdims=True)
-        top = np.argsort(-np.log(parts) + 0.4 * np.log(model.component_mass_ @ parts), axis=1)
+        top = np.argsort(-relevance(model.components_, None, model.faded_), axis=1, kind="stable")
         called = [
             f"{k} (faded)" if model.faded_[k] else f"{k} {WORDS[top[k, 0]]} {WORDS[top[k, 1]]}"
             for k in columns

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from cliruns import LABELS, TEXTS, make_corpus
 
-from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, load
+from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, explore, load
 from vbnmf.store import ModelFileError
 
 pytestmark = pytest.mark.filterwarnings(
@@ -70,7 +70,7 @@ def test_file(several, tmp_path):
     assert same.predict_with_score(NEW) == several.predict_with_score(NEW)
     assert same.columns_ == several.columns_
     assert same.has_several_labels
-    assert same.report().html == several.report().html
+    assert explore(same).html == explore(several).html
     same.save(tmp_path / "again")
     assert (tmp_path / "m").read_bytes() == (tmp_path / "again").read_bytes()
 
@@ -104,5 +104,5 @@ def outcome(path):
     labels, scores = model.predict_with_score(["green tea", "coffee", "zzz"])
     assert len(labels) == 3
     assert np.isfinite(np.hstack(list(scores))).all()
-    assert model.report().html.endswith("</html>\n")
+    assert explore(model).html.endswith("</html>\n")
     return "works"

@@ -10,7 +10,7 @@ from importlib.resources import files
 import pytest
 from explorer_pages import HOSTILE, KINDS, page, restored, unpacked, usual
 
-from vbnmf import VBNMF, DocumentModel
+from vbnmf import VBNMF, DocumentModel, explore
 from vbnmf.report.explorer import Report
 from vbnmf.report.explorer.bundle import SCRIPTS
 from vbnmf.report.explorer.packing import compact, mended, pack
@@ -108,7 +108,7 @@ class TestPacking:
     def test_halves_of_characters(self):
         assert mended("a\ud800b🍵") == "a\ufffdb🍵"
         assert pack("\ud800") == pack("\ufffd")
-        usual()[0].report(title="\ud800").html.encode()
+        explore(usual()[0], title="\ud800").html.encode()
 
     @pytest.mark.parametrize(
         ("text", "spans", "shown", "marks"),
@@ -142,13 +142,13 @@ class TestPacking:
 class TestReport:
     def test_the_same_bits(self):
         model, texts, labels = usual()
-        first, second = (model.report(texts, labels, title="t") for _ in range(2))
+        first, second = (explore(model, texts, labels, title="t") for _ in range(2))
         assert first == second
         assert first.html == second.html
 
     def test_save(self, tmp_path):
         path = tmp_path / "page.html"
-        report = usual()[0].report(title="日本語 & co")
+        report = explore(usual()[0], title="日本語 & co")
         assert report.save(path) == path
         assert path.read_bytes().decode() == report.html
         assert "<title>日本語 &amp; co</title>" in report.html
@@ -176,4 +176,13 @@ class TestReport:
 
     def test_not_fitted(self):
         with pytest.raises(ValueError, match="not fitted"):
-            DocumentModel(VBNMF()).report()
+            explore(DocumentModel(VBNMF()))
+
+    def test_only_of_document_models(self):
+        with pytest.raises(ValueError, match="needs a DocumentModel; got VBNMF"):
+            explore(VBNMF())
+
+    def test_earlier_name(self):
+        assert not hasattr(DocumentModel(), "report")
+        with pytest.raises(AttributeError, match=r"Use vbnmf\.explore\(model, documents, labels\)"):
+            DocumentModel().report()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from cliruns import ok
 from explorer_pages import counts, fit, restored, several, unpacked, usual
+from oracle_uses import relevance
 from scipy import sparse
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, recall_score
 
@@ -304,7 +305,8 @@ class TestQuality:
         found = [row[1] for row in payload["by_label"]]
         assert found == pytest.approx(recall.tolist(), rel=1e-3)
         X = model.vectorize(texts)
-        npmi = document_npmi(model.estimator_.components_, X)
+        of = model.estimator_
+        npmi = document_npmi(relevance(of.components_, model.vectorizer_.idf_, of.faded_), X)
         assert payload["npmi_documents"] == pytest.approx(npmi.tolist(), rel=0.01, abs=1e-3)
 
     def test_several(self):

@@ -1,6 +1,7 @@
 """What the explorer says of a model, held against the model itself."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,12 +9,14 @@ from explorer_pages import fit, several, usual
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from oracle_uses import relevance
 
 from vbnmf import VBNMF, DocumentModel
 from vbnmf.report.components import label_use
 from vbnmf.report.explorer.numbers import rounded, sig
 from vbnmf.report.explorer.ordering import order_components, order_map, order_rows
 from vbnmf.report.explorer.payload import STEPS, TOP, model_payload, relevant_terms, shares
+from vbnmf.report.relevance import TermFrequencies
 
 pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
 
@@ -37,17 +40,23 @@ def parts_of(model):
     return parts, model.estimator_.component_mass_ @ parts
 
 
+def relevance_of(model, lam=1.0):
+    of = model.estimator_
+    idf = None if model.vectorizer_ is None else model.vectorizer_.idf_
+    return relevance(of.components_, idf, of.faded_, lam)
+
+
 class TestComponents:
     def test_terms_and_intervals(self, model, payload):
-        parts, p_w = parts_of(model)
+        parts, _ = parts_of(model)
+        scores = relevance_of(model)
         low, high = model.estimator_.component_interval(0.9)
         totals = model.estimator_.components_.sum(axis=1, dtype=float)
         names = payload["terms"]["names"]
         place = {term: i for i, term in enumerate(model.terms_)}
         for k, component in enumerate(payload["components"]):
             assert component["mass"] == pytest.approx(model.estimator_.component_mass_[k], rel=1e-3)
-            relevance = 0.6 * np.log(parts[k]) + 0.4 * np.log(parts[k] / p_w)
-            best = np.argsort(-relevance, kind="stable")[:3]
+            best = np.argsort(-scores[k], kind="stable")[:3]
             assert component["name"] == " ".join(model.terms_[best])
             assert component["faded"] == model.estimator_.faded_[k]
             for w, p, least, most in component["terms"]:
@@ -59,14 +68,14 @@ class TestComponents:
     def test_every_top_list_is_there(self):
         """At each step of the slider, the most relevant of all terms are among those kept."""
         rng = np.random.default_rng(0)
-        part, p_w = rng.dirichlet(np.full(500, 0.1)), rng.dirichlet(np.full(500, 0.3))
-        kept = relevant_terms(part, p_w)
+        T, faded = rng.dirichlet(np.full(500, 0.1), 3), np.zeros(3, dtype=bool)
+        frequencies = TermFrequencies.of(SimpleNamespace(components_=T, faded_=faded))
+        kept = relevant_terms(frequencies, 1)
         assert len(kept) < 500
         for lam in STEPS:
-            with np.errstate(divide="ignore"):
-                relevance = lam * np.log(part) + (1 - lam) * np.log(part / p_w)
-            assert set(np.argsort(-relevance, kind="stable")[:TOP]) <= set(kept)
-        assert (np.diff(part[kept]) <= 0).all()
+            scores = relevance(T, None, faded, lam)[1]
+            assert set(np.argsort(-scores, kind="stable")[:TOP]) <= set(kept)
+        assert (np.diff(T[1, kept]) <= 0).all()
 
     def test_probabilities_of_terms(self, model, payload):
         parts, p_w = parts_of(model)
@@ -98,9 +107,13 @@ class TestLabels:
 
         parts, p_w = parts_of(model)
         p_wl = label_use(model.estimator_) @ parts
-        background = model.estimator_.label_frequencies_ @ p_wl
+        idf = np.maximum(model.vectorizer_.idf_, 0.1)
+        background = model.estimator_.label_frequencies_ @ p_wl / idf
+        background /= background.sum()
         for i, label in enumerate(payload["labels"]):
-            divergence = p_wl[i] * np.log(p_wl[i] / background)
+            q = p_wl[i] / idf
+            q /= q.sum()
+            divergence = q * np.log(q / background)
             order = np.argsort(-divergence, kind="stable")
             order = [w for w in order[:TOP] if divergence[w] > 0]
             names = [payload["terms"]["names"][w] for w, _, _ in label["terms"]]

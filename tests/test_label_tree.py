@@ -171,11 +171,29 @@ def test_groups_are_told_with_their_labels(treed):
     }
 
 
-def test_scopes_are_labels_groups_or_all(treed):
+def test_scopes_of_small_groups_are_labels_groups_or_all(treed):
     allowed = {(1, 1, 0, 0), (0, 0, 1, 1), (1, 1, 1, 1), *map(tuple, np.eye(4, dtype=int).tolist())}
     found = {tuple(column) for column in treed.scopes_.T.astype(int).tolist()}
     assert found <= allowed
     assert {(1, 1, 0, 0), (0, 0, 1, 1)} <= found
+
+
+def test_a_component_of_some_labels_of_a_group_does_not_serve_the_others():
+    """Terms that two of three labels share: their component does not claim the third."""
+    rng = np.random.default_rng(1)
+    labels = ["a/one", "a/two", "a/three", "b/four"]
+    y = np.repeat(np.arange(4), 80)
+    rates = np.full((320, 30), 0.02)
+    for place in range(4):
+        rates[y == place, 5 * place : 5 * place + 5] = 2.0
+    rates[y < 2, 20:25] = rng.choice([0.2, 5.0], (160, 1))  # some documents of two labels
+    rates[:, 25:] = 1.5
+    X, y = rng.poisson(rates).astype(float), np.array(labels)[y]
+    model = SupervisedVBNMF(7, label_tree="/").fit(X, y)
+    names = model.classes_.tolist()
+    (of_two,) = np.flatnonzero(model.components_.argmax(axis=1) // 5 == 4)
+    scope = {names[at] for at in np.flatnonzero(model.scopes_[:, of_two])}
+    assert scope == {"a/one", "a/two"}
 
 
 def test_labels_outside_of_a_group_do_not_use_its_component(treed):

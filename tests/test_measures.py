@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from cliruns import make_corpus
 from explorer_pages import several, usual
+from oracle_uses import relevance
 from scipy import sparse
 from test_heads import drawn
 
@@ -33,14 +34,16 @@ def test_of_texts():
     scores = score(model, texts, labels)
     texts = [text for text, label in zip(texts, labels, strict=True) if label is not None]
     estimator, X = model.estimator_, model.vectorize(texts)
-    kept = estimator.components_[~estimator.faded_]
+    lasting = ~estimator.faded_
+    kept = relevance(estimator.components_, model.vectorizer_.idf_, estimator.faded_)[lasting]
     tokens = token_sequences(model.vectorizer_, texts)
     by_windows = metrics.window_npmi(kept, tokens, list(model.vectorizer_.vocabulary_))
     assert scores["npmi_documents"] == pytest.approx(metrics.document_npmi(kept, X).mean())
     assert scores["npmi_windows"] == pytest.approx(by_windows.mean())
     assert scores["npmi_windows"] != pytest.approx(scores["npmi_documents"], abs=0.01)
     assert scores["diversity"] == metrics.topic_diversity(kept)
-    assert scores["exclusivity"] == pytest.approx(metrics.exclusivity(kept).mean())
+    expected = metrics.exclusivity(estimator.components_[lasting]).mean()
+    assert scores["exclusivity"] == pytest.approx(expected)
     expected = metrics.completion_log_likelihood(estimator, X)
     assert scores["held_out_log_likelihood"] == pytest.approx(expected)
     assert expected < 0
@@ -52,7 +55,7 @@ def test_the_explorer_tells_the_same():
     scores = score(model, texts, labels)
     looked = look(model, texts, labels, None, lambda part, doing: None)
     payload = quality_payload(model, looked)
-    told = payload["measures"] | measures.distinctness(model.estimator_)
+    told = payload["measures"] | measures.distinctness(model)
     for name in TOLD:
         assert told[name] == pytest.approx(scores[name], rel=1e-3), name
     by_component = np.array(payload["npmi_documents"])
@@ -138,12 +141,12 @@ def test_of_a_matrix():
     estimator = model.fit(X, y).estimator_
     scores = score(model, X, y.tolist())
     faded = estimator.faded_
-    kept = estimator.components_[~faded]
+    kept = relevance(estimator.components_, None, faded)[~faded]
     assert 0 < scores["faded_components"] == faded.sum() < 8
     assert scores["npmi_documents"] == metrics.document_npmi(kept, X).mean()
     assert scores["npmi_windows"] is None
     assert scores["diversity"] == metrics.topic_diversity(kept)
-    assert scores["exclusivity"] == metrics.exclusivity(kept).mean()
+    assert scores["exclusivity"] == metrics.exclusivity(estimator.components_[~faded]).mean()
     assert scores["held_out_log_likelihood"] == metrics.completion_log_likelihood(estimator, X)
     table = score_table(scores)
     assert "windows" not in table

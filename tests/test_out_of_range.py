@@ -1,5 +1,7 @@
 """Numbers too large or too small to work with are refused, in X, in parameters and in results."""
 
+import warnings
+
 import numpy as np
 import pytest
 from conftest import make_corpus
@@ -42,6 +44,31 @@ def test_priors_out_of_range(model, name, value):
     assert_refuses(
         (f"{name} must be between", f"{value:g}"), quick(model, **{name: value}).fit, given, Y
     )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("model", [VBNMF, SupervisedVBNMF])
+def test_values_too_unequal_for_the_bound(model, dtype):
+    """The bound is what is left of sums as large as the largest value: rounding lets it fall."""
+    given, y = make_corpus(40, 30, 3)
+    for value, is_said in ((1e8, False), (1e11, False), (1e15, True), (1e20, True)):
+        spoiled = given.toarray().astype(dtype)
+        spoiled[3, 5] = value
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            fitted = quick(model, bound_every=1, max_iter=40).fit(spoiled, y)
+        assert any("the bound is inaccurate" in str(w.message) for w in said) == is_said
+        history = fitted.bound_history_
+        rises = (np.diff(history) >= -1e-6 * np.abs(history[1:])).all()
+        assert rises or is_said
+
+
+@pytest.mark.parametrize("factor", [1e10, 1e20])
+@pytest.mark.parametrize("model", [VBNMF, SupervisedVBNMF])
+def test_large_values_of_equal_size_leave_the_bound_accurate(model, factor):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "the bound is inaccurate")
+        quick(model).fit(X * factor, Y)
 
 
 @pytest.mark.parametrize("prior", ["term", "coef"])

@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, load
+from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, explore, load
 from vbnmf.core.rows import is_empty
 from vbnmf.store import ModelFileError
 from vbnmf.text import DocumentVectorizer
@@ -208,7 +208,7 @@ class TestFile:
             assert found.tolist() == wanted.tolist()
         assert same.terms_.tolist() == model.terms_.tolist()
         assert same.n_empty_ == model.n_empty_
-        assert same.report(title="t").html == model.report(title="t").html
+        assert explore(same, title="t").html == explore(model, title="t").html
         same.save(tmp_path / "again")
         files = [ModelFile((tmp_path / name).read_bytes()) for name in ("m", "again")]
         assert files[0].header == files[1].header
@@ -251,7 +251,7 @@ def small(tmp_path_factory):
 
 def predicted(model):
     labels, scores = model.predict_with_score(["green tea", "coffee", "zzz"])
-    page = model.report().html
+    page = explore(model).html
     sound = len(labels) == 3 and np.isfinite(scores).all() and page.endswith("</html>\n")
     return "works" if sound else f"nonsense: {labels}, {scores}"
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from cliruns import ok
 from explorer_pages import scoped
+from oracle_uses import relevance
 
 from vbnmf import VBNMF, DocumentModel, LabelMapDisplay, SupervisedVBNMF
 from vbnmf.cli.terminal import percent
@@ -129,7 +130,7 @@ class TestSummary:
         np.testing.assert_allclose(summary.use, use / use.sum(axis=1, keepdims=True), rtol=1e-5)
         all_parts = estimator.components_.astype(float)
         all_parts /= all_parts.sum(axis=1, keepdims=True)
-        p_w = estimator.component_mass_ @ all_parts
+        scores = relevance(estimator.components_, None, estimator.faded_)
         assert not all(c.faded for c in summary.components)
         for i, component in enumerate(summary.components):
             use = sorted(zip(summary.use[:, i], summary.labels, strict=True), reverse=True)[:2]
@@ -137,8 +138,7 @@ class TestSummary:
             if component.faded:
                 continue
             expected = all_parts[component.number]
-            relevance = 0.6 * np.log(expected) + 0.4 * np.log(expected / p_w)
-            order = np.argsort(-relevance, kind="stable")[:4]
+            order = np.argsort(-scores[component.number], kind="stable")[:4]
             assert [term for term, _ in component.terms] == model.terms_[order].tolist()
             parts = expected[order]
             assert [part for _, part in component.terms] == pytest.approx(parts.tolist())

@@ -7,6 +7,7 @@ from typing import Any
 
 from vbnmf.cli import common
 from vbnmf.cli.fitshards import fit_shards
+from vbnmf.cli.modeloptions import TEXT_OPTIONS, build
 
 _STREAMED = ("csv", "tsv", "jsonl", "parquet", "arrow", "folder")
 
@@ -44,7 +45,6 @@ def fit_beyond_memory(
     The shards are in ``TMPDIR`` if it is set, otherwise beside the model. They are removed at the
     end, also after an error.
     """
-    from vbnmf.cli.fit import TEXT_OPTIONS, build
     from vbnmf.cli.vectorize import write_shards
 
     n_labels = None if reading["label"] is None else 1  # how many there are is not known yet

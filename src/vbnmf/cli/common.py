@@ -59,6 +59,13 @@ label_separator = click.option(
     "--label-separator", metavar="SEP", help="Separator between several labels in one cell."
 )
 
+labels_of_model = options(
+    click.option("--label", metavar="COL", multiple=True, default=("auto",), show_default=True,
+                 help="Label column. 'auto' uses that of the model, or guesses it by its name. Can "
+                 "be repeated."),
+    label_separator,
+)  # fmt: skip
+
 quiet = click.option("--quiet", is_flag=True, help="Print only results and errors.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
 force = click.option("--force", is_flag=True, help="Overwrite existing files.")

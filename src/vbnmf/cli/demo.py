@@ -7,7 +7,7 @@ import click
 
 from vbnmf.cli import common
 from vbnmf.cli.evaluate import score
-from vbnmf.cli.fit import build, how_many
+from vbnmf.cli.modeloptions import build, how_many
 from vbnmf.cli.progress import FitProgress
 from vbnmf.cli.terminal import percent, table
 

@@ -14,10 +14,7 @@ Line = tuple[str, float | None, str]  # a measure's name, value and meaning
 @click.command(short_help="Score a model on labelled documents.")
 @click.argument("model")
 @click.argument("file")
-@click.option("--label", metavar="COL", multiple=True, default=("auto",), show_default=True,
-              help="Label column. 'auto' uses that of the model, else guesses it by its name. Can "
-              "be repeated.")  # fmt: skip
-@common.label_separator
+@common.labels_of_model
 @common.reading
 @common.jobs
 @common.trust

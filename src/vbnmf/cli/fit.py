@@ -1,114 +1,16 @@
 """vbnmf fit: fit a model to a file of documents and save it."""
 
-import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from vbnmf.cli import clusteroptions, common
 from vbnmf.cli.beyond import fit_beyond_memory, is_beyond_memory
+from vbnmf.cli.fitresult import tell_result
 from vbnmf.cli.fitshards import fit_shards, is_shard_folder
+from vbnmf.cli.modeloptions import build, given, how_many, model_options, text_options
 from vbnmf.cli.progress import FitProgress
-
-if TYPE_CHECKING:
-    from vbnmf.pipeline import DocumentModel
-
-
-def _number_or_auto(_: click.Context, option: click.Parameter, value: str | None) -> Any:
-    if value is None or value in ("auto", "free"):
-        return value
-    try:
-        return float(value)
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is neither a number nor 'auto' or 'free'.") from None
-
-
-def _whole_number_or(word: str) -> Callable[..., Any]:
-    """Return a callback for a whole number or a word."""
-
-    def convert(_: click.Context, option: click.Parameter, value: str | None) -> Any:
-        if value is None or value == word:
-            return value
-        if re.fullmatch(r"\d+", value):
-            return int(value)
-        raise click.BadParameter(f"{value!r} is neither a number nor {word!r}.")
-
-    return convert
-
-
-def _count_or_part(_: click.Context, option: click.Parameter, value: Any) -> Any:
-    if value is None:
-        return None
-    text = str(value)
-    if re.fullmatch(r"\d+", text):
-        return int(text)
-    if re.fullmatch(r"\d*\.?\d+(e-?\d+)?", text):
-        return float(text)
-    raise click.BadParameter(f"{text!r} is neither a count (5) nor a fraction of documents (0.01).")
-
-
-model_options = common.options(
-    click.option("-k", "--components", callback=_whole_number_or("auto"), metavar="N|auto",
-                 help="Number of components. 'auto' chooses it by the lower bound.  [default: two "
-                 "for each label, at least 20, at most 300]"),
-    click.option("--label-tree", metavar="SEPARATOR", help="Separator of the levels in "
-                 "hierarchical label names, such as '.' or '/'. Each group of labels gets a "
-                 "component of its own."),
-    click.option("--label-shape", type=float, help="Pseudo-count a^λ of the label prior. With "
-                 "larger values a label uses fewer components."),
-    click.option("--class-weight", type=click.Choice(["balanced"]), help="'balanced' gives rare "
-                 "labels the same total weight as common ones."),
-    click.option("--classifier", type=click.Choice(
-                     ["auto", "words and components", "components", "generative"]),
-                 help="Prediction head. 'generative' uses the fitted model without a trained head. "
-                 "'auto' compares heads on held-out documents.  [default: auto]"),
-    click.option("--coef-shape", type=float, help="Shape of the prior of coefficients. With "
-                 "smaller values a document uses fewer components."),
-    click.option("--term-shape", callback=_number_or_auto, help="Shape of the prior of components: "
-                 "a number, 'auto' (learned, with a lower limit) or 'free' (learned without a "
-                 "limit)."),
-    click.option("--max-iter", type=int, help="Maximum number of iterations."),
-    click.option("--tol", type=float, help="Stop when the relative increase of the bound is below "
-                 "this value."),
-    click.option("--starts", "n_init", type=int, help="Number of random initialisations. The best "
-                 "fit is kept."),
-)  # fmt: skip
-
-# Options that are not given keep the defaults of DocumentVectorizer, as in Python.
-text_options = common.options(
-    click.option("--weighting", type=click.Choice(["paper", "counts", "log"]),
-                 help="Weighting of term counts; see docs/text.md."),
-    click.option("--max-terms", callback=_whole_number_or("all"), metavar="N|all",
-                 help="Maximum number of terms. The terms that occur in the largest number of "
-                 "documents are kept; with "
-                 "--weighting paper, the terms with the largest weights.  [default: 200000]"),
-    click.option("--min-df", callback=_count_or_part, help="Ignore terms in fewer documents than "
-                 "this (a count or a fraction).  [default: 1]"),
-    click.option("--max-df", callback=_count_or_part, help="Ignore terms in more documents than "
-                 "this (a count or a fraction).  [default: 1.0]"),
-    click.option("--stop-words", metavar="LANGUAGE|FILE", help="Stop words to ignore: a language, "
-                 "or a file with one word per line."),
-    click.option("--stem", metavar="LANGUAGE", help="Stem words of this language: english, german, "
-                 "…"),
-    click.option("--ngrams", type=click.IntRange(1, 5), help="Maximum length of n-grams.  "
-                 "[default: 1]"),
-    click.option("--analyzer", type=click.Choice(["auto", "word", "char", "char_wb"]),
-                 help="auto: words, and pairs of characters in scripts without spaces. word: "
-                 "matches of --token-pattern. char, char_wb: character n-grams.  [default: auto]"),
-    click.option("--token-pattern", metavar="REGEX", help="Regular expression that matches a "
-                 "word."),
-    click.option("--strip", type=click.Choice(["auto", "html", "none"]), help="Remove HTML markup. "
-                 "'auto' removes it if most documents contain it.  [default: auto]"),
-    click.option("--keep-case", is_flag=True, help="Do not convert to lower case."),
-)  # fmt: skip
-
-
-TEXT_OPTIONS = (
-    "weighting", "max-terms", "min-df", "max-df", "stop-words", "stem", "ngrams", "analyzer",
-    "token-pattern", "strip", "keep-case",
-)  # fmt: skip
 
 
 @click.command(short_help="Fit a model to a file of documents.")
@@ -161,14 +63,16 @@ def fit(
     settings["checkpoint"] = checkpoint
     on_cluster = clusteroptions.pop_options(settings)
     if is_shard_folder(file):
-        given = {
+        of_reading = {
             "label": label, "label-separator": label_separator, "only-labelled": only_labelled,
             "text": text, "labels": labels, "terms": terms, "skip-empty": skip_empty,
             "updatable": updatable,
         }  # fmt: skip
         with clusteroptions.connected(on_cluster, settings.get("jobs"), quiet) as engine:
             settings["engine"] = engine
-            fit_shards(file, target, given, settings, force=force, quiet=quiet, as_json=as_json)
+            fit_shards(
+                file, target, of_reading, settings, force=force, quiet=quiet, as_json=as_json
+            )
         return
     if clusteroptions.is_wanted(on_cluster):
         raise click.UsageError(
@@ -202,57 +106,12 @@ def fit(
         model.estimator.set_params(callback=progress)
         if updatable:
             model.partial_fit(contents, y, terms=documents.terms)
-            model.columns_ = _given(columns_of_file)
+            model.columns_ = given(columns_of_file)
         else:
-            model.fit(contents, y, terms=documents.terms, columns=_given(columns_of_file))
+            model.fit(contents, y, terms=documents.terms, columns=given(columns_of_file))
     model.save(target, overwrite=force)
     n_unknown = 0 if y is None else sum(label is None for label in y)
     tell_result(model, target, n_docs, n_unknown, quiet=quiet, as_json=as_json)
-
-
-def tell_result(
-    model: "DocumentModel", target: Path, n_docs: int, n_unknown: int, *, quiet: bool, as_json: bool
-) -> None:
-    """Say what was fitted, in words or as JSON."""
-    result = {
-        "model": str(target),
-        "documents": n_docs,
-        "documents_without_label": n_unknown,
-        "documents_without_known_term": model.n_empty_,
-        "terms": len(model.terms_),
-        "components": model.estimator_.n_components_,
-        "components_reason": model.estimator_.n_components_reason_,
-        "labels": len(model.estimator_.classes_) if model.has_labels else 0,
-        **_of_prediction(model),
-        "iterations": int(model.estimator_.n_iter_),
-        "bound": model.estimator_.bound_,
-        "hyperparameters": model.estimator_.hyperparameters_,
-    }
-    _tell_of_checkpoint(model.estimator.checkpoint, quiet)
-    if as_json:
-        common.print_json(result)
-        return
-    if model.estimator.n_components == "auto":
-        common.say(f"{result['components_reason']}.", quiet)
-    if model.has_labels:
-        common.say(f"Prediction head: {_said(result)}.", quiet)
-    common.say(
-        f"Wrote {target}: {result['components']} components of {result['terms']:,} terms, bound "
-        f"{result['bound']:,.0f} after {result['iterations']} iterations.\n"
-        f"Show the components with: vbnmf topics {target}",
-        quiet,
-    )
-
-
-def _tell_of_checkpoint(checkpoint: str | None, quiet: bool) -> None:
-    """Say that a fit ended before its first checkpoint."""
-    from vbnmf.estimators.checkpoints import has_checkpoint
-
-    if checkpoint is not None and not has_checkpoint(checkpoint):
-        common.say(
-            "The fit took less than a minute, so no checkpoint was written and none is needed.",
-            quiet,
-        )
 
 
 def check_resume(checkpoint: str | None, resume: bool) -> None:
@@ -283,98 +142,6 @@ def check_resume(checkpoint: str | None, resume: bool) -> None:
             "after a minute: the earlier fit ended or was stopped before that. Leave out --resume "
             "to fit from the beginning."
         )
-
-
-def _of_prediction(model: "DocumentModel") -> dict[str, Any]:
-    """Return the prediction head, why it was chosen, and the share of components in it."""
-    if not model.has_labels:
-        return {"classifier": None, "classifier_reason": None, "component_share": None}
-    fitted = model.estimator_
-    return {
-        "classifier": fitted.classifier_,
-        "classifier_reason": fitted.classifier_reason_,
-        "component_share": round(fitted.component_share_, 4),
-    }
-
-
-def _said(result: dict[str, Any]) -> str:
-    """Describe the prediction head in words."""
-    names = {"components": "components only", "generative": "generative, from the fitted model"}
-    name = names.get(result["classifier"], result["classifier"])
-    if result["classifier"] == "words and components":
-        name = f"components ({result['component_share']:.0%} of the scores) and single words"
-    return f"{name}. Reason: {result['classifier_reason']}"
-
-
-def build(
-    n_labels: int | None,
-    *,
-    seed: int = 0,
-    jobs: int | None = None,
-    components: Any = None,
-    label_tree: str | None = None,
-    label_shape: float | None = None,
-    class_weight: str | None = None,
-    classifier: str | None = None,
-    coef_shape: float | None = None,
-    ngrams: int | None = None,
-    keep_case: bool = False,
-    max_terms: Any = None,
-    strip: str | None = None,
-    term_shape: Any = None,
-    max_iter: int | None = None,
-    tol: float | None = None,
-    n_init: int | None = None,
-    checkpoint: str | None = None,
-    engine: Any = None,
-    **text: Any,
-) -> "DocumentModel":
-    """Build an unfitted model from the given options; all others keep their defaults."""
-    from vbnmf.pipeline import DocumentModel, default_estimator
-    from vbnmf.text import DocumentVectorizer
-
-    about_labels = {
-        "label_tree": label_tree, "label_shape": label_shape, "class_weight": class_weight,
-        "classifier": classifier,
-    }  # fmt: skip
-    for name, value in about_labels.items():
-        if n_labels is None and value is not None:
-            raise click.UsageError(f"--{name.replace('_', '-')} needs --label.")
-    given = {
-        **about_labels,
-        "coef_shape": coef_shape,
-        "term_shape": term_shape,
-        "max_iter": max_iter,
-        "tol": tol,
-        "n_init": n_init,
-        "checkpoint": checkpoint,
-        "engine": engine,
-    }
-    estimator = default_estimator(labelled=n_labels is not None)
-    estimator.set_params(n_components=components, random_state=seed, n_jobs=jobs, **_given(given))
-    vectorizer = DocumentVectorizer(**_given(text))
-    if keep_case:
-        vectorizer.set_params(lowercase=False)
-    if ngrams is not None:
-        vectorizer.set_params(ngram_range=(1, ngrams))
-    if max_terms is not None:
-        vectorizer.set_params(max_terms=None if max_terms == "all" else max_terms)
-    if strip is not None:
-        vectorizer.set_params(strip=None if strip == "none" else strip)
-    return DocumentModel(estimator, vectorizer)
-
-
-def how_many(components: Any, n_labels: int | None) -> str:
-    """Describe the number of components of an unfitted model."""
-    from vbnmf.estimators.validation import default_components
-
-    if components == "auto":
-        return "a number of components chosen by the bound"
-    return f"{default_components(n_labels) if components is None else components} components"
-
-
-def _given(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
 
 
 def labelled(documents: Any, quiet: bool, *, only: bool = True) -> tuple[Any, Any]:

@@ -6,6 +6,8 @@ from typing import Any
 import click
 
 from vbnmf.cli import common
+from vbnmf.cli.fitresult import tell_result
+from vbnmf.cli.modeloptions import TEXT_OPTIONS, build, how_many
 from vbnmf.cli.progress import FitProgress
 
 
@@ -36,7 +38,6 @@ def fit_shards(
     """Fit a model to a shard folder with its labels, and save it."""
     import numpy as np
 
-    from vbnmf.cli.fit import TEXT_OPTIONS, build, how_many, tell_result
     from vbnmf.data.shards import Shards
 
     refuse_settled(

@@ -18,10 +18,7 @@ from vbnmf.cli.progress import Display
               "that the model was not fitted to.")  # fmt: skip
 @click.option("--out", metavar="PAGE.html", help="Page to write.  [default: MODEL's name.html]")
 @click.option("--title", metavar="TEXT", help="Title of the page.  [default: MODEL's name]")
-@click.option("--label", metavar="COL", multiple=True, default=("auto",), show_default=True,
-              help="Label column. 'auto' uses that of the model, else guesses it by its name. Can "
-              "be repeated.")  # fmt: skip
-@common.label_separator
+@common.labels_of_model
 @common.reading
 @common.identified
 @common.jobs

@@ -11,8 +11,9 @@ import click
 from click.core import ParameterSource
 
 from vbnmf.cli import clusteroptions, common
-from vbnmf.cli.fit import TEXT_OPTIONS, build, labelled, text_options
+from vbnmf.cli.fit import labelled
 from vbnmf.cli.fitshards import is_shard_folder, refuse_settled
+from vbnmf.cli.modeloptions import TEXT_OPTIONS, build, text_options
 from vbnmf.cli.progress import Display
 from vbnmf.cli.terminal import table
 from vbnmf.selection.advice import LabelShape, order, shown

@@ -15,10 +15,7 @@ _NAME_TERMS = 4  # terms that name a component
 @click.command(short_help="Bring a model up to date with new documents.")
 @click.argument("model")
 @click.argument("file")
-@click.option("--label", metavar="COL", multiple=True, default=("auto",), show_default=True,
-              help="Label column. 'auto' uses that of the model, else guesses it by its name. Can "
-              "be repeated.")  # fmt: skip
-@common.label_separator
+@common.labels_of_model
 @click.option("--out", metavar="NEW", help="Model file to write.  [default: MODEL is replaced]")
 @common.reading
 @common.jobs
@@ -134,23 +131,25 @@ class Snapshot:
     """What a model is before an update, to tell what has changed after it."""
 
     def __init__(self, fitted: Any) -> None:
-        from vbnmf.report.components import component_names, label_use, row_parts
+        from vbnmf.report.components import component_names, label_use
+        from vbnmf.report.relevance import row_parts
 
         of = fitted.estimator_
         self._labels = of.classes_.tolist() if fitted.has_labels else []
         self._counts = dict(zip(self._labels, getattr(of, "label_counts_", ()), strict=True))
         self._use = dict(zip(self._labels, label_use(of), strict=True))
         self._terms = row_parts(of.components_)
-        self._names = component_names(of, fitted.terms_, _NAME_TERMS)
+        self._names = component_names(fitted, fitted.terms_, _NAME_TERMS)
 
     def changes(self, fitted: Any) -> dict[str, Any]:
         """Return new labels, the labels and components that changed most, and the head."""
         import numpy as np
 
-        from vbnmf.report.components import component_names, label_use, row_parts
+        from vbnmf.report.components import component_names, label_use
+        from vbnmf.report.relevance import row_parts
 
         of, K = fitted.estimator_, len(self._terms)
-        names = component_names(of, fitted.terms_, _NAME_TERMS)
+        names = component_names(fitted, fitted.terms_, _NAME_TERMS)
         moved = 0.5 * np.abs(row_parts(of.components_)[:K] - self._terms).sum(axis=1)
         components = [
             {

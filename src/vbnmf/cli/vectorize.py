@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vbnmf.cli import common
-from vbnmf.cli.fit import build, text_options
+from vbnmf.cli.modeloptions import build, text_options
 from vbnmf.cli.progress import Display
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@
 2. Try a *background*, a component that all labels share. Add a component for each group of a label
    tree.
 3. Merge similar components down to the requested number, or to the number with the best bound. The
-   scope of a merged component is the union of the scopes, or the smallest group of the label tree
-   that contains them.
+   scope of a merged component is the union of the scopes. With a label tree, components of
+   different top groups are merged last.
 4. Split shared components by label, drop labels that hardly use them, and merge again, as long as
    the bound increases.
 

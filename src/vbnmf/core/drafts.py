@@ -115,7 +115,7 @@ def merged(draft: Draft, groups: list[list[int]], n_kept: int, plan: Plan) -> Dr
     mask = ((draft.mask & says_something).astype(float) @ joined) > 0
     widest = (draft.mask.astype(float) @ joined) > 0
     mask |= widest & (~mask.any(axis=0) | ~mask.any(axis=1)[:, None])  # no empty row or column
-    mask = closed(mask, plan.groups) if plan.scoped else np.ones_like(mask)
+    mask = mask if plan.scoped else np.ones_like(mask)
     return replace(
         draft,
         counts=_mixed(draft.counts, joined),
@@ -157,7 +157,6 @@ def narrowed(draft: Draft, plan: Plan) -> Draft | None:
     keep[use.argmax(axis=0), np.arange(draft.K)] = True  # every component has a label,
     keep[np.arange(len(use)), use.argmax(axis=1)] = True  # and every label a component
     keep[:, :n_kept] = draft.mask[:, :n_kept]
-    keep = closed(keep, plan.groups)
     if (keep == draft.mask).all():
         return None
     return replace(draft, mask=keep, portions=spread(use * keep, keep))
@@ -174,18 +173,6 @@ def families(draft: Draft, plan: Plan, n_kept: int) -> Array | None:
     for group in sorted(plan.groups, key=lambda group: int(group.sum())):
         of_label[group] = np.flatnonzero(group)[0]
     return of_label[draft.mask[:, n_kept:].argmax(axis=0)]
-
-
-def closed(mask: Array, groups: Array) -> Array:
-    """Widen scopes of several labels to the smallest group of the label tree that contains them."""
-    if not len(groups):
-        return mask
-    by_size = sorted(groups, key=lambda group: int(group.sum()))
-    everyone = np.ones(len(mask), dtype=bool)
-    closed = mask.copy()
-    for k in np.flatnonzero(mask.sum(axis=0) > 1):
-        closed[:, k] = next((g for g in by_size if g[mask[:, k]].all()), everyone)
-    return closed
 
 
 def in_order(draft: Draft) -> Draft:

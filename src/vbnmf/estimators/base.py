@@ -6,7 +6,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from typing import Any, Self
 
@@ -14,30 +13,29 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core import starts
-from vbnmf.core.fit import Progress, Schedule, fit
+from vbnmf.core.fit import Progress, Schedule
 from vbnmf.core.model import Array
 from vbnmf.core.rows import without_unused_terms
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.stream import ShardSource
 from vbnmf.estimators import intervals, pruning
-from vbnmf.estimators.checkpoints import Keeper, check_checkpoint, fingerprint
 from vbnmf.estimators.online import LearnsOnline, note_fit
 from vbnmf.estimators.outcome import (
     Outcome,
+    bound_rounded,
     callers_level,
     check_finite,
+    is_rounded,
     not_converged,
-    wind_up,
 )
-from vbnmf.estimators.running import Run
+from vbnmf.estimators.running import best_of_starts
 from vbnmf.estimators.starting import FitData, Start
 from vbnmf.estimators.streaming import checked
 from vbnmf.estimators.targets import Targets
-from vbnmf.estimators.telling import Teller
 from vbnmf.estimators.validation import (
     MOST_ITERATIONS,
     check_count,
@@ -299,65 +297,20 @@ class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         if labels is not None and len(labels.latent):
             schedule = replace(schedule, annealing=ANNEALING)
         n_init = check_count("n_init", self.n_init)
-        checkpoint = check_checkpoint(self.checkpoint)
-        belongs_to = "" if checkpoint is None else fingerprint(self, X, group, weight)
-        keeper: Keeper | None = None
-        best_keeper: Keeper | None = None
         if not (self.callback is None or callable(self.callback)):
             raise ValueError(f"callback must be callable or None; got {self.callback!r}.")
         check_verbose(self.verbose)
-        random_state = check_random_state(self.random_state)
-        best: Outcome | None = None
-        with ExitStack() as own:
-            outer = own if hold is None else hold
-            kernel = outer.enter_context(open_kernel(count_threads(self.n_jobs)))
-            kept = outer.enter_context(ExitStack())  # the engine of the best start, if it is held
-            for restart in range(n_init):
-                rng = np.random.default_rng(random_state.randint(0, 2**32, 4, np.uint32))
-                if checkpoint is not None:
-                    number = restart if n_init > 1 else None
-                    keeper = Keeper(checkpoint, belongs_to, number, schedule.max_iter)
-                    if keeper.is_lost:
-                        continue
-                tell = Teller(self, restart, n_init)
-                seed = rng if restart else None
-                run = Run(start, keeper, kernel, corpus, knobs, labels, rng)
-                found = run.find(seed, tell.of_stage)
-                with ExitStack() as trial:
-                    engine = trial.enter_context(corpus.engine(kernel))
-                    # intermediate results get no names, which would keep large arrays alive
-                    outcome = wind_up(
-                        engine,
-                        fit(
-                            engine,
-                            run.begin(engine, found),
-                            knobs,
-                            schedule,
-                            tell,
-                            run.loop,
-                            partial(run.keep, engine, found),
-                        ),
-                        found,
-                        why,
-                        coefficients=coefficients,
-                    )
-                    check_finite(outcome.fit.bound, outcome.shapes)
-                    worse = keeper
-                    if best is None or outcome.fit.bound > best.fit.bound:
-                        best, best_keeper, worse = outcome, keeper, best_keeper
-                        if hold is not None:
-                            best = outcome._replace(engine=engine)
-                            kept.close()
-                            kept.enter_context(trial.pop_all())
-                if worse is not None:
-                    worse.lose()
-                del engine, found  # before the next ones are made
-        assert best is not None
+        best = best_of_starts(
+            self, corpus, start, knobs, schedule, why,
+            n_init=n_init, coefficients=coefficients, hold=hold,
+        )  # fmt: skip
         self._set_terms(best)
         note_fit(self, float(X.shape[0] if weight is None else weight.sum()))
         check_finite(self.components_, self.component_scales_, self.component_sums_)
         if best.coefficients is not None:
             check_finite(best.coefficients)
+        if is_rounded(best):
+            warnings.warn(bound_rounded(best), ConvergenceWarning, stacklevel=callers_level())
         if not best.fit.converged and schedule.tol > 0:
             warnings.warn(
                 not_converged(best.fit, schedule), ConvergenceWarning, stacklevel=callers_level()

@@ -1,40 +1,31 @@
 """The classifier methods of ``SupervisedVBNMF``: labels, probabilities and explanations.
 
 The maths is in ``vbnmf.prediction``. This module connects it with fitted attributes and with the
-interface of scikit-learn.
+interface of scikit-learn. ``labelfitting`` trains the prediction head.
 """
 
 import warnings
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from vbnmf.core.fit import HEAD
 from vbnmf.core.model import Array
 from vbnmf.core.rows import effective_terms, is_empty, without_unused_terms
 from vbnmf.estimators.lazy import is_lazy, labels_by_block
-from vbnmf.estimators.outcome import callers_level, head_not_converged
 from vbnmf.estimators.streaming import checked
-from vbnmf.estimators.targets import Targets, check_targets
-from vbnmf.estimators.telling import Teller
+from vbnmf.estimators.targets import check_targets
 from vbnmf.estimators.validation import check_count, check_matrix, check_weights, count_threads
 from vbnmf.prediction import generative
 from vbnmf.prediction.calibration import Calibration
-from vbnmf.prediction.evidence import mean_occurrence, mean_over_terms, term_evidence
+from vbnmf.prediction.evidence import mean_over_terms, term_evidence
 from vbnmf.prediction.explanation import Explained, Explanation, component_share, summed_up
 from vbnmf.prediction.heads import Head
-from vbnmf.prediction.training import Posterior, Trained, TrainingDocuments, train
 
 CLASSIFIERS = ("words and components", "components", "generative")
-_SAMPLE = 2000  # maximum number of documents for component_share_
-_SAMPLE_SCORES = 5_000_000  # maximum of these documents times labels
-_TINY = np.finfo(float).tiny
 
 
 class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
@@ -300,82 +291,6 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         )
         return scale
 
-    def _fit_head(
-        self, X: sparse.csr_array, V: Array, targets: Targets, weight: Array, classifier: str
-    ) -> None:
-        """Fit the prediction head on the documents with known labels."""
-        rows = np.flatnonzero(targets.known & (weight > 0))
-        found = self._trained_head(X, V, targets, weight, classifier, rows)
-        self._set_head(found, X, rows)
-
-    def _trained_head(
-        self,
-        X: sparse.csr_array,
-        V: Array,
-        targets: Targets,
-        weight: Array,
-        classifier: str,
-        rows: Array,
-    ) -> Trained:
-        """Train a prediction head on some of the documents, and note what its evidence needs."""
-        self.smoothing_ = mean_occurrence(X, weight)
-        self.multilabel_ = targets.multilabel
-        labels = targets.indicators
-        if len(rows) < len(weight):
-            documents = TrainingDocuments(
-                X[rows], V[rows], labels[rows], weight[rows], targets.multilabel
-            )
-        else:
-            documents = TrainingDocuments(X, V, labels, weight, targets.multilabel)
-        return train(
-            documents,
-            self._posterior(),
-            classifier,
-            all_known=bool(targets.known.all()),
-            n_threads=count_threads(self.n_jobs),
-            tell=partial(Teller(self, self.n_init - 1, self.n_init).of_stage, HEAD),
-        )
-
-    def _posterior(self) -> Posterior:
-        return Posterior(
-            self.component_shapes_.T, self.component_scales_, self.label_rates_, self.smoothing_,
-            _logs(self.label_frequencies_),
-        )  # fmt: skip
-
-    def _set_head(self, found: Trained, X: sparse.csr_array, rows: Array) -> None:
-        """Set the attributes of a head, whose left-out probabilities are of ``rows`` of X."""
-        n_labels, K = self.label_rates_.shape
-        if found.unfinished:
-            warnings.warn(
-                head_not_converged(found.unfinished), ConvergenceWarning, stacklevel=callers_level()
-            )
-        self.classifier_, self.classifier_reason_ = found.classifier, found.reason
-        self.threshold_, self.score_scale_ = found.threshold, 1.0
-        self.length_exponent_ = found.calibration.length_exponent
-        self.label_noise_ = found.calibration.noise
-        self.head_biases_ = found.calibration.biases
-        self.head_weights_, self.head_intercepts_ = np.zeros((n_labels, K)), np.zeros(n_labels)
-        self.word_weights_ = np.zeros((n_labels, 0), np.float32)
-        if found.head is None:
-            self.score_scale_ = float(found.calibration.slopes[0])
-        else:
-            self.head_weights_, self.head_intercepts_ = found.head.weights, found.head.intercepts
-            self.word_weights_ = found.head.words
-        self.left_out_proba_ = found.left_out
-        if len(rows) < X.shape[0]:
-            self.left_out_proba_ = self._proba(X).astype(np.float32)
-            self.left_out_proba_[rows] = found.left_out
-        self.left_out_proba_[is_empty(X)] = self.label_frequencies_
-        sample = X[:: -(-X.shape[0] // min(_SAMPLE, -(-_SAMPLE_SCORES // n_labels)))]
-        P = self._proba(sample)
-        shares, best = self._component_share(sample, P), P.argmax(axis=1)
-        self.component_share_ = float(shares.mean())
-        n_docs = np.bincount(best, minlength=n_labels)
-        sums = np.bincount(best, shares, minlength=n_labels)
-        self.label_component_shares_ = np.where(
-            n_docs > 0, sums / np.maximum(n_docs, 1), self.component_share_
-        )
-
     def _calibration(self) -> Calibration:
         return Calibration(
             np.full(len(self.head_biases_), self.score_scale_),
@@ -435,11 +350,6 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         """Return the weights of a label minus the mean over labels (not if multilabel)."""
         own = weights[label].astype(np.float64)
         return own if self.multilabel_ else own - weights.mean(axis=0, dtype=np.float64)
-
-
-def _logs(frequencies: Array) -> Array:
-    """Return logarithms, with zeros replaced by the smallest positive number."""
-    return np.asarray(np.log(np.maximum(frequencies, _TINY)))
 
 
 def _terms_of(X: sparse.csr_array, d: int) -> tuple[Array, Array]:

@@ -12,6 +12,9 @@ from vbnmf.core.fit import Fit, Schedule
 from vbnmf.core.model import Array
 from vbnmf.engines.mapping import ShardEngine
 
+_LARGEST_ROUNDING = 1e-6
+"""Largest rounding errors of the bound, relative to it; ``tol`` is 50 times as large."""
+
 
 class Outcome(NamedTuple):
     """Result of a fit from one initialisation."""
@@ -21,6 +24,7 @@ class Outcome(NamedTuple):
     coefficients: Array | None  # (n_docs, K), of all documents or of those requested
     background: int | None  # the component that was initialised as the background
     reason: str  # explains the number of components
+    rounding: float  # size of rounding errors in the bound
     engine: ShardEngine | None = None  # where the documents are, if it was to be held
 
 
@@ -53,6 +57,8 @@ def wind_up(
         E_v,
         None if found is None else found.draft.background,
         reason_of_number(K, found.tried) if found is not None and found.tried else why,
+        # terms of the size of Σ ln Γ(x + 1) cancel in the bound
+        float(np.finfo(np.float64).eps * abs(engine.totals.log_factorials)),
     )
 
 
@@ -97,6 +103,21 @@ def not_converged(best: Fit, schedule: Schedule) -> str:
         f"the fit did not converge in max_iter={schedule.max_iter} iterations. {rising}; "
         f"tol={schedule.tol:g}. Increase max_iter, or increase tol if the components are good "
         "enough."
+    )
+
+
+def is_rounded(best: Outcome) -> bool:
+    """Return whether rounding errors make the bound inaccurate."""
+    return best.rounding > _LARGEST_ROUNDING * abs(best.fit.bound)
+
+
+def bound_rounded(best: Outcome) -> str:
+    """Return the message of a fit whose bound is inaccurate."""
+    return (
+        f"the bound is inaccurate: its rounding errors are about {best.rounding:.2g}, and the "
+        f"bound is {best.fit.bound:.4g}. It can fall, so the fit may have stopped too early. The "
+        "cause are a few values of X that are far larger than the others. Check the largest values "
+        "of X, or reduce them, for example with np.log1p."
     )
 
 

@@ -1,42 +1,19 @@
 """SupervisedVBNMF: variational Bayesian NMF with label-dependent sparsity."""
 
 from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import replace
 from typing import Any, Literal, Self
 
-import numpy as np
-from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array
-from vbnmf.core.starts import Knobs
-from vbnmf.engines.stream import ShardSource
-from vbnmf.estimators import intervals, labelscopes
-from vbnmf.estimators.base import BaseVBNMF
-from vbnmf.estimators.classifier import CLASSIFIERS, PredictsLabels
-from vbnmf.estimators.classweights import check_weight_left, with_class_weights
-from vbnmf.estimators.labelconcerns import warn_of_odd_labels
-from vbnmf.estimators.labelposterior import set_label_posterior
-from vbnmf.estimators.labeltree import check_label_tree
+from vbnmf.estimators import intervals
+from vbnmf.estimators.labelfitting import FitsLabels
 from vbnmf.estimators.onlinelabels import LearnsLabelsOnline
-from vbnmf.estimators.outcome import Outcome
-from vbnmf.estimators.placing import placed
-from vbnmf.estimators.shardedheads import fit_head_on_shards, has_several_shards
-from vbnmf.estimators.starting import Start
-from vbnmf.estimators.streaming import (
-    check_in_memory,
-    check_source,
-    is_source,
-    source_targets,
-    source_weights,
-)
-from vbnmf.estimators.targets import Targets, check_targets
-from vbnmf.estimators.validation import check_choice, check_matrix, check_weights
+from vbnmf.estimators.streaming import check_in_memory
 
 
-class SupervisedVBNMF(LearnsLabelsOnline, PredictsLabels, BaseVBNMF):
+class SupervisedVBNMF(LearnsLabelsOnline, FitsLabels):
     """Variational Bayesian NMF with label-dependent sparsity of the coefficients.
 
     The model is that of ``VBNMF``, but the rate of a coefficient depends on the label l of its
@@ -63,8 +40,8 @@ class SupervisedVBNMF(LearnsLabelsOnline, PredictsLabels, BaseVBNMF):
     label_tree : str, mapping or None, default=None
         Hierarchy of the labels. Each group of labels gets a component of its own. A str is the
         separator of levels in the names of labels, such as "." or "/". A mapping has the parent
-        group of each label, and the parent of each group that has one. Scopes of several labels
-        are then groups of the hierarchy.
+        group of each label, and the parent of each group that has one. Other shared components
+        serve labels of one top group if possible.
     label_shape : float or "auto", default="auto"
         Shape a^λ of the prior of label rates, a pseudo-count of documents. With larger values a
         label uses fewer components; with very large values labels cannot differ any more. "auto"
@@ -411,83 +388,6 @@ class SupervisedVBNMF(LearnsLabelsOnline, PredictsLabels, BaseVBNMF):
         """
         check_is_fitted(self, "components_")
         return intervals.label_interval(self, level)
-
-    def _learn(self, X: Any, y: Any, sample_weight: Any, *, coefficients: bool) -> Array | None:
-        """Fit the model and the head; return the coefficients, (n_docs, K), if requested."""
-        with self._all_or_nothing():
-            classifier = check_choice("classifier", self.classifier, ("auto", *CLASSIFIERS))
-            X = placed(self.engine, X)
-            streamed = is_source(X)
-            if streamed:
-                X = check_source(self, X)
-                targets, weight = source_targets(self, X, y), source_weights(X, sample_weight)
-            else:
-                X = check_matrix(self, X, reset=True)
-                targets = check_targets(self, y, X.shape[0], self.unlabelled)
-                weight = check_weights(sample_weight, X.shape[0])
-            warn_of_odd_labels(targets, self.unlabelled)
-            weight = with_class_weights(self.class_weight, targets, weight)
-            check_weight_left(X, targets, weight)
-            if classifier == "generative" and targets.multilabel:
-                raise ValueError(
-                    'classifier="generative" needs one label per document, but y has several. Use '
-                    'classifier="components".'
-                )
-            if has_several_shards(X):
-                with ExitStack() as hold:
-                    outcome = self._fit_model(X, targets, weight, coefficients, hold)
-                    assert outcome.engine is not None
-                    fit_head_on_shards(
-                        self, X, outcome.engine, outcome.fit.state, targets, weight, classifier
-                    )
-                return outcome.coefficients
-            # the head needs the coefficients of all documents
-            V = self._fit_model(X, targets, weight, coefficients=True).coefficients
-            assert V is not None
-            ones = np.ones(X.shape[0])
-            every = np.arange(X.shape[0])
-            self._fit_head(
-                X.take(every) if streamed else X, V, targets, ones if weight is None else weight,
-                classifier,
-            )  # fmt: skip
-            if streamed:
-                self.head_documents_ = every
-            return V
-
-    def _fit_model(
-        self,
-        X: sparse.csr_array | ShardSource,
-        targets: Targets,
-        weight: Array | None,
-        coefficients: bool,
-        hold: ExitStack | None = None,
-    ) -> Outcome:
-        """Fit the model without the prediction head; parameters are those of ``_fit``."""
-        if weight is not None:
-            targets = targets.weighted(weight)
-        outcome = self._fit(X, targets, weight, coefficients=coefficients, hold=hold)
-        self.classes_ = targets.classes
-        self.label_counts_ = targets.counts.astype(np.int64)
-        self.label_frequencies_ = targets.frequencies(weight)
-        counts_as = targets.known if weight is None else weight[targets.known]
-        self.n_labelled_seen_ = float(counts_as.sum())
-        self.__dict__.pop("head_sample_", None)  # of earlier batches
-        self.scoped_ = labelscopes.is_scoped(self, targets)
-        groups = check_label_tree(self.label_tree, targets.classes)
-        self.label_groups_ = {name: targets.classes[at] for name, at in groups.items()}
-        set_label_posterior(self, outcome.fit.state, outcome.fit.stats)
-        return outcome
-
-    def _knobs(self, targets: Targets | None, weight: Array | None) -> Knobs:
-        assert targets is not None
-        return labelscopes.knobs(self, targets, weight)
-
-    def _start(self, init: Array | str, K: int | None, targets: Targets | None) -> Start:
-        assert targets is not None
-        init, scopes, groups = labelscopes.check_start(self, init, K, targets)
-        start = super()._start(init, K, targets)
-        scoped = labelscopes.is_scoped(self, targets)
-        return replace(start, scopes=scopes, scoped=scoped, groups=groups)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

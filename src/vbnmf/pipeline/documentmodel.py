@@ -5,7 +5,7 @@ file. The command line uses it. ``loading`` reads its files.
 """
 
 import os
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from sklearn.base import (
@@ -24,9 +24,9 @@ from vbnmf.core.model import Array
 from vbnmf.core.rows import is_empty
 from vbnmf.data.shards import Shards
 from vbnmf.estimators import VBNMF, SupervisedVBNMF, saving
+from vbnmf.estimators.labelforms import is_indicator
 from vbnmf.estimators.lazy import computed, is_lazy_texts
 from vbnmf.estimators.placing import cluster_of
-from vbnmf.estimators.targets import is_indicator
 from vbnmf.pipeline.batches import LearnsDocuments
 from vbnmf.pipeline.inputs import is_matrix, term_names
 from vbnmf.pipeline.predicting import PredictsDocuments
@@ -324,32 +324,13 @@ class DocumentModel(
             return weights(documents, self.vectorizer_)
         return self.vectorizer_.transform(documents)
 
-    def report(
-        self, documents: Any = None, labels: Any = None, *, ids: Any = None, title: str = ""
-    ) -> Any:
-        """Make an HTML page in which to explore the model.
-
-        Notebooks display the page. The function is the same as ``vbnmf.explore``.
-
-        Parameters
-        ----------
-        documents : iterable of str, or matrix of shape (n_docs, n_terms), or None
-            Documents to show. Use documents that the model was not fitted to.
-        labels : array-like of shape (n_docs,), lists of labels, indicator matrix, or None
-            True labels of the documents in any form that ``fit`` accepts. Predictions are scored
-            with them.
-        ids : sequence of str or None
-            Ids of the documents. None numbers them.
-        title : str
-            Title of the page.
-
-        Returns
-        -------
-        vbnmf.report.explorer.Report
-            The page. ``.save("page.html")`` saves it, and ``.html`` is its source.
-        """
-        check_is_fitted(self, "estimator_")
-        return vbnmf.explore(self, documents, labels, ids=ids, title=title)
+    @property
+    def report(self) -> NoReturn:
+        """Removed. Use ``vbnmf.explore(model, documents, labels)``, which makes the same page."""
+        raise AttributeError(
+            "DocumentModel.report was removed. Use vbnmf.explore(model, documents, labels), which "
+            "makes the same page."
+        )
 
     @property
     def _n_features_out(self) -> int:

@@ -90,7 +90,7 @@ class LabelMapDisplay:
             check_choice("normalize", normalize, ("label",))
             activations, quantity = label_use(model), "part of the label"
         scopes = scopes_of(model)
-        called = component_names(model, terms, check_count("n_terms", n_terms, least=0))
+        called = component_names(estimator, terms, check_count("n_terms", n_terms, least=0))
         return cls(
             activations=activations,
             labels=[str(label) for label in model.classes_],

@@ -43,8 +43,7 @@ class Evaluation:
     def __init__(self, model: DocumentModel, names: list[str]) -> None:
         self.model, self.names, self.estimator = model, names, model.estimator_
         K, n_names = self.estimator.n_components_, len(names)
-        lasting = self.estimator.components_[measures.lasting(self.estimator)]
-        self._top = strongest_terms(lasting, measures.TOP, least=2)
+        self._top = strongest_terms(measures.relevance_of_terms(model), measures.TOP, least=2)
         self._predictions: PredictionTally | None = None
         self._probabilities: ProbabilityTally | None = None
         self._n_empty = 0
@@ -119,7 +118,7 @@ class Evaluation:
             "inter_label_sparsity": hoyer_sparsity(self._V_by_label[had]),
             "npmi_documents": float(npmi_of_counts(self._together, self.n_docs).mean()),
             "npmi_windows": npmi_windows,
-            **measures.distinctness(self.estimator),
+            **measures.distinctness(self.model),
             "held_out_log_likelihood": float(half / half_weight) if half_weight else None,
             "faded_components": int(self.estimator.faded_.sum()),
             "labels": [

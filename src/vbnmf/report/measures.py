@@ -1,6 +1,7 @@
 """Compute measures of a fitted model, for ``vbnmf evaluate`` and the explorer.
 
-Measures of components ignore faded components.
+Measures of components ignore faded components. NPMI and diversity are of the most relevant terms of
+each component, those that ``vbnmf topics`` and the page show.
 """
 
 from collections.abc import Iterable
@@ -12,6 +13,7 @@ from scipy import sparse
 from vbnmf.core.model import Array
 from vbnmf.metrics import completion_log_likelihood, exclusivity, topic_diversity, window_npmi
 from vbnmf.pipeline import DocumentModel
+from vbnmf.report.relevance import TermFrequencies
 from vbnmf.text.sequences import token_sequences
 
 TOP, DIVERSE, WINDOW = 10, 25, 10
@@ -24,11 +26,16 @@ def lasting(estimator: Any) -> Array:
     return np.ones_like(faded) if faded.all() else ~faded
 
 
-def distinctness(estimator: Any) -> dict[str, float]:
+def relevance_of_terms(model: DocumentModel) -> Array:
+    """Return the relevance of each term in each component that has not faded, (≤ K, n_terms)."""
+    return TermFrequencies.of(model).scores()[lasting(model.estimator_)]
+
+
+def distinctness(model: DocumentModel) -> dict[str, float]:
     """Compute diversity and exclusivity of the components."""
-    components = estimator.components_[lasting(estimator)]
+    components = model.estimator_.components_[lasting(model.estimator_)]
     return {
-        "diversity": topic_diversity(components, DIVERSE),
+        "diversity": topic_diversity(relevance_of_terms(model), DIVERSE),
         "exclusivity": float(exclusivity(components, TOP).mean()),
     }
 
@@ -53,9 +60,9 @@ def npmi_by_windows(model: DocumentModel, texts: Iterable[str] | None) -> float 
     documents = token_sequences(model.vectorizer_, texts)
     if documents is None or not any(documents):
         return None
-    components = model.estimator_.components_[lasting(model.estimator_)]
     terms = list(model.vectorizer_.vocabulary_)
-    return float(window_npmi(components, documents, terms, TOP, WINDOW).mean())
+    scores = relevance_of_terms(model)
+    return float(window_npmi(scores, documents, terms, TOP, WINDOW).mean())
 
 
 def held_out_log_likelihood(estimator: Any, X: Any) -> float | None:

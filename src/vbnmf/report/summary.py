@@ -1,7 +1,8 @@
 """Describe a model as plain data: components, their terms and labels.
 
 The weight of a component is the part of all term weight that it explains. Its *use* by a label is
-its part in the label's expected weight (``report.components``). Terms are sorted by relevance.
+its part in the label's expected weight (``report.components``). Terms are sorted by relevance
+(``report.relevance``).
 Components are sorted by scope: those common to all labels, those shared by several, those of one
 label. Within a scope, and without scopes, they are sorted by weight.
 """
@@ -86,7 +87,7 @@ def summarise(model: DocumentModel, *, n_terms: int = 10, n_labels: int = 3) -> 
     """Describe a fitted model by its components, each by its most relevant terms and labels."""
     estimator = model.estimator_
     mass, sums = estimator.component_mass_, np.maximum(estimator.component_sums_, _TINY)
-    naming = naming_terms(estimator, n_terms)
+    naming = naming_terms(model, n_terms)
     scopes = scopes_of(estimator)
     order = _reading_order(mass, scopes)
     labels = [str(label) for label in estimator.classes_] if model.has_labels else []

@@ -6,6 +6,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
 from vbnmf.files import replacing
 from vbnmf.pipeline import DocumentModel
 from vbnmf.report.explorer.bundle import bundle
@@ -81,17 +83,17 @@ def explore(
     max_documents: int = MOST_DOCUMENTS,
     tell: Told | None = None,
 ) -> Report:
-    """Make a page that shows a fitted model.
+    """Make an HTML page in which to explore a fitted model; notebooks display it.
 
     Parameters
     ----------
     model : DocumentModel
         Fitted model.
     documents : iterable of str, or matrix of shape (n_docs, n_terms), or None
-        Documents to show, best held-out ones.
+        Documents to show. Use documents that the model was not fitted to.
     labels : array-like of shape (n_docs,), lists of labels, indicator matrix, or None
-        True labels of the documents, in the form that ``DocumentModel.fit`` takes. They are used to
-        score the predictions.
+        True labels of the documents, in any form that ``fit`` accepts. The predictions are scored
+        with them.
     ids : sequence of str or None
         Name of each document; None numbers them from 0.
     title : str
@@ -102,7 +104,18 @@ def explore(
         Largest number of documents to show, spread evenly. Scores are over all documents.
     tell : callable or None
         Called as ``tell(part, doing)`` to report progress.
+
+    Returns
+    -------
+    Report
+        The page. ``.save("page.html")`` saves it, and ``.html`` is its source.
     """
+    if not isinstance(model, DocumentModel):
+        raise ValueError(
+            f"explore needs a DocumentModel; got {type(model).__name__}. Fit a DocumentModel: "
+            "it takes texts or a matrix."
+        )
+    check_is_fitted(model, "estimator_")
     tell = tell or (lambda _part, _doing: None)
     tell(0.0, "reading the model")
     title = title or "vbnmf"

@@ -1,10 +1,12 @@
 """Compute what the explorer shows about a model, as plain numbers and texts.
 
-    p(k|w) = p(k) p(w|k) / p(w)          p(w|l) = Σ_k p(k|l) p(w|k)
+    p(w|k) = part of term w in component k         p(w)   = Σ_k p(k) p(w|k)
+    p(k|w) = p(k) p(w|k) / p(w)                    p(w|l) = Σ_k p(k|l) p(w|k)
 
-p(k), p(w|k), p(k|l), names and relevance are those of ``report.components``. The page sorts,
-selects and draws; it computes nothing. Numbers are rounded to a few significant digits, and lists
-are cut to what can be shown, so that the page stays small.
+p(k), p(k|l) and names are those of ``report.components``, and q(w|k) and relevance those of
+``report.relevance``. The page sorts, selects and draws; it computes nothing else. Numbers are
+rounded to a few significant digits, and lists are cut to what can be shown, so that the page stays
+small.
 """
 
 from typing import Any
@@ -17,21 +19,19 @@ from vbnmf.estimators.intervals import gamma_interval
 from vbnmf.metrics import hoyer_sparsity
 from vbnmf.pipeline import DocumentModel
 from vbnmf.report.components import (
-    BALANCE,
     MATTERS,
     component_names,
     component_probabilities,
     label_use,
-    relevance,
-    row_parts,
 )
 from vbnmf.report.explorer.numbers import rounded, sig
 from vbnmf.report.explorer.ordering import order_components, order_map
 from vbnmf.report.explorer.scoping import scope_payload
 from vbnmf.report.measures import distinctness, lasting
+from vbnmf.report.relevance import BALANCE, TermFrequencies, relevance, row_parts
 from vbnmf.report.scopes import Scope, scopes_of
 
-STEPS = np.linspace(0, 1, 11)
+STEPS = np.linspace(0, 2, 11)
 """Values of λ that the slider can take."""
 TOP = 30
 """Number of terms of a component, at each λ, and of a label that the page shows."""
@@ -63,8 +63,11 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
     p_wl = use @ parts
     p_l = row_parts(estimator.label_frequencies_) if model.has_labels else np.zeros(0)
     faded = estimator.faded_
-    listed = [relevant_terms(row, p_w)[: 0 if faded[k] else None] for k, row in enumerate(parts)]
-    telling = [_telling_terms(row, np.maximum(p_l @ p_wl, _TINY)) for row in p_wl]
+    frequencies = TermFrequencies.of(model)
+    unit = frequencies.per_occurrence
+    listed = [relevant_terms(frequencies, k)[: 0 if faded[k] else None] for k in range(len(parts))]
+    average = row_parts(p_l @ p_wl / unit)
+    telling = [_telling_terms(row_parts(row / unit), average) for row in p_wl]
     commonest = np.argsort(-p_w, kind="stable")[:MOST_TERMS]
     kept = np.unique(np.concatenate([commonest, *listed, *telling]))
     places = np.full(len(p_w), -1)
@@ -82,9 +85,10 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
                 "mass": sig(mass[k]),
                 "faded": bool(faded[k]),
                 "background": bool(k == estimator.background_),
+                "occurrences": sig((parts[k] / unit).sum(), 9),
                 "terms": _terms_of_component(estimator, k, listed[k], places),
             }
-            for k, name in enumerate(component_names(estimator, model.terms_))
+            for k, name in enumerate(component_names(model, model.terms_))
         ],
         "labels": _labels(model, _told_apart(use, scopes), p_wl, p_w, telling, places),
         "use": [rounded(row, 6) for row in use],
@@ -94,6 +98,8 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
         "terms": {
             "names": [str(name) for name in model.terms_[kept]],
             "p": rounded(p_w[kept], 5),
+            "unit": rounded(unit[kept], 5),
+            "average": rounded(frequencies.average[kept], 5),
             "components": shares(p_k[:, None] * parts[:, kept]),
             "labels": shares(p_l[:, None] * p_wl[:, kept]),
             "total": len(p_w),
@@ -103,11 +109,11 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
     return payload, places
 
 
-def relevant_terms(part: Array, p_w: Array) -> Array:
-    """Return the terms that are among the ``TOP`` most relevant at any step of λ, from p(w|k)."""
-    found = [_strongest(relevance(part, p_w, step), TOP) for step in STEPS]
+def relevant_terms(frequencies: TermFrequencies, k: int) -> Array:
+    """Return the terms that are among the ``TOP`` most relevant at any step of λ."""
+    found = [frequencies.most_relevant(k, TOP, step) for step in STEPS]
     chosen = np.unique(np.concatenate(found))
-    return chosen[np.argsort(-part[chosen], kind="stable")]
+    return chosen[np.argsort(-frequencies.in_component[k, chosen], kind="stable")]
 
 
 def shares(joint: Array) -> list[list[int]]:
@@ -163,11 +169,11 @@ def _labels(
     ]
 
 
-def _telling_terms(p_wl: Array, background: Array) -> Array:
+def _telling_terms(q: Array, average: Array) -> Array:
     """Return the terms that contribute most to the Kullback-Leibler divergence of a label."""
-    parts = p_wl * np.log(np.maximum(p_wl, _TINY) / background)
-    best = _strongest(parts, TOP)
-    return best[parts[best] > 0]
+    scores = relevance(q, average)
+    best = _strongest(scores, TOP)
+    return best[scores[best] > 0]
 
 
 def _told_apart(use: Array, scopes: list[Scope] | None) -> Array:
@@ -217,7 +223,7 @@ def _fit(model: DocumentModel) -> dict[str, Any]:
     shown = estimator.components_[lasting(estimator)]
     facts = versions()
     measures = {
-        **{name: sig(value) for name, value in distinctness(estimator).items()},
+        **{name: sig(value) for name, value in distinctness(model).items()},
         "component_sparsity": sig(float(np.mean([hoyer_sparsity(row) for row in shown]))),
     }
     if model.has_labels:

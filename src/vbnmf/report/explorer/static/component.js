@@ -37,12 +37,15 @@ const heaviest = () =>
   data.components.reduce((best, component, k) => (component.mass > data.components[best].mass ? k : best), 0);
 const relevance = () => integer("relevance", data.steps.length) ?? data.step;
 
-// The terms of a component by relevance at a step of λ: λ ln p(w|k) + (1 − λ) ln (p(w|k) / p(w)), the first if equal.
+// The terms of a component by relevance at a step of λ: q(w|k)^λ ln(q(w|k) / q(w)), where q are relative frequencies of
+// occurrences: weights divided by the weight of one occurrence.
 function ranked(k, step = relevance()) {
   const lambda = data.steps[step];
-  const score = ([w, p]) => Math.log(Math.max(p, 1e-300)) - (1 - lambda) * Math.log(Math.max(data.terms.p[w], 1e-300));
+  const { unit, average } = data.terms;
+  const frequency = ([w, p]) => p / unit[w] / (data.components[k].occurrences || 1e-300);
+  const score = (w, q) => (q > 0 ? q ** lambda * Math.log(q / (average[w] || 1e-300)) : 0);
   return data.components[k].terms
-    .map((term) => [score(term), term])
+    .map((term) => [score(term[0], frequency(term)), term])
     .sort(([a, s], [b, t]) => b - a || s[0] - t[0])
     .slice(0, data.top)
     .map(([, [w, p, low, high]]) => ({ w, p, low, high, lift: p / (data.terms.p[w] || 1e-300) }));

@@ -1,0 +1,75 @@
+"""What a fit says when it ends, in words or as JSON."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vbnmf.cli import common
+
+if TYPE_CHECKING:
+    from vbnmf.pipeline import DocumentModel
+
+
+def tell_result(
+    model: "DocumentModel", target: Path, n_docs: int, n_unknown: int, *, quiet: bool, as_json: bool
+) -> None:
+    """Say what was fitted, in words or as JSON."""
+    result = {
+        "model": str(target),
+        "documents": n_docs,
+        "documents_without_label": n_unknown,
+        "documents_without_known_term": model.n_empty_,
+        "terms": len(model.terms_),
+        "components": model.estimator_.n_components_,
+        "components_reason": model.estimator_.n_components_reason_,
+        "labels": len(model.estimator_.classes_) if model.has_labels else 0,
+        **_of_prediction(model),
+        "iterations": int(model.estimator_.n_iter_),
+        "bound": model.estimator_.bound_,
+        "hyperparameters": model.estimator_.hyperparameters_,
+    }
+    _tell_of_checkpoint(model.estimator.checkpoint, quiet)
+    if as_json:
+        common.print_json(result)
+        return
+    if model.estimator.n_components == "auto":
+        common.say(f"{result['components_reason']}.", quiet)
+    if model.has_labels:
+        common.say(f"Prediction head: {_said(result)}.", quiet)
+    common.say(
+        f"Wrote {target}: {result['components']} components of {result['terms']:,} terms, bound "
+        f"{result['bound']:,.0f} after {result['iterations']} iterations.\n"
+        f"Show the components with: vbnmf topics {target}",
+        quiet,
+    )
+
+
+def _tell_of_checkpoint(checkpoint: str | None, quiet: bool) -> None:
+    """Say that a fit ended before its first checkpoint."""
+    from vbnmf.estimators.checkpoints import has_checkpoint
+
+    if checkpoint is not None and not has_checkpoint(checkpoint):
+        common.say(
+            "The fit took less than a minute, so no checkpoint was written and none is needed.",
+            quiet,
+        )
+
+
+def _of_prediction(model: "DocumentModel") -> dict[str, Any]:
+    """Return the prediction head, why it was chosen, and the share of components in it."""
+    if not model.has_labels:
+        return {"classifier": None, "classifier_reason": None, "component_share": None}
+    fitted = model.estimator_
+    return {
+        "classifier": fitted.classifier_,
+        "classifier_reason": fitted.classifier_reason_,
+        "component_share": round(fitted.component_share_, 4),
+    }
+
+
+def _said(result: dict[str, Any]) -> str:
+    """Describe the prediction head in words."""
+    names = {"components": "components only", "generative": "generative, from the fitted model"}
+    name = names.get(result["classifier"], result["classifier"])
+    if result["classifier"] == "words and components":
+        name = f"components ({result['component_share']:.0%} of the scores) and single words"
+    return f"{name}. Reason: {result['classifier_reason']}"

@@ -1,0 +1,179 @@
+"""Options that describe a model, and the unfitted model that they describe."""
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from vbnmf.cli import common
+
+if TYPE_CHECKING:
+    from vbnmf.pipeline import DocumentModel
+
+
+def _number_or_auto(_: click.Context, option: click.Parameter, value: str | None) -> Any:
+    if value is None or value in ("auto", "free"):
+        return value
+    try:
+        return float(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is neither a number nor 'auto' or 'free'.") from None
+
+
+def _whole_number_or(word: str) -> Callable[..., Any]:
+    """Return a callback for a whole number or a word."""
+
+    def convert(_: click.Context, option: click.Parameter, value: str | None) -> Any:
+        if value is None or value == word:
+            return value
+        if re.fullmatch(r"\d+", value):
+            return int(value)
+        raise click.BadParameter(f"{value!r} is neither a number nor {word!r}.")
+
+    return convert
+
+
+def _count_or_part(_: click.Context, option: click.Parameter, value: Any) -> Any:
+    if value is None:
+        return None
+    text = str(value)
+    if re.fullmatch(r"\d+", text):
+        return int(text)
+    if re.fullmatch(r"\d*\.?\d+(e-?\d+)?", text):
+        return float(text)
+    raise click.BadParameter(f"{text!r} is neither a count (5) nor a fraction of documents (0.01).")
+
+
+model_options = common.options(
+    click.option("-k", "--components", callback=_whole_number_or("auto"), metavar="N|auto",
+                 help="Number of components. 'auto' chooses it by the lower bound.  [default: two "
+                 "for each label, at least 20, at most 300]"),
+    click.option("--label-tree", metavar="SEPARATOR", help="Separator of the levels in "
+                 "hierarchical label names, such as '.' or '/'. Each group of labels gets a "
+                 "component of its own."),
+    click.option("--label-shape", type=float, help="Pseudo-count a^λ of the label prior. With "
+                 "larger values a label uses fewer components."),
+    click.option("--class-weight", type=click.Choice(["balanced"]), help="'balanced' gives rare "
+                 "labels the same total weight as common ones."),
+    click.option("--classifier", type=click.Choice(
+                     ["auto", "words and components", "components", "generative"]),
+                 help="Prediction head. 'generative' uses the fitted model without a trained head. "
+                 "'auto' compares heads on held-out documents.  [default: auto]"),
+    click.option("--coef-shape", type=float, help="Shape of the prior of coefficients. With "
+                 "smaller values a document uses fewer components."),
+    click.option("--term-shape", callback=_number_or_auto, help="Shape of the prior of components: "
+                 "a number, 'auto' (learned, with a lower limit) or 'free' (learned without a "
+                 "limit)."),
+    click.option("--max-iter", type=int, help="Maximum number of iterations."),
+    click.option("--tol", type=float, help="Stop when the relative increase of the bound is below "
+                 "this value."),
+    click.option("--starts", "n_init", type=int, help="Number of random initialisations. The best "
+                 "fit is kept."),
+)  # fmt: skip
+
+# Options that are not given keep the defaults of DocumentVectorizer, as in Python.
+text_options = common.options(
+    click.option("--weighting", type=click.Choice(["paper", "counts", "log"]),
+                 help="Weighting of term counts; see docs/text.md."),
+    click.option("--max-terms", callback=_whole_number_or("all"), metavar="N|all",
+                 help="Maximum number of terms. The terms that occur in the largest number of "
+                 "documents are kept; with "
+                 "--weighting paper, the terms with the largest weights.  [default: 200000]"),
+    click.option("--min-df", callback=_count_or_part, help="Ignore terms in fewer documents than "
+                 "this (a count or a fraction).  [default: 1]"),
+    click.option("--max-df", callback=_count_or_part, help="Ignore terms in more documents than "
+                 "this (a count or a fraction).  [default: 1.0]"),
+    click.option("--stop-words", metavar="LANGUAGE|FILE", help="Stop words to ignore: a language, "
+                 "or a file with one word per line."),
+    click.option("--stem", metavar="LANGUAGE", help="Stem words of this language: english, german, "
+                 "…"),
+    click.option("--ngrams", type=click.IntRange(1, 5), help="Maximum length of n-grams.  "
+                 "[default: 1]"),
+    click.option("--analyzer", type=click.Choice(["auto", "word", "char", "char_wb"]),
+                 help="auto: words, and pairs of characters in scripts without spaces. word: "
+                 "matches of --token-pattern. char, char_wb: character n-grams.  [default: auto]"),
+    click.option("--token-pattern", metavar="REGEX", help="Regular expression that matches a "
+                 "word."),
+    click.option("--strip", type=click.Choice(["auto", "html", "none"]), help="Remove HTML markup. "
+                 "'auto' removes it if most documents contain it.  [default: auto]"),
+    click.option("--keep-case", is_flag=True, help="Do not convert to lower case."),
+)  # fmt: skip
+
+
+TEXT_OPTIONS = (
+    "weighting", "max-terms", "min-df", "max-df", "stop-words", "stem", "ngrams", "analyzer",
+    "token-pattern", "strip", "keep-case",
+)  # fmt: skip
+
+
+def build(
+    n_labels: int | None,
+    *,
+    seed: int = 0,
+    jobs: int | None = None,
+    components: Any = None,
+    label_tree: str | None = None,
+    label_shape: float | None = None,
+    class_weight: str | None = None,
+    classifier: str | None = None,
+    coef_shape: float | None = None,
+    ngrams: int | None = None,
+    keep_case: bool = False,
+    max_terms: Any = None,
+    strip: str | None = None,
+    term_shape: Any = None,
+    max_iter: int | None = None,
+    tol: float | None = None,
+    n_init: int | None = None,
+    checkpoint: str | None = None,
+    engine: Any = None,
+    **text: Any,
+) -> "DocumentModel":
+    """Build an unfitted model from the given options; all others keep their defaults."""
+    from vbnmf.pipeline import DocumentModel, default_estimator
+    from vbnmf.text import DocumentVectorizer
+
+    about_labels = {
+        "label_tree": label_tree, "label_shape": label_shape, "class_weight": class_weight,
+        "classifier": classifier,
+    }  # fmt: skip
+    for name, value in about_labels.items():
+        if n_labels is None and value is not None:
+            raise click.UsageError(f"--{name.replace('_', '-')} needs --label.")
+    settings = {
+        **about_labels,
+        "coef_shape": coef_shape,
+        "term_shape": term_shape,
+        "max_iter": max_iter,
+        "tol": tol,
+        "n_init": n_init,
+        "checkpoint": checkpoint,
+        "engine": engine,
+    }
+    estimator = default_estimator(labelled=n_labels is not None)
+    estimator.set_params(n_components=components, random_state=seed, n_jobs=jobs, **given(settings))
+    vectorizer = DocumentVectorizer(**given(text))
+    if keep_case:
+        vectorizer.set_params(lowercase=False)
+    if ngrams is not None:
+        vectorizer.set_params(ngram_range=(1, ngrams))
+    if max_terms is not None:
+        vectorizer.set_params(max_terms=None if max_terms == "all" else max_terms)
+    if strip is not None:
+        vectorizer.set_params(strip=None if strip == "none" else strip)
+    return DocumentModel(estimator, vectorizer)
+
+
+def how_many(components: Any, n_labels: int | None) -> str:
+    """Describe the number of components of an unfitted model."""
+    from vbnmf.estimators.validation import default_components
+
+    if components == "auto":
+        return "a number of components chosen by the bound"
+    return f"{default_components(n_labels) if components is None else components} components"
+
+
+def given(options: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the options that were not given."""
+    return {name: value for name, value in options.items() if value is not None}
