@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 from cliruns import make_corpus, ok, run, write_csv
 from numpy.testing import assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
 from test_heads import drawn
-from test_shard_fits import labels_of
+from test_shard_fits import ATTRIBUTES, labels_of
 
-from vbnmf import SupervisedVBNMF, load, tune
+from vbnmf import VBNMF, Shards, SupervisedVBNMF, load, tune
 from vbnmf.data.sharding import write_shards
 from vbnmf.engines import tasks
 
@@ -67,6 +68,28 @@ def test_the_command_line(client, tmp_path, monkeypatch):
     assert tables[0] == tables[1]
     result = run(*command, "--scheduler", address, "--workers", "2")
     assert (result.code, "exclude each other" in result.err) == (2, True)
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_starts_at_the_same_time_give_the_same_model(client, tmp_path, labelled):
+    X, y = drawn()
+    write_shards(tmp_path, X, labels_of(y, "one") if labelled else None)
+    parameters = {"n_init": 3, "max_iter": 6, "tol": 0, "random_state": 0, "init": "random"}
+    make = SupervisedVBNMF if labelled else VBNMF
+    here = make(4, **parameters).fit(Shards(tmp_path))
+    seen = []
+    spread = make(4, **parameters, engine="dask", callback=seen.append).fit(Shards(tmp_path))
+    assert [(progress.restart, progress.n_restarts) for progress in seen] == [
+        (0, 3),
+        (1, 3),
+        (2, 3),
+    ]
+    assert vars(spread).keys() == vars(here).keys()
+    for name in ATTRIBUTES if labelled else ("components_", "bound_history_"):
+        assert_array_equal(getattr(spread, name), getattr(here, name), err_msg=name)
+    assert here.bound_ > min(progress.bound for progress in seen)
+    with pytest.warns(ConvergenceWarning, match="best start did not converge"):
+        make(4, **parameters | {"tol": 1e-9}, engine="dask").fit(Shards(tmp_path))
 
 
 @pytest.fixture

@@ -164,7 +164,8 @@ class DocumentModel(
         ----------
         documents : iterable of str, or matrix of shape (n_docs, n_terms), or Shards
             Texts (a list, a generator, an array or a column of a data frame), or weights of terms.
-            ``Shards`` bring their labels and their vectorizer.
+            ``Shards`` bring their labels and their vectorizer. A Dask bag, or a column of a Dask
+            data frame, is converted on the workers, with ``engine="dask"`` of the estimator.
         labels : array-like of shape (n_docs,), lists of labels, indicator matrix, or None
             One label per document; None or NaN marks an unknown label. For several labels per
             document: lists of labels, or an indicator matrix of shape (n_docs, n_labels); an empty
@@ -278,8 +279,9 @@ class DocumentModel(
 
         Parameters
         ----------
-        documents : iterable of str, or matrix of shape (n_docs, n_terms)
-            Texts or weights of terms.
+        documents : iterable of str, matrix of shape (n_docs, n_terms), Dask bag or column
+            Texts or weights of terms. The result for a Dask bag, or a column of a Dask data frame,
+            is a Dask array, which is computed later.
 
         Returns
         -------

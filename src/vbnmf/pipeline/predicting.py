@@ -29,8 +29,9 @@ class PredictsDocuments:
 
         Parameters
         ----------
-        documents : iterable of str, or matrix of shape (n_docs, n_terms)
-            Texts or weights of terms.
+        documents : iterable of str, matrix of shape (n_docs, n_terms), Dask bag or column
+            Texts or weights of terms. The result for a Dask bag, or a column of a Dask data frame,
+            is a Dask array, which is computed later, and a bag if it has lists.
 
         Returns
         -------
