@@ -9,6 +9,7 @@ neither on the order of completion nor on the number of workers.
 
 import os
 import shutil
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -79,6 +80,7 @@ class DaskEngine(ShardEngine):
         home = Path(folder).absolute() / f".fit-{uuid4().hex}"
         self._job = Job(home, n_groups, unknown, weight is not None, clusterwork.software())
         self._kept = 0  # number of the current local states
+        self._tidying: threading.Thread | None = None  # removes the previous ones
         _make_folder(home)
         cluster.marks = home
         try:
@@ -93,6 +95,7 @@ class DaskEngine(ShardEngine):
 
     def __exit__(self, *exc: object) -> None:
         """Remove the local states."""
+        self._tidied()
         shutil.rmtree(self._job.folder, ignore_errors=True)
 
     @property
@@ -177,6 +180,7 @@ class DaskEngine(ShardEngine):
     def _look(self, work: Work, rows: list[Any]) -> Iterator[Any]:
         """Apply work to each shard and its local state, and yield these rows of each result."""
         cluster = self._cluster
+        self._tidied()
         cluster.forget()
         with cluster.told(), self._shared((work, self.K, self.in_scope)) as shared:
             places = cluster.places(self.n_shards)
@@ -245,13 +249,24 @@ class DaskEngine(ShardEngine):
     def _kept_anew(self, changes: bool = True) -> Iterator[int]:
         """Number the next local states, which replace the current ones at the end of the block."""
         into = self._kept + 1
+        self._tidied()
         if changes:
             shutil.rmtree(self._job.iteration(into), ignore_errors=True)
             self._job.iteration(into).mkdir()
         yield into
         if changes:
-            shutil.rmtree(self._job.iteration(self._kept), ignore_errors=True)
+            # large files take a while, and nothing waits for it
+            self._tidying = threading.Thread(
+                target=shutil.rmtree, args=(self._job.iteration(self._kept), True)
+            )
+            self._tidying.start()
             self._kept = into
+
+    def _tidied(self) -> None:
+        """Wait until the previous local states are removed."""
+        if self._tidying is not None:
+            self._tidying.join()
+            self._tidying = None
 
 
 def _light(state: State) -> State:
