@@ -93,6 +93,8 @@ def test_lists_of_labels_and_no_labels(client, tmp_path):
 def test_what_is_refused(client):
     with pytest.raises(ValueError, match="use engine='dask'"):
         DocumentModel(SupervisedVBNMF(4)).fit(lazy("bag"), LABELS)
+    with pytest.raises(ValueError, match="one partition after the other"):
+        DocumentModel().partial_fit(lazy("bag"), LABELS)
     with pytest.raises(TypeError, match="must be strings"):
         DocumentModel().fit(lazy("bag", [3] * 4))
     pd = pytest.importorskip("pandas")

@@ -6,6 +6,7 @@ from sklearn.base import TransformerMixin
 
 from vbnmf.core.rows import is_empty
 from vbnmf.data.shards import Shards
+from vbnmf.estimators.lazy import is_lazy_texts
 from vbnmf.text.unknown import unknown_terms
 
 
@@ -38,6 +39,11 @@ class LearnsDocuments(TransformerMixin):  # type: ignore[misc]
         DocumentModel
             The model itself.
         """
+        if is_lazy_texts(documents):
+            raise ValueError(
+                "partial_fit needs a batch of documents in memory; got a Dask collection. Compute "
+                "one partition after the other, or use fit, which converts texts on the workers."
+            )
         if not (hasattr(documents, "shape") or hasattr(documents, "columns")):
             documents = list(documents)  # they are read twice
         if not hasattr(self, "estimator_"):
