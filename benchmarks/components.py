@@ -14,7 +14,7 @@ import argparse
 import csv
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +30,11 @@ from vbnmf.metrics import (
     seed_stability,
     topic_diversity,
 )
+from vbnmf.report.components import label_use
+from vbnmf.report.relevance import TermFrequencies
 
 Row = dict[str, Any]
+NO_STABILITY: Row = {"stability, seeds": None, "stability, samples": None}
 PARTS = ("drawn", "corpora", "peers", "seconds")
 SIX_TIMES = ("20newsgroups", "scipy-docs", "debian")  # where K = 6 × labels and peers run too
 BEFORE = {
@@ -115,26 +118,47 @@ def _corpora(options: argparse.Namespace) -> Iterator[Row]:
                 yield {
                     "corpus": corpus.name, "labels": corpus.n_labels, "method": "vbnmf", "K": K,
                     "log-likelihood": completion_log_likelihood(model, corpus.X_new),
-                    **_reading(model.components_, corpus),
+                    **_reading(model.components_, corpus, corpus.unit),
                     "alive": float(1 - model.faded_.mean()),
                     "shared mass": float(model.component_mass_[shared].sum()),
-                    "stability": _stability(corpus, K, options.seeds)
-                    if times == 3 and options.seeds > 1 else None,
+                    "among five strongest": _among_five(model),
+                    **(_stability(corpus, K, options.seeds)
+                       if times == 3 and options.seeds > 1 else NO_STABILITY),
                     "accuracy": model.score(corpus.X_new, corpus.y_new),
                     "seconds": seconds,
                 }  # fmt: skip
 
 
-def _stability(corpus: labelled.LabelledCorpus, K: int, seeds: int) -> float:
-    """Mean matched cosine of fits to nine tenths of the documents, drawn anew for each seed.
+def _among_five(model: SupervisedVBNMF) -> float | None:
+    """Part of the labels of shared components that have them among their five strongest.
 
-    Seeds alone make no difference to the default start.
+    The background is left out. None if no component is shared.
     """
-    fits = []
-    for seed in range(seeds):
-        rows = np.random.default_rng(seed).random(len(corpus.y)) < 0.9
-        fits.append(SupervisedVBNMF(K, random_state=seed).fit(corpus.X[rows], corpus.y[rows]))
-    return seed_stability([model.components_ for model in fits])
+    use, size = label_use(model), model.scopes_.sum(axis=0)
+    shared = (size > 1) & (np.arange(len(size)) != model.background_)
+    rank = np.argsort(np.argsort(-use, axis=1, kind="stable"), axis=1)
+    ranks = rank[:, shared][model.scopes_[:, shared]]
+    return float((ranks < 5).mean()) if len(ranks) else None
+
+
+def _stability(corpus: labelled.LabelledCorpus, K: int, seeds: int) -> Row:
+    """Mean matched cosine of fits with two seeds, and of fits to nine tenths of the documents."""
+
+    def components(seed: int, rows: Any) -> Any:
+        model = SupervisedVBNMF(K, random_state=seed, classifier="generative")
+        return model.fit(corpus.X[rows], corpus.y[rows]).components_
+
+    return _stabilities(components, len(corpus.y), seeds)
+
+
+def _stabilities(components: Callable[[int, Any], Any], n_docs: int, seeds: int) -> Row:
+    """Stability over seeds and over samples of a method, ``components(seed, rows)``."""
+    everything = np.ones(n_docs, dtype=bool)
+    samples = [np.random.default_rng(seed).random(n_docs) < 0.9 for seed in range(seeds)]
+    return {
+        "stability, seeds": seed_stability([components(seed, everything) for seed in (0, 1)]),
+        "stability, samples": seed_stability([components(0, rows) for rows in samples]),
+    }
 
 
 def _peers(options: argparse.Namespace) -> Iterator[Row]:
@@ -145,19 +169,23 @@ def _peers(options: argparse.Namespace) -> Iterator[Row]:
         for times in options.times:
             K = round(times * corpus.n_labels)
             for method, fit in (("NMF", _nmf), ("LDA", _lda), ("PLDA", _plda)):
-                rows = np.random.default_rng(0).random(len(corpus.y)) < 0.9
                 begin = time.perf_counter()
                 components = fit(corpus, np.ones(len(corpus.y), dtype=bool), K, 0)
                 seconds = time.perf_counter() - begin
                 if components is None:
                     continue
-                stability = None
-                if times == 3:
-                    stability = seed_stability([components, fit(corpus, rows, K, 1)])
+                stability = NO_STABILITY
+                if times == 3 and options.seeds > 1:
+                    stability = _stabilities(
+                        lambda seed, rows, fit=fit, K=K, corpus=corpus: fit(corpus, rows, K, seed),
+                        len(corpus.y),
+                        options.seeds,
+                    )
+                unit = corpus.unit if method == "NMF" else np.ones(len(corpus.terms))
                 yield {
                     "corpus": corpus.name, "labels": corpus.n_labels, "method": method,
-                    "K": len(components), **_reading(components, corpus),
-                    "stability": stability, "seconds": seconds,
+                    "K": len(components), **_reading(components, corpus, unit),
+                    **stability, "seconds": seconds,
                 }  # fmt: skip
 
 
@@ -202,12 +230,18 @@ def _topics(model: Any, corpus: labelled.LabelledCorpus, rows: Any, *, labelled_
     return components
 
 
-def _reading(components: Any, corpus: labelled.LabelledCorpus) -> Row:
-    """How components read: by documents that no method has seen."""
+def _reading(components: Any, corpus: labelled.LabelledCorpus, unit: Any) -> Row:
+    """How components read: by documents that no method has seen.
+
+    Of the ten heaviest terms, and of the ten most relevant ones, which are shown to users.
+    """
+    alive = np.zeros(len(components), dtype=bool)
+    shown = TermFrequencies.of_weights(components, unit, alive).scores()
     return {
         "NPMI by documents": float(document_npmi(components, corpus.X_new).mean()),
         "diversity (10)": topic_diversity(components, 10),
-        "diversity (25)": topic_diversity(components, 25),
+        "NPMI, as shown": float(document_npmi(shown, corpus.X_new).mean()),
+        "diversity, as shown": topic_diversity(shown, 10),
         "exclusivity": float(exclusivity(components).mean()),
     }
 

@@ -37,6 +37,8 @@ class LabelledCorpus:
     y, y_new : ndarray of str
         Labels; the first of several.
     terms : ndarray of str
+    unit : ndarray of shape (n_terms,)
+        Weight of one occurrence of each term in X, up to a constant.
     """
 
     name: str
@@ -46,6 +48,7 @@ class LabelledCorpus:
     y_new: NDArray[np.str_]
     counts: sp.csr_array
     terms: NDArray[np.str_]
+    unit: NDArray[np.float64]
 
     @property
     def n_labels(self) -> int:
@@ -74,9 +77,9 @@ def load(
         vectorizer = DocumentVectorizer(**options)
         X, X_new = vectorizer.fit_transform(texts), vectorizer.transform(new)
         counts = DocumentVectorizer(weighting="counts", **options).fit_transform(texts)
-    terms = vectorizer.get_feature_names_out()
+    terms, unit = vectorizer.get_feature_names_out(), np.maximum(vectorizer.idf_, 0.1)
     return LabelledCorpus(
-        name, sp.csr_array(X), y, sp.csr_array(X_new), y_new, sp.csr_array(counts), terms
+        name, sp.csr_array(X), y, sp.csr_array(X_new), y_new, sp.csr_array(counts), terms, unit
     )
 
 

@@ -50,9 +50,13 @@ class TermFrequencies:
     def of(cls, model: Any) -> Self:
         """Compute the frequencies of a fitted DocumentModel, VBNMF or SupervisedVBNMF."""
         estimator = getattr(model, "estimator_", model)
-        unit = weight_per_occurrence(model)
-        q = row_parts(np.asarray(estimator.components_, dtype=np.float64) / unit)
-        lasting = q if estimator.faded_.all() else q[~estimator.faded_]
+        return cls.of_weights(estimator.components_, weight_per_occurrence(model), estimator.faded_)
+
+    @classmethod
+    def of_weights(cls, components: Array, unit: Array, faded: Array) -> Self:
+        """Compute the frequencies from weights, (K, n_terms), and weights of one occurrence."""
+        q = row_parts(np.asarray(components, dtype=np.float64) / unit)
+        lasting = q if faded.all() else q[~faded]
         # a single component is the average itself: its terms are ranked by frequency
         average = lasting.mean(axis=0) if len(lasting) > 1 else np.full(q.shape[1], 1 / q.shape[1])
         return cls(unit, q, average)
