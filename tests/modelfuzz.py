@@ -25,7 +25,7 @@ from vbnmf.store import ModelFileError
 from vbnmf.text import DocumentVectorizer
 
 LONGEST_MESSAGE = 600  # characters, with the path
-SECONDS = 20  # for one file; a sound one takes far less than one
+SECONDS = 20  # of the processor, for one file; a sound one takes far less than one
 
 _TEXTS = ["green tea leaves", "steep the tea leaves", "roast <b>coffee</b> beans", "coffee beans"]
 _LABELS = ["tea", "tea", "coffee", "coffee"]
@@ -232,18 +232,18 @@ def use_batch(estimator, X):
 
 @contextmanager
 def limited(seconds=SECONDS):
-    """Raise ``AssertionError`` where the block takes too long."""
+    """Raise ``AssertionError`` where the block takes too much time of the processor."""
 
     def end(*_):
         raise AssertionError(f"it took more than {seconds} s")
 
-    before = signal.signal(signal.SIGALRM, end)
-    signal.alarm(seconds)
+    before = signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def tried(path, content):

@@ -161,8 +161,8 @@ def test_a_file_is_no_folder(tmp_path):
     [
         ("[corpus]", "[corpus]\ncolour = 3", "[corpus] has 'colour'; it can have name, terms"),
         ("[supervised]", "[supervised]\nx = 1", "[supervised] has 'x'; it can have dimension"),
-        ("[seeds]", "[unknown]", "there is no table called unknown"),
-        ("[corpus]", "corpus = 3\n[other]", "there is no table called other"),
+        ("[seeds]", "[unknown]", "it has unknown tables: unknown"),
+        ("[corpus]", "corpus = 3\n[other]", "it has unknown tables: other"),
     ],
 )
 def test_a_bad_specification_is_refused(tmp_path, old, new, message):
@@ -180,4 +180,4 @@ def test_a_specification_that_lacks_most_is_refused(tmp_path):
     (tmp_path / "bad.toml").write_text("[corpus]\nname = 3")
     refused = run("reproduce", "--spec", tmp_path / "bad.toml", "--out", tmp_path / "out")
     assert refused.code == 2
-    assert "bad.toml: not a specification of the experiments: the table figures" in refused.err
+    assert "bad.toml: not a specification of the experiments: it lacks the tables" in refused.err

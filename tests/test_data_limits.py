@@ -51,7 +51,7 @@ def test_gzip_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bomb = write(tmp_path / "a.csv.gz", b"text\n" + b"a\n" * 50_000)
     assert len(read_documents(bomb)) == 50_000
     monkeypatch.setattr(streams_module, "BOMB_BYTES", 50_000)
-    refused(bomb, "a.csv.gz: broken gzip: it inflates .*-fold to more than .* unpack it first")
+    refused(bomb, "a.csv.gz: it unpacks to more than .* times its size. .* unpack it first")
     honest = write(tmp_path / "b.csv.gz", "text\n" + "\n".join(map(str, range(40_000))))
     assert len(read_documents(honest)) == 40_000
 
@@ -103,7 +103,7 @@ def test_a_small_gzip_of_many_rows(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv.gz", b"text\n" + b"a\n" * 10_000_000)
     assert path.stat().st_size < 30_000
     lines = islice(streams_module.read_lines(path, "utf-8"), 2_500_000)
-    with pytest.raises(ReaderError, match="broken gzip: it inflates"):
+    with pytest.raises(ReaderError, match="it unpacks to more than"):
         deque(lines, maxlen=0)
 
 
@@ -119,7 +119,7 @@ def test_a_matrix_of_many_empty_columns(tmp_path: Path, kind: str) -> None:
         result = run(command, path, *(["--label", "auto"] if kind == "svm" else []))
         assert result.code == 2
     result = run("fit", path)
-    assert "200,000,000 columns, but only 3 entries. Check the header." in result.err
+    assert "200,000,000 columns, but only 3 non-zeros. Check the header." in result.err
     assert read_documents(path).matrix.shape == (3, 200_000_000)  # it costs nothing to hold
 
 

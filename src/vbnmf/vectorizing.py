@@ -78,8 +78,8 @@ def vectorize_to_shards(
 ) -> Shards:
     r"""Convert documents to a matrix in a shard folder, in bounded memory.
 
-    If a run with the same files and parameters was stopped, it is continued. The result does not
-    depend on interruptions and on the number of processes.
+    If a run with the same files and parameters was stopped, it is resumed. The result depends
+    neither on interruptions nor on the number of processes.
 
     Parameters
     ----------
@@ -88,16 +88,16 @@ def vectorize_to_shards(
     out : path
         The shard folder. What an earlier run wrote there is replaced.
     vectorizer : DocumentVectorizer or None, default=None
-        How texts are converted. A fitted vectorizer is used as it is, for documents whose labels a
-        model is to predict. Of any other, a copy is fitted to the documents, with the same result
-        as in memory. None is ``DocumentVectorizer()``.
+        How texts are converted. A fitted vectorizer is used as it is: pass that of a model for
+        documents whose labels the model is to predict. Otherwise a copy is fitted to the documents,
+        with the same result as in memory. None is ``DocumentVectorizer()``.
     only_labelled : bool, default=False
         Whether to leave out documents without a label.
     shard_nonzeros : int, default=8388608
         Maximum number of non-zeros in a shard.
     max_vocabulary : int, default=2000000
         Maximum number of different terms in memory. If more terms pass `min_df` and `max_df` of
-        the vectorizer, `min_df` is raised to the smallest number of documents at which they do not.
+        the vectorizer, `min_df` is raised as far as necessary.
     n_jobs : int, default=1
         Number of processes that split texts. If it is not 1, a script must call this function under
         ``if __name__ == "__main__":``.

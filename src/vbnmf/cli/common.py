@@ -37,8 +37,9 @@ def options(*decorators: Callable[[Command], Command]) -> Callable[[Command], Co
 
 reading = options(
     click.option("--text", metavar="COL", multiple=True, help="Text column. Can be repeated, to "
-                 "join several columns.  [default: the column that the model was fitted to, or a "
-                 "column with a usual name, such as 'text']"),
+                 "join several columns.  [default: the text column of the model, if there is a "
+                 "model and the file has the column; else a column with a usual name, such as "
+                 "'text']"),
     click.option("--labels", metavar="FILE", help="Separate file with one label per line."),
     click.option("--terms", metavar="FILE", help="File with the names of a matrix's "
                  "columns, one per line."),
@@ -78,7 +79,7 @@ def _remember_trust(context: click.Context, _: click.Parameter, value: bool) -> 
 
 trust = click.option("--trust", is_flag=True, expose_value=False, callback=_remember_trust,
                      help="Accept any token pattern in MODEL. Use it only for models from a source "
-                     "you trust: some patterns take forever.")  # fmt: skip
+                     "that you trust: with some patterns a command never ends.")  # fmt: skip
 jobs = click.option("--jobs", type=int, metavar="N", help="Threads to use.  [default: all cores]")
 seed = click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 
@@ -328,8 +329,8 @@ def check_width(documents: "Documents") -> None:
     columns, entries = documents.matrix.shape[1], documents.matrix.nnz
     if columns > entries + FREE_COLUMNS:
         raise ValueError(
-            f"{documents.origin} has {columns:,} columns, but only {entries:,} entries. Check the "
-            "header. If it is right, remove empty columns or name all terms with --terms."
+            f"{documents.origin} has {columns:,} columns, but only {entries:,} non-zeros. Check "
+            "the header. If it is right, remove empty columns or name all terms with --terms."
         )
 
 

@@ -62,9 +62,9 @@ model_options = common.options(
                  "'auto' compares heads on held-out documents.  [default: auto]"),
     click.option("--coef-shape", type=float, help="Shape of the prior of coefficients. With "
                  "smaller values a document uses fewer components."),
-    click.option("--term-shape", callback=_number_or_auto, help="Shape of the prior of components: "
-                 "a number, 'auto' (learned, with a lower limit) or 'free' (learned without a "
-                 "limit)."),
+    click.option("--term-shape", metavar="A|auto|free", callback=_number_or_auto,
+                 help="Shape of the prior of components: a number, 'auto' (learned, with a lower "
+                 "limit) or 'free' (learned without a limit)."),
     click.option("--max-iter", type=int, help="Maximum number of iterations."),
     click.option("--tol", type=float, help="Stop when the relative increase of the bound is below "
                  "this value."),
@@ -77,13 +77,14 @@ text_options = common.options(
     click.option("--weighting", type=click.Choice(["paper", "counts", "log"]),
                  help="Weighting of term counts; see docs/text.md."),
     click.option("--max-terms", callback=_whole_number_or("all"), metavar="N|all",
-                 help="Maximum number of terms. The terms that occur in the largest number of "
-                 "documents are kept; with "
-                 "--weighting paper, the terms with the largest weights.  [default: 200000]"),
-    click.option("--min-df", callback=_count_or_part, help="Ignore terms in fewer documents than "
-                 "this (a count or a fraction).  [default: 1]"),
-    click.option("--max-df", callback=_count_or_part, help="Ignore terms in more documents than "
-                 "this (a count or a fraction).  [default: 1.0]"),
+                 help="Maximum number of terms. Keeps the terms that occur in most documents, or "
+                 "with --weighting paper those with the largest weights.  [default: 200000]"),
+    click.option("--min-df", metavar="N|FRACTION", callback=_count_or_part,
+                 help="Ignore terms in fewer documents than this (a count or a fraction).  "
+                 "[default: 1]"),
+    click.option("--max-df", metavar="N|FRACTION", callback=_count_or_part,
+                 help="Ignore terms in more documents than this (a count or a fraction).  "
+                 "[default: 1.0]"),
     click.option("--stop-words", metavar="LANGUAGE|FILE", help="Stop words to ignore: a language, "
                  "or a file with one word per line."),
     click.option("--stem", metavar="LANGUAGE", help="Stem words of this language: english, german, "

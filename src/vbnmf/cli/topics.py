@@ -19,8 +19,8 @@ def topics(model: str, top: int, label: str | None, as_json: bool) -> None:
     """Show the components of MODEL with their labels and characteristic terms.
 
     Components common to all labels come first, then those shared by several labels, then those of
-    one label. Each group is sorted by weight. With --label, components are sorted by their part of
-    the label's documents. Faded components, whose terms depend more on the prior than on
+    one label. Each group is sorted by weight. With --label, components are sorted by how much
+    of the label they make up. Faded components, whose terms depend more on the prior than on
     documents, are shown without terms.
 
     \b

@@ -84,7 +84,7 @@ def tune(
     The search is successive halving: all candidates are fitted for a few iterations, the better
     half continues, and the last ones are fitted until they converge. Writes tune.csv and, with
     matplotlib, tune.png and tune.svg. To resume an interrupted search, repeat the command. Of a
-    large shard folder, 20,000 documents are used, which are spread evenly.
+    large shard folder, an evenly spread sample of 20,000 documents is used.
 
     \b
     Examples:

@@ -30,8 +30,9 @@ def update(
 ) -> None:  # fmt: skip
     """Learn from the documents in FILE, in addition to those that MODEL has seen.
 
-    Components and label rates move towards the new documents, the less so the more documents the
-    model has seen. New labels are added. The vocabulary stays as it is. Prints what has changed.
+    Components and label rates move towards the new documents. The more documents the model has
+    seen, the less they move. New labels are added. The vocabulary does not change. Prints what has
+    changed.
 
     A model that was fitted with `vbnmf fit --updatable` holds a sample of its documents, on which
     its prediction head is trained again. Other models keep their prediction head until the files
@@ -194,8 +195,9 @@ def described(result: dict[str, Any]) -> str:
                      "predicted correctly.")  # fmt: skip
     if result["unknown_word_share"] is not None:
         most = ", ".join(result["unknown_words"][:_SHOWN])
-        lines.append(f"{percent(result['unknown_word_share'])} of their words are not in the "
-                     f"vocabulary{f': {most}' if most else ''}.")  # fmt: skip
+        share = percent(result["unknown_word_share"])
+        lines.append(f"{share} of their words are not in the vocabulary: {most}." if most
+                     else "All of their words are in the vocabulary.")  # fmt: skip
     if "labels" in result:
         new = result["new_labels"]
         added = result["new_components"]

@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 @click.option("--label", metavar="COL", multiple=True, help="Label column. 'auto' guesses it by "
               "its name, or uses the names of sub-folders. Can be repeated.")  # fmt: skip
 @common.label_separator
-@click.option("--only-labelled", is_flag=True, help="Leave out documents without a label.")
-@click.option("--model", metavar="MODEL", help="Use the terms and weights of this model, for "
-              "documents whose labels it will predict.")  # fmt: skip
+@click.option("--only-labelled", is_flag=True, help="Ignore documents without a label.")
+@click.option("--model", metavar="MODEL", help="Use the terms and weights of this model. Use "
+              "it for documents whose labels the model is to predict.")  # fmt: skip
 @click.option("--shard-nonzeros", type=click.IntRange(1, 2**30), metavar="N", help="Maximum "
               "number of non-zeros in a shard.  [default: 8388608]")  # fmt: skip
 @click.option("--max-vocabulary", type=click.IntRange(1), metavar="N", help="Maximum number of "
-              "different terms in memory. If more pass, --min-df is raised.  [default: 2000000]"
+              "different terms in memory. If more terms pass --min-df, it is raised.  [default: "
+              "2000000]"
               )  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes to use.  [default: "
               "all cores]")  # fmt: skip

@@ -159,7 +159,7 @@ class _Meter(io.RawIOBase):
             ratio = self.count / max(self._compressed.count, 1)
             if ratio > BOMB_RATIO:
                 raise ReaderError(
-                    f"{self._origin}: broken gzip: it inflates {ratio:.0f}-fold to more than "
-                    f"{self.count:,} bytes. If that is right, unpack it first."
+                    f"{self._origin}: it unpacks to more than {self.count:,} bytes, {ratio:.0f} "
+                    "times its size. If that is right, unpack it first."
                 )
         return len(data)

@@ -1,4 +1,4 @@
-"""Checkpoints: a fit that was stopped, even by ``kill -9``, goes on to the same bits.
+"""Checkpoints: a fit that was stopped, even by ``kill -9``, is resumed and gives the same bits.
 
     FOLDER/000120/state.vbnmf   what all documents share, and where the loop is
     FOLDER/000120/00000.local   what the documents of each shard keep
@@ -41,16 +41,15 @@ _WITHOUT_EFFECT = ("n_jobs", "verbose", "callback", "checkpoint", "engine",
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where and how often a fit is written to disk while it runs.
+    """Settings of checkpoints: where and how often the state of a fit is written to disk.
 
     Parameters
     ----------
     path : str or path
-        A folder. If it holds a checkpoint of the same documents and parameters, a fit goes on from
-        there. It is not removed when the fit ends.
+        A folder. If it holds a checkpoint of the same documents and parameters, the fit is resumed
+        from it. The folder is not removed when the fit ends.
     iterations, seconds : int and float
-        A checkpoint is written when so many iterations and so many seconds have passed since the
-        last one.
+        Minimum number of iterations, and of seconds, between two checkpoints.
 
     Examples
     --------
@@ -265,7 +264,7 @@ def _found(found: Found | None) -> dict[str, Any] | None:
 
 
 def _state(state: State) -> tuple[dict[str, Any], dict[str, Array]]:
-    """A state as a header and arrays, of which labels are found anew but for their scopes."""
+    """Convert a state to a header and arrays. Of its labels, only the scopes are stored."""
     terms = state.terms
     arrays = {
         "terms.shape": terms.shape,

@@ -115,9 +115,9 @@ def bound_rounded(best: Outcome) -> str:
     """Return the message of a fit whose bound is inaccurate."""
     return (
         f"the bound is inaccurate: its rounding errors are about {best.rounding:.2g}, and the "
-        f"bound is {best.fit.bound:.4g}. It can fall, so the fit may have stopped too early. The "
-        "cause are a few values of X that are far larger than the others. Check the largest values "
-        "of X, or reduce them, for example with np.log1p."
+        f"bound is {best.fit.bound:.4g}. It can fall, so the fit may have stopped too early. A "
+        "few values of X are far larger than the others. Check them, or reduce all large values, "
+        "for example with np.log1p."
     )
 
 
@@ -125,6 +125,6 @@ def head_not_converged(unfinished: Sequence[str]) -> str:
     """Return the message of a prediction head that did not converge."""
     return (
         f"the prediction head did not converge ({' and '.join(unfinished)}). Its probabilities may "
-        "be inaccurate. A usual cause are documents or sample weights of very unequal size: try "
+        "be inaccurate. Usual causes are documents or sample weights of very unequal size. Try "
         "another weighting."
     )

@@ -106,7 +106,7 @@ def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
             header["component_share"] = model.component_share_
             arrays["label_component_shares"] = model.label_component_shares_
         header["smoothing"] = model.smoothing_
-        header["temperature"] = model.score_scale_
+        header["score_scale"] = model.score_scale_
     more_header, more_arrays = online_to_state(model)
     return header | more_header, arrays | more_arrays
 
@@ -219,7 +219,9 @@ def _set_labels(
         )
     model.threshold_ = _number(header, "threshold", least=1 / _LARGEST, most=1)
     model.smoothing_ = _positive(header, "smoothing")
-    model.score_scale_ = _positive(header, "temperature")
+    # before format 6 it was called a temperature, although it multiplies
+    scale = "score_scale" if "score_scale" in header else "temperature"
+    model.score_scale_ = _positive(header, scale)
     classifier = header["classifier"]
     classifier = "components" if classifier == "regression" else classifier  # as format 3 called it
     model.classifier_ = check_choice("classifier", classifier, CLASSIFIERS)

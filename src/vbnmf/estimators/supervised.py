@@ -118,14 +118,13 @@ class SupervisedVBNMF(LearnsLabelsOnline, FitsLabels):
     callback : callable or None, default=None
         Called as ``callback(progress)`` after each iteration; see ``vbnmf.core.fit.Progress``.
     checkpoint : str, path, Checkpoint or None, default=None
-        A folder in which the fit is written to disk once a minute; ``vbnmf.Checkpoint`` sets
-        another time. If the fit is stopped at any moment, the same call goes on from there and ends
-        with the same bits. With ``n_init`` above one, starts that ended do not run again.
+        Folder to which the state of the fit is written once a minute; ``vbnmf.Checkpoint`` sets
+        another interval. If the fit is stopped, the same call resumes it and gives the same bits.
+        With ``n_init`` above one, initialisations that have ended are not run again.
     engine : "auto", "dask" or Dask, default="auto"
         Where the fit runs. "auto" runs in this process, on a matrix in memory or on ``Shards`` on
         disk. "dask" runs on the cluster of the current ``distributed.Client``, on ``Shards`` that
-        all workers can read, or on a Dask array. ``vbnmf.Dask`` has more
-        settings. The result is the same for the same shards.
+        all workers can read, or on a Dask array. ``vbnmf.Dask`` has more settings.
 
     Attributes
     ----------
@@ -196,10 +195,8 @@ class SupervisedVBNMF(LearnsLabelsOnline, FitsLabels):
         outside the scope of a component.
     label_shapes_ : ndarray of shape (n_labels,)
         Shape a^λ of each label.
-    label_rate_shapes_ : ndarray of shape (n_labels, n_components)
-        Shapes of the gamma posteriors of ``label_rates_``.
-    label_rate_scales_ : ndarray of shape (n_labels, n_components)
-        Scales of the gamma posteriors of ``label_rates_``.
+    label_rate_shapes_, label_rate_scales_ : ndarrays of shape (n_labels, n_components)
+        Shapes and scales of the gamma posteriors of ``label_rates_``.
     components_ : ndarray of shape (n_components, n_terms)
         Expected weights of the terms in each component.
     component_shapes_ : ndarray of shape (n_components, n_terms)
@@ -241,6 +238,11 @@ class SupervisedVBNMF(LearnsLabelsOnline, FitsLabels):
     See Also
     --------
     VBNMF : Variational Bayesian NMF without labels.
+
+    References
+    ----------
+    I. Ivek (2014). Interpretable low-rank document representations with label-dependent sparsity
+    patterns.
 
     Examples
     --------

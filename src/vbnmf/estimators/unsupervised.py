@@ -91,14 +91,13 @@ class VBNMF(BaseVBNMF):
     callback : callable or None, default=None
         Called as ``callback(progress)`` after each iteration; see ``vbnmf.core.fit.Progress``.
     checkpoint : str, path, Checkpoint or None, default=None
-        A folder in which the fit is written to disk once a minute; ``vbnmf.Checkpoint`` sets
-        another time. If the fit is stopped at any moment, the same call goes on from there and ends
-        with the same bits. With ``n_init`` above one, starts that ended do not run again.
+        Folder to which the state of the fit is written once a minute; ``vbnmf.Checkpoint`` sets
+        another interval. If the fit is stopped, the same call resumes it and gives the same bits.
+        With ``n_init`` above one, initialisations that have ended are not run again.
     engine : "auto", "dask" or Dask, default="auto"
         Where the fit runs. "auto" runs in this process, on a matrix in memory or on ``Shards`` on
         disk. "dask" runs on the cluster of the current ``distributed.Client``, on ``Shards`` that
-        all workers can read, or on a Dask array. ``vbnmf.Dask`` has more
-        settings. The result is the same for the same shards.
+        all workers can read, or on a Dask array. ``vbnmf.Dask`` has more settings.
 
     Attributes
     ----------
@@ -116,6 +115,10 @@ class VBNMF(BaseVBNMF):
         Scales of the gamma posteriors of ``components_``.
     component_sums_ : ndarray of shape (n_components,)
         Sums of ``components_`` over the terms.
+    component_mass_ : ndarray of shape (n_components,)
+        Part of the documents' weight that each component explains.
+    faded_ : ndarray of bool of shape (n_components,)
+        Components whose terms all depend more on the prior than on documents; see ``prune``.
     bound_ : float
         Lower bound of the log evidence of the fitted model. ``partial_fit`` does not change it.
     bound_history_ : ndarray

@@ -141,8 +141,8 @@ def _outcomes(
             yield from Parallel(return_as="generator_unordered", batch_size=1)(tasks)
         except BrokenExecutor as error:
             raise MemoryError(
-                "a process that ran a cell was killed, most likely because memory ran out. What is "
-                f"done is kept; go on with fewer at a time than {n_jobs} (--jobs)."
+                "a process of a run was killed, most likely because memory ran out. Finished runs "
+                f"are kept. Repeat the command with --jobs below {n_jobs}."
             ) from error
 
 

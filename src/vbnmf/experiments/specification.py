@@ -141,9 +141,9 @@ def _merged(values: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 
 def _records(values: dict[str, Any]) -> Specification:
     if unknown := set(values) - {field.name for field in fields(Specification)}:
-        raise ValueError(f"there is no table called {', '.join(sorted(unknown))}")
+        raise ValueError(f"it has unknown tables: {', '.join(sorted(unknown))}")
     if missing := {field.name for field in fields(Specification)} - set(values):
-        raise ValueError(f"the table {', '.join(sorted(missing))} is missing")
+        raise ValueError(f"it lacks the tables {', '.join(sorted(missing))}")
     words = values["words"]
     return Specification(
         corpus=_record(CorpusChoice, "corpus", values["corpus"]),

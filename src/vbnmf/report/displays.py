@@ -286,7 +286,7 @@ class BoundDisplay:
     def from_estimator(
         cls, estimator: Any, *, annealing: int = 0, ax: Any = None, **kwargs: Any
     ) -> Self:
-        """Draw the bounds of fitted models; of several starts, that of the best.
+        """Draw the bounds of fitted models, each of its best initialisation.
 
         Parameters
         ----------
