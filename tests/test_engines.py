@@ -17,8 +17,8 @@ from vbnmf.core import drafts, starts
 from vbnmf.core.drafts import Draft
 from vbnmf.core.fit import Schedule, fit
 from vbnmf.core.model import Labels
+from vbnmf.data.shardchecks import ShardsError
 from vbnmf.data.sharding import write_shards
-from vbnmf.data.shards import ShardsError
 from vbnmf.engines import mapping
 from vbnmf.engines.local import LocalEngine
 from vbnmf.engines.mapping import cut, tree_sum, write_local

@@ -17,8 +17,8 @@ from scipy import sparse
 
 from vbnmf import Shards
 from vbnmf.data import shards as shards_module
+from vbnmf.data.shardchecks import ShardsError
 from vbnmf.data.sharding import ShardWriter, write_shards
-from vbnmf.data.shards import ShardsError
 from vbnmf.engines.mapping import cut
 
 LABELS = ["b", None, "a", "b", "c", "a"] * 5

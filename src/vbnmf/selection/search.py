@@ -27,7 +27,6 @@ import vbnmf
 from vbnmf.core.fit import FITTING, HEAD, Progress
 from vbnmf.estimators import SupervisedVBNMF
 from vbnmf.estimators.base import burn_in_of
-from vbnmf.estimators.placing import cluster_of
 from vbnmf.estimators.validation import check_count, check_label_shape, default_components
 from vbnmf.selection.advice import (
     LabelShape,
@@ -40,6 +39,7 @@ from vbnmf.selection.advice import (
 )
 from vbnmf.selection.checkpoint import SearchRecord, WarmStart
 from vbnmf.selection.holdout import Split, prepare, score
+from vbnmf.selection.spreading import spread
 
 LABEL_SHAPES: tuple[LabelShape, ...] = ("auto", 30.0, 100.0, 300.0, 1000.0)
 FINALISTS = 5  # maximum number of candidates that are fitted until they converge
@@ -191,7 +191,7 @@ def tune(
     )
     key = _fingerprint(split, (candidates, n_rungs, seed, validation, _settings(estimator)))
     with SearchRecord.opened(checkpoint, key) as kept:
-        rows = _climb(candidates, ladder, kept, _spread(engine, ladder))
+        rows = _climb(candidates, ladder, kept, spread(engine, ladder))
     last = [row for row in rows if row.rung == n_rungs - 1]
     best, chosen = best_of(last), recommended_of(last)
     return Tuning(
@@ -228,14 +228,14 @@ def _climb(
     for rung in range(ladder.n_rungs):
         done: list[Trial] = []
         missing = [candidate for candidate in going if kept.row(rung, candidate) is None]
-        spread = None
+        elsewhere = None
         if tasks is not None:
-            spread = tasks.map(_Ladder.run, (begun(rung, candidate) for candidate in missing))
+            elsewhere = tasks.map(_Ladder.run, (begun(rung, candidate) for candidate in missing))
         for place, candidate in enumerate(going):
             row = kept.row(rung, candidate)
             if row is None:
-                if spread is not None:
-                    row, further = next(spread)
+                if elsewhere is not None:
+                    row, further = next(elsewhere)
                 else:
                     row, further = ladder.run(*begun(rung, candidate), done, len(going))
                 if ladder.goes_on(rung + 1):
@@ -324,19 +324,6 @@ class _Ladder:
         part = (rung + min(1.0, (len(done) + part) / total)) / self.n_rungs
         best = max((row.accuracy for row in done), default=float("nan"))
         self.progress(Step(rung, self.n_rungs, len(done), total, part, k, shape, best))
-
-
-def _spread(engine: Any, ladder: _Ladder) -> Any:
-    """Return a map over the workers of a cluster, or None for a search in this process."""
-    if isinstance(engine, str) and engine == "auto":
-        return None
-    client, _folder = cluster_of(engine)
-    from vbnmf.engines.tasks import Tasks
-
-    estimator = clone(ladder.estimator)
-    if estimator.n_jobs is None:
-        estimator.set_params(n_jobs=1)  # a worker has a task for each of its threads
-    return Tasks(client, replace(ladder, estimator=estimator, progress=None))
 
 
 def _checked_estimator(estimator: Any) -> SupervisedVBNMF:
