@@ -30,6 +30,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import Binarizer, Normalizer
 from sklearn.svm import LinearSVC
 
+from benchmarks.embeddings import FastText, lines
 from vbnmf import SupervisedVBNMF
 from vbnmf.text.counting import document_frequencies
 from vbnmf.text.weighting import (
@@ -146,6 +147,16 @@ def ours_by_components(K: int, seed: int, threads: int) -> Pipeline:
     model = ours(K, seed, threads)
     model[-1].set_params(classifier="components")
     return model
+
+
+def fasttext(K: int, seed: int, threads: int) -> Pipeline:
+    """Averaged embeddings of words by fastText."""
+    return make_pipeline("passthrough", FastText(seed))
+
+
+def fasttext_long(K: int, seed: int, threads: int) -> Pipeline:
+    """The same with the epochs and the rate of fastText's tutorial."""
+    return make_pipeline("passthrough", FastText(seed, epochs=25, rate=1.0))
 
 
 def paper(K: int, seed: int, threads: int) -> Pipeline:
@@ -346,6 +357,7 @@ _LABELLED += _grid(learn_alpha=(True,), iterations=(10, 100))
 _PARTIAL = _grid(topics_per_label=(1,)) + _grid(topics_per_label=(5,), learn_alpha=(True, False))
 _PAPER = _grid(n_components=(20, 40, 60, 80, 100), label_shape=(100.0, 300.0, 1000.0, 3000.0))
 _TOMOTOPY: dict[str, Any] = {"reads": tokens, "package": "tomotopy"}
+_FLORET: dict[str, Any] = {"reads": lines, "package": "floret", "several": False, "random": False}
 
 METHODS = (
     Method("svm", "linear SVM", linear_svm, _grid(C=(0.1, 0.3, 1.0, 3.0)), random=False),
@@ -372,5 +384,7 @@ DEFAULTS = (
     Method("bayes", "complement naive Bayes", naive_bayes, random=False),
     Method("nbsvm", "NB-SVM", naive_bayes_svm, random=False),
     Method("llda", "labelled LDA", labelled_lda, several=False, **_TOMOTOPY),
+    Method("fasttext", "fastText", fasttext, **_FLORET),
+    Method("fasttext-25", "fastText, 25 epochs", fasttext_long, **_FLORET),
 )
 """By defaults, as ``accuracy`` runs them. Seeds make no difference to vbnmf."""

@@ -31,7 +31,7 @@ from vbnmf.metrics import (
     topic_diversity,
 )
 from vbnmf.report.components import label_use
-from vbnmf.report.relevance import TermFrequencies
+from vbnmf.report.relevance import TermParts
 
 Row = dict[str, Any]
 NO_STABILITY: Row = {"stability, seeds": None, "stability, samples": None}
@@ -236,7 +236,7 @@ def _reading(components: Any, corpus: labelled.LabelledCorpus, unit: Any) -> Row
     Of the ten heaviest terms, and of the ten most relevant ones, which are shown to users.
     """
     alive = np.zeros(len(components), dtype=bool)
-    shown = TermFrequencies.of_weights(components, unit, alive).scores()
+    shown = TermParts.of_weights(components, unit, alive).scores()
     return {
         "NPMI by documents": float(document_npmi(components, corpus.X_new).mean()),
         "diversity (10)": topic_diversity(components, 10),

@@ -38,7 +38,7 @@ class LabelledCorpus:
         Labels; the first of several.
     terms : ndarray of str
     unit : ndarray of shape (n_terms,)
-        Weight of one occurrence of each term in X, up to a constant.
+        What weights are divided by to rank terms: √idf.
     """
 
     name: str
@@ -77,7 +77,7 @@ def load(
         vectorizer = DocumentVectorizer(**options)
         X, X_new = vectorizer.fit_transform(texts), vectorizer.transform(new)
         counts = DocumentVectorizer(weighting="counts", **options).fit_transform(texts)
-    terms, unit = vectorizer.get_feature_names_out(), np.maximum(vectorizer.idf_, 0.1)
+    terms, unit = vectorizer.get_feature_names_out(), np.sqrt(np.maximum(vectorizer.idf_, 0.1))
     return LabelledCorpus(
         name, sp.csr_array(X), y, sp.csr_array(X_new), y_new, sp.csr_array(counts), terms, unit
     )

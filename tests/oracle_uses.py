@@ -63,7 +63,7 @@ def inter_label_sparsity(V: ArrayLike, y: Sequence[object]) -> float:
 def relevance(
     components: ArrayLike, idf: ArrayLike | None, faded: ArrayLike, lam: float = 1.0
 ) -> Array:
-    """q(w|k)^λ ln(q(w|k) / q(w)), (K, W), where q are weights divided by idf, as parts of a row.
+    """q(w|k)^λ ln(q(w|k) / q(w)), (K, W), where q are weights divided by √idf, as parts of a row.
 
     Idf is at least 0.1, or 1 where it is not known. q(w) is the mean over components that have not
     faded, or over all if all have. If there is only one, it is 1/W.
@@ -74,7 +74,9 @@ def relevance(
     q = np.zeros((K, W))
     for k in range(K):
         for w in range(W):
-            q[k, w] = T[k, w] / (1.0 if idf is None else max(float(np.asarray(idf)[w]), 0.1))
+            q[k, w] = T[k, w] / (
+                1.0 if idf is None else math.sqrt(max(float(np.asarray(idf)[w]), 0.1))
+            )
         q[k] /= q[k].sum()
     kept = [k for k in range(K) if not gone[k]] or list(range(K))
     scores = np.zeros((K, W))

@@ -61,6 +61,38 @@ def test_it_is_the_most_probable_one():
             assert loss(*found[:place], moved, *found[place + 1 :]) > least - 1e-3
 
 
+@pytest.mark.parametrize("bend", [0.0, 1.5])
+def test_a_bend_of_negative_scores_is_found(bend):
+    """Like that of machines: all other labels are pulled towards -1."""
+    rng = np.random.default_rng(0)
+    s = rng.normal(-0.6, 0.4, (20_000, 6))
+    P = softmax(3.0 * (s - bend * np.minimum(s, 0) ** 2), axis=1)
+    Y, n_terms, weight = drawn(P), np.full(20_000, 9.0), np.ones(20_000)
+    found = calibrate(s, Y, n_terms, weight, usual_slope=3.0, bent=True)
+    assert found.bend == pytest.approx(bend, abs=0.15)
+    assert_allclose(found.probabilities(s, n_terms), P, atol=0.05)
+    plain = calibrate(s, Y, n_terms, weight, usual_slope=3.0)
+    assert plain.bend == 0
+    places = np.arange(20_000), Y.argmax(axis=1)
+    gain = np.log(found.probabilities(s, n_terms)[places]).mean()
+    gain -= np.log(plain.probabilities(s, n_terms)[places]).mean()
+    assert (gain > 0.01) == (bend > 0)
+
+
+def test_the_gradient_of_the_bend():
+    rng = np.random.default_rng(0)
+    s, Y = rng.normal(-0.5, 1, (50, 3)), np.eye(3, dtype=bool)[rng.integers(0, 3, 50)]
+    n_terms, weight = rng.uniform(2, 60, 50), rng.uniform(0.5, 2, 50)
+    problem = _Problem(
+        s, Y, n_terms, weight, 3.0, np.zeros(3), multilabel=False, biased=True, bent=True
+    )
+    free = problem.start + rng.uniform(0.1, 0.5, len(problem.start))
+    for place in range(len(free)):
+        step = np.eye(len(free))[place] * 1e-5
+        slope = (problem.loss(free + step)[0] - problem.loss(free - step)[0]) / 2e-5
+        assert problem.loss(free)[1][place] == pytest.approx(slope, rel=1e-4, abs=1e-4)
+
+
 def test_biases_that_make_fewer_documents_right_are_left_out():
     """Few documents of a rare label lie where many of a common one do."""
     rng = np.random.default_rng(0)
@@ -94,3 +126,17 @@ def test_the_threshold_is_the_best():
     assert score == pytest.approx(2 * (given & Y).sum() / (given.sum() + Y.sum()))
     assert 0.3 < threshold < 0.75
     assert best_threshold(P[:10], Y[:10], np.ones(10))[0] == 0.5
+
+
+def test_biases_of_chance_are_left_out():
+    """All labels are alike, so biases fit chance: a gain within the standard error is none."""
+    kept = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        y = rng.integers(0, 8, 2000)
+        s = rng.normal(0, 1, (2000, 8))
+        s[np.arange(2000), y] += 1.0
+        Y = np.eye(8, dtype=bool)[y]
+        found = calibrate(s, Y, np.full(2000, 9.0), np.ones(2000), usual_slope=3.0)
+        kept += np.ptp(found.biases) > 0
+    assert kept <= 4  # most of them, if any gain would do

@@ -11,7 +11,7 @@ from scipy.special import gammaln
 
 from benchmarks import drawn
 from vbnmf import VBNMF, SupervisedVBNMF
-from vbnmf.core import drafts
+from vbnmf.core import discovery, drafts
 from vbnmf.core.clusters import cluster_term_sums
 from vbnmf.core.drafts import Draft, Plan
 from vbnmf.core.merging import Merges, _Column, _gains, merge_order
@@ -253,3 +253,45 @@ def test_progress_tells_of_the_stages(capsys):
     assert stages[-2:] == ["fitting", "prediction head"]
     assert "a background" in stages
     assert str(seen[0]).startswith("components of single labels: iteration 1 of ")
+
+
+def test_rare_terms_are_not_in_the_search_but_in_the_fit(monkeypatch):
+    rng = np.random.default_rng(0)
+    common = rng.poisson(2.0, (60, 12)) * (np.arange(12) // 6 == np.arange(60)[:, None] % 2)
+    rare = np.eye(60, dtype=int)  # each in one document
+    X, y = np.hstack([common, rare]), np.arange(60) % 2
+    seen, real = [], discovery.discover
+
+    def discover(engine, *rest):
+        seen.append(len(engine.totals.term_sums))
+        return real(engine, *rest)
+
+    monkeypatch.setattr(discovery, "discover", discover)
+    monkeypatch.setattr(starting, "MOST_TERMS", 20)
+    SupervisedVBNMF(2, classifier="generative").fit(X, y)
+    assert seen == [72]  # a small search has room for all
+    monkeypatch.setattr(starting, "MOST_NUMBERS", 100)
+    model = SupervisedVBNMF(2, classifier="generative").fit(X, y)
+    assert seen == [72, 12]
+    assert model.components_.shape == (2, 72)
+    own = model.label_activations_.argmax(axis=1)
+    weight = model.components_[:, 12:]
+    assert (weight[own[y], np.arange(60)] > weight[own[1 - y], np.arange(60)]).all()
+
+
+def test_terms_that_hold_most_of_the_weight_stay_in_the_search(monkeypatch):
+    monkeypatch.setattr(starting, "MOST_TERMS", 20)
+    X = sparse.csr_array(np.eye(30))  # no term is in two documents
+    corpus = starting.FitData(X, np.zeros(30, np.int64), 1, None, None)
+    assert corpus.common_terms().all()
+    twice = starting.FitData(X, corpus.group, 1, None, np.repeat([2.0, 1.0], [18, 12]))
+    assert twice.common_terms().sum() == 18  # a weight of two stands for two documents
+
+
+def test_threads_do_not_change_clusters():
+    rng = np.random.default_rng(0)
+    X = sparse.csr_array(rng.poisson(0.3, (90, 40)).astype(float))
+    members = sparse.csc_array(np.eye(3)[np.arange(90) % 3])
+    counts = np.array([4, 3, 5])
+    one, many = (cluster_term_sums(X, members, counts, None, n) for n in (1, 3))
+    assert (one != many).nnz == 0

@@ -16,7 +16,7 @@ from vbnmf.report.components import label_use
 from vbnmf.report.explorer.numbers import rounded, sig
 from vbnmf.report.explorer.ordering import order_components, order_map, order_rows
 from vbnmf.report.explorer.payload import STEPS, TOP, model_payload, relevant_terms, shares
-from vbnmf.report.relevance import TermFrequencies
+from vbnmf.report.relevance import TermParts
 
 pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
 
@@ -69,8 +69,8 @@ class TestComponents:
         """At each step of the slider, the most relevant of all terms are among those kept."""
         rng = np.random.default_rng(0)
         T, faded = rng.dirichlet(np.full(500, 0.1), 3), np.zeros(3, dtype=bool)
-        frequencies = TermFrequencies.of(SimpleNamespace(components_=T, faded_=faded))
-        kept = relevant_terms(frequencies, 1)
+        term_parts = TermParts.of(SimpleNamespace(components_=T, faded_=faded))
+        kept = relevant_terms(term_parts, 1)
         assert len(kept) < 500
         for lam in STEPS:
             scores = relevance(T, None, faded, lam)[1]
@@ -107,11 +107,11 @@ class TestLabels:
 
         parts, p_w = parts_of(model)
         p_wl = label_use(model.estimator_) @ parts
-        idf = np.maximum(model.vectorizer_.idf_, 0.1)
-        background = model.estimator_.label_frequencies_ @ p_wl / idf
+        root = np.sqrt(np.maximum(model.vectorizer_.idf_, 0.1))
+        background = model.estimator_.label_frequencies_ @ p_wl / root
         background /= background.sum()
         for i, label in enumerate(payload["labels"]):
-            q = p_wl[i] / idf
+            q = p_wl[i] / root
             q /= q.sum()
             divergence = q * np.log(q / background)
             order = np.argsort(-divergence, kind="stable")

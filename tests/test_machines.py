@@ -106,14 +106,6 @@ def test_a_failure_to_converge_is_told(monkeypatch):
     assert not machines.train(*documents()).converged
 
 
-def test_folds_follow_the_content():
-    X, *_ = documents(3000)
-    fold = machines.folds(X)
-    assert set(np.unique(fold)) == set(range(5))
-    assert np.bincount(fold).min() > 400
-    assert_array_equal(machines.folds(sparse.csr_array(sparse.vstack([X, X])))[3000:], fold)
-
-
 def test_progress_is_told():
     told = []
     machines.train(*documents(), tell=lambda done, of: told.append((done, of)))

@@ -1,5 +1,7 @@
 """Labels of new documents by both classifiers: probabilities, calibration, files, explanations."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -31,7 +33,8 @@ def mixed(n_docs=90, n_labels=3, seed=0, spread=0.5, dtype=float):
 def calibrated(fitted, scores, X):
     """Probabilities from scores, as in ``prediction.calibration``."""
     growth = (effective_terms(X) ** fitted.length_exponent_)[:, None]
-    P = softmax(fitted.head_biases_ + growth * scores, axis=1)
+    bent = scores - fitted.score_bend_ * np.minimum(scores, 0) ** 2
+    P = softmax(fitted.head_biases_ + growth * bent, axis=1)
     return (1 - fitted.label_noise_) * P + fitted.label_noise_ * fitted.label_frequencies_
 
 
@@ -257,7 +260,7 @@ def test_parts_add_up_to_differences_of_scores(classifier, n_labels, dtype, atol
     X, y = mixed(n_labels=n_labels, seed=3, dtype=dtype)
     fitted = model(classifier=classifier).fit(X, y)
     n_terms = effective_terms(X)
-    logits = fitted._calibration().logits(fitted._scores(X), n_terms)
+    logits = replace(fitted._calibration(), bend=0.0).logits(fitted._scores(X), n_terms)
     constants = fitted.head_biases_ + np.outer(
         n_terms**fitted.length_exponent_, fitted.head_intercepts_
     )

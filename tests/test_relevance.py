@@ -1,4 +1,4 @@
-"""Ranks of terms: those that tell a component apart, by occurrences and not by weights."""
+"""Ranks of terms: those that tell a component apart, neither too common nor too rare."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from oracle_uses import relevance as by_definition
 from scipy import sparse
 
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF
-from vbnmf.report.relevance import TermFrequencies, relevance, weight_per_occurrence
+from vbnmf.report.relevance import TermParts, relevance, term_units
 from vbnmf.text import DocumentVectorizer
 
 
@@ -24,22 +24,22 @@ def model():
 
 def test_is_as_defined(model):
     of = model.estimator_
-    frequencies = TermFrequencies.of(model)
+    term_parts = TermParts.of(model)
     expected = by_definition(of.components_, model.vectorizer_.idf_, of.faded_)
-    np.testing.assert_allclose(frequencies.scores(), expected, rtol=1e-10, atol=1e-15)
+    np.testing.assert_allclose(term_parts.scores(), expected, rtol=1e-10, atol=1e-15)
     for lam in (0.0, 0.4, 2.0):
         expected = by_definition(of.components_, model.vectorizer_.idf_, of.faded_, lam)
         for k in range(2):
-            np.testing.assert_allclose(frequencies.relevance(k, lam), expected[k], atol=1e-12)
+            np.testing.assert_allclose(term_parts.relevance(k, lam), expected[k], atol=1e-12)
             best = np.argsort(-expected[k], kind="stable")[:5]
-            assert frequencies.most_relevant(k, 5, lam).tolist() == best.tolist()
+            assert term_parts.most_relevant(k, 5, lam).tolist() == best.tolist()
 
 
 def test_rare_words_do_not_come_first(model):
     """A word of one document is specific and has a large weight, but says little of a component."""
-    frequencies = TermFrequencies.of(model)
+    term_parts = TermParts.of(model)
     place = {term: w for w, term in enumerate(model.terms_)}
-    ranks = [frequencies.most_relevant(k, len(place)).tolist() for k in range(2)]
+    ranks = [term_parts.most_relevant(k, len(place)).tolist() for k in range(2)]
     firsts = {model.terms_[row[0]] for row in ranks}
     assert firsts == {"cat", "dog"}
     assert min(row.index(place["zyzzyva"]) for row in ranks) > 0
@@ -50,19 +50,19 @@ def test_units():
     texts, labels = corpus()
     estimator = SupervisedVBNMF(2, max_iter=5)
     by_weight = DocumentModel(estimator).fit(texts, labels)
-    unit = weight_per_occurrence(by_weight)
+    unit = term_units(by_weight)
     idf = by_weight.vectorizer_.idf_
     assert (idf < 0.1).any()  # "the" is in nearly all documents
-    np.testing.assert_array_equal(unit, np.maximum(idf, 0.1))
+    np.testing.assert_array_equal(unit, np.sqrt(np.maximum(idf, 0.1)))
     counted = DocumentModel(estimator, DocumentVectorizer(weighting="counts")).fit(texts, labels)
-    assert (weight_per_occurrence(counted) == 1).all()
-    assert (weight_per_occurrence(by_weight.estimator_) == 1).all()  # it does not know the idf
+    assert (term_units(counted) == 1).all()
+    assert (term_units(by_weight.estimator_) == 1).all()  # it does not know the idf
 
 
 def test_a_single_component_is_ranked_by_frequency():
     X = sparse.csr_array([[1.0, 5.0, 3.0], [2.0, 6.0, 3.0]])
-    frequencies = TermFrequencies.of(VBNMF(1, random_state=0).fit(X))
-    assert frequencies.most_relevant(0, 3).tolist() == [1, 2, 0]
+    term_parts = TermParts.of(VBNMF(1, random_state=0).fit(X))
+    assert term_parts.most_relevant(0, 3).tolist() == [1, 2, 0]
 
 
 def test_terms_that_do_not_occur():

@@ -1,5 +1,8 @@
 """Labels by components and single words: exact parts, calibration, files, what it falls back to."""
 
+from copy import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -44,7 +47,8 @@ def test_parts_add_up_to_the_score(fitted):
     """Over all terms, components and words: how much a label is above the mean of all labels."""
     X, _ = corpus()
     X = X[:20]
-    logits = fitted._calibration().logits(fitted._scores(X), effective_terms(X))
+    linear = replace(fitted._calibration(), bend=0.0)
+    logits = linear.logits(fitted._scores(X), effective_terms(X))
     above = logits - logits.mean(axis=1, keepdims=True)
     growth = effective_terms(X) ** fitted.length_exponent_
     constants = fitted.head_biases_ + growth[:, None] * fitted.head_intercepts_
@@ -112,17 +116,21 @@ def test_threads_do_not_change_a_bit():
     assert_array_equal(a.predict_proba(X), b.predict_proba(X))
 
 
-def test_probabilities_are_the_formula(fitted):
+@pytest.mark.parametrize("bend", [0.0, 0.4])
+def test_probabilities_are_the_formula(fitted, bend):
     X, _ = corpus()
+    fitted = copy(fitted)
+    fitted.score_bend_ = bend
     e = mean_over_terms(X, fitted._term_evidence(slice(None)))
     length = np.sqrt(X.multiply(X).sum(axis=1))
     s = e @ fitted.head_weights_.T + fitted.head_intercepts_
     s = s + (X.toarray() / length[:, None]) @ fitted.word_weights_.T.astype(float)
     n_terms = (X.sum(axis=1) / length) ** 2
+    s -= bend * np.minimum(s, 0) ** 2
     s = fitted.head_biases_ + (n_terms**fitted.length_exponent_)[:, None] * s
     noise = fitted.label_noise_
     expected = (1 - noise) * softmax(s, axis=1) + noise * fitted.label_frequencies_
-    assert_allclose(fitted.predict_proba(X), expected, rtol=1e-9)
+    assert_allclose(fitted.predict_proba(X), expected, rtol=1e-9, atol=1e-10)
 
 
 def test_few_documents_leave_words_out():

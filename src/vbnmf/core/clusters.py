@@ -17,7 +17,8 @@ D. Arthur, S. Vassilvitskii (2007). k-means++: the advantages of careful seeding
 18th ACM-SIAM Symposium on Discrete Algorithms, 1027-1035.
 """
 
-from itertools import pairwise
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from scipy import sparse
@@ -33,7 +34,11 @@ _GOLDEN = 0.6180339887498949  # multiples of it are hash values of terms
 
 
 def cluster_term_sums(
-    X: sparse.csr_array, members: sparse.csc_array, counts: Array, rng: np.random.Generator | None
+    X: sparse.csr_array,
+    members: sparse.csc_array,
+    counts: Array,
+    rng: np.random.Generator | None,
+    n_threads: int = 1,
 ) -> sparse.csr_array:
     """Sum the terms of the documents in each cluster of each label.
 
@@ -47,6 +52,8 @@ def cluster_term_sums(
         Number of clusters of each label, at least one.
     rng : Generator or None
         Source of random candidates for centres. None: candidates are deterministic.
+    n_threads : int
+        Number of threads, which take one label after another. Random candidates need one thread.
 
     Returns
     -------
@@ -56,10 +63,15 @@ def cluster_term_sums(
     members = sparse.csc_array(members, dtype=np.float64)
     members.eliminate_zeros()
     cluster = np.repeat(np.cumsum(counts) - counts, np.diff(members.indptr))
-    for label, (begin, end) in enumerate(pairwise(members.indptr.tolist())):
+
+    def add_clusters(label: int, begin: int, end: int) -> None:
         if counts[label] > 1 and begin < end:
             rows, weight = members.indices[begin:end], members.data[begin:end]
             cluster[begin:end] += spherical_clusters(X[rows], weight, int(counts[label]), rng)
+
+    begins, ends = members.indptr[:-1].tolist(), members.indptr[1:].tolist()
+    with ThreadPoolExecutor(1 if rng else n_threads) as pool:
+        deque(pool.map(add_clusters, range(len(counts)), begins, ends), maxlen=0)
     where = (cluster, members.indices)
     return sparse.csr_array((members.data, where), (int(counts.sum()), X.shape[0])) @ X
 

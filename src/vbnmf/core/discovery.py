@@ -40,6 +40,7 @@ from vbnmf.core.drafts import (
 from vbnmf.core.fit import Schedule, fit
 from vbnmf.core.merging import merge_order
 from vbnmf.core.model import Array, ClusteringEngine, Labels
+from vbnmf.core.pages import release, zeros
 from vbnmf.core.rows import is_empty, mass
 from vbnmf.core.starts import Knobs
 
@@ -129,6 +130,7 @@ class _Explorer:
 
     def settle(self, draft: Draft, stage: str) -> Draft:
         """Run a few sweeps from a draft, and return the result as a draft with its bound."""
+        release()
         state = begin(self.engine, draft, self.knobs, self.labels, self.dtype)
         schedule = Schedule(self.sweeps, tol=0.0, burn_in=0, bound_every=self.sweeps)
         result = fit(
@@ -138,6 +140,7 @@ class _Explorer:
             schedule,
             lambda iteration, bound, rise: self.watch(stage, iteration, self.sweeps),
         )
+        self.engine.rest()
         terms = result.state.terms
         counts = terms.shape[:, : draft.K]  # in place: the shapes are not needed any more
         np.subtract(counts, np.float32(result.state.prior.a_t), out=counts)
@@ -162,6 +165,12 @@ def starting_counts(n_docs: Array, plan: Plan) -> list[Array]:
         enough = starts.allotted(n_docs, plan.n_components)
         choices = {tuple(np.maximum(c, enough if sum(c) < sum(enough) else 1)) for c in choices}
     return [np.array(counts) for counts in sorted(choices)]
+
+
+def most_initial(plan: Plan, n_labels: int) -> int:
+    """Return the largest number of initial components that the search may try."""
+    least = LEAST_CLUSTERS if plan.n_components is None else WIDE * plan.n_components
+    return max(least, OF_A_LABEL[-1] * n_labels)
 
 
 def _first_drafts(
@@ -268,7 +277,7 @@ def _of_alike_labels(explorer: _Explorer, n: int, rng: np.random.Generator | Non
 
 def _dense_product(A: sparse.csr_array, B: sparse.csr_array, dtype: np.dtype[Any]) -> Array:
     """Compute A @ B as a dense array, without a sparse array of the same size."""
-    out = np.empty((A.shape[0], B.shape[1]), dtype)
+    out = zeros((A.shape[0], B.shape[1]), dtype)
     for start in range(0, len(out), _ROWS_AT_ONCE):
         at = slice(start, start + _ROWS_AT_ONCE)
         out[at] = (A[at] @ B).toarray()
@@ -313,4 +322,5 @@ def _merged_again(explorer: _Explorer, draft: Draft, plan: Plan) -> Draft | None
     may_merge = families(split, plan, n_kept)
     merges = merge_order(split.counts[:, n_kept:], explorer.a_t, draft.K - n_kept, may_merge)
     again = merged(split, merges.groups(draft.K - n_kept), n_kept, plan)
+    split.let_go()
     return explorer.settle(again, "merged again")

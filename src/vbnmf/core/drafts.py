@@ -12,6 +12,7 @@ from scipy import sparse
 
 from vbnmf.core import starts
 from vbnmf.core.model import Array, Engine, Labels, Scopes, State
+from vbnmf.core.pages import zeros
 from vbnmf.core.products import product
 from vbnmf.core.starts import Knobs
 
@@ -145,6 +146,18 @@ def split_by_label(draft: Draft, label_mass: Array, n_kept: int) -> Draft:
     )
 
 
+def with_terms(draft: Draft, has: Array) -> Draft:
+    """Add terms to a draft of those in ``has``, (n_terms,) of bool, and free its counts.
+
+    The new terms have no counts, so the first sweeps divide them by the components of their
+    documents.
+    """
+    counts = zeros((len(has), draft.K), draft.counts.dtype)
+    counts[has] = draft.counts
+    draft.let_go()
+    return replace(draft, counts=counts)
+
+
 def narrowed(draft: Draft, plan: Plan) -> Draft | None:
     """Remove labels that hardly use a component from its scope.
 
@@ -201,7 +214,7 @@ def spread(weight: Array, mask: Array) -> Array:
 def _mixed(counts: Array, mixing: Any) -> Array:
     """Compute counts (n_terms, K) times ``mixing`` (K, K_new)."""
     by_new = sparse.csr_array(sparse.coo_array(mixing).T, dtype=counts.dtype)
-    out = np.empty((len(counts), by_new.shape[0]), counts.dtype)
+    out = zeros((len(counts), by_new.shape[0]), counts.dtype)
     for begin in range(0, len(counts), _TERMS_AT_ONCE):
         at = slice(begin, begin + _TERMS_AT_ONCE)
         out[at] = (by_new @ counts[at].T).T

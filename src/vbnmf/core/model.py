@@ -359,3 +359,7 @@ class ClusteringEngine(Engine, Protocol):
     ) -> sparse.csr_array:
         """Compute Σ_d x_dw by cluster, (Σ counts, n_terms); ``known`` is as in ``Labels``."""
         ...
+
+    def rest(self) -> None:
+        """Free the local state of the documents, until the next ``begin``."""
+        ...

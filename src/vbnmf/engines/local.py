@@ -93,7 +93,13 @@ class LocalEngine(ShardEngine):
         are ignored. ``counts`` has the number of clusters of each label.
         """
         of_label = (members(self._corpus)[: known.shape[0]].T @ known).tocsc()
-        return cluster_term_sums(self._corpus.X, of_label, counts, rng)
+        return cluster_term_sums(self._corpus.X, of_label, counts, rng, self.kernel.n_threads)
+
+    def rest(self) -> None:
+        """Free the local state of the documents, until the next ``begin``."""
+        if self._scratch is not None:
+            self._scratch.clear()
+        self.begin(np.zeros((1, 1)))
 
     def place(self, Sigma_v: Array) -> None:
         """Set Sigma_v, (n_docs, K), of all documents."""

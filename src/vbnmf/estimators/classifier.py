@@ -299,6 +299,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             self.length_exponent_,
             self.label_noise_,
             self.multilabel_,
+            bend=self.score_bend_,
         )
 
     def _head(self, used: Array | slice) -> Head:

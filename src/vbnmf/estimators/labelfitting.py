@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from vbnmf.core.fit import HEAD
 from vbnmf.core.model import Array
+from vbnmf.core.pages import release
 from vbnmf.core.rows import is_empty
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.stream import ShardSource
@@ -122,6 +123,7 @@ class FitsLabels(PredictsLabels, BaseVBNMF):
         self, X: sparse.csr_array, V: Array, targets: Targets, weight: Array, classifier: str
     ) -> None:
         """Fit the prediction head on the documents with known labels."""
+        release()
         rows = np.flatnonzero(targets.known & (weight > 0))
         found = self._trained_head(X, V, targets, weight, classifier, rows)
         self._set_head(found, X, rows)
@@ -171,6 +173,7 @@ class FitsLabels(PredictsLabels, BaseVBNMF):
         self.threshold_, self.score_scale_ = found.threshold, 1.0
         self.length_exponent_ = found.calibration.length_exponent
         self.label_noise_ = found.calibration.noise
+        self.score_bend_ = found.calibration.bend
         self.head_biases_ = found.calibration.biases
         self.head_weights_, self.head_intercepts_ = np.zeros((n_labels, K)), np.zeros(n_labels)
         self.word_weights_ = np.zeros((n_labels, 0), np.float32)

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from vbnmf.core.discovery import Found, Watch
 from vbnmf.core.fit import Loop, Schedule, fit
 from vbnmf.core.model import Array, State
+from vbnmf.core.pages import release
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.mapping import ShardEngine
 from vbnmf.estimators.checkpoints import Keeper, check_checkpoint, fingerprint
@@ -77,6 +78,7 @@ def best_of_starts(
             tell = Teller(estimator, restart, n_init)
             run = Run(start, keeper, kernel, corpus, knobs, rng)
             found = run.find(rng if restart else None, tell.of_stage)
+            release()
             with ExitStack() as trial:
                 engine = trial.enter_context(corpus.engine(kernel))
                 # intermediate results get no names, which would keep large arrays alive

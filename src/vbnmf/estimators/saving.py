@@ -102,6 +102,7 @@ def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
         header["classifier_reason"] = model.classifier_reason_
         header["length_exponent"] = model.length_exponent_
         header["label_noise"] = model.label_noise_
+        header["score_bend"] = model.score_bend_
         if hasattr(model, "component_share_"):  # models from older files do not know it
             header["component_share"] = model.component_share_
             arrays["label_component_shares"] = model.label_component_shares_
@@ -203,9 +204,10 @@ def _set_labels(
         model.head_biases_ = np.zeros(n)
         if header["classifier"] == "generative":
             model.head_biases_, model.head_intercepts_ = model.head_intercepts_, np.zeros(n)
-    older = {"length_exponent": 0.0, "label_noise": 0.0} | header
+    older = {"length_exponent": 0.0, "label_noise": 0.0, "score_bend": 0.0} | header
     model.length_exponent_ = _number(older, "length_exponent", least=0, most=_LARGEST_EXPONENT)
     model.label_noise_ = _number(older, "label_noise", least=0, most=1)
+    model.score_bend_ = _number(older, "score_bend", least=0, most=_LARGEST_WEIGHT)
     if "component_share" in header:  # since format 5
         model.component_share_ = _number(header, "component_share", least=0, most=1)
         model.label_component_shares_ = _doubles(

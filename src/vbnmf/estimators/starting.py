@@ -26,6 +26,18 @@ MOST_DOCUMENTS = 15_000
 LEAST_OF_A_LABEL = 100
 """Minimum number of documents of each label in the search, if the label has as many."""
 
+MOST_TERMS = 30_000
+"""Maximum number of terms in the search, which are those of most documents. The fit uses all."""
+
+MOST_NUMBERS = 8_000_000
+"""Terms times initial components up to which the search uses all terms."""
+
+LEAST_DOCUMENTS = 2
+"""Minimum number of documents of a term in the search, if there are more than ``MOST_TERMS``."""
+
+LEAST_WEIGHT = 0.5
+"""Minimum share of these terms in the weight of all. The search uses all terms otherwise."""
+
 _AT_ONCE = 1 << 16  # documents whose places are found at a time
 
 
@@ -79,6 +91,28 @@ class FitData:
         X = self.X.take(rows) if isinstance(self.X, ShardSource) else self.X[rows]
         return FitData(X, self.group[rows], n_known, labels, weight)
 
+    def common_terms(self) -> Array:
+        """Return whether each term is in enough documents for the search, (n_terms,) of bool.
+
+        A document of weight two counts as two documents.
+        """
+        assert not isinstance(self.X, ShardSource)
+        X, every = self.X, np.ones(self.X.shape[1], dtype=bool)
+        if len(every) <= MOST_TERMS:
+            return every
+        weight = np.ones(X.shape[0]) if self.weight is None else self.weight
+        occurs = sparse.csr_array((X.data > 0, X.indices, X.indptr), X.shape)
+        n_docs = np.round(occurs.T @ weight, 6)  # rounding errors of weights must not break ties
+        too_many = np.partition(n_docs, -MOST_TERMS - 1)[-MOST_TERMS - 1]
+        common = (n_docs >= LEAST_DOCUMENTS) & (n_docs > too_many)
+        by_term = X.T @ weight
+        return common if by_term[common].sum() >= LEAST_WEIGHT * by_term.sum() else every
+
+    def of_terms(self, kept: Array) -> "FitData":
+        """Return the documents with some of the terms only."""
+        assert not isinstance(self.X, ShardSource)
+        return replace(self, X=sparse.csr_array(self.X[:, np.flatnonzero(kept)]))
+
 
 @dataclass(frozen=True)
 class Start:
@@ -108,8 +142,16 @@ class Start:
         if knobs.a_lam is not None:  # scopes make labels differ here, not the prior of the rates
             knobs = replace(knobs, a_lam=1.0)
         dtype = corpus.X.dtype
-        engine = looked_at.in_memory(kernel)
-        return discovery.discover(engine, looked_at.labels, knobs, plan, dtype, rng, watch)
+        labels = looked_at.labels
+        n_initial = discovery.most_initial(plan, 1 if labels is None else labels.known.shape[1])
+        common = looked_at.common_terms()
+        if common.all() or len(common) * n_initial <= MOST_NUMBERS:
+            engine = looked_at.in_memory(kernel)
+            return discovery.discover(engine, labels, knobs, plan, dtype, rng, watch)
+        engine = looked_at.of_terms(common).in_memory(kernel)
+        del looked_at
+        found = discovery.discover(engine, labels, knobs, plan, dtype, rng, watch)
+        return replace(found, draft=drafts.with_terms(found.draft, common))
 
     def begin(
         self,

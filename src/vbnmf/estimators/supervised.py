@@ -160,6 +160,8 @@ class SupervisedVBNMF(LearnsLabelsOnline, FitsLabels):
         Biases that calibration adds to the scores.
     length_exponent_ : float
         Exponent with which scores grow with the effective number of terms of a document.
+    score_bend_ : float
+        Bend of negative scores in the probabilities (``prediction.calibration``).
     label_noise_ : float
         Estimated share of documents whose label is unrelated to their terms. It limits the
         certainty of predictions.

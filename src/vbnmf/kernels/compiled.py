@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array, DocumentSums, Terms
+from vbnmf.core.pages import zeros
 from vbnmf.kernels import _native  # type: ignore[attr-defined,unused-ignore]
 from vbnmf.kernels.layout import MOST_BLOCKS, cut_into_blocks
 
@@ -40,7 +41,7 @@ class NativeKernel:
         """Return zeros in this kernel's layout: aligned, and padded to whole cache lines."""
         per_line = _native.ROW_BYTES // np.dtype(dtype).itemsize
         stride = -(-K // per_line) * per_line
-        memory = np.zeros(n * stride + per_line, dtype)
+        memory = zeros(n * stride + per_line, dtype)
         skip = -(memory.ctypes.data // memory.itemsize) % per_line
         return memory[skip : skip + n * stride].reshape(n, stride)
 

@@ -32,6 +32,7 @@ class ReferenceKernel:
     """Kernels in NumPy and SciPy, with the methods of ``NativeKernel`` and one thread."""
 
     name = "scipy"
+    n_threads = 1
 
     def __enter__(self) -> "ReferenceKernel":
         return self

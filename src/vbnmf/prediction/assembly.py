@@ -97,7 +97,8 @@ def assemble(
         Documents with scores of machines that were trained without them.
     growth : float
         Length of the weights of ``machine`` divided by that of the machines which did not see the
-        held-out documents. Their scores are smaller by this factor.
+        held-out documents. Their scores are smaller by this factor. More documents also make
+        predictions better, so half of it (in logarithms) is taken back.
     occurs : array of bool of shape (n_labels,)
         Labels that at least one training document has; others are never predicted.
     multilabel : bool
@@ -105,16 +106,17 @@ def assemble(
     """
     fitted = calibrate(
         held.scores, held.Y, held.n_terms, held.weight, usual_slope=_USUAL_SLOPE,
-        multilabel=multilabel,
+        multilabel=multilabel, bent=True,
     )  # fmt: skip
     probabilities = _in_parts(fitted, held)
     threshold = best_threshold(probabilities, held.Y, held.weight)[0] if multilabel else 0.5
-    slopes = fitted.slopes / growth
+    slopes = fitted.slopes / np.sqrt(growth)
     weights, intercepts = machine.scaling.unscaled(
         machine.dense * slopes[:, None], machine.intercepts * slopes
     )
     biases = np.where(occurs, fitted.biases, -CERTAIN)
-    calibration = replace(fitted, slopes=np.ones(len(slopes)), biases=biases)
+    bend = fitted.bend / float(fitted.slopes[0])  # of scores that include the slope
+    calibration = replace(fitted, slopes=np.ones(len(slopes)), biases=biases, bend=bend)
     words = machine.words
     words = (words * slopes[:, None].astype(np.float32)) if words.size else words
     return Assembled(

@@ -1,13 +1,17 @@
-"""Convert scores to probabilities by a slope, growth with length, biases and label noise.
+"""Convert scores to probabilities by a slope, a bend, growth with length, biases and label noise.
 
-    one label per document:   p_d = (1 − ε) softmax(β + τ n_d^γ s_d) + ε π
+    one label per document:   p_d = (1 − ε) softmax(β + τ n_d^γ h(s_d)) + ε π
+                              h(s) = s − κ min(s, 0)²
     several labels:           p_dl = 1 / (1 + exp(−β_l − τ_l n_d^γ s_dl))
 
 n_d is the effective number of terms of a document (``core.rows``). With γ > 0 long documents get
-more certain predictions. ε is the share of documents whose label is unrelated to the scores, which
-limits the certainty of predictions. π are the frequencies of the labels. Biases β can change the
-most probable label; they are used only if they increase the accuracy. The parameters are the
-maximum a posteriori estimate from held-out scores, with normal priors for small corpora.
+more certain predictions. The bend κ ≥ 0 stretches negative scores: a support vector machine pulls
+the scores of all other labels towards −1, so a small difference there means much. It does not
+change the order of labels. ε is the share of documents whose label is unrelated to the scores,
+which limits the certainty of predictions. π are the frequencies of the labels. Biases β can change
+the most probable label; they are used only if they increase the accuracy by more than one standard
+error. The parameters are the maximum a posteriori estimate from held-out scores, with normal priors
+for small corpora.
 
 References
 ----------
@@ -56,6 +60,8 @@ class Calibration:
         Whether documents may have several labels.
     converged : bool
         Whether the optimisation converged.
+    bend : float
+        Bend κ of negative scores; zero if documents may have several labels.
     """
 
     slopes: Array
@@ -65,6 +71,7 @@ class Calibration:
     noise: float = 0.0
     multilabel: bool = False
     converged: bool = True
+    bend: float = 0.0
 
     def logits(self, scores: Array, n_terms: Array) -> Array:
         """Compute the logits of labels, (n_docs, n_labels), before label noise.
@@ -76,7 +83,8 @@ class Calibration:
         n_terms : array of shape (n_docs,)
             Effective number of terms of each document.
         """
-        return self.biases + self.slopes * (n_terms**self.length_exponent)[:, None] * scores
+        bent = _bent(scores, self.bend) if self.bend else scores
+        return self.biases + self.slopes * (n_terms**self.length_exponent)[:, None] * bent
 
     def probabilities(self, scores: Array, n_terms: Array) -> Array:
         """Compute the probabilities of labels, (n_docs, n_labels); parameters as for ``logits``."""
@@ -90,6 +98,11 @@ class Calibration:
         )
 
 
+def _bent(scores: Array, bend: float) -> Array:
+    """h(s)."""
+    return np.asarray(scores - bend * np.minimum(scores, 0) ** 2)
+
+
 def calibrate(
     scores: Array,
     Y: Array,
@@ -99,6 +112,7 @@ def calibrate(
     usual_slope: float,
     log_prior: Array | float = 0.0,
     multilabel: bool = False,
+    bent: bool = False,
 ) -> Calibration:
     """Fit the calibration by maximum a posteriori.
 
@@ -115,12 +129,15 @@ def calibrate(
     usual_slope : float
         Centre of the prior of slopes. All priors are normal with variance one: of the logarithm of
         a slope around that of ``usual_slope``, of biases around ``log_prior``, of the length
-        exponent around zero (restricted to non-negative values), and of the logit of the noise
-        around that of 0.018.
+        exponent and the bend around zero (restricted to non-negative values), and of the logit of
+        the noise around that of 0.018.
     log_prior : array of shape (n_labels,) or float
         Centre of the prior of biases.
     multilabel : bool
         Whether documents may have several labels.
+    bent : bool
+        Whether to fit the bend, for scores of support vector machines. With several labels there
+        is none.
     """
     prior = np.broadcast_to(log_prior, scores.shape[1:])
     if not len(scores):
@@ -130,18 +147,20 @@ def calibrate(
     scores, Y, n_terms, weight = (a[::every] for a in (scores, Y, n_terms, weight))
     scores = scores.astype(np.float64)
     problem = partial(
-        _Problem, scores, Y, n_terms, weight, usual_slope, prior, multilabel=multilabel
-    )
+        _Problem, scores, Y, n_terms, weight, usual_slope, prior, multilabel=multilabel,
+        bent=bent and not multilabel,
+    )  # fmt: skip
     with threadpool_limits(1):  # the same bits on any machine's BLAS
         found = problem(biased=True).solved()
         if multilabel:
             return found
         plain = problem(biased=False).solved()
     right, right_plain = (
-        weight @ (c.logits(scores, n_terms).argmax(axis=1) == Y.argmax(axis=1))
+        weight * (c.logits(scores, n_terms).argmax(axis=1) == Y.argmax(axis=1))
         for c in (found, plain)
     )
-    return found if right > right_plain else plain
+    gain = right - right_plain
+    return found if gain.sum() > np.sqrt((gain**2).sum()) else plain
 
 
 Likelihood = tuple[float, Array, float]
@@ -149,7 +168,7 @@ Likelihood = tuple[float, Array, float]
 
 
 class _Problem:
-    """Loss over log-slopes, length exponent, biases and logit of the noise."""
+    """Loss over log-slopes, length exponent, biases, logit of the noise and bend."""
 
     def __init__(
         self,
@@ -162,8 +181,10 @@ class _Problem:
         *,
         multilabel: bool,
         biased: bool,
+        bent: bool = False,
     ) -> None:
         n_labels = scores.shape[1]
+        self.squares = np.minimum(scores, 0) ** 2 if bent else None
         self.multilabel = multilabel
         self.scores, self.Y, self.weight, self.log_prior = scores, Y, weight, log_prior
         self.n_slopes, self.biased = n_labels if self.multilabel else 1, biased
@@ -172,9 +193,9 @@ class _Problem:
         self.log_n = (log_n - self.centre)[:, None]  # makes slope and exponent independent
         self.frequencies = weight @ Y / max((weight @ Y).sum(), _TINY)
         self.of_label = (np.arange(len(Y)), Y.argmax(axis=1))
-        self.start = np.zeros(self.n_slopes + 2 + n_labels)
+        self.start = np.zeros(self.n_slopes + n_labels + 3)
         self.start[: self.n_slopes] = np.log(usual_slope)
-        self.start[-1] = _USUAL_NOISE
+        self.start[-2] = _USUAL_NOISE
 
     def solved(self) -> Calibration:
         """Minimise the loss."""
@@ -182,7 +203,8 @@ class _Problem:
         free, fixed = (None, None), (0.0, 0.0)
         noise = (_USUAL_NOISE,) * 2 if self.multilabel else (_LEAST_NOISE, 0.0)
         bias = free if self.biased else fixed
-        bounds = [*[free] * self.n_slopes, (0.0, None), *[bias] * n_labels, noise]
+        bend = fixed if self.squares is None else (0.0, None)
+        bounds = [*[free] * self.n_slopes, (0.0, None), *[bias] * n_labels, noise, bend]
         result = minimize(
             self.loss,
             self.start,
@@ -196,12 +218,13 @@ class _Problem:
         slopes = np.exp(found[: self.n_slopes] - exponent * self.centre)
         return Calibration(
             np.broadcast_to(slopes, n_labels).copy(),
-            self.log_prior + found[self.n_slopes + 1 : -1],
+            self.log_prior + found[self.n_slopes + 1 : -2],
             self.frequencies,
             exponent,
-            0.0 if self.multilabel else float(expit(found[-1])),
+            0.0 if self.multilabel else float(expit(found[-2])),
             self.multilabel,
             bool(result.success),
+            float(found[-1]),
         )
 
     def loss(self, free: Array) -> tuple[float, Array]:
@@ -209,16 +232,23 @@ class _Problem:
         log_slope = free[: self.n_slopes] + free[self.n_slopes] * self.log_n
         slope = np.exp(np.minimum(log_slope, _LARGEST_LOG_SLOPE))
         scaled = slope * self.scores
-        logits = scaled + (self.log_prior + free[self.n_slopes + 1 : -1])
+        if self.squares is not None:
+            scaled -= (slope * free[-1]) * self.squares
+        logits = scaled + (self.log_prior + free[self.n_slopes + 1 : -2])
         value, by_logit, by_noise = (
-            self._several_labels(logits) if self.multilabel else self._one_label(logits, free[-1])
+            self._several_labels(logits) if self.multilabel else self._one_label(logits, free[-2])
         )
+        by_bend = 0.0
+        if self.squares is not None:
+            by_bend = -float((slope * by_logit * self.squares).sum())
         by_bias = by_logit.sum(axis=0)
         by_slope = np.multiply(by_logit, scaled, out=scaled)
         by_document = by_slope.sum(axis=1)
         of_slopes = by_slope.sum(axis=0) if self.multilabel else by_document.sum()
         by_exponent = (by_document * self.log_n[:, 0]).sum()
-        gradient = np.concatenate([np.append(of_slopes, by_exponent), np.append(by_bias, by_noise)])
+        gradient = np.concatenate(
+            [np.append(of_slopes, by_exponent), by_bias, np.array([by_noise, by_bend])]
+        )
         away = free - self.start
         return value + float(away @ away) / 2, gradient + away
 

@@ -46,9 +46,11 @@ def term_evidence(shapes: Array, totals: Array, smoothing: float) -> Array:
     smoothing : float
         Pseudo-count that is added to each shape.
     """
-    logs = np.log(shapes + np.float64(smoothing)) - np.log(totals)
+    logs = np.asarray(shapes + np.float64(smoothing))
+    np.log(logs, out=logs)  # in place: the array is large
+    logs -= np.log(totals)
     logs -= logs.mean(axis=1, keepdims=True)
-    return np.asarray(logs)
+    return logs
 
 
 def mean_over_terms(X: sparse.csr_array, of_terms: Array) -> Array:

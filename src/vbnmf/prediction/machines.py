@@ -27,8 +27,7 @@ from threadpoolctl import threadpool_limits
 
 from vbnmf.core.model import Array
 from vbnmf.kernels import kernel_name
-
-FOLDS = 5
+from vbnmf.prediction.folds import FOLDS
 
 ENOUGH = 50
 """Documents of a label with fewer than this many documents count more in its own machine."""
@@ -36,9 +35,7 @@ ENOUGH = 50
 # An epoch visits each document once. Small corpora may take more epochs.
 _EPOCHS, _VISITS = 2_000, 20_000_000
 
-_TOL, _TOL_OF_FOLDS = 0.05, 0.3  # largest gradient at the end; held-out scores only calibrate
-_GOLDEN, _SPREAD = 0.6180339887498949, 1009.0  # what mixes documents into folds
-_OTHER_SPREAD = 2003.0  # the same for held-out documents, which come from all folds
+_TOL, _TOL_OF_FOLDS = 0.05, 0.6  # largest gradient at the end; held-out scores only calibrate
 
 Tell = Callable[[int, int], None]
 
@@ -78,25 +75,6 @@ def boosts(labels: sparse.csr_array, weight: Array) -> Array:
 def max_epochs(n_docs: int) -> int:
     """Most passes over so many documents."""
     return max(_EPOCHS, _VISITS // max(n_docs, 1))
-
-
-def folds(X: sparse.csr_array) -> Array:
-    """Assign documents to folds by their content, so that identical documents share a fold."""
-    return (_mixed(X, _SPREAD) * FOLDS).astype(np.int32)
-
-
-def held_out(X: sparse.csr_array, share: float) -> Array:
-    """Choose about this share of the documents by their content, (n_docs,) of bool.
-
-    Identical documents are chosen together. A document without any term is never chosen.
-    """
-    return _mixed(X, _OTHER_SPREAD) > 1 - share
-
-
-def _mixed(X: sparse.csr_array, spread: float) -> Array:
-    """Numbers between 0 and 1 that depend on the content of documents in a disordered way."""
-    mixed = np.modf(np.arange(1, X.shape[1] + 1) * _GOLDEN)[0]
-    return np.asarray(np.modf(X @ mixed * spread)[0])
 
 
 def train(
@@ -200,8 +178,9 @@ def _native(task: _Task) -> Solved:
 
     every, number = np.arange(n_labels), np.arange(FOLDS)
     of_all = _tiles(every, np.full(n_labels, -1), _TOL, native.LANES)
+    # machines of one label together: they need the same documents, and skip the same
     of_folds = _tiles(
-        np.tile(every, FOLDS), np.repeat(number, n_labels), _TOL_OF_FOLDS, native.LANES
+        np.repeat(every, FOLDS), np.tile(number, n_labels), _TOL_OF_FOLDS, native.LANES
     )
     converged, squares, done = True, np.zeros(2), 0
     with ThreadPoolExecutor(n_threads) as pool:

@@ -27,8 +27,9 @@ from vbnmf.engines.mapping import ShardEngine, tree_sum
 from vbnmf.prediction import fullbatch
 from vbnmf.prediction.assembly import HeldOut, Linear, assemble
 from vbnmf.prediction.evidence import evidence_left_out
+from vbnmf.prediction.folds import held_out
 from vbnmf.prediction.fullbatch import Features, HingeSums, Solved
-from vbnmf.prediction.machines import ENOUGH, held_out
+from vbnmf.prediction.machines import ENOUGH
 from vbnmf.prediction.scaling import Scaling
 from vbnmf.prediction.training import Posterior, Trained, unfinished_calibration
 

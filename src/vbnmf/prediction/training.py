@@ -28,6 +28,7 @@ from vbnmf.prediction import generative, machines
 from vbnmf.prediction.assembly import CERTAIN, HeldOut, Linear, assemble
 from vbnmf.prediction.calibration import Calibration, best_threshold, calibrate
 from vbnmf.prediction.evidence import evidence_left_out, term_evidence
+from vbnmf.prediction.folds import folds
 from vbnmf.prediction.heads import Head
 from vbnmf.prediction.scaling import standardise, whiten
 
@@ -231,7 +232,7 @@ def train(
         documents.X, documents.V, posterior.shapes, posterior.scales, posterior.smoothing,
         documents.weight, n_threads,
     )  # fmt: skip
-    run = _Run(documents, seen, machines.folds(documents.X), n_threads, tell)
+    run = _Run(documents, seen, folds(documents.X, documents.weight), n_threads, tell)
     if classifier == "components":
         return run.train(words=False, reason="as requested")
     no_room = _no_room(documents)
@@ -342,7 +343,7 @@ def _generative(
     scores = generative.log_likelihoods_left_out(
         of.X, of.V, posterior.shapes, posterior.scales, posterior.rates, of.weight, n_threads
     )
-    Y, n_terms, fold = of.labels.toarray() > 0, effective_terms(of.X), machines.folds(of.X)
+    Y, n_terms, fold = of.labels.toarray() > 0, effective_terms(of.X), folds(of.X, of.weight)
     fit = partial(calibrate, usual_slope=generative.USUAL_SLOPE, log_prior=posterior.log_prior)
     left_out = np.empty(Y.shape, np.float32)
     for number in np.unique(fold):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from vbnmf.core.model import Array
-from vbnmf.report.relevance import TermFrequencies, row_parts
+from vbnmf.report.relevance import TermParts, row_parts
 
 NAME_TERMS = 3
 """Terms in the name of a component."""
@@ -46,9 +46,9 @@ def naming_terms(model: Any, n_terms: int) -> list[list[int]]:
 
     ``model`` is a DocumentModel, or an estimator. Only a DocumentModel knows document frequencies.
     """
-    frequencies = TermFrequencies.of(model)
+    term_parts = TermParts.of(model)
     return [
-        [] if faded else frequencies.most_relevant(k, n_terms).tolist()
+        [] if faded else term_parts.most_relevant(k, n_terms).tolist()
         for k, faded in enumerate(getattr(model, "estimator_", model).faded_)
     ]
 

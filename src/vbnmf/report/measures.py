@@ -13,7 +13,7 @@ from scipy import sparse
 from vbnmf.core.model import Array
 from vbnmf.metrics import completion_log_likelihood, exclusivity, topic_diversity, window_npmi
 from vbnmf.pipeline import DocumentModel
-from vbnmf.report.relevance import TermFrequencies
+from vbnmf.report.relevance import TermParts
 from vbnmf.text.sequences import token_sequences
 
 TOP, DIVERSE, WINDOW = 10, 25, 10
@@ -28,7 +28,7 @@ def lasting(estimator: Any) -> Array:
 
 def relevance_of_terms(model: DocumentModel) -> Array:
     """Return the relevance of each term in each component that has not faded, (≤ K, n_terms)."""
-    return TermFrequencies.of(model).scores()[lasting(model.estimator_)]
+    return TermParts.of(model).scores()[lasting(model.estimator_)]
 
 
 def distinctness(model: DocumentModel) -> dict[str, float]:

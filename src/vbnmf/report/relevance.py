@@ -1,6 +1,6 @@
 """Rank the terms of components by relevance: frequent in the component, and more than elsewhere.
 
-    q(w|k)  relative frequency of term w in component k
+    q(w|k)  part of term w in component k, by weights divided by √idf
     q(w)    = mean of q(w|k) over the components that have not faded; 1/W of a single component
 
     relevance of w in k = q(w|k)^λ ln(q(w|k) / q(w))
@@ -9,10 +9,10 @@ With λ = 1, the default, it is the contribution of the term to the Kullback-Lei
 the component from the average component. Smaller λ prefers terms that are specific to the
 component, larger λ prefers frequent terms.
 
-Frequencies are of occurrences, not of weights. TF-IDF gives rare terms large weights. Ranked by
-weight and by how specific they are, rare terms would be preferred twice, and names of persons from
-a few documents would come first. So weights are divided by the inverse document frequencies if the
-model knows them.
+TF-IDF gives rare terms large weights. The relevance prefers rare terms once more, because they are
+specific. With whole weights, names of persons from a few documents would come first. Without IDF,
+words such as "her" and "the" would come first in some components, if stop words are kept. So half
+of IDF, its square root, is taken out (docs/benchmarks.md, "What the components say").
 """
 
 from dataclasses import dataclass
@@ -29,32 +29,32 @@ _TINY = np.finfo(float).tiny
 
 
 @dataclass(frozen=True)
-class TermFrequencies:
-    """Relative frequencies of terms in components.
+class TermParts:
+    """Parts of terms in components, with half of IDF taken out.
 
     Attributes
     ----------
-    per_occurrence : ndarray of shape (n_terms,)
-        Weight of one occurrence of each term, up to a constant.
+    unit : ndarray of shape (n_terms,)
+        What the weight of each term is divided by: √idf, or 1.
     in_component : ndarray of shape (K, n_terms)
         q(w|k). Rows sum to one.
     average : ndarray of shape (n_terms,)
         q(w).
     """
 
-    per_occurrence: Array
+    unit: Array
     in_component: Array
     average: Array
 
     @classmethod
     def of(cls, model: Any) -> Self:
-        """Compute the frequencies of a fitted DocumentModel, VBNMF or SupervisedVBNMF."""
+        """Compute the parts of a fitted DocumentModel, VBNMF or SupervisedVBNMF."""
         estimator = getattr(model, "estimator_", model)
-        return cls.of_weights(estimator.components_, weight_per_occurrence(model), estimator.faded_)
+        return cls.of_weights(estimator.components_, term_units(model), estimator.faded_)
 
     @classmethod
     def of_weights(cls, components: Array, unit: Array, faded: Array) -> Self:
-        """Compute the frequencies from weights, (K, n_terms), and weights of one occurrence."""
+        """Compute the parts from weights, (K, n_terms), and units, (n_terms,)."""
         q = row_parts(np.asarray(components, dtype=np.float64) / unit)
         lasting = q if faded.all() else q[~faded]
         # a single component is the average itself: its terms are ranked by frequency
@@ -80,9 +80,9 @@ def relevance(q: Array, average: Array, balance: float = BALANCE) -> Array:
     Parameters
     ----------
     q : array of shape (n_terms,)
-        Relative frequencies in a component.
+        Parts of a component.
     average : array of shape (n_terms,)
-        Relative frequencies in the average component.
+        Parts of the average component.
     balance : float, default=1
         λ.
     """
@@ -90,16 +90,16 @@ def relevance(q: Array, average: Array, balance: float = BALANCE) -> Array:
     return np.asarray(np.where(q > 0, q**balance * logs, 0.0))
 
 
-def weight_per_occurrence(model: Any) -> Array:
-    """Return the weight of one occurrence of each term up to a constant, (n_terms,).
+def term_units(model: Any) -> Array:
+    """Return the square root of each term's IDF, (n_terms,); 1 if the model does not know it.
 
-    It is the inverse document frequency, or 1 if the model does not use it or does not know it.
+    With "counts" as weighting, it is 1 too.
     """
     vectorizer = getattr(model, "vectorizer_", None)
     if vectorizer is None or vectorizer.weighting == "counts":
         estimator = getattr(model, "estimator_", model)
         return np.ones(estimator.components_.shape[1])
-    return np.maximum(vectorizer.idf_, _LEAST_IDF)
+    return np.sqrt(np.maximum(vectorizer.idf_, _LEAST_IDF))
 
 
 def row_parts(rows: Array) -> Array:

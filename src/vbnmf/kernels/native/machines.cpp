@@ -76,6 +76,18 @@ struct Tile {
     W[intercept] += step;
   }
 
+  void prefetch(int64_t d) const { // the features of a document
+    for (int64_t j = of.X.indptr[d]; j < of.X.indptr[d + 1]; j += LANES) {
+      __builtin_prefetch(of.X.indices + j);
+      __builtin_prefetch(of.X.data + j);
+    }
+    for (int64_t k = 0; k < of.n_dense; k += LANES) __builtin_prefetch(of.dense + d * of.n_dense + k);
+  }
+
+  void prefetch_weights(int64_t d) const { // the weights of its terms
+    for (int64_t j = of.X.indptr[d]; j < of.X.indptr[d + 1]; ++j) __builtin_prefetch(&W[of.X.indices[j]]);
+  }
+
   float squared_length(int64_t d) const { // with the intercept as a feature of value one
     double s = 1;
     for (int64_t j = of.X.indptr[d]; j < of.X.indptr[d + 1]; ++j) s += (double)of.X.data[j] * of.X.data[j];
@@ -151,11 +163,17 @@ double train_machines(const MachineData& p, const MachineLanes& lanes, const Mac
   int64_t n = (int64_t)order.size();
   float gap = INF;
   bool all = true; // whether this epoch visits all documents; other epochs skip those that no lane changes
+  // Lanes that leave out a fold begin near their solution, so a document that no lane changes is skipped at once. All
+  // documents are visited again before the end.
+  const bool skip_at_once = any(left_out >= 0);
   for (int64_t epoch = 0; epoch < p.max_epochs; ++epoch) {
     shuffle(order, n, state);
     Line up = fill(-INF), down = fill(INF);
     for (int64_t i = 0; i < n; ++i) {
       const int64_t d = order[i];
+      if (i + 3 < n) __builtin_prefetch(p.X.indptr + order[i + 3]);
+      if (i + 2 < n) tile.prefetch(order[i + 2]);
+      if (i + 1 < n) tile.prefetch_weights(order[i + 1]);
       const Ints has = positives(p, d, label);
       const Line sign = signs(has), flat = fill(diagonal[d]), diagonal_of = has ? flat * relief : flat;
       const Ints takes_part = (label >= 0) & (left_out != p.fold[d]);
@@ -170,7 +188,7 @@ double train_machines(const MachineData& p, const MachineLanes& lanes, const Mac
       if (any(step != 0.0f)) {
         alpha[d] = kept;
         tile.add(d, step);
-      } else if (!all && !any(takes_part & ~((a == 0.0f) & (gradient > idle_above)))) {
+      } else if (skip_at_once || (!all && !any(takes_part & ~((a == 0.0f) & (gradient > idle_above))))) {
         std::swap(order[i--], order[--n]);
       }
     }

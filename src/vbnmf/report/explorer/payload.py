@@ -28,7 +28,7 @@ from vbnmf.report.explorer.numbers import rounded, sig
 from vbnmf.report.explorer.ordering import order_components, order_map
 from vbnmf.report.explorer.scoping import scope_payload
 from vbnmf.report.measures import distinctness, lasting
-from vbnmf.report.relevance import BALANCE, TermFrequencies, relevance, row_parts
+from vbnmf.report.relevance import BALANCE, TermParts, relevance, row_parts
 from vbnmf.report.scopes import Scope, scopes_of
 
 STEPS = np.linspace(0, 2, 11)
@@ -63,9 +63,9 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
     p_wl = use @ parts
     p_l = row_parts(estimator.label_frequencies_) if model.has_labels else np.zeros(0)
     faded = estimator.faded_
-    frequencies = TermFrequencies.of(model)
-    unit = frequencies.per_occurrence
-    listed = [relevant_terms(frequencies, k)[: 0 if faded[k] else None] for k in range(len(parts))]
+    term_parts = TermParts.of(model)
+    unit = term_parts.unit
+    listed = [relevant_terms(term_parts, k)[: 0 if faded[k] else None] for k in range(len(parts))]
     average = row_parts(p_l @ p_wl / unit)
     telling = [_telling_terms(row_parts(row / unit), average) for row in p_wl]
     commonest = np.argsort(-p_w, kind="stable")[:MOST_TERMS]
@@ -85,7 +85,7 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
                 "mass": sig(mass[k]),
                 "faded": bool(faded[k]),
                 "background": bool(k == estimator.background_),
-                "occurrences": sig((parts[k] / unit).sum(), 9),
+                "size": sig((parts[k] / unit).sum(), 9),
                 "terms": _terms_of_component(estimator, k, listed[k], places),
             }
             for k, name in enumerate(component_names(model, model.terms_))
@@ -99,7 +99,7 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
             "names": [str(name) for name in model.terms_[kept]],
             "p": rounded(p_w[kept], 5),
             "unit": rounded(unit[kept], 5),
-            "average": rounded(frequencies.average[kept], 5),
+            "average": rounded(term_parts.average[kept], 5),
             "components": shares(p_k[:, None] * parts[:, kept]),
             "labels": shares(p_l[:, None] * p_wl[:, kept]),
             "total": len(p_w),
@@ -109,11 +109,11 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
     return payload, places
 
 
-def relevant_terms(frequencies: TermFrequencies, k: int) -> Array:
+def relevant_terms(term_parts: TermParts, k: int) -> Array:
     """Return the terms that are among the ``TOP`` most relevant at any step of λ."""
-    found = [frequencies.most_relevant(k, TOP, step) for step in STEPS]
+    found = [term_parts.most_relevant(k, TOP, step) for step in STEPS]
     chosen = np.unique(np.concatenate(found))
-    return chosen[np.argsort(-frequencies.in_component[k, chosen], kind="stable")]
+    return chosen[np.argsort(-term_parts.in_component[k, chosen], kind="stable")]
 
 
 def shares(joint: Array) -> list[list[int]]:

@@ -16,7 +16,7 @@ from vbnmf.pipeline import DocumentModel
 from vbnmf.report import measures
 from vbnmf.report.explorer.documents import Looked
 from vbnmf.report.explorer.numbers import rounded, sig
-from vbnmf.report.relevance import TermFrequencies
+from vbnmf.report.relevance import TermParts
 from vbnmf.report.truth import LabelScores, score_labels
 
 _BINS = 10  # of the picture
@@ -25,7 +25,7 @@ _BINS = 10  # of the picture
 def quality_payload(model: DocumentModel, looked: Looked) -> dict[str, Any]:
     """Compute measures over all documents, and scores of predictions if labels are known."""
     estimator = model.estimator_
-    npmi = document_npmi(TermFrequencies.of(model).scores(), looked.X, measures.TOP)
+    npmi = document_npmi(TermParts.of(model).scores(), looked.X, measures.TOP)
     found = {
         "npmi_documents": float(npmi[measures.lasting(estimator)].mean()),
         "npmi_windows": measures.npmi_by_windows(model, looked.texts),

@@ -37,12 +37,12 @@ const heaviest = () =>
   data.components.reduce((best, component, k) => (component.mass > data.components[best].mass ? k : best), 0);
 const relevance = () => integer("relevance", data.steps.length) ?? data.step;
 
-// The terms of a component by relevance at a step of λ: q(w|k)^λ ln(q(w|k) / q(w)), where q are relative frequencies of
-// occurrences: weights divided by the weight of one occurrence.
+// The terms of a component by relevance at a step of λ: q(w|k)^λ ln(q(w|k) / q(w)), where q are parts of weights that are
+// divided by the units of the terms.
 function ranked(k, step = relevance()) {
   const lambda = data.steps[step];
   const { unit, average } = data.terms;
-  const frequency = ([w, p]) => p / unit[w] / (data.components[k].occurrences || 1e-300);
+  const frequency = ([w, p]) => p / unit[w] / (data.components[k].size || 1e-300);
   const score = (w, q) => (q > 0 ? q ** lambda * Math.log(q / (average[w] || 1e-300)) : 0);
   return data.components[k].terms
     .map((term) => [score(term[0], frequency(term)), term])

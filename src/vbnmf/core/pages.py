@@ -1,0 +1,36 @@
+"""Return freed memory to the system.
+
+The C library keeps freed memory of up to 32 MB for later. The search for components frees many
+arrays of different sizes, so that without this much more memory would be held than is used.
+"""
+
+import ctypes
+import mmap
+import os
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from vbnmf.core.model import Array
+
+_LARGE = 1 << 20  # bytes from which an array gets pages of its own
+
+
+def release() -> None:
+    """Return all freed memory to the system, if the C library can (glibc)."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
+    if trim is not None:
+        trim(0)
+
+
+def zeros(shape: int | tuple[int, ...], dtype: Any) -> Array:
+    """Return zeros. If they are large, their memory returns to the system when they are freed."""
+    shape = (shape,) if isinstance(shape, int) else shape
+    dtype = np.dtype(dtype)
+    size = prod(shape) * dtype.itemsize
+    if size < _LARGE or not hasattr(mmap, "MAP_PRIVATE"):
+        return np.zeros(shape, dtype)
+    # private, so that processes which this one forks do not share it
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return np.frombuffer(pages, dtype, prod(shape)).reshape(shape)

@@ -1,0 +1,134 @@
+"""Divide documents into folds by their content, so that near-duplicates share a fold.
+
+Copies of a text, such as replies that quote it or descriptions of the parts of one package, often
+have the same label. With copies in other folds, held-out scores of a document would be better than
+those of a new document, and the probabilities too certain.
+
+Near-duplicates are found in a time proportional to the non-zeros of X. Each document is reduced to
+some of its terms, drawn with probabilities proportional to their squared weights by the same random
+numbers for all documents. Documents that agree in a pair of drawn terms are candidates. A candidate
+is a near-duplicate if its cosine is above ``ALIKE``. Groups are connected by near-duplicates.
+
+References
+----------
+Broder (1997), On the resemblance and containment of documents.
+Moulton and Jiang (2018), Maximally consistent sampling and the Jaccard index of probability
+distributions.
+"""
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from vbnmf.core.model import Array
+from vbnmf.core.rows import of_unit_length
+
+FOLDS = 5
+
+ALIKE = 0.8
+"""Cosine of TF-IDF above which two documents are near-duplicates."""
+
+FEW_TERMS = 10
+"""Documents of at most this many different terms are not compared: they are alike by chance."""
+
+LARGEST_GROUP = 0.05
+"""Maximum share of the documents in a group; of larger ones only identical documents share a fold.
+"""
+
+_DRAWS = 8  # pairs of terms drawn from each document
+_PAIRS_AT_ONCE = 1 << 14  # candidates whose cosines are computed at a time
+_GOLDEN, _SPREAD = 0.6180339887498949, 1009.0  # what mixes documents into folds
+_OTHER_SPREAD = 2003.0  # the same for held-out documents, which come from all folds
+
+
+def folds(X: sparse.csr_array, weight: Array | None = None) -> Array:
+    """Assign documents to folds by their content, (n_docs,) of int32 from 0 to ``FOLDS`` - 1.
+
+    Identical documents and near-duplicates share a fold. Sample weights count documents: two
+    copies of a document are the same as a weight of two.
+    """
+    weight = np.ones(X.shape[0]) if weight is None else weight
+    place = _mixed(X, _SPREAD)
+    group = near_duplicates(X, weight)
+    least = np.ones(group.max(initial=0) + 1)
+    np.minimum.at(least, group, place)
+    size = np.bincount(group, weight)
+    small = size <= LARGEST_GROUP * weight.sum()
+    return (np.where(small[group], least[group], place) * FOLDS).astype(np.int32)
+
+
+def held_out(X: sparse.csr_array, share: float) -> Array:
+    """Choose about this share of the documents by their content, (n_docs,) of bool.
+
+    Identical documents are chosen together. A document without any term is never chosen.
+    """
+    return _mixed(X, _OTHER_SPREAD) > 1 - share
+
+
+def _mixed(X: sparse.csr_array, spread: float) -> Array:
+    """Numbers between 0 and 1 that depend on the content of documents in a disordered way."""
+    mixed = np.modf(np.arange(1, X.shape[1] + 1) * _GOLDEN)[0]
+    return np.asarray(np.modf(X @ mixed * spread)[0])
+
+
+def near_duplicates(X: sparse.csr_array, weight: Array) -> Array:
+    """Number the groups of near-duplicates, (n_docs,) of int.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_docs, n_terms)
+        Document-term matrix.
+    weight : array of shape (n_docs,)
+        Sample weights.
+    """
+    rows = np.flatnonzero(np.diff(X.indptr) > FEW_TERMS)
+    A = _by_rarity(X[rows], weight[rows])
+    pairs = _candidates(A, _mixed(X[rows], _SPREAD))
+    alike = [
+        np.asarray((A[left] * A[right]).sum(axis=1)) > ALIKE
+        for left, right in (
+            pairs[:, begin : begin + _PAIRS_AT_ONCE]
+            for begin in range(0, pairs.shape[1], _PAIRS_AT_ONCE)
+        )
+    ]
+    linked = rows[pairs[:, np.concatenate([np.zeros(0, bool), *alike])]]
+    n_docs = X.shape[0]
+    links = sparse.coo_array((np.ones(linked.shape[1]), (linked[0], linked[1])), (n_docs, n_docs))
+    return np.asarray(connected_components(links, directed=False)[1])
+
+
+def _by_rarity(X: sparse.csr_array, weight: Array) -> sparse.csr_array:
+    """Weight terms by their inverse document frequency; documents have unit length."""
+    n_docs = weight.sum()
+    frequency = np.bincount(X.indices, np.repeat(weight, np.diff(X.indptr)), X.shape[1])
+    idf = 1 + np.log((1 + n_docs) / (1 + frequency))
+    data = X.data * idf[X.indices]
+    return of_unit_length(sparse.csr_array((data, X.indices, X.indptr), X.shape), np.float32)
+
+
+def _candidates(A: sparse.csr_array, place: Array) -> Array:
+    """Pairs of documents with the same drawn terms, (2, n_pairs).
+
+    Of many documents with the same terms, in the order of ``place``, neighbours are paired.
+    """
+    if not A.nnz:
+        return np.zeros((2, 0), np.int64)
+    cells = np.diff(A.indptr)
+    rate = np.maximum(A.data, np.finfo(np.float32).tiny ** 0.25) ** 2
+    found = []
+    for draw in range(_DRAWS):
+        key = np.zeros(A.shape[0], np.int64)
+        for number in (2 * draw, 2 * draw + 1):
+            clock = np.random.default_rng(number).exponential(size=A.shape[1])
+            waiting = clock.astype(np.float32)[A.indices] / rate
+            first = np.flatnonzero(
+                waiting == np.repeat(np.minimum.reduceat(waiting, A.indptr[:-1]), cells)
+            )
+            term = np.zeros(A.shape[0], np.int64)
+            term[np.searchsorted(A.indptr, first, side="right") - 1] = A.indices[first]
+            key = key * A.shape[1] + term
+        order = np.lexsort((place, key))
+        same = np.flatnonzero(key[order[1:]] == key[order[:-1]])
+        low, high = np.sort([order[same], order[same + 1]], axis=0)
+        found.append(low * A.shape[0] + high)
+    return np.array(np.divmod(np.unique(np.concatenate(found)), A.shape[0]))
