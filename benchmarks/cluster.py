@@ -1,9 +1,8 @@
 """What a fit on Dask workers sends in an iteration: measured, and predicted from its sizes.
 
 For ``benchmarks scale``. Workers count the bytes that they send to one another and, through the
-scheduler, to the client. The prediction follows docs/scale.md: what all shards share goes from one
-worker to each of the others, sums go on where the next shard of their run is at another worker, and
-the sum of all shards goes to the client.
+scheduler, to the client. The prediction follows docs/scale.md: sums go on where the next shard of
+their run is at another worker. What all shards share and the sum of all shards are files.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class Part(NamedTuple):
 def predicted_bytes(n_shards: int, n_workers: int, n_terms: int, K: int, item: int = 4) -> int:
     """Bytes that workers send in an iteration, for workers with equally many threads."""
     single, double = n_terms * K * item, n_terms * K * 8
-    moved = min(n_workers, n_shards) * single  # what is shared, and what the client gets
+    moved = 0
 
     def in_order(parts: list[Part]) -> Part:
         nonlocal moved

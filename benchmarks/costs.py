@@ -7,8 +7,10 @@ The formula adds up what an iteration waits for; all numbers are for one iterati
               8 for each document and component, which are read and written; on a cluster the
               latter always go to the shared folder
     tasks     tasks / 4,000 a second, which is what a Dask scheduler handles
-    share     terms × K × 4 bytes / network × log2(workers): a worker that has it sends it on
-    sums      terms × K × 8 bytes / network × levels of the tree, then 4 bytes to the client, twice
+    share     terms × K × 4 bytes, which every worker reads from the shared folder at the same time:
+              / network or × workers / folder, whichever takes longer
+    sums      terms × K × 8 bytes / network × levels of the tree, then 4 bytes to the folder and
+              from there to the client
     step      terms × K × c at the client, in one thread
 
 a, b and c are measured first, in processor time of one thread, on documents drawn as in
@@ -109,6 +111,12 @@ def bytes_of_files(docs: float, K: int, on: Machines) -> float:
     return state if stays else shards + state
 
 
+def share(K: int, terms: int, on: Machines) -> float:
+    """Seconds until all workers have read what is shared."""
+    size = terms * K * 4
+    return 0.0 if on.workers == 1 else max(size / on.network, size * on.workers / on.folder)
+
+
 def formula(docs: float, K: int, terms: int, on: Machines, costs: Costs) -> dict[str, float]:
     """Seconds of each part of an iteration."""
     nnz = docs * NONZEROS
@@ -123,7 +131,7 @@ def formula(docs: float, K: int, terms: int, on: Machines, costs: Costs) -> dict
         "compute": nnz * (costs.nonzero + costs.component * K) / used * rounds,
         "files": bytes_of_files(docs, K, on) / on.folder,
         "tasks": 0.0 if alone else tasks / TASKS,
-        "share": 0.0 if alone else terms * K * 4 / on.network * math.log2(on.workers),
+        "share": share(K, terms, on),
         "sums": terms * K * 8 / on.network * (levels + 1) if not alone else 0.0,
         "step": terms * K * costs.weight,
     }
@@ -146,9 +154,7 @@ def simulated(docs: float, K: int, terms: int, on: Machines, costs: Costs, seed:
     io = bytes_of_files(docs, K, on) / n_tasks / (on.folder / at_once)
     noise = np.exp(rng.normal(-0.02, 0.2, n_tasks))
     place = np.arange(n_tasks) * on.workers // n_tasks
-    # the share reaches a worker after as many hops as it is doublings away from the first
-    has = [0.0 if alone else hop * math.ceil(math.log2(w + 1)) for w in range(on.workers)]
-    free = {w: [has[w]] * on.threads for w in range(on.workers)}
+    free = {w: [share(K, terms, on)] * on.threads for w in range(on.workers)}
     done = np.empty(n_tasks)
     for i, w in enumerate(place.tolist()):
         begin = max(heapq.heappop(free[w]), 0.0 if alone else i / TASKS)
@@ -181,8 +187,11 @@ def main(argv: list[str]) -> None:
     measure.add_output_options(parser)
     parser.add_argument("--components", type=int, default=100, metavar="K")
     parser.add_argument("--terms", type=int, default=100_000)
+    parser.add_argument(
+        "--costs", type=float, nargs=3, metavar=("A", "B", "C"), help="instead of measuring them"
+    )
     options = parser.parse_args(argv)
-    costs = measured(4000 if options.quick else 40_000)
+    costs = Costs(*options.costs) if options.costs else measured(4000 if options.quick else 40_000)
     rows: list[dict[str, object]] = []
     for on in (ONE, MANY):
         for docs in (1e6, 1e7, 1e8, 1e9):

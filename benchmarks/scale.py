@@ -142,7 +142,7 @@ def _sent(folder: Path, n_docs: int, K: int, n_workers: int, sent: float) -> dic
         "workers": n_workers,
         "sent an iteration, MB": sent / 1e6,
         "predicted, MB": predicted / 1e6,
-        "sent / predicted": sent / predicted,
+        "sent / predicted": sent / predicted if predicted else "–",
     }
 
 

@@ -1,5 +1,6 @@
 """A fit as a map over shards: cuts, sums in a tree, and the same fit however documents are cut."""
 
+import time
 from dataclasses import replace
 from itertools import pairwise
 
@@ -16,11 +17,11 @@ from vbnmf.core import drafts, starts
 from vbnmf.core.drafts import Draft
 from vbnmf.core.fit import Schedule, fit
 from vbnmf.core.model import Labels
+from vbnmf.data.shardchecks import ShardsError
 from vbnmf.data.sharding import write_shards
-from vbnmf.data.shards import ShardsError
 from vbnmf.engines import mapping
 from vbnmf.engines.local import LocalEngine
-from vbnmf.engines.mapping import cut, tree_sum
+from vbnmf.engines.mapping import cut, tree_sum, write_local
 from vbnmf.engines.stream import StreamEngine
 from vbnmf.kernels import open_kernel
 from vbnmf.kernels.reference import ReferenceKernel
@@ -204,3 +205,25 @@ def test_a_full_disk_is_told_with_the_way_out(tmp_path, monkeypatch):
         monkeypatch.setattr("vbnmf.engines.stream.write_local", full)
         with pytest.raises(OSError, match=r"No space left .* Set TMPDIR"):
             fit(engine, state, KNOBS, SCHEDULE)
+
+
+def test_a_slow_disk_leaves_two_shards_in_memory(tmp_path, monkeypatch):
+    X, group, labels, mask, _ = corpus(unknown=0)
+    write_shards(tmp_path, X, shard_nonzeros=60)
+    writing, seen = [], []
+    whole = write_local
+
+    def slow(path, local):
+        writing.append(path)
+        time.sleep(0.02)
+        whole(path, local)
+        writing.remove(path)
+
+    with open_kernel() as kernel, StreamEngine(kernel, Shards(tmp_path), group, 4) as engine:
+        state = begun(engine, labels, mask)
+        opened = engine._open
+        monkeypatch.setattr("vbnmf.engines.stream.write_local", slow)
+        engine._open = lambda number: seen.append(len(writing)) or opened(number)
+        engine.sweep(state, bound=False)
+        assert len(seen) == engine.n_shards > 3
+    assert not any(seen)  # the state before last is written when the next shard is read

@@ -1,12 +1,14 @@
 """Estimators on shards: as in memory."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from test_heads import drawn
 
-from vbnmf import VBNMF, Shards, SupervisedVBNMF
+from vbnmf import VBNMF, DocumentModel, Shards, SupervisedVBNMF
 from vbnmf.data.sharding import write_shards
 from vbnmf.estimators import shardedheads, starting
 
@@ -98,3 +100,54 @@ def test_refusals(tmp_path):
     model = VBNMF(2, max_iter=2).fit(Shards(tmp_path / "none"))
     with pytest.raises(ValueError, match="terms that VBNMF was fitted to"):
         model.transform(Shards(tmp_path / "empty"))
+
+
+@pytest.mark.parametrize("kind", ["none", "one", "unknown", "several", "given"])
+def test_partial_fit_learns_from_one_shard_after_the_other(tmp_path, kind):
+    X, y = drawn()
+    labels = labels_of(y, "one" if kind == "given" else kind) if kind != "none" else None
+    weight = np.where(np.arange(len(y)) % 3, 1.0, 2.0)
+    write_shards(tmp_path, X, None if kind == "given" else labels, weight, shard_nonzeros=400)
+    shards = Shards(tmp_path)
+    assert shards.n_shards >= 3
+    parameters = {"max_iter": 5, "tol": 0, "random_state": 0}
+    labelled = {"classifier": "components", **parameters}
+    found, expected = (
+        (VBNMF(4, **parameters) if kind == "none" else SupervisedVBNMF(6, **labelled))
+        for _ in range(2)
+    )
+    found.partial_fit(shards, labels if kind == "given" else None)
+    for number, (a, b) in enumerate(pairwise(shards.starts)):
+        given = None if labels is None else labels[a:b]
+        expected.partial_fit(shards.rows(number), given, weight[a:b])
+    names = ("components_",) if kind == "none" else ATTRIBUTES
+    for name in names:
+        assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
+    assert found.n_samples_seen_ == weight.sum()
+
+
+def test_partial_fit_of_shards_is_undone_by_an_error(tmp_path):
+    X, y = drawn()
+    write_shards(tmp_path, X, shard_nonzeros=400)
+    model = SupervisedVBNMF(6, max_iter=5, tol=0, classifier="generative").fit(X, y)
+    before = model.components_
+    with pytest.raises(ValueError, match="y has 3 labels"):
+        model.partial_fit(Shards(tmp_path), y[:3])
+    strange = list(y)
+    strange[-1] = 7  # in the last shard
+    with pytest.raises(ValueError, match="not in classes"):
+        model.partial_fit(Shards(tmp_path), strange, classes=[0, 1, 2])
+    assert model.components_ is before
+
+
+def test_a_document_model_learns_from_shards(tmp_path):
+    X, y = drawn()
+    write_shards(tmp_path / "a", X, labels_of(y, "one"), shard_nonzeros=400)
+    write_shards(tmp_path / "b", X, shard_nonzeros=400)
+    make = SupervisedVBNMF(6, max_iter=5, tol=0, classifier="generative")
+    model = DocumentModel(make).partial_fit(Shards(tmp_path / "a"))
+    assert model.estimator_.label_counts_.sum() == len(y)
+    model.partial_fit(Shards(tmp_path / "a")).partial_fit(Shards(tmp_path / "b"))
+    assert model.estimator_.label_counts_.sum() == 2 * len(y)
+    assert model.estimator_.n_samples_seen_ == 3 * len(y)
+    assert model.n_empty_ == 0

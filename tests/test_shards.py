@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import shutil
 import zlib
 from itertools import pairwise
@@ -15,8 +16,9 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from vbnmf import Shards
+from vbnmf.data import shards as shards_module
+from vbnmf.data.shardchecks import ShardsError
 from vbnmf.data.sharding import ShardWriter, write_shards
-from vbnmf.data.shards import ShardsError
 from vbnmf.engines.mapping import cut
 
 LABELS = ["b", None, "a", "b", "c", "a"] * 5
@@ -246,3 +248,17 @@ def test_a_full_disk_leaves_no_half_of_a_shard(tmp_path, monkeypatch):
 def test_parts_must_fit_together(tmp_path):
     with pytest.raises(ValueError, match="30 documents, 2 labels"):
         write_shards(tmp_path, matrix(), ["a", "b"])
+
+
+def test_copies_in_another_process_check_files_once(tmp_path, monkeypatch):
+    write_shards(tmp_path, sparse.csr_array([[1.0, 2], [0, 3]]))
+    checked = []
+    whole = shards_module.checksum
+    monkeypatch.setattr(shards_module, "checksum", lambda path: checked.append(path) or whole(path))
+    sent = pickle.dumps(Shards(tmp_path))
+    pickle.loads(sent).rows(0)
+    assert len(checked) == 3
+    pickle.loads(sent).rows(0)  # Dask drops a copy when no task needs it, and sends another one
+    assert len(checked) == 3
+    Shards(tmp_path).rows(0)
+    assert len(checked) == 6

@@ -1,4 +1,4 @@
-"""The options of a fit on a Dask cluster, and the connection to it."""
+"""The options of a fit or a search on a Dask cluster, and the connection to it."""
 
 import logging
 from collections.abc import Iterator
@@ -13,6 +13,13 @@ NAMES = ("scheduler", "workers", "scratch", "tls_ca", "tls_cert", "tls_key")
 
 _FILE = click.Path(exists=True, dir_okay=False)
 
+_TLS = (
+    click.option("--tls-ca", type=_FILE, metavar="FILE", help="Certificate of the authority, for "
+                 "a scheduler with TLS."),
+    click.option("--tls-cert", type=_FILE, metavar="FILE", help="Certificate of this client."),
+    click.option("--tls-key", type=_FILE, metavar="FILE", help="Key of this client."),
+)  # fmt: skip
+
 options = common.options(
     click.option("--scheduler", metavar="ADDRESS", help="Fit a shard folder on the Dask cluster "
                  "with this scheduler, such as tcp://host:8786. All workers must be able to read "
@@ -23,16 +30,24 @@ options = common.options(
     click.option("--scratch", metavar="FOLDER", help="Folder for the state of a fit with "
                  "--scheduler or --workers, to which all workers can write.  [default: the shard "
                  "folder]"),
-    click.option("--tls-ca", type=_FILE, metavar="FILE", help="Certificate of the authority, for "
-                 "a scheduler with TLS."),
-    click.option("--tls-cert", type=_FILE, metavar="FILE", help="Certificate of this client."),
-    click.option("--tls-key", type=_FILE, metavar="FILE", help="Key of this client."),
+    *_TLS,
+)  # fmt: skip
+
+for_candidates = common.options(
+    click.option("--scheduler", metavar="ADDRESS", help="Fit several candidates at a time on the "
+                 "Dask cluster with this scheduler, such as tcp://host:8786. Use it in a trusted "
+                 "network or with TLS only: messages are pickles, so whoever reaches a scheduler "
+                 "or a worker can run code there."),
+    click.option("--workers", type=click.IntRange(1), metavar="N", help="Fit N candidates at a "
+                 "time, each in a process of this machine with --jobs threads, as a Dask "
+                 "cluster."),
+    *_TLS,
 )  # fmt: skip
 
 
 def pop_options(settings: dict[str, Any]) -> dict[str, Any]:
     """Take the options of a cluster out of those of a command, and check them."""
-    given = {name: settings.pop(name) for name in NAMES}
+    given = {name: settings.pop(name, None) for name in NAMES}
     tls = [given[name] for name in NAMES if name.startswith("tls")]
     if given["scheduler"] is not None and given["workers"] is not None:
         raise click.UsageError("--scheduler and --workers exclude each other.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from vbnmf.cli import common
+from vbnmf.cli import clusteroptions, common
 from vbnmf.cli.fit import labelled
 from vbnmf.cli.fitshards import is_shard_folder, refuse_settled
 from vbnmf.cli.modeloptions import TEXT_OPTIONS, build, text_options
@@ -65,6 +65,7 @@ def _label_shape(text: str) -> LabelShape:
               "resumed.")  # fmt: skip
 @common.reading
 @text_options
+@clusteroptions.for_candidates
 @common.config
 @common.seed
 @common.jobs
@@ -93,6 +94,7 @@ def tune(
     from vbnmf.files import only_user
     from vbnmf.selection.search import tune as search
 
+    cluster = clusteroptions.pop_options(texts)
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
         raise click.BadParameter(f"{folder} is a file; --out takes a folder.")
@@ -114,7 +116,11 @@ def tune(
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / "tune.csv"
     try:
-        with only_user(folder), _TuneProgress(quiet) as progress:
+        with (
+            only_user(folder),
+            clusteroptions.connected(cluster, 1, quiet) as engine,
+            _TuneProgress(quiet) as progress,
+        ):
             if force:
                 target.unlink(missing_ok=True)
                 rmtree(f"{target}.parts", ignore_errors=True)
@@ -129,6 +135,7 @@ def tune(
                 random_state=seed,
                 checkpoint=target,
                 progress=progress,
+                engine=engine,
             )
     except KeyboardInterrupt:
         common.say(f"Stopped. Results so far are in {folder}. Repeat the command to resume.", quiet)
@@ -206,7 +213,10 @@ def _picture(found: "Tuning", folder: Path, quiet: bool) -> list[Path]:
     return save_picture(found, folder)
 
 
-_NOT_OF_FIT = ("components", "label_shapes", "validation", "out", "force", "quiet", "as_json")
+_NOT_OF_FIT = (
+    "components", "label_shapes", "validation", "out", "force", "quiet", "as_json",
+    *clusteroptions.NAMES,
+)  # fmt: skip
 
 
 def _next_command(file: str, recommended: dict[str, Any]) -> str:

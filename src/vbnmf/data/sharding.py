@@ -15,14 +15,8 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.data.shards import (
-    FORMAT,
-    MANIFEST,
-    VERSION,
-    Entry,
-    ShardsError,
-    checksum,
-)
+from vbnmf.data.shardchecks import ShardsError
+from vbnmf.data.shards import FORMAT, MANIFEST, VERSION, Entry, checksum
 from vbnmf.engines.mapping import SHARD_NONZEROS, cut
 from vbnmf.files import replacing
 

@@ -23,11 +23,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
+from vbnmf.data.shardchecks import (
+    ShardsError,
+    check_order,
+    check_pointers,
+    check_range,
+    check_values,
+    damaged,
+)
 from vbnmf.engines.mapping import load_array
 
 FORMAT, VERSION = "vbnmf shards", 1
@@ -36,8 +45,7 @@ MOST_MANIFEST = 1 << 30
 """Maximum number of bytes of a manifest; a million terms take about ten million bytes."""
 
 _NAME = re.compile(r"[0-9]{5,9}")
-_LARGEST_SUM = 1e30  # as for a matrix in memory
-_AT_ONCE = 1 << 16  # indices whose order is checked at a time
+_SOUND: dict[str, set[tuple[int, str]]] = {}  # files that copies from other processes have checked
 _TYPES = {
     "rows.indptr": np.int32,
     "rows.indices": np.int32,
@@ -50,10 +58,6 @@ _TYPES = {
     "weight": np.float64,
 }
 _ALWAYS = [name for name in _TYPES if name.startswith(("rows", "columns"))]
-
-
-class ShardsError(ValueError):
-    """Error about a folder that cannot be used as a shard folder."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +130,7 @@ class Shards:
         self.has_weights: bool = manifest["weights"]
         self.source_columns: dict[str, Any] = manifest["columns"]
         self.starts = np.cumsum([0, *(e.n_docs for e in self.entries)])
-        self._sound: set[tuple[int, str]] = set()
+        self._token, self._sound = uuid4().hex, set[tuple[int, str]]()
         _check_files(self)
 
     @property
@@ -176,9 +180,9 @@ class Shards:
             raise ShardsError(f"{self.path} holds no labels. Vectorize the documents with --label.")
         for number, entry in enumerate(self.entries):
             indptr = self._array(number, "labels.indptr", entry.n_docs + 1)
-            _check_pointers(self, number, "labels", indptr)
+            check_pointers(_of(self, number, "labels.indptr"), indptr)
             indices = self._array(number, "labels.indices", int(indptr[-1]))
-            _check_range(self, number, "labels.indices", indices, len(self.labels))
+            check_range(_of(self, number, "labels.indices"), indices, len(self.labels))
             ones = np.ones(len(indices), np.int8)
             shape = (entry.n_docs, len(self.labels))
             yield sparse.csr_array((ones, np.array(indices), np.array(indptr)), shape=shape)
@@ -198,8 +202,11 @@ class Shards:
         return self.shape[0]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for another process, which checks the files again."""
+        """Return the state for another process, which checks the files again, but only once."""
         return self.__dict__ | {"path": self.path.absolute(), "_sound": set()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ = state | {"_sound": _SOUND.setdefault(state["_token"], set())}
 
     def __repr__(self) -> str:
         labels = "" if self.labels is None else f", {len(self.labels):,} labels"
@@ -216,10 +223,11 @@ class Shards:
         indices = self._array(number, f"{kind}.indices", entry.nnz)
         data = self._array(number, f"{kind}.data", entry.nnz)
         if is_new:
-            _check_pointers(self, number, kind, indptr, entry.nnz)
-            _check_range(self, number, f"{kind}.indices", indices, n_minor)
-            _check_order(self, number, kind, indptr, indices)
-            _check_values(self, number, kind, data)
+            of_indices = _of(self, number, f"{kind}.indices")
+            check_pointers(_of(self, number, f"{kind}.indptr"), indptr, entry.nnz)
+            check_range(of_indices, indices, n_minor)
+            check_order(of_indices, indptr, indices)
+            check_values(_of(self, number, f"{kind}.data"), data)
         return data, indices, indptr
 
     def _array(self, number: int, name: str, length: int) -> Array:
@@ -229,14 +237,14 @@ class Shards:
         try:
             array = load_array(path, mapped=True)
         except (OSError, ValueError, EOFError) as error:
-            raise _damaged(path, f"it is not a plain array ({error})") from None
+            raise damaged(path, f"it is not a plain array ({error})") from None
         dtype = _TYPES[name] or self.dtype
         if array.dtype != dtype or array.shape != (length,):
             found = f"{array.dtype} of shape {array.shape}"
-            raise _damaged(path, f"expected {np.dtype(dtype)} of shape {(length,)}, found {found}")
+            raise damaged(path, f"expected {np.dtype(dtype)} of shape {(length,)}, found {found}")
         if (number, name) not in self._sound:
             if checksum(path) != entry.files[name][1]:
-                raise _damaged(path, "its checksum differs from the manifest")
+                raise damaged(path, "its checksum differs from the manifest")
             self._sound.add((number, name))
         if isinstance(array.base, mmap.mmap) and hasattr(mmap, "MADV_WILLNEED"):
             array.base.madvise(mmap.MADV_WILLNEED)  # let the system start to read it
@@ -258,11 +266,11 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             "interrupted. Run it again to finish the folder."
         )
     if path.stat().st_size > MOST_MANIFEST:
-        raise _damaged(path, f"it has more than {MOST_MANIFEST:,} bytes")
+        raise damaged(path, f"it has more than {MOST_MANIFEST:,} bytes")
     try:
         manifest = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise _damaged(path, f"it is not JSON ({error})") from None
+        raise damaged(path, f"it is not JSON ({error})") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ShardsError(f"{path} is not the manifest of a shard folder.")
     if manifest.get("version") != VERSION:
@@ -301,14 +309,14 @@ def _check_manifest(path: Path, manifest: dict[str, Any]) -> None:
         else ""
     )
     if problem:
-        raise _damaged(path, problem)
+        raise damaged(path, problem)
 
 
 def _entries(folder: Path, manifest: dict[str, Any]) -> list[Entry]:
     path = folder / MANIFEST
     listed = manifest.get("shards")
     if not isinstance(listed, list) or not listed:
-        raise _damaged(path, "it lists no shards")
+        raise damaged(path, "it lists no shards")
     wanted = {*_ALWAYS}
     wanted |= {"labels.indptr", "labels.indices"} if manifest["labels"] is not None else set()
     wanted |= {"weight"} if manifest["weights"] else set()
@@ -319,19 +327,19 @@ def _entries(folder: Path, manifest: dict[str, Any]) -> list[Entry]:
             files = {str(name): (int(size), int(crc)) for name, (size, crc) in listed_files}
             entry = Entry(item["name"], item["n_docs"], item["nnz"], files)
         except (TypeError, KeyError, ValueError, AttributeError):
-            raise _damaged(path, "the entry of a shard is not as expected") from None
+            raise damaged(path, "the entry of a shard is not as expected") from None
         if not isinstance(entry.name, str) or not _NAME.fullmatch(entry.name):
-            raise _damaged(path, f"{entry.name!r} is not the name of a shard (digits only)")
+            raise damaged(path, f"{entry.name!r} is not the name of a shard (digits only)")
         if type(entry.n_docs) is not int or type(entry.nnz) is not int:
-            raise _damaged(path, f"the counts of shard {entry.name} are not numbers")
+            raise damaged(path, f"the counts of shard {entry.name} are not numbers")
         if not (0 < entry.n_docs < 2**31 and 0 <= entry.nnz < 2**31):
-            raise _damaged(path, f"the counts of shard {entry.name} are out of range")
+            raise damaged(path, f"the counts of shard {entry.name} are out of range")
         if set(files) != wanted:
-            raise _damaged(path, f"the files of shard {entry.name} must be {sorted(wanted)}")
+            raise damaged(path, f"the files of shard {entry.name} must be {sorted(wanted)}")
         entries.append(entry)
     name, times = Counter(entry.name for entry in entries).most_common(1)[0]
     if times > 1:
-        raise _damaged(path, f"shard {name} is listed {times} times")
+        raise damaged(path, f"shard {name} is listed {times} times")
     return entries
 
 
@@ -344,44 +352,10 @@ def _check_files(shards: Shards) -> None:
             if not path.is_file():
                 raise ShardsError(f"{path} is missing. Vectorize the documents again.")
             if not os.path.realpath(path).startswith(home + os.sep):
-                raise _damaged(path, "it is a link to a file outside the folder")
+                raise damaged(path, "it is a link to a file outside the folder")
             if path.stat().st_size != size:
                 found = f"{path.stat().st_size:,} bytes instead of {size:,}"
-                raise _damaged(path, f"it has {found}")
-
-
-def _check_pointers(
-    shards: Shards, number: int, kind: str, indptr: Array, nnz: int | None = None
-) -> None:
-    wrong = indptr[0] != 0 or (np.diff(indptr) < 0).any()
-    if wrong or (nnz is not None and indptr[-1] != nnz):
-        raise _damaged(_of(shards, number, f"{kind}.indptr"), "its entries are not counts")
-
-
-def _check_range(shards: Shards, number: int, name: str, indices: Array, n: int) -> None:
-    if indices.size and not 0 <= indices.min() <= indices.max() < n:
-        raise _damaged(_of(shards, number, name), f"it has entries outside 0 to {n - 1:,}")
-
-
-def _check_order(shards: Shards, number: int, kind: str, indptr: Array, indices: Array) -> None:
-    """Check that the indices of each row increase, so that no entry is repeated."""
-    for begin in range(0, len(indices), _AT_ONCE):
-        first = max(begin, 1)
-        rises = np.diff(indices[first - 1 : begin + _AT_ONCE]) > 0
-        # the first index of a row need not be above the last index of the row before
-        a, b = np.searchsorted(indptr, (first, first + len(rises)))
-        rises[indptr[a:b] - first] = True
-        if rises.all():
-            continue
-        raise _damaged(_of(shards, number, f"{kind}.indices"), "its entries are not in order")
-
-
-def _check_values(shards: Shards, number: int, kind: str, data: Array) -> None:
-    path = _of(shards, number, f"{kind}.data")
-    if data.size and not (data.min() >= 0 and np.isfinite(data.max())):  # NaN is refused too
-        raise _damaged(path, "it has weights of terms that are negative or not finite")
-    if data.sum(dtype=np.float64) > _LARGEST_SUM:
-        raise _damaged(path, f"its weights add up to more than {_LARGEST_SUM:.0e}")
+                raise damaged(path, f"it has {found}")
 
 
 def _of(shards: Shards, number: int, name: str) -> Path:
@@ -390,10 +364,6 @@ def _of(shards: Shards, number: int, name: str) -> Path:
 
 def _path(folder: Path, shard: str, name: str) -> Path:
     return folder / shard / f"{name}.npy"
-
-
-def _damaged(path: Path, why: str) -> ShardsError:
-    return ShardsError(f"{path} is damaged: {why}. Vectorize the documents again.")
 
 
 def checksum(path: Path) -> int:

@@ -1,5 +1,6 @@
 """Clients of a Dask cluster: the current one, or a new one. Dask is imported only on request."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -42,6 +43,7 @@ def connect(
     distributed = _distributed()
     if scheduler is None:
         options = {"n_workers": n_workers, "threads_per_worker": n_threads, "processes": True}
+        options |= {"silence_logs": logging.CRITICAL}  # such as slow ends of workers
         with (
             distributed.LocalCluster(**options, dashboard_address="127.0.0.1:0") as cluster,
             distributed.Client(cluster) as client,
@@ -57,7 +59,7 @@ def connect(
         scheduler = scheduler if "://" in scheduler else f"tls://{scheduler}"
     try:
         client = distributed.Client(scheduler, security=security)
-    except (OSError, ValueError, RuntimeError) as error:
+    except (OSError, TypeError, ValueError, RuntimeError) as error:  # TypeError: TLS is missing
         reason = str(error) or type(error).__name__
         raise OSError(f"cannot connect to a Dask scheduler at {scheduler}: {reason}") from error
     with client:

@@ -221,7 +221,7 @@ def of_blocks(
     X: Any, dtype: np.dtype[Any], client: Client, folder: str | os.PathLike[str] | None
 ) -> ClusterSource:
     """Write the blocks of a Dask array as shards, on workers. Blocks must have whole rows."""
-    home = tempfile.TemporaryDirectory(prefix=".blocks-", dir=_shared_folder(client, folder))
+    home = tempfile.TemporaryDirectory(prefix=".blocks-", dir=shared_folder(client, folder))
     path = Path(home.name).absolute()
     blocks = enumerate(X.to_delayed().ravel())
     written = [
@@ -235,7 +235,7 @@ def of_blocks(
     return found
 
 
-def _shared_folder(client: Client, folder: str | os.PathLike[str] | None) -> str:
+def shared_folder(client: Client, folder: str | os.PathLike[str] | None) -> str:
     """Return the given folder, or a temporary one if all workers are on this machine."""
     if folder is not None:
         return os.fspath(folder)
@@ -243,8 +243,8 @@ def _shared_folder(client: Client, folder: str | os.PathLike[str] | None) -> str
     if all(address.startswith(here) for address in client.nthreads()):
         return tempfile.gettempdir()
     raise ClusterError(
-        "a fit to a Dask array needs a folder that this process and all workers can write to. Name "
-        "one with engine=Dask(folder=...)."
+        "a fit to a Dask collection needs a folder that this process and all workers can write "
+        "to. Name one with engine=Dask(folder=...)."
     )
 
 

@@ -2,13 +2,14 @@
 
 Workers read shards from a shared folder, and the local state of a shard is a file in another one.
 So nothing is lost if a worker dies, and no task depends on tasks of an earlier iteration. The
-client sends the shared state and receives one sum. Sums are added on workers, in the tree of
-:func:`~vbnmf.engines.mapping.tree_sum` and in order. So the result depends neither on the order of
-completion nor on the number of workers.
+client writes what shards share to that folder, and reads one sum from it. Sums are added on
+workers, in the tree of :func:`~vbnmf.engines.mapping.tree_sum` and in order. So the result depends
+neither on the order of completion nor on the number of workers.
 """
 
 import os
 import shutil
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,7 +26,7 @@ from vbnmf.core.model import Array, State, Statistics
 from vbnmf.core.shardwork import Local, OpenShard, Shard
 from vbnmf.engines import clusterwork
 from vbnmf.engines.cluster import Cluster, rows_of_shards
-from vbnmf.engines.clusterwork import ClusterError, Job, link, pack, unpack
+from vbnmf.engines.clusterwork import ClusterError, Job, Shared, link, share, unpack
 from vbnmf.engines.mapping import (
     FAN_IN,
     ShardEngine,
@@ -79,6 +80,7 @@ class DaskEngine(ShardEngine):
         home = Path(folder).absolute() / f".fit-{uuid4().hex}"
         self._job = Job(home, n_groups, unknown, weight is not None, clusterwork.software())
         self._kept = 0  # number of the current local states
+        self._tidying: threading.Thread | None = None  # removes the previous ones
         _make_folder(home)
         cluster.marks = home
         try:
@@ -93,6 +95,7 @@ class DaskEngine(ShardEngine):
 
     def __exit__(self, *exc: object) -> None:
         """Remove the local states."""
+        self._tidied()
         shutil.rmtree(self._job.folder, ignore_errors=True)
 
     @property
@@ -144,9 +147,11 @@ class DaskEngine(ShardEngine):
         ):
             args = (shared, self._kept, into if changes else None)
             total = self._added(self._by_run("sweep", clusterwork.sweep, *args))
-            dtype, place = state.terms.L.dtype, self._cluster.place_of(total)
-            total = self._cluster.task("finish", clusterwork.finish, total, dtype, place=place)
-            stats: Statistics = unpack(total.result())
+            path, place = shared.path.with_suffix(".sums"), self._cluster.place_of(total)
+            dtype = state.terms.L.dtype
+            task = self._cluster.task("finish", clusterwork.finish, total, dtype, path, place=place)
+            stats: Statistics = task.result().value
+        path.unlink()
         if stats.R_t is None:
             return stats
         K, out = len(state.terms.scale), state.terms.shape
@@ -175,6 +180,7 @@ class DaskEngine(ShardEngine):
     def _look(self, work: Work, rows: list[Any]) -> Iterator[Any]:
         """Apply work to each shard and its local state, and yield these rows of each result."""
         cluster = self._cluster
+        self._tidied()
         cluster.forget()
         with cluster.told(), self._shared((work, self.K, self.in_scope)) as shared:
             places = cluster.places(self.n_shards)
@@ -229,15 +235,13 @@ class DaskEngine(ShardEngine):
         return total[0]
 
     @contextmanager
-    def _shared(self, value: Any) -> Iterator[Future]:
-        """Share a value with all workers as the result of a task, which survives a worker."""
+    def _shared(self, value: Any) -> Iterator[Shared]:
+        """Share a value with all workers as a file, which survives a worker."""
         path = self._job.folder / f"shared-{uuid4().hex}"
-        packed = pack(value)
-        head = clusterwork.write_buffers(path, packed)
         try:
-            first = self._cluster.places(self.n_shards)[0]  # it sends the value to the others
-            args = (head, path, len(packed) - 1)
-            yield self._cluster.task("share", clusterwork.read_buffers, *args, place=first)
+            with _told_where_to_write(path.parent.parent):
+                shared = share(path, value)
+            yield shared
         finally:
             path.unlink(missing_ok=True)
 
@@ -245,29 +249,44 @@ class DaskEngine(ShardEngine):
     def _kept_anew(self, changes: bool = True) -> Iterator[int]:
         """Number the next local states, which replace the current ones at the end of the block."""
         into = self._kept + 1
+        self._tidied()
         if changes:
             shutil.rmtree(self._job.iteration(into), ignore_errors=True)
             self._job.iteration(into).mkdir()
         yield into
         if changes:
-            shutil.rmtree(self._job.iteration(self._kept), ignore_errors=True)
+            # large files take a while, and nothing waits for it
+            self._tidying = threading.Thread(
+                target=shutil.rmtree, args=(self._job.iteration(self._kept), True)
+            )
+            self._tidying.start()
             self._kept = into
+
+    def _tidied(self) -> None:
+        """Wait until the previous local states are removed."""
+        if self._tidying is not None:
+            self._tidying.join()
+            self._tidying = None
 
 
 def _light(state: State) -> State:
-    """Return the state without padding and without arrays that shards do not need."""
-    terms, K = state.terms, len(state.terms.scale)
-    nothing = np.empty((0, K))
-    L = np.ascontiguousarray(terms.L[:, :K])
-    return replace(state, terms=replace(terms, shape=nothing, L=L, offset=nothing))
+    """Return the state without arrays that shards do not need."""
+    nothing = np.empty((0, len(state.terms.scale)))
+    return replace(state, terms=replace(state.terms, shape=nothing, offset=nothing))
 
 
 def _make_folder(path: Path) -> None:
-    try:
+    with _told_where_to_write(path.parent):
         path.mkdir()
+
+
+@contextmanager
+def _told_where_to_write(folder: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise ClusterError(
-            f"cannot write to {path.parent}: {error.strerror or error}. A fit on a cluster keeps "
+            f"cannot write to {folder}: {error.strerror or error}. A fit on a cluster keeps "
             "the state of its shards in a folder that this process and all workers can write to. "
             "Name one with engine=Dask(folder=...), or --scratch on the command line."
         ) from error

@@ -4,13 +4,16 @@ Every task is a pure function of files that do not change. So a task may run twi
 time. A file is written under a unique name and then renamed. The local states of each iteration
 have their own folder, so a task never reads a file that another run of the same task writes.
 
-Values are sent as plain buffers (:func:`pack`), because Dask estimates their size correctly. For a
-dataclass or a sparse matrix it would assume a few dozen bytes, and workers could run out of memory.
+What all tasks of an iteration need is in a file (:class:`Shared`). Sums are sent as plain buffers
+(:func:`pack`), because Dask estimates their size correctly. For a dataclass or a sparse matrix it
+would assume a few dozen bytes, and workers could run out of memory.
 """
 
+import mmap
 import os
 import pickle
 import shutil
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,7 +25,7 @@ import numpy as np
 
 from vbnmf import __version__
 from vbnmf.core import shardwork
-from vbnmf.core.model import Array, State, Statistics
+from vbnmf.core.model import Array, Statistics
 from vbnmf.core.shardwork import Local, OpenShard, Shard
 from vbnmf.engines.mapping import (
     in_double_precision,
@@ -36,6 +39,8 @@ from vbnmf.engines.stream import ShardSource
 from vbnmf.kernels import describe, open_kernel
 
 Packed = list[Any]
+_ALIGNED = mmap.ALLOCATIONGRANULARITY  # of arrays in files: kernels need whole cache lines
+_THREAD = threading.local()  # memory that tasks of a thread use one after the other
 
 
 class ClusterError(OSError):
@@ -82,72 +87,88 @@ def unpack(packed: Packed) -> Any:
     return pickle.loads(packed[0], buffers=packed[1:])  # noqa: S301 - as all messages of Dask
 
 
-def write_buffers(path: Path, packed: Packed) -> bytes:
-    """Write the buffers of a packed value to a file, and return its first bytes."""
-    with open(path, "wb") as file:
-        for buffer in packed[1:]:
-            np.save(file, buffer)
-    return bytes(packed[0])
+@dataclass(frozen=True)
+class Shared:
+    """A value in a file of the shared folder, which is mapped into memory instead of sent.
+
+    Workers on the same machine share the memory of its arrays.
+    """
+
+    path: Path
+    spans: tuple[tuple[int, int], ...]  # first byte and length of the head and of each buffer
+
+    @property
+    def value(self) -> Any:
+        """Read the value. Its arrays are read-only."""
+        with open(self.path, "rb") as file:
+            held = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            return unpack([held[first : first + size] for first, size in self.spans])
 
 
-def read_buffers(head: bytes, path: Path, n_buffers: int) -> Packed:
-    """Read a packed value that :func:`write_buffers` wrote."""
-    with _told_where("the shared state"), open(path, "rb") as file:
-        return [head, *(load_array(file) for _ in range(n_buffers))]
+def share(path: Path, value: Any) -> Shared:
+    """Write a value to a file, which appears when it is complete. Several runs may do so."""
+    temporary = path.with_suffix(f".{uuid4().hex}.part")
+    spans = []
+    with open(temporary, "wb") as file:
+        for buffer in pack(value):
+            file.seek(-file.tell() % _ALIGNED, os.SEEK_CUR)
+            spans.append((file.tell(), len(buffer)))
+            file.write(buffer)
+    os.replace(temporary, path)
+    return Shared(path, tuple(spans))
 
 
 def add_up(job: Job, source: ShardSource, numbers: list[int], work: Callable[..., Any]) -> Packed:
     """Apply work to consecutive shards, and add up the results."""
     with _told_where(named(numbers), job, numbers):
-        _check_software(job)
+        check_software(job.software)
         return pack(tree_sum(work(_shard(job, source, number)) for number in numbers))
 
 
-def start(job: Job, source: ShardSource, numbers: list[int], shared: Packed, into: int) -> None:
+def start(job: Job, source: ShardSource, numbers: list[int], shared: Shared, into: int) -> None:
     """Set the local states of shards to the results of the shared function."""
     with _told_where(named(numbers), job, numbers), open_kernel() as kernel:
-        _check_software(job)
-        work = unpack(shared)
+        check_software(job.software)
+        work = shared.value
         for number in numbers:
             local = work(OpenShard(_shard(job, source, number), kernel))
             write_local(local_path(job.iteration(into), number), local)
 
 
 def change(
-    job: Job, source: ShardSource, numbers: list[int], shared: Packed, at: int, into: int
+    job: Job, source: ShardSource, numbers: list[int], shared: Shared, at: int, into: int
 ) -> None:
     """Set the local states of shards to the results of the shared function of the present ones."""
     with _told_where(named(numbers)), open_kernel() as kernel:
-        _check_software(job)
-        work, K, in_scope = unpack(shared)
+        check_software(job.software)
+        work, K, in_scope = shared.value
         for number in numbers:
             shard, local = _opened(job, source, number, kernel, at, K, in_scope)
             write_local(local_path(job.iteration(into), number), work(shard, local))
 
 
 def look(
-    job: Job, source: ShardSource, number: int, shared: Packed, at: int, rows: Array | None
+    job: Job, source: ShardSource, number: int, shared: Shared, at: int, rows: Array | None
 ) -> Packed:
     """Apply the shared function to a shard, and return some rows of the result, or all."""
     with _told_where(named([number]), job, [number]), open_kernel() as kernel:
-        _check_software(job)
-        work, K, in_scope = unpack(shared)
+        check_software(job.software)
+        work, K, in_scope = shared.value
         shard, local = _opened(job, source, number, kernel, at, K, in_scope)
         found = work(shard, local)[1]
         return pack(found if rows is None else found[rows])
 
 
 def sweep(
-    job: Job, source: ShardSource, numbers: list[int], shared: Packed, at: int, into: int | None
+    job: Job, source: ShardSource, numbers: list[int], shared: Shared, at: int, into: int | None
 ) -> Packed:
     """Sweep over consecutive shards, and add up their sums."""
     with _told_where(named(numbers), job, numbers), open_kernel() as kernel:
-        _check_software(job)
-        state, bound, update = unpack(shared)
+        check_software(job.software)
+        state, bound, update = shared.value
         K, in_scope = len(state.terms.scale), state.labels and state.labels.in_scope
-        state = _laid_out(state, kernel)
         L = state.terms.L
-        out = kernel.zeros(len(L), K, L.dtype) if update else None
+        out = _sums(kernel, L) if update else None
 
         def swept(number: int) -> Statistics:
             shard, local = _opened(job, source, number, kernel, at, K, in_scope)
@@ -159,7 +180,7 @@ def sweep(
         parts = (swept(number) for number in numbers)
         stats = next(parts) if len(numbers) == 1 else tree_sum(parts, hold=in_double_precision)
         if stats.R_t is not None:
-            stats = replace(stats, R_t=np.ascontiguousarray(stats.R_t[:, :K]))
+            stats = replace(stats, R_t=stats.R_t[:, :K].copy())
         return pack(stats)
 
 
@@ -181,12 +202,12 @@ def fold(parts: list[Packed]) -> Packed:
     return pack(tree_sum((unpack(part) for part in parts), hold=_own))
 
 
-def finish(total: Packed, dtype: np.dtype[Any]) -> Packed:
-    """Convert R_t of the final sums to the precision of the documents."""
+def finish(total: Packed, dtype: np.dtype[Any], path: Path) -> Shared:
+    """Write the final sums to a file, with R_t in the precision of the documents."""
     stats = unpack(total)
-    if stats.R_t is None:
-        return total
-    return pack(replace(stats, R_t=stats.R_t.astype(dtype, copy=False)))
+    if stats.R_t is not None:
+        stats = replace(stats, R_t=stats.R_t.astype(dtype, copy=False))
+    return share(path, stats)
 
 
 def link(source: Path, target: Path) -> None:
@@ -226,9 +247,19 @@ def _opened(
     in_scope: Array | None,
 ) -> tuple[OpenShard, Local]:
     """Open a shard and read its local state."""
-    shard = OpenShard(_shard(job, source, number), kernel)
+    if not hasattr(_THREAD, "scratch"):
+        _THREAD.scratch = kernel.scratch()
+    shard = OpenShard(_shard(job, source, number), kernel, _THREAD.scratch)
     memory = shard.documents.begin(K, None if in_scope is None else shard.by_group(in_scope))
     return shard, read_local(local_path(job.iteration(at), number), memory)
+
+
+def _sums(kernel: Any, L: Array) -> Array:
+    """Return memory for R_t, which the next task of this thread uses again."""
+    held: Array | None = getattr(_THREAD, "sums", None)
+    if held is None or held.shape != L.shape or held.dtype != L.dtype:
+        _THREAD.sums = held = kernel.zeros(*L.shape, L.dtype)
+    return held
 
 
 def _keep(job: Job, number: int, old: Local, new: Local, at: int, into: int) -> None:
@@ -239,19 +270,11 @@ def _keep(job: Job, number: int, old: Local, new: Local, at: int, into: int) -> 
         write_local(target, new)
 
 
-def _laid_out(state: State, kernel: Any) -> State:
-    """Return the state with L in the layout of the kernel."""
-    sent = state.terms.L
-    L = kernel.zeros(*sent.shape, sent.dtype)
-    L[:, : sent.shape[1]] = sent
-    return replace(state, terms=replace(state.terms, L=L))
-
-
-def _check_software(job: Job) -> None:
+def check_software(expected: str) -> None:
     """Raise an error if results of this worker could differ in the last bits."""
-    if software() != job.software:
+    if software() != expected:
         raise ValueError(
-            f"this worker has {software()}; the fit was begun with {job.software}. Install the "
+            f"this worker has {software()}; the fit was begun with {expected}. Install the "
             "same version everywhere, and set VBNMF_SIMD to an instruction set that all have "
             "(baseline, avx2 or avx512)."
         )

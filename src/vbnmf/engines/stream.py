@@ -1,9 +1,9 @@
 """Run sweeps over shards on disk, with two shards in memory at a time.
 
-A sweep visits the shards in order. During the work on one shard, threads read the next one and
-write the local state of the previous one. The local state of each shard is a file, which is
-replaced by renaming. Sums are added as for all engines (``mapping``), so the result is the same as
-in memory, bit for bit.
+A sweep visits the shards in order. During the work on one shard, a thread writes the local state of
+the previous one and then reads the next one, so that memory holds two of them at any time. The
+local state of each shard is a file, which is replaced by renaming. Sums are added as for all
+engines (``mapping``), so the result is the same as in memory, bit for bit.
 """
 
 import itertools
@@ -108,7 +108,8 @@ class StreamEngine(ShardEngine):
         self._temporary = tempfile.TemporaryDirectory(prefix="vbnmf-", dir=folder)
         self._folder = Path(self._temporary.name)
         self._parked = itertools.count()
-        self._pool = ThreadPoolExecutor(2, thread_name_prefix="vbnmf-stream")
+        # one thread: the next shard is not read before the previous one is written
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="vbnmf-stream")
         super().__init__(kernel)
 
     def __exit__(self, *exc: object) -> None:

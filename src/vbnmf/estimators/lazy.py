@@ -1,6 +1,7 @@
 """Dask arrays of documents. Results are Dask arrays too, which are computed on request.
 
-This file only calls methods of the arrays, so it does not import Dask.
+This file only calls methods of the arrays, so it does not import Dask. Bags and data frames of
+texts are recognised here, and converted by ``vbnmf.lazytexts``.
 """
 
 from collections.abc import Callable
@@ -17,6 +18,13 @@ from vbnmf.estimators.validation import check_matrix
 def is_lazy(X: Any) -> bool:
     """Whether X is a Dask array."""
     return type(X).__module__.startswith("dask.array") and hasattr(X, "map_blocks")
+
+
+def is_lazy_texts(documents: Any) -> bool:
+    """Whether documents are a Dask bag, or a column of a Dask data frame."""
+    homes = ("dask.bag", "dask.dataframe", "dask_expr")
+    is_dask = type(documents).__module__.startswith(homes) and hasattr(documents, "to_delayed")
+    return is_dask and getattr(documents, "ndim", 1) == 1
 
 
 def computed(values: Any) -> Any:

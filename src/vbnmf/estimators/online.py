@@ -4,6 +4,7 @@ The equations are in ``vbnmf.core.stochastic``. They need only the posterior of 
 batch can follow a fit, another batch, or a model file.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -18,7 +19,7 @@ from vbnmf.core.starts import Knobs
 from vbnmf.core.stochastic import BatchStep
 from vbnmf.engines.local import LocalEngine
 from vbnmf.estimators.outcome import check_finite
-from vbnmf.estimators.streaming import is_source
+from vbnmf.estimators.streaming import batches, is_source
 from vbnmf.estimators.validation import (
     check_matrix,
     check_nonnegative,
@@ -50,8 +51,9 @@ class LearnsOnline(TransformerMixin):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_docs, n_terms)
-            Weights of terms, with the columns and the weighting of the first batch.
+        X : {array-like, sparse matrix} of shape (n_docs, n_terms), or Shards
+            Weights of terms, with the columns and the weighting of the first batch. Each shard of
+            ``Shards`` is a batch, and only one of them is in memory.
         y : ignored
             Present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_docs,) or None
@@ -62,18 +64,19 @@ class LearnsOnline(TransformerMixin):  # type: ignore[misc]
         VBNMF
             The model itself.
         """
-        if is_source(X):
-            raise ValueError(
-                "partial_fit needs a batch of documents in memory; got Shards. Use fit, which "
-                "reads Shards one by one."
-            )
         with self._all_or_nothing():
             check_schedule(self)
-            if hasattr(self, "components_"):
-                self._learn_batch(X, y, sample_weight)
-            else:
-                self._learn_first(X, y, sample_weight)
+            parts: Iterable[tuple[Any, Any, Any]] = [(X, y, sample_weight)]
+            if is_source(X):
+                parts = batches(X, y, sample_weight, labelled=self._uses_labels)
+            for part in parts:
+                if hasattr(self, "components_"):
+                    self._learn_batch(*part)
+                else:
+                    self._learn_first(*part)
         return self
+
+    _uses_labels = False
 
     def _learn_first(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Fit the model to its first batch."""

@@ -43,6 +43,7 @@ class LearnsLabelsOnline(LearnsOnline):
     label_counts_: Array
     label_frequencies_: Array
     n_labelled_seen_: float
+    _uses_labels = True
 
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None
@@ -61,11 +62,12 @@ class LearnsLabelsOnline(LearnsOnline):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_docs, n_terms)
-            Weights of terms, with the columns and the weighting of the first batch.
+        X : {array-like, sparse matrix} of shape (n_docs, n_terms), or Shards
+            Weights of terms, with the columns and the weighting of the first batch. Each shard of
+            ``Shards`` is a batch, and only one of them is in memory.
         y : array-like of shape (n_docs,), lists of labels, or matrix of shape (n_docs, n_labels)
             Labels, as for ``fit``. New labels may appear in any batch. After the first batch, all
-            labels of a batch may be unknown.
+            labels of a batch may be unknown. None takes the labels of ``Shards``.
         sample_weight : array-like of shape (n_docs,) or None
             Sample weights.
         classes : array-like or None

@@ -40,23 +40,28 @@ def placed(engine: Any, X: Any) -> Any:
         if is_lazy(X):
             raise ValueError("engine='auto' takes no Dask array; use engine='dask' to fit to one.")
         return X
-    if isinstance(engine, str) and engine == "dask":
-        engine = Dask()
-    if not isinstance(engine, Dask):
-        raise ValueError(f'engine must be "auto", "dask" or a Dask; got {engine!r}.')
-    client = current_client()
+    client, folder = cluster_of(engine)
     from vbnmf.engines.cluster import ClusterSource, of_blocks
 
     if is_lazy(X):
         X = whole_rows(X)
         dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-        return of_blocks(X, dtype, client, engine.folder)
+        return of_blocks(X, dtype, client, folder)
     if not isinstance(X, ShardSource):
         raise ValueError(
             "engine='dask' takes documents as Shards or as a Dask array; got "
             f"{type(X).__name__}. Write a matrix in memory with vbnmf.data.sharding.write_shards "
             "to a folder that all workers can read, or leave engine at 'auto'."
         )
-    return ClusterSource(
-        X, client, getattr(X, "path", "") if engine.folder is None else engine.folder
-    )
+    return ClusterSource(X, client, getattr(X, "path", "") if folder is None else folder)
+
+
+def cluster_of(engine: Any) -> tuple[Any, str | os.PathLike[str] | None]:
+    """Return the current client, and the folder of the setting ``engine``."""
+    if isinstance(engine, str) and engine == "auto":
+        raise ValueError("engine='auto' takes no Dask collection; use engine='dask' to fit to one.")
+    if isinstance(engine, str) and engine == "dask":
+        engine = Dask()
+    if not isinstance(engine, Dask):
+        raise ValueError(f'engine must be "auto", "dask" or a Dask; got {engine!r}.')
+    return current_client(), engine.folder

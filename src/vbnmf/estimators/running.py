@@ -68,6 +68,8 @@ def best_of_starts(
         kept = outer.enter_context(ExitStack())  # the engine of the best start, if it is held
         for restart in range(n_init):
             rng = np.random.default_rng(random_state.randint(0, 2**32, 4, np.uint32))
+            if getattr(estimator, "_only_start", restart) != restart:
+                continue  # other workers run the other starts
             if checkpoint is not None:
                 number = restart if n_init > 1 else None
                 keeper = Keeper(checkpoint, belongs_to, number, schedule.max_iter)

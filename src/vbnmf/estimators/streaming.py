@@ -4,11 +4,14 @@ The search for components looks at a sample of the documents, which is loaded in
 itself sees all documents, two shards at a time (``vbnmf.engines.stream``).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
 
 from vbnmf.core.model import Array
 from vbnmf.engines.stream import PlacedSource, ShardSource
@@ -65,6 +68,38 @@ def source_targets(model: Any, X: Any, y: Any) -> Targets:
     place[order] = np.arange(len(labels), dtype=np.int32)
     parts = (_placed(part, place) for part in X.label_parts())
     return grouped(labels[order], parts, X.multilabel, named=True)
+
+
+def batches(
+    X: Any, y: Any, sample_weight: Any, *, labelled: bool
+) -> Iterator[tuple[sparse.csr_array, Any, Array | None]]:
+    """Yield the documents, labels and weights of each shard, as batches of ``partial_fit``.
+
+    Labels and weights are those given, or those of the shards. Labels that the shards lack are
+    None.
+    """
+    weight = source_weights(X, sample_weight)
+    y = computed(y)
+    if y is not None and _num_samples(y) != X.shape[0]:
+        raise ValueError(f"y has {_num_samples(y):,} labels; {X!r} needs one for each document.")
+    own = y is None and labelled and X.labels is not None
+    parts = X.label_parts() if own else repeat(None)
+    for (number, a, b), part in zip(_spans(X), parts, strict=False):
+        labels = _named(X, part) if part is not None else None
+        if y is not None:
+            labels = _safe_indexing(y, slice(a, b))
+        yield X.rows(number), labels, None if weight is None else weight[a:b]
+
+
+def _named(X: Any, indicators: sparse.csr_array) -> Any:
+    """Return the labels of the documents of a shard in the form that ``fit`` takes."""
+    names, counts = np.array(X.labels), np.diff(indicators.indptr)
+    if not X.multilabel and (counts == 1).all():
+        return names[indicators.indices]
+    listed = [
+        names[codes].tolist() for codes in np.split(indicators.indices, indicators.indptr[1:-1])
+    ]
+    return listed if X.multilabel else [label[0] if label else None for label in listed]
 
 
 def _placed(indicators: sparse.csr_array, place: Array) -> sparse.csr_array:

@@ -10,6 +10,7 @@ from vbnmf.core.model import Array
 from vbnmf.estimators import intervals
 from vbnmf.estimators.labelfitting import FitsLabels
 from vbnmf.estimators.onlinelabels import LearnsLabelsOnline
+from vbnmf.estimators.spreading import fit_spread
 from vbnmf.estimators.streaming import check_in_memory
 
 
@@ -344,7 +345,8 @@ class SupervisedVBNMF(LearnsLabelsOnline, FitsLabels):
         SupervisedVBNMF
             The fitted model.
         """
-        self._learn(X, y, sample_weight, coefficients=False)
+        if not fit_spread(self, X, y, sample_weight):
+            self._learn(X, y, sample_weight, coefficients=False)
         return self
 
     def fit_coefficients(self, X: Any, y: Any, sample_weight: Any = None) -> Array:

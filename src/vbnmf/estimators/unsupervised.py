@@ -11,6 +11,7 @@ from vbnmf.core.starts import Knobs
 from vbnmf.estimators.base import BaseVBNMF
 from vbnmf.estimators.outcome import Outcome
 from vbnmf.estimators.placing import placed
+from vbnmf.estimators.spreading import fit_spread
 from vbnmf.estimators.streaming import (
     check_in_memory,
     check_source,
@@ -220,7 +221,8 @@ class VBNMF(BaseVBNMF):
         VBNMF
             The fitted model.
         """
-        self._learn(X, sample_weight, coefficients=False)
+        if not fit_spread(self, X, None, sample_weight):
+            self._learn(X, sample_weight, coefficients=False)
         return self
 
     def fit_coefficients(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:

@@ -6,6 +6,7 @@ from sklearn.base import TransformerMixin
 
 from vbnmf.core.rows import is_empty
 from vbnmf.data.shards import Shards
+from vbnmf.estimators.lazy import is_lazy_texts
 from vbnmf.text.unknown import unknown_terms
 
 
@@ -23,11 +24,11 @@ class LearnsDocuments(TransformerMixin):  # type: ignore[misc]
 
         Parameters
         ----------
-        documents : iterable of str, or matrix of shape (n_docs, n_terms)
-            Texts or weights of terms.
+        documents : iterable of str, matrix of shape (n_docs, n_terms), or Shards
+            Texts or weights of terms. Each shard of ``Shards`` is a batch.
         labels : array-like of shape (n_docs,), lists of labels, indicator matrix, or None
-            Labels, as for ``fit``. New labels may appear. After the first batch, None marks all
-            labels as unknown.
+            Labels, as for ``fit``. New labels may appear. None takes the labels of ``Shards``.
+            After the first batch, None marks all labels of other documents as unknown.
         sample_weight : array-like of shape (n_docs,) or None
             Sample weights.
         terms : sequence of str or None
@@ -38,10 +39,10 @@ class LearnsDocuments(TransformerMixin):  # type: ignore[misc]
         DocumentModel
             The model itself.
         """
-        if isinstance(documents, Shards):
+        if is_lazy_texts(documents):
             raise ValueError(
-                "partial_fit needs texts or a matrix in memory; got Shards. Use fit, which reads "
-                "Shards one by one."
+                "partial_fit needs a batch of documents in memory; got a Dask collection. Compute "
+                "one partition after the other, or use fit, which converts texts on the workers."
             )
         if not (hasattr(documents, "shape") or hasattr(documents, "columns")):
             documents = list(documents)  # they are read twice
@@ -55,10 +56,12 @@ class LearnsDocuments(TransformerMixin):  # type: ignore[misc]
                 "labels, or pass no labels."
             )
         X = self.vectorize(documents)
-        if self.has_labels and labels is None:
+        streamed = isinstance(X, Shards)
+        if self.has_labels and labels is None and not (streamed and X.labels is not None):
             labels = [None] * X.shape[0]
         self.estimator_.partial_fit(X, labels, sample_weight)
-        self.n_empty_ += int(is_empty(X).sum())
+        parts = (X.rows(i) for i in range(X.n_shards)) if streamed else (X,)
+        self.n_empty_ += sum(int(is_empty(rows).sum()) for rows in parts)
         self.unknown_share_ = None
         if X is not documents:
             self.unknown_share_ = unknown_terms(self.vectorizer_, documents).share

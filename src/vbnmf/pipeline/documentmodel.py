@@ -25,6 +25,8 @@ from vbnmf.core.rows import is_empty
 from vbnmf.data.shards import Shards
 from vbnmf.estimators import VBNMF, SupervisedVBNMF, saving
 from vbnmf.estimators.labelforms import is_indicator
+from vbnmf.estimators.lazy import computed, is_lazy_texts
+from vbnmf.estimators.placing import cluster_of
 from vbnmf.pipeline.batches import LearnsDocuments
 from vbnmf.pipeline.inputs import is_matrix, term_names
 from vbnmf.pipeline.predicting import PredictsDocuments
@@ -162,7 +164,8 @@ class DocumentModel(
         ----------
         documents : iterable of str, or matrix of shape (n_docs, n_terms), or Shards
             Texts (a list, a generator, an array or a column of a data frame), or weights of terms.
-            ``Shards`` bring their labels and their vectorizer.
+            ``Shards`` bring their labels and their vectorizer. A Dask bag, or a column of a Dask
+            data frame, is converted on the workers, with ``engine="dask"`` of the estimator.
         labels : array-like of shape (n_docs,), lists of labels, indicator matrix, or None
             One label per document; None or NaN marks an unknown label. For several labels per
             document: lists of labels, or an indicator matrix of shape (n_docs, n_labels); an empty
@@ -204,21 +207,17 @@ class DocumentModel(
             Expected coefficients.
         """
         X = self._fit(documents, labels, sample_weight, terms)
-        return self.estimator_.transform(X)
+        return self.transform(documents) if X is None else self.estimator_.transform(X)
 
     def _fit(
         self, documents: Any, labels: Any, sample_weight: Any, terms: Any, how: str = "fit"
     ) -> Any:
-        """Fit both parts, and return the document-term matrix."""
+        """Fit both parts, and return the document-term matrix; None for a Dask collection."""
+        if is_lazy_texts(documents):
+            return self._fit_lazy(documents, labels, sample_weight)
         streamed = isinstance(documents, Shards)
         has_labels = labels is not None or (streamed and documents.labels is not None)
-        default = default_estimator(labelled=has_labels)
-        estimator = default if self.estimator is None else clone(self.estimator)
-        if labels is not None and not isinstance(estimator, SupervisedVBNMF):
-            raise ValueError(
-                f"labels were given, but `estimator` is a {type(estimator).__name__}, which does "
-                "not use labels. Use SupervisedVBNMF, or fit without labels."
-            )
+        estimator = self._new_estimator(has_labels, labels)
         vectorizer = None
         if streamed:
             X, vectorizer = documents, read_vectorizer(documents)
@@ -230,25 +229,59 @@ class DocumentModel(
             X = vectorizer.set_output(transform="default").fit_transform(documents)
             names = vectorizer.get_feature_names_out()
         getattr(estimator.set_output(transform="default"), how)(X, labels, sample_weight)
+        parts = (X.rows(i) for i in range(X.n_shards)) if streamed else (X,)
+        n_empty = sum(int(is_empty(rows).sum()) for rows in parts)
+        self._set_fitted(estimator, vectorizer, term_names(names, X.shape[1]), labels, n_empty)
+        return X
+
+    def _fit_lazy(self, texts: Any, labels: Any, sample_weight: Any) -> None:
+        """Fit both parts to a Dask bag or a column of a Dask data frame, on the cluster."""
+        labels = computed(labels)
+        estimator = self._new_estimator(labels is not None, labels)
+        if self.estimator is None:
+            estimator.set_params(engine="dask")
+        client, folder = cluster_of(estimator.engine)
+        from vbnmf.lazytexts import vectorized
+
+        vectorizer = clone(self.vectorizer or DocumentVectorizer()).set_output(transform="default")
+        with vectorized(texts, vectorizer, client, folder) as X:
+            estimator.set_output(transform="default").fit(X, labels, sample_weight)
+        names = term_names(vectorizer.get_feature_names_out(), X.shape[1])
+        self._set_fitted(estimator, vectorizer, names, labels, vectorizer.n_empty_)
+
+    def _new_estimator(self, labelled: bool, labels: Any) -> Any:
+        """Return the estimator to fit."""
+        default = default_estimator(labelled=labelled)
+        estimator = default if self.estimator is None else clone(self.estimator)
+        if labels is not None and not isinstance(estimator, SupervisedVBNMF):
+            raise ValueError(
+                f"labels were given, but `estimator` is a {type(estimator).__name__}, which does "
+                "not use labels. Use SupervisedVBNMF, or fit without labels."
+            )
+        return estimator
+
+    def _set_fitted(
+        self, estimator: Any, vectorizer: Any, names: Array, labels: Any, n_empty: int
+    ) -> None:
+        """Set what a fit found."""
         self.vectorizer_ = vectorizer
         self.estimator_ = estimator
         self.columns_ = {}
-        self.terms_ = term_names(names, X.shape[1])
-        parts = (X.rows(i) for i in range(X.n_shards)) if streamed else (X,)
-        self.n_empty_ = sum(int(is_empty(rows).sum()) for rows in parts)
+        self.terms_ = names
+        self.n_empty_ = n_empty
         self.label_form_ = None
         if self.has_labels:
             several = "indicator" if labels is not None and is_indicator(labels) else "lists"
             self.label_form_ = several if estimator.multilabel_ else "one"
-        return X
 
     def transform(self, documents: Any) -> Array:
         """Compute the coefficients of documents with fixed components.
 
         Parameters
         ----------
-        documents : iterable of str, or matrix of shape (n_docs, n_terms)
-            Texts or weights of terms.
+        documents : iterable of str, matrix of shape (n_docs, n_terms), Dask bag or column
+            Texts or weights of terms. The result for a Dask bag, or a column of a Dask data frame,
+            is a Dask array, which is computed later.
 
         Returns
         -------
@@ -274,7 +307,8 @@ class DocumentModel(
             Weights of terms.
         """
         check_is_fitted(self, "estimator_")
-        if isinstance(documents, Shards) or is_matrix(documents):
+        lazy = is_lazy_texts(documents)
+        if not lazy and (isinstance(documents, Shards) or is_matrix(documents)):
             if documents.shape[1] != len(self.terms_):
                 raise ValueError(
                     f"the matrix has {documents.shape[1]} columns, but the model has "
@@ -286,6 +320,10 @@ class DocumentModel(
                 "this model was fitted to a matrix, so it has no vectorizer for texts. Pass a "
                 f"matrix with the same {len(self.terms_)} columns."
             )
+        if lazy:
+            from vbnmf.lazytexts import weights
+
+            return weights(documents, self.vectorizer_)
         return self.vectorizer_.transform(documents)
 
     @property

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.model import Array
 from vbnmf.estimators import SupervisedVBNMF
+from vbnmf.estimators.lazy import is_lazy, labels_by_block
 
 
 class PredictsDocuments:
@@ -27,8 +29,9 @@ class PredictsDocuments:
 
         Parameters
         ----------
-        documents : iterable of str, or matrix of shape (n_docs, n_terms)
-            Texts or weights of terms.
+        documents : iterable of str, matrix of shape (n_docs, n_terms), Dask bag or column
+            Texts or weights of terms. The result for a Dask bag, or a column of a Dask data frame,
+            is a Dask array, which is computed later, and a bag if it has lists.
 
         Returns
         -------
@@ -39,6 +42,8 @@ class PredictsDocuments:
             ``classes_``.
         """
         P = self.predict_proba(documents)
+        if is_lazy(P):
+            return self._lazy_labels(P, "lists")[0]
         given = self.estimator_.labels_from(P)
         return _lists(P, given, self.classes_.tolist())[0] if self.label_form_ == "lists" else given
 
@@ -61,6 +66,8 @@ class PredictsDocuments:
 
     def labels_with_score(self, probabilities: Array) -> tuple[Any, Any]:
         """Convert the result of ``predict_proba`` to that of ``predict_with_score``."""
+        if is_lazy(probabilities):
+            return self._lazy_labels(probabilities, "lists", "indicator")
         given = self.estimator_.labels_from(probabilities)
         if self.has_several_labels:
             return _lists(probabilities, given, self.classes_.tolist())
@@ -151,6 +158,16 @@ class PredictsDocuments:
             return_proba=return_proba,
         )
 
+    def _lazy_labels(self, P: Any, *listed: str) -> tuple[Any, Any]:
+        """Return labels and their probabilities as Dask arrays; bags if labels are listed."""
+        if self.label_form_ not in listed:
+            return labels_by_block(self.estimator_, P), P.max(axis=1)
+        from vbnmf.lazytexts import lists_by_block
+
+        parts = (partial(_part_of_lists, self, part) for part in range(2))
+        labels, scores = (lists_by_block(P, part) for part in parts)
+        return labels, scores
+
     def _check_labels(self) -> None:
         if not self.has_labels:
             raise ValueError(
@@ -178,6 +195,10 @@ class PredictsDocuments:
     def has_several_labels(self) -> bool:
         """Whether the model was fitted to documents that may have several labels."""
         return self.has_labels and bool(self.estimator_.multilabel_)
+
+
+def _part_of_lists(model: Any, part: int, P: Array) -> Any:
+    return model.labels_with_score(P)[part]
 
 
 def _lists(

@@ -39,6 +39,7 @@ from vbnmf.selection.advice import (
 )
 from vbnmf.selection.checkpoint import SearchRecord, WarmStart
 from vbnmf.selection.holdout import Split, prepare, score
+from vbnmf.selection.spreading import spread
 
 LABEL_SHAPES: tuple[LabelShape, ...] = ("auto", 30.0, 100.0, 300.0, 1000.0)
 FINALISTS = 5  # maximum number of candidates that are fitted until they converge
@@ -121,6 +122,7 @@ def tune(
     random_state: int = 0,
     checkpoint: Any = None,
     progress: Callable[[Step], None] | None = None,
+    engine: Any = "auto",
 ) -> Tuning:
     """Choose the number of components and the label shape by validation on held-out documents.
 
@@ -150,6 +152,9 @@ def tune(
         A folder beside it has components until the search ends.
     progress : callable or None, default=None
         Called with a ``Step`` after each iteration.
+    engine : {"auto", "dask"} or Dask, default="auto"
+        Where candidates are fitted: in this process, or several at a time on the workers of the
+        current ``distributed.Client``. The results are the same.
 
     Returns
     -------
@@ -186,7 +191,7 @@ def tune(
     )
     key = _fingerprint(split, (candidates, n_rungs, seed, validation, _settings(estimator)))
     with SearchRecord.opened(checkpoint, key) as kept:
-        rows = _climb(candidates, ladder, kept)
+        rows = _climb(candidates, ladder, kept, spread(engine, ladder))
     last = [row for row in rows if row.rung == n_rungs - 1]
     best, chosen = best_of(last), recommended_of(last)
     return Tuning(
@@ -201,19 +206,38 @@ def tune(
 
 
 def _climb(
-    candidates: Sequence[tuple[int, LabelShape]], ladder: "_Ladder", kept: SearchRecord
+    candidates: Sequence[tuple[int, LabelShape]],
+    ladder: "_Ladder",
+    kept: SearchRecord,
+    tasks: Any = None,
 ) -> list[Trial]:
-    """Run all rungs, and return all rows. Rows in the checkpoint are not run again."""
+    """Run all rungs, and return all rows. Rows in the checkpoint are not run again.
+
+    ``tasks`` maps over the workers of a cluster; None fits one candidate after the other here.
+    """
+
+    def begun(
+        rung: int, candidate: tuple[int, LabelShape]
+    ) -> tuple[int, tuple[int, LabelShape], Trial | None, WarmStart | None]:
+        before = kept.row(rung - 1, candidate)
+        start = kept.read(before) if before and ladder.goes_on(rung) else None
+        return rung, candidate, before, start
+
     going = list(candidates)
     rows: list[Trial] = []
     for rung in range(ladder.n_rungs):
         done: list[Trial] = []
+        missing = [candidate for candidate in going if kept.row(rung, candidate) is None]
+        elsewhere = None
+        if tasks is not None:
+            elsewhere = tasks.map(_Ladder.run, (begun(rung, candidate) for candidate in missing))
         for place, candidate in enumerate(going):
             row = kept.row(rung, candidate)
             if row is None:
-                before = kept.row(rung - 1, candidate)
-                start = kept.read(before) if before and ladder.goes_on(rung) else None
-                row, further = ladder.run(rung, candidate, before, start, done, len(going))
+                if elsewhere is not None:
+                    row, further = next(elsewhere)
+                else:
+                    row, further = ladder.run(*begun(rung, candidate), done, len(going))
                 if ladder.goes_on(rung + 1):
                     kept.write(row, further)
                 kept.add(row)
@@ -258,8 +282,8 @@ class _Ladder:
         candidate: tuple[int, LabelShape],
         before: Trial | None,
         start: WarmStart | None,
-        done: Sequence[Trial],
-        total: int,
+        done: Sequence[Trial] = (),
+        total: int = 1,
     ) -> tuple[Trial, WarmStart]:
         """Fit and score a candidate; return its row, and components from which it can continue."""
         begin = time.perf_counter()

@@ -17,7 +17,7 @@ Strip = Literal["auto", "html"] | None
 STRIPS: tuple[Strip, ...] = ("auto", "html", None)
 DEFAULT_STRIP: Strip = "auto"
 
-_LOOKED_AT = 1000
+LOOKED_AT = 1000
 """Number of first documents that are examined, so that a generator is not kept in memory."""
 
 # Tags that can be inside a word; all other tags separate words.
@@ -80,12 +80,12 @@ def decide(documents: Iterable[str], strip: Strip) -> tuple[Iterator[str], Liter
     if strip != "auto":
         return iter(documents), strip
     rest = iter(documents)
-    seen = list(islice(rest, _LOOKED_AT))
+    seen = list(islice(rest, LOOKED_AT))
     n_html = sum(isinstance(document, str) and looks_like_html(document) for document in seen)
     documents = chain(seen, rest)
     if 2 * n_html <= len(seen):
         return documents, None
-    first = "first " if len(seen) == _LOOKED_AT else ""
+    first = "first " if len(seen) == LOOKED_AT else ""
     warnings.warn(
         f"{n_html:,} of the {first}{len(seen):,} documents look like HTML. Tags, comments, scripts "
         "and styles were removed, and entities such as &amp; were converted to characters. To do "

@@ -154,6 +154,25 @@ def fit_parts(
     note : callable
         Called with a sentence if `min_df` was raised.
     """
+    tasks = learn_parts(vectorizer, parts, workers, tell, note)
+    vectorizer.n_empty_ = 0
+    for number, X in enumerate(workers.map(weigh_part, tasks)):
+        vectorizer.n_empty_ += int((np.diff(X.indptr) == 0).sum())
+        tell("writing", number)
+        yield X
+
+
+def learn_parts(
+    vectorizer: DocumentVectorizer,
+    parts: PartsOfCounts,
+    workers: Any,
+    tell: Tell = lambda doing, part: None,
+    note: Callable[[str], None] = lambda text: None,
+) -> Iterator[tuple[Any, ...]]:
+    """Fit a vectorizer to all parts, and return the tasks that weight them (``weigh_part``).
+
+    Parameters are those of :func:`fit_parts`.
+    """
     terms, frequencies = _vocabulary(vectorizer, parts, note)
     idf = inverse_document_frequency(frequencies, parts.n_documents)
     largest, length = _largest_and_length(vectorizer, parts, idf, workers, tell)
@@ -165,17 +184,12 @@ def fit_parts(
     if vectorizer.stem is not None:
         shown = _commonest(parts.forms, vectorizer.stem, {terms[column] for column in columns})
     vectorizer._set_fitted(terms, idf, columns, shown, parts.n_documents, length)
-    vectorizer.n_empty_ = 0
     column_of = np.full(len(terms), -1, np.int32)
     column_of[columns] = np.arange(len(columns), dtype=np.int32)
-    tasks = (
+    return (
         (path, numbers, of_terms, column_of[numbers[numbers >= 0]], length, len(columns))
         for path, numbers, of_terms in _located(parts, idf)
     )
-    for number, X in enumerate(workers.map(weigh_part, tasks)):
-        vectorizer.n_empty_ += int((np.diff(X.indptr) == 0).sum())
-        tell("writing", number)
-        yield X
 
 
 class PartSummary(NamedTuple):
@@ -260,7 +274,7 @@ def _largest_and_length(
     vectorizer: DocumentVectorizer,
     parts: PartsOfCounts,
     idf: NDArray[np.float64],
-    workers: Workers,
+    workers: Any,
     tell: Tell,
 ) -> tuple[sp.csr_matrix, float]:
     """Return the largest weight of each term, (1, n_terms), and the common length of documents.

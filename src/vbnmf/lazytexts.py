@@ -1,0 +1,115 @@
+"""Texts in Dask bags and data frames, which are converted to weights of terms on the workers.
+
+A fit splits the texts of each partition once, and keeps their counts in the scratch folder. The
+vocabulary is found as by ``vbnmf vectorize`` (``vbnmf.text.outofcore``), so it is the same as in
+memory, to the bit. Then workers write the weights of each partition as shards, which the fit reads.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+from distributed import Client
+from scipy import sparse
+
+from vbnmf.engines.blocks import BlockSource, Written, write_block
+from vbnmf.engines.cluster import shared_folder
+from vbnmf.engines.tasks import Tasks, told
+from vbnmf.text import DocumentVectorizer
+from vbnmf.text.checks import check_parameters
+from vbnmf.text.markup import LOOKED_AT, decide
+from vbnmf.text.outofcore import PartsOfCounts, count_part, learn_parts, weigh_part, weigh_texts
+
+
+@contextmanager
+def vectorized(
+    texts: Any, vectorizer: DocumentVectorizer, client: Client, folder: Any
+) -> Iterator[BlockSource]:
+    """Fit a vectorizer to texts, and yield their weights as shards, which are removed at the end.
+
+    Parameters
+    ----------
+    texts : dask.bag.Bag or dask Series
+        The texts. Each partition is one shard or several.
+    vectorizer : DocumentVectorizer
+        It is fitted.
+    client : distributed.Client
+        Connection to the cluster.
+    folder : path or None
+        A folder that this process and all workers can write to. None is a temporary one, if all
+        workers are on this machine.
+    """
+    check_parameters(vectorizer.get_params())
+    vectorizer._prepare()
+    first = _first(texts) if vectorizer.strip == "auto" else []
+    _, vectorizer.strip_ = decide(first, vectorizer.strip)
+    with tempfile.TemporaryDirectory(prefix=".texts-", dir=shared_folder(client, folder)) as home:
+        path = Path(home).absolute()
+        workers = Tasks(client, vectorizer)
+        counts = PartsOfCounts(path / "counts")
+        shared = dask.delayed(vectorizer)
+        counted = [
+            dask.delayed(_count, pure=False)(shared, counts.path(number), part)
+            for number, part in enumerate(texts.to_delayed())
+        ]
+        with told(client):
+            for count in client.compute(counted):
+                count.result()
+                counts.note()
+        # only arrays are sent from now on, and not the vocabulary
+        parts = learn_parts(vectorizer, counts, workers)
+        n_terms, dtype = len(vectorizer.vocabulary_), np.dtype(vectorizer.dtype)
+        tasks = ((number, path, *task) for number, task in enumerate(parts))
+        shards: list[Written] = []
+        vectorizer.n_empty_ = 0
+        for written, n_empty in workers.map(_write, tasks):
+            shards += written
+            vectorizer.n_empty_ += n_empty
+        yield BlockSource(path, shards, n_terms, dtype)
+
+
+def weights(texts: Any, vectorizer: DocumentVectorizer) -> Any:
+    """Return the weights of texts as a Dask array with sparse blocks, which is computed later."""
+    shared = dask.delayed(vectorizer)
+    shape = (np.nan, len(vectorizer.vocabulary_))
+    meta = np.empty((0, 0), vectorizer.dtype)
+    blocks = [
+        da.from_delayed(dask.delayed(_weigh)(shared, part), shape, meta=meta)
+        for part in texts.to_delayed()
+    ]
+    return da.concatenate(blocks, allow_unknown_chunksizes=True)
+
+
+def lists_by_block(P: Any, convert: Callable[[Any], list[Any]]) -> Any:
+    """Convert probabilities to a list for each document, as a bag."""
+    import dask.bag
+
+    return dask.bag.from_delayed([dask.delayed(convert)(part) for part in P.to_delayed().ravel()])
+
+
+def _first(texts: Any) -> list[str]:
+    """Return the first documents, which tell whether they are HTML."""
+    if hasattr(texts, "take"):
+        return list(texts.take(LOOKED_AT, npartitions=-1, warn=False))
+    return list(texts.head(LOOKED_AT, npartitions=-1))
+
+
+def _count(vectorizer: DocumentVectorizer, path: Path, texts: Iterable[str]) -> None:
+    count_part(vectorizer, path, list(texts), None)
+
+
+def _write(
+    vectorizer: DocumentVectorizer, number: int, folder: Path, *task: Any
+) -> tuple[Sequence[Written], int]:
+    X = weigh_part(vectorizer, *task)
+    written = write_block(X, folder, number, X.dtype, X.shape[1])
+    return written, int((np.diff(X.indptr) == 0).sum())
+
+
+def _weigh(vectorizer: DocumentVectorizer, texts: Iterable[str]) -> sparse.csr_matrix:
+    return weigh_texts(vectorizer, list(texts))

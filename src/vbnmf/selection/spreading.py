@@ -1,0 +1,29 @@
+"""Fit the candidates of a search on a Dask cluster, several at a time."""
+
+from dataclasses import replace
+from typing import Any
+
+from sklearn.base import clone
+
+from vbnmf.estimators.placing import cluster_of
+
+
+def spread(engine: Any, ladder: Any) -> Any:
+    """Return a map over the workers of a cluster, or None for a search in this process.
+
+    Parameters
+    ----------
+    engine : {"auto", "dask"} or Dask
+        Where candidates are fitted.
+    ladder : _Ladder
+        What fits them. It is sent to the workers.
+    """
+    if isinstance(engine, str) and engine == "auto":
+        return None
+    client, _folder = cluster_of(engine)
+    from vbnmf.engines.tasks import Tasks
+
+    estimator = clone(ladder.estimator)
+    if estimator.n_jobs is None:
+        estimator.set_params(n_jobs=1)  # a worker has a task for each of its threads
+    return Tasks(client, replace(ladder, estimator=estimator, progress=None))
