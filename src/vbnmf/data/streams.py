@@ -23,6 +23,9 @@ MAX_DOCUMENT = 100_000_000
 # of two bytes takes hundreds of bytes in memory.
 BOMB_BYTES = 2_000_000
 BOMB_RATIO = 200
+# Bytes that are counted at a time. BOMB_RATIO times as many are below BOMB_BYTES, so that a crafted
+# file is refused as soon as it has unpacked to BOMB_BYTES.
+_AT_ONCE = 1 << 13
 
 _GZIP = b"\x1f\x8b"
 # surrogateescape turns a byte that cannot be decoded into one of these, which keeps its line.
@@ -46,11 +49,11 @@ def open_bytes(source: str | Path) -> Iterator[BinaryIO]:
         reading(origin),
         nullcontext(sys.stdin.buffer) if source == STDIN else Path(source).open("rb") as raw,
     ):
-        compressed = _Meter(raw)
-        stream = buffered = io.BufferedReader(compressed, 1 << 16)
+        stream = buffered = io.BufferedReader(_Meter(raw), 1 << 16)
         start = buffered.peek(2)[:2]
         if start == _GZIP:
-            inflated = _Meter(gzip.GzipFile(fileobj=stream), origin, compressed)
+            compressed = _Meter(buffered)
+            inflated = _Meter(gzip.GzipFile(fileobj=compressed), origin, compressed)
             stream = io.BufferedReader(inflated, 1 << 16)
         elif start and origin.endswith(".gz"):
             raise ReaderError(f"{origin}: broken gzip: the file does not begin as a gzip file.")
@@ -152,7 +155,7 @@ class _Meter(io.RawIOBase):
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         # read1 returns what a pipe has, without waiting for more
-        data: bytes = self._stream.read1(len(buffer))
+        data: bytes = self._stream.read1(min(len(buffer), _AT_ONCE))
         buffer[: len(data)] = data
         self.count += len(data)
         if self._compressed and self.count > BOMB_BYTES:
