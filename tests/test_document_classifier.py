@@ -85,7 +85,7 @@ def test_classes(model):
 # Folds
 
 
-def test_folds_are_stratified():
+def test_dividing_are_stratified():
     """Documents sorted by label: each fold of an unstratified split would lack a label."""
     assert sorted(LABELS) == LABELS
     assert cross_val_score(make(), TEXTS, LABELS, cv=3).min() > 0.9

@@ -18,7 +18,7 @@ from vbnmf.estimators.streaming import is_source
 from vbnmf.estimators.targets import Targets
 from vbnmf.estimators.telling import Teller
 from vbnmf.estimators.validation import count_threads
-from vbnmf.prediction.folds import held_out
+from vbnmf.prediction.dividing import held_out
 from vbnmf.prediction.shardheads import Task, held_out_share, train_on_shards
 
 HEAD_NONZEROS = SHARD_NONZEROS

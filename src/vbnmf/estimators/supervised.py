@@ -8,9 +8,9 @@ from sklearn.utils.validation import check_is_fitted
 from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array
 from vbnmf.estimators import intervals
+from vbnmf.estimators.clusterstarts import fit_spread
 from vbnmf.estimators.labelfitting import FitsLabels
 from vbnmf.estimators.onlinelabels import LearnsLabelsOnline
-from vbnmf.estimators.spreading import fit_spread
 from vbnmf.estimators.streaming import check_in_memory
 
 

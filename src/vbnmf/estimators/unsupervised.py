@@ -9,9 +9,9 @@ from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
 from vbnmf.estimators.base import BaseVBNMF
+from vbnmf.estimators.clusterstarts import fit_spread
 from vbnmf.estimators.outcome import Outcome
 from vbnmf.estimators.placing import placed
-from vbnmf.estimators.spreading import fit_spread
 from vbnmf.estimators.streaming import (
     check_in_memory,
     check_source,

@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits
 
 from vbnmf.core.model import Array
 from vbnmf.kernels import kernel_name
-from vbnmf.prediction.folds import FOLDS
+from vbnmf.prediction.dividing import FOLDS
 
 ENOUGH = 50
 """Documents of a label with fewer than this many documents count more in its own machine."""

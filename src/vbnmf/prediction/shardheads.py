@@ -26,8 +26,8 @@ from vbnmf.core.shardwork import Local, OpenShard
 from vbnmf.engines.mapping import ShardEngine, tree_sum
 from vbnmf.prediction import fullbatch
 from vbnmf.prediction.assembly import HeldOut, Linear, assemble
+from vbnmf.prediction.dividing import held_out
 from vbnmf.prediction.evidence import evidence_left_out
-from vbnmf.prediction.folds import held_out
 from vbnmf.prediction.fullbatch import Features, HingeSums, Solved
 from vbnmf.prediction.machines import ENOUGH
 from vbnmf.prediction.material import Posterior, Trained

@@ -27,8 +27,8 @@ from vbnmf.core.rows import effective_terms, of_unit_length, without_unused_term
 from vbnmf.prediction import generative, machines
 from vbnmf.prediction.assembly import CERTAIN, HeldOut, Linear, assemble
 from vbnmf.prediction.calibration import Calibration, calibrate
+from vbnmf.prediction.dividing import folds
 from vbnmf.prediction.evidence import evidence_left_out, term_evidence
-from vbnmf.prediction.folds import folds
 from vbnmf.prediction.heads import Head
 from vbnmf.prediction.material import Posterior, Trained, TrainingDocuments
 from vbnmf.prediction.scaling import standardise, whiten

@@ -38,8 +38,8 @@ from vbnmf.selection.advice import (
     words,
 )
 from vbnmf.selection.checkpoint import SearchRecord, WarmStart
+from vbnmf.selection.clustersearch import spread
 from vbnmf.selection.holdout import Split, prepare, score
-from vbnmf.selection.spreading import spread
 
 LABEL_SHAPES: tuple[LabelShape, ...] = ("auto", 30.0, 100.0, 300.0, 1000.0)
 FINALISTS = 5  # maximum number of candidates that are fitted until they converge

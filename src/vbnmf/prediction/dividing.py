@@ -81,6 +81,9 @@ def near_duplicates(X: sparse.csr_array, weight: Array) -> Array:
     weight : array of shape (n_docs,)
         Sample weights.
     """
+    if not X.data.all():  # zeros that are stored are not terms of a document
+        X = X.copy()
+        X.eliminate_zeros()
     rows = np.flatnonzero(np.diff(X.indptr) > FEW_TERMS)
     A = _by_rarity(X[rows], weight[rows])
     pairs = _candidates(A, _mixed(X[rows], _SPREAD))

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from vbnmf import SupervisedVBNMF
-from vbnmf.prediction.folds import FOLDS, folds, held_out, near_duplicates
+from vbnmf.prediction.dividing import FOLDS, folds, held_out, near_duplicates
 
 
 def texts(n_docs=400, n_terms=3000, length=40, seed=0):
@@ -31,7 +31,7 @@ def stacked(*parts):
     return sparse.csr_array(sparse.vstack(parts))
 
 
-def test_folds_follow_the_content():
+def test_dividing_follow_the_content():
     X = texts(3000)
     fold = folds(X)
     assert set(np.unique(fold)) == set(range(FOLDS))
