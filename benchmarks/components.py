@@ -30,6 +30,8 @@ from vbnmf.metrics import (
     seed_stability,
     topic_diversity,
 )
+from vbnmf.metrics.coherence import counts_together, npmi_of_counts
+from vbnmf.metrics.diversity import distinct_share
 from vbnmf.report.components import label_use
 from vbnmf.report.relevance import TermParts
 
@@ -235,13 +237,14 @@ def _reading(components: Any, corpus: labelled.LabelledCorpus, unit: Any) -> Row
 
     Of the ten heaviest terms, and of the ten most relevant ones, which are shown to users.
     """
-    alive = np.zeros(len(components), dtype=bool)
-    shown = TermParts.of_weights(components, unit, alive).scores()
+    none_faded = np.zeros(len(components), dtype=bool)
+    shown = TermParts.of_weights(components, unit, none_faded).top_terms(10)
+    together = counts_together(shown, corpus.X_new)
     return {
         "NPMI by documents": float(document_npmi(components, corpus.X_new).mean()),
         "diversity (10)": topic_diversity(components, 10),
-        "NPMI, as shown": float(document_npmi(shown, corpus.X_new).mean()),
-        "diversity, as shown": topic_diversity(shown, 10),
+        "NPMI, as shown": float(npmi_of_counts(together, corpus.X_new.shape[0]).mean()),
+        "diversity, as shown": distinct_share(shown),
         "exclusivity": float(exclusivity(components).mean()),
     }
 

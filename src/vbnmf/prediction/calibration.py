@@ -156,11 +156,11 @@ def calibrate(
             return found
         plain = problem(biased=False).solved()
     right, right_plain = (
-        weight * (c.logits(scores, n_terms).argmax(axis=1) == Y.argmax(axis=1))
+        (c.logits(scores, n_terms).argmax(axis=1) == Y.argmax(axis=1)).astype(float)
         for c in (found, plain)
     )
     gain = right - right_plain
-    return found if gain.sum() > np.sqrt((gain**2).sum()) else plain
+    return found if weight @ gain > np.sqrt(weight @ gain**2) else plain
 
 
 Likelihood = tuple[float, Array, float]

@@ -5,7 +5,7 @@ have the same label. With copies in other folds, held-out scores of a document w
 those of a new document, and the probabilities too certain.
 
 Near-duplicates are found in a time proportional to the non-zeros of X. Each document is reduced to
-some of its terms, drawn with probabilities proportional to their squared weights by the same random
+some of its terms, drawn with probabilities proportional to their squared IDF by the same random
 numbers for all documents. Documents that agree in a pair of drawn terms are candidates. A candidate
 is a near-duplicate if its cosine is above ``ALIKE``. Groups are connected by near-duplicates.
 
@@ -15,6 +15,8 @@ Broder (1997), On the resemblance and containment of documents.
 Moulton and Jiang (2018), Maximally consistent sampling and the Jaccard index of probability
 distributions.
 """
+
+from collections.abc import Iterator
 
 import numpy as np
 from scipy import sparse
@@ -26,7 +28,7 @@ from vbnmf.core.rows import of_unit_length
 FOLDS = 5
 
 ALIKE = 0.8
-"""Cosine of TF-IDF above which two documents are near-duplicates."""
+"""Cosine of the terms, weighted by IDF, above which two documents are near-duplicates."""
 
 FEW_TERMS = 10
 """Documents of at most this many different terms are not compared: they are alike by chance."""
@@ -36,7 +38,7 @@ LARGEST_GROUP = 0.05
 """
 
 _DRAWS = 8  # pairs of terms drawn from each document
-_PAIRS_AT_ONCE = 1 << 14  # candidates whose cosines are computed at a time
+_CELLS_AT_ONCE = 1 << 21  # non-zeros of candidates whose cosines are computed at a time
 _GOLDEN, _SPREAD = 0.6180339887498949, 1009.0  # what mixes documents into folds
 _OTHER_SPREAD = 2003.0  # the same for held-out documents, which come from all folds
 
@@ -86,13 +88,10 @@ def near_duplicates(X: sparse.csr_array, weight: Array) -> Array:
         X.eliminate_zeros()
     rows = np.flatnonzero(np.diff(X.indptr) > FEW_TERMS)
     A = _by_rarity(X[rows], weight[rows])
-    pairs = _candidates(A, _mixed(X[rows], _SPREAD))
+    pairs = _candidates(A, _mixed(X, _SPREAD)[rows])
     alike = [
         np.asarray((A[left] * A[right]).sum(axis=1)) > ALIKE
-        for left, right in (
-            pairs[:, begin : begin + _PAIRS_AT_ONCE]
-            for begin in range(0, pairs.shape[1], _PAIRS_AT_ONCE)
-        )
+        for left, right in _batches(pairs, np.diff(A.indptr))
     ]
     linked = rows[pairs[:, np.concatenate([np.zeros(0, bool), *alike])]]
     n_docs = X.shape[0]
@@ -101,12 +100,22 @@ def near_duplicates(X: sparse.csr_array, weight: Array) -> Array:
 
 
 def _by_rarity(X: sparse.csr_array, weight: Array) -> sparse.csr_array:
-    """Weight terms by their inverse document frequency; documents have unit length."""
+    """Weight the terms of a document by their inverse document frequencies, to unit length.
+
+    The values of X are not used: they may be counts, or TF-IDF already.
+    """
     n_docs = weight.sum()
     frequency = np.bincount(X.indices, np.repeat(weight, np.diff(X.indptr)), X.shape[1])
     idf = 1 + np.log((1 + n_docs) / (1 + frequency))
-    data = X.data * idf[X.indices]
-    return of_unit_length(sparse.csr_array((data, X.indices, X.indptr), X.shape), np.float32)
+    of_rows = sparse.csr_array((idf[X.indices], X.indices, X.indptr), X.shape)
+    return of_unit_length(of_rows, np.float32)
+
+
+def _batches(pairs: Array, cells: Array) -> Iterator[Array]:
+    """Cut pairs of documents into batches of about ``_CELLS_AT_ONCE`` non-zeros, (2, n) each."""
+    work = np.cumsum(cells[pairs].sum(axis=0))
+    cuts = np.flatnonzero(np.diff(work // _CELLS_AT_ONCE)) + 1
+    return iter(np.split(pairs, cuts, axis=1))
 
 
 def _candidates(A: sparse.csr_array, place: Array) -> Array:

@@ -46,7 +46,8 @@ def term_evidence(shapes: Array, totals: Array, smoothing: float) -> Array:
     smoothing : float
         Pseudo-count that is added to each shape.
     """
-    logs = np.asarray(shapes + np.float64(smoothing))
+    logs = shapes.astype(np.float64)
+    logs += smoothing
     np.log(logs, out=logs)  # in place: the array is large
     logs -= np.log(totals)
     logs -= logs.mean(axis=1, keepdims=True)
