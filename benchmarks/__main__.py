@@ -1,6 +1,6 @@
 """Run one benchmark: ``python -m benchmarks NAME [options]``.
 
-A benchmark is any module of this package with ``main(argv)``; adding one needs no change here.
+Every module of this package with a function ``main(argv)`` is a benchmark.
 """
 
 import ast

@@ -1,13 +1,13 @@
-"""Compare ``predict`` with common classifiers, by defaults, on every corpus at hand.
+"""Compare ``predict`` with common classifiers, all with their defaults, on every available corpus.
 
-All methods get the same words: what ``DocumentVectorizer`` makes of the texts by default. Everyone
-runs with defaults, is trained on the training part of a corpus and scored on its test part. Seconds
-leave out splitting texts into words. With several labels a document, "accuracy" is micro F1. The
-calibration error is over fifteen bins. Even perfectly calibrated probabilities have one on few
-documents: "by chance" is its mean if labels are drawn with the probabilities themselves.
+All methods get the same words, those of ``DocumentVectorizer`` with its defaults. They are trained
+on the training part of a corpus and scored on its test part. The seconds do not include splitting
+texts into words. If documents may have several labels, "accuracy" is micro F1. The calibration
+error uses fifteen bins. On few documents it is above zero even for perfectly calibrated
+probabilities: "by chance" is the mean error if labels are drawn with the predicted probabilities.
 
-Rows are added to ``accuracy.csv`` one by one, and what is there is not run again. Which methods
-there are is in ``classifiers``; corpora are read by ``labelled``.
+Each run adds a row to ``accuracy.csv``. Existing rows are not run again. The methods are in
+``classifiers``. Corpora are read by ``labelled``.
 """
 
 from __future__ import annotations

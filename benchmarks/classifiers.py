@@ -1,9 +1,9 @@
-"""What ``accuracy`` and ``sweep`` compare: a function for each method makes a pipeline.
+"""Methods that ``accuracy`` and ``sweep`` compare: a function for each method returns a pipeline.
 
-All take counts of words and weigh them on their own. The last step of a pipeline classifies, and
-the parameters that are chosen on validation data (``grid``) are of that step alone, so that what
-comes before it is fitted but once. A step with ``components_`` is what is read as components. What
-is measured of a fitted pipeline, and on what, is in ``accuracy``, ``sweep`` and ``splits``.
+All pipelines take counts of words and apply their own weighting. The last step classifies. The
+parameters that are selected on validation documents (``grid``) are those of the last step, so that
+the steps before it are fitted only once. If a step has ``components_``, these are measured as
+components. The measures are in ``accuracy``, ``sweep`` and ``splits``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""What a fit on Dask workers sends in an iteration: measured, and predicted from its sizes.
+"""Measure the bytes that Dask workers send in an iteration of a fit, and predict them.
 
-For ``benchmarks scale``. Workers count the bytes that they send to one another and, through the
-scheduler, to the client. The prediction follows docs/scale.md: sums go on where the next shard of
-their run is at another worker. What all shards share and the sum of all shards are files.
+Used by ``benchmarks scale``. Workers count the bytes that they send to one another and, through the
+scheduler, to the client. The prediction follows docs/scale.md: sums are sent when the next shard of
+their run is on another worker. The values that all shards share, and the sum of all shards, are
+files and are not counted.
 """
 
 from __future__ import annotations

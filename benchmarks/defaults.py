@@ -1,9 +1,9 @@
-"""Measure the defaults of the estimators, one knob at a time, on validation data.
+"""Measure the defaults of the estimators on validation documents, one parameter at a time.
 
-Only training documents are used: a quarter of each corpus is held out and the model is fitted on
-the rest. With labels, accuracy is that of ``predict``; beside it, and without labels, that of the
-paper's k-NN (cosine, k = √N) on documents projected without labels. The test halves of the corpora
-stay untouched.
+Only training documents are used: a quarter of each corpus is held out, and the model is fitted to
+the rest. With labels, the table shows the accuracy of ``predict``. With and without labels, it
+shows the accuracy of the paper's k-NN (cosine, k = √N) on documents projected without labels. The
+test parts of the corpora are not used.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Documents drawn from the model itself, whose components and scopes are known."""
+"""Draw documents from the model itself, with known components and scopes."""
 
 from __future__ import annotations
 

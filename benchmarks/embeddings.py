@@ -1,7 +1,7 @@
 """fastText: averaged embeddings of words, trained on the labels of a corpus.
 
-The package floret is used: in its mode "fasttext" it is the original code, and it repeats its
-results.
+The package floret is used. Its mode "fasttext" runs the original code, and its results are
+reproducible.
 """
 
 from __future__ import annotations

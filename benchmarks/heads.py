@@ -1,10 +1,11 @@
-"""Compare prediction heads on validation data, to choose what ``predict`` does.
+"""Compare prediction heads on validation documents, to choose what ``predict`` does.
 
-Only training documents are used: a fifth of each corpus is held out and the model is fitted on the
-rest. Rows are the generative classifier, components alone, and words beside evidence of several
-sizes (0 is a linear support vector machine on the words). Accuracy and the mean probability of the
-true label are told twice: of the documents held out, and of the training documents as if each had
-been left out (``left_out_proba_``). The test parts of the corpora stay untouched.
+Only training documents are used: a fifth of each corpus is held out, and the model is fitted to the
+rest. The rows are the generative head, components alone, and words and components with several
+sizes of the evidence (with size 0 the head is a linear support vector machine on words). Accuracy
+and the mean probability of the true label are shown for two sets of documents: the held-out
+documents, and the training documents as if each had been left out (``left_out_proba_``). The test
+parts of the corpora are not used.
 """
 
 import argparse

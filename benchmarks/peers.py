@@ -1,8 +1,8 @@
-"""Seconds an iteration of each peer: one small function a peer, all with the same signature.
+"""Time an iteration of other libraries: one function for each, all with the same signature.
 
-Iterations of different methods do different work: an LDA iteration runs an inner loop in every
-document, a Gibbs sweep draws one topic a token. The table says which is which; how many iterations
-a method needs is not measured here.
+Iterations of different methods do different work. An LDA iteration runs an inner loop for every
+document. A Gibbs sweep draws one topic for each token. The table names the kind of iteration. How
+many iterations a method needs is not measured here.
 """
 
 from __future__ import annotations

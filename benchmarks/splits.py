@@ -1,8 +1,8 @@
-"""Labelled corpora in training and test parts, as counts of the same words for everyone.
+"""Split labelled corpora into training and test parts, as counts of the same words for all methods.
 
-Words are of two letters or more, stop words are out, forms of one stem are one term, and terms are
-those in at least two of the documents that are trained on; there is no cap. Texts are split into
-words once. What the counts are weighed by is each method's own affair: ``classifiers``.
+Words have at least two letters, stop words are removed, and words with the same stem are one term.
+Terms of at least two training documents are kept, without a maximum number. Texts are split into
+words once. Each method applies its own weighting to the counts (``classifiers``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the runs of ``sweep`` say: means over seeds, tables, the picture, what must hold."""
+"""Summarise the runs of ``sweep``: means over seeds, tables, the picture, and required results."""
 
 from __future__ import annotations
 

@@ -1,17 +1,18 @@
 """Compare ``predict`` with tuned classifiers over numbers of components.
 
-Each method is trained on the training part of a corpus and scored on its test part; its parameters
-are chosen on a quarter of the training documents, once for a corpus, with seed 0. The column
-"validation" is the accuracy there, by which vbnmf's number of components is chosen too where one
-number is asked for. Seconds leave out splitting texts into words and choosing parameters, and
-include all else. Calibration error is over fifteen bins of the highest probability; inter-label
-sparsity is of the test documents' coefficients, found without labels; coherence is the mean NPMI by
-documents of the components' ten strongest terms, in those of training. Methods that no seed changes
-run once.
+Each method is trained on the training part of a corpus and scored on its test part. Its parameters
+are selected on a quarter of the training documents, once for each corpus, with seed 0. The column
+"validation" is the accuracy on this quarter. If one number of components is needed for vbnmf, it is
+selected by this accuracy too. Methods that do not depend on the seed run once.
 
-Rows are added to ``results.csv`` one by one, and what is there is not run again; delete rows to
-have them run again. Which methods there are is in ``classifiers``, which corpora in ``splits``, and
-what is made of the rows in ``standings``.
+Seconds include all of training and prediction, but not splitting texts into words or selecting
+parameters. Calibration error uses fifteen bins of the highest probability. Inter-label sparsity is
+that of the coefficients of the test documents, computed without labels. Coherence is the mean NPMI
+of the ten strongest terms of each component, by training documents.
+
+Each run adds a row to ``results.csv``. Existing rows are not run again; to repeat a run, delete its
+rows. The methods are in ``classifiers``, the corpora in ``splits``, and tables and pictures in
+``standings``.
 """
 
 from __future__ import annotations

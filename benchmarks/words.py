@@ -1,8 +1,8 @@
-"""Compare ways to make terms of texts: rare words, stems, stop words, pairs of characters.
+"""Compare ways to convert texts to terms: rare words, stems, stop words, pairs of characters.
 
-Texts are the training part of a corpus, of which a quarter is held out; nothing is chosen on test
-documents. Two models read each way's terms: a linear support vector machine on documents of length
-1, and ``SupervisedVBNMF`` with its defaults. "± s" is the standard error over the splits.
+Only the training part of a corpus is used, of which a quarter is held out. Nothing is chosen on
+test documents. Two models use the terms: a linear support vector machine on documents of unit
+length, and ``SupervisedVBNMF`` with its defaults. "± s" is the standard error over the splits.
 """
 
 from __future__ import annotations
