@@ -9,7 +9,7 @@
     Linear support vector machines on the evidence only.
 "generative"
     The likelihood of a document under the rates of each label (``generative``). It has hardly any
-    parameters to train, so it suits corpora of few documents.
+    parameters to train, so it is suitable for small corpora.
 
 "auto" compares the heads on held-out documents.
 """
@@ -69,7 +69,7 @@ def train(
     n_threads: int = 1,
     tell: Callable[[int, int], None] | None = None,
 ) -> Trained:
-    """Train the prediction head. "auto" trains the head that is best on held-out documents.
+    """Train a prediction head. "auto" returns the head that is best on held-out documents.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def _generative(
 
 
 def unfinished_calibration(calibration: Calibration) -> tuple[str, ...]:
-    """Say in words that a calibration did not converge; nothing if it did."""
+    """Describe a calibration that did not converge; return an empty tuple if it converged."""
     return () if calibration.converged else ("its calibration",)
 
 
