@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def lines(
     specification: Specification, source: Source, table: Path, names: list[str], seeds: int
 ) -> Iterator[dict[str, object]]:
-    """A line for each change: accuracies and sparsities over the seeds."""
+    """Return a row for each change: accuracies and sparsities over the seeds."""
     plain = {
         "supervised": _cell(specification, "supervised", LABEL_SHAPE),
         "unsupervised": _cell(specification, "unsupervised", COEF_SHAPE),

@@ -21,14 +21,14 @@ Array = NDArray[Any]
 
 
 def lines(X: sp.csr_matrix) -> list[str]:
-    """Documents as lines of words, which fastText takes; a word is the number of its column."""
+    """Convert documents to lines of words for fastText; a word is the number of its column."""
     words = np.repeat(X.indices, X.data.astype(np.int64)).astype(str).tolist()
     ends = np.concatenate([[0], np.cumsum(X.data, dtype=np.int64)])[X.indptr]
     return [" ".join(words[begin:end]) for begin, end in pairwise(ends.tolist())]
 
 
 class FastText(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Supervised fastText on one thread: several do not repeat a result.
+    """Supervised fastText on one thread, because with several threads results vary.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class FastText(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, documents: list[str]) -> Array:
-        """The most probable labels.
+        """Predict the most probable labels.
 
         For several documents at a time, floret repeats the first probability of each, so there are
         no probabilities here.

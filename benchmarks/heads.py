@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def measured(corpus: LabelledCorpus, sizes: Sequence[float]) -> Iterator[dict[str, object]]:
-    """Accuracy, macro F1, calibration error and components' share of each head."""
+    """Compute accuracy, macro F1, calibration error and share of components of each head."""
     kept, held = train_test_split(np.arange(len(corpus.y)), test_size=HELD_OUT, random_state=0)
     X, X_new, y_new = corpus.X[kept], corpus.X[held], corpus.y[held]
     classes, codes = np.unique(corpus.y[kept], return_inverse=True)
@@ -94,6 +94,6 @@ def measured(corpus: LabelledCorpus, sizes: Sequence[float]) -> Iterator[dict[st
 
 
 def _codes(classes: Any, y: Any) -> Any:
-    """Places of labels among the classes; -1 for a label that is none of them."""
+    """Return the indices of labels in the classes; -1 for other labels."""
     place = {label: code for code, label in enumerate(classes.tolist())}
     return np.array([place.get(label, -1) for label in y.tolist()])

@@ -56,7 +56,7 @@ def main(argv: list[str]) -> None:
 
 
 def _in_child(path: Path, model: str, K: int, threads: int) -> int:
-    """Bytes at the peak of a fit above the resident memory just before it."""
+    """Return the peak memory of a fit above the resident memory before it, in bytes."""
     command = [sys.executable, "-m", "benchmarks.memory", str(path), model, str(K), str(threads)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603
     return int(json.loads(done.stdout))

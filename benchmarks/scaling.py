@@ -45,7 +45,7 @@ def main(argv: list[str]) -> None:
 
 
 def _fits(rows: list[dict[str, object]]) -> list[dict[str, object]]:
-    """Lines through all times, through those of the largest K, and of the most non-zeros."""
+    """Fit lines to all times, to those of the largest K, and to those of the most non-zeros."""
     table = np.array([[row["nnz"], row["K"], row["ms an iteration"]] for row in rows], dtype=float)
     nnz, sizes, ms = table.T
     lines = {

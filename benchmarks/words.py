@@ -33,7 +33,7 @@ Options = dict[str, Any]
 
 
 def segmenter(package: str) -> Callable[[str], list[str]]:
-    """Cut Chinese text into words with an installed package; blanks and punctuation go."""
+    """Split Chinese text into words with an installed package, without blanks and punctuation."""
     cut = import_module(package).lcut
     return lambda text: [word for word in cut(text) if word[:1].isalnum()]
 
@@ -112,7 +112,7 @@ def runs(
     models: Sequence[str],
     n_splits: int,
 ) -> Iterator[list[float]]:
-    """For each split: accuracy of each model, number of terms, seconds of vbnmf."""
+    """Return the accuracy of each model, the number of terms and the seconds of vbnmf, by split."""
     for seed in range(n_splits):
         train, new, y_train, y_new = train_test_split(
             texts, y, test_size=0.25, stratify=y, random_state=seed

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from vbnmf.kernels import AnyKernel
 
 MOST_TASKS = 64
-"""Maximum number of tasks per thread and iteration. With more shards, a task has several."""
+"""Maximum number of tasks per thread and iteration. With more shards, each task has several."""
 
 
 class DaskEngine(ShardEngine):

@@ -11,7 +11,7 @@ from vbnmf.prediction.heads import Head
 from vbnmf.prediction.scaling import Scaling
 
 CERTAIN = 20.0
-"""Logit of a label that all documents have; its negative if none has it."""
+"""Logit of a label that all documents have. Its negative is that of a label that none has."""
 
 _USUAL_SLOPE = 3.0  # usual factor from scores of machines to logits
 _DOCUMENTS_AT_ONCE = 1 << 12  # documents whose probabilities are held in double precision

@@ -30,10 +30,12 @@ ALIKE = 0.8
 """Cosine of TF-IDF above which two documents are near-duplicates."""
 
 FEW_TERMS = 10
-"""Documents of at most this many different terms are not compared: they are alike by chance."""
+"""Documents with at most this many different terms are not compared: they are alike by chance."""
 
 LARGEST_GROUP = 0.05
-"""Maximum share of the documents in a group; of larger ones only identical documents share a fold.
+"""Maximum share of all documents in a group of near-duplicates.
+
+In larger groups, only identical documents share a fold.
 """
 
 _DRAWS = 8  # pairs of terms drawn from each document

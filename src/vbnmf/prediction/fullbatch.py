@@ -251,8 +251,10 @@ def _back(
 
 
 Evaluate = Callable[[Array, int, bool], HingeSums]
-"""Function from weights (n_features, n), the first label and whether the curvature is wanted to the
-sums over all documents."""
+"""Function that returns the sums over all documents.
+
+Arguments: weights (n_features, n), the first label, and whether to compute the curvature.
+"""
 
 
 class Solved(NamedTuple):

@@ -31,7 +31,7 @@ from vbnmf.kernels import kernel_name
 from vbnmf.prediction.folds import FOLDS
 
 ENOUGH = 50
-"""Documents of a label with fewer than this many documents count more in its own machine."""
+"""If a label has fewer documents than this, they have a greater weight in its machine."""
 
 # An epoch visits each document once. Small corpora may take more epochs.
 _EPOCHS, _VISITS = 2_000, 20_000_000

@@ -36,10 +36,10 @@ from vbnmf.prediction.scaling import Scaling
 from vbnmf.prediction.training import unfinished_calibration
 
 LARGEST_SHARE = 0.2
-"""Maximum share of the documents that calibrate the head,"""
+"""Maximum share of the documents that are held out to calibrate the head."""
 
 CALIBRATING = 20_000
-"""and about how many of them there are at most."""
+"""Approximate maximum number of documents that are held out to calibrate the head."""
 
 _MOST_TIMES_EXPECTED = 4  # identical documents are held out together, which may be many
 _TINY = np.finfo(float).tiny

@@ -34,11 +34,13 @@ from vbnmf.prediction.material import Posterior, Trained, TrainingDocuments
 from vbnmf.prediction.scaling import standardise, whiten
 
 EVIDENCE_SIZE = 0.2
-"""Mean squared length of the evidence beside documents of length one, chosen on held-out training
-documents of nine corpora (``python -m benchmarks heads``)."""
+"""Mean squared length of the evidence, relative to words of length one.
+
+Chosen on held-out training documents of nine corpora (``python -m benchmarks heads``).
+"""
 
 EVIDENCE_SIZE_ALONE = 4.0
-"""The same for a head without words. It acts as the inverse of the penalty."""
+"""Mean squared length of the evidence in a head without words: an inverse penalty."""
 
 MOST_WEIGHTS = 50_000_000
 """Maximum of labels times terms for which single words get weights."""
