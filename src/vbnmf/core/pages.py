@@ -1,7 +1,8 @@
-"""Return freed memory to the system.
+"""Allocate and free large arrays such that their memory returns to the system.
 
-The C library keeps freed memory of up to 32 MB for later. The search for components frees many
-arrays of different sizes, so that without this much more memory would be held than is used.
+The C library keeps freed memory (of arrays up to 32 MB) for later use. The search for components
+frees many arrays of different sizes. Without this module, the process would hold much more memory
+than it uses.
 """
 
 import ctypes
@@ -26,7 +27,7 @@ def release() -> None:
 
 
 def zeros(shape: int | tuple[int, ...], dtype: Any) -> Array:
-    """Return zeros. If they are large, their memory returns to the system when they are freed."""
+    """Return an array of zeros. A large one returns its memory to the system when it is freed."""
     lengths = shape if isinstance(shape, tuple) else (shape,)
     shape = tuple(map(index, lengths))  # whole numbers of Python, which do not overflow
     dtype = np.dtype(dtype)

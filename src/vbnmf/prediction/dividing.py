@@ -1,13 +1,14 @@
 """Divide documents into folds by their content, so that near-duplicates share a fold.
 
 Copies of a text, such as replies that quote it or descriptions of the parts of one package, often
-have the same label. With copies in other folds, held-out scores of a document would be better than
-those of a new document, and the probabilities too certain.
+have the same label. If copies of a document were in other folds, its held-out scores would be
+better than those of a new document, and the probabilities would be too certain.
 
-Near-duplicates are found in a time proportional to the non-zeros of X. Each document is reduced to
-some of its terms, drawn with probabilities proportional to their squared IDF by the same random
-numbers for all documents. Documents that agree in a pair of drawn terms are candidates. A candidate
-is a near-duplicate if its cosine is above ``ALIKE``. Groups are connected by near-duplicates.
+Near-duplicates are found in a time proportional to the non-zeros of X. Some terms of each document
+are drawn, with probabilities proportional to their squared IDF. The random numbers are the same for
+all documents, so similar documents often have the same drawn terms. Two documents with the same
+pair of drawn terms are candidates. Candidates are near-duplicates if their cosine is above
+``ALIKE``. Documents that are linked by near-duplicates form a group.
 
 References
 ----------
@@ -31,10 +32,12 @@ ALIKE = 0.8
 """Cosine of the terms, weighted by IDF, above which two documents are near-duplicates."""
 
 FEW_TERMS = 10
-"""Documents of at most this many different terms are not compared: they are alike by chance."""
+"""Documents with at most this many different terms are not compared: they are alike by chance."""
 
 LARGEST_GROUP = 0.05
-"""Maximum share of the documents in a group; of larger ones only identical documents share a fold.
+"""Maximum share of all documents in a group of near-duplicates.
+
+In larger groups, only identical documents share a fold.
 """
 
 _DRAWS = 8  # pairs of terms drawn from each document
@@ -46,8 +49,8 @@ _OTHER_SPREAD = 2003.0  # the same for held-out documents, which come from all f
 def folds(X: sparse.csr_array, weight: Array | None = None) -> Array:
     """Assign documents to folds by their content, (n_docs,) of int32 from 0 to ``FOLDS`` - 1.
 
-    Identical documents and near-duplicates share a fold. Sample weights count documents: two
-    copies of a document are the same as a weight of two.
+    Identical documents and near-duplicates share a fold. Two copies of a document have the same
+    effect as one document of weight two.
     """
     weight = np.ones(X.shape[0]) if weight is None else weight
     place = _mixed(X, _SPREAD)
@@ -60,15 +63,15 @@ def folds(X: sparse.csr_array, weight: Array | None = None) -> Array:
 
 
 def held_out(X: sparse.csr_array, share: float) -> Array:
-    """Choose about this share of the documents by their content, (n_docs,) of bool.
+    """Select about this share of the documents by their content, (n_docs,) of bool.
 
-    Identical documents are chosen together. A document without any term is never chosen.
+    Identical documents are selected together. A document without any term is never selected.
     """
     return _mixed(X, _OTHER_SPREAD) > 1 - share
 
 
 def _mixed(X: sparse.csr_array, spread: float) -> Array:
-    """Numbers between 0 and 1 that depend on the content of documents in a disordered way."""
+    """Compute a hash of the content of each document, between 0 and 1."""
     mixed = np.modf(np.arange(1, X.shape[1] + 1) * _GOLDEN)[0]
     return np.asarray(np.modf(X @ mixed * spread)[0])
 
@@ -119,9 +122,9 @@ def _batches(pairs: Array, cells: Array) -> Iterator[Array]:
 
 
 def _candidates(A: sparse.csr_array, place: Array) -> Array:
-    """Pairs of documents with the same drawn terms, (2, n_pairs).
+    """Find pairs of documents with the same drawn terms, (2, n_pairs).
 
-    Of many documents with the same terms, in the order of ``place``, neighbours are paired.
+    If more than two documents have the same terms, neighbours in the order of ``place`` are paired.
     """
     if not A.nnz:
         return np.zeros((2, 0), np.int64)

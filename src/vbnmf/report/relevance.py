@@ -1,4 +1,4 @@
-"""Rank the terms of components by relevance: frequent in the component, and more than elsewhere.
+"""Rank terms by relevance: frequent in a component, and more frequent there than elsewhere.
 
     q(w|k)  part of term w in component k, by weights divided by √idf
     q(w)    = mean of q(w|k) over the components that have not faded; 1/W of a single component
@@ -10,9 +10,9 @@ the component from the average component. Smaller λ prefers terms that are spec
 component, larger λ prefers frequent terms.
 
 TF-IDF gives rare terms large weights. The relevance prefers rare terms once more, because they are
-specific. With whole weights, names of persons from a few documents would come first. Without IDF,
-words such as "her" and "the" would come first in some components, if stop words are kept. So half
-of IDF, its square root, is taken out (docs/benchmarks.md, "What the components say").
+specific. With full IDF, names of persons from a few documents would come first. Without IDF, words
+such as "her" and "the" would come first in some components, if stop words are kept. So weights are
+divided by the square root of IDF (docs/benchmarks.md, "What the components say").
 """
 
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ _TINY = np.finfo(float).tiny
 
 @dataclass(frozen=True)
 class TermParts:
-    """Parts of terms in components, with half of IDF taken out.
+    """Shares of terms in components, by weights divided by the square root of IDF.
 
     They are computed one component at a time, because there may be very many terms.
 
@@ -82,7 +82,7 @@ class TermParts:
         return relevance(self.of_component(k), self.average, balance)
 
     def most_relevant(self, k: int, n: int, balance: float = BALANCE) -> Array:
-        """Return the n most relevant terms of component k, the first first."""
+        """Return the n most relevant terms of component k, the most relevant first."""
         return np.argsort(-self.relevance(k, balance), kind="stable")[:n]
 
     def top_terms(self, n: int, components: Iterable[int] | None = None) -> Array:
@@ -108,9 +108,9 @@ def relevance(q: Array, average: Array, balance: float = BALANCE) -> Array:
 
 
 def term_units(model: Any) -> Array:
-    """Return the square root of each term's IDF, (n_terms,); 1 if the model does not know it.
+    """Return the square root of each term's IDF, (n_terms,); 1 if the model has no IDF.
 
-    With "counts" as weighting, it is 1 too.
+    It is also 1 with ``weighting="counts"``, which does not use IDF.
     """
     vectorizer = getattr(model, "vectorizer_", None)
     idf = getattr(vectorizer, "idf_", None)
