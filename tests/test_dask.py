@@ -2,6 +2,7 @@
 
 import sys
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -108,6 +109,29 @@ def test_tasks_that_run_twice_change_nothing(client, tmp_path, monkeypatch):
     monkeypatch.setattr(Cluster, "task", twice)
     agree(client, tmp_path, 100)
     assert len(first) > 20
+
+
+def test_files_that_are_mapped_can_not_be_removed_on_windows(client, tmp_path, monkeypatch):
+    whole, kept = Path.unlink, []
+
+    def unlink(self, *args, **options):
+        maps = Path("/proc/self/maps")
+        if self.suffix == ".sums" and maps.exists():  # only the client maps it
+            assert str(self) not in maps.read_text()
+        if self.name.startswith("shared-"):
+            kept.append(self)
+            raise PermissionError(13, "in use", str(self))
+        whole(self, *args, **options)
+
+    monkeypatch.setattr(Path, "unlink", unlink)
+    write_shards(tmp_path, corpus()[0], shard_nonzeros=100)
+    model = VBNMF(3, **PARAMETERS | {"init": "random"}, engine=Dask(tmp_path)).fit(Shards(tmp_path))
+    assert {".sums", ""} <= {path.suffix for path in kept}
+    assert not any(path.exists() for path in kept)  # removed with their folder
+    assert not list(tmp_path.glob(".fit-*"))
+    monkeypatch.undo()
+    expected = VBNMF(3, **PARAMETERS | {"init": "random"}).fit(Shards(tmp_path))
+    assert_array_equal(model.components_, expected.components_)
 
 
 def test_heads_of_all_shards(client, tmp_path, monkeypatch):
