@@ -134,6 +134,31 @@ def test_files_that_are_mapped_can_not_be_removed_on_windows(client, tmp_path, m
     assert_array_equal(model.components_, expected.components_)
 
 
+def test_workers_hold_no_memory_after_a_fit(client, tmp_path, monkeypatch):
+    held = []
+    whole = DaskEngine.sweep
+
+    def sweep(self, *args, **options):
+        found = whole(self, *args, **options)
+        held.append(
+            {kind for of in clusterwork._MEMORY.values() for m in of.values() for kind in m}
+        )
+        return found
+
+    monkeypatch.setattr(DaskEngine, "sweep", sweep)
+    agree(client, tmp_path, 100)
+    assert held[-1] == {"sums", "scratch"}
+    assert not clusterwork._MEMORY
+
+    def stop(progress):
+        assert clusterwork._MEMORY
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        VBNMF(3, engine="dask", init="random", callback=stop).fit(Shards(tmp_path))
+    assert not clusterwork._MEMORY
+
+
 def test_heads_of_all_shards(client, tmp_path, monkeypatch):
     X, y = drawn(n_docs=300)
     write_shards(tmp_path, X, labels_of(y, "unknown"), shard_nonzeros=X.nnz // 18)
