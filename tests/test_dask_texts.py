@@ -90,6 +90,25 @@ def test_lists_of_labels_and_no_labels(client, tmp_path):
     assert DocumentModel().fit(lazy("bag"), LABELS).estimator_.engine == "dask"
 
 
+def slow(*_args, **_options):
+    raise TimeoutError("the document server did not answer")
+
+
+def test_an_error_of_a_task_is_not_a_lost_scheduler(client, monkeypatch):
+    from vbnmf.engines.clusterwork import ClusterError
+    from vbnmf.engines.tasks import Tasks
+
+    with pytest.raises(TimeoutError, match="document server") as error:
+        list(Tasks(client, None).map(slow, [(1,)]))
+    assert not isinstance(error.value, ClusterError)
+    with pytest.raises(TimeoutError, match="document server"):
+        DocumentModel(vectorizer=DocumentVectorizer(strip=None)).fit(lazy("bag").map(slow), LABELS)
+    tasks = Tasks(client, None)
+    monkeypatch.setattr(client, "submit", slow)
+    with pytest.raises(ClusterError, match="scheduler is lost"):
+        list(tasks.map(slow, [(1,)]))
+
+
 def test_what_is_refused(client):
     with pytest.raises(ValueError, match="use engine='dask'"):
         DocumentModel(SupervisedVBNMF(4)).fit(lazy("bag"), LABELS)

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from vbnmf.engines.blocks import BlockSource, Written, write_block
 from vbnmf.engines.cluster import shared_folder
-from vbnmf.engines.tasks import Tasks, told
+from vbnmf.engines.tasks import Tasks, connected, told
 from vbnmf.text import DocumentVectorizer
 from vbnmf.text.checks import check_parameters
 from vbnmf.text.markup import LOOKED_AT, decide
@@ -57,8 +57,10 @@ def vectorized(
             dask.delayed(_count, pure=False)(shared, counts.path(number), part)
             for number, part in enumerate(texts.to_delayed())
         ]
-        with told(client):
-            for count in client.compute(counted):
+        with told():
+            with connected():
+                pending = client.compute(counted)
+            for count in pending:
                 count.result()
                 counts.note()
         # only arrays are sent from now on, and not the vocabulary
