@@ -8,6 +8,7 @@ from vbnmf import VBNMF, Dask, DocumentModel, SupervisedVBNMF
 from vbnmf.text import DocumentVectorizer
 
 distributed = pytest.importorskip("distributed")
+cloudpickle = pytest.importorskip("cloudpickle")
 db = pytest.importorskip("dask.bag")
 TEXTS = [
     "green tea leaves and hot water", "black tea with milk", "tea, leaves, teas", "hot milk",
@@ -88,6 +89,19 @@ def test_lists_of_labels_and_no_labels(client, tmp_path):
     V = model.fit_transform(lazy("bag"))
     assert_array_equal(V.compute(), model.transform(TEXTS))
     assert DocumentModel().fit(lazy("bag"), LABELS).estimator_.engine == "dask"
+
+
+def test_one_task_has_the_model(client):
+    import dask.array as da
+
+    labels = [[label, "drink"] if label else [] for label in LABELS]
+    model = DocumentModel(SupervisedVBNMF(4, **PARAMETERS)).fit(TEXTS, labels)
+    P = model.predict_proba(TEXTS)
+    found = model.labels_with_score(da.from_array(P, chunks=(3, -1)))
+    for bag, expected in zip(found, model.labels_with_score(P), strict=True):
+        sent = [cloudpickle.dumps(task) for task in dict(bag.dask).values()]
+        assert sum(b"SupervisedVBNMF" in task for task in sent) == 1
+        assert bag.compute() == expected
 
 
 def slow(*_args, **_options):

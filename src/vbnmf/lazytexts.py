@@ -87,11 +87,21 @@ def weights(texts: Any, vectorizer: DocumentVectorizer) -> Any:
     return da.concatenate(blocks, allow_unknown_chunksizes=True)
 
 
-def lists_by_block(P: Any, convert: Callable[[Any], list[Any]]) -> Any:
-    """Convert probabilities to a list for each document, as a bag."""
+def lists_by_block(
+    P: Any, model: Any, convert: Callable[[Any, Any, int], list[Any]], n: int
+) -> list[Any]:
+    """Convert probabilities to n lists for each document, as n bags.
+
+    ``convert(model, block, number)`` returns one of the n lists of each document.
+    """
     import dask.bag
 
-    return dask.bag.from_delayed([dask.delayed(convert)(part) for part in P.to_delayed().ravel()])
+    shared = dask.delayed(model)  # one task has it, and not each of them
+    blocks = P.to_delayed().ravel()
+    return [
+        dask.bag.from_delayed([dask.delayed(convert)(shared, block, number) for block in blocks])
+        for number in range(n)
+    ]
 
 
 def _first(texts: Any) -> list[str]:

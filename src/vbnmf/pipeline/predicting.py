@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -164,8 +163,7 @@ class PredictsDocuments:
             return labels_by_block(self.estimator_, P), P.max(axis=1)
         from vbnmf.lazytexts import lists_by_block
 
-        parts = (partial(_part_of_lists, self, part) for part in range(2))
-        labels, scores = (lists_by_block(P, part) for part in parts)
+        labels, scores = lists_by_block(P, self, _part_of_lists, 2)
         return labels, scores
 
     def _check_labels(self) -> None:
@@ -197,7 +195,7 @@ class PredictsDocuments:
         return self.has_labels and bool(self.estimator_.multilabel_)
 
 
-def _part_of_lists(model: Any, part: int, P: Array) -> Any:
+def _part_of_lists(model: Any, P: Array, part: int) -> Any:
     return model.labels_with_score(P)[part]
 
 
