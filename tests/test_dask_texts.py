@@ -91,6 +91,32 @@ def test_lists_of_labels_and_no_labels(client, tmp_path):
     assert DocumentModel().fit(lazy("bag"), LABELS).estimator_.engine == "dask"
 
 
+def of_parts(*parts):
+    import dask
+
+    return db.from_delayed([dask.delayed(list)(part) for part in parts])
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_partitions_without_documents(client, tmp_path, several):
+    labels = [[label, "drink"] if label else [] for label in LABELS] if several else LABELS
+    model = DocumentModel(SupervisedVBNMF(4, engine=Dask(tmp_path), **PARAMETERS))
+    texts = of_parts([], TEXTS[:5], [], TEXTS[5:], [])
+    model.fit(texts, labels)
+    expected = DocumentModel(SupervisedVBNMF(4, engine=Dask(tmp_path), **PARAMETERS))
+    expected.fit(of_parts(TEXTS[:5], TEXTS[5:]), labels)
+    assert_array_equal(model.estimator_.components_, expected.estimator_.components_)
+    assert (model.n_empty_, model.terms_.tolist()) == (expected.n_empty_, expected.terms_.tolist())
+    assert_array_equal(model.transform(texts).compute(), model.transform(TEXTS))
+    assert_array_equal(model.predict_proba(texts).compute(), model.predict_proba(TEXTS))
+    found = [model.predict(texts), *model.predict_with_score(texts)]
+    wanted = [model.predict(TEXTS), *model.predict_with_score(TEXTS)]
+    for a, b in zip(found, wanted, strict=True):
+        assert list(a.compute()) == list(b)
+    V = DocumentModel(VBNMF(3, max_iter=4, tol=0, engine="dask")).fit_transform(texts)
+    assert V.compute().shape == (len(TEXTS), 3)
+
+
 def test_one_task_has_the_model(client):
     import dask.array as da
 

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.model import Array
 from vbnmf.estimators import SupervisedVBNMF
-from vbnmf.estimators.lazy import is_lazy, labels_by_block
+from vbnmf.estimators.lazy import is_lazy, labels_by_block, whole_rows
 
 
 class PredictsDocuments:
@@ -160,7 +160,8 @@ class PredictsDocuments:
     def _lazy_labels(self, P: Any, *listed: str) -> tuple[Any, Any]:
         """Return labels and their probabilities as Dask arrays; bags if labels are listed."""
         if self.label_form_ not in listed:
-            return labels_by_block(self.estimator_, P), P.max(axis=1)
+            highest = whole_rows(P).map_blocks(_highest, dtype=P.dtype, drop_axis=1)
+            return labels_by_block(self.estimator_, P), highest
         from vbnmf.lazytexts import lists_by_block
 
         labels, scores = lists_by_block(P, self, _part_of_lists, 2)
@@ -193,6 +194,11 @@ class PredictsDocuments:
     def has_several_labels(self) -> bool:
         """Whether the model was fitted to documents that may have several labels."""
         return self.has_labels and bool(self.estimator_.multilabel_)
+
+
+def _highest(P: Array) -> Array:
+    """Return the highest probability of each document; there may be no documents."""
+    return P.max(axis=1, initial=0)
 
 
 def _part_of_lists(model: Any, P: Array, part: int) -> Any:
