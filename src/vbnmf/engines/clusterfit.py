@@ -97,11 +97,11 @@ class DaskEngine(ShardEngine):
     def __exit__(self, *exc: object) -> None:
         """Remove the local states, and free the memory of workers."""
         self._tidied()
+        shutil.rmtree(self._job.folder, ignore_errors=True)  # no task begins from now on
         client = self._cluster.client
         if client.status == "running":
             with suppress(Exception):  # a worker that is gone holds no memory
                 client.run(clusterwork.free, self._job, on_error="ignore")
-        shutil.rmtree(self._job.folder, ignore_errors=True)
 
     @property
     def n_shards(self) -> int:
