@@ -1,4 +1,5 @@
-"""Speed and memory of ``vbnmf`` beside its peers: ``python -m benchmarks NAME [options]``.
+"""Benchmarks of speed, memory and accuracy: ``python -m benchmarks NAME [options]``.
 
-Only ratios from one run mean anything: machines differ, and so does one machine from hour to hour.
+Compare only ratios of times from the same run. Machines differ in speed, and the speed of one
+machine varies over time.
 """

@@ -1,6 +1,6 @@
 """Run one benchmark: ``python -m benchmarks NAME [options]``.
 
-A benchmark is any module of this package with ``main(argv)``; adding one needs no change here.
+Every module of this package with a function ``main(argv)`` is a benchmark.
 """
 
 import ast
@@ -13,7 +13,7 @@ import benchmarks
 
 
 def main(argv: list[str]) -> None:
-    """Hand the options over to the named benchmark, or say which names there are."""
+    """Run the named benchmark with its options, or list all names."""
     known = _benchmarks()
     if argv and argv[0] in known:
         importlib.import_module(f"benchmarks.{argv[0]}").main(argv[1:])
@@ -26,7 +26,7 @@ def main(argv: list[str]) -> None:
 
 
 def _benchmarks() -> dict[str, str]:
-    """Names and first docstring lines, read without importing so that the list needs no peer."""
+    """Return names and first docstring lines, without importing any benchmark."""
     found = {}
     for path in map(Path, benchmarks.__path__):
         for module in pkgutil.iter_modules([str(path)]):

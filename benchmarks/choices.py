@@ -1,9 +1,9 @@
-"""Measure what the paper leaves open in its experiments: words, start, iterations, T's shape.
+"""Measure how results depend on what the paper leaves open: words, start, iterations, T's shape.
 
-For each copy of 20 Newsgroups that is given, the cells of Table 1 (PCA-200, unsupervised
-K = 40, supervised K = 100) are run as paper.toml says, and then with one choice
-changed at a time. Scores are on the test split, as in the paper: this says how far its numbers
-depend on what it does not state, and chooses no default of the library.
+For each given copy of 20 Newsgroups, the cells of Table 1 (PCA-200, unsupervised K = 40, supervised
+K = 100) are run as paper.toml specifies, and then with one choice changed at a time. Scores are
+those of the test split, as in the paper. They show how far its numbers depend on choices that it
+does not state. They were not used to choose defaults of the library.
 """
 
 import argparse
@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def lines(
     specification: Specification, source: Source, table: Path, names: list[str], seeds: int
 ) -> Iterator[dict[str, object]]:
-    """A line for each change: accuracies and sparsities over the seeds."""
+    """Return a row for each change: accuracies and sparsities over the seeds."""
     plain = {
         "supervised": _cell(specification, "supervised", LABEL_SHAPE),
         "unsupervised": _cell(specification, "unsupervised", COEF_SHAPE),

@@ -1,9 +1,9 @@
-"""What ``accuracy`` and ``sweep`` compare: a function for each method makes a pipeline.
+"""Methods that ``accuracy`` and ``sweep`` compare: a function for each method returns a pipeline.
 
-All take counts of words and weigh them on their own. The last step of a pipeline classifies, and
-the parameters that are chosen on validation data (``grid``) are of that step alone, so that what
-comes before it is fitted but once. A step with ``components_`` is what is read as components. What
-is measured of a fitted pipeline, and on what, is in ``accuracy``, ``sweep`` and ``splits``.
+All pipelines take counts of words and apply their own weighting. The last step classifies. The
+parameters that are selected on validation documents (``grid``) are those of the last step, so that
+the steps before it are fitted only once. If a step has ``components_``, these are measured as
+components. The measures are in ``accuracy``, ``sweep`` and ``splits``.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ PAPER_TERMS = 10_000
 
 
 def tokens(X: sp.csr_matrix) -> Words:
-    """Documents as lists of words, which tomotopy takes; a word is the number of its column."""
+    """Convert documents to lists of words for tomotopy; a word is the number of its column."""
     words = np.repeat(X.indices, X.data.astype(np.int64)).astype(str).tolist()
     ends = np.concatenate([[0], np.cumsum(X.data, dtype=np.int64)])[X.indptr]
     return [words[begin:end] for begin, end in pairwise(ends.tolist())]
@@ -104,7 +104,7 @@ def naive_bayes(K: int, seed: int, threads: int) -> Pipeline:
 
 
 def naive_bayes_svm(K: int, seed: int, threads: int) -> Pipeline:
-    """A linear SVM for each label on words weighed by their log-count ratio."""
+    """A linear SVM for each label on words weighted by their log-count ratio."""
     return make_pipeline(Binarizer(), OneVsRestClassifier(NaiveBayesSVM(seed)))
 
 
@@ -116,7 +116,7 @@ def pca_neighbours(K: int, seed: int, threads: int) -> Pipeline:
 
 
 def nmf(K: int, seed: int, threads: int) -> Pipeline:
-    """NMF of scikit-learn as it comes (squared error), and logistic regression."""
+    """NMF of scikit-learn with its defaults (squared error), and logistic regression."""
     return make_pipeline(_tfidf(), NMF(K, random_state=seed), Normalizer(), _regression())
 
 
@@ -138,12 +138,12 @@ def partially_labelled_lda(K: int, seed: int, threads: int) -> Pipeline:
 
 
 def ours(K: int, seed: int, threads: int) -> Pipeline:
-    """SupervisedVBNMF as it comes, on the weights that a DocumentModel gives it."""
+    """SupervisedVBNMF with its defaults, on the weights that a DocumentModel uses."""
     return make_pipeline(Weights(), SupervisedVBNMF(K or None, random_state=seed, n_jobs=threads))
 
 
 def ours_by_components(K: int, seed: int, threads: int) -> Pipeline:
-    """The same by components alone."""
+    """SupervisedVBNMF whose predictions use components alone."""
     model = ours(K, seed, threads)
     model[-1].set_params(classifier="components")
     return model
@@ -155,17 +155,17 @@ def fasttext(K: int, seed: int, threads: int) -> Pipeline:
 
 
 def fasttext_long(K: int, seed: int, threads: int) -> Pipeline:
-    """The same with the epochs and the rate of fastText's tutorial."""
+    """fastText with the epochs and the learning rate of its tutorial."""
     return make_pipeline("passthrough", FastText(seed, epochs=25, rate=1.0))
 
 
 def paper(K: int, seed: int, threads: int) -> Pipeline:
-    """The paper's protocol, but started from the labels: see ``PaperClassifier``."""
+    """The paper's protocol, initialised from the labels; see ``PaperClassifier``."""
     return make_pipeline(Weights("paper", PAPER_TERMS), PaperClassifier(seed=seed, threads=threads))
 
 
 class Weights(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Weights from counts as ``DocumentVectorizer`` has them from texts of the same words."""
+    """Convert counts to the weights that ``DocumentVectorizer`` gives texts of the same words."""
 
     def __init__(
         self, weighting: Weighting = DEFAULT_WEIGHTING, max_terms: int | None = None
@@ -187,7 +187,7 @@ class Weights(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: sp.csr_matrix) -> sp.csr_matrix:
-        """Weigh other documents."""
+        """Convert counts of other documents to weights."""
         return self._finish(weigh(X, self.idf_, self.weighting, self.length_)[0])
 
     def _finish(self, weights: sp.csr_matrix) -> sp.csr_matrix:
@@ -203,7 +203,7 @@ class NaiveBayesSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.seed = seed
 
     def fit(self, X: sp.csr_matrix, y: Array) -> Self:
-        """Weigh words by the log of how much more often the class has them, and train."""
+        """Weight words by their log-count ratio, and train."""
         self.classes_ = np.unique(y)
         p, q = (1.0 + np.asarray(X[y == c].sum(axis=0)).ravel() for c in self.classes_[::-1])
         self.ratio_ = np.log(p / p.sum()) - np.log(q / q.sum())
@@ -215,11 +215,11 @@ class NaiveBayesSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def decision_function(self, X: sp.csr_matrix) -> Array:
-        """Scores of the second class."""
+        """Compute the scores of the second class."""
         return np.asarray(X @ self.weights_ + self.intercept_)
 
     def predict(self, X: sp.csr_matrix) -> Array:
-        """The class with the higher score."""
+        """Predict the class with the higher score."""
         return self.classes_[(self.decision_function(X) > 0).astype(int)]
 
 
@@ -250,19 +250,20 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: sp.csr_matrix) -> Array:
-        """Coefficients without labels."""
+        """Compute coefficients without labels."""
         return self.model_.transform(X)
 
     def predict_proba(self, X: sp.csr_matrix) -> Array:
-        """Parts of the neighbours that have each label."""
+        """Compute the share of the neighbours with each label."""
         return self.neighbours_.predict_proba(self.transform(X))
 
 
 class LabelledTopics(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Topics of tomotopy that belong to labels; a new document may have all of them.
+    """Topic models of tomotopy with topics of labels; a new document may have all topics.
 
-    Where each document has one label with one topic, the sampler has nothing to choose: iterations
-    change nothing but alpha, which is learned every tenth of them unless ``learn_alpha`` is off.
+    If each document has one label and each label one topic, the sampler has nothing to choose.
+    Iterations then change only alpha, which is learned every ten iterations unless ``learn_alpha``
+    is off.
 
     Parameters
     ----------
@@ -310,14 +311,14 @@ class LabelledTopics(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def components_(self) -> Array:
-        """Weights of words in topics, (n_topics, n_terms); every term is of some document."""
+        """Weights of words in topics, (n_topics, n_terms)."""
         columns = np.array(list(self.model_.used_vocabs), dtype=np.int64)
         weights = np.empty((self.model_.k, len(columns)))
         weights[:, columns] = [self.model_.get_topic_word_dist(k) for k in range(self.model_.k)]
         return weights
 
     def transform(self, words: Words) -> Array:
-        """Parts of the topics in each document, (n_docs, n_topics); asked twice, sampled once."""
+        """Compute the shares of topics in documents, (n_docs, n_topics); cache the result."""
         if self._known is None or self._known[0] is not words:
             parts = np.zeros((len(words), self.model_.k))
             some = [row for row, document in enumerate(words) if document]
@@ -328,7 +329,7 @@ class LabelledTopics(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._known[1]
 
     def predict_proba(self, words: Words) -> Array:
-        """Parts of the labels' topics, those shared by all left out."""
+        """Compute the shares of the topics of each label, without topics of all labels."""
         labels = [int(label) for label in self.model_.topic_label_dict]
         parts = self.transform(words)[:, : len(labels) * self.topics_per_label]
         by_label = parts.reshape(len(words), len(labels), self.topics_per_label).sum(axis=2)

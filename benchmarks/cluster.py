@@ -1,8 +1,9 @@
-"""What a fit on Dask workers sends in an iteration: measured, and predicted from its sizes.
+"""Measure the bytes that Dask workers send in an iteration of a fit, and predict them.
 
-For ``benchmarks scale``. Workers count the bytes that they send to one another and, through the
-scheduler, to the client. The prediction follows docs/scale.md: sums go on where the next shard of
-their run is at another worker. What all shards share and the sum of all shards are files.
+Used by ``benchmarks scale``. Workers count the bytes that they send to one another and, through the
+scheduler, to the client. The prediction follows docs/scale.md: sums are sent when the next shard of
+their run is on another worker. The values that all shards share, and the sum of all shards, are
+files and are not counted.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Part(NamedTuple):
 
 
 def predicted_bytes(n_shards: int, n_workers: int, n_terms: int, K: int, item: int = 4) -> int:
-    """Bytes that workers send in an iteration, for workers with equally many threads."""
+    """Predict the bytes that workers send in an iteration, if all have as many threads."""
     single, double = n_terms * K * item, n_terms * K * 8
     moved = 0
 
@@ -57,9 +58,9 @@ def predicted_bytes(n_shards: int, n_workers: int, n_terms: int, K: int, item: i
 
 @contextmanager
 def workers(n_workers: int) -> Iterator[Callable[[], tuple[int, float]]]:
-    """Start workers of one thread each; yield a function that returns what they did so far.
+    """Start workers of one thread each; yield a function that reports on them.
 
-    It returns the bytes that they sent, and the seconds of processor time that they took.
+    It returns the bytes that they sent so far, and the seconds of processor time that they took.
     """
     from distributed import Client, LocalCluster
 

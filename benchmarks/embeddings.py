@@ -1,7 +1,7 @@
 """fastText: averaged embeddings of words, trained on the labels of a corpus.
 
-The package floret is used: in its mode "fasttext" it is the original code, and it repeats its
-results.
+The package floret is used. Its mode "fasttext" runs the original code, and its results are
+reproducible.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Array = NDArray[Any]
 
 
 def lines(X: sp.csr_matrix) -> list[str]:
-    """Documents as lines of words, which fastText takes; a word is the number of its column."""
+    """Convert documents to lines of words for fastText; a word is the number of its column."""
     words = np.repeat(X.indices, X.data.astype(np.int64)).astype(str).tolist()
     ends = np.concatenate([[0], np.cumsum(X.data, dtype=np.int64)])[X.indptr]
     return [" ".join(words[begin:end]) for begin, end in pairwise(ends.tolist())]
 
 
 class FastText(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Supervised fastText on one thread: several do not repeat a result.
+    """Supervised fastText on one thread, because with several threads results vary.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class FastText(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, documents: list[str]) -> Array:
-        """The most probable labels.
+        """Predict the most probable labels.
 
         For several documents at a time, floret repeats the first probability of each, so there are
         no probabilities here.

@@ -1,10 +1,11 @@
-"""Compare prediction heads on validation data, to choose what ``predict`` does.
+"""Compare prediction heads on validation documents, to choose what ``predict`` does.
 
-Only training documents are used: a fifth of each corpus is held out and the model is fitted on the
-rest. Rows are the generative classifier, components alone, and words beside evidence of several
-sizes (0 is a linear support vector machine on the words). Accuracy and the mean probability of the
-true label are told twice: of the documents held out, and of the training documents as if each had
-been left out (``left_out_proba_``). The test parts of the corpora stay untouched.
+Only training documents are used: a fifth of each corpus is held out, and the model is fitted to the
+rest. The rows are the generative head, components alone, and words and components with several
+sizes of the evidence (with size 0 the head is a linear support vector machine on words). Accuracy
+and the mean probability of the true label are shown for two sets of documents: the held-out
+documents, and the training documents as if each had been left out (``left_out_proba_``). The test
+parts of the corpora are not used.
 """
 
 import argparse
@@ -48,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def measured(corpus: LabelledCorpus, sizes: Sequence[float]) -> Iterator[dict[str, object]]:
-    """Accuracy, macro F1, calibration error and components' share of each head."""
+    """Compute accuracy, macro F1, calibration error and share of components of each head."""
     kept, held = train_test_split(np.arange(len(corpus.y)), test_size=HELD_OUT, random_state=0)
     X, X_new, y_new = corpus.X[kept], corpus.X[held], corpus.y[held]
     classes, codes = np.unique(corpus.y[kept], return_inverse=True)
@@ -93,6 +94,6 @@ def measured(corpus: LabelledCorpus, sizes: Sequence[float]) -> Iterator[dict[st
 
 
 def _codes(classes: Any, y: Any) -> Any:
-    """Places of labels among the classes; -1 for a label that is none of them."""
+    """Return the indices of labels in the classes; -1 for other labels."""
     place = {label: code for code, label in enumerate(classes.tolist())}
     return np.array([place.get(label, -1) for label in y.tolist()])

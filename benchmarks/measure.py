@@ -1,4 +1,4 @@
-"""What benchmarks share: seconds an iteration, copy bandwidth, sizes, tables, result files."""
+"""Functions shared by benchmarks: seconds per iteration, copy bandwidth, tables, result files."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ def seconds_per_iteration(
 ) -> Samples:
     """Sample (time of run(many) − time of run(few)) / (many − few), `repeats` times.
 
-    The difference takes set-up, transposes and process pools out; one untimed run comes first, so
-    that imports and caches are not counted.
+    The difference does not include preparation, transposition and process pools. One run before is
+    not timed, so that imports and caches do not count.
     """
     run(few)
     return [(_seconds(run, many) - _seconds(run, few)) / (many - few) for _ in range(repeats)]
 
 
 def middle(samples: Samples | None) -> float | None:
-    """Median, or None where nothing was measured.
+    """Return the median, or None if nothing was measured.
 
-    A difference of two fits that is not positive means that something else ran on the machine.
-    Leaving out only such samples would favour the slow ones, so all of them are given up.
+    A difference of two fits that is not positive means that another program disturbed it. Leaving
+    out only such samples would favour slow ones, so then the result is None.
     """
     return statistics.median(samples) if samples and min(samples) > 0 else None
 
 
 def ratio(samples: Samples | None, reference: Samples | None) -> float | None:
-    """Quotient of the medians, or None where either was not measured."""
+    """Return the quotient of the medians, or None if either was not measured."""
     above, below = middle(samples), middle(reference)
     return above / below if above and below else None
 
 
 def milliseconds(samples: Samples | None) -> dict[str, object]:
-    """Two cells of a table: the median, and the range that says how quiet the machine was."""
+    """Return two cells of a table: the median and the range."""
     seconds = middle(samples)
     if samples is None:
         note = "not installed"
@@ -62,7 +62,7 @@ def milliseconds(samples: Samples | None) -> dict[str, object]:
 
 
 def machine(threads: int) -> str:
-    """Say what a reader must know of the machine: threads used and how busy it was before."""
+    """Describe the machine: threads used, and load before the run."""
     load = (
         f", load average {os.getloadavg()[0]:.1f} at the start" if hasattr(os, "getloadavg") else ""
     )
@@ -70,7 +70,7 @@ def machine(threads: int) -> str:
 
 
 def copy_bandwidth(threads: int, megabytes: int = 256, repeats: int = 5) -> float:
-    """Bytes a second, read plus written, of copying `megabytes` a thread: far more than caches."""
+    """Measure bytes per second, read plus written, of copying `megabytes` in each thread."""
     arrays = [np.ones(megabytes << 17) for _ in range(2 * threads)]
     pairs = [(arrays[2 * i], arrays[2 * i + 1]) for i in range(threads)]
     with ThreadPoolExecutor(threads) as pool:
@@ -84,13 +84,13 @@ def copy_bandwidth(threads: int, megabytes: int = 256, repeats: int = 5) -> floa
 
 
 def both_orders(X: sp.csr_matrix) -> int:
-    """Bytes of X by rows and by columns."""
+    """Compute the bytes of X by rows and by columns."""
     cells = X.nnz * (X.data.itemsize + X.indices.itemsize)
     return int(2 * cells + (sum(X.shape) + 2) * X.indptr.itemsize)
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Lay rows with the same keys out as a Markdown table; numbers to the right."""
+    """Format rows with the same keys as a Markdown table, with numbers to the right."""
     names = list(rows[0])
     right = [all(not isinstance(row[name], str) for row in rows) for name in names]
     lines = [names, ["---:" if r else "---" for r in right]]
@@ -130,7 +130,7 @@ def _cell(value: object) -> str:
 
 
 def write_rows(rows: Sequence[Mapping[str, object]], columns: Sequence[str], path: Path) -> None:
-    """Write a CSV table, whole or not at all."""
+    """Write a CSV table, completely or not at all."""
     with replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()

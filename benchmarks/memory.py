@@ -1,8 +1,8 @@
-"""Measure the peak memory of a fit above X, beside X in both orders plus the factors.
+"""Measure the peak memory of a fit above X, and compare it with the size of X and the factors.
 
-A child process imports everything, fits a small slice (so that lazy imports and threads are
-there), loads X, notes its resident memory, fits, and reports its peak. Linux only: the numbers come
-from /proc/self/status.
+X counts in both orders. A child process imports everything and fits a small slice, so that lazy
+imports and threads do not count. Then it loads X, notes its resident memory, fits, and reports its
+peak. Linux only: the numbers come from /proc/self/status.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def main(argv: list[str]) -> None:
 
 
 def _in_child(path: Path, model: str, K: int, threads: int) -> int:
-    """Bytes at the peak of a fit above the resident memory just before it."""
+    """Return the peak memory of a fit above the resident memory before it, in bytes."""
     command = [sys.executable, "-m", "benchmarks.memory", str(path), model, str(K), str(threads)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603
     return int(json.loads(done.stdout))

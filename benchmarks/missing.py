@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def scores(split: splits.Split, part: float, seed: int) -> tuple[float, float, float]:
-    """Accuracy of the SVM, of the model on the labelled documents, and of the model on all."""
+    """Compute the accuracy of the SVM, and of the model on labelled and on all documents."""
     kept = keep(split.y, part, np.random.default_rng(seed))
     weights = Weights()  # of all documents: they need no labels
     X, X_new = weights.fit_transform(split.X), weights.transform(split.X_new)
@@ -60,7 +60,7 @@ def scores(split: splits.Split, part: float, seed: int) -> tuple[float, float, f
 
 
 def keep(y: np.ndarray, part: float, rng: np.random.Generator) -> np.ndarray:
-    """Which documents keep their label: a part of them, and one of each label at least."""
+    """Select the documents that keep their label, at least one of each label."""
     kept = rng.random(len(y)) < part
     for label in np.unique(y):
         kept[rng.choice(np.flatnonzero(y == label))] = True

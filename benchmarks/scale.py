@@ -4,11 +4,11 @@ Documents are drawn with Zipf words, about 100 different ones each, and one of 2
 written to a shard folder. A child process then fits ``SupervisedVBNMF`` to the folder (stream), or
 loads all of it into memory first (memory), or starts Dask workers of one thread, as many as the
 others have threads (dask). The bytes that workers send are compared with a prediction
-(``benchmarks.cluster``). The fit starts at random and takes the generative prediction head, because
-the search for components and the other heads look at samples of a fixed size. Times are between
-callbacks. Processor time, of all threads and workers, is what to compare on a busy machine. Memory
-is the peak of the child process above what it needs to import everything, without that of Dask
-workers. Linux only: the numbers come from /proc/self/status.
+(``benchmarks.cluster``). The fit is initialised at random and uses the generative prediction head,
+so that only its iterations are measured, without the search for components and the training of
+other heads. Times are between callbacks. On a busy machine, compare the processor time, which is
+that of all threads and workers. Memory is the peak of the child process above its memory after all
+imports, without that of Dask workers. Linux only: the numbers come from /proc/self/status.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def draw(n_docs: int, seed: int = 0) -> Iterator[tuple[sp.csr_array, NDArray[np.
 
 
 def _written(folder: Path, n_docs: int, size: int) -> int:
-    """Write the shards, unless they are there, and return the number of non-zeros."""
+    """Write the shards, unless they exist, and return the number of non-zeros."""
     from vbnmf.data.sharding import ShardWriter
     from vbnmf.data.shards import Shards, is_shards
 
@@ -132,7 +132,7 @@ def _row(
 
 
 def _sent(folder: Path, n_docs: int, K: int, n_workers: int, sent: float) -> dict[str, object]:
-    """Bytes that Dask workers sent in an iteration, and how many were predicted."""
+    """Return the bytes that Dask workers sent in an iteration, and the predicted bytes."""
     from vbnmf.data.shards import Shards
 
     n_shards = Shards(folder).n_shards
@@ -147,7 +147,7 @@ def _sent(folder: Path, n_docs: int, K: int, n_workers: int, sent: float) -> dic
 
 
 def _slopes(rows: list[dict[str, object]]) -> list[dict[str, object]]:
-    """Growth of the times: the slope of their logarithms over those of the non-zeros."""
+    """Compute the slopes of the logarithms of times over those of the non-zeros."""
     found: list[dict[str, object]] = []
     for K in sorted({int(str(row["K"])) for row in rows}):
         of = [row for row in rows if row["K"] == K]

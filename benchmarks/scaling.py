@@ -1,7 +1,7 @@
-"""Show that the cost of an iteration grows linearly in non-zeros × components.
+"""Measure how the time of an iteration grows with non-zeros × components.
 
-Slices of the corpus' documents vary the non-zeros, K varies the rest; a least-squares line through
-the times says how linear they are. Comparison with other packages is in ``iteration``.
+Slices of the documents vary the non-zeros, and K varies too. The fit of a least-squares line shows
+how linear the times are. ``iteration`` compares with other packages.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main(argv: list[str]) -> None:
 
 
 def _fits(rows: list[dict[str, object]]) -> list[dict[str, object]]:
-    """Lines through all times, through those of the largest K, and of the most non-zeros."""
+    """Fit lines to all times, to those of the largest K, and to those of the most non-zeros."""
     table = np.array([[row["nnz"], row["K"], row["ms an iteration"]] for row in rows], dtype=float)
     nnz, sizes, ms = table.T
     lines = {

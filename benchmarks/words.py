@@ -1,8 +1,8 @@
-"""Compare ways to make terms of texts: rare words, stems, stop words, pairs of characters.
+"""Compare ways to convert texts to terms: rare words, stems, stop words, pairs of characters.
 
-Texts are the training part of a corpus, of which a quarter is held out; nothing is chosen on test
-documents. Two models read each way's terms: a linear support vector machine on documents of length
-1, and ``SupervisedVBNMF`` with its defaults. "± s" is the standard error over the splits.
+Only the training part of a corpus is used, of which a quarter is held out. Nothing is chosen on
+test documents. Two models use the terms: a linear support vector machine on documents of unit
+length, and ``SupervisedVBNMF`` with its defaults. "± s" is the standard error over the splits.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Options = dict[str, Any]
 
 
 def segmenter(package: str) -> Callable[[str], list[str]]:
-    """Cut Chinese text into words with an installed package; blanks and punctuation go."""
+    """Split Chinese text into words with an installed package, without blanks and punctuation."""
     cut = import_module(package).lcut
     return lambda text: [word for word in cut(text) if word[:1].isalnum()]
 
@@ -112,7 +112,7 @@ def runs(
     models: Sequence[str],
     n_splits: int,
 ) -> Iterator[list[float]]:
-    """For each split: accuracy of each model, number of terms, seconds of vbnmf."""
+    """Return the accuracy of each model, the number of terms and the seconds of vbnmf, by split."""
     for seed in range(n_splits):
         train, new, y_train, y_new = train_test_split(
             texts, y, test_size=0.25, stratify=y, random_state=seed

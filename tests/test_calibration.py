@@ -140,3 +140,17 @@ def test_biases_of_chance_are_left_out():
         found = calibrate(s, Y, np.full(2000, 9.0), np.ones(2000), usual_slope=3.0)
         kept += np.ptp(found.biases) > 0
     assert kept <= 4  # most of them, if any gain would do
+
+
+def test_a_weight_of_three_is_three_copies():
+    """Also in the decision on biases, which compares a gain with its standard error."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        y = rng.integers(0, 4, 150)
+        s = rng.normal([0.3, 0, 0, -0.3], 1, (150, 4))
+        s[np.arange(150), y] += 1.0
+        Y, n_terms = np.eye(4, dtype=bool)[y], np.full(150, 9.0)
+        weighted = calibrate(s, Y, n_terms, np.full(150, 3.0), usual_slope=3.0)
+        copies = (np.repeat(a, 3, axis=0) for a in (s, Y, n_terms))
+        copied = calibrate(*copies, np.ones(450), usual_slope=3.0)
+        np.testing.assert_allclose(weighted.biases, copied.biases, atol=1e-4)

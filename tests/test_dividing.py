@@ -31,7 +31,7 @@ def stacked(*parts):
     return sparse.csr_array(sparse.vstack(parts))
 
 
-def test_dividing_follow_the_content():
+def test_folds_follow_the_content():
     X = texts(3000)
     fold = folds(X)
     assert set(np.unique(fold)) == set(range(FOLDS))
@@ -46,6 +46,19 @@ def test_near_duplicates_share_a_fold():
     group = near_duplicates(stacked(X, edited(X)), np.ones(800))
     assert (group[:400] == group[400:]).mean() > 0.9
     assert np.bincount(group).max() <= 4
+
+
+def test_a_rare_term_in_common_is_not_enough():
+    """Weights of TF-IDF do not count IDF twice: pairs that share one rare term are apart."""
+    X = texts(300, length=25)
+    pair = sparse.csr_array(np.kron(np.eye(150), np.ones((2, 1))))
+    X = sparse.csr_array(sparse.hstack([X, pair]))
+    frequency = np.bincount(X.indices, minlength=X.shape[1])
+    weights = X.copy()
+    weights.data *= np.log(300 / np.maximum(frequency, 1))[X.indices]
+    counted, weighted = (near_duplicates(one, np.ones(300)) for one in (X, weights))
+    assert len(np.unique(counted)) == 300
+    assert_array_equal(weighted, counted)
 
 
 def test_other_documents_do_not():

@@ -1,8 +1,9 @@
-"""Texts in Dask bags and data frames, which are converted to weights of terms on the workers.
+"""Convert texts in Dask bags and data frames to weights of terms, on the workers.
 
-A fit splits the texts of each partition once, and keeps their counts in the scratch folder. The
-vocabulary is found as by ``vbnmf vectorize`` (``vbnmf.text.outofcore``), so it is the same as in
-memory, to the bit. Then workers write the weights of each partition as shards, which the fit reads.
+In a fit, workers split the texts of each partition once, and write their counts to the scratch
+folder. The vocabulary is selected as in ``vbnmf vectorize`` (``vbnmf.text.outofcore``), so it is
+the same as in memory. Then workers write the weights of each partition as shards, which the fit
+reads.
 """
 
 import tempfile
@@ -30,19 +31,19 @@ from vbnmf.text.outofcore import PartsOfCounts, count_part, learn_parts, weigh_p
 def vectorized(
     texts: Any, vectorizer: DocumentVectorizer, client: Client, folder: Any
 ) -> Iterator[BlockSource]:
-    """Fit a vectorizer to texts, and yield their weights as shards, which are removed at the end.
+    """Fit a vectorizer to texts, and yield their weights as shards. Remove these at the end.
 
     Parameters
     ----------
     texts : dask.bag.Bag or dask Series
         The texts. Each partition is one shard or several.
     vectorizer : DocumentVectorizer
-        It is fitted.
+        The vectorizer to fit, in place.
     client : distributed.Client
         Connection to the cluster.
     folder : path or None
-        A folder that this process and all workers can write to. None is a temporary one, if all
-        workers are on this machine.
+        A folder that this process and all workers can write to. None creates a temporary folder;
+        then all workers must be on this machine.
     """
     check_parameters(vectorizer.get_params())
     vectorizer._prepare()
@@ -90,7 +91,7 @@ def weights(texts: Any, vectorizer: DocumentVectorizer) -> Any:
 def lists_by_block(
     P: Any, model: Any, convert: Callable[[Any, Any, int], list[Any]], n: int
 ) -> list[Any]:
-    """Convert probabilities to n lists for each document, as n bags.
+    """Convert a Dask array of probabilities to n bags, each with a list for each document.
 
     ``convert(model, block, number)`` returns one of the n lists of each document.
     """
@@ -105,7 +106,7 @@ def lists_by_block(
 
 
 def _first(texts: Any) -> list[str]:
-    """Return the first documents, which tell whether they are HTML."""
+    """Return the first documents, in which the vectorizer looks for HTML."""
     if hasattr(texts, "take"):
         return list(texts.take(LOOKED_AT, npartitions=-1, warn=False))
     return list(texts.head(LOOKED_AT, npartitions=-1))

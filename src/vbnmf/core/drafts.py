@@ -178,7 +178,7 @@ def narrowed(draft: Draft, plan: Plan) -> Draft | None:
 def families(draft: Draft, plan: Plan, n_kept: int) -> Array | None:
     """Return the top group of the label tree that each component belongs to.
 
-    Only components of the same group may be merged. None: there are no groups.
+    Components of different groups are merged last. None: there are no groups.
     """
     if not len(plan.groups):
         return None

@@ -1,13 +1,15 @@
-"""Return freed memory to the system.
+"""Allocate and free large arrays such that their memory returns to the system.
 
-The C library keeps freed memory of up to 32 MB for later. The search for components frees many
-arrays of different sizes, so that without this much more memory would be held than is used.
+The C library keeps freed memory (of arrays up to 32 MB) for later use. The search for components
+frees many arrays of different sizes. Without this module, the process would hold much more memory
+than it uses.
 """
 
 import ctypes
 import mmap
 import os
 from math import prod
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -25,12 +27,16 @@ def release() -> None:
 
 
 def zeros(shape: int | tuple[int, ...], dtype: Any) -> Array:
-    """Return zeros. If they are large, their memory returns to the system when they are freed."""
-    shape = (shape,) if isinstance(shape, int) else shape
+    """Return an array of zeros. A large one returns its memory to the system when it is freed."""
+    lengths = shape if isinstance(shape, tuple) else (shape,)
+    shape = tuple(map(index, lengths))  # whole numbers of Python, which do not overflow
     dtype = np.dtype(dtype)
     size = prod(shape) * dtype.itemsize
     if size < _LARGE or not hasattr(mmap, "MAP_PRIVATE"):
         return np.zeros(shape, dtype)
     # private, so that processes which this one forks do not share it
-    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    try:
+        pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except (OSError, OverflowError) as error:
+        raise MemoryError(f"Unable to allocate {size:,} bytes for an array of {shape}") from error
     return np.frombuffer(pages, dtype, prod(shape)).reshape(shape)

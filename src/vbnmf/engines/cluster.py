@@ -1,4 +1,4 @@
-"""The connection to a Dask cluster: shards that its workers read, and tasks for them.
+"""Submit tasks to a Dask cluster, whose workers read shards.
 
 The shards of each task are recorded, so that an error can name them. A task has a preferred worker,
 but may run on any other one, so that no task waits for a worker that died.
@@ -68,8 +68,8 @@ class Cluster:
     def places(self, n: int) -> list[str | None]:
         """Choose a worker for each of n tasks, in proportion to the threads.
 
-        Each worker gets consecutive tasks, and the same ones in each iteration. So its shards stay
-        in the file cache of its system, and most sums are added without sending them.
+        Each worker gets consecutive tasks, and the same tasks in each iteration. So its shards stay
+        in the file cache of its system, and most sums are added without being sent.
         """
         workers = sorted(self.client.nthreads().items())
         threads = [address for address, n_threads in workers for _ in range(n_threads)]
@@ -80,7 +80,7 @@ class Cluster:
         return self._place_of[str(task.key)]
 
     def forget(self) -> None:
-        """Forget all tasks, which have finished."""
+        """Forget all tasks. They must have finished."""
         self._shards_of.clear()
         self._place_of.clear()
 
@@ -92,7 +92,7 @@ class Cluster:
         shards: list[int] | None = None,
         place: str | None = None,
     ) -> Future:
-        """Submit a task that works on some shards, with a preferred worker."""
+        """Submit a task. Record its shards and its preferred worker."""
         self._n_tasks += 1
         key = f"vbnmf-{name}-{self._token}-{self._n_tasks}"
         self._shards_of[key], self._place_of[key] = shards or [], place
@@ -112,7 +112,7 @@ class Cluster:
 
     @contextmanager
     def told(self) -> Iterator[None]:
-        """Raise errors of the cluster with messages that say what to do."""
+        """Convert errors of the cluster to errors that say what to do."""
         try:
             yield
         except KilledWorker as error:
@@ -154,7 +154,7 @@ class Cluster:
 
 
 class ClusterSource:
-    """Shards that the workers of a cluster read; a ``PlacedSource``.
+    """Source of shards that the workers of a cluster read; a ``PlacedSource``.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ class ClusterSource:
 def of_blocks(
     X: Any, dtype: np.dtype[Any], client: Client, folder: str | os.PathLike[str] | None
 ) -> ClusterSource:
-    """Write the blocks of a Dask array as shards, on workers. Blocks must have whole rows."""
+    """Let workers write the blocks of a Dask array as shards. Blocks must have whole rows."""
     home = tempfile.TemporaryDirectory(prefix=".blocks-", dir=shared_folder(client, folder))
     path = Path(home.name).absolute()
     blocks = enumerate(X.to_delayed().ravel())
@@ -249,7 +249,7 @@ def shared_folder(client: Client, folder: str | os.PathLike[str] | None) -> str:
 
 
 def rows_of_shards(rows: Array, source: ShardSource) -> list[Array]:
-    """Divide ascending numbers of documents by shard, counted from its first document."""
+    """Divide ascending indices of documents by shard, and count them from its first document."""
     parts = np.split(rows, np.searchsorted(rows, source.starts[1:-1]))
     return [part - first for part, first in zip(parts, source.starts, strict=False)]
 

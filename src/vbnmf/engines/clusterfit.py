@@ -1,10 +1,10 @@
-"""A fit on the workers of a Dask cluster: the same bits as on one machine.
+"""Fit on the workers of a Dask cluster, with the same bits as on one machine.
 
-Workers read shards from a shared folder, and the local state of a shard is a file in another one.
-So nothing is lost if a worker dies, and no task depends on tasks of an earlier iteration. The
-client writes what shards share to that folder, and reads one sum from it. Sums are added on
-workers, in the tree of :func:`~vbnmf.engines.mapping.tree_sum` and in order. So the result depends
-neither on the order of completion nor on the number of workers.
+Workers read shards from a shared folder. The local state of each shard is a file in the scratch
+folder. So nothing is lost if a worker dies, and no task depends on tasks of an earlier iteration.
+The client writes the values that all shards need to the scratch folder, and reads one sum from it.
+Sums are added on workers, in the tree of :func:`~vbnmf.engines.mapping.tree_sum` and in order. So
+the result depends neither on the order of completion nor on the number of workers.
 """
 
 import os
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from vbnmf.kernels import AnyKernel
 
 MOST_TASKS = 64
-"""Maximum number of tasks per thread and iteration. With more shards, a task has several."""
+"""Maximum number of tasks per thread and iteration. With more shards, each task has several."""
 
 
 class DaskEngine(ShardEngine):
@@ -59,7 +59,7 @@ class DaskEngine(ShardEngine):
     n_groups : int
         Number of groups.
     weight : array of shape (n_docs,) or None
-        How many documents each one counts as, in all sums; None is one.
+        Sample weights; None is one for each document.
     unknown : bool
         Whether the last group holds the documents whose label is not known.
     folder : path
@@ -209,7 +209,7 @@ class DaskEngine(ShardEngine):
         ]
 
     def _added(self, parts: list[Future]) -> Future:
-        """Add up parts in the tree of ``tree_sum``. A task with several shards has added them."""
+        """Add up parts as ``tree_sum`` does. A task of several shards has already added these."""
         held = []
         if len(parts) < self.n_shards and self.n_shards % FAN_IN:
             held.append(parts.pop())
@@ -237,7 +237,7 @@ class DaskEngine(ShardEngine):
 
     @contextmanager
     def _shared(self, value: Any) -> Iterator[Shared]:
-        """Share a value with all workers as a file, which survives a worker."""
+        """Share a value with all workers as a file, which is not lost if a worker dies."""
         path = self._job.folder / f"shared-{uuid4().hex}"
         try:
             with _told_where_to_write(path.parent.parent):

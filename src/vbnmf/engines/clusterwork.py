@@ -1,12 +1,12 @@
-"""What the workers of a cluster do with shards.
+"""Functions that the workers of a cluster apply to shards.
 
 Every task is a pure function of files that do not change. So a task may run twice, even at the same
 time. A file is written under a unique name and then renamed. The local states of each iteration
 have their own folder, so a task never reads a file that another run of the same task writes.
 
-What all tasks of an iteration need is in a file (:class:`Shared`). Sums are sent as plain buffers
-(:func:`pack`), because Dask estimates their size correctly. For a dataclass or a sparse matrix it
-would assume a few dozen bytes, and workers could run out of memory.
+Values that all tasks of an iteration need are in a file (:class:`Shared`). Sums are sent as plain
+buffers (:func:`pack`), because Dask estimates their size correctly. For a dataclass or a sparse
+matrix it would assume a few dozen bytes, and workers could run out of memory.
 """
 
 import mmap
@@ -44,7 +44,7 @@ _MEMORY: dict[Path, dict[int, dict[str, Any]]] = {}  # by job and thread; see _m
 
 
 class ClusterError(OSError):
-    """A fit on a cluster that cannot continue. The message says why and what to do."""
+    """Error of a fit on a cluster that cannot continue. The message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Shared:
 
 
 def share(path: Path, value: Any) -> Shared:
-    """Write a value to a file, which appears when it is complete. Several runs may do so."""
+    """Write a value to a file, which appears when it is complete. Tasks may do so twice."""
     temporary = path.with_suffix(f".{uuid4().hex}.part")
     spans = []
     with open(temporary, "wb") as file:
@@ -138,7 +138,7 @@ def start(job: Job, source: ShardSource, numbers: list[int], shared: Shared, int
 def change(
     job: Job, source: ShardSource, numbers: list[int], shared: Shared, at: int, into: int
 ) -> None:
-    """Set the local states of shards to the results of the shared function of the present ones."""
+    """Replace the local state of each shard by the result of the shared function."""
     with _told_where(named(numbers)), open_kernel() as kernel:
         check_software(job.software)
         work, K, in_scope = shared.value
@@ -222,7 +222,7 @@ def link(source: Path, target: Path) -> None:
 
 
 def _own(part: Any) -> Any:
-    """Return a part to which others can be added in place."""
+    """Return a part to which other parts can be added in place."""
     return in_double_precision(part) if isinstance(part, Statistics) else part
 
 
@@ -256,7 +256,7 @@ def _opened(
 
 
 def _sums(job: Job, kernel: Any, L: Array) -> Array:
-    """Return memory for R_t, which the next task of this thread uses again."""
+    """Return memory for R_t, which the next task of this thread reuses."""
     memory = _memory(job)
     held: Array | None = memory.get("sums")
     if held is None or held.shape != L.shape or held.dtype != L.dtype:
@@ -303,7 +303,8 @@ def named(numbers: list[int]) -> str:
 def _told_where(what: str, job: Job | None = None, numbers: Sequence[int] = ()) -> Iterator[None]:
     """Add the worker and the shards to the message of an error.
 
-    While a task runs, there is a file that names its first shard. It is left if the worker dies.
+    While a task runs, there is a file with the number of its first shard. If the worker dies, the
+    file remains.
     """
     mark = job and job.folder / f"{numbers[0]:05d}.{uuid4().hex}.begun"
     try:

@@ -160,7 +160,8 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         """Compute the contributions of components and terms to the two most probable labels.
 
         Contributions are exact: their sum over all terms and components is how much the terms of
-        the document raise the score of the label (its log-odds) above the mean of all labels.
+        the document raise the score of the label above the mean score of all labels. Calibration
+        then converts scores to probabilities. It does not change the order of labels.
 
         Parameters
         ----------

@@ -153,8 +153,14 @@ def window_npmi(
     >>> window_npmi([[2, 1]], documents, ["green", "tea"], window=2).tolist()
     [0.0]
     """
-    strongest = strongest_terms(components, top, least=2)
     names = _checked_names(terms, np.shape(components)[1])
+    return window_npmi_of_terms(strongest_terms(components, top, least=2), documents, names, window)
+
+
+def window_npmi_of_terms(
+    strongest: Array, documents: Iterable[Sequence[str]], names: Sequence[str], window: int
+) -> Array:
+    """Compute ``window_npmi`` of given top terms, columns of shape (K, top)."""
     if window < 2:
         raise ValueError(f"window must be at least 2 tokens; got {window}. A usual value is 10.")
     used = np.unique(strongest)

@@ -32,8 +32,12 @@ def topic_diversity(components: ArrayLike, top: int = 25) -> float:
     >>> topic_diversity([[5, 4, 0, 0], [0, 4, 3, 0]], top=2)
     0.75
     """
-    strongest = strongest_terms(components, top)
-    return len(np.unique(strongest)) / strongest.size
+    return distinct_share(strongest_terms(components, top))
+
+
+def distinct_share(terms: Array) -> float:
+    """Compute the part of distinct terms among the top terms of components, (K, top)."""
+    return len(np.unique(terms)) / terms.size
 
 
 def exclusivity(components: ArrayLike, top: int = 10) -> Array:

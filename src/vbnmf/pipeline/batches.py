@@ -16,19 +16,19 @@ class LearnsDocuments(TransformerMixin):  # type: ignore[misc]
     def partial_fit(
         self, documents: Any, labels: Any = None, sample_weight: Any = None, *, terms: Any = None
     ) -> Self:
-        """Learn from a batch of documents, in addition to those before.
+        """Update the model with a batch of documents.
 
-        The vocabulary and the weights of terms are those of the first batch, or of the fit, and do
-        not change. ``unknown_share_`` says which part of the words of the batch they lack. See
-        ``SupervisedVBNMF.partial_fit``.
+        The vocabulary and the inverse document frequencies are those of the first batch, or of
+        ``fit``, and do not change. ``unknown_share_`` is the share of the words of the batch that
+        are not in the vocabulary. See ``SupervisedVBNMF.partial_fit``.
 
         Parameters
         ----------
         documents : iterable of str, matrix of shape (n_docs, n_terms), or Shards
             Texts or weights of terms. Each shard of ``Shards`` is a batch.
         labels : array-like of shape (n_docs,), lists of labels, indicator matrix, or None
-            Labels, as for ``fit``. New labels may appear. None takes the labels of ``Shards``.
-            After the first batch, None marks all labels of other documents as unknown.
+            Labels, as for ``fit``. New labels may appear. With ``Shards``, None uses their labels.
+            With other documents after the first batch, None means that all labels are unknown.
         sample_weight : array-like of shape (n_docs,) or None
             Sample weights.
         terms : sequence of str or None

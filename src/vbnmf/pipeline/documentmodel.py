@@ -48,10 +48,10 @@ class DocumentModel(
     TransformerMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
-    """Model of raw documents: a vectorizer and an estimator.
+    """A vectorizer and an estimator in one model, for raw documents.
 
-    It is a transformer of scikit-learn. With labels it is also a classifier, and cross-validation
-    makes stratified folds if each document has one label.
+    It is a scikit-learn transformer, and with labels also a classifier. Cross-validation makes
+    stratified folds if each document has one label.
 
     Parameters
     ----------
@@ -78,12 +78,12 @@ class DocumentModel(
     n_empty_ : int
         Number of training documents without any known term.
     unknown_share_ : float or None
-        Only after ``partial_fit``: the part of the words of the last batch that the vocabulary
-        lacks; None if the batch was a matrix. Not stored in model files.
+        Share of the words of the last batch that are not in the vocabulary; None if the batch was a
+        matrix. Only after ``partial_fit``. Not stored in model files.
     columns_ : dict
         Columns of texts and labels in the training file, if known:
-        ``{"text": …, "label": …, "label_separator": …}``. Several columns are a list. The command
-        line reads the same columns of new files.
+        ``{"text": …, "label": …, "label_separator": …}``. Several columns are given as a list. The
+        command line reads the same columns of new files.
 
     Examples
     --------
@@ -164,8 +164,8 @@ class DocumentModel(
         ----------
         documents : iterable of str, or matrix of shape (n_docs, n_terms), or Shards
             Texts (a list, a generator, an array or a column of a data frame), or weights of terms.
-            ``Shards`` bring their labels and their vectorizer. A Dask bag, or a column of a Dask
-            data frame, is converted on the workers, with ``engine="dask"`` of the estimator.
+            ``Shards`` include their labels and their vectorizer. A Dask bag, or a column of a Dask
+            data frame, needs ``engine="dask"`` in the estimator, and is converted on the workers.
         labels : array-like of shape (n_docs,), lists of labels, indicator matrix, or None
             One label per document; None or NaN marks an unknown label. For several labels per
             document: lists of labels, or an indicator matrix of shape (n_docs, n_labels); an empty
@@ -193,8 +193,8 @@ class DocumentModel(
     ) -> Array:
         """Fit the model and transform the same documents.
 
-        The result is identical to ``fit`` followed by ``transform``, but the documents are read
-        once. Labels are not used in ``transform``.
+        The result is identical to ``fit`` followed by ``transform``, but documents are read only
+        once. Coefficients are computed without labels.
 
         Parameters
         ----------
@@ -263,7 +263,7 @@ class DocumentModel(
     def _set_fitted(
         self, estimator: Any, vectorizer: Any, names: Array, labels: Any, n_empty: int
     ) -> None:
-        """Set what a fit found."""
+        """Set the fitted attributes."""
         self.vectorizer_ = vectorizer
         self.estimator_ = estimator
         self.columns_ = {}
@@ -360,7 +360,8 @@ class DocumentModel(
             File to write.
         overwrite : bool, default=True
             Whether to overwrite an existing file. If False and the file exists, the model is saved
-            under a free name beside it, and a ``FileExistsError`` has that name.
+            under another name in the same folder, and the message of a ``FileExistsError`` contains
+            that name.
         """
         check_is_fitted(self, "estimator_")
         estimator, arrays = saving.to_state(self.estimator_)

@@ -13,7 +13,7 @@ from vbnmf.estimators.lazy import is_lazy, labels_by_block, whole_rows
 
 
 class PredictsDocuments:
-    """Predict with the fitted estimator of a model of documents."""
+    """Mixin with the methods of ``DocumentModel`` that predict labels."""
 
     estimator_: Any
     label_form_: str | None
@@ -29,8 +29,8 @@ class PredictsDocuments:
         Parameters
         ----------
         documents : iterable of str, matrix of shape (n_docs, n_terms), Dask bag or column
-            Texts or weights of terms. The result for a Dask bag, or a column of a Dask data frame,
-            is a Dask array, which is computed later, and a bag if it has lists.
+            Texts or weights of terms. For a Dask bag, or a column of a Dask data frame, the result
+            is computed later. It is a Dask array, or a bag if the predictions are lists.
 
         Returns
         -------
@@ -57,7 +57,7 @@ class PredictsDocuments:
         Returns
         -------
         labels, probabilities : ndarrays of shape (n_docs,), or lists of n_docs lists
-            One label per document, or lists of labels if documents may have several, also if
+            One label per document. If documents may have several labels: lists of labels, even if
             ``fit`` got an indicator matrix. The probabilities of a document without any known term
             are the frequencies of labels in training.
         """
@@ -158,7 +158,7 @@ class PredictsDocuments:
         )
 
     def _lazy_labels(self, P: Any, *listed: str) -> tuple[Any, Any]:
-        """Return labels and their probabilities as Dask arrays; bags if labels are listed."""
+        """Return labels and their probabilities as Dask arrays, or as bags if labels are lists."""
         if self.label_form_ not in listed:
             highest = whole_rows(P).map_blocks(_highest, dtype=P.dtype, drop_axis=1)
             return labels_by_block(self.estimator_, P), highest

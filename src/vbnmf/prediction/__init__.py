@@ -1,5 +1,6 @@
 """The maths of ``predict``: evidence for components, linear machines, calibration, explanation.
 
-Nothing here knows about estimators. ``training`` chooses and trains a prediction head, ``heads`` is
-the trained head, ``explanation`` splits a score into the parts of terms and components.
+This package does not depend on the estimators. ``training`` chooses and trains a prediction head,
+and ``shardheads`` trains it on shards. ``heads`` has the trained head. ``explanation`` divides a
+score into the contributions of terms and components.
 """

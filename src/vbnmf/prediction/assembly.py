@@ -1,4 +1,4 @@
-"""Make a calibrated prediction head of trained machines and of scores of held-out documents."""
+"""Make a calibrated prediction head from machines and the scores of held-out documents."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -11,19 +11,19 @@ from vbnmf.prediction.heads import Head
 from vbnmf.prediction.scaling import Scaling
 
 CERTAIN = 20.0
-"""Logit of a label that all documents have; its negative if none has it."""
+"""Logit of a label that all documents have. Its negative is that of a label that none has."""
 
 _USUAL_SLOPE = 3.0  # usual factor from scores of machines to logits
 _DOCUMENTS_AT_ONCE = 1 << 12  # documents whose probabilities are held in double precision
 
 
 class Linear(NamedTuple):
-    """Weights of machines, in the units of their features.
+    """Weights of linear machines for scaled features.
 
     Attributes
     ----------
     words : ndarray of float32 of shape (n_labels, n_terms), or (n_labels, 0)
-        Weights of terms of documents of unit length.
+        Weights of terms, for documents of unit length.
     dense : ndarray of shape (n_labels, K)
         Weights of scaled evidence.
     intercepts : ndarray of shape (n_labels,)
@@ -43,12 +43,12 @@ class Linear(NamedTuple):
 
 
 class HeldOut(NamedTuple):
-    """Documents that machines did not see.
+    """Documents on which the machines were not trained.
 
     Attributes
     ----------
     scores : ndarray of shape (n_docs, n_labels)
-        Their scores by these machines.
+        Their scores.
     Y : ndarray of bool of shape (n_docs, n_labels)
         Their labels.
     n_terms : ndarray of shape (n_docs,)
@@ -69,11 +69,11 @@ class Assembled(NamedTuple):
     Attributes
     ----------
     head : Head
-        The head, in the units of evidence.
+        The head, with weights for unscaled evidence.
     calibration : Calibration
-        That of the head. Its slopes are one: they are part of the weights.
+        Calibration of the head. Its slopes are one, because the weights include them.
     probabilities : ndarray of float32 of shape (n_docs, n_labels)
-        Those of the held-out documents.
+        Calibrated probabilities of the held-out documents.
     threshold : float
         Probability from which a label is predicted, if documents may have several.
     """
@@ -96,9 +96,10 @@ def assemble(
     held : HeldOut
         Documents with scores of machines that were trained without them.
     growth : float
-        Length of the weights of ``machine`` divided by that of the machines which did not see the
-        held-out documents. Their scores are smaller by this factor. More documents also make
-        predictions better, so half of it (in logarithms) is taken back.
+        Length of the weights of ``machine``, divided by that of the machines that were trained
+        without the held-out documents. Scores of ``machine`` are larger by about this factor. Part
+        of the growth is justified, because machines that are trained on more documents predict
+        better. So slopes are divided by the square root of the factor.
     occurs : array of bool of shape (n_labels,)
         Labels that at least one training document has; others are never predicted.
     multilabel : bool
@@ -125,7 +126,7 @@ def assemble(
 
 
 def _in_parts(calibration: Calibration, held: HeldOut) -> Array:
-    """Probabilities of many documents, (n_docs, n_labels) in float32."""
+    """Compute the probabilities of many documents in parts, (n_docs, n_labels) in float32."""
     out = np.empty(held.scores.shape, np.float32)
     for begin in range(0, len(out), _DOCUMENTS_AT_ONCE):
         at = slice(begin, begin + _DOCUMENTS_AT_ONCE)

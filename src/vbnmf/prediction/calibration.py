@@ -4,12 +4,12 @@
                               h(s) = s − κ min(s, 0)²
     several labels:           p_dl = 1 / (1 + exp(−β_l − τ_l n_d^γ s_dl))
 
-n_d is the effective number of terms of a document (``core.rows``). With γ > 0 long documents get
-more certain predictions. The bend κ ≥ 0 stretches negative scores: a support vector machine pulls
-the scores of all other labels towards −1, so a small difference there means much. It does not
-change the order of labels. ε is the share of documents whose label is unrelated to the scores,
-which limits the certainty of predictions. π are the frequencies of the labels. Biases β can change
-the most probable label; they are used only if they increase the accuracy by more than one standard
+n_d is the effective number of terms of a document (``core.rows``). With γ > 0, predictions of long
+documents are more certain. The bend κ ≥ 0 stretches negative scores: a support vector machine pulls
+the scores of all other labels towards −1, so small differences there are important. The bend does
+not change the order of labels. ε is the share of documents whose label is unrelated to the scores.
+It limits the certainty of predictions. π are the frequencies of the labels. Biases β can change the
+most probable label; they are used only if they increase the accuracy by more than one standard
 error. The parameters are the maximum a posteriori estimate from held-out scores, with normal priors
 for small corpora.
 
@@ -99,7 +99,7 @@ class Calibration:
 
 
 def _bent(scores: Array, bend: float) -> Array:
-    """h(s)."""
+    """Compute h(s)."""
     return np.asarray(scores - bend * np.minimum(scores, 0) ** 2)
 
 
@@ -136,8 +136,8 @@ def calibrate(
     multilabel : bool
         Whether documents may have several labels.
     bent : bool
-        Whether to fit the bend, for scores of support vector machines. With several labels there
-        is none.
+        Whether to fit the bend, which is for scores of support vector machines. Ignored if
+        documents may have several labels.
     """
     prior = np.broadcast_to(log_prior, scores.shape[1:])
     if not len(scores):
@@ -156,11 +156,11 @@ def calibrate(
             return found
         plain = problem(biased=False).solved()
     right, right_plain = (
-        weight * (c.logits(scores, n_terms).argmax(axis=1) == Y.argmax(axis=1))
+        (c.logits(scores, n_terms).argmax(axis=1) == Y.argmax(axis=1)).astype(float)
         for c in (found, plain)
     )
     gain = right - right_plain
-    return found if gain.sum() > np.sqrt((gain**2).sum()) else plain
+    return found if weight @ gain > np.sqrt(weight @ gain**2) else plain
 
 
 Likelihood = tuple[float, Array, float]
@@ -168,7 +168,7 @@ Likelihood = tuple[float, Array, float]
 
 
 class _Problem:
-    """Loss over log-slopes, length exponent, biases, logit of the noise and bend."""
+    """Loss as a function of log-slopes, length exponent, biases, logit of the noise, and bend."""
 
     def __init__(
         self,
@@ -269,9 +269,9 @@ class _Problem:
 
 
 def best_threshold(P: Array, Y: Array, weight: Array) -> tuple[float, float]:
-    """Find the threshold of probability with the best micro F1, and that F1.
+    """Find the probability threshold with the highest micro F1, and return it with that F1.
 
-    For few documents the threshold is 0.5.
+    If there are only few documents, the threshold is 0.5.
     """
     tried = _THRESHOLDS if len(P) >= _ENOUGH_FOR_A_THRESHOLD else np.array([0.5])
     scores = [

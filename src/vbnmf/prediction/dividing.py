@@ -1,13 +1,14 @@
 """Divide documents into folds by their content, so that near-duplicates share a fold.
 
 Copies of a text, such as replies that quote it or descriptions of the parts of one package, often
-have the same label. With copies in other folds, held-out scores of a document would be better than
-those of a new document, and the probabilities too certain.
+have the same label. If copies of a document were in other folds, its held-out scores would be
+better than those of a new document, and the probabilities would be too certain.
 
-Near-duplicates are found in a time proportional to the non-zeros of X. Each document is reduced to
-some of its terms, drawn with probabilities proportional to their squared weights by the same random
-numbers for all documents. Documents that agree in a pair of drawn terms are candidates. A candidate
-is a near-duplicate if its cosine is above ``ALIKE``. Groups are connected by near-duplicates.
+Near-duplicates are found in a time proportional to the non-zeros of X. Some terms of each document
+are drawn, with probabilities proportional to their squared IDF. The random numbers are the same for
+all documents, so similar documents often have the same drawn terms. Two documents with the same
+pair of drawn terms are candidates. Candidates are near-duplicates if their cosine is above
+``ALIKE``. Documents that are linked by near-duplicates form a group.
 
 References
 ----------
@@ -15,6 +16,8 @@ Broder (1997), On the resemblance and containment of documents.
 Moulton and Jiang (2018), Maximally consistent sampling and the Jaccard index of probability
 distributions.
 """
+
+from collections.abc import Iterator
 
 import numpy as np
 from scipy import sparse
@@ -26,17 +29,19 @@ from vbnmf.core.rows import of_unit_length
 FOLDS = 5
 
 ALIKE = 0.8
-"""Cosine of TF-IDF above which two documents are near-duplicates."""
+"""Cosine of the terms, weighted by IDF, above which two documents are near-duplicates."""
 
 FEW_TERMS = 10
-"""Documents of at most this many different terms are not compared: they are alike by chance."""
+"""Documents with at most this many different terms are not compared: they are alike by chance."""
 
 LARGEST_GROUP = 0.05
-"""Maximum share of the documents in a group; of larger ones only identical documents share a fold.
+"""Maximum share of all documents in a group of near-duplicates.
+
+In larger groups, only identical documents share a fold.
 """
 
 _DRAWS = 8  # pairs of terms drawn from each document
-_PAIRS_AT_ONCE = 1 << 14  # candidates whose cosines are computed at a time
+_CELLS_AT_ONCE = 1 << 21  # non-zeros of candidates whose cosines are computed at a time
 _GOLDEN, _SPREAD = 0.6180339887498949, 1009.0  # what mixes documents into folds
 _OTHER_SPREAD = 2003.0  # the same for held-out documents, which come from all folds
 
@@ -44,8 +49,8 @@ _OTHER_SPREAD = 2003.0  # the same for held-out documents, which come from all f
 def folds(X: sparse.csr_array, weight: Array | None = None) -> Array:
     """Assign documents to folds by their content, (n_docs,) of int32 from 0 to ``FOLDS`` - 1.
 
-    Identical documents and near-duplicates share a fold. Sample weights count documents: two
-    copies of a document are the same as a weight of two.
+    Identical documents and near-duplicates share a fold. Two copies of a document have the same
+    effect as one document of weight two.
     """
     weight = np.ones(X.shape[0]) if weight is None else weight
     place = _mixed(X, _SPREAD)
@@ -58,15 +63,15 @@ def folds(X: sparse.csr_array, weight: Array | None = None) -> Array:
 
 
 def held_out(X: sparse.csr_array, share: float) -> Array:
-    """Choose about this share of the documents by their content, (n_docs,) of bool.
+    """Select about this share of the documents by their content, (n_docs,) of bool.
 
-    Identical documents are chosen together. A document without any term is never chosen.
+    Identical documents are selected together. A document without any term is never selected.
     """
     return _mixed(X, _OTHER_SPREAD) > 1 - share
 
 
 def _mixed(X: sparse.csr_array, spread: float) -> Array:
-    """Numbers between 0 and 1 that depend on the content of documents in a disordered way."""
+    """Compute a hash of the content of each document, between 0 and 1."""
     mixed = np.modf(np.arange(1, X.shape[1] + 1) * _GOLDEN)[0]
     return np.asarray(np.modf(X @ mixed * spread)[0])
 
@@ -86,13 +91,10 @@ def near_duplicates(X: sparse.csr_array, weight: Array) -> Array:
         X.eliminate_zeros()
     rows = np.flatnonzero(np.diff(X.indptr) > FEW_TERMS)
     A = _by_rarity(X[rows], weight[rows])
-    pairs = _candidates(A, _mixed(X[rows], _SPREAD))
+    pairs = _candidates(A, _mixed(X, _SPREAD)[rows])
     alike = [
         np.asarray((A[left] * A[right]).sum(axis=1)) > ALIKE
-        for left, right in (
-            pairs[:, begin : begin + _PAIRS_AT_ONCE]
-            for begin in range(0, pairs.shape[1], _PAIRS_AT_ONCE)
-        )
+        for left, right in _batches(pairs, np.diff(A.indptr))
     ]
     linked = rows[pairs[:, np.concatenate([np.zeros(0, bool), *alike])]]
     n_docs = X.shape[0]
@@ -101,18 +103,28 @@ def near_duplicates(X: sparse.csr_array, weight: Array) -> Array:
 
 
 def _by_rarity(X: sparse.csr_array, weight: Array) -> sparse.csr_array:
-    """Weight terms by their inverse document frequency; documents have unit length."""
+    """Weight the terms of a document by their inverse document frequencies, to unit length.
+
+    The values of X are not used: they may be counts, or TF-IDF already.
+    """
     n_docs = weight.sum()
     frequency = np.bincount(X.indices, np.repeat(weight, np.diff(X.indptr)), X.shape[1])
     idf = 1 + np.log((1 + n_docs) / (1 + frequency))
-    data = X.data * idf[X.indices]
-    return of_unit_length(sparse.csr_array((data, X.indices, X.indptr), X.shape), np.float32)
+    of_rows = sparse.csr_array((idf[X.indices], X.indices, X.indptr), X.shape)
+    return of_unit_length(of_rows, np.float32)
+
+
+def _batches(pairs: Array, cells: Array) -> Iterator[Array]:
+    """Cut pairs of documents into batches of about ``_CELLS_AT_ONCE`` non-zeros, (2, n) each."""
+    work = np.cumsum(cells[pairs].sum(axis=0))
+    cuts = np.flatnonzero(np.diff(work // _CELLS_AT_ONCE)) + 1
+    return iter(np.split(pairs, cuts, axis=1))
 
 
 def _candidates(A: sparse.csr_array, place: Array) -> Array:
-    """Pairs of documents with the same drawn terms, (2, n_pairs).
+    """Find pairs of documents with the same drawn terms, (2, n_pairs).
 
-    Of many documents with the same terms, in the order of ``place``, neighbours are paired.
+    If more than two documents have the same terms, neighbours in the order of ``place`` are paired.
     """
     if not A.nnz:
         return np.zeros((2, 0), np.int64)

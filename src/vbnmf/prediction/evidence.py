@@ -4,8 +4,8 @@
 
 where p_wk is the probability of term w in component k, smoothed by one mean occurrence of a term.
 Labels are predicted from the evidence. It is a sum over terms, so the contribution of each term to
-a prediction is exact, and it needs no iteration. It predicts better than coefficients, which divide
-a document's terms among components (docs/deviations.md).
+a prediction is exact. It is computed without iterations. It predicts better than coefficients,
+which divide a document's terms among components.
 
 Components were fitted to the training documents. The evidence of a training document is therefore
 computed without the document: its own share x_dw c_wk v_dk / Σ_j c_wj v_dj of each term is
@@ -46,7 +46,8 @@ def term_evidence(shapes: Array, totals: Array, smoothing: float) -> Array:
     smoothing : float
         Pseudo-count that is added to each shape.
     """
-    logs = np.asarray(shapes + np.float64(smoothing))
+    logs = shapes.astype(np.float64)
+    logs += smoothing
     np.log(logs, out=logs)  # in place: the array is large
     logs -= np.log(totals)
     logs -= logs.mean(axis=1, keepdims=True)
@@ -82,7 +83,7 @@ def evidence_left_out(
     weight: Array | None = None,
     n_threads: int = 1,
 ) -> Array:
-    """Compute held-out evidence of the training documents, (n_docs, K).
+    """Compute the evidence of training documents as if each had been left out, (n_docs, K).
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ def evidence_left_out(
     smoothing : float
         Pseudo-count that is added to each shape.
     weight : array of shape (n_docs,) or None
-        Sample weights. At most one copy of a document is left out.
+        Sample weights. If the weight is above one, only one copy of the document is left out.
     n_threads : int
         Number of threads.
     """
@@ -167,7 +168,7 @@ def left_out(
 
 
 def _blocks(indptr: Array, K: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of documents with about ``_NUMBERS_AT_ONCE`` non-zeros times components."""
+    """Yield ranges of documents whose non-zeros times components are about ``_NUMBERS_AT_ONCE``."""
     cells = max(1, _NUMBERS_AT_ONCE // K)
     cuts = np.searchsorted(indptr, np.arange(0, indptr[-1], cells))
     yield from pairwise(np.unique(np.append(cuts, len(indptr) - 1)).tolist())

@@ -1,10 +1,10 @@
 """Explain a predicted label by the contributions of terms and components to its score.
 
 The scores of all prediction heads are sums over the terms of a document, so contributions are
-exact. Their sum over terms and components is how much the document's terms raise the score of a
-label above the mean of all labels (above its intercept if documents may have several labels). Only
-components that the label uses are listed. The contributions of other components are included in
-those of terms.
+exact. Their sum is the difference between the score of a label and the mean score of all labels, as
+far as it comes from the document's terms. If documents may have several labels, it is the
+difference between the score and its intercept. Only components that the label uses are listed. The
+contributions of other components are included in those of terms.
 """
 
 from typing import NamedTuple

@@ -10,7 +10,8 @@ other shards:
 
 f_d are the features of a document: its terms at unit length, its scaled evidence, and a one for the
 intercept. The solver is L-BFGS in variables scaled by the square root of the curvature at the
-start, ``solve``. Labels share no number, so they are solved in blocks, which bounds the memory.
+start, ``solve``. The problems of the labels are independent, so they are solved in blocks of
+labels, which limits the memory.
 
 References
 ----------
@@ -61,7 +62,7 @@ class Features(NamedTuple):
     labels : csr_array of shape (n_docs, n_labels)
         Label indicators.
     weight : ndarray of shape (n_docs,)
-        Sample weights; zero for documents that take no part.
+        Sample weights; zero for documents that are not used.
     """
 
     X: sparse.csr_array
@@ -71,22 +72,22 @@ class Features(NamedTuple):
 
     @property
     def n_features(self) -> int:
-        """Number of features, with that of the intercept."""
+        """Number of features, including the intercept."""
         return int(self.X.shape[1] + self.dense.shape[1] + 1)
 
 
 @dataclass(frozen=True, eq=False)
 class HingeSums:
-    """Sums over documents for some of the labels; those of several shards are added.
+    """Sums over documents for a block of labels. Sums of several shards are added.
 
     Attributes
     ----------
     loss : ndarray of shape (n,)
         Weighted squared hinge loss of each label.
     gradient : ndarray of shape (n_features, n)
-        Its gradient by the weights.
+        Gradient of the loss by the weights.
     curvature : ndarray of shape (n_features, n) or None
-        Diagonal of its Hessian, if it was asked for.
+        Diagonal of the Hessian of the loss; None if not requested.
     """
 
     loss: Array
@@ -94,7 +95,7 @@ class HingeSums:
     curvature: Array | None = None
 
     def owned(self) -> Self:
-        """Return sums that can be added to: a copy, if these are of another process."""
+        """Return sums to which others can be added: a copy if these came from another process."""
         if self.gradient.flags.writeable:
             return self
         parts = (None if part is None else part.copy() for part in astuple(self))
@@ -119,7 +120,7 @@ def hinge_sums(
     curvature: bool = False,
     n_threads: int = 1,
 ) -> HingeSums:
-    """Compute the sums over the documents of a shard; a pure function of its arguments.
+    """Compute the sums over the documents of a shard.
 
     Parameters
     ----------
@@ -238,7 +239,7 @@ def _scores(batch: Features, weights: Array) -> Array:
 def _back(
     batch: Features, by_term: sparse.csr_array, of_docs: Array, out: Array, *, squared: bool
 ) -> None:
-    """Sum values of documents, (n_docs, n), times features or their squares, into ``out``."""
+    """Add values of documents, (n_docs, n), times features or their squares, to ``out``."""
     n_terms, dense = batch.X.shape[1], batch.dense
     if squared:
         shape = by_term.shape
@@ -250,8 +251,10 @@ def _back(
 
 
 Evaluate = Callable[[Array, int, bool], HingeSums]
-"""Function from weights (n_features, n), the first label and whether the curvature is wanted to the
-sums over all documents."""
+"""Function that returns the sums over all documents.
+
+Arguments: weights (n_features, n), the first label, and whether to compute the curvature.
+"""
 
 
 class Solved(NamedTuple):
@@ -276,8 +279,8 @@ def solve(
 ) -> Solved:
     """Minimise the objective of all labels, a block at a time.
 
-    A block has converged when an iteration decreases its objective by less than ``TOL`` of it.
-    Beside the weights themselves, memory holds about 30 arrays of the size of a block in float64.
+    A block has converged when an iteration decreases its objective by less than ``TOL`` of it. In
+    addition to the weights, memory holds about 30 float64 arrays of the size of a block.
 
     Parameters
     ----------

@@ -3,12 +3,12 @@
     g_dl = Σ_w x_dw ln p_wl / Σ_w x_dw,    p_wl ∝ Σ_k ⟨t_wk⟩ / ⟨λ_lk⟩
 
 It is the log-likelihood of a document whose coefficients have the expected proportions of its
-label, and takes one product for all labels. Fitting the coefficients to the document, by q(v) and
-an annealed q(z), is slower and predicts worse (docs/deviations.md), because any mixture of
+label. One matrix product computes it for all labels. Fitting the coefficients to the document, by
+q(v) and an annealed q(z), is slower and predicts worse (docs/deviations.md), because any mixture of
 components explains a document too well under wrong labels.
 
-Terms are not independent, so g alone is overconfident. ``calibration`` fits a factor on held-out
-values of g of the training documents.
+Terms are not independent, so g alone is overconfident. ``calibration`` fits a factor to values of g
+that are computed as if each training document had been left out.
 
 The rate of a label outside a component's scope is infinite, so the inverse rates are a sparse
 matrix. Its products take time proportional to the scopes, and unlike those of BLAS they are rounded
@@ -59,7 +59,7 @@ def log_likelihoods_left_out(
     weight: Array,
     n_threads: int,
 ) -> Array:
-    """Compute held-out g of the training documents, (n_docs, n_labels).
+    """Compute g of training documents as if each had been left out, (n_docs, n_labels).
 
     Parameters are those of ``evidence_left_out``, and the expected rates of labels.
     """

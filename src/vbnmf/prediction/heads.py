@@ -40,7 +40,7 @@ class Head:
     words: Array
 
     def scores(self, X: sparse.csr_array, term_evidence: Array) -> Array:
-        """Compute the scores of documents, (n_docs, n_labels), from the evidence of terms."""
+        """Compute the scores of documents, (n_docs, n_labels), with the evidence of terms."""
         by_components, by_words = self.parts(X, term_evidence)
         return np.asarray(by_components + self.intercepts + by_words)
 

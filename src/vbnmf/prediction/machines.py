@@ -1,13 +1,14 @@
-"""Linear support vector machines, one against the rest for each label, with left-out scores.
+"""Train linear support vector machines, one against the rest, and score left-out documents.
 
     min  ‖w_l‖² / 2 + Σ_d weight_d boost_dl max(0, 1 − y_dl s_dl)²,    s_dl = w_l · (1, x_d, e_d)
 
-boost_dl is one, but greater for the documents of a rare label in its own machine: together they
-count as ``ENOUGH`` documents at least. Otherwise the others would outvote them.
+boost_dl is one, except for the documents of a rare label in the machine of this label. There it is
+greater, so that together they count as at least ``ENOUGH`` documents. Otherwise the documents
+without the label would dominate.
 
 The compiled kernel trains sixteen machines at a time (``kernels/native/machines.cpp``). Without it,
-scikit-learn's ``LinearSVC`` solves the same problem. Machines that leave out one fold are trained
-too. Their scores of held-out documents are used for calibration.
+scikit-learn's ``LinearSVC`` solves the same problem. In addition, machines are trained without one
+fold each. Their scores of the documents of this fold are used for calibration.
 
 References
 ----------
@@ -30,7 +31,7 @@ from vbnmf.kernels import kernel_name
 from vbnmf.prediction.dividing import FOLDS
 
 ENOUGH = 50
-"""Documents of a label with fewer than this many documents count more in its own machine."""
+"""If a label has fewer documents than this, they have a greater weight in its machine."""
 
 # An epoch visits each document once. Small corpora may take more epochs.
 _EPOCHS, _VISITS = 2_000, 20_000_000
@@ -51,10 +52,11 @@ class Machines(NamedTuple):
         Weights of the dense features.
     intercepts : ndarray of float64 of shape (n_labels,)
     left_out : ndarray of float32 of shape (n_docs, n_labels)
-        Scores of each document by the machines that did not see its fold.
+        Scores of each document by the machines that were trained without its fold.
     growth : float
-        Length of the weights of all machines together, divided by that of the machines which leave
-        out a fold. With more documents weights grow, and with them scores.
+        Length of the weights of the machines that were trained on all documents, divided by that of
+        the machines that were trained without a fold. With more documents, weights and scores are
+        larger.
     converged : bool
         Whether all machines reached their tolerance in ``max_epochs`` passes over the documents.
     """
@@ -68,12 +70,12 @@ class Machines(NamedTuple):
 
 
 def boosts(labels: sparse.csr_array, weight: Array) -> Array:
-    """Factors of the cost of documents that have each label, (n_labels,), at least one."""
+    """Return the factor of the loss of documents with each label, (n_labels,), at least one."""
     return np.maximum(ENOUGH / np.maximum(weight @ labels, 1.0), 1.0)
 
 
 def max_epochs(n_docs: int) -> int:
-    """Most passes over so many documents."""
+    """Return the maximum number of passes over this number of documents."""
     return max(_EPOCHS, _VISITS // max(n_docs, 1))
 
 
@@ -104,7 +106,7 @@ def train(
     n_threads : int
         Does not change the result.
     tell : callable or None
-        Called with how much of the work is done, and how much there is.
+        Called with the amount of work that is done, and with the total amount.
     """
     solve = _native if kernel_name() == "native" else _scikit_learn
     with threadpool_limits(1):
@@ -122,7 +124,7 @@ def train(
 
 
 class _Task(NamedTuple):
-    """What ``train`` was given."""
+    """Arguments of ``train``."""
 
     X: sparse.csr_array
     dense: Array
@@ -195,7 +197,7 @@ def _native(task: _Task) -> Solved:
 
 
 def _tiles(label: Array, without: Array, tol: float, size: int) -> list[tuple[Array, Array, float]]:
-    """Cut machines into tiles of one size; -1 is no machine."""
+    """Divide machines into tiles of the same size; -1 means no machine."""
     n = -(-len(label) // size)
     label, without = (
         np.pad(a, (0, n * size - len(a)), constant_values=-1).astype(np.int32).reshape(n, size)

@@ -1,4 +1,4 @@
-"""Records of training a prediction head: what it is trained on, and what it gives."""
+"""Records for training a prediction head: its input and its result."""
 
 from dataclasses import dataclass, replace
 
@@ -68,7 +68,7 @@ class TrainingDocuments:
         return int(self.labels.shape[1])
 
     def every(self, n: int) -> "TrainingDocuments":
-        """Every n-th document."""
+        """Return every n-th document."""
         at = slice(None, None, n)
         return replace(
             self, X=self.X[at], V=self.V[at], labels=self.labels[at], weight=self.weight[at]
@@ -82,10 +82,10 @@ class TrainingDocuments:
         return float(np.average(right, weights=self.weight))
 
     def log_loss_by_label(self, P: Array) -> float:
-        """Compute the log loss of probabilities, averaged over labels; of one label per document.
+        """Compute the mean over labels of the log loss, for documents with one label each.
 
-        All labels count alike, so it shows whether a head knows rare labels, which hardly count in
-        the accuracy.
+        All labels have the same weight. So it shows whether a head predicts rare labels, which
+        hardly affect the accuracy.
         """
         own = self.labels.indices
         loss = -np.log(np.maximum(P[np.arange(len(own)), own], _TINY))
@@ -111,7 +111,7 @@ class Trained:
     calibration : Calibration
         Map from scores to probabilities.
     left_out : ndarray of float32 of shape (n_docs, n_labels)
-        Held-out probabilities of the training documents.
+        Probabilities of the training documents as if each had been left out.
     head : Head or None
         None for the generative head.
     threshold : float
@@ -119,7 +119,7 @@ class Trained:
     unfinished : tuple of str
         Parts of the training that did not converge, in words.
     machine : Linear or None
-        The machines before calibration; None if the head has none.
+        The machines before calibration; None for a head without machines.
     """
 
     classifier: str

@@ -2,8 +2,8 @@
 
     f_d = (e_d − μ) S
 
-μ is the mean of the evidence and S a matrix made from its covariance. The features of a document
-have a given mean squared length, which says how much they count beside other features.
+μ is the mean of the evidence and S a matrix made from its covariance. The features have a given
+mean squared length, which sets their influence relative to other features.
 """
 
 from dataclasses import dataclass
@@ -41,13 +41,13 @@ class Scaling:
         return out
 
     def unscaled(self, weights: Array, intercepts: Array) -> tuple[Array, Array]:
-        """Turn weights of features, (n_labels, K), and intercepts into those of evidence."""
+        """Convert weights of features, (n_labels, K), and intercepts to those of evidence."""
         of_evidence = product_with_rows(weights, self.matrix)
         return of_evidence, intercepts - row_products(of_evidence, self.centre)
 
 
 def standardise(evidence: Array, weight: Array, size: float) -> Scaling:
-    """Give all columns the same variance.
+    """Scale all columns to the same variance.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def standardise(evidence: Array, weight: Array, size: float) -> Scaling:
 
 
 def whiten(evidence: Array, weight: Array, size: float) -> Scaling:
-    """Also make columns uncorrelated, as far as their variance is above a ridge.
+    """Scale all columns to the same variance, and make them uncorrelated, with a ridge.
 
     Parameters are as for ``standardise``.
     """
@@ -77,7 +77,7 @@ def whiten(evidence: Array, weight: Array, size: float) -> Scaling:
 
 
 def _moments(evidence: Array, weight: Array) -> tuple[Array, Array]:
-    """Mean, (K,), and covariance, (K, K)."""
+    """Compute the mean, (K,), and the covariance, (K, K)."""
     part = weight / weight.sum()
     K = evidence.shape[1]
     centre, covariance = np.zeros(K), np.zeros((K, K))
@@ -92,7 +92,10 @@ def _moments(evidence: Array, weight: Array) -> tuple[Array, Array]:
 
 
 def _same_variance(covariance: Array, size: float) -> Array:
-    """Diagonal matrix that gives columns the same variance, and documents a mean squared length."""
+    """Return the diagonal matrix that scales columns to the same variance.
+
+    The mean squared length of the scaled documents is ``size``.
+    """
     spread = np.sqrt(np.maximum(np.diag(covariance), 0))
     varies = spread > 0
     scale = np.sqrt(size / max(varies.sum(), 1))

@@ -1,12 +1,13 @@
 """Train the machines of a prediction head on the documents of all shards.
 
-A head that was trained on a sample is the start. Then all documents take part by a map over shards:
+Training starts from a head that was trained on a sample. Then all documents are used, shard by
+shard:
 
 1. Each shard computes the held-out evidence of its documents from their coefficients, scales it as
-   in the sample, and keeps it in the place of ``Sigma_v``, which nothing needs any more.
-2. The machines are trained on all documents but those of ``held_out`` (``fullbatch``). These were
-   not part of the sample either. So their scores are honest, and calibrate the head.
-3. The machines are trained on all documents, from where step 2 ended.
+   in the sample, and stores it in place of ``Sigma_v``, which is no longer needed.
+2. The machines are trained on all documents except those of ``held_out`` (``fullbatch``). These
+   were not part of the sample either. So their scores can be used to calibrate the head.
+3. The machines are trained on all documents, starting from those of step 2.
 
 All sums are added by ``tree_sum``, so engines with the same shards give the same bits.
 """
@@ -35,23 +36,23 @@ from vbnmf.prediction.scaling import Scaling
 from vbnmf.prediction.training import unfinished_calibration
 
 LARGEST_SHARE = 0.2
-"""Maximum share of the documents that calibrate the head,"""
+"""Maximum share of the documents that are held out to calibrate the head."""
 
 CALIBRATING = 20_000
-"""and about how many of them there are at most."""
+"""Approximate maximum number of documents that are held out to calibrate the head."""
 
 _MOST_TIMES_EXPECTED = 4  # identical documents are held out together, which may be many
 _TINY = np.finfo(float).tiny
 
 
 def held_out_share(n_docs: int) -> float:
-    """Share of so many documents that calibrate the head."""
+    """Return the share of documents to hold out for calibration, by the number of documents."""
     return min(LARGEST_SHARE, CALIBRATING / max(n_docs, 1))
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What all shards are told.
+    """Values that all shards need.
 
     Attributes
     ----------
@@ -91,9 +92,9 @@ def train_on_shards(
     Parameters
     ----------
     engine : ShardEngine
-        The documents after the fit. What the shards keep is replaced.
+        The documents after the fit. The local states of its shards are replaced.
     task : Task
-        What all shards are told.
+        Values that all shards need.
     found : Trained
         A head with machines, trained on documents that are not held out.
     tell : callable or None
@@ -102,7 +103,7 @@ def train_on_shards(
     Returns
     -------
     trained : Trained
-        The head; its ``left_out`` is still that of the sample.
+        The head. Its ``left_out`` is still that of the sample.
     n_passes : int
         Passes over all documents.
     """
@@ -133,7 +134,7 @@ def train_on_shards(
 
 @dataclass(frozen=True, eq=False)
 class _View:
-    """How the documents of a shard become a batch."""
+    """Convert the documents of a shard to features."""
 
     of_groups: sparse.csr_array
     share: float
@@ -142,7 +143,7 @@ class _View:
     K: int
 
     def batch(self, shard: OpenShard, local: Local) -> Features:
-        """Return the documents of a shard, whose features took the place of ``Sigma_v``."""
+        """Return the features of documents. Scaled evidence is stored in ``Sigma_v``."""
         known = shard.group < shard.n_known
         labels = self.of_groups[np.minimum(shard.group, shard.n_known)]
         X = of_unit_length(shard.X, np.float32) if self.words else shard.X[:, :0]
@@ -151,7 +152,7 @@ class _View:
 
 
 class _Halves:
-    """Training with and without the held-out documents, which is half of the progress each."""
+    """Train without and with the held-out documents. Each is half of the progress."""
 
     def __init__(
         self,
@@ -240,7 +241,7 @@ def _weight(shard: OpenShard) -> Array:
 
 
 def _stacked(machine: Linear) -> Array:
-    """Weights as ``fullbatch`` takes them, (n_features, n_labels) in float32."""
+    """Return weights in the form of ``fullbatch``, (n_features, n_labels) in float32."""
     parts = (machine.words, machine.dense, machine.intercepts[:, None])
     return np.ascontiguousarray(np.hstack([part.astype(np.float32) for part in parts]).T)
 

@@ -9,7 +9,7 @@
     Linear support vector machines on the evidence only.
 "generative"
     The likelihood of a document under the rates of each label (``generative``). It has hardly any
-    parameters to train, so it suits corpora of few documents.
+    parameters to train, so it is suitable for small corpora.
 
 "auto" compares the heads on held-out documents.
 """
@@ -34,11 +34,13 @@ from vbnmf.prediction.material import Posterior, Trained, TrainingDocuments
 from vbnmf.prediction.scaling import standardise, whiten
 
 EVIDENCE_SIZE = 0.2
-"""Mean squared length of the evidence beside documents of length one, chosen on held-out training
-documents of nine corpora (``python -m benchmarks heads``)."""
+"""Mean squared length of the evidence, relative to words of length one.
+
+Chosen on held-out training documents of nine corpora (``python -m benchmarks heads``).
+"""
 
 EVIDENCE_SIZE_ALONE = 4.0
-"""The same for a head without words. It acts as the inverse of the penalty."""
+"""Mean squared length of the evidence in a head without words: an inverse penalty."""
 
 MOST_WEIGHTS = 50_000_000
 """Maximum of labels times terms for which single words get weights."""
@@ -69,7 +71,7 @@ def train(
     n_threads: int = 1,
     tell: Callable[[int, int], None] | None = None,
 ) -> Trained:
-    """Train the prediction head. "auto" trains the head that is best on held-out documents.
+    """Train a prediction head. "auto" returns the head that is best on held-out documents.
 
     Parameters
     ----------
@@ -230,7 +232,7 @@ def _generative(
 
 
 def unfinished_calibration(calibration: Calibration) -> tuple[str, ...]:
-    """Say in words that a calibration did not converge; nothing if it did."""
+    """Describe a calibration that did not converge; return an empty tuple if it converged."""
     return () if calibration.converged else ("its calibration",)
 
 

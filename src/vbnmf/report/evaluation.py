@@ -15,7 +15,6 @@ from vbnmf.core.rows import is_empty
 from vbnmf.data.shards import Shards
 from vbnmf.metrics.coherence import counts_together, npmi_of_counts
 from vbnmf.metrics.likelihood import half_log_sums, split_documents
-from vbnmf.metrics.ranking import strongest_terms
 from vbnmf.metrics.scoring import PredictionTally, ProbabilityTally
 from vbnmf.metrics.sparsity import hoyer_of_sums, hoyer_sparsity
 from vbnmf.pipeline import DocumentModel
@@ -43,7 +42,7 @@ class Evaluation:
     def __init__(self, model: DocumentModel, names: list[str]) -> None:
         self.model, self.names, self.estimator = model, names, model.estimator_
         K, n_names = self.estimator.n_components_, len(names)
-        self._top = strongest_terms(measures.relevance_of_terms(model), measures.TOP, least=2)
+        self._top = measures.shown_terms(model, measures.TOP)
         self._predictions: PredictionTally | None = None
         self._probabilities: ProbabilityTally | None = None
         self._n_empty = 0

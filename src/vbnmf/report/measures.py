@@ -11,7 +11,9 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.metrics import completion_log_likelihood, exclusivity, topic_diversity, window_npmi
+from vbnmf.metrics import completion_log_likelihood, exclusivity
+from vbnmf.metrics.coherence import window_npmi_of_terms
+from vbnmf.metrics.diversity import distinct_share
 from vbnmf.pipeline import DocumentModel
 from vbnmf.report.relevance import TermParts
 from vbnmf.text.sequences import token_sequences
@@ -26,16 +28,16 @@ def lasting(estimator: Any) -> Array:
     return np.ones_like(faded) if faded.all() else ~faded
 
 
-def relevance_of_terms(model: DocumentModel) -> Array:
-    """Return the relevance of each term in each component that has not faded, (≤ K, n_terms)."""
-    return TermParts.of(model).scores()[lasting(model.estimator_)]
+def shown_terms(model: DocumentModel, n: int) -> Array:
+    """Return the n most relevant terms of each component that has not faded, (≤ K, n)."""
+    return TermParts.of(model).top_terms(n, np.flatnonzero(lasting(model.estimator_)))
 
 
 def distinctness(model: DocumentModel) -> dict[str, float]:
     """Compute diversity and exclusivity of the components."""
     components = model.estimator_.components_[lasting(model.estimator_)]
     return {
-        "diversity": topic_diversity(relevance_of_terms(model), DIVERSE),
+        "diversity": distinct_share(shown_terms(model, DIVERSE)),
         "exclusivity": float(exclusivity(components, TOP).mean()),
     }
 
@@ -61,8 +63,8 @@ def npmi_by_windows(model: DocumentModel, texts: Iterable[str] | None) -> float 
     if documents is None or not any(documents):
         return None
     terms = list(model.vectorizer_.vocabulary_)
-    scores = relevance_of_terms(model)
-    return float(window_npmi(scores, documents, terms, TOP, WINDOW).mean())
+    top = shown_terms(model, TOP)
+    return float(window_npmi_of_terms(top, documents, terms, WINDOW).mean())
 
 
 def held_out_log_likelihood(estimator: Any, X: Any) -> float | None:

@@ -22,7 +22,7 @@ def shown(shape: LabelShape) -> str:
 
 @dataclass(frozen=True)
 class Trial:
-    """Result of a candidate in one rung of successive halving.
+    """Result of a candidate in one rung (round) of successive halving.
 
     Attributes
     ----------
@@ -48,7 +48,8 @@ class Trial:
     seconds : float
         Time to fit and to score.
     survived : bool or None
-        Whether it continued to the next rung, or reached the last one. None if not yet known.
+        Whether the candidate continued to the next rung or reached the last one. None if not yet
+        known.
     """
 
     n_components: int
@@ -98,7 +99,8 @@ def recommended_of(rows: Sequence[Trial]) -> Trial:
 def preferred(rows: Sequence[Trial]) -> list[Trial]:
     """Return one row for each number of components within one standard error of the best row.
 
-    It is the row of label shape "auto", the default, if that is among them, otherwise the best row.
+    If a row with label shape "auto" (the default) is within one standard error, it is chosen.
+    Otherwise the best row with this number of components is chosen.
     """
     close = near(rows)
     return [
@@ -111,7 +113,7 @@ def preferred(rows: Sequence[Trial]) -> list[Trial]:
 
 
 def words(rows: Sequence[Trial], last: Sequence[Trial], measure: str, n_validation: int) -> str:
-    """Write the recommendation from all rows and from those of the last rung."""
+    """Return the recommendation in words, from all rows and those of the last rung."""
     best, chosen = best_of(last), recommended_of(last)
     sparsest = max(near(last), key=lambda row: row.inter_label_sparsity)
     n_tried = len({row.candidate for row in rows})
@@ -160,7 +162,7 @@ def _named(row: Trial) -> str:
 
 
 def _edges(rows: Sequence[Trial], best: Trial) -> list[str]:
-    """Mention if the best value is the smallest or largest that was tried."""
+    """Return a note if the best value is the smallest or largest that was tried."""
     said = []
     for name in ("n_components", "label_shape"):
         tried = sorted({getattr(row, name) for row in rows} - {"auto"})

@@ -1,4 +1,4 @@
-"""Checkpoints of ``tune``: rows in a CSV file, and components in a folder beside it."""
+"""Save and resume the state of ``tune``: rows in a CSV file, components in a folder beside it."""
 
 import csv
 from collections.abc import Iterator, Sequence
@@ -29,8 +29,8 @@ class WarmStart(NamedTuple):
 class SearchRecord:
     """Rows in a CSV file, and components of the current rung in a folder beside it.
 
-    Components are written before their row, in files named by rung. A search that was interrupted
-    at any time can therefore be resumed.
+    Components are written before their row, in files named by rung. So a search can be resumed,
+    whenever it was interrupted.
     """
 
     def __init__(self, path: Path | None, folder: Path, key: str) -> None:

@@ -19,7 +19,7 @@ def spread(engine: Any, ladder: Any) -> Any:
     engine : {"auto", "dask"} or Dask
         Where candidates are fitted.
     ladder : _Ladder
-        What fits them. It is sent to the workers.
+        Fits and scores candidates. It is sent to the workers.
     """
     if isinstance(engine, str) and engine == "auto":
         return None

@@ -48,11 +48,14 @@ class Split:
 
     @property
     def y(self) -> Any:
-        """Training labels for an estimator with this ``unlabelled``."""
+        """Training labels. With one label per document, unknown ones are ``unlabelled``."""
         return self.Y if self.multilabel else _codes(self.Y, self.unlabelled)
 
     def adapted(self, estimator: SupervisedVBNMF) -> SupervisedVBNMF:
-        """Adapt an estimator to ``y``, in which labels are indices of columns."""
+        """Return the estimator with its parameters adapted to ``y``.
+
+        In ``y``, labels are indices of columns.
+        """
         parameters: dict[str, Any] = {"unlabelled": self.unlabelled}
         weights = estimator.get_params().get("class_weight")
         if isinstance(weights, dict):

@@ -1,8 +1,9 @@
 """Choose ``n_components`` and ``label_shape`` on validation documents by successive halving.
 
 All candidates are fitted for some iterations and scored. The better half continues from its
-components, and so on, until few candidates are left. These are fitted again until they converge,
-exactly as an estimator with their parameters, so that the scores are those of the final model.
+components, and so on, until few candidates are left. These are fitted from the start until they
+converge, exactly as an estimator with these parameters is fitted. So their scores are those of such
+a model.
 
 References
 ----------
@@ -61,11 +62,11 @@ class Step:
     done, total : int
         Number of finished candidates and of all candidates in this rung.
     part : float
-        Estimated part of the whole search that is done, from 0 to 1.
+        Estimated share of the search that is done, from 0 to 1.
     n_components, label_shape
         The candidate.
     accuracy : float
-        Best accuracy in this rung so far; NaN before the first.
+        Best accuracy in this rung so far; NaN before the first candidate.
     """
 
     rung: int
@@ -87,7 +88,7 @@ class Tuning:
     rows : tuple of Trial
         One row for each candidate in each rung that it reached.
     best : dict
-        ``n_components`` and ``label_shape`` of the best accuracy in the last rung.
+        ``n_components`` and ``label_shape`` of the most accurate candidate in the last rung.
     recommended : dict
         Settings with the fewest components within one standard error of the best. Among these,
         label shape "auto" is preferred.
@@ -149,7 +150,7 @@ def tune(
         Seed of the split and of the fits.
     checkpoint : path or None, default=None
         CSV file of the results, written after each candidate. If it exists, the search is resumed.
-        A folder beside it has components until the search ends.
+        Until the search ends, a folder beside it holds components.
     progress : callable or None, default=None
         Called with a ``Step`` after each iteration and each candidate; with ``engine="dask"``
         only after each candidate.
@@ -212,7 +213,7 @@ def _climb(
     kept: SearchRecord,
     make_tasks: Callable[[], Any] | None = None,
 ) -> list[Trial]:
-    """Run all rungs, and return all rows. Rows in the checkpoint are not run again.
+    """Run all rungs, and return all rows. Candidates in the checkpoint are not run again.
 
     ``make_tasks`` returns a map over the workers of a cluster, and is called if any row is missing.
     None fits one candidate after the other here.
@@ -269,7 +270,7 @@ def _survivors(rows: Sequence[Trial]) -> list[Trial]:
 
 @dataclass(frozen=True)
 class _Ladder:
-    """Runs candidates in each rung."""
+    """Fit and score candidates in each rung."""
 
     estimator: SupervisedVBNMF
     split: Split

@@ -65,6 +65,7 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
     faded = estimator.faded_
     term_parts = TermParts.of(model)
     unit = term_parts.unit
+    totals = np.maximum(estimator.components_.sum(axis=1, dtype=np.float64), _TINY)
     listed = [relevant_terms(term_parts, k)[: 0 if faded[k] else None] for k in range(len(parts))]
     average = row_parts(p_l @ p_wl / unit)
     telling = [_telling_terms(row_parts(row / unit), average) for row in p_wl]
@@ -85,7 +86,7 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
                 "mass": sig(mass[k]),
                 "faded": bool(faded[k]),
                 "background": bool(k == estimator.background_),
-                "size": sig((parts[k] / unit).sum(), 9),
+                "size": sig(term_parts.sizes[k] / totals[k], 9),
                 "terms": _terms_of_component(estimator, k, listed[k], places),
             }
             for k, name in enumerate(component_names(model, model.terms_))
@@ -113,7 +114,7 @@ def relevant_terms(term_parts: TermParts, k: int) -> Array:
     """Return the terms that are among the ``TOP`` most relevant at any step of λ."""
     found = [term_parts.most_relevant(k, TOP, step) for step in STEPS]
     chosen = np.unique(np.concatenate(found))
-    return chosen[np.argsort(-term_parts.in_component[k, chosen], kind="stable")]
+    return chosen[np.argsort(-term_parts.of_component(k)[chosen], kind="stable")]
 
 
 def shares(joint: Array) -> list[list[int]]:

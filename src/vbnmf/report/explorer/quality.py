@@ -8,10 +8,10 @@ from vbnmf.core.rows import is_empty
 from vbnmf.metrics import (
     ProbabilityScores,
     calibration_bins,
-    document_npmi,
     hoyer_sparsity,
     inter_label_sparsity,
 )
+from vbnmf.metrics.coherence import counts_together, npmi_of_counts
 from vbnmf.pipeline import DocumentModel
 from vbnmf.report import measures
 from vbnmf.report.explorer.documents import Looked
@@ -25,7 +25,8 @@ _BINS = 10  # of the picture
 def quality_payload(model: DocumentModel, looked: Looked) -> dict[str, Any]:
     """Compute measures over all documents, and scores of predictions if labels are known."""
     estimator = model.estimator_
-    npmi = document_npmi(TermParts.of(model).scores(), looked.X, measures.TOP)
+    top = TermParts.of(model).top_terms(measures.TOP)
+    npmi = npmi_of_counts(counts_together(top, looked.X), looked.X.shape[0])
     found = {
         "npmi_documents": float(npmi[measures.lasting(estimator)].mean()),
         "npmi_windows": measures.npmi_by_windows(model, looked.texts),

@@ -1,0 +1,35 @@
+"""Memory that returns to the system: arrays are as those of NumPy."""
+
+import mmap
+
+import numpy as np
+import pytest
+
+from vbnmf.core import pages
+
+
+@pytest.mark.parametrize("shape", [5, np.int64(5), (3, 4), (np.int32(700), np.int32(700)), (0, 7)])
+@pytest.mark.parametrize("dtype", ["float32", np.float64, np.int64])
+def test_zeros(shape, dtype):
+    found, expected = pages.zeros(shape, dtype), np.zeros(shape, dtype)
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    assert not found.any()
+    found[...] = 1  # it can be written to
+    assert found.sum() == expected.size
+
+
+def test_too_large():
+    with pytest.raises(MemoryError):
+        pages.zeros((1 << 31, 1 << 31), np.float64)
+
+
+def test_large_numbers_of_numpy_do_not_overflow(monkeypatch):
+    sizes = []
+    monkeypatch.setattr(mmap, "mmap", lambda fileno, size, **_: sizes.append(size) or bytearray(8))
+    with pytest.raises(ValueError, match="buffer"):
+        pages.zeros((np.int32(1 << 20), np.int32(1 << 20)), np.float64)
+    assert sizes == [8 << 40]
+
+
+def test_release():
+    pages.release()
