@@ -2,6 +2,7 @@
 
 import sys
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -108,6 +109,54 @@ def test_tasks_that_run_twice_change_nothing(client, tmp_path, monkeypatch):
     monkeypatch.setattr(Cluster, "task", twice)
     agree(client, tmp_path, 100)
     assert len(first) > 20
+
+
+def test_files_that_are_mapped_can_not_be_removed_on_windows(client, tmp_path, monkeypatch):
+    whole, kept = Path.unlink, []
+
+    def unlink(self, *args, **options):
+        maps = Path("/proc/self/maps")
+        if self.suffix == ".sums" and maps.exists():  # only the client maps it
+            assert str(self) not in maps.read_text()
+        if self.name.startswith("shared-"):
+            kept.append(self)
+            raise PermissionError(13, "in use", str(self))
+        whole(self, *args, **options)
+
+    monkeypatch.setattr(Path, "unlink", unlink)
+    write_shards(tmp_path, corpus()[0], shard_nonzeros=100)
+    model = VBNMF(3, **PARAMETERS | {"init": "random"}, engine=Dask(tmp_path)).fit(Shards(tmp_path))
+    assert {".sums", ""} <= {path.suffix for path in kept}
+    assert not any(path.exists() for path in kept)  # removed with their folder
+    assert not list(tmp_path.glob(".fit-*"))
+    monkeypatch.undo()
+    expected = VBNMF(3, **PARAMETERS | {"init": "random"}).fit(Shards(tmp_path))
+    assert_array_equal(model.components_, expected.components_)
+
+
+def test_workers_hold_no_memory_after_a_fit(client, tmp_path, monkeypatch):
+    held = []
+    whole = DaskEngine.sweep
+
+    def sweep(self, *args, **options):
+        found = whole(self, *args, **options)
+        held.append(
+            {kind for of in clusterwork._MEMORY.values() for m in of.values() for kind in m}
+        )
+        return found
+
+    monkeypatch.setattr(DaskEngine, "sweep", sweep)
+    agree(client, tmp_path, 100)
+    assert held[-1] == {"sums", "scratch"}
+    assert not clusterwork._MEMORY
+
+    def stop(progress):
+        assert clusterwork._MEMORY
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        VBNMF(3, engine="dask", init="random", callback=stop).fit(Shards(tmp_path))
+    assert not clusterwork._MEMORY
 
 
 def test_heads_of_all_shards(client, tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 import csv
 import shutil
 import subprocess
+import warnings
 from dataclasses import replace
 
 import pytest
@@ -15,6 +16,7 @@ from test_shard_fits import ATTRIBUTES, labels_of
 from vbnmf import VBNMF, Shards, SupervisedVBNMF, load, tune
 from vbnmf.data.sharding import write_shards
 from vbnmf.engines import tasks
+from vbnmf.estimators import base
 
 distributed = pytest.importorskip("distributed")
 LOCAL = {"processes": False, "n_workers": 2, "threads_per_worker": 1}
@@ -47,8 +49,8 @@ def test_a_search_on_a_cluster_finds_the_same(client, tmp_path, monkeypatch):
     assert (spread.recommended, spread.recommendation) == (here.recommended, here.recommendation)
     assert seen[-1].part == 1
     monkeypatch.setattr(tasks, "pack", None)  # what is there is not run again
-    again = tune(X, y, estimator=estimator, checkpoint=kept, **FEW)
-    assert rows_of(again) == rows_of(here)
+    again = tune(X, y, estimator=estimator, engine="dask", checkpoint=kept, **FEW)
+    assert again.rows == spread.rows  # with the same seconds
 
 
 def test_the_command_line(client, tmp_path, monkeypatch):
@@ -88,8 +90,32 @@ def test_starts_at_the_same_time_give_the_same_model(client, tmp_path, labelled)
     for name in ATTRIBUTES if labelled else ("components_", "bound_history_"):
         assert_array_equal(getattr(spread, name), getattr(here, name), err_msg=name)
     assert here.bound_ > min(progress.bound for progress in seen)
-    with pytest.warns(ConvergenceWarning, match="best start did not converge"):
-        make(4, **parameters | {"tol": 1e-9}, engine="dask").fit(Shards(tmp_path))
+
+
+def test_warnings_are_those_of_the_best_start(client, tmp_path, monkeypatch):
+    write_shards(tmp_path, drawn()[0])
+    parameters = {"n_init": 3, "max_iter": 6, "tol": 1e-9, "random_state": 0, "init": "random"}
+
+    def heard(engine):
+        shown, filters = warnings.showwarning, warnings.filters
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            VBNMF(4, **parameters, engine=engine).fit(Shards(tmp_path))
+        assert (warnings.showwarning, warnings.filters) == (shown, filters)
+        assert {warning.filename for warning in found} <= {__file__}
+        return [(warning.category, str(warning.message)) for warning in found]
+
+    (alone,) = heard("auto")
+    assert alone[0] is ConvergenceWarning
+    assert heard("dask") == [alone]
+    monkeypatch.setattr(base, "is_rounded", lambda best: True)
+    assert len(heard("auto")) == 2
+    assert heard("dask") == heard("auto")
+    monkeypatch.undo()
+    # a fit may converge in its last iteration
+    parameters |= {"max_iter": 500, "tol": 1e-2}
+    parameters["max_iter"] = VBNMF(4, **parameters).fit(Shards(tmp_path)).n_iter_
+    assert heard("dask") == heard("auto")
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from vbnmf import VBNMF, Dask, DocumentModel, SupervisedVBNMF
 from vbnmf.text import DocumentVectorizer
 
 distributed = pytest.importorskip("distributed")
+cloudpickle = pytest.importorskip("cloudpickle")
 db = pytest.importorskip("dask.bag")
 TEXTS = [
     "green tea leaves and hot water", "black tea with milk", "tea, leaves, teas", "hot milk",
@@ -88,6 +89,64 @@ def test_lists_of_labels_and_no_labels(client, tmp_path):
     V = model.fit_transform(lazy("bag"))
     assert_array_equal(V.compute(), model.transform(TEXTS))
     assert DocumentModel().fit(lazy("bag"), LABELS).estimator_.engine == "dask"
+
+
+def of_parts(*parts):
+    import dask
+
+    return db.from_delayed([dask.delayed(list)(part) for part in parts])
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_partitions_without_documents(client, tmp_path, several):
+    labels = [[label, "drink"] if label else [] for label in LABELS] if several else LABELS
+    model = DocumentModel(SupervisedVBNMF(4, engine=Dask(tmp_path), **PARAMETERS))
+    texts = of_parts([], TEXTS[:5], [], TEXTS[5:], [])
+    model.fit(texts, labels)
+    expected = DocumentModel(SupervisedVBNMF(4, engine=Dask(tmp_path), **PARAMETERS))
+    expected.fit(of_parts(TEXTS[:5], TEXTS[5:]), labels)
+    assert_array_equal(model.estimator_.components_, expected.estimator_.components_)
+    assert (model.n_empty_, model.terms_.tolist()) == (expected.n_empty_, expected.terms_.tolist())
+    assert_array_equal(model.transform(texts).compute(), model.transform(TEXTS))
+    assert_array_equal(model.predict_proba(texts).compute(), model.predict_proba(TEXTS))
+    found = [model.predict(texts), *model.predict_with_score(texts)]
+    wanted = [model.predict(TEXTS), *model.predict_with_score(TEXTS)]
+    for a, b in zip(found, wanted, strict=True):
+        assert list(a.compute()) == list(b)
+    V = DocumentModel(VBNMF(3, max_iter=4, tol=0, engine="dask")).fit_transform(texts)
+    assert V.compute().shape == (len(TEXTS), 3)
+
+
+def test_one_task_has_the_model(client):
+    import dask.array as da
+
+    labels = [[label, "drink"] if label else [] for label in LABELS]
+    model = DocumentModel(SupervisedVBNMF(4, **PARAMETERS)).fit(TEXTS, labels)
+    P = model.predict_proba(TEXTS)
+    found = model.labels_with_score(da.from_array(P, chunks=(3, -1)))
+    for bag, expected in zip(found, model.labels_with_score(P), strict=True):
+        sent = [cloudpickle.dumps(task) for task in dict(bag.dask).values()]
+        assert sum(b"SupervisedVBNMF" in task for task in sent) == 1
+        assert bag.compute() == expected
+
+
+def slow(*_args, **_options):
+    raise TimeoutError("the document server did not answer")
+
+
+def test_an_error_of_a_task_is_not_a_lost_scheduler(client, monkeypatch):
+    from vbnmf.engines.clusterwork import ClusterError
+    from vbnmf.engines.tasks import Tasks
+
+    with pytest.raises(TimeoutError, match="document server") as error:
+        list(Tasks(client, None).map(slow, [(1,)]))
+    assert not isinstance(error.value, ClusterError)
+    with pytest.raises(TimeoutError, match="document server"):
+        DocumentModel(vectorizer=DocumentVectorizer(strip=None)).fit(lazy("bag").map(slow), LABELS)
+    tasks = Tasks(client, None)
+    monkeypatch.setattr(client, "submit", slow)
+    with pytest.raises(ClusterError, match="scheduler is lost"):
+        list(tasks.map(slow, [(1,)]))
 
 
 def test_what_is_refused(client):

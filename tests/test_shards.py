@@ -250,15 +250,43 @@ def test_parts_must_fit_together(tmp_path):
         write_shards(tmp_path, matrix(), ["a", "b"])
 
 
+INVALID = ["index", "negative index", "order", "pointer", "nan", "negative"]
+
+
+@pytest.mark.parametrize("kind", INVALID)
+def test_damage_is_found_by_every_read(folder, kind):
+    damage, message = DAMAGE[kind]
+    damage(folder)
+    shards = Shards(folder)
+    sent = pickle.dumps(shards)
+
+    def read(copy):
+        copy.rows(0)
+        copy.by_term(0)
+
+    for copy in (shards, shards, pickle.loads(sent), pickle.loads(sent)):
+        with pytest.raises(ShardsError, match=message):
+            read(copy)
+
+
 def test_copies_in_another_process_check_files_once(tmp_path, monkeypatch):
     write_shards(tmp_path, sparse.csr_array([[1.0, 2], [0, 3]]))
     checked = []
-    whole = shards_module.checksum
-    monkeypatch.setattr(shards_module, "checksum", lambda path: checked.append(path) or whole(path))
+
+    def counted(name):
+        whole = getattr(shards_module, name)
+        monkeypatch.setattr(shards_module, name, lambda *args: checked.append(name) or whole(*args))
+
+    values = ["check_pointers", "check_range", "check_order", "check_values"]
+    for name in ("checksum", *values):
+        counted(name)
+    once = ["checksum"] * 3 + values
     sent = pickle.dumps(Shards(tmp_path))
     pickle.loads(sent).rows(0)
-    assert len(checked) == 3
+    assert checked == once
     pickle.loads(sent).rows(0)  # Dask drops a copy when no task needs it, and sends another one
-    assert len(checked) == 3
+    assert checked == once
+    pickle.loads(sent).by_term(0)  # other files
+    assert checked == 2 * once
     Shards(tmp_path).rows(0)
-    assert len(checked) == 6
+    assert checked == 3 * once

@@ -20,7 +20,7 @@ from scipy import sparse
 
 from vbnmf.engines.blocks import BlockSource, Written, write_block
 from vbnmf.engines.cluster import shared_folder
-from vbnmf.engines.tasks import Tasks, told
+from vbnmf.engines.tasks import Tasks, connected, told
 from vbnmf.text import DocumentVectorizer
 from vbnmf.text.checks import check_parameters
 from vbnmf.text.markup import LOOKED_AT, decide
@@ -58,8 +58,10 @@ def vectorized(
             dask.delayed(_count, pure=False)(shared, counts.path(number), part)
             for number, part in enumerate(texts.to_delayed())
         ]
-        with told(client):
-            for count in client.compute(counted):
+        with told():
+            with connected():
+                pending = client.compute(counted)
+            for count in pending:
                 count.result()
                 counts.note()
         # only arrays are sent from now on, and not the vocabulary
@@ -86,11 +88,21 @@ def weights(texts: Any, vectorizer: DocumentVectorizer) -> Any:
     return da.concatenate(blocks, allow_unknown_chunksizes=True)
 
 
-def lists_by_block(P: Any, convert: Callable[[Any], list[Any]]) -> Any:
-    """Convert a Dask array of probabilities to a bag with a list for each document."""
+def lists_by_block(
+    P: Any, model: Any, convert: Callable[[Any, Any, int], list[Any]], n: int
+) -> list[Any]:
+    """Convert a Dask array of probabilities to n bags, each with a list for each document.
+
+    ``convert(model, block, number)`` returns one of the n lists of each document.
+    """
     import dask.bag
 
-    return dask.bag.from_delayed([dask.delayed(convert)(part) for part in P.to_delayed().ravel()])
+    shared = dask.delayed(model)  # one task has it, and not each of them
+    blocks = P.to_delayed().ravel()
+    return [
+        dask.bag.from_delayed([dask.delayed(convert)(shared, block, number) for block in blocks])
+        for number in range(n)
+    ]
 
 
 def _first(texts: Any) -> list[str]:

@@ -45,7 +45,9 @@ MOST_MANIFEST = 1 << 30
 """Maximum number of bytes of a manifest; a million terms take about ten million bytes."""
 
 _NAME = re.compile(r"[0-9]{5,9}")
-_SOUND: dict[str, set[tuple[int, str]]] = {}  # files that copies from other processes have checked
+# Checks that copies from other processes have passed: a file has the right checksum, or, by "rows"
+# or "columns", all values are valid.
+_SOUND: dict[str, set[tuple[int, str]]] = {}
 _TYPES = {
     "rows.indptr": np.int32,
     "rows.indices": np.int32,
@@ -218,16 +220,16 @@ class Shards:
         """Return data, indices and indptr of rows or columns; check them on first use."""
         entry = self.entries[number]
         n_major = entry.n_docs if kind == "rows" else self.shape[1]
-        is_new = (number, f"{kind}.data") not in self._sound
         indptr = self._array(number, f"{kind}.indptr", n_major + 1)
         indices = self._array(number, f"{kind}.indices", entry.nnz)
         data = self._array(number, f"{kind}.data", entry.nnz)
-        if is_new:
+        if (number, kind) not in self._sound:  # checksums do not tell whether values are valid
             of_indices = _of(self, number, f"{kind}.indices")
             check_pointers(_of(self, number, f"{kind}.indptr"), indptr, entry.nnz)
             check_range(of_indices, indices, n_minor)
             check_order(of_indices, indptr, indices)
             check_values(_of(self, number, f"{kind}.data"), data)
+            self._sound.add((number, kind))
         return data, indices, indptr
 
     def _array(self, number: int, name: str, length: int) -> Array:

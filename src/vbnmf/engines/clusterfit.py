@@ -11,7 +11,8 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
@@ -94,9 +95,13 @@ class DaskEngine(ShardEngine):
             raise
 
     def __exit__(self, *exc: object) -> None:
-        """Remove the local states."""
+        """Remove the local states, and free the memory of workers."""
         self._tidied()
-        shutil.rmtree(self._job.folder, ignore_errors=True)
+        shutil.rmtree(self._job.folder, ignore_errors=True)  # no task begins from now on
+        client = self._cluster.client
+        if client.status == "running":
+            with suppress(Exception):  # a worker that is gone holds no memory
+                client.run(clusterwork.free, self._job, on_error="ignore")
 
     @property
     def n_shards(self) -> int:
@@ -150,13 +155,9 @@ class DaskEngine(ShardEngine):
             path, place = shared.path.with_suffix(".sums"), self._cluster.place_of(total)
             dtype = state.terms.L.dtype
             task = self._cluster.task("finish", clusterwork.finish, total, dtype, path, place=place)
-            stats: Statistics = task.result().value
-        path.unlink()
-        if stats.R_t is None:
-            return stats
-        K, out = len(state.terms.scale), state.terms.shape
-        out[:, :K], out[:, K:] = stats.R_t, 0
-        return replace(stats, R_t=out)
+            stats = _taken_out(task.result(), state)
+        _remove(path)
+        return stats
 
     def coefficients(self, state: State, rows: Array | None = None) -> Array:
         """Compute E_v of the last sweep, (n_docs, K), for ``rows`` (ascending) or all documents."""
@@ -243,7 +244,7 @@ class DaskEngine(ShardEngine):
                 shared = share(path, value)
             yield shared
         finally:
-            path.unlink(missing_ok=True)
+            _remove(path)
 
     @contextmanager
     def _kept_anew(self, changes: bool = True) -> Iterator[int]:
@@ -267,6 +268,25 @@ class DaskEngine(ShardEngine):
         if self._tidying is not None:
             self._tidying.join()
             self._tidying = None
+
+
+def _taken_out(sums: Shared, state: State) -> Statistics:
+    """Read sums from a file, and copy them, so that nothing holds the file.
+
+    R_t is written to the memory of ``state.terms.shape``.
+    """
+    stats: Statistics = sums.value
+    if stats.R_t is None:
+        return deepcopy(stats)
+    K, out = len(state.terms.scale), state.terms.shape
+    out[:, :K], out[:, K:] = stats.R_t, 0
+    return replace(deepcopy(replace(stats, R_t=None)), R_t=out)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file. Windows refuses while a worker maps it; it is removed with its folder then."""
+    with suppress(FileNotFoundError, PermissionError):
+        path.unlink()
 
 
 def _light(state: State) -> State:

@@ -40,7 +40,7 @@ from vbnmf.kernels import describe, open_kernel
 
 Packed = list[Any]
 _ALIGNED = mmap.ALLOCATIONGRANULARITY  # of arrays in files: kernels need whole cache lines
-_THREAD = threading.local()  # memory that tasks of a thread use one after the other
+_MEMORY: dict[Path, dict[int, dict[str, Any]]] = {}  # by job and thread; see _memory
 
 
 class ClusterError(OSError):
@@ -168,7 +168,7 @@ def sweep(
         state, bound, update = shared.value
         K, in_scope = len(state.terms.scale), state.labels and state.labels.in_scope
         L = state.terms.L
-        out = _sums(kernel, L) if update else None
+        out = _sums(job, kernel, L) if update else None
 
         def swept(number: int) -> Statistics:
             shard, local = _opened(job, source, number, kernel, at, K, in_scope)
@@ -247,19 +247,31 @@ def _opened(
     in_scope: Array | None,
 ) -> tuple[OpenShard, Local]:
     """Open a shard and read its local state."""
-    if not hasattr(_THREAD, "scratch"):
-        _THREAD.scratch = kernel.scratch()
-    shard = OpenShard(_shard(job, source, number), kernel, _THREAD.scratch)
+    held = _memory(job)
+    if "scratch" not in held:
+        held["scratch"] = kernel.scratch()
+    shard = OpenShard(_shard(job, source, number), kernel, held["scratch"])
     memory = shard.documents.begin(K, None if in_scope is None else shard.by_group(in_scope))
     return shard, read_local(local_path(job.iteration(at), number), memory)
 
 
-def _sums(kernel: Any, L: Array) -> Array:
+def _sums(job: Job, kernel: Any, L: Array) -> Array:
     """Return memory for R_t, which the next task of this thread reuses."""
-    held: Array | None = getattr(_THREAD, "sums", None)
+    memory = _memory(job)
+    held: Array | None = memory.get("sums")
     if held is None or held.shape != L.shape or held.dtype != L.dtype:
-        _THREAD.sums = held = kernel.zeros(*L.shape, L.dtype)
+        memory["sums"] = held = kernel.zeros(*L.shape, L.dtype)
     return held
+
+
+def _memory(job: Job) -> dict[str, Any]:
+    """Return memory that the tasks of a job in this thread use one after the other."""
+    return _MEMORY.setdefault(job.folder, {}).setdefault(threading.get_ident(), {})
+
+
+def free(job: Job) -> None:
+    """Free the memory that tasks of a job have left in this process."""
+    _MEMORY.pop(job.folder, None)
 
 
 def _keep(job: Job, number: int, old: Local, new: Local, at: int, into: int) -> None:

@@ -11,6 +11,7 @@ from distributed.comm import CommClosedError
 
 from vbnmf.engines.clusterwork import ClusterError, Packed, check_software, pack, software, unpack
 
+_LOST = "the connection to the Dask scheduler is lost. Start the cluster again, and repeat the run."
 _AHEAD = 2
 """Tasks of each thread that are submitted before their results are needed."""
 
@@ -29,7 +30,7 @@ class Tasks:
     def __init__(self, client: Client, shared: Any) -> None:
         # the result of a task survives its worker; scattered data would not
         self._client = client
-        with told(client):
+        with told(), connected():
             self._shared = client.submit(_same, pack(shared), pure=False)
 
     def map(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
@@ -44,18 +45,21 @@ class Tasks:
         """
         client, pending = self._client, deque[Any]()
         tasks, args = iter(tasks), (function, software(), self._shared)
-        with told(client):
+        with told():
             while True:
-                ahead = _AHEAD * max(sum(client.nthreads().values()), 1)
+                with connected():
+                    ahead = _AHEAD * max(sum(client.nthreads().values()), 1)
                 for task in islice(tasks, max(ahead - len(pending), 0)):
-                    pending.append(client.submit(_run, *args, pack(task), pure=False))
+                    packed = pack(task)
+                    with connected():
+                        pending.append(client.submit(_run, *args, packed, pure=False))
                 if not pending:
                     return
                 yield unpack(pending.popleft().result())
 
 
 @contextmanager
-def told(client: Client) -> Iterator[None]:
+def told() -> Iterator[None]:
     """Raise errors of the cluster with messages that say what to do."""
     try:
         yield
@@ -64,11 +68,21 @@ def told(client: Client) -> Iterator[None]:
             f"the task {error.task} has killed every worker that it was given to, most likely for "
             "lack of memory. Give workers more memory."
         ) from None
-    except (CancelledError, CommClosedError, TimeoutError) as error:
-        raise ClusterError(
-            "the connection to the Dask scheduler is lost. Start the cluster again, and repeat the "
-            "run."
-        ) from error
+    except (CancelledError, CommClosedError) as error:
+        raise ClusterError(_LOST) from error
+
+
+@contextmanager
+def connected() -> Iterator[None]:
+    """Raise the error of a lost connection if the scheduler does not answer in time.
+
+    This is for calls that wait for the scheduler only. A task may raise TimeoutError itself, for
+    example if it reads documents from another machine.
+    """
+    try:
+        yield
+    except TimeoutError as error:
+        raise ClusterError(_LOST) from error
 
 
 def _run(function: Callable[..., Any], of_client: str, shared: Packed, task: Packed) -> Packed:

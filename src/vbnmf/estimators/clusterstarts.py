@@ -4,12 +4,14 @@ Each start is a fit of its own, on one worker, to all shards. The model of the b
 It is the same as that of starts one after the other, bit for bit.
 """
 
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from numbers import Integral
 from typing import Any
 
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from vbnmf.estimators.lazy import computed, is_lazy
@@ -17,6 +19,10 @@ from vbnmf.estimators.outcome import callers_level
 from vbnmf.estimators.placing import cluster_of
 from vbnmf.estimators.telling import Teller
 from vbnmf.estimators.validation import check_count
+
+_LOCK = threading.Lock()
+_HEARD: dict[int, list[Warning]] = {}  # warnings of the starts that run in this process, by thread
+_CATCHER = ExitStack()  # in use while any start runs
 
 
 def fit_spread(model: Any, X: Any, y: Any, sample_weight: Any) -> bool:
@@ -44,30 +50,61 @@ def fit_spread(model: Any, X: Any, y: Any, sample_weight: Any) -> bool:
         one.set_params(n_jobs=1)  # a worker has a task for each of its threads
     tasks = Tasks(client, (one, X, computed(y), computed(sample_weight)))
     best: dict[str, Any] = {}
-    for number, found in enumerate(tasks.map(_start, [(n,) for n in range(model.n_init)])):
+    heard: list[Warning] = []
+    for number, (found, warned) in enumerate(
+        tasks.map(_start, [(n,) for n in range(model.n_init)])
+    ):
         Teller(model, number, model.n_init)(found["n_iter_"], found["bound_"], float("nan"))
         if not best or found["bound_"] > best["bound_"]:
-            best = found
+            best, heard = found, warned
     for name in [name for name in vars(model) if name.endswith("_")]:
         delattr(model, name)
     vars(model).update(best)
-    if model.n_iter_ == model.max_iter and model.tol > 0:
-        warnings.warn(
-            f"the best start did not converge in max_iter={model.max_iter} iterations. Increase "
-            "max_iter, or increase tol if the components are good enough.",
-            ConvergenceWarning,
-            stacklevel=callers_level(),
-        )
+    for warning in heard:
+        warnings.warn(warning, stacklevel=callers_level())
     return True
 
 
-def _start(shared: tuple[Any, Any, Any, Any], number: int) -> dict[str, Any]:
-    """Fit one of the starts, and return the fitted attributes."""
+def _start(shared: tuple[Any, Any, Any, Any], number: int) -> tuple[dict[str, Any], list[Warning]]:
+    """Fit one of the starts, and return the fitted attributes and all warnings."""
     one, X, y, sample_weight = shared
     model = clone(one)
     model._only_start = number
-    model.fit(X, y, sample_weight)
+    with _recorded() as heard:
+        model.fit(X, y, sample_weight)
     parameters = model.get_params(deep=False)
     found = {name: value for name, value in vars(model).items() if name not in parameters}
     del found["_only_start"]
-    return found
+    return found, heard
+
+
+@contextmanager
+def _recorded() -> Iterator[list[Warning]]:
+    """Record the warnings of this thread.
+
+    ``warnings.catch_warnings`` changes the whole process, and threads that leave it in another
+    order would restore the wrong state. So all starts in a process share one.
+    """
+    me, heard = threading.get_ident(), list[Warning]()
+    with _LOCK:
+        if not _HEARD:
+            _CATCHER.enter_context(warnings.catch_warnings())
+            warnings.simplefilter("always")
+            others = warnings.showwarning
+
+            def show(message: Any, *args: Any, **options: Any) -> None:
+                mine = _HEARD.get(threading.get_ident())
+                if mine is None:
+                    others(message, *args, **options)
+                else:
+                    mine.append(message)
+
+            warnings.showwarning = show
+        _HEARD[me] = heard
+    try:
+        yield heard
+    finally:
+        with _LOCK:
+            del _HEARD[me]
+            if not _HEARD:
+                _CATCHER.close()

@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.model import Array
 from vbnmf.estimators import SupervisedVBNMF
-from vbnmf.estimators.lazy import is_lazy, labels_by_block
+from vbnmf.estimators.lazy import is_lazy, labels_by_block, whole_rows
 
 
 class PredictsDocuments:
@@ -161,11 +160,11 @@ class PredictsDocuments:
     def _lazy_labels(self, P: Any, *listed: str) -> tuple[Any, Any]:
         """Return labels and their probabilities as Dask arrays, or as bags if labels are lists."""
         if self.label_form_ not in listed:
-            return labels_by_block(self.estimator_, P), P.max(axis=1)
+            highest = whole_rows(P).map_blocks(_highest, dtype=P.dtype, drop_axis=1)
+            return labels_by_block(self.estimator_, P), highest
         from vbnmf.lazytexts import lists_by_block
 
-        parts = (partial(_part_of_lists, self, part) for part in range(2))
-        labels, scores = (lists_by_block(P, part) for part in parts)
+        labels, scores = lists_by_block(P, self, _part_of_lists, 2)
         return labels, scores
 
     def _check_labels(self) -> None:
@@ -197,7 +196,12 @@ class PredictsDocuments:
         return self.has_labels and bool(self.estimator_.multilabel_)
 
 
-def _part_of_lists(model: Any, part: int, P: Array) -> Any:
+def _highest(P: Array) -> Array:
+    """Return the highest probability of each document; there may be no documents."""
+    return P.max(axis=1, initial=0)
+
+
+def _part_of_lists(model: Any, P: Array, part: int) -> Any:
     return model.labels_with_score(P)[part]
 
 

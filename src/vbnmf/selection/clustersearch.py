@@ -1,6 +1,7 @@
 """Fit the candidates of a search on a Dask cluster, several at a time."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from sklearn.base import clone
@@ -9,7 +10,9 @@ from vbnmf.estimators.placing import cluster_of
 
 
 def spread(engine: Any, ladder: Any) -> Any:
-    """Return a map over the workers of a cluster, or None for a search in this process.
+    """Return what makes a map over the workers of a cluster, or None for a search in this process.
+
+    The documents are sent when the map is made.
 
     Parameters
     ----------
@@ -26,4 +29,4 @@ def spread(engine: Any, ladder: Any) -> Any:
     estimator = clone(ladder.estimator)
     if estimator.n_jobs is None:
         estimator.set_params(n_jobs=1)  # a worker has a task for each of its threads
-    return Tasks(client, replace(ladder, estimator=estimator, progress=None))
+    return partial(Tasks, client, replace(ladder, estimator=estimator, progress=None))

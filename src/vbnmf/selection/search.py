@@ -152,7 +152,8 @@ def tune(
         CSV file of the results, written after each candidate. If it exists, the search is resumed.
         Until the search ends, a folder beside it holds components.
     progress : callable or None, default=None
-        Called with a ``Step`` after each iteration.
+        Called with a ``Step`` after each iteration and each candidate; with ``engine="dask"``
+        only after each candidate.
     engine : {"auto", "dask"} or Dask, default="auto"
         Where candidates are fitted: in this process, or several at a time on the workers of the
         current ``distributed.Client``. The results are the same.
@@ -210,11 +211,12 @@ def _climb(
     candidates: Sequence[tuple[int, LabelShape]],
     ladder: "_Ladder",
     kept: SearchRecord,
-    tasks: Any = None,
+    make_tasks: Callable[[], Any] | None = None,
 ) -> list[Trial]:
     """Run all rungs, and return all rows. Candidates in the checkpoint are not run again.
 
-    ``tasks`` maps over the workers of a cluster; None fits one candidate after the other here.
+    ``make_tasks`` returns a map over the workers of a cluster, and is called if any row is missing.
+    None fits one candidate after the other here.
     """
 
     def begun(
@@ -226,11 +228,13 @@ def _climb(
 
     going = list(candidates)
     rows: list[Trial] = []
+    tasks = None
     for rung in range(ladder.n_rungs):
         done: list[Trial] = []
         missing = [candidate for candidate in going if kept.row(rung, candidate) is None]
         elsewhere = None
-        if tasks is not None:
+        if make_tasks is not None and missing:
+            tasks = tasks or make_tasks()
             elsewhere = tasks.map(_Ladder.run, (begun(rung, candidate) for candidate in missing))
         for place, candidate in enumerate(going):
             row = kept.row(rung, candidate)
