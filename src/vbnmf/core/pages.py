@@ -8,6 +8,7 @@ than it uses.
 import ctypes
 import mmap
 import os
+from contextlib import suppress
 from math import prod
 from operator import index
 from typing import Any
@@ -39,4 +40,7 @@ def zeros(shape: int | tuple[int, ...], dtype: Any) -> Array:
         pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except (OSError, OverflowError) as error:
         raise MemoryError(f"Unable to allocate {size:,} bytes for an array of {shape}") from error
+    if hasattr(mmap, "MADV_HUGEPAGE"):  # as NumPy does: rows are read in any order
+        with suppress(OSError):  # the kernel may have no huge pages
+            pages.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(pages, dtype, prod(shape)).reshape(shape)
