@@ -25,8 +25,13 @@ def test_too_large():
 
 def test_large_numbers_of_numpy_do_not_overflow(monkeypatch):
     sizes = []
-    monkeypatch.setattr(mmap, "mmap", lambda fileno, size, **_: sizes.append(size) or bytearray(8))
-    with pytest.raises(ValueError, match="buffer"):
+
+    def full(fileno, size, **_):
+        sizes.append(size)
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(mmap, "mmap", full)
+    with pytest.raises(MemoryError, match="8,796,093,022,208 bytes"):
         pages.zeros((np.int32(1 << 20), np.int32(1 << 20)), np.float64)
     assert sizes == [8 << 40]
 
