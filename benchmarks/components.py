@@ -27,6 +27,7 @@ from benchmarks import drawn, labelled, measure
 from vbnmf import SupervisedVBNMF
 from vbnmf.metrics import (
     completion_log_likelihood,
+    describing_terms,
     document_npmi,
     exclusivity,
     seed_stability,
@@ -35,7 +36,6 @@ from vbnmf.metrics import (
 from vbnmf.metrics.coherence import counts_together, npmi_of_counts
 from vbnmf.metrics.diversity import distinct_share
 from vbnmf.report.components import label_use
-from vbnmf.report.relevance import TermParts
 
 Row = dict[str, Any]
 NO_STABILITY: Row = {"stability, seeds": None, "stability, samples": None}
@@ -122,7 +122,7 @@ def _corpora(options: argparse.Namespace) -> Iterator[Row]:
                 yield {
                     "corpus": corpus.name, "labels": corpus.n_labels, "method": "vbnmf", "K": K,
                     "log-likelihood": completion_log_likelihood(model, corpus.X_new),
-                    **_reading(model.components_, corpus, corpus.unit),
+                    **_reading(model.components_, corpus),
                     "alive": float(1 - model.faded_.mean()),
                     "shared mass": float(model.component_mass_[shared].sum()),
                     "among five strongest": _among_five(model),
@@ -185,10 +185,9 @@ def _peers(options: argparse.Namespace) -> Iterator[Row]:
                         len(corpus.y),
                         options.seeds,
                     )
-                unit = corpus.unit if method == "NMF" else np.ones(len(corpus.terms))
                 yield {
                     "corpus": corpus.name, "labels": corpus.n_labels, "method": method,
-                    "K": len(components), **_reading(components, corpus, unit),
+                    "K": len(components), **_reading(components, corpus),
                     **stability, "seconds": seconds,
                 }  # fmt: skip
 
@@ -234,13 +233,13 @@ def _topics(model: Any, corpus: labelled.LabelledCorpus, rows: Any, *, labelled_
     return components
 
 
-def _reading(components: Any, corpus: labelled.LabelledCorpus, unit: Any) -> Row:
+def _reading(components: Any, corpus: labelled.LabelledCorpus) -> Row:
     """How components read: by documents that no method has seen.
 
-    Of the ten heaviest terms, and of the ten most relevant ones, which are shown to users.
+    Of the ten heaviest terms, and of the ten that describe each component, which are shown to
+    users. The latter are chosen by training documents, for all methods alike.
     """
-    none_faded = np.zeros(len(components), dtype=bool)
-    shown = TermParts.of_weights(components, unit, none_faded).top_terms(10)
+    shown = describing_terms(components, corpus.X)
     together = counts_together(shown, corpus.X_new)
     return {
         "NPMI by documents": float(document_npmi(components, corpus.X_new).mean()),

@@ -37,8 +37,6 @@ class LabelledCorpus:
     y, y_new : ndarray of str
         Labels; the first of several.
     terms : ndarray of str
-    unit : ndarray of shape (n_terms,)
-        Divisor of weights for ranking terms: √idf.
     """
 
     name: str
@@ -48,7 +46,6 @@ class LabelledCorpus:
     y_new: NDArray[np.str_]
     counts: sp.csr_array
     terms: NDArray[np.str_]
-    unit: NDArray[np.float64]
 
     @property
     def n_labels(self) -> int:
@@ -77,9 +74,9 @@ def load(
         vectorizer = DocumentVectorizer(**options)
         X, X_new = vectorizer.fit_transform(texts), vectorizer.transform(new)
         counts = DocumentVectorizer(weighting="counts", **options).fit_transform(texts)
-    terms, unit = vectorizer.get_feature_names_out(), np.sqrt(np.maximum(vectorizer.idf_, 0.1))
+    terms = vectorizer.get_feature_names_out()
     return LabelledCorpus(
-        name, sp.csr_array(X), y, sp.csr_array(X_new), y_new, sp.csr_array(counts), terms, unit
+        name, sp.csr_array(X), y, sp.csr_array(X_new), y_new, sp.csr_array(counts), terms
     )
 
 

@@ -86,3 +86,65 @@ def relevance(
             if q[k, w] > 0:
                 scores[k, w] = q[k, w] ** lam * math.log(q[k, w] / average)
     return scores
+
+
+def describing_terms(
+    components: ArrayLike, X: ArrayLike, n: int, weight: Sequence[float] | None = None
+) -> list[list[int]]:
+    """Lists of terms that grow in rounds, each by the term with the largest score.
+
+    The score is ln r + 4 · (mean NPMI with the list, less one document) − 5 ln(1 + number of lists
+    with the term), over the 80 terms with the largest relevance r. The relevance is by weights that
+    are divided by the root of the term's mean weight in documents that have it.
+    """
+    T, X = np.asarray(components, dtype=np.float64), np.asarray(X, dtype=np.float64)
+    K, W = T.shape
+    of_document = [1.0] * len(X) if weight is None else [float(value) for value in weight]
+    n_docs = sum(of_document)
+
+    def documents_with(*terms: int) -> float:
+        return sum(o for row, o in zip(X, of_document, strict=True) if all(row[list(terms)] > 0))
+
+    sums = [sum(o * row[w] for row, o in zip(X, of_document, strict=True)) for w in range(W)]
+    have = [documents_with(w) for w in range(W)]
+    overall = sum(sums) / sum(have)
+    unit = [math.sqrt(sums[w] / have[w] if have[w] else overall) for w in range(W)]
+    q = [[T[k, w] / unit[w] for w in range(W)] for k in range(K)]
+    q = [[value / sum(row) for value in row] for row in q]
+    mean = [sum(row[w] for row in q) / K if K > 1 else 1 / W for w in range(W)]
+    r = [[row[w] * math.log(row[w] / mean[w]) if row[w] else 0.0 for w in range(W)] for row in q]
+    candidates = [sorted(range(W), key=lambda w: (-row[w], w))[:80] for row in r]
+
+    def together(v: int, w: int) -> float:
+        p_v, p_w = have[v] / n_docs, have[w] / n_docs
+        both = max(documents_with(v, w) / n_docs - 1 / max(n_docs, 1), 0.0)
+        if both == 0:
+            return -1.0 if p_v * p_w > 0 else 0.0
+        return math.log(both / (p_v * p_w)) / -math.log(both) if both < 1 else 0.0
+
+    lists: list[list[int]] = [[] for _ in range(K)]
+    for _ in range(min(n, W)):
+        seen = [w for row in lists for w in row]
+        added = []
+        for k, row in enumerate(lists):
+            scores = {
+                w: math.log(max(r[k][w], 5e-308))
+                + 4 * sum(together(v, w) for v in row) / max(len(row), 1)
+                - 5 * math.log(1 + seen.count(w))
+                for w in candidates[k]
+                if w not in row
+            }
+            added.append(max(scores, key=lambda w: scores[w]))
+        for row, w in zip(lists, added, strict=True):
+            row.append(w)
+    return lists
+
+
+def as_weights(lists: ArrayLike, n_terms: int) -> Array:
+    """Components (K, n_terms) whose heaviest terms are those of the lists, in their order."""
+    rows = np.asarray(lists)
+    components = np.zeros((len(rows), n_terms))
+    for component, terms in zip(components, rows, strict=True):
+        for place, w in enumerate(terms):
+            component[w] = len(terms) - place
+    return components

@@ -31,7 +31,8 @@ def test_every_view_of_every_kind(visit, kind):
     shown = tab.locator("header nav a").all_inner_texts()
     assert ("Label" in shown) is ("no labels" not in kind and kind != "unsupervised")
     assert ("Documents" in shown) is (kind != "no documents")
-    for place in [*PLACES.values(), "view=nonsense&k=-1", "view=component&k=99999&relevance=77"]:
+    strange = ["view=nonsense&k=-1", "view=component&k=99999&rank=relevance&relevance=77"]
+    for place in [*PLACES.values(), *strange]:
         jump(tab, place)
         assert heading(tab)
         assert "NaN" not in tab.inner_text("main")
@@ -91,7 +92,7 @@ class TestReached:
         tab.keyboard.press("Enter")
         pressed = "e => [e.ariaPressed, e.closest('th').ariaSort]"
         assert tab.evaluate(f"({pressed})(document.activeElement)") == ["true", "descending"]
-        jump(tab, "view=component&k=0")
+        jump(tab, "view=component&k=0&rank=relevance")
         before = terms(tab)
         reach(tab, "e => e.id === 'relevance'")
         for _ in range(10):
@@ -122,8 +123,10 @@ def terms(tab):
     return tab.locator(".panel .terms tbody th a").all_inner_texts()
 
 
-def test_slider(visit):
-    """At each λ the terms stand in the order that Python computes from the model itself."""
+def test_ranks_of_terms(visit):
+    """First come the terms that describe the component. At each λ of the slider, the terms stand
+    in the order that Python computes from the model itself.
+    """
     model = usual()[0]
     of = model.estimator_
     place = {term: w for w, term in enumerate(model.terms_)}
@@ -131,9 +134,12 @@ def test_slider(visit):
     orders = set()
     for k in (0, 3):
         jump(tab, f"view=component&k={k}")
-        assert tab.evaluate("document.getElementById('relevance').ariaValueText") == "λ = 1"
+        assert terms(tab) == model.terms_[of.describing_terms_[k]].tolist()
         named = tab.inner_text("#heading bdi").split()
         assert terms(tab)[: len(named)] == named
+        assert not tab.locator("#relevance").count()
+        tab.select_option("#choose-rank", "relevance")
+        assert tab.evaluate("document.getElementById('relevance').ariaValueText") == "λ = 1"
         for step, lam in enumerate(STEPS):
             tab.fill("#relevance", str(step))
             scores = relevance(of.components_, model.vectorizer_.idf_, of.faded_, lam)[k]
@@ -163,6 +169,7 @@ def test_what_is_set_is_in_the_link(visit):
     table = tab.inner_text(".map")
     assert visit(page("usual"), tab.url.split("#")[1]).inner_text(".map") == table
     jump(tab, "view=component&k=2")
+    tab.select_option("#choose-rank", "relevance")
     tab.fill("#relevance", "3")
     tab.select_option("#choose-with", "4")
     tab.click("#pin")

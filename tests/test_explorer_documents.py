@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cliruns import ok
 from explorer_pages import counts, fit, restored, several, unpacked, usual
-from oracle_uses import relevance
+from oracle_uses import as_weights
 from scipy import sparse
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, recall_score
 
@@ -306,7 +306,7 @@ class TestQuality:
         assert found == pytest.approx(recall.tolist(), rel=1e-3)
         X = model.vectorize(texts)
         of = model.estimator_
-        npmi = document_npmi(relevance(of.components_, model.vectorizer_.idf_, of.faded_), X)
+        npmi = document_npmi(as_weights(of.describing_terms_, X.shape[1]), X)
         assert payload["npmi_documents"] == pytest.approx(npmi.tolist(), rel=0.01, abs=1e-3)
 
     def test_several(self):

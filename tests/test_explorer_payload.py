@@ -1,7 +1,6 @@
 """What the explorer says of a model, held against the model itself."""
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,11 +11,11 @@ from hypothesis.extra.numpy import arrays
 from oracle_uses import relevance
 
 from vbnmf import VBNMF, DocumentModel
+from vbnmf.metrics.relevance import TermParts
 from vbnmf.report.components import label_use
 from vbnmf.report.explorer.numbers import rounded, sig
 from vbnmf.report.explorer.ordering import order_components, order_map, order_rows
-from vbnmf.report.explorer.payload import STEPS, TOP, model_payload, relevant_terms, shares
-from vbnmf.report.relevance import TermParts
+from vbnmf.report.explorer.payload import STEPS, TOP, listed_terms, model_payload, shares
 
 pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
 
@@ -40,24 +39,20 @@ def parts_of(model):
     return parts, model.estimator_.component_mass_ @ parts
 
 
-def relevance_of(model, lam=1.0):
-    of = model.estimator_
-    idf = None if model.vectorizer_ is None else model.vectorizer_.idf_
-    return relevance(of.components_, idf, of.faded_, lam)
-
-
 class TestComponents:
     def test_terms_and_intervals(self, model, payload):
         parts, _ = parts_of(model)
-        scores = relevance_of(model)
         low, high = model.estimator_.component_interval(0.9)
         totals = model.estimator_.components_.sum(axis=1, dtype=float)
         names = payload["terms"]["names"]
         place = {term: i for i, term in enumerate(model.terms_)}
         for k, component in enumerate(payload["components"]):
             assert component["mass"] == pytest.approx(model.estimator_.component_mass_[k], rel=1e-3)
-            best = np.argsort(-scores[k], kind="stable")[:3]
-            assert component["name"] == " ".join(model.terms_[best])
+            described = [names[w] for w in component["describing"]]
+            chosen = model.terms_[model.estimator_.describing_terms_[k]]
+            assert described == ([] if component["faded"] else chosen.tolist())
+            assert component["name"] == " ".join(described[:3])
+            assert set(component["describing"]) <= {w for w, *_ in component["terms"]}
             assert component["faded"] == model.estimator_.faded_[k]
             for w, p, least, most in component["terms"]:
                 at = place[names[w]]
@@ -69,8 +64,10 @@ class TestComponents:
         """At each step of the slider, the most relevant of all terms are among those kept."""
         rng = np.random.default_rng(0)
         T, faded = rng.dirichlet(np.full(500, 0.1), 3), np.zeros(3, dtype=bool)
-        term_parts = TermParts.of(SimpleNamespace(components_=T, faded_=faded))
-        kept = relevant_terms(term_parts, 1)
+        relevant = TermParts.of_weights(T, np.ones(500), faded)
+        chosen = rng.permutation(500)[:TOP]
+        kept = listed_terms(relevant, 1, chosen)
+        assert set(chosen) <= set(kept)
         assert len(kept) < 500
         for lam in STEPS:
             scores = relevance(T, None, faded, lam)[1]

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from cliruns import make_corpus
 from explorer_pages import several, usual
-from oracle_uses import relevance
+from oracle_uses import as_weights
 from scipy import sparse
 from test_heads import drawn
 
@@ -35,7 +35,7 @@ def test_of_texts():
     texts = [text for text, label in zip(texts, labels, strict=True) if label is not None]
     estimator, X = model.estimator_, model.vectorize(texts)
     lasting = ~estimator.faded_
-    kept = relevance(estimator.components_, model.vectorizer_.idf_, estimator.faded_)[lasting]
+    kept = as_weights(estimator.describing_terms_[lasting], X.shape[1])
     tokens = token_sequences(model.vectorizer_, texts)
     by_windows = metrics.window_npmi(kept, tokens, list(model.vectorizer_.vocabulary_))
     assert scores["npmi_documents"] == pytest.approx(metrics.document_npmi(kept, X).mean())
@@ -141,7 +141,7 @@ def test_of_a_matrix():
     estimator = model.fit(X, y).estimator_
     scores = score(model, X, y.tolist())
     faded = estimator.faded_
-    kept = relevance(estimator.components_, None, faded)[~faded]
+    kept = as_weights(estimator.describing_terms_[~faded], X.shape[1])
     assert 0 < scores["faded_components"] == faded.sum() < 8
     assert scores["npmi_documents"] == metrics.document_npmi(kept, X).mean()
     assert scores["npmi_windows"] is None

@@ -8,7 +8,8 @@ from oracle_uses import relevance as by_definition
 from scipy import sparse
 
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF
-from vbnmf.report.relevance import TermParts, relevance, term_units
+from vbnmf.metrics.relevance import relevance
+from vbnmf.report.relevance import term_parts, term_units
 from vbnmf.text import DocumentVectorizer
 
 
@@ -26,24 +27,24 @@ def model():
 
 def test_is_as_defined(model):
     of = model.estimator_
-    term_parts = TermParts.of(model)
+    parts = term_parts(model)
     expected = by_definition(of.components_, model.vectorizer_.idf_, of.faded_)
     tops = np.argsort(-expected, axis=1, kind="stable")[:, :4]
-    assert term_parts.top_terms(4).tolist() == tops.tolist()
-    assert term_parts.top_terms(4, [1]).tolist() == [tops[1].tolist()]
+    assert parts.top_terms(4).tolist() == tops.tolist()
+    assert parts.top_terms(4, [1]).tolist() == [tops[1].tolist()]
     for lam in (0.0, 0.4, 1.0, 2.0):
         expected = by_definition(of.components_, model.vectorizer_.idf_, of.faded_, lam)
         for k in range(2):
-            np.testing.assert_allclose(term_parts.relevance(k, lam), expected[k], atol=1e-12)
+            np.testing.assert_allclose(parts.relevance(k, lam), expected[k], atol=1e-12)
             best = np.argsort(-expected[k], kind="stable")[:5]
-            assert term_parts.most_relevant(k, 5, lam).tolist() == best.tolist()
+            assert parts.most_relevant(k, 5, lam).tolist() == best.tolist()
 
 
 def test_rare_words_do_not_come_first(model):
     """A word of one document is specific and has a large weight, but says little of a component."""
-    term_parts = TermParts.of(model)
+    parts = term_parts(model)
     place = {term: w for w, term in enumerate(model.terms_)}
-    ranks = [term_parts.most_relevant(k, len(place)).tolist() for k in range(2)]
+    ranks = [parts.most_relevant(k, len(place)).tolist() for k in range(2)]
     firsts = {model.terms_[row[0]] for row in ranks}
     assert firsts == {"cat", "dog"}
     assert min(row.index(place["zyzzyva"]) for row in ranks) > 0
@@ -65,8 +66,8 @@ def test_units():
 
 def test_a_single_component_is_ranked_by_frequency():
     X = sparse.csr_array([[1.0, 5.0, 3.0], [2.0, 6.0, 3.0]])
-    term_parts = TermParts.of(VBNMF(1, random_state=0).fit(X))
-    assert term_parts.most_relevant(0, 3).tolist() == [1, 2, 0]
+    parts = term_parts(VBNMF(1, random_state=0).fit(X))
+    assert parts.most_relevant(0, 3).tolist() == [1, 2, 0]
 
 
 def test_terms_that_do_not_occur():

@@ -24,7 +24,7 @@ from vbnmf.core.model import Array
 from vbnmf.files import replacing
 
 KEY = "vbnmf"
-VERSION = 6
+VERSION = 7
 OLDEST_VERSION = 3
 _PACKED = "packed"
 _LONG = 10_000  # characters of a list that is taken out of the header

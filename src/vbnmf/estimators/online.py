@@ -41,6 +41,8 @@ _TINY = np.finfo(float).tiny
 class LearnsOnline(TransformerMixin):  # type: ignore[misc]
     """Mixin with ``partial_fit``, for both models."""
 
+    describing_terms_: Array | None
+
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from a batch of documents, in addition to those before.
 
@@ -269,6 +271,7 @@ def step_on(
         "term_shape": prior.a_t, "term_scale": prior.b_t, "coef_scale": prior.b_v,
     }  # fmt: skip
     model.n_components_ = len(model.components_)
+    model.describing_terms_ = None  # of the components before
     model.n_samples_seen_ += n_docs
     model.n_samples_total_ = D
     model.n_steps_ += 1

@@ -16,6 +16,7 @@ from vbnmf.core.model import Array
 from vbnmf.estimators import newlabels
 from vbnmf.estimators.classifier import CLASSIFIERS
 from vbnmf.estimators.classweights import with_class_weights
+from vbnmf.estimators.describing import choose_terms
 from vbnmf.estimators.labelposterior import set_label_posterior
 from vbnmf.estimators.labeltree import check_label_tree
 from vbnmf.estimators.online import (
@@ -126,6 +127,9 @@ class LearnsLabelsOnline(LearnsOnline):
             else:
                 self.head_sample_, self.head_follows_ = sample.cut(most), False
             self._renew_head(classifier)
+        if hasattr(self, "head_sample_"):
+            of = self.head_sample_
+            self.describing_terms_ = choose_terms(self, of.X, of.weight)
 
     def _placed(self, given: Targets, X: sparse.csr_array, weight: Array | None) -> Targets:
         """Return labels in the order of ``classes_``, to which new labels are added."""

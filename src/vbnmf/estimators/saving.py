@@ -73,6 +73,8 @@ def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
         "component_sums": model.component_sums_,
         "bound_history": model.bound_history_,
     }
+    if model.describing_terms_ is not None:
+        arrays["describing_terms"] = model.describing_terms_
     if hasattr(model, "feature_names_in_"):
         header["feature_names"] = [str(name) for name in model.feature_names_in_]
     if isinstance(model, SupervisedVBNMF):
@@ -154,6 +156,7 @@ def from_state(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
     model.hyperparameters_ = {
         key: _positive(header["hyperparameters"], key) for key in _HYPERPARAMETERS[name]
     }
+    model.describing_terms_ = _describing_terms(arrays, K, n_terms)
     model.n_features_in_ = n_terms
     if "feature_names" in header:
         model.feature_names_in_ = names(header["feature_names"], n_terms)
@@ -253,6 +256,25 @@ def _background(header: dict[str, Any], K: int) -> int | None:
     if stored is not None and whole(stored) >= K:
         raise ModelFileError(f"the background is component {stored}, but there are {K}.")
     return stored
+
+
+def _describing_terms(arrays: dict[str, Array], K: int, n_terms: int) -> Array | None:
+    """Read the terms that describe each component; older files lack them."""
+    terms = arrays.get("describing_terms")
+    if terms is None:
+        return None
+    sound = (
+        terms.dtype == np.int32
+        and terms.ndim == 2
+        and terms.shape[0] == K
+        and 1 <= terms.shape[1] <= n_terms
+        and terms.min() >= 0
+        and terms.max() < n_terms
+        and (np.diff(np.sort(terms, axis=1), axis=1) > 0).all()
+    )
+    if not sound:
+        raise ModelFileError("the terms that describe components are damaged.")
+    return terms
 
 
 def _sentence(header: dict[str, Any], key: str, missing: str) -> str:

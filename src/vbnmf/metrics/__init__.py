@@ -2,6 +2,7 @@
 
 from vbnmf.metrics.calibration import calibration_bins, calibration_error
 from vbnmf.metrics.coherence import document_npmi, window_npmi
+from vbnmf.metrics.describing import describing_terms
 from vbnmf.metrics.diversity import exclusivity, topic_diversity
 from vbnmf.metrics.likelihood import completion_log_likelihood, split_documents
 from vbnmf.metrics.scoring import (
@@ -19,6 +20,7 @@ __all__ = [
     "calibration_bins",
     "calibration_error",
     "completion_log_likelihood",
+    "describing_terms",
     "document_npmi",
     "exclusivity",
     "hoyer_sparsity",

@@ -256,13 +256,14 @@ def _mean_npmi(p: Array) -> float:
     first, second = np.triu_indices(len(p), 1)
     if not len(first):
         return 0.0
-    return float(_npmi(p[first, second], p[first, first], p[second, second]).mean())
+    return float(npmi(p[first, second], p[first, first], p[second, second]).mean())
 
 
-def _npmi(both: Array, p_i: Array, p_j: Array) -> Array:
+def npmi(both: Array, p_i: Array, p_j: Array) -> Array:
     """Compute the NPMI of pairs from the parts of contexts that have both terms, and each."""
-    scores = np.where((both == 0) & (p_i > 0) & (p_j > 0), -1.0, 0.0)
+    by_chance = p_i * p_j
+    scores = np.where((both == 0) & (by_chance > 0), -1.0, 0.0)
     some = (both > 0) & (both < 1)
     log_both = np.log(both[some])
-    scores[some] = (log_both - np.log(p_i[some] * p_j[some])) / -log_both
+    scores[some] = (log_both - np.log(by_chance[some])) / -log_both
     return scores

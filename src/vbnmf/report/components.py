@@ -4,9 +4,9 @@ The terminal, the page and the displays use these functions.
 
     p(k)    part of the documents' weight          p(k|l)  part of component k in label l
 
-A component is named by its most relevant terms (``report.relevance``), so that terms common to many
-components do not name them all. A faded component has no name: its terms come from the prior, not
-from documents.
+A component is named by the terms that describe it (``metrics.describing``), so that terms common to
+many components do not name them all. A faded component has no name: its terms come from the prior,
+not from documents.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from vbnmf.core.model import Array
-from vbnmf.report.relevance import TermParts, row_parts
+from vbnmf.report.relevance import row_parts, shown_terms
 
 NAME_TERMS = 3
 """Terms in the name of a component."""
@@ -42,21 +42,19 @@ def component_probabilities(estimator: Any) -> Array:
 
 
 def naming_terms(model: Any, n_terms: int) -> list[list[int]]:
-    """Return the most relevant terms of each component, the first first; none if it has faded.
+    """Return the terms that describe each component, the first first; none if it has faded.
 
-    ``model`` is a DocumentModel, or an estimator. Only a DocumentModel knows document frequencies.
+    ``model`` is a DocumentModel, or an estimator.
     """
-    term_parts = TermParts.of(model)
-    return [
-        [] if faded else term_parts.most_relevant(k, n_terms).tolist()
-        for k, faded in enumerate(getattr(model, "estimator_", model).faded_)
-    ]
+    faded = getattr(model, "estimator_", model).faded_
+    terms = shown_terms(model, n_terms).tolist()
+    return [[] if gone else row for row, gone in zip(terms, faded, strict=True)]
 
 
 def component_names(
     model: Any, terms: Sequence[str] | Array, n_terms: int = NAME_TERMS
 ) -> list[str]:
-    """Return the name of each component: its most relevant terms, or "(faded)"."""
+    """Return the name of each component: the terms that describe it, or "(faded)"."""
     return [
         FADED if faded else " ".join(str(terms[w]) for w in chosen)
         for chosen, faded in zip(

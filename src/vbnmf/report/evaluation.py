@@ -42,7 +42,7 @@ class Evaluation:
     def __init__(self, model: DocumentModel, names: list[str]) -> None:
         self.model, self.names, self.estimator = model, names, model.estimator_
         K, n_names = self.estimator.n_components_, len(names)
-        self._top = measures.shown_terms(model, measures.TOP)
+        self._top = measures.lasting_terms(model, measures.TOP)
         self._predictions: PredictionTally | None = None
         self._probabilities: ProbabilityTally | None = None
         self._n_empty = 0

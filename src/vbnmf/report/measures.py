@@ -1,6 +1,6 @@
 """Compute measures of a fitted model, for ``vbnmf evaluate`` and the explorer.
 
-Measures of components ignore faded components. NPMI and diversity are of the most relevant terms of
+Measures of components ignore faded components. NPMI and diversity are of the terms that describe
 each component, those that ``vbnmf topics`` and the page show.
 """
 
@@ -15,7 +15,7 @@ from vbnmf.metrics import completion_log_likelihood, exclusivity
 from vbnmf.metrics.coherence import window_npmi_of_terms
 from vbnmf.metrics.diversity import distinct_share
 from vbnmf.pipeline import DocumentModel
-from vbnmf.report.relevance import TermParts
+from vbnmf.report.relevance import shown_terms
 from vbnmf.text.sequences import token_sequences
 
 TOP, DIVERSE, WINDOW = 10, 25, 10
@@ -28,16 +28,16 @@ def lasting(estimator: Any) -> Array:
     return np.ones_like(faded) if faded.all() else ~faded
 
 
-def shown_terms(model: DocumentModel, n: int) -> Array:
-    """Return the n most relevant terms of each component that has not faded, (≤ K, n)."""
-    return TermParts.of(model).top_terms(n, np.flatnonzero(lasting(model.estimator_)))
+def lasting_terms(model: DocumentModel, n: int) -> Array:
+    """Return the n terms that are shown of each component that has not faded, (≤ K, n)."""
+    return shown_terms(model, n, np.flatnonzero(lasting(model.estimator_)))
 
 
 def distinctness(model: DocumentModel) -> dict[str, float]:
     """Compute diversity and exclusivity of the components."""
     components = model.estimator_.components_[lasting(model.estimator_)]
     return {
-        "diversity": distinct_share(shown_terms(model, DIVERSE)),
+        "diversity": distinct_share(lasting_terms(model, DIVERSE)),
         "exclusivity": float(exclusivity(components, TOP).mean()),
     }
 
@@ -63,7 +63,7 @@ def npmi_by_windows(model: DocumentModel, texts: Iterable[str] | None) -> float 
     if documents is None or not any(documents):
         return None
     terms = list(model.vectorizer_.vocabulary_)
-    top = shown_terms(model, TOP)
+    top = lasting_terms(model, TOP)
     return float(window_npmi_of_terms(top, documents, terms, WINDOW).mean())
 
 

@@ -1,110 +1,54 @@
-"""Rank terms by relevance: frequent in a component, and more frequent there than elsewhere.
+"""The terms that describe the components of a model, and the relevance of all terms.
 
-    q(w|k)  part of term w in component k, by weights divided by √idf
-    q(w)    = mean of q(w|k) over the components that have not faded; 1/W of a single component
-
-    relevance of w in k = q(w|k)^λ ln(q(w|k) / q(w))
-
-With λ = 1, the default, it is the contribution of the term to the Kullback-Leibler divergence of
-the component from the average component. Smaller λ prefers terms that are specific to the
-component, larger λ prefers frequent terms.
-
-TF-IDF gives rare terms large weights. The relevance prefers rare terms once more, because they are
-specific. With full IDF, names of persons from a few documents would come first. Without IDF, words
-such as "her" and "the" would come first in some components, if stop words are kept. So weights are
-divided by the square root of IDF (docs/benchmarks.md, "What the components say").
+Names, lists, the page and the displays show the terms that ``fit`` has chosen
+(``metrics.describing``). Lists that are longer, and those of models that lack this choice, go on
+with the most relevant terms (``metrics.relevance``).
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from vbnmf.core.model import Array
+from vbnmf.metrics.relevance import TermParts
 
-BALANCE = 1.0
-"""λ of the relevance that ranks terms in lists and names."""
 _LEAST_IDF = 0.1  # of terms in nearly all documents, whose weights come mostly from the prior
 _TINY = np.finfo(float).tiny
 
 
-@dataclass(frozen=True)
-class TermParts:
-    """Shares of terms in components, by weights divided by the square root of IDF.
-
-    They are computed one component at a time, because there may be very many terms.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (K, n_terms)
-        Weights of terms in components.
-    unit : ndarray of shape (n_terms,)
-        What the weight of each term is divided by: √idf, or 1.
-    sizes : ndarray of shape (K,)
-        Sum of each component in these units.
-    average : ndarray of shape (n_terms,)
-        q(w).
-    """
-
-    weights: Array
-    unit: Array
-    sizes: Array
-    average: Array
-
-    @classmethod
-    def of(cls, model: Any) -> Self:
-        """Compute the parts of a fitted DocumentModel, VBNMF or SupervisedVBNMF."""
-        estimator = getattr(model, "estimator_", model)
-        return cls.of_weights(estimator.components_, term_units(model), estimator.faded_)
-
-    @classmethod
-    def of_weights(cls, weights: Array, unit: Array, faded: Array) -> Self:
-        """Compute the parts from weights, (K, n_terms), and units, (n_terms,)."""
-        n_terms = len(unit)
-        average, sizes = np.zeros(n_terms), np.zeros(len(weights))
-        lasting = np.arange(len(weights)) if faded.all() else np.flatnonzero(~faded)
-        for k, row in enumerate(weights):
-            in_units = row / unit
-            sizes[k] = in_units.sum()
-            if k in lasting:
-                average += in_units / max(sizes[k], _TINY) / len(lasting)
-        if len(lasting) == 1:  # it is the average itself: its terms are ranked by their parts
-            average = np.full(n_terms, 1 / n_terms)
-        return cls(weights, unit, sizes, average)
-
-    def of_component(self, k: int) -> Array:
-        """Return q(w|k), (n_terms,). It sums to one."""
-        return np.asarray(self.weights[k] / self.unit / max(self.sizes[k], _TINY))
-
-    def relevance(self, k: int, balance: float = BALANCE) -> Array:
-        """Return the relevance of each term in component k, (n_terms,)."""
-        return relevance(self.of_component(k), self.average, balance)
-
-    def most_relevant(self, k: int, n: int, balance: float = BALANCE) -> Array:
-        """Return the n most relevant terms of component k, the most relevant first."""
-        return np.argsort(-self.relevance(k, balance), kind="stable")[:n]
-
-    def top_terms(self, n: int, components: Iterable[int] | None = None) -> Array:
-        """Return the n most relevant terms of each of these components, or of all, (K, n)."""
-        chosen = range(len(self.weights)) if components is None else components
-        return np.array([self.most_relevant(k, n) for k in chosen])
-
-
-def relevance(q: Array, average: Array, balance: float = BALANCE) -> Array:
-    """Return q^λ ln(q / average) of each term; 0 for terms that do not occur.
+def shown_terms(model: Any, n: int, components: Iterable[int] | None = None) -> Array:
+    """Return the n terms of each of these components, or of all, that are shown first, (K, n).
 
     Parameters
     ----------
-    q : array of shape (n_terms,)
-        Parts of a component.
-    average : array of shape (n_terms,)
-        Parts of the average component.
-    balance : float, default=1
-        λ.
+    model : DocumentModel, VBNMF or SupervisedVBNMF
+        Fitted model.
+    n : int
+        Number of terms; all terms if there are fewer.
+    components : iterable of int, or None
+        Numbers of the components; None for all.
     """
-    logs = np.log(np.maximum(q, _TINY)) - np.log(np.maximum(average, _TINY))
-    return np.asarray(np.where(q > 0, q**balance * logs, 0.0))
+    estimator = getattr(model, "estimator_", model)
+    numbers = list(range(len(estimator.components_)) if components is None else components)
+    chosen = estimator.describing_terms_
+    if chosen is not None and n <= chosen.shape[1]:
+        return np.asarray(chosen[numbers, :n])
+    relevant = term_parts(model)
+    if chosen is None:
+        return relevant.top_terms(n, numbers)
+    return np.array([_filled(chosen[k], relevant.most_relevant(k, n), n) for k in numbers])
+
+
+def _filled(chosen: Array, relevant: Array, n: int) -> Array:
+    """Return n terms: those chosen, and then the relevant ones that are not among them."""
+    return np.concatenate([chosen, relevant[~np.isin(relevant, chosen)]])[:n]
+
+
+def term_parts(model: Any) -> TermParts:
+    """Compute the parts of terms in the components of a model, by weights divided by √idf."""
+    estimator = getattr(model, "estimator_", model)
+    return TermParts.of_weights(estimator.components_, term_units(model), estimator.faded_)
 
 
 def term_units(model: Any) -> Array:

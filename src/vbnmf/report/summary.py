@@ -1,8 +1,8 @@
 """Describe a model as plain data: components, their terms and labels.
 
 The weight of a component is the part of all term weight that it explains. Its *use* by a label is
-its part in the label's expected weight (``report.components``). Terms are sorted by relevance
-(``report.relevance``).
+its part in the label's expected weight (``report.components``). Terms are those
+that describe the component (``metrics.describing``).
 Components are sorted by scope: those common to all labels, those shared by several, those of one
 label. Within a scope, and without scopes, they are sorted by weight.
 """
@@ -30,8 +30,8 @@ class Component:
     weight : float
         Part of all term weight that it explains.
     terms : list of (str, float)
-        Its most relevant terms, with the part of the component that each makes up; none if it has
-        faded.
+        The terms that describe it, with the part of the component that each makes up; none if it
+        has faded.
     labels : list of (str, float)
         The labels that use it most, with the part of each that it makes up; empty without labels.
     scope : Scope or None
@@ -52,7 +52,7 @@ class Component:
 
     @property
     def name(self) -> str:
-        """Its most relevant terms, or "(faded)"."""
+        """The terms that describe it, or "(faded)"."""
         return FADED if self.faded else " ".join(term for term, _ in self.terms)
 
 
@@ -84,7 +84,7 @@ class Summary:
 
 
 def summarise(model: DocumentModel, *, n_terms: int = 10, n_labels: int = 3) -> Summary:
-    """Describe a fitted model by its components, each by its most relevant terms and labels."""
+    """Describe a fitted model by its components, each by its terms and labels."""
     estimator = model.estimator_
     mass, sums = estimator.component_mass_, np.maximum(estimator.component_sums_, _TINY)
     naming = naming_terms(model, n_terms)

@@ -3,10 +3,10 @@
     p(w|k) = part of term w in component k         p(w)   = Σ_k p(k) p(w|k)
     p(k|w) = p(k) p(w|k) / p(w)                    p(w|l) = Σ_k p(k|l) p(w|k)
 
-p(k), p(k|l) and names are those of ``report.components``, and q(w|k) and relevance those of
-``report.relevance``. The page sorts, selects and draws; it computes nothing else. Numbers are
-rounded to a few significant digits, and lists are cut to what can be shown, so that the page stays
-small.
+p(k), p(k|l) and names are those of ``report.components``, and the terms that describe a component,
+q(w|k) and relevance those of ``report.relevance``. The page sorts, selects and draws; it computes
+nothing else. Numbers are rounded to a few significant digits, and lists are cut to what can be
+shown, so that the page stays small.
 """
 
 from typing import Any
@@ -17,6 +17,7 @@ from vbnmf.core.model import Array
 from vbnmf.estimators.info import versions
 from vbnmf.estimators.intervals import gamma_interval
 from vbnmf.metrics import hoyer_sparsity
+from vbnmf.metrics.relevance import BALANCE, TermParts, relevance
 from vbnmf.pipeline import DocumentModel
 from vbnmf.report.components import (
     MATTERS,
@@ -28,7 +29,7 @@ from vbnmf.report.explorer.numbers import rounded, sig
 from vbnmf.report.explorer.ordering import order_components, order_map
 from vbnmf.report.explorer.scoping import scope_payload
 from vbnmf.report.measures import distinctness, lasting
-from vbnmf.report.relevance import BALANCE, TermParts, relevance, row_parts
+from vbnmf.report.relevance import row_parts, shown_terms, term_parts
 from vbnmf.report.scopes import Scope, scopes_of
 
 STEPS = np.linspace(0, 2, 11)
@@ -63,10 +64,12 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
     p_wl = use @ parts
     p_l = row_parts(estimator.label_frequencies_) if model.has_labels else np.zeros(0)
     faded = estimator.faded_
-    term_parts = TermParts.of(model)
-    unit = term_parts.unit
+    relevant, shown = term_parts(model), shown_terms(model, TOP)
+    unit = relevant.unit
     totals = np.maximum(estimator.components_.sum(axis=1, dtype=np.float64), _TINY)
-    listed = [relevant_terms(term_parts, k)[: 0 if faded[k] else None] for k in range(len(parts))]
+    listed = [
+        listed_terms(relevant, k, shown[k])[: 0 if faded[k] else None] for k in range(len(parts))
+    ]
     average = row_parts(p_l @ p_wl / unit)
     telling = [_telling_terms(row_parts(row / unit), average) for row in p_wl]
     commonest = np.argsort(-p_w, kind="stable")[:MOST_TERMS]
@@ -86,8 +89,9 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
                 "mass": sig(mass[k]),
                 "faded": bool(faded[k]),
                 "background": bool(k == estimator.background_),
-                "size": sig(term_parts.sizes[k] / totals[k], 9),
+                "size": sig(relevant.sizes[k] / totals[k], 9),
                 "terms": _terms_of_component(estimator, k, listed[k], places),
+                "describing": [] if faded[k] else places[shown[k]].tolist(),
             }
             for k, name in enumerate(component_names(model, model.terms_))
         ],
@@ -100,7 +104,7 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
             "names": [str(name) for name in model.terms_[kept]],
             "p": rounded(p_w[kept], 5),
             "unit": rounded(unit[kept], 5),
-            "average": rounded(term_parts.average[kept], 5),
+            "average": rounded(relevant.average[kept], 5),
             "components": shares(p_k[:, None] * parts[:, kept]),
             "labels": shares(p_l[:, None] * p_wl[:, kept]),
             "total": len(p_w),
@@ -110,11 +114,11 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
     return payload, places
 
 
-def relevant_terms(term_parts: TermParts, k: int) -> Array:
-    """Return the terms that are among the ``TOP`` most relevant at any step of λ."""
-    found = [term_parts.most_relevant(k, TOP, step) for step in STEPS]
-    chosen = np.unique(np.concatenate(found))
-    return chosen[np.argsort(-term_parts.of_component(k)[chosen], kind="stable")]
+def listed_terms(relevant: TermParts, k: int, shown: Array) -> Array:
+    """Return the terms that are shown, or among the ``TOP`` most relevant at any step of λ."""
+    found = [relevant.most_relevant(k, TOP, step) for step in STEPS]
+    chosen = np.unique(np.concatenate([shown, *found]))
+    return chosen[np.argsort(-relevant.of_component(k)[chosen], kind="stable")]
 
 
 def shares(joint: Array) -> list[list[int]]:

@@ -16,7 +16,7 @@ from vbnmf.pipeline import DocumentModel
 from vbnmf.report import measures
 from vbnmf.report.explorer.documents import Looked
 from vbnmf.report.explorer.numbers import rounded, sig
-from vbnmf.report.relevance import TermParts
+from vbnmf.report.relevance import shown_terms
 from vbnmf.report.truth import LabelScores, score_labels
 
 _BINS = 10  # of the picture
@@ -25,7 +25,7 @@ _BINS = 10  # of the picture
 def quality_payload(model: DocumentModel, looked: Looked) -> dict[str, Any]:
     """Compute measures over all documents, and scores of predictions if labels are known."""
     estimator = model.estimator_
-    top = TermParts.of(model).top_terms(measures.TOP)
+    top = shown_terms(model, measures.TOP)
     npmi = npmi_of_counts(counts_together(top, looked.X), looked.X.shape[0])
     found = {
         "npmi_documents": float(npmi[measures.lasting(estimator)].mean()),

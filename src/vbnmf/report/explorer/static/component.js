@@ -1,4 +1,4 @@
-// Component: its terms by relevance, the labels it serves, its most typical documents; one, or two beside each other.
+// Component: the terms that describe it, or its terms by relevance, the labels it serves, its most typical documents; one, or two beside each other.
 
 views.component = {
   title: "Component",
@@ -22,7 +22,11 @@ views.component = {
         ),
         pinButton(k),
         choice("with", "Compare with", [["", "nothing"], ...pinsFirst(k).map((i) => [i, componentName(i)])]),
-        slider(fill),
+        choice("rank", "Terms", [
+          ["", "that describe it"],
+          ["relevance", "by relevance"],
+        ]),
+        byRelevance() && slider(fill),
       ),
       el(
         "div",
@@ -35,12 +39,21 @@ views.component = {
 
 const heaviest = () =>
   data.components.reduce((best, component, k) => (component.mass > data.components[best].mass ? k : best), 0);
+const byRelevance = () => param("rank") === "relevance";
 const relevance = () => integer("relevance", data.steps.length) ?? data.step;
 
-// The terms of a component by relevance at a step of λ: q(w|k)^λ ln(q(w|k) / q(w)), where q are parts of weights that are
-// divided by the units of the terms.
-function ranked(k, step = relevance()) {
-  const lambda = data.steps[step];
+// The terms of a component: those that describe it, or the most relevant ones
+function ranked(k) {
+  const { terms, describing } = data.components[k];
+  const place = new Map(terms.map((term) => [term[0], term]));
+  const chosen = byRelevance() ? mostRelevant(k) : describing.map((w) => place.get(w));
+  return chosen.map(([w, p, low, high]) => ({ w, p, low, high, lift: p / (data.terms.p[w] || 1e-300) }));
+}
+
+// By relevance at a step of λ: q(w|k)^λ ln(q(w|k) / q(w)), where q are parts of weights that are divided by the units of
+// the terms
+function mostRelevant(k) {
+  const lambda = data.steps[relevance()];
   const { unit, average } = data.terms;
   const frequency = ([w, p]) => p / unit[w] / (data.components[k].size || 1e-300);
   const score = (w, q) => (q > 0 ? q ** lambda * Math.log(q / (average[w] || 1e-300)) : 0);
@@ -48,7 +61,7 @@ function ranked(k, step = relevance()) {
     .map((term) => [score(term[0], frequency(term)), term])
     .sort(([a, s], [b, t]) => b - a || s[0] - t[0])
     .slice(0, data.top)
-    .map(([, [w, p, low, high]]) => ({ w, p, low, high, lift: p / (data.terms.p[w] || 1e-300) }));
+    .map(([, term]) => term);
 }
 
 function slider(fill) {
@@ -75,7 +88,7 @@ function slider(fill) {
   return el(
     "div",
     { class: "slider" },
-    el("label", { for: "relevance" }, "Rank terms"),
+    el("label", { for: "relevance" }, "Relevance"),
     output,
     input,
     el(
@@ -140,7 +153,11 @@ function panel(k, place, several) {
       "Terms",
       component.faded
         ? "This component has faded: its terms depend more on the prior than on the documents. They have no meaning, so they are not listed."
-        : `Part: how much of the component the term makes up, with a ${100 * data.level} % credible interval. These intervals are too narrow, because the model treats all unknown quantities as independent. Lift: how many times more frequent the term is here than in all documents.`,
+        : `${
+            byRelevance()
+              ? "The terms that are frequent in this component, and more frequent here than elsewhere."
+              : "Terms that are relevant here, occur together in documents, and stand in few other lists."
+          } Part: how much of the component the term makes up, with a ${100 * data.level} % credible interval. These intervals are too narrow, because the model treats all unknown quantities as independent. Lift: how many times more frequent the term is here than in all documents.`,
       !component.faded && downloads(
         `component-${k}-terms`,
         () => [

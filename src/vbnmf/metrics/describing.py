@@ -1,0 +1,158 @@
+"""Choose the terms that describe each component to a reader.
+
+The heaviest terms of a component, or the most relevant ones, do not always make a good list. Some
+of them come from a few odd documents, and some stand in the lists of many other components. So the
+terms of a list should be relevant, occur together in documents, and stand in few other lists.
+
+    r(w|k)  relevance of term w in component k (``metrics.relevance``), by weights divided by the
+            square root of the mean weight that w has in the documents that have it
+    a(v, w) NPMI of two terms in documents (``metrics.coherence``), less one document of those that
+            have both: a pair that occurs together only once says nothing
+    s(w)    number of lists that have w already
+
+The lists grow in rounds. In each round, every component adds the term with the largest
+
+    ln r(w|k) + 4 · mean of a(v, w) over the terms v in its list − 5 ln(1 + s(w))
+
+So the first term of a component is its most relevant one. A list of ten terms is the beginning of a
+list of thirty. The two numbers were chosen on training documents of three corpora
+(docs/benchmarks.md, "What the components say").
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from vbnmf.core.model import Array
+from vbnmf.metrics.coherence import npmi
+from vbnmf.metrics.ranking import as_components
+from vbnmf.metrics.relevance import TermParts, relevance
+
+TOGETHER, ELSEWHERE = 4.0, 5.0
+"""Importance of terms occurring together, and of not standing in other lists."""
+
+CANDIDATES = 80
+"""Number of most relevant terms of a component that its list is chosen from."""
+
+_HEAVIEST = 1000  # terms of a component among which the most relevant ones are looked for
+_MOST_PAIRS = 1 << 24  # pairs of candidates of all components, of which numbers are in memory
+_TINY = np.finfo(float).tiny
+
+
+def describing_terms(
+    components: ArrayLike, X: Any, n: int = 10, *, sample_weight: Array | None = None
+) -> Array:
+    """Choose the terms that describe each component, by documents.
+
+    The terms of a component are relevant to it, occur together in documents, and stand in few of
+    the other lists. It works for the components of any non-negative model.
+
+    Parameters
+    ----------
+    components : array_like of shape (K, n_terms)
+        Non-negative weights of the terms in each component.
+    X : {array_like, sparse matrix} of shape (n_docs, n_terms)
+        Documents, usually those of training. A document has a term if its weight is positive.
+    n : int, default=10
+        Number of terms of each component. All terms are used if there are fewer.
+    sample_weight : ndarray of shape (n_docs,) or None
+        Weight of each document; None if all are equal.
+
+    Returns
+    -------
+    ndarray of int of shape (K, min(n, n_terms))
+        Columns of the terms. The first term of a component is its most relevant one.
+
+    See Also
+    --------
+    document_npmi : Measure whether the top terms of components occur together.
+
+    Examples
+    --------
+    The third term is as heavy as the second one, but never occurs together with the first one.
+
+    >>> X = [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]]
+    >>> describing_terms([[5, 2, 2, 0.1], [0.1, 1, 2, 5]], X, n=2).tolist()
+    [[0, 1], [3, 2]]
+    """
+    weights = as_components(components)
+    if n < 1:
+        raise ValueError(f"n must be at least 1; got {n}. It is the number of terms of a list.")
+    rows = sparse.csr_array(X)
+    if rows.shape[1] != weights.shape[1]:
+        raise ValueError(
+            f"X has {rows.shape[1]} terms, but the components have {weights.shape[1]}. Compute X "
+            "as for the fit."
+        )
+    n = min(n, weights.shape[1])
+    candidates, log_relevance = _candidates(weights, _units(rows, sample_weight), n)
+    together = _together(candidates, rows, sample_weight)
+    return _take_turns(candidates, log_relevance, together, n)
+
+
+def _units(X: sparse.csr_array, sample_weight: Array | None) -> Array:
+    """Return the square root of each term's mean weight in the documents that have it."""
+    of_document = np.ones(X.shape[0]) if sample_weight is None else sample_weight
+    has = sparse.csr_array(((X.data > 0).astype(np.float64), X.indices, X.indptr), X.shape)
+    sums, n_docs = X.T @ of_document, has.T @ of_document
+    overall = sums.sum() / max(n_docs.sum(), _TINY)
+    occurs = (n_docs > 0) & (sums > 0)
+    mean = np.where(occurs, sums / np.where(occurs, n_docs, 1.0), overall)
+    return np.sqrt(np.maximum(mean, _TINY))
+
+
+def _candidates(weights: Array, unit: Array, n: int) -> tuple[Array, Array]:
+    """Return the most relevant terms of each component, and their ln r, (K, n_candidates) each."""
+    K, n_terms = weights.shape
+    size = min(n_terms, max(n, min(CANDIDATES, int((_MOST_PAIRS / K) ** 0.5))))
+    n_heavy = min(n_terms, max(_HEAVIEST, size))
+    parts = TermParts.of_weights(weights, unit)
+    candidates = np.empty((K, size), np.intp)
+    log_relevance = np.empty((K, size))
+    for k in range(K):
+        q = parts.of_component(k)
+        heavy = np.sort(np.argpartition(-q, n_heavy - 1)[:n_heavy])
+        scores = relevance(q[heavy], parts.average[heavy])
+        best = np.argsort(-scores, kind="stable")[:size]
+        candidates[k] = heavy[best]
+        log_relevance[k] = np.log(np.maximum(scores[best], _TINY))
+    return candidates, log_relevance
+
+
+def _together(candidates: Array, X: sparse.csr_array, sample_weight: Array | None) -> Array:
+    """Return a(v, w) of the candidates of each component, (K, n_candidates, n_candidates)."""
+    used, places = np.unique(candidates, return_inverse=True)
+    places = places.reshape(candidates.shape)
+    has = sparse.csr_array(((X.data > 0).astype(np.int8), X.indices, X.indptr), X.shape)
+    by_term = sparse.csc_array(has[:, used])
+    by_term.eliminate_zeros()
+    n_docs = X.shape[0] if sample_weight is None else float(sample_weight.sum())
+    found = np.empty((*candidates.shape, candidates.shape[1]), np.float32)
+    for k, columns in enumerate(places):
+        some = by_term[:, columns].astype(np.float64)
+        weighted = some if sample_weight is None else some.multiply(sample_weight[:, None])
+        both = (some.T @ weighted).toarray() / max(n_docs, _TINY)
+        of_term = both.diagonal()
+        less_one = np.maximum(both - 1 / max(n_docs, 1.0), 0.0)
+        found[k] = npmi(less_one, of_term[:, None], of_term[None, :])
+    return found
+
+
+def _take_turns(candidates: Array, log_relevance: Array, together: Array, n: int) -> Array:
+    """Let each component add a term to its list in each round, (K, n)."""
+    K, size = candidates.shape
+    components = np.arange(K)
+    chosen = np.empty((K, n), np.intp)
+    left = log_relevance.copy()  # −∞ of terms that were chosen
+    sums = np.zeros((K, size))
+    n_lists = np.zeros(candidates.max() + 1)
+    for turn in range(n):
+        scores = left + TOGETHER * sums / max(turn, 1) - ELSEWHERE * np.log1p(n_lists[candidates])
+        best = scores.argmax(axis=1)
+        chosen[:, turn] = candidates[components, best]
+        left[components, best] = -np.inf
+        sums += together[components, :, best]
+        np.add.at(n_lists, chosen[:, turn], 1)
+    return chosen

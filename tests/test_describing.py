@@ -1,0 +1,182 @@
+"""Terms that describe components: relevant, together in documents, and in few other lists."""
+
+import numpy as np
+import oracle_uses
+import pytest
+from scipy import sparse
+
+from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, load
+from vbnmf.estimators import describing
+from vbnmf.metrics import describing_terms
+from vbnmf.report.components import component_names
+from vbnmf.report.relevance import shown_terms, term_parts
+
+
+def drawn(seed=0, n_docs=60, n_terms=25, K=4):
+    """Components and documents drawn from them, with terms that no document has."""
+    rng = np.random.default_rng(seed)
+    components = rng.dirichlet(np.full(n_terms, 0.2), K)
+    coefficients = rng.dirichlet(np.full(K, 0.3), n_docs) * 30
+    X = rng.poisson(coefficients @ components).astype(float)
+    X[:, 3] = 0
+    X *= rng.uniform(0.5, 3, n_terms)  # weights of terms, as by IDF
+    return components, X
+
+
+@pytest.mark.parametrize("K", [1, 2, 4])
+@pytest.mark.parametrize("seed", range(5))
+def test_as_defined(seed, K):
+    components, X = drawn(seed, K=K)
+    found = describing_terms(components, sparse.csr_array(X), 8)
+    assert found.tolist() == oracle_uses.describing_terms(components, X, 8)
+
+
+def test_as_defined_with_weights():
+    components, X = drawn(7)
+    weight = np.random.default_rng(1).integers(0, 4, len(X)).astype(float)
+    found = describing_terms(components, X, 8, sample_weight=weight)
+    assert found.tolist() == oracle_uses.describing_terms(components, X, 8, weight)
+    repeated = np.repeat(X, weight.astype(int), axis=0)
+    assert found.tolist() == describing_terms(components, repeated, 8).tolist()
+
+
+def test_more_terms_than_candidates():
+    components, X = drawn(1, n_docs=90, n_terms=130)
+    found = describing_terms(components, X, 6)
+    assert found.tolist() == oracle_uses.describing_terms(components, X, 6)
+    everything = describing_terms(components, X, 200)
+    assert everything.shape == (4, 130)
+    assert (np.sort(everything, axis=1) == np.arange(130)).all()
+    assert (everything[:, :6] == found).all()  # a short list is the beginning of a long one
+
+
+def test_order_of_components_and_documents_does_not_matter():
+    components, X = drawn(2)
+    found = describing_terms(components, X, 9)
+    rng = np.random.default_rng(0)
+    other = describing_terms(components[[2, 0, 3, 1]], X[rng.permutation(len(X))], 9)
+    assert other.tolist() == found[[2, 0, 3, 1]].tolist()
+
+
+def test_an_odd_term_comes_later():
+    """Of two terms of equal weight, the one that occurs together with the others comes first."""
+    X = np.kron(np.eye(2), np.ones((6, 3)))
+    X = np.hstack([X, np.zeros((12, 1))])
+    X[7, 6] = 1  # the odd term is in a document of the other component
+    components = [[4, 3, 2, 0.1, 0.1, 0.1, 2], [0.1, 0.1, 0.1, 3, 2, 2, 0.1]]
+    first = describing_terms(components, X, 3)[0].tolist()
+    assert first == [0, 1, 2]
+
+
+def test_a_term_is_not_repeated_in_all_lists():
+    """All components have term 0. It opens no list but those in which it is the most relevant."""
+    rng = np.random.default_rng(0)
+    K = 6
+    own = np.kron(np.eye(K), np.ones(5)) + 0.01
+    shared = np.full((K, 1), 0.9)
+    components = np.hstack([shared, own])
+    X = (components[rng.integers(0, K, 300)] > 0.5).astype(float)
+    lists = describing_terms(components, X, 5)
+    assert len(np.unique(lists)) >= 0.9 * lists.size
+
+
+def test_wrong_arguments():
+    components, X = drawn()
+    with pytest.raises(ValueError, match=r"X has 24 terms, but the components have 25"):
+        describing_terms(components, X[:, 1:])
+    with pytest.raises(ValueError, match="n must be at least 1; got 0"):
+        describing_terms(components, X, 0)
+
+
+# Of models
+
+
+def documents():
+    tea = ["green tea leaves", "black tea leaves with milk", "green tea cup", "tea cup and milk"]
+    rain = ["heavy rain clouds", "rain and wind", "grey clouds with wind", "heavy rain wind"]
+    return (tea + rain) * 6, (["tea"] * 4 + ["rain"] * 4) * 6
+
+
+@pytest.fixture(scope="module")
+def model():
+    return DocumentModel(SupervisedVBNMF(3, random_state=0)).fit(*documents())
+
+
+def test_a_fit_chooses_them(model):
+    of = model.estimator_
+    lasting = ~of.faded_
+    X = model.vectorize(documents()[0])
+    n = of.describing_terms_.shape[1]
+    assert n == min(describing.LENGTH, len(model.terms_))
+    assert of.describing_terms_.dtype == np.int32
+    expected = oracle_uses.describing_terms(of.components_[lasting], X.toarray(), n)
+    assert of.describing_terms_[lasting].tolist() == expected
+
+
+def test_names_and_lists_use_them(model):
+    chosen = model.estimator_.describing_terms_
+    names = component_names(model, model.terms_)
+    expected = [" ".join(model.terms_[row[:3]]) for row in chosen]
+    for name, words, faded in zip(names, expected, model.estimator_.faded_, strict=True):
+        assert name == ("(faded)" if faded else words)
+    assert shown_terms(model, 4).tolist() == chosen[:, :4].tolist()
+    assert shown_terms(model, 4, [1]).tolist() == chosen[[1], :4].tolist()
+
+
+def test_longer_lists_go_on_by_relevance(model, monkeypatch):
+    monkeypatch.setattr(model.estimator_, "describing_terms_", np.array([[3, 1], [0, 2], [4, 0]]))
+    relevant = term_parts(model).top_terms(len(model.terms_)).tolist()
+    for row, first, ranked in zip(
+        shown_terms(model, 5).tolist(), ([3, 1], [0, 2], [4, 0]), relevant, strict=True
+    ):
+        assert row == first + [w for w in ranked if w not in first][:3]
+
+
+def test_models_that_lack_them_show_relevant_terms(model, monkeypatch):
+    monkeypatch.setattr(model.estimator_, "describing_terms_", None)
+    assert shown_terms(model, 4).tolist() == term_parts(model).top_terms(4).tolist()
+
+
+def test_they_are_saved(model, tmp_path):
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model").estimator_
+    np.testing.assert_array_equal(again.describing_terms_, model.estimator_.describing_terms_)
+
+
+def test_faded_components_do_not_take_terms():
+    _, X = drawn(3)
+    model = VBNMF(2, random_state=0).fit(X)
+    model.component_shapes_ = model.component_shapes_.copy()
+    model.component_shapes_[1] = model.hyperparameters_["term_shape"]
+    model.components_ = model.component_shapes_ * model.component_scales_[:, None]
+    assert model.faded_.tolist() == [False, True]
+    chosen = describing.choose_terms(model, sparse.csr_array(X), None)
+    alone = describing_terms(model.components_[:1], X, describing.LENGTH)
+    assert chosen[:1].tolist() == alone.tolist()
+    model.component_shapes_[0] = model.hyperparameters_["term_shape"]
+    assert describing.choose_terms(model, sparse.csr_array(X), None).shape == chosen.shape
+
+
+def test_a_sample_of_many_documents(monkeypatch):
+    _, X = drawn(5, n_docs=200)
+    weight = np.random.default_rng(0).uniform(1, 2, len(X))
+    model = VBNMF(4, random_state=0).fit(X, sample_weight=weight)
+    monkeypatch.setattr(describing, "MOST_DOCUMENTS", 50)
+    chosen = describing.choose_terms(model, sparse.csr_array(X), weight)
+    expected = describing_terms(
+        model.components_, X[::4], describing.LENGTH, sample_weight=weight[::4]
+    )
+    assert chosen.tolist() == expected.tolist()
+
+
+def test_batches_choose_anew_or_not_at_all():
+    texts, labels = documents()
+    X = DocumentModel(VBNMF(2)).fit(texts).vectorize(texts)
+    unsupervised = VBNMF(2, random_state=0).partial_fit(X)
+    assert unsupervised.describing_terms_ is not None
+    assert unsupervised.partial_fit(X).describing_terms_ is None
+    supervised = SupervisedVBNMF(2, random_state=0).partial_fit(X, labels)
+    supervised.partial_fit(X[:8], labels[:8])
+    of = supervised.head_sample_
+    expected = describing.choose_terms(supervised, of.X, of.weight)
+    assert supervised.describing_terms_.tolist() == expected.tolist()
