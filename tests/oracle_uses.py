@@ -93,9 +93,10 @@ def describing_terms(
 ) -> list[list[int]]:
     """Lists of terms that grow in rounds, each by the term with the largest score.
 
-    The score is ln r + 4 · (mean NPMI with the list, less one document) − 5 ln(1 + number of lists
-    with the term), over the 80 terms with the largest relevance r. The relevance is by weights that
-    are divided by the root of the term's mean weight in documents that have it.
+    The score is ln r + 6 · (mean NPMI with the list, by n − 2 √n of the n documents that have both
+    terms) − 5 ln(1 + number of lists with the term), over the 80 terms with the largest
+    relevance r. The relevance is by weights that are divided by the root of the term's mean weight
+    in documents that have it.
     """
     T, X = np.asarray(components, dtype=np.float64), np.asarray(X, dtype=np.float64)
     K, W = T.shape
@@ -117,7 +118,8 @@ def describing_terms(
 
     def together(v: int, w: int) -> float:
         p_v, p_w = have[v] / n_docs, have[w] / n_docs
-        both = max(documents_with(v, w) / n_docs - 1 / max(n_docs, 1), 0.0)
+        n_both = documents_with(v, w)
+        both = max(n_both - 2 * math.sqrt(n_both), 0.0) / n_docs
         if both == 0:
             return -1.0 if p_v * p_w > 0 else 0.0
         return math.log(both / (p_v * p_w)) / -math.log(both) if both < 1 else 0.0
@@ -129,7 +131,7 @@ def describing_terms(
         for k, row in enumerate(lists):
             scores = {
                 w: math.log(max(r[k][w], 5e-308))
-                + 4 * sum(together(v, w) for v in row) / max(len(row), 1)
+                + 6 * sum(together(v, w) for v in row) / max(len(row), 1)
                 - 5 * math.log(1 + seen.count(w))
                 for w in candidates[k]
                 if w not in row

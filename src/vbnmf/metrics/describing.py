@@ -6,16 +6,17 @@ terms of a list should be relevant, occur together in documents, and stand in fe
 
     r(w|k)  relevance of term w in component k (``metrics.relevance``), by weights divided by the
             square root of the mean weight that w has in the documents that have it
-    a(v, w) NPMI of two terms in documents (``metrics.coherence``), less one document of those that
-            have both: a pair that occurs together only once says nothing
+    a(v, w) NPMI of two terms in documents (``metrics.coherence``). The number n of documents that
+            have both terms is replaced by n − 2 √n, or by 0 if this is negative: the lower limit of
+            a confidence interval. Otherwise names from a few documents would seem to agree most.
     s(w)    number of lists that have w already
 
 The lists grow in rounds. In each round, every component adds the term with the largest
 
-    ln r(w|k) + 4 · mean of a(v, w) over the terms v in its list − 5 ln(1 + s(w))
+    ln r(w|k) + 6 · mean of a(v, w) over the terms v in its list − 5 ln(1 + s(w))
 
 So the first term of a component is its most relevant one. A list of ten terms is the beginning of a
-list of thirty. The two numbers were chosen on training documents of three corpora
+list of thirty. The numbers were chosen on held-out training documents of three corpora
 (docs/benchmarks.md, "What the components say").
 """
 
@@ -30,12 +31,13 @@ from vbnmf.metrics.coherence import npmi
 from vbnmf.metrics.ranking import as_components
 from vbnmf.metrics.relevance import TermParts, relevance
 
-TOGETHER, ELSEWHERE = 4.0, 5.0
+TOGETHER, ELSEWHERE = 6.0, 5.0
 """Importance of terms occurring together, and of not standing in other lists."""
 
 CANDIDATES = 80
 """Number of most relevant terms of a component that its list is chosen from."""
 
+_LIMIT = 2.0  # standard deviations from a count to the lower limit of its confidence interval
 _HEAVIEST = 1000  # terms of a component among which the most relevant ones are looked for
 _MOST_PAIRS = 1 << 24  # pairs of candidates of all components, of which numbers are in memory
 _TINY = np.finfo(float).tiny
@@ -73,7 +75,7 @@ def describing_terms(
     --------
     The third term is as heavy as the second one, but never occurs together with the first one.
 
-    >>> X = [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]]
+    >>> X = [[1, 1, 0, 0]] * 9 + [[0, 0, 1, 1]] * 9
     >>> describing_terms([[5, 2, 2, 0.1], [0.1, 1, 2, 5]], X, n=2).tolist()
     [[0, 1], [3, 2]]
     """
@@ -128,15 +130,15 @@ def _together(candidates: Array, X: sparse.csr_array, sample_weight: Array | Non
     has = sparse.csr_array(((X.data > 0).astype(np.int8), X.indices, X.indptr), X.shape)
     by_term = sparse.csc_array(has[:, used])
     by_term.eliminate_zeros()
-    n_docs = X.shape[0] if sample_weight is None else float(sample_weight.sum())
+    n_docs = float(X.shape[0] if sample_weight is None else sample_weight.sum())
     found = np.empty((*candidates.shape, candidates.shape[1]), np.float32)
     for k, columns in enumerate(places):
         some = by_term[:, columns].astype(np.float64)
         weighted = some if sample_weight is None else some.multiply(sample_weight[:, None])
-        both = (some.T @ weighted).toarray() / max(n_docs, _TINY)
-        of_term = both.diagonal()
-        less_one = np.maximum(both - 1 / max(n_docs, 1.0), 0.0)
-        found[k] = npmi(less_one, of_term[:, None], of_term[None, :])
+        both = (some.T @ weighted).toarray()
+        of_term = both.diagonal() / max(n_docs, _TINY)
+        surely = np.maximum(both - _LIMIT * np.sqrt(both), 0.0) / max(n_docs, _TINY)
+        found[k] = npmi(surely, of_term[:, None], of_term[None, :])
     return found
 
 
