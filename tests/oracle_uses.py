@@ -114,7 +114,10 @@ def describing_terms(
     q = [[value / sum(row) for value in row] for row in q]
     mean = [sum(row[w] for row in q) / K if K > 1 else 1 / W for w in range(W)]
     r = [[row[w] * math.log(row[w] / mean[w]) if row[w] else 0.0 for w in range(W)] for row in q]
-    candidates = [sorted(range(W), key=lambda w: (-row[w], w))[:80] for row in r]
+    candidates = [
+        sorted(range(W), key=lambda w: (-max(row[w], 0), -parts[w], w))[:80]
+        for row, parts in zip(r, q, strict=True)
+    ]
 
     def together(v: int, w: int) -> float:
         p_v, p_w = have[v] / n_docs, have[w] / n_docs
@@ -130,7 +133,7 @@ def describing_terms(
         added = []
         for k, row in enumerate(lists):
             scores = {
-                w: math.log(max(r[k][w], 5e-308))
+                w: (math.log(r[k][w]) if r[k][w] > 0 else -1000 * (1 + candidates[k].index(w)))
                 + 6 * sum(together(v, w) for v in row) / max(len(row), 1)
                 - 5 * math.log(1 + seen.count(w))
                 for w in candidates[k]

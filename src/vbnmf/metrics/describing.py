@@ -15,9 +15,9 @@ The lists grow in rounds. In each round, every component adds the term with the 
 
     ln r(w|k) + 6 · mean of a(v, w) over the terms v in its list − 5 ln(1 + s(w))
 
-So the first term of a component is its most relevant one. A list of ten terms is the beginning of a
-list of thirty. The numbers were chosen on held-out training documents of three corpora
-(docs/benchmarks.md, "What the components say").
+Terms with r ≤ 0 come last, the heaviest first. So the first term of a component is its most
+relevant one. A list of ten terms is the beginning of a list of thirty. The numbers were chosen on
+held-out training documents of three corpora (docs/benchmarks.md, "What the components say").
 """
 
 from typing import Any
@@ -111,15 +111,18 @@ def _candidates(weights: Array, unit: Array, n: int) -> tuple[Array, Array]:
     size = min(n_terms, max(n, min(CANDIDATES, int((_MOST_PAIRS / K) ** 0.5))))
     n_heavy = min(n_terms, max(_HEAVIEST, size))
     parts = TermParts.of_weights(weights, unit)
+    # terms that are rarer here than elsewhere come last, in the order of their weights
+    last = -1000.0 * (1 + np.arange(size))
     candidates = np.empty((K, size), np.intp)
     log_relevance = np.empty((K, size))
     for k in range(K):
         q = parts.of_component(k)
         heavy = np.sort(np.argpartition(-q, n_heavy - 1)[:n_heavy])
-        scores = relevance(q[heavy], parts.average[heavy])
-        best = np.argsort(-scores, kind="stable")[:size]
+        scores = np.maximum(relevance(q[heavy], parts.average[heavy]), 0.0)
+        best = np.lexsort((-q[heavy], -scores))[:size]
         candidates[k] = heavy[best]
-        log_relevance[k] = np.log(np.maximum(scores[best], _TINY))
+        relevant = scores[best] > 0
+        log_relevance[k] = np.where(relevant, np.log(np.where(relevant, scores[best], 1.0)), last)
     return candidates, log_relevance
 
 
