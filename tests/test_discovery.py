@@ -209,7 +209,7 @@ def test_splitting_by_label_keeps_all_counts():
     assert_array_equal(split.mask[:, 1:].sum(axis=0), 1)
 
 
-@pytest.mark.filterwarnings("ignore:after max_iter")
+@pytest.mark.filterwarnings("ignore:the fit did not converge")
 def test_a_sample_has_enough_of_rare_labels(monkeypatch):
     monkeypatch.setattr(starting, "MOST_DOCUMENTS", 200)
     monkeypatch.setattr(starting, "LEAST_OF_A_LABEL", 10)

@@ -18,7 +18,7 @@ from vbnmf.report.explorer.ordering import order_components, order_map, order_ro
 from vbnmf.report.explorer.payload import STEPS, TOP, model_payload, relevant_terms, shares
 from vbnmf.report.relevance import TermParts
 
-pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 
 TERMS = [f"term {i}" for i in range(60)]
 

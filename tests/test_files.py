@@ -302,6 +302,8 @@ def test_names_of_files_do_not_control_the_terminal(tmp_path):
     (tmp_path / evil.replace(".csv", ".vbnmf")).touch()
     taken = run("fit", "x.csv", "--out", tmp_path / evil.replace(".csv", ".vbnmf"))
     assert r"\x1b[31mred\x9b.vbnmf exists" in taken.err
+    wrong = run("fit", "x.csv", "--config", tmp_path / evil)
+    assert r"\x1b[31mred\x9b.csv cannot be read" in wrong.err
     folder = tmp_path / "docs"
     folder.mkdir()
     for i, text in enumerate(make_corpus(0)[0]):
@@ -309,6 +311,17 @@ def test_names_of_files_do_not_control_the_terminal(tmp_path):
     (tmp_path / "labels").write_text("\n".join(["a", "b"] * 21))
     ok("fit", folder, "--labels", tmp_path / "labels", *FIT, "--out", tmp_path / "m")
     assert r"\x1b0.txt" in ok("predict", tmp_path / "m", folder).out
+
+
+def test_results_do_not_control_the_terminal(tmp_path):
+    """The command that `tune` suggests, and the new labels that `update` lists."""
+    evil = write_csv(tmp_path / "\x1b[31mred.csv")
+    found = ok("tune", evil, "-k", "3", "--label-shapes", "auto", "--out", tmp_path / "out")
+    assert r"\x1b[31mred.csv" in found.out
+    ok("fit", evil, "--label", "auto", *FIT, "--out", tmp_path / "m.vbnmf")
+    write_csv(tmp_path / "new.csv", TEXTS[:3], ["\x1b[31mred"] * 3)
+    told = ok("update", tmp_path / "m.vbnmf", tmp_path / "new.csv", "--quiet")
+    assert r"New labels: \x1b[31mred." in told.out
 
 
 def test_threads_write_at_the_same_time(tmp_path):

@@ -71,7 +71,7 @@ def test_chosen_components(model):
         model.component_interval(components=[4])
 
 
-@pytest.mark.filterwarnings("ignore:after max_iter")
+@pytest.mark.filterwarnings("ignore:the fit did not converge")
 def test_single_precision_is_kept():
     X, *_ = draw(n_docs=40)
     model = VBNMF(3, random_state=0, max_iter=20).fit(X.astype(np.float32))

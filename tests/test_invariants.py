@@ -50,7 +50,7 @@ def test_the_bound_never_falls_with_labels(corpus, K, a_t, b_t, a_lam, b_lam, a_
     assert_never_falls(model.bound_history_)
 
 
-@pytest.mark.filterwarnings("ignore:after max_iter")
+@pytest.mark.filterwarnings("ignore:the fit did not converge")
 @settings(deadline=None, max_examples=60)
 @given(corpora, st.integers(1, 8), shape_or_auto, shape_or_auto, st.booleans(),
        st.sampled_from(["label", "random"]), st.sampled_from(["auto", 0, 3]))  # fmt: skip

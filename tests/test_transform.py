@@ -16,7 +16,7 @@ from vbnmf.estimators.validation import count_threads
 from vbnmf.kernels import open_kernel
 from vbnmf.kernels.layout import cut_into_blocks
 
-pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 MODELS = [VBNMF, SupervisedVBNMF]
 X, Y = make_corpus(23, 31, 3)
 

@@ -66,7 +66,7 @@ def update(
     if as_json:
         common.print_json({"model": str(target), **result})
     else:
-        click.echo(described(result))
+        click.echo(common.printable(described(result)))
 
 
 def matched(fitted: Any, labels: Any) -> list[Any]:
