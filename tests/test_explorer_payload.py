@@ -169,7 +169,7 @@ def test_rare_terms_are_left_out_of_the_list(monkeypatch):
     for w, place in enumerate(places):
         assert place == -1 or names[place] == TERMS[w]
     parts, p_w = parts_of(model)
-    assert {TERMS[w] for w in np.argsort(-p_w)[:5]} <= set(names)
+    assert p_w[places == -1].max() <= np.sort(p_w)[-5] * (1 + 1e-12)  # the fifth may have an equal
     lasting = [k for k, component in enumerate(shown["components"]) if not component["faded"]]
     assert lasting
     for k in lasting:
