@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 from scipy import stats
 from sklearn.exceptions import NotFittedError
 from test_recovery import draw, match
@@ -80,7 +81,7 @@ def test_single_precision_is_kept():
     assert (low < high).all()
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(level=st.floats(0.01, 0.99), wider=st.floats(0.001, 0.009))
 def test_intervals_of_higher_level_are_wider(model, level, wider):
     for interval, at in (model.component_interval, ...), (model.label_interval, model.scopes_):
