@@ -202,7 +202,7 @@ def test_left_out_probabilities_are_close_to_cross_validated_ones():
     X, y = corpus(600, seed=2)
     model = SupervisedVBNMF(3, classifier="words and components").fit(X, y)
     P = cross_val_predict(
-        SupervisedVBNMF(3, classifier="words and components"), X, y, cv=10, method="predict_proba"
+        SupervisedVBNMF(3, classifier="words and components"), X, y, cv=5, method="predict_proba"
     )
     assert model.left_out_proba_.shape == P.shape
     assert_allclose(model.left_out_proba_.sum(axis=1), 1, rtol=1e-5)
