@@ -1,22 +1,31 @@
-"""Small corpora, the kernels under test, and the browser that opens pages."""
+"""Small corpora, the kernels under test, and the browser that opens pages.
 
+With ``VBNMF_KERNEL=scipy`` the suite runs on the SciPy kernels. Tests that would only repeat the
+ordinary run are left out then: those of the compiled kernels, those of the benchmarks, and those
+that open a page in a browser, because pages compute nothing. All other tests run, also those that
+are added.
+"""
+
+import os
 import shutil
 import signal
 
 import numpy as np
+import properties  # noqa: F401  # the number of examples of Hypothesis
 import pytest
 from explorer_browser import unavailable
 from scipy import sparse
 
+from vbnmf.kernels import describe, kernel_name
 from vbnmf.kernels.reference import ReferenceKernel
 
-try:
+ON_SCIPY = os.environ.get("VBNMF_KERNEL") == "scipy"
+INSTRUCTION_SETS = []  # as in the pure wheel; .ci/run checks that this is not why tests are missing
+if kernel_name() == "native":
     from vbnmf.kernels import _native
     from vbnmf.kernels.compiled import NativeKernel
 
     INSTRUCTION_SETS = _native.instruction_sets()
-except ImportError:  # the pure wheel; .ci/run checks that this is not why tests are missing
-    INSTRUCTION_SETS = []
 
 
 def pytest_configure(config):
@@ -28,7 +37,7 @@ def pytest_configure(config):
 
 
 def pytest_report_header(config):
-    return f"vbnmf: native instruction sets {INSTRUCTION_SETS or 'none (pure wheel)'}"
+    return f"vbnmf: kernel {describe()}, instruction sets {INSTRUCTION_SETS or 'none'}"
 
 
 @pytest.fixture(params=["scipy", *INSTRUCTION_SETS])
@@ -44,7 +53,10 @@ def kernel(request):
     _native.use_instruction_set(best)
 
 
-@pytest.fixture(params=INSTRUCTION_SETS)
+NO_KERNEL = pytest.param(None, marks=pytest.mark.skip(reason="only for the compiled kernels"))
+
+
+@pytest.fixture(params=INSTRUCTION_SETS or [NO_KERNEL])
 def native(request):
     """The compiled kernel on each instruction set of this machine."""
     best = _native.instruction_set()
@@ -90,6 +102,8 @@ def case(request):
 @pytest.fixture(scope="module")
 def browser():
     """The machine's browser, offline; where there is none tests are skipped, but not in CI."""
+    if ON_SCIPY:
+        pytest.skip("pages compute nothing, so kernels do not matter to a browser")
     try:
         from playwright.sync_api import sync_playwright
     except ImportError as error:

@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 
 from vbnmf import VBNMF, SupervisedVBNMF
 
-pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 MODELS = [VBNMF, SupervisedVBNMF]
 X, Y = make_corpus(12, 9, 3)
 DENSE = X.toarray()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import ON_SCIPY
 from numpy.testing import assert_allclose
 
 from benchmarks import (
@@ -27,6 +28,8 @@ from benchmarks import (
     words,
 )
 from vbnmf import vectorizing
+
+pytestmark = pytest.mark.skipif(ON_SCIPY, reason="benchmarks are of the compiled kernels")
 
 
 @pytest.fixture(autouse=True)

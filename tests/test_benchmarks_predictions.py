@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from conftest import ON_SCIPY
 
 from benchmarks import (
     accuracy,
@@ -19,6 +20,8 @@ from benchmarks import (
     sweep,
 )
 from vbnmf.text import DocumentVectorizer
+
+pytestmark = pytest.mark.skipif(ON_SCIPY, reason="benchmarks are of the compiled kernels")
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from vbnmf.core.fit import FITTING, HEAD, Progress
 
 SWEEPS = max(discovery.SWEEPS)  # of corpora as small as these
 
-pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 
 
 @pytest.mark.parametrize("model", MODELS)

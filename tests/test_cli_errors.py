@@ -13,7 +13,7 @@ from sklearn.datasets import dump_svmlight_file
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, load
 from vbnmf.text import DocumentVectorizer
 
-pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 
 
 @pytest.fixture(scope="module")

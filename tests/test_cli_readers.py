@@ -58,7 +58,7 @@ def contents_of(source):
     return counts()[0] if source.is_matrix else TEXTS
 
 
-@pytest.mark.filterwarnings("ignore:after max_iter")
+@pytest.mark.filterwarnings("ignore:the fit did not converge")
 def test_all_formats_give_the_same_model(source, model, expected):
     """The model does not depend on the format, and is that of Python."""
     found, wanted = load(model), expected[source.is_matrix]

@@ -8,11 +8,13 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from cliruns import command, run
 
 from vbnmf.cli.progress import CellProgress
+from vbnmf.cli.reproduce import _notes
 from vbnmf.experiments.cells import list_cells
 from vbnmf.experiments.results import METRICS, read_results
 from vbnmf.experiments.runner import Tally
@@ -149,6 +151,17 @@ def test_progress_tells_the_time_left(monkeypatch):
     ]
 
 
+def test_runs_that_failed_or_did_not_converge_are_noted():
+    row = {"status": "done", "reason": ""}
+    unfinished = {"status": "done", "reason": "lbfgs failed to converge (status=1):"}
+    failed = {"status": "failed", "reason": "ValueError: no."}
+    rows = [row, unfinished, failed, unfinished]
+    assert _notes(SimpleNamespace(rows=rows)) == [
+        "1 run failed: ValueError: no.",
+        "2 runs with a warning: lbfgs failed to converge (status=1).",
+    ]
+
+
 def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "out").write_text("mine")
     refused = run("reproduce", "--out", tmp_path / "out")
@@ -163,6 +176,17 @@ def test_a_file_is_no_folder(tmp_path):
         ("[supervised]", "[supervised]\nx = 1", "[supervised] has 'x'; it can have dimension"),
         ("[seeds]", "[unknown]", "it has unknown tables: unknown"),
         ("[corpus]", "corpus = 3\n[other]", "it has unknown tables: other"),
+        ("[4, 8", '["x"', "each value of dimension must be a whole number; got 'x'"),
+        ("[4, 8]", "4", "dimension must be a list; got 4"),
+        ("terms = 300", 'terms = "many"', "terms must be a whole number; got 'many'"),
+        ("iterations = 15", "iterations = 1.5", "iterations must be a whole number; got 1.5"),
+        ("iterations = 15", "iterations = -1", "iterations must be at least 0 and finite; got -1"),
+        ("test = 2", "test = []", "test must be a whole number; got []"),
+        ("validation = 0.25", "validation = 3", "validation must be between 0 and 1; got 3"),
+        ("term_shape = 1.0", "term_shape = 0", "term_shape must be a positive number; got 0"),
+        ("[0.25, 1.0]", "[inf]", "each value of parameter must be at least 0 and finite; got inf"),
+        ("[4, 8]\nzoom", "[4, 8]\nzoom = [1.0]\n#", "zoom must have 2 values; got [1.0]"),
+        ('"english"', "true", "stop_words must be a string; got True"),
     ],
 )
 def test_a_bad_specification_is_refused(tmp_path, old, new, message):

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from properties import examples
 from test_engines import KNOBS, K, begun, corpus, local
 from test_heads import drawn
 from test_shard_fits import ATTRIBUTES, labels_of
@@ -67,7 +68,7 @@ def agree(client, folder, size, dtype=np.float64, **options):
     return engine, left
 
 
-@settings(max_examples=6, deadline=None)
+@examples(6)
 @given(
     st.integers(0, 10**6),
     st.integers(80, 300),

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 from scipy import io as scipy_io
 from scipy import sparse
 
@@ -108,14 +109,14 @@ soup = st.lists(st.sampled_from(PIECES), max_size=30).map(lambda pieces: "".join
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(60, derandomize=True)
 @given(data=st.one_of(soup, st.binary(max_size=200)), options=options)
 def test_any_bytes(folder: Path, suffix: str, data: bytes, options: dict[str, object]) -> None:
     read(folder / f"any{suffix}", data, **options)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(60, derandomize=True)
 @given(draw=st.data())
 def test_damaged_files(folder: Path, suffix: str, draw: st.DataObject) -> None:
     whole = VALID[suffix]
@@ -132,7 +133,7 @@ def test_damaged_files(folder: Path, suffix: str, draw: st.DataObject) -> None:
     )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(60, derandomize=True)
 @given(
     rows=st.lists(st.tuples(st.text(), st.text()), min_size=1, max_size=6),
     suffix=st.sampled_from([".csv", ".tsv", ".jsonl"]),
@@ -161,7 +162,7 @@ def test_what_is_written_is_read(
 values = st.one_of(st.none(), st.text(max_size=5), st.integers(), st.floats(), st.booleans())
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(60, derandomize=True)
 @given(
     texts=st.lists(values, max_size=5),
     labels=st.lists(st.one_of(values, st.lists(values, max_size=2), st.dates()), max_size=5),

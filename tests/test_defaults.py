@@ -9,7 +9,7 @@ from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, load
 from vbnmf.estimators.validation import default_components
 from vbnmf.store import read
 
-pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 
 TEXTS = TEXTS * 2  # every word occurs in two documents at least
 LABELS = [*LABELS] * 2

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from conftest import make_corpus
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from properties import examples
 from scipy import sparse
 from scipy.special import gammaln
 
@@ -78,7 +79,7 @@ def test_documents_without_labels_are_recovered_too():
     assert (drawn.match(model.components_, corpus)[0] > 0.9).mean() >= 0.8
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.integers(1, 6), st.integers(1, 9), st.sampled_from([1, 2, 7, 30]), st.integers(0, 10**6))
 def test_as_many_components_as_asked_for(n_labels, K, docs_of_a_label, seed):
     """Whatever there is of labels and documents; every label has one and every one has a label."""
@@ -209,7 +210,7 @@ def test_splitting_by_label_keeps_all_counts():
     assert_array_equal(split.mask[:, 1:].sum(axis=0), 1)
 
 
-@pytest.mark.filterwarnings("ignore:after max_iter")
+@pytest.mark.filterwarnings("ignore:the fit did not converge")
 def test_a_sample_has_enough_of_rare_labels(monkeypatch):
     monkeypatch.setattr(starting, "MOST_DOCUMENTS", 200)
     monkeypatch.setattr(starting, "LEAST_OF_A_LABEL", 10)

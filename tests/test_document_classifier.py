@@ -31,7 +31,7 @@ from vbnmf.store import ModelFileError
 from vbnmf.text import DocumentVectorizer
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::vbnmf.text.EmptyDocumentWarning", "ignore:after max_iter"
+    "ignore::vbnmf.text.EmptyDocumentWarning", "ignore:the fit did not converge"
 )
 
 NEW = make_corpus(5, n_each=5, mixed=0.95)[0]

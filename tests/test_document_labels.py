@@ -12,7 +12,7 @@ from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, explore, load
 from vbnmf.store import ModelFileError
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::vbnmf.text.EmptyDocumentWarning", "ignore:after max_iter"
+    "ignore::vbnmf.text.EmptyDocumentWarning", "ignore:the fit did not converge"
 )
 
 NEW = make_corpus(5, n_each=5, mixed=0.95)[0]

@@ -7,9 +7,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from conftest import make_corpus
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from properties import examples
 from scipy import sparse
 
 from vbnmf import Shards
@@ -127,7 +128,7 @@ def begun_without_labels(engine, knobs):
     return drafts.begin(engine, draft, knobs, None, np.dtype(float))
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(st.integers(0, 10**6), st.integers(1, 200), st.booleans())
 def test_the_bound_never_falls_in_shards(seed, size, scoped):
     X, group, labels, mask, weight = corpus(seed, scoped=scoped)
@@ -137,7 +138,7 @@ def test_the_bound_never_falls_in_shards(seed, size, scoped):
     assert (np.diff(history) >= -1e-9 * np.abs(history[1:])).all()
 
 
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 300),

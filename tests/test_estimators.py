@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import vbnmf
 from vbnmf import VBNMF, SupervisedVBNMF
 
-pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 
 MODELS = [VBNMF, SupervisedVBNMF]
 # its data are centred, though the tags say that X must be positive

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from conftest import make_corpus
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from properties import examples
 from scipy import sparse
 
 from vbnmf.prediction import evidence as module
@@ -129,7 +130,7 @@ def test_empty_documents_say_nothing(dtype):
     assert_array_equal(left_out(nothing, V[:2], shapes, scales, 0.5), np.zeros((2, 4)))
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(st.integers(1, 20), st.integers(0, 10**6), st.floats(0.01, 100))
 def test_length_does_not_matter(n_docs, seed, factor):
     X, _ = make_corpus(n_docs, 12, 1, seed)

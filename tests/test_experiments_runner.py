@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -169,6 +170,27 @@ def test_a_failed_cell_says_why_and_is_tried_again(source, tmp_path):
         assert told[0].failed == 1
         assert same(read_results(table), rows)
         assert [tally.total for tally in told] == [open_] * open_
+
+
+def test_a_classifier_that_does_not_converge_is_in_the_table(source, tmp_path, monkeypatch):
+    cell = Cell("pca", "test", 5, heads=True)
+    monkeypatch.setattr("vbnmf.experiments.measure.MOST_ITERATIONS", 1)
+    (row,), _ = counted([cell], source, tmp_path / "results.csv", jobs=1)
+    assert row["status"] == "done"
+    assert "failed to converge" in row["reason"]
+    assert "\n" not in row["reason"]
+    assert row["micro_logistic"] is not None
+
+
+def test_other_warnings_of_a_cell_are_shown(source, tmp_path, monkeypatch):
+    def measured(cell, matrices, threads):
+        warnings.warn("something else", UserWarning, stacklevel=1)
+        return {}
+
+    monkeypatch.setattr("vbnmf.experiments.runner.measure", measured)
+    with pytest.warns(UserWarning, match="something else"):
+        (row,), _ = counted([ONE], source, tmp_path / "results.csv", jobs=1)
+    assert (row["status"], row["reason"]) == ("done", "")
 
 
 def test_an_impossible_cell_says_why_and_is_left(source, tmp_path):

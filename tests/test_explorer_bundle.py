@@ -46,7 +46,7 @@ class Elements(HTMLParser):
         return [element for element in self.found if element["tag"] == tag]
 
 
-@pytest.mark.filterwarnings("ignore:after max_iter")
+@pytest.mark.filterwarnings("ignore:the fit did not converge")
 @pytest.mark.parametrize("kind", KINDS)
 def test_page(kind):
     """The elements are those of the source, whatever the data; the policy lets in two hashes."""
@@ -163,7 +163,7 @@ class TestReport:
         assert path.read_text() == "old"
         assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
 
-    @pytest.mark.filterwarnings("ignore:after max_iter")
+    @pytest.mark.filterwarnings("ignore:the fit did not converge")
     def test_notebook(self):
         report = page("hostile")
         (frame,) = Elements(report._repr_html_()).all("iframe")

@@ -9,7 +9,7 @@ from explorer_pages import restored, unpacked
 from vbnmf import VBNMF, DocumentModel
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::vbnmf.text.EmptyDocumentWarning", "ignore:after max_iter"
+    "ignore::vbnmf.text.EmptyDocumentWarning", "ignore:the fit did not converge"
 )
 
 

@@ -21,7 +21,7 @@ from vbnmf.report.explorer.quality import _calibrated, quality_payload
 from vbnmf.text import DocumentVectorizer
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::vbnmf.text.EmptyDocumentWarning", "ignore:after max_iter"
+    "ignore::vbnmf.text.EmptyDocumentWarning", "ignore:the fit did not converge"
 )
 
 

@@ -17,7 +17,7 @@ from vbnmf.report.explorer.numbers import rounded, sig
 from vbnmf.report.explorer.ordering import order_components, order_map, order_rows
 from vbnmf.report.explorer.payload import STEPS, TOP, listed_terms, model_payload, shares
 
-pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 
 TERMS = [f"term {i}" for i in range(60)]
 
@@ -166,7 +166,7 @@ def test_rare_terms_are_left_out_of_the_list(monkeypatch):
     for w, place in enumerate(places):
         assert place == -1 or names[place] == TERMS[w]
     parts, p_w = parts_of(model)
-    assert {TERMS[w] for w in np.argsort(-p_w)[:5]} <= set(names)
+    assert p_w[places == -1].max() <= np.sort(p_w)[-5] * (1 + 1e-12)  # the fifth may have an equal
     lasting = [k for k, component in enumerate(shown["components"]) if not component["faded"]]
     assert lasting
     for k in lasting:

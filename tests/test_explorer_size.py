@@ -23,7 +23,7 @@ def measured(visit, capsys):
     return opened
 
 
-@pytest.mark.filterwarnings("ignore:after max_iter")
+@pytest.mark.filterwarnings("ignore:the fit did not converge")
 def test_large_model(measured):
     """K = 100, 20 labels, 10,000 terms: below 1 MB."""
     rng = np.random.default_rng(0)
@@ -38,7 +38,7 @@ def test_large_model(measured):
     assert tab.locator(".map td").count() > 20
 
 
-@pytest.mark.filterwarnings("ignore:after max_iter")
+@pytest.mark.filterwarnings("ignore:the fit did not converge")
 def test_many_documents(measured):
     """5,000 long documents of random words, which hardly compress: below 10 MB, all shown."""
     rng = np.random.default_rng(0)

@@ -93,7 +93,7 @@ class TestDownloads:
         for name in ("accuracy", "confusions", "calibration", "measures", "bound"):
             assert self.picture(tab, name)
 
-    @pytest.mark.filterwarnings("ignore:after max_iter")
+    @pytest.mark.filterwarnings("ignore:the fit did not converge")
     def test_measures(self, visit):
         """Each by a name of its own; those of documents only where there are documents."""
         of_model = ["Diversity", "Exclusivity", "Sparsity of components"]

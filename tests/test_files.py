@@ -10,10 +10,12 @@ import threading
 import time
 
 import pytest
-from cliruns import FIT, command, make_corpus, ok, process, run, write_csv
+from cliruns import FIT, LABELS, TEXTS, command, make_corpus, ok, process, run, write_csv
+from numpy.testing import assert_array_equal
 from safetensors import SafetensorError
 
 from vbnmf import files, load, store
+from vbnmf.cli import savemodel
 from vbnmf.files import check_writable, only_user, replacing
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals, limits and locks of POSIX")
@@ -24,21 +26,112 @@ def listed(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """The folder for temporary files, and no other place for a model that cannot be saved."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(savemodel, "_places", lambda: [str(tmp_path / "missing"), str(folder)])
+    return folder
+
+
+def fill_the_disk(monkeypatch, folder, error=NO_SPACE):
+    """Let models be saved anywhere but in a folder and below it."""
+    before = store.save_file
+
+    def save(arrays, path, **options):
+        if folder in path.parents:
+            raise error
+        before(arrays, path, **options)
+
+    monkeypatch.setattr(store, "save_file", save)
+
+
 @pytest.mark.parametrize("error", [NO_SPACE, SafetensorError("Error: No space left on device")])
-def test_a_full_disk_is_one_line_that_names_the_file(tmp_path, monkeypatch, error):
+def test_a_full_disk_is_one_line_that_names_the_file(tmp_path, monkeypatch, elsewhere, error):
     write_csv(tmp_path / "a.csv")
-
-    def full(*_, **__):
-        raise error
-
-    monkeypatch.setattr(store, "save_file", full)
+    fill_the_disk(monkeypatch, tmp_path, error)
     result = run("fit", tmp_path / "a.csv", *FIT, "--out", tmp_path / "m.vbnmf")
     assert result.code == 2
     assert result.err.count("\n") == 1
     assert "cannot write" in result.err
     assert "m.vbnmf: " in result.err
     assert "No space left on device" in result.err
-    assert listed(tmp_path) == ["a.csv"]
+    assert "so it is lost" in result.err
+    assert listed(tmp_path) == ["a.csv", "temporary"]
+    assert listed(elsewhere) == []
+
+
+def kept_model(result, elsewhere):
+    """The one model in the folder for temporary files, which the one line names."""
+    assert result.code == 2
+    assert result.err.count("\n") == 1
+    (folder,) = elsewhere.iterdir()
+    (path,) = folder.iterdir()
+    assert f"The model was saved to {path} instead. Move it" in result.err
+    return load(path)
+
+
+@pytest.mark.parametrize("kind", ["file", "shards"])
+def test_a_full_disk_does_not_cost_the_model(tmp_path, monkeypatch, elsewhere, kind):
+    data = write_csv(tmp_path / "a.csv")
+    label = ("--label", "auto")
+    if kind == "shards":
+        ok("vectorize", data, *label, "--out", tmp_path / "a.shards", "--quiet")
+        data, label = tmp_path / "a.shards", ()
+    out = tmp_path / "full" / "m.vbnmf"
+    out.parent.mkdir()
+    fit = ("fit", data, *label, *FIT)
+    fill_the_disk(monkeypatch, out.parent)
+    kept = kept_model(run(*fit, "--out", out), elsewhere)
+    ok(*fit, "--out", tmp_path / "m.vbnmf")
+    expected = load(tmp_path / "m.vbnmf")
+    assert_array_equal(kept.predict_proba(TEXTS), expected.predict_proba(TEXTS))
+    assert listed(out.parent) == []
+
+
+def test_a_full_disk_does_not_cost_an_update(tmp_path, monkeypatch, elsewhere):
+    data = write_csv(tmp_path / "a.csv")
+    model = tmp_path / "full" / "m.vbnmf"
+    model.parent.mkdir()
+    ok("fit", data, "--label", "auto", *FIT, "--out", model)
+    before = model.read_bytes()
+    fill_the_disk(monkeypatch, model.parent)
+    kept = kept_model(run("update", model, data, "--quiet"), elsewhere)
+    assert kept.estimator_.n_samples_seen_ == 2 * len(TEXTS)
+    assert model.read_bytes() == before
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 64 kB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)]
+    if sys.platform != "linux" or os.geteuid() or subprocess.run(mount, check=False).returncode:  # noqa: S603
+        pytest.skip("only the superuser of a Linux system can mount a disk")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)  # noqa: S603, S607
+
+
+def test_a_disk_that_is_full(small_disk, tmp_path, elsewhere):
+    data = write_csv(tmp_path / "a.csv")
+    (small_disk / "other").write_bytes(bytes(60_000))
+    result = run("fit", data, "--label", "auto", *FIT, "--out", small_disk / "m.vbnmf")
+    assert "No space left on device" in result.err
+    assert kept_model(result, elsewhere).score(TEXTS, LABELS) > 0.9
+    assert listed(small_disk) == ["other"]
+
+
+def test_places_for_a_model_that_cannot_be_saved(monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert savemodel._places()[0] == str(tmp_path)
+
+    def nowhere():
+        raise FileNotFoundError("no usable temporary directory found")
+
+    monkeypatch.setattr("tempfile.gettempdir", nowhere)
+    assert savemodel._places()[0] == os.path.expanduser("~")
 
 
 @posix
@@ -209,6 +302,8 @@ def test_names_of_files_do_not_control_the_terminal(tmp_path):
     (tmp_path / evil.replace(".csv", ".vbnmf")).touch()
     taken = run("fit", "x.csv", "--out", tmp_path / evil.replace(".csv", ".vbnmf"))
     assert r"\x1b[31mred\x9b.vbnmf exists" in taken.err
+    wrong = run("fit", "x.csv", "--config", tmp_path / evil)
+    assert r"\x1b[31mred\x9b.csv cannot be read" in wrong.err
     folder = tmp_path / "docs"
     folder.mkdir()
     for i, text in enumerate(make_corpus(0)[0]):
@@ -216,6 +311,17 @@ def test_names_of_files_do_not_control_the_terminal(tmp_path):
     (tmp_path / "labels").write_text("\n".join(["a", "b"] * 21))
     ok("fit", folder, "--labels", tmp_path / "labels", *FIT, "--out", tmp_path / "m")
     assert r"\x1b0.txt" in ok("predict", tmp_path / "m", folder).out
+
+
+def test_results_do_not_control_the_terminal(tmp_path):
+    """The command that `tune` suggests, and the new labels that `update` lists."""
+    evil = write_csv(tmp_path / "\x1b[31mred.csv")
+    found = ok("tune", evil, "-k", "3", "--label-shapes", "auto", "--out", tmp_path / "out")
+    assert r"\x1b[31mred.csv" in found.out
+    ok("fit", evil, "--label", "auto", *FIT, "--out", tmp_path / "m.vbnmf")
+    write_csv(tmp_path / "new.csv", TEXTS[:3], ["\x1b[31mred"] * 3)
+    told = ok("update", tmp_path / "m.vbnmf", tmp_path / "new.csv", "--quiet")
+    assert r"New labels: \x1b[31mred." in told.out
 
 
 def test_threads_write_at_the_same_time(tmp_path):

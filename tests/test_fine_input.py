@@ -8,7 +8,7 @@ from scipy import sparse
 
 from vbnmf import VBNMF, SupervisedVBNMF
 
-pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 
 MODELS = [VBNMF, SupervisedVBNMF]
 

@@ -19,7 +19,7 @@ from vbnmf import VBNMF, SupervisedVBNMF, load
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:X does not have valid feature names"),
-    pytest.mark.filterwarnings("ignore:after max_iter"),
+    pytest.mark.filterwarnings("ignore:the fit did not converge"),
 ]
 MODELS = [VBNMF, SupervisedVBNMF]
 

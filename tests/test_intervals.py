@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 from scipy import stats
 from sklearn.exceptions import NotFittedError
 from test_recovery import draw, match
@@ -71,7 +72,7 @@ def test_chosen_components(model):
         model.component_interval(components=[4])
 
 
-@pytest.mark.filterwarnings("ignore:after max_iter")
+@pytest.mark.filterwarnings("ignore:the fit did not converge")
 def test_single_precision_is_kept():
     X, *_ = draw(n_docs=40)
     model = VBNMF(3, random_state=0, max_iter=20).fit(X.astype(np.float32))
@@ -80,7 +81,7 @@ def test_single_precision_is_kept():
     assert (low < high).all()
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(level=st.floats(0.01, 0.99), wider=st.floats(0.001, 0.009))
 def test_intervals_of_higher_level_are_wider(model, level, wider):
     for interval, at in (model.component_interval, ...), (model.label_interval, model.scopes_):

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from properties import examples
 from scipy import sparse
 
 from vbnmf import VBNMF, SupervisedVBNMF
@@ -29,7 +30,7 @@ def _draw(n_docs, n_terms, seed, size, density):
 shape_or_auto = st.one_of(st.just("auto"), st.floats(0.1, 5))
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(corpora, st.integers(1, 8), shape_or_auto, shape_or_auto, st.floats(0.1, 1), shape_or_auto)
 def test_the_bound_never_falls_without_labels(corpus, K, a_t, b_t, a_v, b_v):
     X, _ = corpus
@@ -39,7 +40,7 @@ def test_the_bound_never_falls_without_labels(corpus, K, a_t, b_t, a_v, b_v):
     assert_never_falls(model.bound_history_)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(corpora, st.integers(1, 8), shape_or_auto, shape_or_auto, st.floats(0.01, 1e4),
        shape_or_auto, st.sampled_from([1.0, 0.5]))  # fmt: skip
 def test_the_bound_never_falls_with_labels(corpus, K, a_t, b_t, a_lam, b_lam, a_v):
@@ -50,8 +51,8 @@ def test_the_bound_never_falls_with_labels(corpus, K, a_t, b_t, a_lam, b_lam, a_
     assert_never_falls(model.bound_history_)
 
 
-@pytest.mark.filterwarnings("ignore:after max_iter")
-@settings(deadline=None, max_examples=60)
+@pytest.mark.filterwarnings("ignore:the fit did not converge")
+@examples(60)
 @given(corpora, st.integers(1, 8), shape_or_auto, shape_or_auto, st.booleans(),
        st.sampled_from(["label", "random"]), st.sampled_from(["auto", 0, 3]))  # fmt: skip
 def test_the_bound_never_falls_with_a_shape_for_each_label(
@@ -70,7 +71,7 @@ def test_the_bound_never_falls_with_a_shape_for_each_label(
     assert_never_falls(model.bound_history_)
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(corpora, st.integers(1, 6), st.sampled_from(["auto", "label", "random"]))
 def test_the_bound_never_falls_with_missing_labels(corpus, K, init):
     """Once annealing is over; shapes of labels are numbers of documents, known or not.

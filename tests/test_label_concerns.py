@@ -8,7 +8,7 @@ import pytest
 from vbnmf import SupervisedVBNMF
 from vbnmf.estimators.labelconcerns import LabelWarning
 
-pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 
 rng = np.random.default_rng(0)
 X = rng.poisson(1.0, (40, 12)).astype(float)

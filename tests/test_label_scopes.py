@@ -8,7 +8,7 @@ from test_label_tree import shelves
 
 from vbnmf import SupervisedVBNMF
 
-pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 
 # Scopes that are given
 

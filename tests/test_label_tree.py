@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from vbnmf import SupervisedVBNMF, load
 from vbnmf.estimators.labeltree import as_mapping, as_masks, check_label_tree
 
-pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 
 NAMES = ["comp.mac.hardware", "comp.windows", "rec.autos", "rec.sport.baseball", "rec.sport.hockey"]
 

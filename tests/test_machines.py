@@ -100,6 +100,19 @@ def test_a_label_that_no_document_has_speaks_against_all():
     assert found.left_out[:, -1].max() < -0.5
 
 
+@pytest.mark.parametrize("kernel", ["native", "scipy"])
+def test_documents_that_share_one_fold_have_no_left_out_scores(kernel, monkeypatch):
+    """As the copies of one document do: nothing is left to train on, and nothing may leak."""
+    if kernel == "native" and kernel_name() != "native":
+        pytest.skip("no compiled kernels here")
+    monkeypatch.setenv("VBNMF_KERNEL", kernel)
+    X, dense, labels, weight, fold = documents()
+    found = machines.train(X, dense, labels, weight, np.full_like(fold, 3))
+    assert_array_equal(found.left_out, 0)
+    assert found.growth == 1
+    assert_array_equal(found.words, machines.train(X, dense, labels, weight, fold).words)
+
+
 def test_a_failure_to_converge_is_told(monkeypatch):
     assert machines.train(*documents()).converged
     monkeypatch.setattr(machines, "max_epochs", lambda n_docs: 2)

@@ -154,7 +154,7 @@ def test_of_a_matrix():
     assert said in table.splitlines()
 
 
-@pytest.mark.filterwarnings("ignore:after max_iter")
+@pytest.mark.filterwarnings("ignore:the fit did not converge")
 def test_all_components_count_if_all_have_faded():
     estimator = VBNMF(2, max_iter=1, random_state=0).fit(np.ones((3, 4)))
     assert measures.lasting(estimator).dtype == bool
@@ -163,7 +163,7 @@ def test_all_components_count_if_all_have_faded():
     assert measures.lasting(estimator).tolist() == [True, True]
 
 
-@pytest.mark.filterwarnings("ignore:after max_iter")
+@pytest.mark.filterwarnings("ignore:the fit did not converge")
 def test_no_windows():
     texts = make_corpus(2)[0]
     model = text_model()

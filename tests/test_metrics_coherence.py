@@ -5,9 +5,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from properties import examples
 from scipy import sparse
 
 from vbnmf.metrics import coherence, document_npmi, window_npmi
@@ -42,7 +43,7 @@ def windows_by_slicing(documents, length):
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     X=hnp.arrays(np.float64, (7, 6), elements=st.sampled_from([0.0, 0.0, 0.5, 3.0])),
     seed=st.integers(0, 99),
@@ -113,7 +114,7 @@ def test_documents_refused():
 
 
 class TestWindows:
-    @settings(max_examples=150, deadline=None)
+    @examples(150)
     @given(
         documents=st.lists(st.lists(st.integers(0, 7), max_size=14), min_size=1, max_size=6),
         seed=st.integers(0, 99),

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from properties import examples
 
 from vbnmf.metrics import exclusivity, topic_diversity
 
@@ -31,7 +32,7 @@ def exclusivity_by_loops(components, top):
     return found
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(components=WEIGHTS, top=st.integers(1, 8))
 def test_both_equal_loops(components, top):
     expected = exclusivity_by_loops(components.tolist(), top)

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from properties import examples
 from scipy import sparse
 
 from vbnmf import VBNMF, SupervisedVBNMF
@@ -38,7 +39,7 @@ def fitted():
     return VBNMF(3, random_state=0, max_iter=60).fit(X), X
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(X=DOCUMENTS, seed=st.integers(0, 50))
 def test_halves(X, seed):
     first, second = split_documents(X, seed)
@@ -74,7 +75,7 @@ def test_halves_do_not_depend_on_how_documents_are_stored():
     np.testing.assert_array_equal(untidy.data, before)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(X=DOCUMENTS, K=st.integers(1, 4), seed=st.integers(0, 50), at_once=st.integers(1, 30))
 def test_log_likelihood_equals_dense_algebra(X, K, seed, at_once):
     rng = np.random.default_rng(seed)

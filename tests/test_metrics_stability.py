@@ -4,8 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from vbnmf.metrics import matched_similarity, seed_stability
 
@@ -22,7 +23,7 @@ def best_by_permutations(A, B):
     )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(seed=st.integers(0, 999), K=st.integers(1, 4), more=st.integers(0, 2), n=st.integers(1, 6))
 def test_matching_is_the_best_of_all(seed, K, more, n):
     rng = np.random.default_rng(seed)

@@ -15,7 +15,7 @@ KINDS = [
 EVERY = 11
 
 
-@pytest.mark.filterwarnings("ignore:after max_iter", "ignore::UserWarning")
+@pytest.mark.filterwarnings("ignore:the fit did not converge", "ignore::UserWarning")
 @pytest.mark.parametrize("kind", KINDS)
 def test_changed_values_are_refused_or_harmless(kind, tmp_path):
     file, found = modelfuzz.files()[kind], Counter()

@@ -8,7 +8,7 @@ from scipy import sparse
 from vbnmf import SupervisedVBNMF, load
 from vbnmf.estimators.targets import check_targets
 
-pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 import oracle
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Oracle
 from oracle_uses import hoyer_sparsity, inter_label_sparsity, project
+from properties import examples
 from scipy import stats
 from scipy.special import gammaln
 
@@ -86,7 +87,7 @@ def test_bound_equals_the_evidence_where_that_has_a_closed_form() -> None:
     assert oracle.bound(o) == pytest.approx(evidence(1.0, lam), abs=2e-4)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(
     labels=st.sampled_from(sorted(LABELS)),
     K=st.integers(1, 5),

@@ -9,7 +9,7 @@ from test_bad_input import FORMS, assert_refuses, quick, spoiled
 
 from vbnmf import VBNMF, SupervisedVBNMF
 
-pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 X, Y = make_corpus(12, 9, 3)
 
 

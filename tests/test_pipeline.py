@@ -20,7 +20,7 @@ from vbnmf.core.rows import is_empty
 from vbnmf.store import ModelFileError
 from vbnmf.text import DocumentVectorizer
 
-pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 
 NEW = make_corpus(5, n_each=5, mixed=0.95)[0]
 

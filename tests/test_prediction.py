@@ -324,7 +324,7 @@ def test_explanations_hold_the_largest_parts(classifier):
             )
 
 
-@pytest.mark.filterwarnings("ignore:after max_iter")
+@pytest.mark.filterwarnings("ignore:the fit did not converge")
 @both
 def test_the_words_of_a_label_speak_for_it(classifier):
     """Where labels share components, words that all share speak for none; with scopes they may."""

@@ -16,7 +16,7 @@ from vbnmf.report.components import MATTERS
 from vbnmf.report.explorer.payload import model_payload
 from vbnmf.report.summary import components_of_label, summarise
 
-pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 
 TERMS = [*"abcdefghijkl"]
 

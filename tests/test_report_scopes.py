@@ -21,7 +21,7 @@ from vbnmf.report.explorer.payload import model_payload
 from vbnmf.report.scopes import by_block, scopes_of
 from vbnmf.report.summary import blocks_of_label, summarise
 
-pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 
 MASK = np.array(list(SCOPES.values()), dtype=bool)
 

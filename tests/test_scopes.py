@@ -6,9 +6,10 @@ import numpy as np
 import oracle_scopes
 import pytest
 from conftest import make_corpus
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from properties import examples
 from scipy import sparse
 from test_fit import as_oracle
 from test_labels import several, unknown
@@ -100,7 +101,7 @@ def test_every_label_in_every_scope_is_the_model_without_scopes(kernel):
     assert_allclose(*histories, rtol=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(0, 10**6), st.integers(1, 5), st.integers(1, 40), st.sampled_from([0, 6]))
 def test_the_bound_never_falls(seed, n_labels, K, n_unknown):
     rng = np.random.default_rng(seed)

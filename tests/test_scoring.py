@@ -8,7 +8,7 @@ from scipy import sparse
 
 from vbnmf import SupervisedVBNMF
 
-pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 
 X, CODES = make_corpus(40, 31, 3)
 NAMES = np.array(["a", "b", "c"])

@@ -10,9 +10,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from conftest import make_corpus
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from properties import examples
 from scipy import sparse
 
 from vbnmf import Shards
@@ -88,7 +89,7 @@ def test_lists_of_labels_and_weights(tmp_path):
     assert_array_equal(shards.weights(), np.arange(30) / 2)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(st.lists(st.integers(0, 30), max_size=6), st.integers(1, 200), st.integers(0, 30))
 def test_parts_and_interruptions_change_no_byte(tmp_path_factory, cuts, size, stop):
     X, root = matrix(), tmp_path_factory.mktemp("shards")

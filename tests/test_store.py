@@ -24,7 +24,7 @@ import vbnmf
 from vbnmf import VBNMF, SupervisedVBNMF, load, store
 from vbnmf.text import EmptyDocumentWarning
 
-pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 
 MODELS = [VBNMF, SupervisedVBNMF]
 X, Y = make_corpus(14, 9, 3)

@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from vbnmf import VBNMF, DocumentModel, load, store
 from vbnmf.text import DocumentVectorizer
 
-pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 
 STRINGS = ["", "x" * 20_000, "кофе", "new\nline", "\x00", "\udce9", "🍵", ""]
 

@@ -4,9 +4,10 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from properties import examples
 from scipy import sparse
 from sklearn.base import clone
 from test_invariants import assert_never_falls, corpus_with_structure
@@ -71,7 +72,7 @@ def test_order_of_documents_does_not_matter(several):
     assert a.bound_ == pytest.approx(b.bound_, rel=1e-9)
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(st.integers(2, 20), st.integers(1, 15), st.integers(0, 10**6), st.floats(0.05, 0.95),
        st.integers(1, 6), st.floats(0.05, 500), st.sampled_from(["label", "random"]),
        st.sampled_from([0, 2]), st.booleans())  # fmt: skip

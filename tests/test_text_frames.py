@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from vbnmf import DocumentModel, SupervisedVBNMF
 from vbnmf.text import DocumentVectorizer
 
-pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 
 
 def test_pandas_has_sparse_columns():

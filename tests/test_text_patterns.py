@@ -9,7 +9,7 @@ from vbnmf.text import DocumentVectorizer
 from vbnmf.text.analyzers import TOKEN_PATTERN
 from vbnmf.text.patterns import is_simple
 
-pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 HYPHENS = r"\w+(?:-\w+)*"
 
 

@@ -5,8 +5,9 @@ import unicodedata
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 from sklearn.feature_extraction.text import CountVectorizer
 
 from vbnmf.text import DocumentVectorizer
@@ -101,7 +102,7 @@ def test_case_is_kept_if_asked_for():
     assert whole("Café 在 İZ", lowercase=False) == ["Café", "在", "İZ"]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.text(st.characters(max_codepoint=0x24F, exclude_characters="\xadİ")))
 def test_ordinary_letters_give_the_words_of_scikit_learn(text):
     assert is_plain(text)
@@ -111,7 +112,7 @@ def test_ordinary_letters_give_the_words_of_scikit_learn(text):
     ).build_analyzer()(text)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.text())
 def test_any_text_has_tokens_in_their_places(text):
     for token in tokens(text):

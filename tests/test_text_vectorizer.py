@@ -5,9 +5,10 @@ from math import log
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from properties import examples
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -122,7 +123,7 @@ def test_ties_go_to_more_documents_then_to_the_alphabet():
         assert_array_equal(vectorizer.get_feature_names_out(), kept)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     documents=corpora,
     weighting=st.sampled_from(WEIGHTINGS),

@@ -6,9 +6,10 @@ from types import ModuleType
 import numpy as np
 import pytest
 import snowballstemmer
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from properties import examples
 from sklearn.feature_extraction.text import CountVectorizer
 
 from vbnmf.text import DocumentVectorizer
@@ -105,7 +106,7 @@ words = st.sampled_from(
 ) | st.text("aeinsty", min_size=1, max_size=8)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(
     texts=st.lists(st.lists(words, max_size=10).map(" ".join), min_size=1, max_size=6),
     new=st.lists(words, max_size=8).map(" ".join),

@@ -16,7 +16,7 @@ from vbnmf.estimators.validation import count_threads
 from vbnmf.kernels import open_kernel
 from vbnmf.kernels.layout import cut_into_blocks
 
-pytestmark = pytest.mark.filterwarnings("ignore:after max_iter")
+pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 MODELS = [VBNMF, SupervisedVBNMF]
 X, Y = make_corpus(23, 31, 3)
 
@@ -110,7 +110,8 @@ def large():
     rng = np.random.default_rng(1)
     X = sparse.csr_array(rng.poisson(0.3, (700, 300)).astype(float))
     assert len(cut_into_blocks(np.diff(X.indptr))) > 3
-    return X, rng.integers(0, 4, X.shape[0])
+    # labels that follow from the terms: machines for labels at random need many epochs
+    return X, (X @ rng.normal(size=(300, 4))).argmax(axis=1)
 
 
 def fit_everything(model, X, y, **parameters):
@@ -126,11 +127,10 @@ def test_threads_do_not_change_a_bit(model, dtype, monkeypatch):
     X, y = large()
     X = X.astype(dtype)
     alone = fit_everything(model, X, y, n_jobs=1)
-    for n_jobs in (2, 5, None, -1):
+    for n_jobs in (2, 5, -1):
         assert_same_bits(fit_everything(model, X, y, n_jobs=n_jobs), alone)
-    for limit in ("1", "3"):
-        monkeypatch.setenv("OMP_NUM_THREADS", limit)
-        assert_same_bits(fit_everything(model, X, y), alone)
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert_same_bits(fit_everything(model, X, y), alone)
 
 
 def test_number_of_threads(monkeypatch):

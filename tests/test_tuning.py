@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 from scipy import sparse
 from scipy.special import digamma, gammaln
 from sklearn.base import clone
@@ -54,7 +55,7 @@ def indicators(sets, n_labels):
     st.floats(0.05, 0.95),
     st.integers(0, 5),
 )
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_split_leaves_every_label_in_training(sets, part, seed):
     Y = indicators(sets, 5)
     try:

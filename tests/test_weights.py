@@ -4,9 +4,10 @@ import numpy as np
 import oracle
 import pytest
 from conftest import INSTRUCTION_SETS, make_corpus
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from properties import examples
 from scipy.special import psi
 from test_fit import LEARN_ALL, as_oracle, oracle_iterations
 from test_heads import drawn, model
@@ -267,7 +268,7 @@ def test_a_heavy_document_has_its_way(labels):
     assert errors[0] < errors[1] / 2
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(
     st.booleans(),
     st.integers(0, 10**6),

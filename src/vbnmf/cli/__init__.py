@@ -28,7 +28,20 @@ from vbnmf.cli.update import update
 from vbnmf.cli.vectorize import vectorize
 
 
+class _Commands(click.Group):
+    """The commands. Their messages about wrong options do not control the terminal."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except click.ClickException as error:
+            error.message = common.printable(error.message)  # type: ignore[misc]
+            raise
+
+
 @click.group(
+    cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Start with `vbnmf demo`, then `vbnmf fit FILE --label COLUMN`.",
 )

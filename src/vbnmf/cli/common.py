@@ -346,10 +346,6 @@ class Refusal(click.ClickException):
 
     exit_code = 2
 
-    def format_message(self) -> str:
-        """Return the message without control characters."""
-        return printable(self.message)
-
 
 def printable(text: str) -> str:
     r"""Escape control characters as ``\x1b``, since file names may hold terminal commands."""

@@ -89,11 +89,12 @@ def demo(out: str, seed: int, jobs: int | None, force: bool, quiet: bool) -> Non
     )  # fmt: skip
     page.save(folder / "demo.html")
     took = time.monotonic() - started
+    shown = common.printable(str(folder))
     click.echo(
         f"\nDone in {took:.0f} seconds. Next, open in a browser\n"
-        f"  {folder / 'demo.html'}\n"
+        f"  {Path(shown, 'demo.html')}\n"
         "or run\n"
-        f"  vbnmf topics {folder / 'demo.vbnmf'} --label {summary.labels[-1]}\n"
+        f"  vbnmf topics {Path(shown, 'demo.vbnmf')} --label {summary.labels[-1]}\n"
         f"  vbnmf fit YOUR.csv --label COLUMN"
     )
 

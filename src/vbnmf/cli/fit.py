@@ -11,6 +11,7 @@ from vbnmf.cli.fitresult import tell_result
 from vbnmf.cli.fitshards import fit_shards, is_shard_folder
 from vbnmf.cli.modeloptions import build, given, how_many, model_options, text_options
 from vbnmf.cli.progress import FitProgress
+from vbnmf.cli.savemodel import save_model
 
 
 @click.command(short_help="Fit a model to a file of documents.")
@@ -109,7 +110,7 @@ def fit(
             model.columns_ = given(columns_of_file)
         else:
             model.fit(contents, y, terms=documents.terms, columns=given(columns_of_file))
-    model.save(target, overwrite=force)
+    save_model(model, target, overwrite=force)
     n_unknown = 0 if y is None else sum(label is None for label in y)
     tell_result(model, target, n_docs, n_unknown, quiet=quiet, as_json=as_json)
 

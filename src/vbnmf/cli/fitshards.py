@@ -9,6 +9,7 @@ from vbnmf.cli import common
 from vbnmf.cli.fitresult import tell_result
 from vbnmf.cli.modeloptions import TEXT_OPTIONS, build, how_many
 from vbnmf.cli.progress import FitProgress
+from vbnmf.cli.savemodel import save_model
 
 
 def is_shard_folder(file: str) -> bool:
@@ -56,7 +57,7 @@ def fit_shards(
         model.estimator.set_params(callback=progress)
         model.fit(shards)
     model.columns_ = dict(shards.source_columns)
-    model.save(target, overwrite=force)
+    save_model(model, target, overwrite=force)
     n_unknown = 0
     if n_labels is not None:
         n_unknown = sum(int((np.diff(part.indptr) == 0).sum()) for part in shards.label_parts())

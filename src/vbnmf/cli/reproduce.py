@@ -201,13 +201,14 @@ def _versions(rows: list[dict[str, Any]]) -> str:
 
 
 def _notes(experiment: "Experiment") -> list[str]:
-    """List the runs without results, with the reasons."""
+    """List the runs without results, with the reasons, and those that did not converge."""
     notes = []
-    for status in ("failed", "impossible"):
-        rows = [row for row in experiment.rows if row["status"] == status]
+    for status in ("failed", "impossible", "done"):
+        rows = [row for row in experiment.rows if row["status"] == status and row["reason"]]
         for reason in sorted({row["reason"] for row in rows}):
             n = sum(row["reason"] == reason for row in rows)
-            notes.append(f"{n} {'run' if n == 1 else 'runs'} {status}: {reason.rstrip('.')}.")
+            said = "with a warning" if status == "done" else status
+            notes.append(f"{n} {'run' if n == 1 else 'runs'} {said}: {reason.rstrip('.:')}.")
     return notes
 
 

@@ -146,7 +146,7 @@ def tune(
         common.print_json(_as_json(found) | {"command": command, "files": list(map(str, files))})
         return
     said = click.wrap_text(found.recommendation, width=get_terminal_size((100, 24)).columns)
-    click.echo(f"{_table(found)}\n\n{said}\n\nNext:\n  {command}")
+    click.echo(f"{_table(found)}\n\n{said}\n\nNext:\n  {common.printable(command)}")
     common.say(f"Wrote {', '.join(map(str, files))}.", quiet)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from vbnmf.cli import common
+from vbnmf.cli.savemodel import save_model
 from vbnmf.cli.terminal import percent, table
 
 _SHOWN = 5  # labels and components in the tables
@@ -60,12 +61,12 @@ def update(
         result = learn(fitted, common.content(fitted, documents), labels)
     unknown.tell(quiet)
     fitted.estimator_.set_params(n_jobs=n_jobs)
-    fitted.save(target, overwrite=force or out is None)
+    save_model(fitted, target, overwrite=force or out is None)
     common.say(f"Wrote {target}.", quiet)
     if as_json:
         common.print_json({"model": str(target), **result})
     else:
-        click.echo(described(result))
+        click.echo(common.printable(described(result)))
 
 
 def matched(fitted: Any, labels: Any) -> list[Any]:

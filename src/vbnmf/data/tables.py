@@ -51,10 +51,10 @@ def open_text(source: str | Path, encoding: str, kind: str) -> Table:
         notes.append(f"Standard input is read as {kind.upper()} because of its first character.")
     if kind == "jsonl":
         return _open_jsonl(lines, origin, notes)
-    if told := _DELIMITER_LINE.fullmatch(first):
+    if declared := _DELIMITER_LINE.fullmatch(first):
         next(lines)
-        notes.append(f"Columns were split at {told['delimiter']!r}, as the first line says.")
-        return _open_delimited(lines, origin, notes, told["delimiter"], skipped=1)
+        notes.append(f"Columns were split at {declared['delimiter']!r}, as the first line says.")
+        return _open_delimited(lines, origin, notes, declared["delimiter"], skipped=1)
     delimiter = "\t" if kind == "tsv" else max(",;\t", key=first.count)
     if kind == "csv" and delimiter != ",":
         name = "semicolon" if delimiter == ";" else "tab"

@@ -22,7 +22,7 @@ Key = tuple[Any, ...]
 
 CELL = tuple(field.name for field in fields(Cell))
 SOURCE = ("source", "data")  # kind of copy, and a hash of its matrices
-OUTCOME = ("status", "reason")  # "done", "failed" or "impossible", and the reason
+OUTCOME = ("status", "reason")  # "done" and what did not converge; "failed" or "impossible" and why
 METRICS = (
     "micro", "macro", "micro_projected", "macro_projected", "micro_logistic", "macro_logistic",
     "micro_svm", "macro_svm", "sparsity", "inter_label_sparsity", "learned_term_shape", "n_iter",

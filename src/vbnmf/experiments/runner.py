@@ -8,6 +8,7 @@ import hashlib
 import os
 import signal
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from joblib import Parallel, delayed, parallel_config
+from sklearn.exceptions import ConvergenceWarning
 
 from vbnmf.estimators.info import versions
 from vbnmf.estimators.validation import count_threads
@@ -154,7 +156,8 @@ def _attempt(
     if os.getpid() != gatherer:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process handles Ctrl-C
     try:
-        return key, ("done", "", measure(cell, _matrices(file, _hash(file)), threads))
+        metrics, warned = _measured(cell, _matrices(file, _hash(file)), threads)
+        return key, ("done", warned, metrics)
     except ImpossibleError as error:
         return key, ("impossible", str(error), {})
     except Exception as error:  # an error in a cell must not stop the others
@@ -162,6 +165,22 @@ def _attempt(
     finally:
         if os.getpid() != gatherer:  # the worker may be used for other work
             signal.signal(signal.SIGINT, before)
+
+
+def _measured(cell: Cell, matrices: Matrices, threads: int) -> tuple[Metrics, str]:
+    """Run one cell; also return what did not converge, as one line."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        metrics = measure(cell, matrices, threads)
+    unfinished = []
+    for warning in caught:
+        if issubclass(warning.category, ConvergenceWarning):
+            unfinished.append(str(warning.message).splitlines()[0])
+        else:
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
+    return metrics, "; ".join(dict.fromkeys(unfinished))
 
 
 def _row(cell: Cell, source: Source, outcome: CellOutcome = ("", "", {})) -> ResultRow:

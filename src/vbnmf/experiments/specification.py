@@ -1,10 +1,11 @@
 """Read the specification of the experiments from a TOML file such as ``paper.toml``."""
 
+import math
 import tomllib
 from dataclasses import MISSING, dataclass, fields, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 Kind = TypeVar("Kind")
 METHODS = ("pca", "unsupervised", "supervised")
@@ -32,6 +33,8 @@ class CorpusChoice:
     def __post_init__(self) -> None:
         if self.documents not in ("corpus", "train"):
             raise ValueError(f"documents must be 'corpus' or 'train'; got {self.documents!r}")
+        if not 0 < self.validation < 1:
+            raise ValueError(f"validation must be between 0 and 1; got {self.validation!r}")
 
 
 @dataclass(frozen=True)
@@ -46,10 +49,8 @@ class MethodGrid:
     start: str = "drawn"  # see ``random_start``
 
     def __post_init__(self) -> None:
-        if type(self.term_shape) not in (int, float) or self.term_shape <= 0:
-            raise ValueError(f"term_shape must be a positive number; got {self.term_shape!r}")
-        if type(self.iterations) is not int or type(self.burn_in) is not int:
-            raise ValueError("iterations and burn_in must be whole numbers")
+        if self.term_shape == 0:
+            raise ValueError("term_shape must be a positive number; got 0")
         if self.start not in STARTS:
             raise ValueError(f"start must be one of {', '.join(STARTS)}; got {self.start!r}")
 
@@ -166,14 +167,31 @@ def _record(kind: type[Kind], name: str, table: Any) -> Kind:
     needed = [key for key, field in known.items() if field.default is MISSING]
     if missing := [key for key in needed if key not in table]:
         raise ValueError(f"[{name}] lacks {', '.join(missing)}")
-    return kind(**_frozen(table))
+    types = get_type_hints(kind)
+    return kind(**{key: _converted(key, types[key], value) for key, value in table.items()})
 
 
-def _frozen(table: dict[str, Any]) -> dict[str, Any]:
-    for key in {"dimension", "parameter", "hull_dimensions", "zoom"} & set(table):
-        if not isinstance(table[key], list):
-            raise ValueError(f"{key} must be a list; got {table[key]!r}")
-    return {key: tuple(v) if isinstance(v, list) else v for key, v in table.items()}
+def _converted(key: str, kind: Any, value: Any) -> Any:
+    """Check that a value of the file has the type of its field; make lists tuples."""
+    if get_origin(kind) is tuple:
+        kinds = get_args(kind)  # (int, ...) or one for each value
+        if not isinstance(value, list):
+            raise ValueError(f"{key} must be a list; got {value!r}")
+        if Ellipsis not in kinds and len(value) != len(kinds):
+            raise ValueError(f"{key} must have {len(kinds)} values; got {value!r}")
+        return tuple(_converted(f"each value of {key}", kinds[0], item) for item in value)
+    accepted, in_words = _TYPES.get(kind, ((str,), "a string"))
+    if type(value) not in accepted:
+        raise ValueError(f"{key} must be {in_words}; got {value!r}")
+    if not isinstance(value, str) and not 0 <= value < math.inf:
+        raise ValueError(f"{key} must be at least 0 and finite; got {value!r}")
+    return value
+
+
+_TYPES: dict[Any, tuple[tuple[type, ...], str]] = {
+    int: ((int,), "a whole number"),
+    float: ((int, float), "a number"),
+}
 
 
 def _with_seeds(specification: Specification, seeds: int) -> Specification:

@@ -256,10 +256,10 @@ class _Problem:
         P, epsilon = softmax(logits, axis=1), expit(noise)
         p, prior = P[self.of_label], self.frequencies[self.of_label[1]]
         total = np.maximum((1 - epsilon) * p + epsilon * prior, _TINY)
-        told = self.weight * (1 - epsilon) * p / total  # weight that the scores are to explain
+        explained = self.weight * (1 - epsilon) * p / total  # weight that the scores explain
         by_noise = -float((self.weight * (prior - p) / total).sum() * epsilon * (1 - epsilon))
         P[self.of_label] -= 1
-        P *= told[:, None]
+        P *= explained[:, None]
         return -float(self.weight @ np.log(total)), P, by_noise
 
     def _several_labels(self, logits: Array) -> Likelihood:

@@ -112,6 +112,8 @@ def train(
     with threadpool_limits(1):
         task = _Task(X, dense, labels, weight, fold, n_threads, tell)
         weights, left_out, squares, converged = solve(task)
+    if (fold == fold[:1]).all():  # machines without documents: what they have is rounding errors
+        left_out[:], squares[1] = 0, 0
     n_terms = X.shape[1]
     return Machines(
         np.ascontiguousarray(weights[:, :n_terms]),
@@ -232,8 +234,8 @@ def _scikit_learn(task: _Task) -> Solved:
 
 
 def _one_machine(A: sparse.csr_matrix, y: Array, weight: Array, tol: float) -> tuple[Array, bool]:
-    if len(y) == 0 or y.all() or not y.any():  # scikit-learn wants both kinds
-        constant = 1.0 if len(y) and y[0] else -1.0
+    if y.all() or not y.any():  # scikit-learn wants both kinds
+        constant = 1.0 if y.all() else -1.0
         return np.append(np.zeros(A.shape[1]), constant), True
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the caller is told by the result
