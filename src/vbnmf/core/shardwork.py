@@ -40,13 +40,16 @@ class KernelDocuments(Protocol):
         ...
 
     def sweep(
-        self, L_t: Array, scale: Array, a_v: float, *, update: bool, bound: bool
+        self,
+        L_t: Array,
+        scale: Array,
+        a_v: float,
+        *,
+        update: bool,
+        bound: bool,
+        out: Array | None = None,
     ) -> DocumentSums:
-        """Complete q(v), then compute the ratios and, with ``update``, the next Sigma_v."""
-        ...
-
-    def gather(self, L_t: Array, out: Array) -> Array:
-        """Write R_t of the last sweep, (n_terms, K), to ``out``."""
+        """Complete q(v); with ``update``, compute the next Sigma_v, and R_t in ``out``."""
         ...
 
     def close(self) -> None:
@@ -93,11 +96,10 @@ class Local:
 class OpenShard:
     """A shard with its documents in the layout of a kernel.
 
-    Here each document with an unknown label is a group of its own, after the known groups. Shards
-    that are swept one after the other may share the kernel's ``scratch`` memory.
+    Here each document with an unknown label is a group of its own, after the known groups.
     """
 
-    def __init__(self, shard: Shard, kernel: Any, scratch: Any = None) -> None:
+    def __init__(self, shard: Shard, kernel: Any) -> None:
         n_known = shard.n_known
         unknown = np.flatnonzero(shard.group >= n_known)
         group = shard.group.astype(np.int32)
@@ -107,7 +109,7 @@ class OpenShard:
         self.n_docs = np.bincount(group, shard.counts_as, minlength=n_known + len(unknown))
         self.X, self.weight = shard.X, shard.weight
         self.documents: KernelDocuments = kernel.documents(
-            shard.X, group, len(self.n_docs), 1, shard.weight, shard.by_term, scratch
+            shard.X, group, len(self.n_docs), 1, shard.weight, shard.by_term
         )
 
     @property
@@ -206,12 +208,11 @@ def sweep(
     labels = _labels(state, local)
     scale, a_v, L_t = updates.coefs_scale(state, labels), state.prior.a_v, state.terms.L
     shard.documents.hold(local.Sigma_v)
-    sums = shard.documents.sweep(L_t, scale, a_v, update=update, bound=bound)
-    R_t = None if out is None else shard.documents.gather(L_t, out)
+    sums = shard.documents.sweep(L_t, scale, a_v, update=update, bound=bound, out=out)
     scale = np.broadcast_to(scale, sums.shape_sums.shape)
     E_sums, n_docs = sums.shape_sums * scale, shard.n_docs
     stats = Statistics(
-        R_t,
+        out,
         E_sums.sum(axis=0),
         float(E_sums.sum()),
         E_sums if labels is None else labels.by_label(E_sums),
