@@ -22,6 +22,7 @@ from scipy.special import gammaln
 from vbnmf.core import bound as bounds
 from vbnmf.core import updates
 from vbnmf.core.model import Array, BoundTally, DocumentSums, Labels, State, Statistics, Totals
+from vbnmf.core.rows import mass
 
 _AT_ONCE = 1 << 16  # non-zeros whose ln Γ is held in memory
 _ROWS_AT_ONCE = 1 << 9  # documents whose scales are held in memory
@@ -115,7 +116,7 @@ class OpenShard:
     @property
     def mass(self) -> Array:
         """Σ_w x_dw of each document, (n_docs,)."""
-        return np.asarray(self.X @ np.ones(self.X.shape[1]))
+        return mass(self.X)
 
     def by_group(self, rows: Array) -> Array:
         """Return rows of groups, (n_groups, K) or (1, K), repeated for the groups of this shard."""
@@ -169,10 +170,10 @@ def begin(shard: OpenShard, portions: Array, in_scope: Array | None) -> Local:
     K = portions.shape[1]
     portions = shard.by_group(portions)
     memory = shard.documents.begin(K, None if in_scope is None else shard.by_group(in_scope))
-    Sigma_v, mass = memory[:, :K], shard.mass
+    Sigma_v, of_document = memory[:, :K], shard.mass
     for first in range(0, len(Sigma_v), _ROWS_AT_ONCE):
         at = slice(first, first + _ROWS_AT_ONCE)
-        Sigma_v[at] = mass[at, None] * portions[shard.group[at]]
+        Sigma_v[at] = of_document[at, None] * portions[shard.group[at]]
     return Local(memory, np.empty((shard.n_unknown, 0)), np.empty((shard.n_unknown, 0)))
 
 
