@@ -74,7 +74,7 @@ def _read(path: Path) -> tuple[sp.csr_matrix, NDArray[Any]]:
     from vbnmf.data import read_documents
     from vbnmf.text import DocumentVectorizer
 
-    documents = read_documents(path)
+    documents = read_documents(path, label="auto")
     X = sp.csr_matrix(DocumentVectorizer().fit_transform(documents.texts))
     return X, np.unique(documents.labels, return_inverse=True)[1]
 
