@@ -19,27 +19,28 @@ import numpy as np
 from vbnmf.core.model import Array
 
 _LARGE = 1 << 20  # bytes from which an array gets pages of its own
+_USUAL_ARRAY = 1 << 21  # bytes from which the memory of a freed array returns
 _USUAL_HEAP_END = 1 << 22  # bytes of a heap that may be unused
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names of options in malloc.h
 
 
-def return_freed(heap_end: int = _USUAL_HEAP_END) -> None:
+def return_freed(array: int = _USUAL_ARRAY, heap_end: int = _USUAL_HEAP_END) -> None:
     """Let the C library (glibc) return the memory of freed large arrays, in the whole process.
 
-    It also returns the unused end of a heap, if that has ``heap_end`` bytes. Without this function,
-    the C library raises both limits whenever a large array is freed, up to 32 MB, and ``release``
-    cannot return the ends of the heaps of threads.
+    It returns arrays from ``array`` bytes on, and the unused end of a heap from ``heap_end`` bytes
+    on. Without this function, it raises both limits whenever a large array is freed, up to 32 MB,
+    and ``release`` cannot return the ends of the heaps of threads.
     """
     set_option = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
     if set_option is not None:
-        set_option(_MMAP_THRESHOLD, _LARGE)
+        set_option(_MMAP_THRESHOLD, array)
         set_option(_TRIM_THRESHOLD, heap_end)
 
 
 @contextmanager
 def small_heaps() -> Iterator[None]:
-    """Return also short ends of heaps. This takes time, because the system zeroes new memory."""
-    return_freed(_LARGE)
+    """Return also smaller memory. This takes time, because the system zeroes new memory."""
+    return_freed(_LARGE, _LARGE)
     try:
         yield
     finally:
