@@ -21,6 +21,7 @@ from vbnmf.core.model import Array
 _LARGE = 1 << 20  # bytes from which an array gets pages of its own
 _USUAL_ARRAY = 1 << 21  # bytes from which the memory of a freed array returns
 _USUAL_HEAP_END = 1 << 22  # bytes of a heap that may be unused
+_MOST_ARRAY = 1 << 25  # the largest limit that the C library takes
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names of options in malloc.h
 
 
@@ -45,6 +46,17 @@ def small_heaps() -> Iterator[None]:
         yield
     finally:
         return_freed()
+
+
+@contextmanager
+def large_heaps() -> Iterator[None]:
+    """Keep freed memory for the next arrays, while many large ones of the same sizes are made."""
+    return_freed(_MOST_ARRAY, 2 * _MOST_ARRAY)
+    try:
+        yield
+    finally:
+        return_freed()
+        release()
 
 
 def release() -> None:
