@@ -120,7 +120,12 @@ def tfidf(counts: sp.csr_matrix) -> sp.csr_matrix:
 
 def _corpus(name: str, counts: sp.csr_matrix, y: NDArray[np.int64] | None) -> BenchmarkMatrix:
     counts.sort_indices()
-    n_docs, n_terms = counts.shape
+    n_docs = counts.shape[0]
     y = np.random.default_rng(0).integers(N_LABELS, size=n_docs) if y is None else y
-    title = f"{name}, {n_docs:,} documents × {n_terms:,} terms, {counts.nnz:,} non-zeros"
-    return BenchmarkMatrix(title, counts, tfidf(counts), y)
+    return BenchmarkMatrix(title(name, counts), counts, tfidf(counts), y)
+
+
+def title(name: str, X: sp.csr_matrix) -> str:
+    """Describe a matrix for the head of a table."""
+    n_docs, n_terms = X.shape
+    return f"{name}, {n_docs:,} documents × {n_terms:,} terms, {X.nnz:,} non-zeros"

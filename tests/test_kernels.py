@@ -42,7 +42,7 @@ def sweep(kernel, X, y, o, *, dtype=np.float64, bound=True, update=True):
     documents.Sigma_v[:] = o.alpha_v - o.a_v
     scale = np.zeros((n_groups, K))
     scale[group] = o.beta_v
-    sums = documents.sweep(terms.L, scale, o.a_v, update=update, bound=bound)
+    sums = documents.sweep(terms.L, scale, o.a_v, update=update, bound=bound, out=terms.shape)
     return terms, documents, sums
 
 
@@ -56,7 +56,7 @@ def test_sweep_equals_the_oracle(kernel, case, labels):
     Delta = o.Delta if labels else np.ones((X.shape[0], 1))
     assert_allclose(documents.Sigma_v, new.Sigma_v, rtol=RTOL, atol=1e-12)
     L_t = (terms.L / 1)[:, :K]
-    R_t = documents.gather(terms.L, terms.shape)[:, :K]
+    R_t = terms.shape[:, :K]
     assert_allclose(L_t * R_t, new.Sigma_t, rtol=RTOL, atol=1e-12)
     assert_allclose(sums.shape_sums, Delta.T @ o.alpha_v, rtol=RTOL)
     log_sums = oracle.logsumexp(o.logL_t[None] + o.logL_v[:, None], axis=2)
@@ -86,11 +86,9 @@ def test_sweep_without_bound_finds_the_same(kernel, case):
 def test_gamma_rows_update_the_terms(kernel, case):
     X, y, K = case
     o = start(X, y, K, a_t=0.3)
-    terms, documents, _ = sweep(kernel, X, y, o)
+    terms, _, _ = sweep(kernel, X, y, o)
     new = oracle.update_t(oracle.update_s(o))
-    got = kernel.gamma_rows(
-        documents.gather(terms.L, terms.shape), terms.L, new.beta_t[0], o.a_t, tally=True
-    )
+    got = kernel.gamma_rows(terms.shape, terms.L, new.beta_t[0], o.a_t, tally=True)
     assert_allclose(got.shape[:, :K], new.alpha_t, rtol=RTOL)
     assert_allclose(got.E_sums, new.E_t.sum(axis=0), rtol=RTOL)
     assert_allclose(np.log(got.L[:, :K]) + got.offset[:, None], new.logL_t, rtol=RTOL, atol=1e-9)
@@ -154,8 +152,8 @@ def test_single_precision_is_close_to_double(kernel, case):
     terms64, documents64, sums64 = sweep(ReferenceKernel(), X, y, o)
     assert documents32.Sigma_v.dtype == np.float32
     assert_allclose(documents32.Sigma_v, documents64.Sigma_v, rtol=2e-5, atol=1e-6)
-    Sigma_t = terms64.L * documents64.gather(terms64.L, terms64.shape)
-    got = (terms32.L * documents32.gather(terms32.L, terms32.shape))[:, :K]
+    Sigma_t = terms64.L * terms64.shape
+    got = (terms32.L * terms32.shape)[:, :K]
     assert_allclose(got, Sigma_t, rtol=2e-5, atol=1e-6)
     for name in ("psi", "entropy"):
         assert_allclose(getattr(sums32, name), getattr(sums64, name), rtol=1e-5)
@@ -190,7 +188,7 @@ def test_threads_do_not_change_a_bit(native):
     def run(n_threads):
         with type(native)(n_threads) as kernel:
             terms, documents, sums = sweep(kernel, X, y, o, dtype=np.float32)
-            gathered = documents.gather(terms.L, terms.shape).copy()
+            gathered = terms.shape.copy()
             new = kernel.gamma_rows(gathered, terms.L, np.ones(20), 0.5, tally=True)
             projected = kernel.project(
                 X.astype(np.float32), new.L, np.ones(20), 1.0, max_iter=10, tol=1e-3

@@ -1,6 +1,9 @@
 """Memory that returns to the system: arrays are as those of NumPy."""
 
 import mmap
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -38,3 +41,34 @@ def test_large_numbers_of_numpy_do_not_overflow(monkeypatch):
 
 def test_release():
     pages.release()
+
+
+def resident():
+    status = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS"))
+
+
+def fill_and_free():
+    np.ones(1 << 21)  # 16 MB: to free it would raise the limits of the C library
+    held = [np.ones(3 << 17) for _ in range(8)]  # 3 MB each
+    end = np.ones(1000)  # behind them in a heap
+    del held
+    return end
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "confstr") or "glibc" not in (os.confstr("CS_GNU_LIBC_VERSION") or ""),
+    reason="only glibc has these options",
+)
+@pytest.mark.parametrize("limit", [pages.return_freed, pages.small_heaps().__enter__])
+def test_arrays_of_a_thread_return_their_memory(limit):
+    limit()
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(sum, ()).result()
+            before = resident()
+            end = pool.submit(fill_and_free).result()
+            assert resident() - before < 8 << 20
+            assert end.all()
+    finally:
+        pages.return_freed()

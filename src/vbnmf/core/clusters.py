@@ -24,6 +24,7 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
+from vbnmf.core.pages import small_heaps
 from vbnmf.core.rows import of_unit_length
 
 _CANDIDATES = 8  # candidates for each centre
@@ -70,7 +71,7 @@ def cluster_term_sums(
             cluster[begin:end] += spherical_clusters(X[rows], weight, int(counts[label]), rng)
 
     begins, ends = members.indptr[:-1].tolist(), members.indptr[1:].tolist()
-    with ThreadPoolExecutor(1 if rng else n_threads) as pool:
+    with small_heaps(), ThreadPoolExecutor(1 if rng else n_threads) as pool:
         deque(pool.map(add_clusters, range(len(counts)), begins, ends), maxlen=0)
     where = (cluster, members.indices)
     return sparse.csr_array((members.data, where), (int(counts.sum()), X.shape[0])) @ X
@@ -81,8 +82,10 @@ def spherical_clusters(
 ) -> Array:
     """Assign each row of X to one of the clusters, (n_rows,); some may stay empty."""
     roots = sparse.csr_array((np.sqrt(X.data), X.indices, X.indptr), shape=X.shape)
+    del X  # large
     unit = of_unit_length(roots)
-    order = np.argsort(unit @ np.modf(np.arange(1, X.shape[1] + 1) * _GOLDEN)[0], kind="stable")
+    del roots
+    order = np.argsort(unit @ np.modf(np.arange(1, unit.shape[1] + 1) * _GOLDEN)[0], kind="stable")
     some = order[:: max(1, len(order) // (_DOCUMENTS_A_CLUSTER * n_clusters))]
     centres = _first_centres(unit[some], weight[some], n_clusters, rng)
     for _ in range(_STEPS):

@@ -132,6 +132,7 @@ class _Explorer:
         """Run a few sweeps from a draft, and return the result as a draft with its bound."""
         release()
         state = begin(self.engine, draft, self.knobs, self.labels, self.dtype)
+        release()
         schedule = Schedule(self.sweeps, tol=0.0, burn_in=0, bound_every=self.sweeps)
         result = fit(
             self.engine,
@@ -141,12 +142,14 @@ class _Explorer:
             lambda iteration, bound, rise: self.watch(stage, iteration, self.sweeps),
         )
         self.engine.rest()
-        terms = result.state.terms
-        counts = terms.shape[:, : draft.K]  # in place: the shapes are not needed any more
-        np.subtract(counts, np.float32(result.state.prior.a_t), out=counts)
-        np.maximum(counts, 0, out=counts)
+        terms, bound, a_t = result.state.terms, result.bound, result.state.prior.a_t
         portions = spread(result.stats.label_sums * terms.E_sums, draft.mask)
-        return replace(draft, counts=counts, portions=portions, bound=result.bound)
+        shapes = terms.shape
+        del state, result, terms  # other large arrays
+        counts = np.ascontiguousarray(shapes[:, : draft.K])  # without padding
+        np.subtract(counts, np.float32(a_t), out=counts)
+        np.maximum(counts, 0, out=counts)
+        return replace(draft, counts=counts, portions=portions, bound=bound)
 
 
 def starting_counts(n_docs: Array, plan: Plan) -> list[Array]:
@@ -256,9 +259,9 @@ def _of_single_labels(explorer: _Explorer, counts: Array, rng: np.random.Generat
     mixing = sparse.vstack(
         [sparse.eye_array(len(owner)) * (1 - SMOOTHING), belongs * SMOOTHING * parts]
     )
-    smoothed = _dense_product(
-        sparse.vstack([sums, of_label]).T.tocsr(), mixing.tocsr(), explorer.dtype
-    )
+    both = sparse.vstack([sums, of_label])
+    del sums, of_label  # large
+    smoothed = _dense_product(both.T.tocsr(), mixing.tocsr(), explorer.dtype)
     mask = owner == np.arange(len(n_docs))[:, None]
     return Draft(smoothed, spread(mask * totals, mask), mask)
 

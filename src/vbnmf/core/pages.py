@@ -8,7 +8,8 @@ than it uses.
 import ctypes
 import mmap
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from math import prod
 from operator import index
 from typing import Any
@@ -18,6 +19,44 @@ import numpy as np
 from vbnmf.core.model import Array
 
 _LARGE = 1 << 20  # bytes from which an array gets pages of its own
+_USUAL_ARRAY = 1 << 21  # bytes from which the memory of a freed array returns
+_USUAL_HEAP_END = 1 << 22  # bytes of a heap that may be unused
+_MOST_ARRAY = 1 << 25  # the largest limit that the C library takes
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names of options in malloc.h
+
+
+def return_freed(array: int = _USUAL_ARRAY, heap_end: int = _USUAL_HEAP_END) -> None:
+    """Let the C library (glibc) return the memory of freed large arrays, in the whole process.
+
+    It returns arrays from ``array`` bytes on, and the unused end of a heap from ``heap_end`` bytes
+    on. Without this function, it raises both limits whenever a large array is freed, up to 32 MB,
+    and ``release`` cannot return the ends of the heaps of threads.
+    """
+    set_option = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
+    if set_option is not None:
+        set_option(_MMAP_THRESHOLD, array)
+        set_option(_TRIM_THRESHOLD, heap_end)
+
+
+@contextmanager
+def small_heaps() -> Iterator[None]:
+    """Return also smaller memory. This takes time, because the system zeroes new memory."""
+    return_freed(_LARGE, _LARGE)
+    try:
+        yield
+    finally:
+        return_freed()
+
+
+@contextmanager
+def large_heaps() -> Iterator[None]:
+    """Keep freed memory for the next arrays, while many large ones of the same sizes are made."""
+    return_freed(_MOST_ARRAY, 2 * _MOST_ARRAY)
+    try:
+        yield
+    finally:
+        return_freed()
+        release()
 
 
 def release() -> None:

@@ -1,5 +1,7 @@
 """Compute sums over the terms of each document."""
 
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -7,12 +9,29 @@ from scipy import sparse
 
 from vbnmf.core.model import Array
 
+_NONZEROS_AT_ONCE = 1 << 15  # whose sums are computed at a time
 _TINY = np.finfo(float).tiny
 
 
-def mass(X: Any) -> Array:
+def parts(X: sparse.csr_array) -> Iterator[tuple[slice, sparse.csr_array]]:
+    """Yield ranges of documents with a limited number of non-zeros, and their rows of X.
+
+    Temporary arrays of a part are small. Documents share no sums, so parts do not change results.
+    """
+    cuts = np.searchsorted(X.indptr, np.arange(0, X.nnz, _NONZEROS_AT_ONCE))
+    for begin, end in pairwise(np.unique(np.append(cuts, X.shape[0])).tolist()):
+        at = slice(X.indptr[begin], X.indptr[end])
+        indptr = X.indptr[begin : end + 1] - at.start
+        rows = (X.data[at], X.indices[at], indptr)
+        yield slice(begin, end), sparse.csr_array(rows, shape=(end - begin, X.shape[1]))
+
+
+def mass(X: sparse.csr_array) -> Array:
     """Sum the weights of each document, (n_docs,) in float64."""
-    return np.asarray(X @ np.ones(X.shape[1]))
+    out, ones = np.zeros(X.shape[0]), np.ones(X.shape[1])
+    for at, part in parts(X):
+        out[at] = part @ ones
+    return out
 
 
 def is_empty(X: Any) -> Array:
@@ -22,15 +41,20 @@ def is_empty(X: Any) -> Array:
 
 def lengths(X: sparse.csr_array) -> Array:
     """Compute the Euclidean length of each document, (n_docs,) in float64."""
-    squares = np.square(X.data, dtype=np.float64)
-    return np.sqrt(mass(sparse.csr_array((squares, X.indices, X.indptr), shape=X.shape)))
+    out = np.zeros(X.shape[0])
+    for at, part in parts(X):
+        part.data = np.square(part.data, dtype=np.float64)
+        out[at] = np.sqrt(mass(part))
+    return out
 
 
 def of_unit_length(X: sparse.csr_array, dtype: Any = np.float64) -> sparse.csr_array:
     """Divide documents by their Euclidean length."""
-    length = np.repeat(np.maximum(lengths(X), _TINY), np.diff(X.indptr))
     values = np.empty(X.nnz, dtype)
-    np.divide(X.data, length, out=values, casting="same_kind")
+    for at, part in parts(X):
+        length = np.repeat(np.maximum(lengths(part), _TINY), np.diff(part.indptr))
+        out = values[X.indptr[at.start] : X.indptr[at.stop]]
+        np.divide(part.data, length, out=out, casting="same_kind")
     return sparse.csr_array((values, X.indices, X.indptr), shape=X.shape)
 
 

@@ -22,6 +22,7 @@ from scipy.special import gammaln
 from vbnmf.core import bound as bounds
 from vbnmf.core import updates
 from vbnmf.core.model import Array, BoundTally, DocumentSums, Labels, State, Statistics, Totals
+from vbnmf.core.rows import mass
 
 _AT_ONCE = 1 << 16  # non-zeros whose ln Γ is held in memory
 _ROWS_AT_ONCE = 1 << 9  # documents whose scales are held in memory
@@ -40,13 +41,16 @@ class KernelDocuments(Protocol):
         ...
 
     def sweep(
-        self, L_t: Array, scale: Array, a_v: float, *, update: bool, bound: bool
+        self,
+        L_t: Array,
+        scale: Array,
+        a_v: float,
+        *,
+        update: bool,
+        bound: bool,
+        out: Array | None = None,
     ) -> DocumentSums:
-        """Complete q(v), then compute the ratios and, with ``update``, the next Sigma_v."""
-        ...
-
-    def gather(self, L_t: Array, out: Array) -> Array:
-        """Write R_t of the last sweep, (n_terms, K), to ``out``."""
+        """Complete q(v); with ``update``, compute the next Sigma_v, and R_t in ``out``."""
         ...
 
     def close(self) -> None:
@@ -93,11 +97,10 @@ class Local:
 class OpenShard:
     """A shard with its documents in the layout of a kernel.
 
-    Here each document with an unknown label is a group of its own, after the known groups. Shards
-    that are swept one after the other may share the kernel's ``scratch`` memory.
+    Here each document with an unknown label is a group of its own, after the known groups.
     """
 
-    def __init__(self, shard: Shard, kernel: Any, scratch: Any = None) -> None:
+    def __init__(self, shard: Shard, kernel: Any) -> None:
         n_known = shard.n_known
         unknown = np.flatnonzero(shard.group >= n_known)
         group = shard.group.astype(np.int32)
@@ -107,13 +110,13 @@ class OpenShard:
         self.n_docs = np.bincount(group, shard.counts_as, minlength=n_known + len(unknown))
         self.X, self.weight = shard.X, shard.weight
         self.documents: KernelDocuments = kernel.documents(
-            shard.X, group, len(self.n_docs), 1, shard.weight, shard.by_term, scratch
+            shard.X, group, len(self.n_docs), 1, shard.weight, shard.by_term
         )
 
     @property
     def mass(self) -> Array:
         """Σ_w x_dw of each document, (n_docs,)."""
-        return np.asarray(self.X @ np.ones(self.X.shape[1]))
+        return mass(self.X)
 
     def by_group(self, rows: Array) -> Array:
         """Return rows of groups, (n_groups, K) or (1, K), repeated for the groups of this shard."""
@@ -167,10 +170,10 @@ def begin(shard: OpenShard, portions: Array, in_scope: Array | None) -> Local:
     K = portions.shape[1]
     portions = shard.by_group(portions)
     memory = shard.documents.begin(K, None if in_scope is None else shard.by_group(in_scope))
-    Sigma_v, mass = memory[:, :K], shard.mass
+    Sigma_v, of_document = memory[:, :K], shard.mass
     for first in range(0, len(Sigma_v), _ROWS_AT_ONCE):
         at = slice(first, first + _ROWS_AT_ONCE)
-        Sigma_v[at] = mass[at, None] * portions[shard.group[at]]
+        Sigma_v[at] = of_document[at, None] * portions[shard.group[at]]
     return Local(memory, np.empty((shard.n_unknown, 0)), np.empty((shard.n_unknown, 0)))
 
 
@@ -206,12 +209,11 @@ def sweep(
     labels = _labels(state, local)
     scale, a_v, L_t = updates.coefs_scale(state, labels), state.prior.a_v, state.terms.L
     shard.documents.hold(local.Sigma_v)
-    sums = shard.documents.sweep(L_t, scale, a_v, update=update, bound=bound)
-    R_t = None if out is None else shard.documents.gather(L_t, out)
+    sums = shard.documents.sweep(L_t, scale, a_v, update=update, bound=bound, out=out)
     scale = np.broadcast_to(scale, sums.shape_sums.shape)
     E_sums, n_docs = sums.shape_sums * scale, shard.n_docs
     stats = Statistics(
-        R_t,
+        out,
         E_sums.sum(axis=0),
         float(E_sums.sum()),
         E_sums if labels is None else labels.by_label(E_sums),

@@ -247,10 +247,7 @@ def _opened(
     in_scope: Array | None,
 ) -> tuple[OpenShard, Local]:
     """Open a shard and read its local state."""
-    held = _memory(job)
-    if "scratch" not in held:
-        held["scratch"] = kernel.scratch()
-    shard = OpenShard(_shard(job, source, number), kernel, held["scratch"])
+    shard = OpenShard(_shard(job, source, number), kernel)
     memory = shard.documents.begin(K, None if in_scope is None else shard.by_group(in_scope))
     return shard, read_local(local_path(job.iteration(at), number), memory)
 

@@ -54,7 +54,7 @@ class LocalEngine(ShardEngine):
         self._corpus = Shard(X, group, n_groups, unknown, weight)
         self._shards = cut_corpus(self._corpus, cut(np.diff(X.indptr), shard_nonzeros))
         super().__init__(kernel)
-        self._open = [OpenShard(shard, kernel, self._scratch) for shard in self._shards]
+        self._open = [OpenShard(shard, kernel) for shard in self._shards]
         self._local: list[Local] = []
         self.begin(np.zeros((1, K)))
 
@@ -97,8 +97,6 @@ class LocalEngine(ShardEngine):
 
     def rest(self) -> None:
         """Free the local state of the documents, until the next ``begin``."""
-        if self._scratch is not None:
-            self._scratch.clear()
         self.begin(np.zeros((1, 1)))
 
     def place(self, Sigma_v: Array) -> None:

@@ -105,7 +105,6 @@ class ShardEngine(ABC):
 
     def __init__(self, kernel: "AnyKernel") -> None:
         self.kernel = kernel
-        self._scratch = kernel.scratch()
         self.totals: Totals = self.add_up(shardwork.totals)
         self.K = 1
         self.in_scope: Array | None = None

@@ -129,7 +129,7 @@ class StreamEngine(ShardEngine):
     def start(self, work: Callable[[OpenShard], Local]) -> None:
         """Set the local state of each shard to what ``work`` returns."""
         for number in range(self.n_shards):
-            self._keep(number, work(OpenShard(self._shard(number), self.kernel, self._scratch)))
+            self._keep(number, work(OpenShard(self._shard(number), self.kernel)))
 
     def map(self, work: Work) -> Iterator[Any]:
         """Apply work to each shard in order. Store the new local state, and yield the sums."""
@@ -169,7 +169,7 @@ class StreamEngine(ShardEngine):
 
     def _open(self, number: int) -> tuple[OpenShard, Local]:
         """Open a shard for a sweep, and read its local state."""
-        shard = OpenShard(self._shard(number), self.kernel, self._scratch)
+        shard = OpenShard(self._shard(number), self.kernel)
         in_scope = None if self.in_scope is None else shard.by_group(self.in_scope)
         Sigma_v = shard.documents.begin(self.K, in_scope)
         return shard, read_local(local_path(self._folder, number), Sigma_v)

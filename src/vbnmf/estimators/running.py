@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from vbnmf.core.discovery import Found, Watch
 from vbnmf.core.fit import Loop, Schedule, fit
 from vbnmf.core.model import Array, State
-from vbnmf.core.pages import release
+from vbnmf.core.pages import release, return_freed
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.mapping import ShardEngine
 from vbnmf.estimators.checkpoints import Keeper, check_checkpoint, fingerprint
@@ -54,6 +54,7 @@ def best_of_starts(
     hold : ExitStack or None
         If given, the outcome has the engine of the best start, open until this stack is closed.
     """
+    return_freed()
     checkpoint = check_checkpoint(estimator.checkpoint)
     belongs_to = ""
     if checkpoint is not None:

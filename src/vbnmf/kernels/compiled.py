@@ -80,19 +80,13 @@ class NativeKernel:
         K: int,
         weight: Array | None = None,
         by_term: sparse.csc_array | None = None,
-        scratch: "Scratch | None" = None,
     ) -> "NativeDocuments":
         """Prepare documents for sweeps.
 
         ``weight`` has the sample weights. ``by_term`` is X in CSC format, or None if it has to be
-        computed. ``scratch`` is memory that may be shared with other documents.
+        computed.
         """
-        scratch = self.scratch() if scratch is None else scratch
-        return NativeDocuments(self, X, group, n_groups, K, weight, by_term, scratch)
-
-    def scratch(self) -> "Scratch":
-        """Return memory that documents can share if they are swept one after the other."""
-        return Scratch(self)
+        return NativeDocuments(self, X, group, n_groups, K, weight, by_term)
 
     def project(
         self,
@@ -133,27 +127,6 @@ class NativeKernel:
             other.result()
 
 
-class Scratch:
-    """Memory that a sweep needs until its sums are computed."""
-
-    def __init__(self, kernel: NativeKernel) -> None:
-        self._kernel = kernel
-        self._held: Array | None = None
-
-    def rows(self, n: int, K: int, dtype: np.dtype[Any]) -> Array:
-        """Return n rows of K numbers, not initialised, in the kernel's layout."""
-        stride = self._kernel.zeros(0, K, dtype).shape[1]
-        held = self._held
-        if held is None or len(held) < n or held.shape[1] != stride or held.dtype != dtype:
-            self._held = held = None  # free the memory first
-            self._held = held = self._kernel.zeros(n, K, dtype)
-        return held[:n]
-
-    def clear(self) -> None:
-        """Free the memory."""
-        self._held = None
-
-
 class NativeDocuments:
     """Documents, and the row of Sigma_v that each keeps from one sweep to the next."""
 
@@ -166,10 +139,8 @@ class NativeDocuments:
         K: int,
         weight: Array | None,
         by_term: sparse.csc_array | None,
-        scratch: Scratch,
     ) -> None:
         self._kernel, self._n_groups, self._dtype = kernel, n_groups, X.dtype
-        self._scratch = scratch
         n_docs = X.shape[0]
         # sorted by group, so that each block needs sums for few groups
         self._order = np.argsort(group, kind="stable").astype(np.int64)
@@ -197,7 +168,7 @@ class NativeDocuments:
         """
         n_docs, dtype = len(self._order), self._dtype
         self._K = K
-        self._L_v = self._Sigma_v = np.empty((0, 0), dtype)  # free the old arrays first
+        self._Sigma_v = np.empty((0, 0), dtype)  # free the old array first
         self._Sigma_v = self._kernel.zeros(n_docs, K, dtype)
         self._scopes = _lines_in_scope(in_scope, self._Sigma_v.shape[1], dtype)
         return self._Sigma_v
@@ -212,21 +183,40 @@ class NativeDocuments:
         return self._Sigma_v[:, : self._K]
 
     def sweep(
-        self, L_t: Array, scale: Array, a_v: float, *, update: bool, bound: bool
+        self,
+        L_t: Array,
+        scale: Array,
+        a_v: float,
+        *,
+        update: bool,
+        bound: bool,
+        out: Array | None = None,
     ) -> DocumentSums:
-        """Complete q(v), then compute the ratios and, with ``update``, the next Sigma_v."""
-        self._L_v = self._scratch.rows(len(self._order), self._K, self._dtype)
-        lines = np.zeros((len(self._sums_group), self._L_v.shape[1]))
-        tallies = np.zeros((len(self._sums_at), 3))
+        """Complete q(v); with ``update``, compute R_t and then the next Sigma_v.
+
+        R_t, (n_terms, K), is written to ``out``, which has this kernel's layout. L_v is in the
+        memory of Sigma_v until R_t is computed.
+        """
+        lines = np.zeros((len(self._sums_group), self._Sigma_v.shape[1]))
+        tallies, of_means = (np.zeros((len(self._sums_at), 3)) for _ in range(2))
         scale = np.broadcast_to(scale, (self._n_groups, self._K))
         scales, largest = _relative(self._kernel, scale, L_t.dtype)
-        a_v = float(a_v)
-        self._kernel.run(
-            lambda queue: self._matrix.sweep(
-                queue, self._order, self._group, self._weight, L_t, scales, self._scopes, a_v,
-                self._Sigma_v, self._L_v, update, bound, self._sums_at, lines, tallies,
-            )
+        make = _native.Documents32 if self._dtype == np.float32 else _native.Documents64
+        documents = make(
+            self._order, self._group, self._weight, L_t, scales, self._scopes, float(a_v),
+            self._Sigma_v, np.empty(len(self._order)), update, bound,
         )  # fmt: skip
+        run, matrix = self._kernel.run, self._matrix
+        run(lambda queue: matrix.complete(queue, documents, self._sums_at, lines, tallies))
+        if update and out is not None:
+            run(
+                lambda queue: self._transposed.gather(
+                    queue, L_t, self._Sigma_v, out, self._group, self._scopes
+                )
+            )
+        if update:
+            run(lambda queue: matrix.divide(queue, documents, of_means))
+            tallies += of_means
         shape_sums = np.zeros((self._n_groups, self._K))
         np.add.at(shape_sums, self._sums_group, lines[:, : self._K])
         shape_sums *= scale > 0
@@ -243,17 +233,7 @@ class NativeDocuments:
 
     def close(self) -> None:
         """Free the memory that only sweeps need. ``Sigma_v`` is kept."""
-        self._scratch.clear()
-        del self._L_v, self._matrix, self._transposed
-
-    def gather(self, L_t: Array, out: Array) -> Array:
-        """Write R_t of the last sweep, (n_terms, K), to ``out``, which has this kernel's layout."""
-        self._kernel.run(
-            lambda queue: self._transposed.gather(
-                queue, L_t, self._L_v, out, self._group, self._scopes
-            )
-        )
-        return out
+        del self._matrix, self._transposed
 
 
 def _relative(kernel: NativeKernel, scale: Array, dtype: np.dtype[Any]) -> tuple[Array, Array]:

@@ -66,11 +66,10 @@ class ReferenceKernel:
         K: int,
         weight: Array | None = None,
         by_term: sparse.csc_array | None = None,
-        scratch: None = None,
     ) -> "ReferenceDocuments":
         """Prepare documents for sweeps; ``weight`` has the sample weights.
 
-        ``by_term`` and ``scratch``, which the compiled kernels need, are not used.
+        ``by_term``, which the compiled kernels need, is not used.
         """
         return ReferenceDocuments(X, group, n_groups, K, weight)
 
@@ -109,9 +108,6 @@ class ReferenceKernel:
             E_v[begin:end] = shape * scale
         return E_v, n_iter
 
-    def scratch(self) -> None:
-        """Do nothing: these kernels share no memory."""
-
 
 class ReferenceDocuments:
     """Documents, and the row of Sigma_v that each keeps from one sweep to the next."""
@@ -141,20 +137,28 @@ class ReferenceDocuments:
         self.Sigma_v = Sigma_v
 
     def sweep(
-        self, L_t: Array, scale: Array, a_v: float, *, update: bool, bound: bool
+        self,
+        L_t: Array,
+        scale: Array,
+        a_v: float,
+        *,
+        update: bool,
+        bound: bool,
+        out: Array | None = None,
     ) -> DocumentSums:
-        """Complete q(v), then compute the ratios and, with ``update``, the next Sigma_v."""
+        """Complete q(v); with ``update``, compute the next Sigma_v, and R_t in ``out``."""
+        X = self._X
         shape_sums = self._members @ self.Sigma_v.astype(np.float64, copy=False)
         shape_sums += a_v * self._members.sum(axis=1)[:, None]
         shape_sums *= scale > 0
         log_mean = total_psi = total_entropy = 0.0 if bound else np.nan
-        for begin, end in _blocks_of_rows(self._X):
-            block = self._X[begin:end]
+        for begin, end in _blocks_of_rows(X):
+            block = X[begin:end]
             shape = a_v + self.Sigma_v[begin:end]
             L_v, offset = _exp_mean_log(shape, scale[self._group[begin:end]])
             self._L_v[begin:end] = L_v
             ratio, mean = _ratios(block, L_v, L_t)
-            self._ratio[self._X.indptr[begin] : self._X.indptr[end]] = ratio.data
+            self._ratio[X.indptr[begin] : X.indptr[end]] = ratio.data
             if update:
                 self.Sigma_v[begin:end] = L_v * (ratio @ L_t)
             if bound:
@@ -165,18 +169,14 @@ class ReferenceDocuments:
                 block_psi, block_entropy = _tally(shape, weight, scale[self._group[begin:end]] > 0)
                 total_psi += block_psi
                 total_entropy += block_entropy
+        if update and out is not None:
+            ratios = sparse.csr_array((self._ratio, X.indices, X.indptr), shape=X.shape)
+            out[:] = ratios.T @ (self._weight[:, None] * self._L_v)
         return DocumentSums(shape_sums, log_mean, total_psi, total_entropy)
 
     def close(self) -> None:
         """Free the memory that only sweeps need. ``Sigma_v`` is kept."""
         del self._L_v, self._ratio
-
-    def gather(self, L_t: Array, out: Array) -> Array:
-        """Write R_t of the last sweep, (n_terms, K), to ``out``."""
-        X = self._X
-        ratio = sparse.csr_array((self._ratio, X.indices, X.indptr), shape=X.shape)
-        out[:] = ratio.T @ (self._weight[:, None] * self._L_v)
-        return out
 
 
 def _exp_mean_log(shape: Array, scale: Array) -> tuple[Array, Array]:

@@ -29,6 +29,7 @@ from sklearn.metrics import f1_score
 from threadpoolctl import threadpool_limits
 
 from vbnmf.core.model import Array
+from vbnmf.core.pages import large_heaps
 
 _MOST_SCORES = 1_000_000  # that calibration looks at; of more, it takes every n-th document
 _THRESHOLDS = np.linspace(0.1, 0.9, 33)
@@ -150,7 +151,7 @@ def calibrate(
         _Problem, scores, Y, n_terms, weight, usual_slope, prior, multilabel=multilabel,
         bent=bent and not multilabel,
     )  # fmt: skip
-    with threadpool_limits(1):  # the same bits on any machine's BLAS
+    with large_heaps(), threadpool_limits(1):  # the same bits on any machine's BLAS
         found = problem(biased=True).solved()
         if multilabel:
             return found

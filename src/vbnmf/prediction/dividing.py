@@ -24,7 +24,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from vbnmf.core.model import Array
-from vbnmf.core.rows import of_unit_length
+from vbnmf.core.rows import of_unit_length, parts
 
 FOLDS = 5
 
@@ -41,7 +41,7 @@ In larger groups, only identical documents share a fold.
 """
 
 _DRAWS = 8  # pairs of terms drawn from each document
-_CELLS_AT_ONCE = 1 << 21  # non-zeros of candidates whose cosines are computed at a time
+_CELLS_AT_ONCE = 1 << 18  # non-zeros of candidates whose cosines are computed at a time
 _GOLDEN, _SPREAD = 0.6180339887498949, 1009.0  # what mixes documents into folds
 _OTHER_SPREAD = 2003.0  # the same for held-out documents, which come from all folds
 
@@ -107,11 +107,15 @@ def _by_rarity(X: sparse.csr_array, weight: Array) -> sparse.csr_array:
 
     The values of X are not used: they may be counts, or TF-IDF already.
     """
-    n_docs = weight.sum()
-    frequency = np.bincount(X.indices, np.repeat(weight, np.diff(X.indptr)), X.shape[1])
-    idf = 1 + np.log((1 + n_docs) / (1 + frequency))
-    of_rows = sparse.csr_array((idf[X.indices], X.indices, X.indptr), X.shape)
-    return of_unit_length(of_rows, np.float32)
+    frequency = np.zeros(X.shape[1])
+    for at, part in parts(X):
+        np.add.at(frequency, part.indices, np.repeat(weight[at], np.diff(part.indptr)))
+    idf = 1 + np.log((1 + weight.sum()) / (1 + frequency))
+    values = np.empty(X.nnz, np.float32)
+    for at, part in parts(X):
+        part.data = idf[part.indices]
+        values[X.indptr[at.start] : X.indptr[at.stop]] = of_unit_length(part, np.float32).data
+    return sparse.csr_array((values, X.indices, X.indptr), X.shape)
 
 
 def _batches(pairs: Array, cells: Array) -> Iterator[Array]:
@@ -128,22 +132,25 @@ def _candidates(A: sparse.csr_array, place: Array) -> Array:
     """
     if not A.nnz:
         return np.zeros((2, 0), np.int64)
-    cells = np.diff(A.indptr)
-    rate = np.maximum(A.data, np.finfo(np.float32).tiny ** 0.25) ** 2
     found = []
     for draw in range(_DRAWS):
-        key = np.zeros(A.shape[0], np.int64)
-        for number in (2 * draw, 2 * draw + 1):
-            clock = np.random.default_rng(number).exponential(size=A.shape[1])
-            waiting = clock.astype(np.float32)[A.indices] / rate
-            first = np.flatnonzero(
-                waiting == np.repeat(np.minimum.reduceat(waiting, A.indptr[:-1]), cells)
-            )
-            term = np.zeros(A.shape[0], np.int64)
-            term[np.searchsorted(A.indptr, first, side="right") - 1] = A.indices[first]
-            key = key * A.shape[1] + term
+        first, second = (_drawn_terms(A, 2 * draw + number) for number in range(2))
+        key = first * A.shape[1] + second
         order = np.lexsort((place, key))
         same = np.flatnonzero(key[order[1:]] == key[order[:-1]])
         low, high = np.sort([order[same], order[same + 1]], axis=0)
         found.append(low * A.shape[0] + high)
     return np.array(np.divmod(np.unique(np.concatenate(found)), A.shape[0]))
+
+
+def _drawn_terms(A: sparse.csr_array, seed: int) -> Array:
+    """Draw a term of each document, with a probability that grows with its weight, (n_docs,)."""
+    clock = np.random.default_rng(seed).exponential(size=A.shape[1]).astype(np.float32)
+    terms = np.zeros(A.shape[0], np.int64)
+    for at, part in parts(A):
+        rate = np.maximum(part.data, np.finfo(np.float32).tiny ** 0.25) ** 2
+        waiting = clock[part.indices] / rate
+        least = np.minimum.reduceat(waiting, part.indptr[:-1])
+        first = np.flatnonzero(waiting == np.repeat(least, np.diff(part.indptr)))
+        terms[at][np.searchsorted(part.indptr, first, side="right") - 1] = part.indices[first]
+    return terms

@@ -23,7 +23,7 @@ from scipy import sparse
 from vbnmf.core.model import Array
 from vbnmf.core.rows import is_empty, mass
 
-_NUMBERS_AT_ONCE = 1 << 17  # held of each matrix of non-zeros × K
+_NUMBERS_AT_ONCE = 1 << 16  # held of each matrix of non-zeros × K
 _LEAST_LEFT = 1e-3  # of a component that is one document alone
 _TINY = np.finfo(float).tiny
 

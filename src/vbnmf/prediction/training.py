@@ -115,6 +115,7 @@ def train(
     if classifier == "words and components":
         return run.train(words=not no_room, reason=no_room or "as requested")
     found = run.choose(no_room)
+    del run, seen  # large
     if documents.multilabel:
         return found
     few = len(documents.weight) < FEW * documents.n_labels and all_known
@@ -198,6 +199,7 @@ class _Run:
         found = machines.train(
             X, dense, of.labels, of.weight, self.fold, n_threads=self.n_threads, tell=self.tell
         )  # fmt: skip
+        del X, dense  # large
         machine = Linear(found.words, found.dense, found.intercepts, scaling)
         Y = of.labels.toarray() > 0
         held = HeldOut(found.left_out, Y, effective_terms(of.X), of.weight)

@@ -89,37 +89,66 @@ struct Scopes { // the lines of each group; empty: all lines
   Lines view() const { return {at.data(), of.size() ? of.data() : nullptr}; }
 };
 
+template <class T> struct Documents { // arguments of the passes over documents
+  Array<const int64_t> order;
+  Array<const int32_t> group;
+  Array<const double> weight;
+  Array<const T> L_t, scale;
+  Scopes scopes;
+  T a_v;
+  Array<T> Sigma_v;
+  Array<double> offset;
+  bool update, bound;
+  DocumentPass<T> of(const Matrix<T>& X) const {
+    return {X.view(),     order.data(),   group.data(),  weight.data(), L_t.data(),
+            scale.data(), scopes.view(),  a_v,           Sigma_v.data(), offset.data(),
+            (int64_t)Sigma_v.shape(1),    update,        bound};
+  }
+};
+
 // Arrays must not be converted, because results would be written to the converted copy.
 auto exact(const char* name) { return nb::arg(name).noconvert(); }
 
-template <class T> void bind(nb::module_& m, const char* name) {
+template <class T> void bind(nb::module_& m, const char* name, const char* documents) {
   using M = Matrix<T>;
+  using D = Documents<T>;
+  nb::class_<D>(m, documents)
+      .def(
+          "__init__",
+          [](D* self, Array<const int64_t> order, Array<const int32_t> group, Array<const double> weight,
+             Array<const T> L_t, Array<const T> scale, const Scopes& scopes, T a_v, Array<T> Sigma_v,
+             Array<double> offset, bool update, bool bound) {
+            new (self) D{order, group, weight, L_t, scale, scopes, a_v, Sigma_v, offset, update, bound};
+          },
+          exact("order"), exact("group"), exact("weight"), exact("L_t"), exact("scale"), nb::arg("scopes"),
+          nb::arg("a_v"), exact("Sigma_v"), exact("offset"), nb::arg("update"), nb::arg("bound"));
   nb::class_<M>(m, name)
       .def(
           "__init__",
           [](M* self, Array<const int64_t> indptr, Array<const int32_t> indices, Array<const T> data,
              Array<const int64_t> blocks) { new (self) M{indptr, indices, data, blocks}; },
           exact("indptr"), exact("indices"), exact("data"), exact("blocks"))
-      .def("sweep",
-           [](const M& X, Queue& queue, Array<const int64_t> order, Array<const int32_t> group,
-              Array<const double> weight, Array<const T> L_t, Array<const T> scale, const Scopes& scopes,
-              T a_v, Array<T> Sigma_v, Array<T> L_v, bool update, bool bound, Array<const int64_t> sums_at,
+      .def("complete",
+           [](const M& X, Queue& queue, const Documents<T>& documents, Array<const int64_t> sums_at,
               Array<double> shape_sums, Array<double> tallies) {
-             const int64_t stride = (int64_t)L_v.shape(1);
-             const DocumentPass<T> pass{X.view(),   order.data(), group.data(),  weight.data(),
-                                        L_t.data(), scale.data(), scopes.view(), a_v,
-                                        Sigma_v.data(), L_v.data(), stride,      update,
-                                        bound};
+             const DocumentPass<T> pass = documents.of(X);
              drain(queue, X.blocks, [&](int64_t b, int64_t begin, int64_t end) {
                Tally tally;
-               passes<T>().documents(pass, begin, end,
-                                     shape_sums.data() + sums_at.data()[b] * stride, tally);
+               passes<T>().complete(pass, begin, end, shape_sums.data() + sums_at.data()[b] * pass.stride, tally);
                put(tally, tallies, b);
              });
            },
-           nb::arg("queue"), exact("order"), exact("group"), exact("weight"), exact("L_t"),
-           exact("scale"), nb::arg("scopes"), nb::arg("a_v"), exact("Sigma_v"), exact("L_v"), nb::arg("update"),
-           nb::arg("bound"), exact("sums_at"), exact("shape_sums"), exact("tallies"))
+           nb::arg("queue"), nb::arg("documents"), exact("sums_at"), exact("shape_sums"), exact("tallies"))
+      .def("divide",
+           [](const M& X, Queue& queue, const Documents<T>& documents, Array<double> tallies) {
+             const DocumentPass<T> pass = documents.of(X);
+             drain(queue, X.blocks, [&](int64_t b, int64_t begin, int64_t end) {
+               Tally tally;
+               passes<T>().divide(pass, begin, end, tally);
+               put(tally, tallies, b);
+             });
+           },
+           nb::arg("queue"), nb::arg("documents"), exact("tallies"))
       .def("gather",
            [](const M& X, Queue& queue, Array<const T> L, Array<const T> other, Array<T> R,
               Array<const int32_t> group, const Scopes& scopes) {
@@ -227,8 +256,8 @@ NB_MODULE(_native, m) {
              new (self) Scopes{at, of};
            },
            exact("at"), exact("of"));
-  bind<float>(m, "Matrix32");
-  bind<double>(m, "Matrix64");
+  bind<float>(m, "Matrix32", "Documents32");
+  bind<double>(m, "Matrix64", "Documents64");
   bind_machines(m);
   m.def("instruction_set", [] { return std::string(in_use->name); });
   m.def("instruction_sets", [] {

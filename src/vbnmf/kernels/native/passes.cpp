@@ -72,51 +72,82 @@ inline void tally_row(const T* shape, const T* scale, int64_t size, double weigh
   tally.entropy += weight * sum<T>(entropy);
 }
 
+// The documents of a pass, one after another: their groups, and the numbers that the scope of a group selects.
+template <class T> struct Visit {
+  static constexpr int64_t LINE = PER_LINE<T>;
+  const DocumentPass<T>& p;
+  Row<T> scale;
+  Part<T> part = {};
+  int32_t group = -1;
+
+  explicit Visit(const DocumentPass<T>& pass) : p(pass), scale(pass.stride) {}
+  bool enters_group(int64_t d) { // documents are sorted by group
+    if (p.group[d] == group) return false;
+    group = p.group[d];
+    part = part_of<T>(p.lines, group, p.stride, p.bound);
+    pack(p.scale + group * p.stride, scale);
+    return true;
+  }
+  void pack(const T* row, T* packed) const {
+    for (int64_t l = 0; l < part.n_lines; ++l)
+      for (int64_t k = 0, at = part.place(l); k < LINE; ++k, ++at) packed[l * LINE + k] = row[at];
+  }
+  void unpack(const T* packed, T* row) const {
+    for (int64_t l = 0; l < part.n_lines; ++l)
+      for (int64_t k = 0, at = part.place(l); k < LINE; ++k, ++at) row[at] = packed[l * LINE + k];
+  }
+  double mass(int64_t d) const {
+    double mass = 0;
+    for (int64_t j = p.X.indptr[d]; j < p.X.indptr[d + 1]; ++j) mass += p.X.data[j];
+    return mass;
+  }
+};
+
 template <class T>
-void documents(const DocumentPass<T>& p, int64_t begin, int64_t end, double* shape_sums,
-               Tally& tally) {
+void complete(const DocumentPass<T>& p, int64_t begin, int64_t end, double* shape_sums, Tally& tally) {
   const FlushDenormals guard;
   constexpr int64_t LINE = PER_LINE<T>;
   Scratch<T> s(p.stride);
-  Row<T> shape(p.stride), packed_L(p.stride), scale(p.stride);
-  Part<T> part = {};
-  int32_t group = -1;
+  Row<T> shape(p.stride), L(p.stride);
+  Visit<T> visit(p);
+  const Part<T>& part = visit.part;
   for (int64_t i = begin; i < end; ++i) {
     const int64_t d = p.order[i];
-    if (p.group[d] != group) { // documents are sorted by group: a new group begins
-      if (group >= 0) shape_sums += p.stride;
-      group = p.group[d];
-      part = part_of<T>(p.lines, group, p.stride, p.bound);
-      for (int64_t l = 0; l < part.n_lines; ++l)
-        for (int64_t k = 0; k < LINE; ++k)
-          scale[l * LINE + k] = p.scale[group * p.stride + part.place(l) + k];
-    }
+    if (visit.enters_group(d) && i > begin) shape_sums += p.stride;
     T* Sigma = p.Sigma_v + d * p.stride;
-    T* L = p.L_v + d * p.stride;
     const double weight = p.weight[d];
     for (int64_t l = 0; l < part.n_lines; ++l)
       for (int64_t k = 0, at = part.place(l); k < LINE; ++k, ++at) {
         shape[l * LINE + k] = p.a_v + Sigma[at];
         shape_sums[at] += weight * shape[l * LINE + k];
       }
-    T* row = part.lines ? (T*)packed_L : L;
-    const double m = exp_psi_row<T>(shape, scale, part.size(), s, row);
-    if (part.lines)
-      for (int64_t l = 0; l < part.n_lines; ++l)
-        for (int64_t k = 0, at = part.place(l); k < LINE; ++k, ++at) L[at] = row[l * LINE + k];
-    if (p.bound) {
-      tally_row<T>(shape, scale, part.size(), weight, tally);
-      double mass = 0;
-      for (int64_t j = p.X.indptr[d]; j < p.X.indptr[d + 1]; ++j) mass += p.X.data[j];
-      tally.log_mean += weight * m * mass;
-    } else if (!p.update) {
-      continue;
+    if (!p.update && !p.bound) continue;
+    p.offset[d] = exp_psi_row<T>(shape, visit.scale, part.size(), s, L);
+    if (p.bound) tally_row<T>(shape, visit.scale, part.size(), weight, tally);
+    if (p.update) {
+      visit.unpack(L, Sigma);
+    } else {
+      tally.log_mean += weight * p.offset[d] * visit.mass(d);
+      tally.log_mean += weight * gather_row<T>(part, p.X, d, L, p.L_t, p.stride, s, shape);
     }
-    tally.log_mean += weight * gather_row<T>(part, p.X, d, row, p.L_t, p.stride, s, shape);
-    if (p.update)
-      for (int64_t l = 0; l < part.n_lines; ++l)
-        for (int64_t k = 0, at = part.place(l); k < LINE; ++k, ++at)
-          Sigma[at] = row[l * LINE + k] * shape[l * LINE + k];
+  }
+}
+
+template <class T> void divide(const DocumentPass<T>& p, int64_t begin, int64_t end, Tally& tally) {
+  const FlushDenormals guard;
+  Scratch<T> s(p.stride);
+  Row<T> L(p.stride), R(p.stride);
+  Visit<T> visit(p);
+  const Part<T>& part = visit.part;
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t d = p.order[i];
+    visit.enters_group(d);
+    T* row = p.Sigma_v + d * p.stride;
+    visit.pack(row, L);
+    if (p.bound) tally.log_mean += p.weight[d] * p.offset[d] * visit.mass(d);
+    tally.log_mean += p.weight[d] * gather_row<T>(part, p.X, d, L, p.L_t, p.stride, s, R);
+    for (int64_t k = 0; k < part.size(); ++k) R[k] *= L[k];
+    visit.unpack(R, row);
   }
 }
 
@@ -193,7 +224,7 @@ template <class T> void exp_psi(const T* x, T* out, int64_t n) {
 }
 
 template <class T> constexpr Passes<T> passes() {
-  return {documents<T>, gather<T>, gamma<T>, project<T>, exp_psi<T>};
+  return {complete<T>, divide<T>, gather<T>, gamma<T>, project<T>, exp_psi<T>};
 }
 
 } // namespace

@@ -29,7 +29,8 @@ struct Tally { // sums over a block for the bound
   double entropy = 0;  // sum of the entropies of Gamma(shape, 1)
 };
 
-// Documents order[begin..end): complete q(v), compute the ratios and the next Sigma_v.
+// Documents order[begin..end). The first pass completes q(v), and with `update` replaces Sigma_v by L_v. The second pass
+// replaces L_v by the next Sigma_v. The rows of terms are gathered between the two, so that one array is enough for both.
 template <class T> struct DocumentPass {
   Sparse<T> X;
   const int64_t* order;  // documents sorted by group
@@ -39,10 +40,10 @@ template <class T> struct DocumentPass {
   const T* scale;        // groups x stride: scale of q(v); zero outside scopes
   Lines lines;           // of each group
   T a_v;
-  T* Sigma_v;            // documents x stride, in and out
-  T* L_v;                // documents x stride, out
+  T* Sigma_v;            // documents x stride: Sigma_v or L_v, in and out
+  double* offset;        // documents: each row of L_v is divided by exp(offset)
   int64_t stride;
-  bool update;           // write Sigma_v
+  bool update;           // write L_v, for the second pass
   bool bound;            // fill the tally
 };
 
@@ -82,7 +83,8 @@ template <class T> struct ProjectPass {
 
 template <class T> struct Passes {
   // shape_sums: one row of `stride` for each group the block touches, in order
-  void (*documents)(const DocumentPass<T>&, int64_t begin, int64_t end, double* shape_sums, Tally&);
+  void (*complete)(const DocumentPass<T>&, int64_t begin, int64_t end, double* shape_sums, Tally&);
+  void (*divide)(const DocumentPass<T>&, int64_t begin, int64_t end, Tally&);
   void (*gather)(const GatherPass<T>&, int64_t begin, int64_t end);
   void (*gamma)(const GammaPass<T>&, int64_t begin, int64_t end, double* shape_sums, Tally&);
   void (*project)(const ProjectPass<T>&, int64_t begin, int64_t end);

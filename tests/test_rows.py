@@ -1,0 +1,48 @@
+"""Sums over the terms of documents: computed in parts, they are the same to the bit."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
+
+from vbnmf.core import rows
+
+
+@pytest.fixture
+def X():
+    rng = np.random.default_rng(0)
+    found = sparse.random_array((90, 40), density=0.2, rng=rng, dtype=np.float32, format="csr")
+    some = np.ones(90, np.float32)
+    some[[0, 7, 8, 89]] = 0  # documents without terms, also the first and the last
+    found = sparse.csr_array(sparse.diags_array(some) @ found)
+    found.eliminate_zeros()
+    return found
+
+
+@pytest.mark.parametrize("at_once", [1, 9, 50, 10_000])
+def test_parts_cover_all_documents_once(monkeypatch, X, at_once):
+    monkeypatch.setattr(rows, "_NONZEROS_AT_ONCE", at_once)
+    found = list(rows.parts(X))
+    assert_array_equal(np.concatenate([np.arange(90)[at] for at, _ in found]), np.arange(90))
+    assert_array_equal(sparse.vstack([part for _, part in found]).toarray(), X.toarray())
+    assert len(found) == 1 if at_once > X.nnz else len(found) > 1
+
+
+@pytest.mark.parametrize("at_once", [1, 9, 50])
+@pytest.mark.parametrize("of", [rows.mass, rows.lengths, rows.effective_terms])
+def test_parts_do_not_change_a_bit(monkeypatch, X, at_once, of):
+    whole, unit = of(X), rows.of_unit_length(X, np.float32)
+    monkeypatch.setattr(rows, "_NONZEROS_AT_ONCE", at_once)
+    assert_array_equal(of(X), whole)
+    assert_array_equal(rows.of_unit_length(X, np.float32).data, unit.data)
+
+
+def test_sums_are_those_of_dense_arrays(X):
+    dense = X.toarray().astype(np.float64)
+    np.testing.assert_allclose(rows.mass(X), dense.sum(axis=1), rtol=1e-13)
+    np.testing.assert_allclose(rows.lengths(X), np.linalg.norm(dense, axis=1), rtol=1e-13)
+
+
+def test_no_documents():
+    assert not len(rows.mass(sparse.csr_array((0, 3))))
+    assert_array_equal(rows.mass(sparse.csr_array((3, 0))), np.zeros(3))
