@@ -86,15 +86,17 @@ def test_engines_agree_to_the_bit(
     assert not list(folder.glob(".fit-*"))
 
 
-@pytest.mark.parametrize(("most_tasks", "size"), [(1, 20), (64, 35)])
-def test_many_shards_are_added_in_the_same_tree(client, tmp_path, monkeypatch, most_tasks, size):
-    for module in (mapping, clusterfit):
-        monkeypatch.setattr(module, "FAN_IN", 3)
-    monkeypatch.setattr(clusterfit, "MOST_TASKS", most_tasks)
+@pytest.mark.parametrize("fan_in", [2, 3, 16])
+@pytest.mark.parametrize("size", [20, 35])
+def test_many_shards_are_added_in_the_same_tree(client, tmp_path, monkeypatch, fan_in, size):
+    for module in (mapping, clusterfit, clusterwork):
+        monkeypatch.setattr(module, "FAN_IN", fan_in)
     engine, left = agree(client, tmp_path, size)
     assert engine.n_shards > 9
-    runs = len(engine._by_run("sum", clusterwork.add_up, None))
-    assert runs == (engine.n_shards if most_tasks > 1 else -(-engine.n_shards // 3))
+    runs = [engine._cluster.shards_of(task) for task in engine._by_run("sum", clusterwork.add_up)]
+    assert [number for run in runs for number in run] == list(range(engine.n_shards))
+    assert all(run[0] // fan_in == run[-1] // fan_in for run in runs)
+    assert len(runs) <= 4 + -(-engine.n_shards // fan_in)  # there are four threads
     assert sum(name.isdigit() for name in left) == 1  # what shards kept before is removed
     assert not [name for name in left if name.startswith("shared")]
 
