@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.feature_extraction.text import CountVectorizer
 
-from vbnmf.text import counting, weighting
+from vbnmf.text import counting, termcounts, weighting
 from vbnmf.text.analyzers import TOKEN_PATTERN, build_analyzer
 from vbnmf.text.counting import count_documents, in_order
 from vbnmf.text.termcounts import TermCounts
@@ -77,8 +77,10 @@ def counted(tmp_path, limit):
     return counts, numbers
 
 
+@pytest.mark.parametrize("line", [1, 2, 4096])
 @pytest.mark.parametrize("limit", [1, 2, 3, 100])
-def test_counts_add_up_with_any_limit(tmp_path, limit):
+def test_counts_add_up_with_any_limit(tmp_path, monkeypatch, limit, line):
+    monkeypatch.setattr(termcounts, "_LINE", line)  # terms in a line of a file
     counts, _ = counted(tmp_path, limit)
     assert (counts.generation > 0) == (limit < 6)
     for _ in range(2):  # it can be asked again
