@@ -20,9 +20,8 @@ them. Half of the memory of a machine keeps files.
 The simulation runs one iteration task by task instead. The scheduler hands tasks out one after the
 other. A thread has one task, or several if it has more than 16 shards. Each shard takes compute and
 files times a random factor (log-normal, 20 %), and all tasks share the bandwidth of the folder.
-Sums move between workers as in ``benchmarks.cluster``, one
-at a time for each worker. It does not include failures, slow machines or other users of the
-network.
+Sums move between workers as in ``benchmarks.cluster``, one at a time for each worker. It does not
+include failures, slow machines or other users of the network.
 """
 
 from __future__ import annotations
