@@ -90,6 +90,14 @@ def test_counts_add_up_with_any_limit(tmp_path, monkeypatch, limit, line):
         assert list(found) == sorted(TOTALS)
 
 
+def test_terms_that_were_written_do_not_stay_in_memory(tmp_path):
+    counts = TermCounts(tmp_path / "terms", 1)
+    counts.add(["a", "b"], [1, 1])
+    held = counts._held
+    counts.add(["c"], [1])
+    assert (held, list(counts._held)) == ({}, ["c"])
+
+
 @pytest.mark.parametrize(
     ("limit", "kept", "raised"),
     [(100, "abcdé", None), (5, "abdé", 3), (4, "abdé", 3), (3, "ad", 5), (1, "d", 10)],

@@ -157,6 +157,7 @@ class TermCounts:
                     part = [column[first : first + _LINE] for column in columns]
                     file.write(f"{json.dumps(part)}\n")
         self._sizes.append(len(self._held))
+        self._held.clear()  # it refers to itself, so it is not freed at once
         self._begin()
 
     def _numbers_of(self, generation: int) -> NDArray[np.int32]:
