@@ -178,7 +178,10 @@ def sweep(
         check_software(job.software)
         state, bound, update = shared.value
         K, in_scope = len(state.terms.scale), state.labels and state.labels.in_scope
-        out = _sums(job, kernel, state.terms.L) if update else None
+        L_t = _rows(job, kernel, "terms", state.terms.L)
+        L_t[:] = state.terms.L  # rows are read at random, which is slow in the pages of a file
+        state = replace(state, terms=replace(state.terms, L=L_t))
+        out = _rows(job, kernel, "sums", L_t) if update else None
 
         def swept(number: int) -> Statistics:
             with _marked(job, number):
@@ -274,12 +277,12 @@ def _opened(
     return shard, read_local(local_path(job.iteration(at), number), memory)
 
 
-def _sums(job: Job, kernel: Any, L: Array) -> Array:
-    """Return memory for R_t, which the next task of this thread reuses."""
+def _rows(job: Job, kernel: Any, name: str, like: Array) -> Array:
+    """Return memory of this shape, which the next task of this thread reuses under this name."""
     memory = _memory(job)
-    held: Array | None = memory.get("sums")
-    if held is None or held.shape != L.shape or held.dtype != L.dtype:
-        memory["sums"] = held = kernel.zeros(*L.shape, L.dtype)
+    held: Array | None = memory.get(name)
+    if held is None or held.shape != like.shape or held.dtype != like.dtype:
+        memory[name] = held = kernel.zeros(*like.shape, like.dtype)
     return held
 
 
