@@ -1,9 +1,9 @@
 """Measure the bytes that Dask workers send in an iteration of a fit, and predict them.
 
 Used by ``benchmarks scale``. Workers count the bytes that they send to one another and, through the
-scheduler, to the client. The prediction follows docs/scale.md: sums are sent when the next shard of
-their run is on another worker. The values that all shards share, and the sum of all shards, are
-files and are not counted.
+scheduler, to the client. The prediction follows docs/scale.md: shards are divided by non-zeros, and
+sums are sent when the next shard of their run is on another worker. The values that all shards
+share, and the sum of all shards, are files and are not counted.
 """
 
 from __future__ import annotations
@@ -11,8 +11,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import NamedTuple
+
+import numpy as np
+
+from vbnmf.engines.mapping import even_cuts
 
 FAN_IN = 16  # sums that are added one after the other; vbnmf.engines.mapping
 
@@ -24,8 +28,10 @@ class Part(NamedTuple):
     size: int
 
 
-def predicted_bytes(n_shards: int, n_workers: int, n_terms: int, K: int, item: int = 4) -> int:
-    """Predict the bytes that workers send in an iteration, if all have as many threads."""
+def predicted_bytes(
+    nonzeros: list[int], n_workers: int, n_terms: int, K: int, item: int = 4
+) -> int:
+    """Predict the bytes that workers of one thread each send in an iteration, from their shards."""
     single, double = n_terms * K * item, n_terms * K * 8
     moved = 0
 
@@ -41,7 +47,10 @@ def predicted_bytes(n_shards: int, n_workers: int, n_terms: int, K: int, item: i
         assert total is not None
         return total
 
-    parts = [Part(i * n_workers // n_shards, single) for i in range(n_shards)]
+    cuts = even_cuts(np.array(nonzeros), n_workers).tolist()
+    parts = [
+        Part(place, single) for place, (a, b) in enumerate(pairwise(cuts)) for _ in range(a, b)
+    ]
     held: list[Part] = []
     while len(parts) >= FAN_IN:
         runs = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]

@@ -18,21 +18,21 @@ a, b and c are measured first, in processor time of one thread, on documents dra
 them. Half of the memory of a machine keeps files.
 
 The simulation runs one iteration task by task instead. The scheduler hands tasks out one after the
-other. The task of a shard takes compute and files times a random factor (log-normal, 20 %), and all
-tasks share the bandwidth of the folder. Sums move between workers as in ``benchmarks.cluster``, one
-at a time for each worker. It does not include failures, slow machines or other users of the
-network.
+other. A thread has one task, or several if it has more than 16 shards. Each shard takes compute and
+files times a random factor (log-normal, 20 %), and all tasks share the bandwidth of the folder.
+Sums move between workers as in ``benchmarks.cluster``, one at a time for each worker. It does not
+include failures, slow machines or other users of the network.
 """
 
 from __future__ import annotations
 
 import argparse
-import heapq
 import math
 import statistics
 import time
 import warnings
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 import numpy as np
 import scipy.sparse as sp
@@ -125,7 +125,7 @@ def formula(docs: float, K: int, terms: int, on: Machines, costs: Costs) -> dict
     used = on.threads if alone else min(shards, on.workers * on.threads)
     # on a cluster, threads may be idle in the last round of shards
     rounds = 1.0 if alone else math.ceil(shards / used) * used / shards
-    tasks = shards if shards <= 64 * on.workers * on.threads else shards / FAN_IN
+    tasks = min(shards, used + shards / FAN_IN)
     levels = 0 if alone else math.ceil(math.log(on.workers, FAN_IN)) + 1
     return {
         "compute": nnz * (costs.nonzero + costs.component * K) / used * rounds,
@@ -142,25 +142,25 @@ def simulated(docs: float, K: int, terms: int, on: Machines, costs: Costs, seed:
     rng = np.random.default_rng(seed)
     nnz = docs * NONZEROS
     shards = max(1, math.ceil(nnz / SHARD))
-    size = 1 if shards <= 64 * on.workers * on.threads else FAN_IN
-    n_tasks = math.ceil(shards / size)
     alone = on.workers == 1
     if alone:
         on = replace(on, threads=1)
         costs = Costs(costs.nonzero / THREADS, costs.component / THREADS, costs.weight)
     hop = terms * K * 4 / on.network
-    work = nnz / n_tasks * (costs.nonzero + costs.component * K)
-    at_once = min(n_tasks, on.workers * on.threads)
-    io = bytes_of_files(docs, K, on) / n_tasks / (on.folder / at_once)
-    noise = np.exp(rng.normal(-0.02, 0.2, n_tasks))
-    place = np.arange(n_tasks) * on.workers // n_tasks
-    free = {w: [share(K, terms, on)] * on.threads for w in range(on.workers)}
-    done = np.empty(n_tasks)
-    for i, w in enumerate(place.tolist()):
-        begin = max(heapq.heappop(free[w]), 0.0 if alone else i / TASKS)
-        done[i] = begin + (work + io) * noise[i]
-        heapq.heappush(free[w], done[i])
-    ready, at = list(done), place.tolist()
+    n_threads = on.workers * on.threads
+    work = nnz / shards * (costs.nonzero + costs.component * K)
+    io = bytes_of_files(docs, K, on) / shards / (on.folder / min(shards, n_threads))
+    noise = np.exp(rng.normal(-0.02, 0.2, shards))
+    threads = (np.arange(shards) * n_threads // shards).tolist()
+    free = [share(K, terms, on)] * n_threads
+    ready: list[float] = []  # when the sums of each shard are ready: at the end of its task
+    tasks = groupby(range(shards), lambda i: (threads[i], i // FAN_IN))
+    for handed_out, ((thread, _), numbers) in enumerate(tasks):
+        task = list(numbers)
+        begin = max(free[thread], 0.0 if alone else handed_out / TASKS)
+        free[thread] = begin + (work + io) * float(noise[task].sum())
+        ready += [free[thread]] * len(task)
+    at = [thread // on.threads for thread in threads]
     busy = [0.0] * on.workers  # until when the link of a worker is taken
     while len(ready) > 1:
         sums, places = [], []

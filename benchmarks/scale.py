@@ -135,9 +135,9 @@ def _sent(folder: Path, n_docs: int, K: int, n_workers: int, sent: float) -> dic
     """Return the bytes that Dask workers sent in an iteration, and the predicted bytes."""
     from vbnmf.data.shards import Shards
 
-    n_shards = Shards(folder).n_shards
-    predicted = cluster.predicted_bytes(n_shards, n_workers, N_TERMS, K)
-    sizes: dict[str, object] = {"documents": f"{n_docs:,}", "shards": n_shards, "K": K}
+    nonzeros = [entry.nnz for entry in Shards(folder).entries]
+    predicted = cluster.predicted_bytes(nonzeros, n_workers, N_TERMS, K)
+    sizes: dict[str, object] = {"documents": f"{n_docs:,}", "shards": len(nonzeros), "K": K}
     return sizes | {
         "workers": n_workers,
         "sent an iteration, MB": sent / 1e6,

@@ -81,7 +81,7 @@ def test_scale(capsys, tmp_path):
     assert "memory" not in out
     assert out.count("| yes |") == 1
     ratio = float(out.splitlines()[-1].split("|")[-2])
-    assert_allclose(ratio, 1, rtol=0.5)  # bytes that Dask workers sent, over those predicted
+    assert_allclose(ratio, 1, rtol=0.2)  # bytes that Dask workers sent, over those predicted
 
 
 def test_online(capsys, tmp_path, monkeypatch):

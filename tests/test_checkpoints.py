@@ -14,9 +14,10 @@ from numpy.testing import assert_array_equal
 from test_heads import drawn
 
 from vbnmf import VBNMF, Checkpoint, Shards, SupervisedVBNMF
-from vbnmf.core.fit import FITTING
+from vbnmf.core.fit import FITTING, HEAD, HEAD_ON_SHARDS
 from vbnmf.data.sharding import write_shards
 from vbnmf.engines.mapping import ShardEngine
+from vbnmf.estimators import shardedheads
 from vbnmf.estimators.checkpoints import CheckpointWarning
 
 ATTRIBUTES = ["component_shapes_", "component_scales_", "bound_history_", "n_iter_", "background_"]
@@ -175,6 +176,42 @@ def test_kill_9_at_random_moments(tmp_path):
         Shards(tmp_path / "shards")
     )
     same(resumed, whole)
+
+
+IN_HEAD = """
+import os, signal, sys
+from vbnmf import Checkpoint, Shards, SupervisedVBNMF
+from vbnmf.estimators import shardedheads
+shardedheads.HEAD_NONZEROS = 600
+def kill(progress):
+    if progress.stage == sys.argv[3]:
+        os.kill(os.getpid(), signal.SIGKILL)
+SupervisedVBNMF(5, init="label", max_iter=10, tol=0, random_state=0, callback=kill,
+                classifier="words and components",
+                checkpoint=Checkpoint(sys.argv[2], iterations=4, seconds=0)
+                ).fit(Shards(sys.argv[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no kill -9")
+@pytest.mark.parametrize("stage", [HEAD, HEAD_ON_SHARDS])
+def test_kill_9_in_the_training_of_the_head(tmp_path, monkeypatch, stage):
+    monkeypatch.setattr(shardedheads, "HEAD_NONZEROS", 600)
+    X, y = drawn()
+    write_shards(tmp_path / "shards", X, y, shard_nonzeros=400)
+    shards, kept = Shards(tmp_path / "shards"), tmp_path / "kept"
+    parameters = {"init": "label", "max_iter": 10, "tol": 0, "random_state": 0}
+    parameters["classifier"] = "words and components"
+    whole = SupervisedVBNMF(5, **parameters).fit(shards)
+    arguments = [sys.executable, "-c", IN_HEAD, shards.path, kept, stage]
+    done = subprocess.run(list(map(str, arguments)), check=False)  # noqa: S603
+    assert done.returncode == -signal.SIGKILL
+    assert os.listdir(kept) == ["000010"]  # although not four iterations after the last one
+    seen = []
+    checkpoint = Checkpoint(kept, iterations=4, seconds=0)
+    resumed = SupervisedVBNMF(5, **parameters, checkpoint=checkpoint, callback=seen.append)
+    same(resumed.fit(shards), whole)
+    assert {p.stage for p in seen} == {HEAD, HEAD_ON_SHARDS}
 
 
 def test_the_command_line(tmp_path):

@@ -18,6 +18,7 @@ from vbnmf import VBNMF, Checkpoint, Dask, Shards, SupervisedVBNMF
 from vbnmf.core.fit import FITTING, Schedule, fit
 from vbnmf.data.sharding import write_shards
 from vbnmf.engines import clusterfit, clusterwork, mapping
+from vbnmf.engines.blocks import BlockSource, Written
 from vbnmf.engines.cluster import Cluster
 from vbnmf.engines.clusterfit import DaskEngine
 from vbnmf.engines.clusterwork import ClusterError
@@ -87,17 +88,50 @@ def test_engines_agree_to_the_bit(
     assert not list(folder.glob(".fit-*"))
 
 
-@pytest.mark.parametrize(("most_tasks", "size"), [(1, 20), (64, 35)])
-def test_many_shards_are_added_in_the_same_tree(client, tmp_path, monkeypatch, most_tasks, size):
-    for module in (mapping, clusterfit):
-        monkeypatch.setattr(module, "FAN_IN", 3)
-    monkeypatch.setattr(clusterfit, "MOST_TASKS", most_tasks)
+@pytest.mark.parametrize("fan_in", [2, 3, 16])
+@pytest.mark.parametrize("size", [20, 35])
+def test_many_shards_are_added_in_the_same_tree(client, tmp_path, monkeypatch, fan_in, size):
+    for module in (mapping, clusterfit, clusterwork):
+        monkeypatch.setattr(module, "FAN_IN", fan_in)
     engine, left = agree(client, tmp_path, size)
     assert engine.n_shards > 9
-    runs = len(engine._by_run("sum", clusterwork.add_up, None))
-    assert runs == (engine.n_shards if most_tasks > 1 else -(-engine.n_shards // 3))
+    runs = [engine._cluster.shards_of(task) for task in engine._by_run("sum", clusterwork.add_up)]
+    assert [number for run in runs for number in run] == list(range(engine.n_shards))
+    assert all(run[0] // fan_in == run[-1] // fan_in for run in runs)
+    assert len(runs) <= 4 + -(-engine.n_shards // fan_in)  # there are four threads
     assert sum(name.isdigit() for name in left) == 1  # what shards kept before is removed
     assert not [name for name in left if name.startswith("shared")]
+
+
+class Threads:
+    """A client of workers with these numbers of threads."""
+
+    def __init__(self, **threads):
+        self.threads = threads
+
+    def nthreads(self):
+        return self.threads
+
+    def submit(self, *args, **options):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("nonzeros", "threads", "expected"),
+    [
+        # by number, the first worker would get four shards
+        ([8] * 6 + [1], {"a": 1, "b": 1}, [("a", 3), ("b", 4)]),
+        ([8] * 6, {"b": 1, "a": 2}, [("a", 2), ("a", 2), ("b", 2)]),
+        ([1, 1, 1, 9], {"a": 1, "b": 1}, [("a", 3), ("b", 1)]),
+        ([8, 8], {"a": 2, "b": 2}, [("a", 1), ("b", 1)]),  # not both on the same worker
+        ([8, 8], {}, [(None, 2)]),
+    ],
+)
+def test_threads_get_shards_by_non_zeros(nonzeros, threads, expected):
+    entries = [Written(str(i), 1, nnz, 0) for i, nnz in enumerate(nonzeros)]
+    shares = Cluster(Threads(**threads), BlockSource(Path(), entries, 5, np.float32)).shares()
+    assert [(place, len(shards)) for place, shards in shares] == expected
+    assert [number for _, shards in shares for number in shards] == list(range(len(nonzeros)))
 
 
 def test_tasks_that_run_twice_change_nothing(client, tmp_path, monkeypatch):

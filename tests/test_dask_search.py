@@ -42,12 +42,16 @@ def test_a_search_on_a_cluster_finds_the_same(client, tmp_path, monkeypatch):
     assert {row.rung for row in here.rows} == {0, 1}
     kept = tmp_path / "tune.csv"
     seen = []
+    monkeypatch.setattr(tasks, "_SECONDS", 0.0)  # every iteration sends a message
     spread = tune(
         X, y, estimator=estimator, engine="dask", checkpoint=kept, progress=seen.append, **FEW
     )
     assert rows_of(spread) == rows_of(here)
     assert (spread.recommended, spread.recommendation) == (here.recommended, here.recommendation)
     assert seen[-1].part == 1
+    within = [step.part * step.n_rungs - step.rung - step.done / step.total for step in seen]
+    assert any(0 < part < 1 for part in within)  # also while candidates are fitted
+    assert [step.part for step in seen] == sorted(step.part for step in seen)
     monkeypatch.setattr(tasks, "pack", None)  # what is there is not run again
     again = tune(X, y, estimator=estimator, engine="dask", checkpoint=kept, **FEW)
     assert again.rows == spread.rows  # with the same seconds

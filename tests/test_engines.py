@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations_with_replacement, pairwise
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ from vbnmf.data.shardchecks import ShardsError
 from vbnmf.data.sharding import write_shards
 from vbnmf.engines import mapping
 from vbnmf.engines.local import LocalEngine
-from vbnmf.engines.mapping import cut, tree_sum, write_local
+from vbnmf.engines.mapping import cut, even_cuts, tree_sum, write_local
 from vbnmf.engines.stream import StreamEngine
 from vbnmf.kernels import open_kernel
 from vbnmf.kernels.reference import ReferenceKernel
@@ -120,6 +120,22 @@ def test_without_labels(kernel):
         found.append((result.bound_history, engine.coefficients(result.state)))
     for many, one in zip(*found, strict=True):
         assert_allclose(many, one, rtol=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, 50), max_size=7), st.integers(1, 9))
+def test_even_cuts_have_the_smallest_largest_part(costs, n):
+    costs = np.array(costs, dtype=np.int64)
+    cuts = even_cuts(costs, n)
+    assert (cuts[0], cuts[-1]) == (0, len(costs))
+    assert len(cuts) <= n + 1
+    places = combinations_with_replacement(range(len(costs) + 1), n - 1)
+    least = min(largest_part(costs, [0, *inner, len(costs)]) for inner in places)
+    assert largest_part(costs, cuts) == least
+
+
+def largest_part(costs, cuts):
+    return max(costs[a:b].sum() for a, b in pairwise(cuts))
 
 
 def begun_without_labels(engine, knobs):

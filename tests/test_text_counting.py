@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.feature_extraction.text import CountVectorizer
 
-from vbnmf.text import counting, weighting
+from vbnmf.text import counting, termcounts, weighting
 from vbnmf.text.analyzers import TOKEN_PATTERN, build_analyzer
 from vbnmf.text.counting import count_documents, in_order
 from vbnmf.text.termcounts import TermCounts
@@ -77,8 +77,10 @@ def counted(tmp_path, limit):
     return counts, numbers
 
 
+@pytest.mark.parametrize("line", [1, 2, 4096])
 @pytest.mark.parametrize("limit", [1, 2, 3, 100])
-def test_counts_add_up_with_any_limit(tmp_path, limit):
+def test_counts_add_up_with_any_limit(tmp_path, monkeypatch, limit, line):
+    monkeypatch.setattr(termcounts, "_LINE", line)  # terms in a line of a file
     counts, _ = counted(tmp_path, limit)
     assert (counts.generation > 0) == (limit < 6)
     for _ in range(2):  # it can be asked again
@@ -86,6 +88,14 @@ def test_counts_add_up_with_any_limit(tmp_path, limit):
         found = {t: c for block in blocks for t, c in zip(block.terms, block.counts, strict=True)}
         assert found == TOTALS
         assert list(found) == sorted(TOTALS)
+
+
+def test_terms_that_were_written_do_not_stay_in_memory(tmp_path):
+    counts = TermCounts(tmp_path / "terms", 1)
+    counts.add(["a", "b"], [1, 1])
+    held = counts._held
+    counts.add(["c"], [1])
+    assert (held, list(counts._held)) == ({}, ["c"])
 
 
 @pytest.mark.parametrize(

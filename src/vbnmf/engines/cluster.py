@@ -24,7 +24,7 @@ from vbnmf.core.model import Array
 from vbnmf.engines import clusterwork
 from vbnmf.engines.blocks import BlockSource, write_block
 from vbnmf.engines.clusterwork import ClusterError, named, unpack
-from vbnmf.engines.mapping import ShardEngine
+from vbnmf.engines.mapping import ShardEngine, even_cuts
 from vbnmf.engines.stream import ShardSource
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class Cluster:
         self._token, self._n_tasks = uuid4().hex[:12], 0
         self._shards_of: dict[str, list[int]] = {}
         self._place_of: dict[str, str | None] = {}
+        self._cuts: dict[int, Array] = {}  # between the shards of threads, by number of threads
         # scattered data would be lost with its worker; the result of a task is computed again
         with self.told():
             self.on_workers = self.task("shards", _same, source)
@@ -61,23 +62,34 @@ class Cluster:
         """Yield the first document of each shard, and that of the next one."""
         return pairwise(self.source.starts.tolist())
 
-    def n_threads(self) -> int:
-        """Count the threads of all current workers."""
-        return sum(self.client.nthreads().values())
+    def shares(self) -> list[tuple[str | None, range]]:
+        """Divide the shards among the threads of all workers; return each worker and its shards.
 
-    def places(self, n: int) -> list[str | None]:
-        """Choose a worker for each of n tasks, in proportion to the threads.
-
-        Each worker gets consecutive tasks, and the same tasks in each iteration. So its shards stay
-        in the file cache of its system, and most sums are added without being sent.
+        Each thread gets consecutive shards with about the same number of non-zeros, and the same
+        shards in each iteration. So shards stay in the file cache of the system of their worker,
+        most sums are added without being sent, and no worker waits long for another.
         """
         workers = sorted(self.client.nthreads().items())
         threads = [address for address, n_threads in workers for _ in range(n_threads)]
-        return [threads[i * len(threads) // n] if threads else None for i in range(n)]
+        if len(threads) not in self._cuts:
+            costs = np.array([entry.nnz for entry in self.source.entries], dtype=np.int64)
+            self._cuts[len(threads)] = even_cuts(costs, max(len(threads), 1))
+        parts = [range(a, b) for a, b in pairwise(self._cuts[len(threads)].tolist())]
+        places = [threads[i * len(threads) // len(parts)] if threads else None
+                  for i in range(len(parts))]  # fmt: skip
+        return list(zip(places, parts, strict=True))
+
+    def places(self) -> list[str | None]:
+        """Return the preferred worker of each shard."""
+        return [place for place, shards in self.shares() for _ in shards]
 
     def place_of(self, task: Future) -> str | None:
         """Return the preferred worker of a task."""
         return self._place_of[str(task.key)]
+
+    def shards_of(self, task: Future) -> list[int]:
+        """Return the shards of a task."""
+        return self._shards_of[str(task.key)]
 
     def forget(self) -> None:
         """Forget all tasks. They must have finished."""
@@ -102,7 +114,7 @@ class Cluster:
     def by_shard(self, name: str, function: Callable[..., Any], each: dict[int, Any]) -> list[Any]:
         """Call ``function(source, number, value)`` for shards and their values, on workers."""
         with self.told():
-            places = self.places(max(self.n_shards, 1))
+            places = self.places()
             tasks = [
                 self.task(name, function, self.on_workers, number, value,
                           shards=[number], place=places[number])
@@ -129,9 +141,7 @@ class Cluster:
         # Dask also blames tasks that were waiting at the same worker; marks tell which had begun
         begun = Counter(path.name[:5] for path in self.marks.glob("*.begun")) if self.marks else {}
         if begun:
-            first = int(max(begun, key=begun.__getitem__))
-            known = [of for of in self._shards_of.values() if of and of[0] == first]
-            shards = known[0] if known else [first]
+            shards = [int(max(begun, key=begun.__getitem__))]
         if not shards:
             return (
                 f"the task {error.task} has killed every worker that it was given to, most likely "

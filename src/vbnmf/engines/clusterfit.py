@@ -41,9 +41,6 @@ from vbnmf.engines.mapping import (
 if TYPE_CHECKING:
     from vbnmf.kernels import AnyKernel
 
-MOST_TASKS = 64
-"""Maximum number of tasks per thread and iteration. With more shards, each task has several."""
-
 
 class DaskEngine(ShardEngine):
     """Sweeps over shards on the workers of a cluster; to be used as a context manager.
@@ -119,7 +116,8 @@ class DaskEngine(ShardEngine):
     def add_up(self, work: Callable[[Shard], Sum]) -> Sum:
         """Apply work to each shard and add up the results."""
         with self._cluster.told():
-            found: Sum = unpack(self._added(self._by_run("sum", clusterwork.add_up, work)).result())
+            total = self._added(self._by_run("sum", clusterwork.add_up, work))
+            found: Sum = unpack(total.result()[0])
             return found
 
     def start(self, work: Callable[[OpenShard], Local]) -> None:
@@ -184,7 +182,7 @@ class DaskEngine(ShardEngine):
         self._tidied()
         cluster.forget()
         with cluster.told(), self._shared((work, self.K, self.in_scope)) as shared:
-            places = cluster.places(self.n_shards)
+            places = cluster.places()
             args = (self._job, cluster.on_workers)
             tasks = [
                 cluster.task("look", clusterwork.look, *args, number, shared, self._kept, taken,
@@ -197,29 +195,30 @@ class DaskEngine(ShardEngine):
                 yield unpack(tasks.pop().result())
 
     def _by_run(self, name: str, function: Callable[..., Any], *args: Any) -> list[Future]:
-        """Submit a task for each shard, or for each run of shards if there are very many."""
-        cluster, n = self._cluster, self.n_shards
+        """Submit a task for the shards of each thread, or several if it has more than ``FAN_IN``.
+
+        Dask moves tasks that wait for a thread to idle workers, which would have to send the sums.
+        """
+        cluster = self._cluster
         cluster.forget()
-        size = FAN_IN if n > MOST_TASKS * max(cluster.n_threads(), 1) else 1
-        runs = [list(range(first, min(first + size, n))) for first in range(0, n, size)]
         source = cluster.on_workers
         return [
             cluster.task(name, function, self._job, source, run, *args, shards=run, place=place)
-            for run, place in zip(runs, cluster.places(len(runs)), strict=True)
+            for place, shards in cluster.shares()
+            for _, numbers in groupby(shards, _run_of)
+            for run in [list(numbers)]
         ]
 
     def _added(self, parts: list[Future]) -> Future:
-        """Add up parts as ``tree_sum`` does. A task of several shards has already added these."""
-        held = []
-        if len(parts) < self.n_shards and self.n_shards % FAN_IN:
-            held.append(parts.pop())
-        while len(parts) >= FAN_IN:
-            runs = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]
-            sums = [self._in_order(run) for run in runs]
-            if len(runs[-1]) < FAN_IN:
+        """Add up the sums of tasks as ``tree_sum`` adds those of shards."""
+        runs = groupby(parts, lambda part: _run_of(self._cluster.shards_of(part)[0]))
+        sums = [self._in_order(list(run)) for _, run in runs]
+        n, held = self.n_shards, []  # n: parts of the level below, of which the last are held
+        while n:
+            if n % FAN_IN:
                 held.append(sums.pop())
-            parts = sums
-        held += [self._in_order(parts)] if parts else []
+            n //= FAN_IN
+            sums = [self._in_order(sums[i : i + FAN_IN]) for i in range(0, n, FAN_IN)]
         total = held[0]
         for higher in held[1:]:
             total = self._in_order([higher, total])
@@ -268,6 +267,11 @@ class DaskEngine(ShardEngine):
         if self._tidying is not None:
             self._tidying.join()
             self._tidying = None
+
+
+def _run_of(number: int) -> int:
+    """Return the number of the run of shards whose sums are added in order."""
+    return number // FAN_IN
 
 
 def _taken_out(sums: Shared, state: State) -> Statistics:

@@ -14,8 +14,9 @@ import os
 import pickle
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from vbnmf.core import shardwork
 from vbnmf.core.model import Array, Statistics
 from vbnmf.core.shardwork import Local, OpenShard, Shard
 from vbnmf.engines.mapping import (
+    FAN_IN,
     in_double_precision,
     load_array,
     local_path,
@@ -118,21 +120,29 @@ def share(path: Path, value: Any) -> Shared:
     return Shared(path, tuple(spans))
 
 
-def add_up(job: Job, source: ShardSource, numbers: list[int], work: Callable[..., Any]) -> Packed:
-    """Apply work to consecutive shards, and add up the results."""
-    with _told_where(named(numbers), job, numbers):
+def add_up(
+    job: Job, source: ShardSource, numbers: list[int], work: Callable[..., Any]
+) -> list[Packed]:
+    """Apply work to consecutive shards, and return their sums as :func:`_summed`."""
+
+    def worked(number: int) -> Any:
+        with _marked(job, number):
+            return work(_shard(job, source, number))
+
+    with _told_where(named(numbers)):
         check_software(job.software)
-        return pack(tree_sum(work(_shard(job, source, number)) for number in numbers))
+        return _summed(numbers, worked)
 
 
 def start(job: Job, source: ShardSource, numbers: list[int], shared: Shared, into: int) -> None:
     """Set the local states of shards to the results of the shared function."""
-    with _told_where(named(numbers), job, numbers), open_kernel() as kernel:
+    with _told_where(named(numbers)), open_kernel() as kernel:
         check_software(job.software)
         work = shared.value
         for number in numbers:
-            local = work(OpenShard(_shard(job, source, number), kernel))
-            write_local(local_path(job.iteration(into), number), local)
+            with _marked(job, number):
+                local = work(OpenShard(_shard(job, source, number), kernel))
+                write_local(local_path(job.iteration(into), number), local)
 
 
 def change(
@@ -143,15 +153,16 @@ def change(
         check_software(job.software)
         work, K, in_scope = shared.value
         for number in numbers:
-            shard, local = _opened(job, source, number, kernel, at, K, in_scope)
-            write_local(local_path(job.iteration(into), number), work(shard, local))
+            with _marked(job, number):
+                shard, local = _opened(job, source, number, kernel, at, K, in_scope)
+                write_local(local_path(job.iteration(into), number), work(shard, local))
 
 
 def look(
     job: Job, source: ShardSource, number: int, shared: Shared, at: int, rows: Array | None
 ) -> Packed:
     """Apply the shared function to a shard, and return some rows of the result, or all."""
-    with _told_where(named([number]), job, [number]), open_kernel() as kernel:
+    with _marked(job, number), open_kernel() as kernel:
         check_software(job.software)
         work, K, in_scope = shared.value
         shard, local = _opened(job, source, number, kernel, at, K, in_scope)
@@ -161,27 +172,38 @@ def look(
 
 def sweep(
     job: Job, source: ShardSource, numbers: list[int], shared: Shared, at: int, into: int | None
-) -> Packed:
-    """Sweep over consecutive shards, and add up their sums."""
-    with _told_where(named(numbers), job, numbers), open_kernel() as kernel:
+) -> list[Packed]:
+    """Sweep over consecutive shards, and return their sums as :func:`_summed`."""
+    with _told_where(named(numbers)), open_kernel() as kernel:
         check_software(job.software)
         state, bound, update = shared.value
         K, in_scope = len(state.terms.scale), state.labels and state.labels.in_scope
-        L = state.terms.L
-        out = _sums(job, kernel, L) if update else None
+        L_t = _rows(job, kernel, "terms", state.terms.L)
+        L_t[:] = state.terms.L  # rows are read at random, which is slow in the pages of a file
+        state = replace(state, terms=replace(state.terms, L=L_t))
+        out = _rows(job, kernel, "sums", L_t) if update else None
 
         def swept(number: int) -> Statistics:
-            shard, local = _opened(job, source, number, kernel, at, K, in_scope)
-            new, stats = shardwork.sweep(shard, state, local, bound=bound, out=out)
-            if into is not None:
-                _keep(job, number, local, new, at, into)
-            return stats
+            with _marked(job, number):
+                shard, local = _opened(job, source, number, kernel, at, K, in_scope)
+                new, stats = shardwork.sweep(shard, state, local, bound=bound, out=out)
+                if into is not None:
+                    _keep(job, number, local, new, at, into)
+            return stats if out is None else replace(stats, R_t=out[:, :K])
 
-        parts = (swept(number) for number in numbers)
-        stats = next(parts) if len(numbers) == 1 else tree_sum(parts, hold=in_double_precision)
-        if stats.R_t is not None:
-            stats = replace(stats, R_t=stats.R_t[:, :K].copy())
-        return pack(stats)
+        return _summed(numbers, swept)
+
+
+def _summed(numbers: list[int], work: Callable[[int], Any]) -> list[Packed]:
+    """Apply work to consecutive shards, which are all or some of a run that is added in order.
+
+    If they begin the run, return one sum. Otherwise the sums of earlier shards come first, so
+    return the sums of each shard.
+    """
+    parts = map(work, numbers)
+    if numbers[0] % FAN_IN == 0 and len(numbers) > 1:
+        return [pack(tree_sum(parts, hold=_own))]
+    return [pack(deepcopy(part)) for part in parts]  # work may reuse the memory of a part
 
 
 def take(source: ShardSource, number: int, rows: Array) -> Packed:
@@ -197,14 +219,14 @@ def any_mass(source: ShardSource, number: int, weight: Array | None) -> Packed:
         return pack(bool((X.data if weight is None else weight @ X).any()))
 
 
-def fold(parts: list[Packed]) -> Packed:
-    """Add up sums in the given order."""
-    return pack(tree_sum((unpack(part) for part in parts), hold=_own))
+def fold(parts: list[list[Packed]]) -> list[Packed]:
+    """Add up the sums of tasks in the given order."""
+    return [pack(tree_sum((unpack(sums) for part in parts for sums in part), hold=_own))]
 
 
-def finish(total: Packed, dtype: np.dtype[Any], path: Path) -> Shared:
+def finish(total: list[Packed], dtype: np.dtype[Any], path: Path) -> Shared:
     """Write the final sums to a file, with R_t in the precision of the documents."""
-    stats = unpack(total)
+    stats = unpack(total[0])
     if stats.R_t is not None:
         stats = replace(stats, R_t=stats.R_t.astype(dtype, copy=False))
     return share(path, stats)
@@ -252,12 +274,12 @@ def _opened(
     return shard, read_local(local_path(job.iteration(at), number), memory)
 
 
-def _sums(job: Job, kernel: Any, L: Array) -> Array:
-    """Return memory for R_t, which the next task of this thread reuses."""
+def _rows(job: Job, kernel: Any, name: str, like: Array) -> Array:
+    """Return memory of this shape, which the next task of this thread reuses under this name."""
     memory = _memory(job)
-    held: Array | None = memory.get("sums")
-    if held is None or held.shape != L.shape or held.dtype != L.dtype:
-        memory["sums"] = held = kernel.zeros(*L.shape, L.dtype)
+    held: Array | None = memory.get(name)
+    if held is None or held.shape != like.shape or held.dtype != like.dtype:
+        memory[name] = held = kernel.zeros(*like.shape, like.dtype)
     return held
 
 
@@ -297,22 +319,29 @@ def named(numbers: list[int]) -> str:
 
 
 @contextmanager
-def _told_where(what: str, job: Job | None = None, numbers: Sequence[int] = ()) -> Iterator[None]:
-    """Add the worker and the shards to the message of an error.
-
-    While a task runs, there is a file with the number of its first shard. If the worker dies, the
-    file remains.
-    """
-    mark = job and job.folder / f"{numbers[0]:05d}.{uuid4().hex}.begun"
+def _told_where(what: str) -> Iterator[None]:
+    """Add the worker and the shards to the message of an error."""
     try:
-        if mark:
-            mark.touch()
         yield
+    except ClusterError:  # its message has them
+        raise
     except (OSError, ValueError, MemoryError) as error:
         reason = str(error) or type(error).__name__
         raise ClusterError(f"{what} on worker {_worker()}: {reason}") from None
-    finally:
-        if mark:
+
+
+@contextmanager
+def _marked(job: Job, number: int) -> Iterator[None]:
+    """Name a shard in errors. While it is processed, there is a file with its number.
+
+    If the worker dies, the file remains.
+    """
+    mark = job.folder / f"{number:05d}.{uuid4().hex}.begun"
+    with _told_where(named([number])):
+        try:
+            mark.touch()
+            yield
+        finally:
             mark.unlink(missing_ok=True)
 
 

@@ -98,6 +98,21 @@ def cut(nonzeros: Array, size: int = SHARD_NONZEROS) -> Array:
     return np.array(cuts if len(cuts) > 1 else [0, 0])
 
 
+def even_cuts(costs: Array, n: int) -> Array:
+    """Divide items into at most n consecutive parts. The cost of the largest is as low as possible.
+
+    ``costs`` has the cost of each item, in whole numbers. Returns the boundaries of the parts.
+    """
+    low, high = int(costs.max(initial=0)), int(costs.sum())
+    while low < high:
+        middle = (low + high) // 2
+        if len(cut(costs, middle)) - 1 <= n:
+            high = middle
+        else:
+            low = middle + 1
+    return cut(costs, low)
+
+
 class ShardEngine(ABC):
     """Base class of engines. Subclasses hold the shards and their local states."""
 

@@ -9,7 +9,7 @@ engines (``mapping``), so the result is the same as in memory, bit for bit.
 import itertools
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -36,6 +36,11 @@ class ShardSource(Protocol):
     starts: Array  # (n_shards + 1,): the first document of each shard, and the number of documents
     shape: tuple[int, int]
     dtype: np.dtype[Any]
+
+    @property
+    def entries(self) -> Sequence[Any]:
+        """Records of the shards, with the number of documents (n_docs) and non-zeros (nnz)."""
+        ...
 
     def rows(self, number: int) -> sparse.csr_array:
         """Return the documents of a shard, (n_docs, n_terms)."""

@@ -6,9 +6,10 @@
 A checkpoint is written under a hidden name and renamed, and older ones are removed after that. So
 there is a whole one at any moment. It says which documents and parameters it belongs to.
 
-With several starts (``n_init``), each has a folder of its own in FOLDER, such as ``start-02``. A
-start that ended writes a last checkpoint, from which its result can be had again. Only that of the
-best start so far is kept. The others leave a small file, so that they do not run again.
+A start that ended writes a last checkpoint, from which its result can be had again. With several
+starts (``n_init``), each has a folder of its own in FOLDER, such as ``start-02``. Only the
+checkpoint of the best start so far is kept. The others leave a small file, so that they do not run
+again.
 """
 
 import hashlib
@@ -114,7 +115,7 @@ class Keeper:
         self._folder = Path(checkpoint.path)
         if start is not None:
             self._folder /= f"start-{start + 1:02d}"
-        self._last_iteration = None if start is None else max_iter
+        self._one_of_several, self._max_iter = start is not None, max_iter
         self._folder.mkdir(parents=True, exist_ok=True)
         self._last = (0, time.monotonic())
         self.header, self._arrays, self._found_in = self._find()
@@ -178,12 +179,15 @@ class Keeper:
         return State(prior, terms, rates, labels, header["inverse_temperature"])
 
     def keep(self, engine: ShardEngine, loop: Loop, state: State, found: Found | None) -> None:
-        """Write a checkpoint, if it is time for one, or if one of several starts has ended."""
+        """Write a checkpoint, if it is time for one or the start has ended.
+
+        At the end of a single start, only a checkpoint that exists is brought up to date. Then a
+        run that is lost in the training of the prediction head resumes with this training.
+        """
         iteration, then = self._last
-        ended = self._last_iteration is not None and (
-            loop.converged or loop.iteration == self._last_iteration
-        )
-        if not ended and (
+        ended = loop.converged or loop.iteration == self._max_iter
+        exists = iteration > 0 or self.header is not None
+        if not (ended and (self._one_of_several or exists)) and (
             loop.iteration - iteration < self._checkpoint.iterations
             or time.monotonic() - then < self._checkpoint.seconds
         ):

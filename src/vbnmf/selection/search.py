@@ -39,7 +39,7 @@ from vbnmf.selection.advice import (
     words,
 )
 from vbnmf.selection.checkpoint import SearchRecord, WarmStart
-from vbnmf.selection.clustersearch import spread
+from vbnmf.selection.clustersearch import Listener, spread
 from vbnmf.selection.holdout import Split, prepare, score
 
 LABEL_SHAPES: tuple[LabelShape, ...] = ("auto", 30.0, 100.0, 300.0, 1000.0)
@@ -232,10 +232,11 @@ def _climb(
     for rung in range(ladder.n_rungs):
         done: list[Trial] = []
         missing = [candidate for candidate in going if kept.row(rung, candidate) is None]
-        elsewhere = None
+        elsewhere, running = None, Listener(ladder, rung, len(going), done)
         if make_tasks is not None and missing:
             tasks = tasks or make_tasks()
-            elsewhere = tasks.map(_Ladder.run, (begun(rung, candidate) for candidate in missing))
+            hear = None if ladder.progress is None else running
+            elsewhere = tasks.map(_Ladder.run, (begun(rung, each) for each in missing), hear)
         for place, candidate in enumerate(going):
             row = kept.row(rung, candidate)
             if row is None:
@@ -247,7 +248,8 @@ def _climb(
                     kept.write(row, further)
                 kept.add(row)
             done.append(row)
-            ladder.tell(rung, len(going), done, *going[min(place + 1, len(going) - 1)])
+            following = going[min(place + 1, len(going) - 1)]
+            ladder.tell(rung, len(going), done, *following, running.part)
         if rung < ladder.n_rungs - 1:
             going = [row.candidate for row in _survivors(done)]
             done = [replace(row, survived=row.candidate in going) for row in done]

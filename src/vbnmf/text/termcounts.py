@@ -6,11 +6,9 @@ the end all generations are merged. So the counts are exact.
 """
 
 import json
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from heapq import merge
-from itertools import groupby, islice
-from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +18,9 @@ from numpy.typing import NDArray
 from vbnmf.text.vocabulary import none_passes, passes
 
 _BLOCK = 1 << 16  # terms that are handed over at a time
-_Entry = tuple[str, int, int, int]  # term, count, generation, provisional number
+_LINE = 1 << 12  # terms in a line of the file of a generation
+_Columns = tuple[list[str], NDArray[np.int64], NDArray[np.int64]]  # terms, counts and numbers
+_NOTHING: _Columns = ([], np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 class Block(NamedTuple):
@@ -74,13 +74,20 @@ class TermCounts:
             return
         if self._held:
             self._spill()
-        runs = [self._read(generation) for generation in range(self.generation)]
-        groups = groupby(merge(*runs, key=itemgetter(0)), key=itemgetter(0))
-        merged = ((term, list(entries)) for term, entries in groups)
-        while found := list(islice(merged, _BLOCK)):
-            counts = [sum(entry[1] for entry in entries) for _, entries in found]
-            places = [(i, *e[2:]) for i, (_, entries) in enumerate(found) for e in entries]
-            yield Block([term for term, _ in found], np.array(counts), np.array(places))
+        runs = [_Run(self._file(each, "jsonl")) for each in range(self.generation)]
+        while any(run.terms for run in runs):
+            # no generation has other terms up to this one than those that were read
+            last = min(run.terms[-1] for run in runs if run.terms)
+            taken = [run.take(last) for run in runs]
+            terms = sorted({term for of, _, _ in taken for term in of})
+            position = {term: i for i, term in enumerate(terms)}
+            total = np.zeros(len(terms), np.int64)
+            places = []
+            for generation, (of, counts, numbers) in enumerate(taken):
+                at = np.fromiter(map(position.__getitem__, of), np.int64, len(of))
+                total[at] += counts
+                places.append(np.stack([at, np.full_like(at, generation), numbers], axis=1))
+            yield Block(terms, total, np.concatenate(places))
 
     def select(
         self, n_documents: int, min_df: float, max_df: float
@@ -145,16 +152,13 @@ class TermCounts:
         """Write the present generation to disk, and begin the next one."""
         with open(self._file(self.generation, "jsonl"), "w", encoding="ascii") as file:
             for block in self._held_blocks():
-                columns = (block.terms, block.counts.tolist(), block.places[:, 2].tolist())
-                file.writelines(f"{json.dumps(item)}\n" for item in zip(*columns, strict=True))
+                columns = [block.terms, block.counts.tolist(), block.places[:, 2].tolist()]
+                for first in range(0, len(block.terms), _LINE):
+                    part = [column[first : first + _LINE] for column in columns]
+                    file.write(f"{json.dumps(part)}\n")
         self._sizes.append(len(self._held))
+        self._held.clear()  # it refers to itself, so it is not freed at once
         self._begin()
-
-    def _read(self, generation: int) -> Iterator[_Entry]:
-        with open(self._file(generation, "jsonl"), encoding="ascii") as file:
-            for line in file:
-                term, count, number = json.loads(line)
-                yield term, count, generation, number
 
     def _numbers_of(self, generation: int) -> NDArray[np.int32]:
         """Return an array on disk for the final numbers of a generation."""
@@ -165,6 +169,35 @@ class TermCounts:
 
     def _file(self, generation: int, ending: str) -> Path:
         return self._path.with_name(f"{self._path.name}-{generation:04d}.{ending}")
+
+
+class _Run:
+    """The terms of a generation in alphabetical order, of which one line is in memory."""
+
+    def __init__(self, path: Path) -> None:
+        self._lines = _lines(path)
+        self._line = next(self._lines, _NOTHING)
+
+    @property
+    def terms(self) -> list[str]:
+        """Terms that were read and not taken; empty at the end of the generation."""
+        return self._line[0]
+
+    def take(self, last: str) -> _Columns:
+        """Return the terms of the line up to ``last``. If none is left, read the next line."""
+        terms, counts, numbers = self._line
+        n = bisect_right(terms, last)
+        self._line = terms[n:], counts[n:], numbers[n:]
+        if not self.terms:
+            self._line = next(self._lines, _NOTHING)
+        return terms[:n], counts[:n], numbers[:n]
+
+
+def _lines(path: Path) -> Iterator[_Columns]:
+    with open(path, encoding="ascii") as file:
+        for line in file:
+            terms, counts, numbers = json.loads(line)
+            yield terms, np.array(counts, np.int64), np.array(numbers, np.int64)
 
 
 def _least(sizes: Counter[int], limit: int) -> int:
