@@ -122,7 +122,7 @@ def test_without_labels(kernel):
         assert_allclose(many, one, rtol=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.integers(0, 50), max_size=7), st.integers(1, 9))
 def test_even_cuts_have_the_smallest_largest_part(costs, n):
     costs = np.array(costs, dtype=np.int64)
