@@ -91,10 +91,7 @@ def unpack(packed: Packed) -> Any:
 
 @dataclass(frozen=True)
 class Shared:
-    """A value in a file of the shared folder, which is mapped into memory instead of sent.
-
-    Workers on the same machine share the memory of its arrays.
-    """
+    """A value in a file of the shared folder, which is mapped into memory instead of sent."""
 
     path: Path
     spans: tuple[tuple[int, int], ...]  # first byte and length of the head and of each buffer
