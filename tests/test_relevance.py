@@ -9,7 +9,7 @@ from scipy import sparse
 
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF
 from vbnmf.metrics.relevance import relevance
-from vbnmf.report.relevance import term_parts, term_units
+from vbnmf.report.terms import term_parts, term_units
 from vbnmf.text import DocumentVectorizer
 
 

@@ -134,7 +134,7 @@ class Snapshot:
 
     def __init__(self, fitted: Any) -> None:
         from vbnmf.report.components import component_names, label_use
-        from vbnmf.report.relevance import row_parts
+        from vbnmf.report.terms import row_parts
 
         of = fitted.estimator_
         self._labels = of.classes_.tolist() if fitted.has_labels else []
@@ -148,7 +148,7 @@ class Snapshot:
         import numpy as np
 
         from vbnmf.report.components import component_names, label_use
-        from vbnmf.report.relevance import row_parts
+        from vbnmf.report.terms import row_parts
 
         of, K = fitted.estimator_, len(self._terms)
         names = component_names(fitted, fitted.terms_, _NAME_TERMS)

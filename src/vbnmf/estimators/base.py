@@ -23,7 +23,7 @@ from vbnmf.core.rows import without_unused_terms
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.stream import ShardSource
 from vbnmf.estimators import intervals, pruning
-from vbnmf.estimators.describing import choose_terms
+from vbnmf.estimators.componentterms import choose_terms
 from vbnmf.estimators.online import LearnsOnline, note_fit
 from vbnmf.estimators.outcome import (
     Outcome,

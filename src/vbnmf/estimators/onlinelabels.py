@@ -16,7 +16,7 @@ from vbnmf.core.model import Array
 from vbnmf.estimators import newlabels
 from vbnmf.estimators.classifier import CLASSIFIERS
 from vbnmf.estimators.classweights import with_class_weights
-from vbnmf.estimators.describing import choose_terms
+from vbnmf.estimators.componentterms import choose_terms
 from vbnmf.estimators.labelposterior import set_label_posterior
 from vbnmf.estimators.labeltree import check_label_tree
 from vbnmf.estimators.online import (

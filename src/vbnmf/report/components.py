@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from vbnmf.core.model import Array
-from vbnmf.report.relevance import row_parts, shown_terms
+from vbnmf.report.terms import row_parts, shown_terms
 
 NAME_TERMS = 3
 """Terms in the name of a component."""

@@ -15,7 +15,7 @@ from vbnmf.metrics import completion_log_likelihood, exclusivity
 from vbnmf.metrics.coherence import window_npmi_of_terms
 from vbnmf.metrics.diversity import distinct_share
 from vbnmf.pipeline import DocumentModel
-from vbnmf.report.relevance import shown_terms
+from vbnmf.report.terms import shown_terms
 from vbnmf.text.sequences import token_sequences
 
 TOP, DIVERSE, WINDOW = 10, 25, 10

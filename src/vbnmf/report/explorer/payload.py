@@ -4,7 +4,7 @@
     p(k|w) = p(k) p(w|k) / p(w)                    p(w|l) = Σ_k p(k|l) p(w|k)
 
 p(k), p(k|l) and names are those of ``report.components``, and the terms that describe a component,
-q(w|k) and relevance those of ``report.relevance``. The page sorts, selects and draws; it computes
+q(w|k) and relevance those of ``report.terms``. The page sorts, selects and draws; it computes
 nothing else. Numbers are rounded to a few significant digits, and lists are cut to what can be
 shown, so that the page stays small.
 """
@@ -29,8 +29,8 @@ from vbnmf.report.explorer.numbers import rounded, sig
 from vbnmf.report.explorer.ordering import order_components, order_map
 from vbnmf.report.explorer.scoping import scope_payload
 from vbnmf.report.measures import distinctness, lasting
-from vbnmf.report.relevance import row_parts, shown_terms, term_parts
 from vbnmf.report.scopes import Scope, scopes_of
+from vbnmf.report.terms import row_parts, shown_terms, term_parts
 
 STEPS = np.linspace(0, 2, 11)
 """Values of λ that the slider can take."""

@@ -16,7 +16,7 @@ from vbnmf.pipeline import DocumentModel
 from vbnmf.report import measures
 from vbnmf.report.explorer.documents import Looked
 from vbnmf.report.explorer.numbers import rounded, sig
-from vbnmf.report.relevance import shown_terms
+from vbnmf.report.terms import shown_terms
 from vbnmf.report.truth import LabelScores, score_labels
 
 _BINS = 10  # of the picture
