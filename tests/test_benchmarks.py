@@ -64,7 +64,7 @@ def test_scaling(capsys):
 
 def test_memory(capsys):
     memory.main(["--quick", "--drawn"])
-    assert "peak above X, MB" in capsys.readouterr().out
+    assert "peak with X, MB" in capsys.readouterr().out
 
 
 def test_scale(capsys, tmp_path):
