@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 from cliruns import FIT, LABELS, TEXTS, counts, fitted, ok, write_all
-from oracle_uses import relevance
 
 from vbnmf import load
 
@@ -83,16 +82,15 @@ def test_topics(source, model):
     by_number = {row["component"]: row for row in ok("topics", model, "--json").json}
     loaded = load(model)
     parts = loaded.estimator_.components_ / loaded.estimator_.component_sums_[:, None]
-    idf = None if loaded.vectorizer_ is None else loaded.vectorizer_.idf_
-    scores = relevance(loaded.estimator_.components_, idf, loaded.estimator_.faded_)
     assert sorted(by_number) == list(range(6))
     for k, row in by_number.items():
         if row["faded"]:
             assert row["terms"] == {}
             continue
-        # terms stand by their relevance, and are told with their part of the component
+        # the terms that describe the component, with their part of it
         named = dict(zip(loaded.terms_.tolist(), parts[k].tolist(), strict=True))
-        assert next(iter(row["terms"])) == loaded.terms_[scores[k].argmax()]
+        chosen = loaded.terms_[loaded.estimator_.describing_terms_[k]].tolist()
+        assert list(row["terms"]) == chosen[: len(row["terms"])]
         assert row["terms"] == pytest.approx({term: named[term] for term in row["terms"]})
     for label in set(labels_of(source)):
         assert str(label) in ok("topics", model).out

