@@ -76,7 +76,7 @@ def test_evidence_is_the_formula(case, dtype, rtol):
 @pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-10), (np.float32, 1e-4)])
 @pytest.mark.parametrize("at_once", [1, 7, 1 << 14])
 def test_evidence_left_out_is_a_loop(case, dtype, rtol, at_once, monkeypatch):
-    monkeypatch.setattr(module, "_NUMBERS_AT_ONCE", at_once)
+    monkeypatch.setattr(module, "_AT_ONCE", (at_once, at_once))
     X, _, K = case
     shapes, scales = posterior(X.shape[1], K, dtype=dtype)
     V = np.random.default_rng(1).gamma(0.5, 2, (X.shape[0], K)).astype(dtype)

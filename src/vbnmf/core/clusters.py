@@ -24,7 +24,6 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.core.pages import small_heaps
 from vbnmf.core.rows import of_unit_length
 
 _CANDIDATES = 8  # candidates for each centre
@@ -71,7 +70,7 @@ def cluster_term_sums(
             cluster[begin:end] += spherical_clusters(X[rows], weight, int(counts[label]), rng)
 
     begins, ends = members.indptr[:-1].tolist(), members.indptr[1:].tolist()
-    with small_heaps(), ThreadPoolExecutor(1 if rng else n_threads) as pool:
+    with ThreadPoolExecutor(1 if rng else n_threads) as pool:
         deque(pool.map(add_clusters, range(len(counts)), begins, ends), maxlen=0)
     where = (cluster, members.indices)
     return sparse.csr_array((members.data, where), (int(counts.sum()), X.shape[0])) @ X

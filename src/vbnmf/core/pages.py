@@ -19,8 +19,8 @@ import numpy as np
 from vbnmf.core.model import Array
 
 _LARGE = 1 << 20  # bytes from which an array gets pages of its own
-_USUAL_ARRAY = 1 << 21  # bytes from which the memory of a freed array returns
-_USUAL_HEAP_END = 1 << 22  # bytes of a heap that may be unused
+_USUAL_ARRAY = 1 << 22  # bytes from which the memory of a freed array returns
+_USUAL_HEAP_END = 1 << 23  # bytes of a heap that may be unused
 _MOST_ARRAY = 1 << 25  # the largest limit that the C library takes
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names of options in malloc.h
 
@@ -36,16 +36,6 @@ def return_freed(array: int = _USUAL_ARRAY, heap_end: int = _USUAL_HEAP_END) -> 
     if set_option is not None:
         set_option(_MMAP_THRESHOLD, array)
         set_option(_TRIM_THRESHOLD, heap_end)
-
-
-@contextmanager
-def small_heaps() -> Iterator[None]:
-    """Return also smaller memory. This takes time, because the system zeroes new memory."""
-    return_freed(_LARGE, _LARGE)
-    try:
-        yield
-    finally:
-        return_freed()
 
 
 @contextmanager

@@ -23,7 +23,8 @@ from scipy import sparse
 from vbnmf.core.model import Array
 from vbnmf.core.rows import is_empty, mass
 
-_NUMBERS_AT_ONCE = 1 << 16  # held of each matrix of non-zeros × K
+_AT_ONCE = (1 << 16, 1 << 18)  # least and most numbers held of each matrix of non-zeros × K
+_PART_AT_ONCE = 32  # between these limits, this part of the numbers of both factors
 _LEAST_LEFT = 1e-3  # of a component that is one document alone
 _TINY = np.finfo(float).tiny
 
@@ -161,14 +162,15 @@ def left_out(
         rest = (of_term - own) * np.repeat(size.astype(shapes.dtype), cells, axis=0)
         out[begin:end] = by_weight @ logs(rest)
 
+    at_once = np.clip((shapes.size + V.size) // _PART_AT_ONCE, *_AT_ONCE)
+    blocks = _blocks(X.indptr, max(1, int(at_once) // len(scales)))
     with ThreadPoolExecutor(n_threads) as pool:  # blocks do not depend on who fills them
-        deque(pool.map(fill, *zip(*_blocks(X.indptr, len(scales)), strict=True)), maxlen=0)
+        deque(pool.map(fill, *zip(*blocks, strict=True)), maxlen=0)
     out /= np.maximum(mass(X), _TINY)[:, None]
     return out
 
 
-def _blocks(indptr: Array, K: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of documents whose non-zeros times components are about ``_NUMBERS_AT_ONCE``."""
-    cells = max(1, _NUMBERS_AT_ONCE // K)
+def _blocks(indptr: Array, cells: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges of documents that have about so many non-zeros."""
     cuts = np.searchsorted(indptr, np.arange(0, indptr[-1], cells))
     yield from pairwise(np.unique(np.append(cuts, len(indptr) - 1)).tolist())
