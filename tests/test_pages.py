@@ -50,7 +50,7 @@ def resident():
 
 def fill_and_free():
     np.ones(1 << 21)  # 16 MB: to free it would raise the limits of the C library
-    held = [np.ones(3 << 17) for _ in range(8)]  # 3 MB each
+    held = [np.ones(5 << 17) for _ in range(8)]  # 5 MB each
     end = np.ones(1000)  # behind them in a heap
     del held
     return end
