@@ -91,7 +91,7 @@ def relevance(
 def describing_terms(
     components: ArrayLike, X: ArrayLike, n: int, weight: Sequence[float] | None = None
 ) -> list[list[int]]:
-    """Lists of terms that grow in rounds, each by the term with the largest score.
+    """Lists of terms that begin with the most relevant one, and grow by the largest score.
 
     The score is ln r + 6 · (mean NPMI with the list, by n − 2 √n of the n documents that have both
     terms) − 5 ln(1 + number of lists with the term), over the 80 terms with the largest
@@ -127,21 +127,20 @@ def describing_terms(
             return -1.0 if p_v * p_w > 0 else 0.0
         return math.log(both / (p_v * p_w)) / -math.log(both) if both < 1 else 0.0
 
-    lists: list[list[int]] = [[] for _ in range(K)]
-    for _ in range(min(n, W)):
-        seen = [w for row in lists for w in row]
-        added = []
-        for k, row in enumerate(lists):
-            scores = {
-                w: (math.log(r[k][w]) if r[k][w] > 0 else -1000 * (1 + candidates[k].index(w)))
-                + 6 * sum(together(v, w) for v in row) / max(len(row), 1)
-                - 5 * math.log(1 + seen.count(w))
-                for w in candidates[k]
-                if w not in row
-            }
-            added.append(max(scores, key=lambda w: scores[w]))
-        for row, w in zip(lists, added, strict=True):
-            row.append(w)
+    lists = [[row[0]] for row in candidates]
+
+    def score(k: int, w: int) -> float:
+        relevant = math.log(r[k][w]) if r[k][w] > 0 else -1000 * (1 + candidates[k].index(w))
+        agreement = sum(together(v, w) for v in lists[k]) / len(lists[k])
+        return relevant + 6 * agreement - 5 * math.log(1 + sum(w in row for row in lists))
+
+    def best(k: int) -> tuple[float, int]:
+        left = [w for w in candidates[k] if w not in lists[k]]
+        return max(((score(k, w), w) for w in left), key=lambda scored: scored[0])
+
+    for _ in range(min(n, W) - 1):
+        for k in sorted(range(K), key=lambda k: -best(k)[0]):
+            lists[k].append(best(k)[1])
     return lists
 
 

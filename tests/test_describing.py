@@ -80,6 +80,16 @@ def test_a_term_is_not_repeated_in_all_lists():
     assert len(np.unique(lists)) >= 0.9 * lists.size
 
 
+def test_components_that_are_alike_get_different_lists():
+    """They may begin with the same term, but do not add the same terms in the same rounds."""
+    rng = np.random.default_rng(0)
+    one = np.concatenate([rng.uniform(1, 2, 12), np.full(12, 0.01)])
+    components = np.array([one, one * rng.uniform(0.99, 1.01, 24), one[::-1]])
+    X = np.kron(np.eye(2), np.ones((30, 12)))
+    first, second, _ = describing_terms(components, X, 5).tolist()
+    assert len({*first, *second}) >= 9
+
+
 def test_wrong_arguments():
     components, X = drawn()
     with pytest.raises(ValueError, match=r"X has 24 terms, but the components have 25"):

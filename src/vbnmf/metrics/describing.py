@@ -11,13 +11,15 @@ terms of a list should be relevant, occur together in documents, and stand in fe
             a confidence interval. Otherwise names from a few documents would seem to agree most.
     s(w)    number of lists that have w already
 
-The lists grow in rounds. In each round, every component adds the term with the largest
+Each list begins with the most relevant term. Then the lists grow in rounds. In each round, every
+component adds the term with the largest
 
     ln r(w|k) + 6 · mean of a(v, w) over the terms v in its list − 5 ln(1 + s(w))
 
-Terms with r ≤ 0 come last, the heaviest first. So the first term of a component is its most
-relevant one. A list of ten terms is the beginning of a list of thirty. The numbers were chosen on
-held-out training documents of three corpora (docs/benchmarks.md, "What the components say").
+The component with the largest score comes first, so that two components that are alike do not add
+the same term. Terms with r ≤ 0 come last, the heaviest first. A list of ten terms is the beginning
+of a list of thirty. The numbers were chosen on held-out training documents of three corpora
+(docs/benchmarks.md, "What the components say").
 """
 
 from typing import Any
@@ -147,17 +149,25 @@ def _together(candidates: Array, X: sparse.csr_array, sample_weight: Array | Non
 
 def _take_turns(candidates: Array, log_relevance: Array, together: Array, n: int) -> Array:
     """Let each component add a term to its list in each round, (K, n)."""
-    K, size = candidates.shape
-    components = np.arange(K)
+    K = len(candidates)
     chosen = np.empty((K, n), np.intp)
     left = log_relevance.copy()  # −∞ of terms that were chosen
-    sums = np.zeros((K, size))
+    sums = np.zeros(candidates.shape)
     n_lists = np.zeros(candidates.max() + 1)
-    for turn in range(n):
-        scores = left + TOGETHER * sums / max(turn, 1) - ELSEWHERE * np.log1p(n_lists[candidates])
-        best = scores.argmax(axis=1)
-        chosen[:, turn] = candidates[components, best]
-        left[components, best] = -np.inf
-        sums += together[components, :, best]
-        np.add.at(n_lists, chosen[:, turn], 1)
+
+    def score(k: Any, turn: int) -> Array:
+        elsewhere = ELSEWHERE * np.log1p(n_lists[candidates[k]])
+        return np.asarray(left[k] + TOGETHER * sums[k] / max(turn, 1) - elsewhere)
+
+    def add(k: int, place: int, turn: int) -> None:
+        chosen[k, turn] = candidates[k, place]
+        left[k, place] = -np.inf
+        sums[k] += together[k, :, place]
+        n_lists[chosen[k, turn]] += 1
+
+    for k in range(K):
+        add(k, int(log_relevance[k].argmax()), 0)
+    for turn in range(1, n):
+        for k in np.argsort(-score(slice(None), turn).max(axis=1), kind="stable").tolist():
+            add(k, int(score(k, turn).argmax()), turn)
     return chosen
