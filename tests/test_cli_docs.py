@@ -1,5 +1,6 @@
 """docs/cli.md is held to the command line: its commands, outputs, options and keys."""
 
+import math
 import re
 import shlex
 from pathlib import Path
@@ -10,6 +11,7 @@ from cliruns import run
 
 import vbnmf
 from vbnmf.cli import cli
+from vbnmf.cli.progress import Display
 
 DOC = (Path(__file__).parent.parent / "docs" / "cli.md").read_text(encoding="utf-8")
 FILES = re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?)```", DOC, re.MULTILINE | re.DOTALL)
@@ -25,6 +27,8 @@ def words(text):
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
+    # on a busy machine, commands would also print their progress
+    monkeypatch.setattr(Display, "_seconds_between_lines", math.inf)
     for name in ("VBNMF_DATA", "SCIKIT_LEARN_DATA"):
         monkeypatch.setenv(name, str(tmp_path / "none"))
     for name, content in FILES:
