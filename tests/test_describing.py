@@ -94,6 +94,8 @@ def test_wrong_arguments():
     components, X = drawn()
     with pytest.raises(ValueError, match=r"X has 24 terms, but the components have 25"):
         describing_terms(components, X[:, 1:])
+    with pytest.raises(ValueError, match=r"must not have negative weights; the smallest is -1"):
+        describing_terms([[-1.0, 2.0]], [[1.0, 2.0]])
     with pytest.raises(ValueError, match="n must be at least 1; got 0"):
         describing_terms(components, X, 0)
 

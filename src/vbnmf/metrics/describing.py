@@ -30,7 +30,7 @@ from scipy import sparse
 
 from vbnmf.core.model import Array
 from vbnmf.metrics.coherence import npmi
-from vbnmf.metrics.ranking import as_components
+from vbnmf.metrics.ranking import as_nonnegative
 from vbnmf.metrics.relevance import TermParts, relevance
 
 TOGETHER, ELSEWHERE = 6.0, 5.0
@@ -81,7 +81,7 @@ def describing_terms(
     >>> describing_terms([[5, 2, 2, 0.1], [0.1, 1, 2, 5]], X, n=2).tolist()
     [[0, 1], [3, 2]]
     """
-    weights = as_components(components)
+    weights = as_nonnegative(components)
     if n < 1:
         raise ValueError(f"n must be at least 1; got {n}. It is the number of terms of a list.")
     rows = sparse.csr_array(X)

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vbnmf.core.model import Array
-from vbnmf.metrics.ranking import as_components, strongest_terms
+from vbnmf.metrics.ranking import as_nonnegative, strongest_terms
 
 
 def topic_diversity(components: ArrayLike, top: int = 25) -> float:
@@ -73,12 +73,7 @@ def exclusivity(components: ArrayLike, top: int = 10) -> Array:
     [0.625, 0.875]
     """
     strongest = strongest_terms(components, top)
-    weights = np.asarray(as_components(components), dtype=np.float64)
-    if (weights < 0).any():
-        raise ValueError(
-            f"components must not have negative weights; the smallest is "
-            f"{weights.min():.4g}. Pass the `components_` of a non-negative model."
-        )
+    weights = np.asarray(as_nonnegative(components), dtype=np.float64)
     parts = _divided(weights, weights.sum(axis=1, keepdims=True))
     shares = _divided(parts, parts.sum(axis=0))
     return np.take_along_axis(shares, strongest, axis=1).mean(axis=1)

@@ -17,6 +17,17 @@ def as_components(components: ArrayLike, name: str = "components") -> Array:
     return array
 
 
+def as_nonnegative(components: ArrayLike) -> Array:
+    """Convert components to an array of shape (K, n_terms), and refuse negative weights."""
+    array = as_components(components)
+    if (array < 0).any():
+        raise ValueError(
+            f"components must not have negative weights; the smallest is "
+            f"{array.min():.4g}. Pass the `components_` of a non-negative model."
+        )
+    return array
+
+
 def strongest_terms(components: ArrayLike, top: int, *, least: int = 1) -> Array:
     """Return the terms of each component with the largest weights.
 
