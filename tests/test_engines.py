@@ -1,5 +1,6 @@
 """A fit as a map over shards: cuts, sums in a tree, and the same fit however documents are cut."""
 
+import os
 import time
 from dataclasses import replace
 from itertools import combinations_with_replacement, pairwise
@@ -18,11 +19,12 @@ from vbnmf.core import drafts, starts
 from vbnmf.core.drafts import Draft
 from vbnmf.core.fit import Schedule, fit
 from vbnmf.core.model import Labels
+from vbnmf.core.shardwork import Local
 from vbnmf.data.shardchecks import ShardsError
 from vbnmf.data.sharding import write_shards
 from vbnmf.engines import mapping
 from vbnmf.engines.local import LocalEngine
-from vbnmf.engines.mapping import cut, even_cuts, tree_sum, write_local
+from vbnmf.engines.mapping import cut, even_cuts, read_local, tree_sum, write_local
 from vbnmf.engines.stream import StreamEngine
 from vbnmf.kernels import open_kernel
 from vbnmf.kernels.reference import ReferenceKernel
@@ -214,7 +216,7 @@ def test_a_full_disk_is_told_with_the_way_out(tmp_path, monkeypatch):
     X, group, labels, mask, _ = corpus(unknown=0)
     write_shards(tmp_path, X, shard_nonzeros=60)
 
-    def full(path, local):
+    def full(path, local, spare):
         raise OSError(28, "No space left on device")
 
     with open_kernel() as kernel, StreamEngine(kernel, Shards(tmp_path), group, 4) as engine:
@@ -224,16 +226,50 @@ def test_a_full_disk_is_told_with_the_way_out(tmp_path, monkeypatch):
             fit(engine, state, KNOBS, SCHEDULE)
 
 
+def local_of(n_docs, seed=0):
+    rng = np.random.default_rng(seed)
+    return Local(rng.random((n_docs, 16)), rng.random((2, 3)), rng.random((2, 16)))
+
+
+@pytest.mark.parametrize("n_before", [5, 40, 90])
+def test_a_spare_file_is_overwritten(tmp_path, n_before):
+    path, spare, local = tmp_path / "new", tmp_path / "spare", local_of(40)
+    write_local(spare, local_of(n_before, seed=1))
+    inode = spare.stat().st_ino
+    write_local(path, local, spare)
+    assert [file.name for file in tmp_path.iterdir()] == ["new"]
+    assert path.stat().st_ino == inode
+    found = read_local(path, np.empty((40, 16)))
+    for name in ("Sigma_v", "latent", "E_v"):
+        assert_array_equal(getattr(found, name), getattr(local, name))
+
+
+def test_a_spare_file_with_another_name_keeps_its_values(tmp_path):
+    spare, checkpoint, old = tmp_path / "spare", tmp_path / "checkpoint", local_of(40, seed=1)
+    write_local(spare, old)
+    os.link(spare, checkpoint)
+    write_local(tmp_path / "new", local_of(40), spare)
+    assert not spare.exists()
+    assert_array_equal(read_local(checkpoint, np.empty((40, 16))).Sigma_v, old.Sigma_v)
+    new = read_local(tmp_path / "new", np.empty((40, 16)))
+    assert_array_equal(new.Sigma_v, local_of(40).Sigma_v)
+
+
+def test_a_spare_file_that_is_gone(tmp_path):
+    write_local(tmp_path / "new", local_of(40), tmp_path / "claimed by another task")
+    assert read_local(tmp_path / "new", np.empty((40, 16))).latent.shape == (2, 3)
+
+
 def test_a_slow_disk_leaves_two_shards_in_memory(tmp_path, monkeypatch):
     X, group, labels, mask, _ = corpus(unknown=0)
     write_shards(tmp_path, X, shard_nonzeros=60)
     writing, seen = [], []
     whole = write_local
 
-    def slow(path, local):
+    def slow(path, local, spare):
         writing.append(path)
         time.sleep(0.02)
-        whole(path, local)
+        whole(path, local, spare)
         writing.remove(path)
 
     with open_kernel() as kernel, StreamEngine(kernel, Shards(tmp_path), group, 4) as engine:

@@ -66,6 +66,33 @@ def test_sweep_equals_the_oracle(kernel, case, labels):
     assert_allclose(sums.entropy, oracle.gamma_entropy(o.alpha_v, 1.0).sum(), rtol=RTOL)
 
 
+@pytest.fixture(params=[1, 5_000, 50_000])
+def cached(request, monkeypatch):
+    """The compiled kernel gathers few documents at a time: one, a few, or several hundred."""
+    from vbnmf.kernels import compiled
+
+    monkeypatch.setattr(compiled, "CACHED", request.param)
+    return request.param
+
+
+def test_sweep_by_ranges_of_documents_equals_the_oracle(native, case, cached):
+    test_sweep_equals_the_oracle(native, case, labels=True)
+
+
+@pytest.mark.parametrize("K", [5, 250])
+def test_long_terms_by_ranges_of_documents(native, cached, K):
+    X, y = make_corpus(1500, 12, 3)
+    X.data[X.indices == 3] *= np.random.default_rng(1).random((X.indices == 3).sum()) < 0.02
+    X.eliminate_zeros()  # a term that many ranges lack
+    o = start(X, y, K)
+    terms, documents, _ = sweep(native, X, y, o)
+    n_ranges = len(range(0, 1500, documents._n_cached))
+    assert n_ranges == 1500 if cached == 1 else n_ranges > 1
+    new = oracle.update_s(o)
+    assert_allclose((terms.L * terms.shape)[:, :K], new.Sigma_t, rtol=RTOL, atol=1e-12)
+    assert_allclose(documents.Sigma_v, new.Sigma_v, rtol=RTOL, atol=1e-12)
+
+
 def test_sweep_without_update_leaves_the_documents_alone(kernel, case):
     X, y, K = case
     o = start(X, y, K)
@@ -178,7 +205,11 @@ def test_single_precision_holds_shapes_near_zero(kernel):
     assert exact.std(axis=1).min() > 1e-3
 
 
-def test_threads_do_not_change_a_bit(native):
+@pytest.mark.parametrize("n_bytes", [1 << 30, 50_000])
+def test_threads_do_not_change_a_bit(native, monkeypatch, n_bytes):
+    from vbnmf.kernels import compiled
+
+    monkeypatch.setattr(compiled, "CACHED", n_bytes)
     X, y = make_corpus(4000, 300, 7)
     o = start(X[:50], y[:50], 20)
     o = oracle.replace(o, alpha_v=np.full((4000, 20), 1.5), Delta=np.eye(7)[y])

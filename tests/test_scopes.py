@@ -121,10 +121,15 @@ def test_the_bound_never_falls(seed, n_labels, K, n_unknown):
 
 @pytest.mark.parametrize("K", [5, 16, 40, 250, 500])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_lines_of_cache_change_nothing(native, K, dtype):
+@pytest.mark.parametrize("shape", [(60, 700), (700, 60)])
+@pytest.mark.parametrize("cached", [1 << 30, 9_000])
+def test_lines_of_cache_change_nothing(native, monkeypatch, K, dtype, shape, cached):
     """The compiled kernel skips lines that hold nothing in scope; long rows and terms too."""
-    X, _ = make_corpus(60, 700, 1)
-    y = (np.arange(60) % 6).astype(np.int32)
+    from vbnmf.kernels import compiled
+
+    monkeypatch.setattr(compiled, "CACHED", cached)  # many or few documents at a time
+    X, _ = make_corpus(*shape, 1)
+    y = (np.arange(shape[0]) % 6).astype(np.int32)
     mask = np.zeros((6, K), dtype=bool)
     mask[:, 0] = True
     mask[np.arange(K) % 6, np.arange(K)] = True

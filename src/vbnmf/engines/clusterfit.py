@@ -9,7 +9,6 @@ the result depends neither on the order of completion nor on the number of worke
 
 import os
 import shutil
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from copy import deepcopy
@@ -78,7 +77,6 @@ class DaskEngine(ShardEngine):
         home = Path(folder).absolute() / f".fit-{uuid4().hex}"
         self._job = Job(home, n_groups, unknown, weight is not None, clusterwork.software())
         self._kept = 0  # number of the current local states
-        self._tidying: threading.Thread | None = None  # removes the previous ones
         _make_folder(home)
         cluster.marks = home
         try:
@@ -93,7 +91,6 @@ class DaskEngine(ShardEngine):
 
     def __exit__(self, *exc: object) -> None:
         """Remove the local states, and free the memory of workers."""
-        self._tidied()
         shutil.rmtree(self._job.folder, ignore_errors=True)  # no task begins from now on
         client = self._cluster.client
         if client.status == "running":
@@ -179,7 +176,6 @@ class DaskEngine(ShardEngine):
     def _look(self, work: Work, rows: list[Any]) -> Iterator[Any]:
         """Apply work to each shard and its local state, and yield these rows of each result."""
         cluster = self._cluster
-        self._tidied()
         cluster.forget()
         with cluster.told(), self._shared((work, self.K, self.in_scope)) as shared:
             places = cluster.places()
@@ -248,25 +244,16 @@ class DaskEngine(ShardEngine):
     @contextmanager
     def _kept_anew(self, changes: bool = True) -> Iterator[int]:
         """Number the next local states, which replace the current ones at the end of the block."""
-        into = self._kept + 1
-        self._tidied()
+        job, into = self._job, self._kept + 1
         if changes:
-            shutil.rmtree(self._job.iteration(into), ignore_errors=True)
-            self._job.iteration(into).mkdir()
+            shutil.rmtree(job.iteration(into), ignore_errors=True)
+            job.iteration(into).mkdir()
         yield into
         if changes:
-            # large files take a while, and nothing waits for it
-            self._tidying = threading.Thread(
-                target=shutil.rmtree, args=(self._job.iteration(self._kept), True)
-            )
-            self._tidying.start()
+            with suppress(FileNotFoundError):  # there are none before the first ones
+                os.rename(job.iteration(self._kept), job.spare(self._kept))
+            shutil.rmtree(job.spare(into - 3), ignore_errors=True)
             self._kept = into
-
-    def _tidied(self) -> None:
-        """Wait until the previous local states are removed."""
-        if self._tidying is not None:
-            self._tidying.join()
-            self._tidying = None
 
 
 def _run_of(number: int) -> int:

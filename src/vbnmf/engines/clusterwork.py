@@ -71,6 +71,10 @@ class Job:
         """Return the folder of the local states with this number."""
         return self.folder / f"{number:06d}"
 
+    def spare(self, number: int) -> Path:
+        """Return the folder of local states that were replaced, and whose files are used again."""
+        return self.folder / f"{number:06d}.spare"
+
 
 def software() -> str:
     """Describe the version and the kernel, on which the last bits of results depend."""
@@ -139,7 +143,7 @@ def start(job: Job, source: ShardSource, numbers: list[int], shared: Shared, int
         for number in numbers:
             with _marked(job, number):
                 local = work(OpenShard(_shard(job, source, number), kernel))
-                write_local(local_path(job.iteration(into), number), local)
+                _write(job, number, local, into)
 
 
 def change(
@@ -152,7 +156,7 @@ def change(
         for number in numbers:
             with _marked(job, number):
                 shard, local = _opened(job, source, number, kernel, at, K, in_scope)
-                write_local(local_path(job.iteration(into), number), work(shard, local))
+                _write(job, number, work(shard, local), into)
 
 
 def look(
@@ -291,11 +295,21 @@ def free(job: Job) -> None:
 
 
 def _keep(job: Job, number: int, old: Local, new: Local, at: int, into: int) -> None:
-    target = local_path(job.iteration(into), number)
     if new is old:
-        link(local_path(job.iteration(at), number), target)
+        link(local_path(job.iteration(at), number), local_path(job.iteration(into), number))
     else:
-        write_local(target, new)
+        _write(job, number, new, into)
+
+
+def _write(job: Job, number: int, local: Local, into: int) -> None:
+    """Write a local state, over the file of three iterations ago if there is one.
+
+    A task may run twice, and one of the runs may be late. A late run of the previous iteration
+    still reads files of two iterations ago. Late runs of earlier iterations do no harm: the folder
+    that they would write to has been renamed.
+    """
+    spare = local_path(job.spare(into - 3), number)
+    write_local(local_path(job.iteration(into), number), local, spare)
 
 
 def check_software(expected: str) -> None:

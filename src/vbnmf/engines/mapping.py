@@ -265,14 +265,32 @@ def load_array(file: Any, *, mapped: bool = False) -> Array:
         return np.load(file, mmap_mode="r" if mapped else None, allow_pickle=False)
 
 
-def write_local(path: Path, local: Local) -> None:
-    """Write the local state of a shard to a file. An existing file is replaced by renaming."""
+def write_local(path: Path, local: Local, spare: Path | None = None) -> None:
+    """Write the local state of a shard to a file. An existing file is replaced by renaming.
+
+    ``spare`` is a file that is no longer needed, if it exists. It is overwritten and renamed, which
+    takes a fraction of the time: a new file needs new memory of the system.
+    """
     temporary = path.with_suffix(f".{uuid4().hex}.part")  # two processes may write the same file
-    with open(temporary, "wb") as file:
+    reuse = spare is not None and _claim(spare, temporary)
+    with open(temporary, "r+b" if reuse else "wb") as file:
         np.save(file, local.latent)
         np.save(file, local.E_v)
         file.write(local.Sigma_v.data.cast("B"))
+        file.truncate()
     os.replace(temporary, path)
+
+
+def _claim(spare: Path, name: Path) -> bool:
+    """Rename a file, unless it is gone or has other names, under which it is still needed."""
+    try:
+        os.rename(spare, name)
+        if os.stat(name).st_nlink == 1:
+            return True
+        name.unlink()
+    except OSError:  # another process has claimed it, or has it open on Windows
+        pass
+    return False
 
 
 def read_local(path: Path, Sigma_v: Array) -> Local:

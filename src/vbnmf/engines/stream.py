@@ -2,7 +2,7 @@
 
 A sweep visits the shards in order. During the work on one shard, a thread writes the local state of
 the previous one and then reads the next one, so that memory holds two of them at any time. The
-local state of each shard is a file, which is replaced by renaming. Sums are added as for all
+local state of each shard is a file, which is overwritten. Sums are added as for all
 engines (``mapping``), so the result is the same as in memory, bit for bit.
 """
 
@@ -181,7 +181,8 @@ class StreamEngine(ShardEngine):
 
     def _keep(self, number: int, local: Local) -> None:
         with self._explained(local.Sigma_v.nbytes, f"each of {self.n_shards} shards"):
-            write_local(local_path(self._folder, number), local)
+            path = local_path(self._folder, number)
+            write_local(path, local, spare=path)
 
     @contextmanager
     def _explained(self, n_bytes: int, of: str) -> Iterator[None]:

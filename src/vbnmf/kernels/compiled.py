@@ -7,8 +7,7 @@ order. Results therefore do not depend on the number of threads.
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
-from itertools import pairwise
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,9 @@ from vbnmf.core.model import Array, DocumentSums, Terms
 from vbnmf.core.pages import zeros
 from vbnmf.kernels import _native  # type: ignore[attr-defined,unused-ignore]
 from vbnmf.kernels.layout import MOST_BLOCKS, cut_into_blocks
+
+CACHED = 10 << 20
+"""Maximum bytes of coefficients that are gathered at a time, which should stay in the cache."""
 
 
 class NativeKernel:
@@ -155,6 +157,7 @@ class NativeDocuments:
         if weight is not None:
             by_term.data *= self._weight[by_term.indices].astype(X.dtype)
         self._transposed = _matrix(by_term, cut_into_blocks(np.diff(by_term.indptr)))
+        self._first_of_term = by_term.indptr[:-1].astype(np.int64)
         self._sums_at, self._sums_group = _lines_of_sums(self._group[self._order], blocks)
         self._X = X
         self.begin(K)
@@ -171,6 +174,7 @@ class NativeDocuments:
         self._Sigma_v = np.empty((0, 0), dtype)  # free the old array first
         self._Sigma_v = self._kernel.zeros(n_docs, K, dtype)
         self._scopes = _lines_in_scope(in_scope, self._Sigma_v.shape[1], dtype)
+        self._n_cached = self._documents_at_once(in_scope)
         return self._Sigma_v
 
     def hold(self, Sigma_v: Array) -> None:
@@ -209,11 +213,7 @@ class NativeDocuments:
         run, matrix = self._kernel.run, self._matrix
         run(lambda queue: matrix.complete(queue, documents, self._sums_at, lines, tallies))
         if update and out is not None:
-            run(
-                lambda queue: self._transposed.gather(
-                    queue, L_t, self._Sigma_v, out, self._group, self._scopes
-                )
-            )
+            self._gather(L_t, out)
         if update:
             run(lambda queue: matrix.divide(queue, documents, of_means))
             tallies += of_means
@@ -224,6 +224,31 @@ class NativeDocuments:
         if bound:
             log_mean += (np.log(largest) * self._group_mass).sum()
         return DocumentSums(shape_sums, float(log_mean), float(psi), float(entropy))
+
+    def _gather(self, L_t: Array, out: Array) -> None:
+        """Compute R_t in ``out`` from L_v, a range of documents at a time.
+
+        The documents of a term are spread over the whole shard. If L_v is larger than the cache,
+        gathering all of them at once takes twice as long.
+        """
+        n_docs, at = len(self._order), self._first_of_term.copy()
+        for first in range(0, max(n_docs, 1), self._n_cached):
+            gather = partial(
+                self._transposed.gather, L=L_t, other=self._Sigma_v, R=out, at=at,
+                until=first + self._n_cached, first=first == 0,
+                group=self._group, scopes=self._scopes,
+            )  # fmt: skip
+            self._kernel.run(gather)
+
+    def _documents_at_once(self, in_scope: Array | None) -> int:
+        """Return the number of documents whose coefficients in scope are gathered at a time."""
+        n_docs, row = len(self._order), self._Sigma_v[:1].nbytes
+        n_bytes = n_docs * row
+        if in_scope is not None:
+            in_group = np.bincount(self._group, minlength=len(in_scope))
+            n_bytes = int(in_group @ in_scope.sum(axis=1)) * row // self._K
+        n_ranges = max(-(-n_bytes // CACHED), 1)
+        return max(-(-n_docs // n_ranges), 1)
 
     @cached_property
     def _group_mass(self) -> Array:
@@ -257,9 +282,11 @@ def _matrix(X: Any, blocks: Array) -> Any:
 
 def _lines_of_sums(sorted_group: Array, blocks: Array) -> tuple[Array, Array]:
     """Return the first line of partial sums of each block, and the group of each line."""
-    groups = [np.unique(sorted_group[b:e]) for b, e in pairwise(blocks)]
-    first = np.cumsum([0, *map(len, groups)])[:-1].astype(np.int64)
-    return first, np.concatenate(groups)
+    begins = np.ones(len(sorted_group), bool)  # whether a line begins with this document
+    begins[1:] = sorted_group[1:] != sorted_group[:-1]
+    begins[blocks[:-1]] = True
+    line = np.cumsum(begins) - 1
+    return line[blocks[:-1]].astype(np.int64), sorted_group[begins]
 
 
 def _lines_in_scope(in_scope: Array | None, stride: int, dtype: np.dtype[Any]) -> Any:

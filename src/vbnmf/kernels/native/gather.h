@@ -214,12 +214,25 @@ template <class T> Part<T> part_of(const Lines& lines, int32_t group, int64_t st
   return {choose_segment<T>(n, bound, true), lines.of + lines.at[group], n};
 }
 
-// Compute out = sum over the non-zeros of row i of X of (x / row . M_col) M_col. Sum long rows in double precision.
+// Return the first of the non-zeros [at, end) whose column is not before `until`. Columns ascend.
+inline int64_t first_from(int32_t until, const int32_t* columns, int64_t at, int64_t end) {
+  while (end - at > FLUSH && columns[at + FLUSH] < until) at += FLUSH;
+  end = smaller(end, at + FLUSH);
+  while (at < end) {
+    const int64_t middle = (at + end) / 2;
+    if (columns[middle] < until)
+      at = middle + 1;
+    else
+      end = middle;
+  }
+  return at;
+}
+
+// Compute out = sum over the non-zeros [at, end) of X of (x / row . M_col) M_col. Sum long rows in double precision.
 template <class T>
-inline double gather_row(const Part<T>& part, const Sparse<T>& X, int64_t i, const T* row, const T* M,
-                         int64_t stride, Scratch<T>& s, T* out) {
-  int64_t at = X.indptr[i];
-  const int64_t end = X.indptr[i + 1], size = part.size();
+inline double gather_row(const Part<T>& part, const Sparse<T>& X, int64_t at, int64_t end, const T* row,
+                         const T* M, int64_t stride, Scratch<T>& s, T* out) {
+  const int64_t size = part.size();
   const auto segment = [&](int64_t count) {
     return part.segment(X.indices + at, X.data + at, count, row, M, stride, part.lines, part.n_lines,
                         out);
@@ -237,10 +250,10 @@ inline double gather_row(const Part<T>& part, const Sparse<T>& X, int64_t i, con
 
 // The same if the columns of X are documents, which use the lines of their groups.
 template <class T>
-inline void gather_row_scoped(const GatherPass<T>& p, int64_t i, const T* row, Scratch<T>& s, T* out) {
+inline void gather_row_scoped(const GatherPass<T>& p, int64_t begin, int64_t end, const T* row,
+                              Scratch<T>& s, T* out) {
   constexpr int W = WIDTH<T>, PER = ROW_BYTES / VBNMF_VECTOR_BYTES;
   constexpr int64_t LINE = PER_LINE<T>;
-  const int64_t begin = p.X.indptr[i], end = p.X.indptr[i + 1];
   const bool is_long = end - begin > FLUSH;
   for (int64_t k = 0; k < p.stride; ++k) out[k] = 0;
   for (int64_t k = 0; is_long && k < p.stride; ++k) s.wide[k] = 0;

@@ -151,13 +151,15 @@ template <class T> void bind(nb::module_& m, const char* name, const char* docum
            nb::arg("queue"), nb::arg("documents"), exact("tallies"))
       .def("gather",
            [](const M& X, Queue& queue, Array<const T> L, Array<const T> other, Array<T> R,
-              Array<const int32_t> group, const Scopes& scopes) {
+              Array<int64_t> at, int32_t until, bool first, Array<const int32_t> group,
+              const Scopes& scopes) {
              const GatherPass<T> pass{X.view(), L.data(), other.data(), R.data(), (int64_t)R.shape(1),
-                                      group.data(), scopes.view()};
+                                      at.data(), until, first, group.data(), scopes.view()};
              drain(queue, X.blocks,
                    [&](int64_t, int64_t begin, int64_t end) { passes<T>().gather(pass, begin, end); });
            },
-           nb::arg("queue"), exact("L"), exact("other"), exact("R"), exact("group"), nb::arg("scopes"))
+           nb::arg("queue"), exact("L"), exact("other"), exact("R"), exact("at"), nb::arg("until"),
+           nb::arg("first"), exact("group"), nb::arg("scopes"))
       .def("project", [](const M& X, Queue& queue, Array<const T> L_t, Array<const T> scale, T a_v,
                          int64_t K, int64_t max_iter, double tol, Array<T> E_v,
                          Array<int32_t> n_iter) {

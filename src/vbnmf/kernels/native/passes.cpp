@@ -96,6 +96,9 @@ template <class T> struct Visit {
     for (int64_t l = 0; l < part.n_lines; ++l)
       for (int64_t k = 0, at = part.place(l); k < LINE; ++k, ++at) row[at] = packed[l * LINE + k];
   }
+  double gather(int64_t d, const T* L, Scratch<T>& s, T* out) const {
+    return gather_row<T>(part, p.X, p.X.indptr[d], p.X.indptr[d + 1], L, p.L_t, p.stride, s, out);
+  }
   double mass(int64_t d) const {
     double mass = 0;
     for (int64_t j = p.X.indptr[d]; j < p.X.indptr[d + 1]; ++j) mass += p.X.data[j];
@@ -128,7 +131,7 @@ void complete(const DocumentPass<T>& p, int64_t begin, int64_t end, double* shap
       visit.unpack(L, Sigma);
     } else {
       tally.log_mean += weight * p.offset[d] * visit.mass(d);
-      tally.log_mean += weight * gather_row<T>(part, p.X, d, L, p.L_t, p.stride, s, shape);
+      tally.log_mean += weight * visit.gather(d, L, s, shape);
     }
   }
 }
@@ -145,7 +148,7 @@ template <class T> void divide(const DocumentPass<T>& p, int64_t begin, int64_t 
     T* row = p.Sigma_v + d * p.stride;
     visit.pack(row, L);
     if (p.bound) tally.log_mean += p.weight[d] * p.offset[d] * visit.mass(d);
-    tally.log_mean += p.weight[d] * gather_row<T>(part, p.X, d, L, p.L_t, p.stride, s, R);
+    tally.log_mean += p.weight[d] * visit.gather(d, L, s, R);
     for (int64_t k = 0; k < part.size(); ++k) R[k] *= L[k];
     visit.unpack(R, row);
   }
@@ -154,14 +157,20 @@ template <class T> void divide(const DocumentPass<T>& p, int64_t begin, int64_t 
 template <class T> void gather(const GatherPass<T>& p, int64_t begin, int64_t end) {
   const FlushDenormals guard;
   Scratch<T> s(p.stride);
+  Row<T> more(p.stride);
   const Part<T> whole = whole_row<T>(p.stride, false);
   for (int64_t i = begin; i < end; ++i) {
+    const int64_t from = p.at[i];
+    const int64_t to = p.at[i] = first_from(p.until, p.X.indices, from, p.X.indptr[i + 1]);
+    if (from == to && !p.first) continue;
     const T* row = p.L + i * p.stride;
-    T* out = p.R + i * p.stride;
+    T* R = p.R + i * p.stride;
+    T* out = p.first ? R : (T*)more;
     if (p.lines.of)
-      gather_row_scoped<T>(p, i, row, s, out);
+      gather_row_scoped<T>(p, from, to, row, s, out);
     else
-      gather_row<T>(whole, p.X, i, row, p.M, p.stride, s, out);
+      gather_row<T>(whole, p.X, from, to, row, p.M, p.stride, s, out);
+    for (int64_t k = 0; !p.first && k < p.stride; ++k) R[k] += more[k];
   }
 }
 
@@ -195,7 +204,7 @@ template <class T> void project(const ProjectPass<T>& p, int64_t begin, int64_t 
     for (; n < p.max_iter && change > p.tol; ++n) {
       exp_psi_row<T>(shape, p.scale, p.stride, s, L);
       T* R = p.E_v + d * p.stride;
-      gather_row<T>(whole, p.X, d, L, p.L_t, p.stride, s, R);
+      gather_row<T>(whole, p.X, p.X.indptr[d], p.X.indptr[d + 1], L, p.L_t, p.stride, s, R);
       double moved = 0;
       for (int64_t k = 0; k < p.stride; ++k) {
         const T next = p.a_v + L[k] * R[k];

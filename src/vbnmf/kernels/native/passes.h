@@ -47,13 +47,17 @@ template <class T> struct DocumentPass {
   bool bound;            // fill the tally
 };
 
-// Rows of R = sum over the row's non-zeros of (x / L_row . M_col) M_col.
+// Rows of R = sum over the row's non-zeros of (x / L_row . M_col) M_col. Columns are gathered a range at a time, such that
+// their rows of M stay in the cache.
 template <class T> struct GatherPass {
-  Sparse<T> X;
-  const T* L; // of the rows
-  const T* M; // of the columns
-  T* R;       // out
+  Sparse<T> X; // columns of a row ascend
+  const T* L;  // of the rows
+  const T* M;  // of the columns
+  T* R;        // out
   int64_t stride;
+  int64_t* at;          // of each row: where the range begins, and then where the next one begins
+  int32_t until;        // where the range of columns ends
+  bool first;           // the range is the first one: R is written instead of added to
   const int32_t* group; // of each column
   Lines lines;          // of each group
 };
