@@ -77,7 +77,8 @@ def left_after(call):
     """
     script = FILL_AND_FREE.replace("{call}", call)
     env = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
-    done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True)
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=env, capture_output=True, text=True)  # noqa: S603
     assert done.returncode == 0, done.stderr
     return int(done.stdout)
 
