@@ -186,7 +186,7 @@ def sweep(
 
         def swept(number: int) -> Statistics:
             with _marked(job, number):
-                shard, local = _opened(job, source, number, kernel, at, K, in_scope)
+                shard, local = _opened(job, source, number, kernel, at, K, in_scope, reuse=True)
                 new, stats = shardwork.sweep(shard, state, local, bound=bound, out=out)
                 if into is not None:
                     _keep(job, number, local, new, at, into)
@@ -268,20 +268,28 @@ def _opened(
     at: int,
     K: int,
     in_scope: Array | None,
+    *,
+    reuse: bool = False,
 ) -> tuple[OpenShard, Local]:
-    """Open a shard and read its local state."""
+    """Open a shard and read its local state. With ``reuse``, the next one has the same memory."""
     shard = OpenShard(_shard(job, source, number), kernel)
     memory = shard.documents.begin(K, None if in_scope is None else shard.by_group(in_scope))
+    if reuse:
+        memory = _rows(job, kernel, "documents", memory, int(np.diff(source.starts).max()))
     return shard, read_local(local_path(job.iteration(at), number), memory)
 
 
-def _rows(job: Job, kernel: Any, name: str, like: Array) -> Array:
-    """Return memory of this shape, which the next task of this thread reuses under this name."""
+def _rows(job: Job, kernel: Any, name: str, like: Array, most: int | None = None) -> Array:
+    """Return memory of this shape, which the next task of this thread reuses under this name.
+
+    ``most`` is the largest number of rows that will be needed, if not always the same.
+    """
     memory = _memory(job)
     held: Array | None = memory.get(name)
-    if held is None or held.shape != like.shape or held.dtype != like.dtype:
-        memory[name] = held = kernel.zeros(*like.shape, like.dtype)
-    return held
+    n_rows = len(like) if most is None else most
+    if held is None or held.shape != (n_rows, like.shape[1]) or held.dtype != like.dtype:
+        memory[name] = held = kernel.zeros(n_rows, like.shape[1], like.dtype)
+    return held[: len(like)]
 
 
 def _memory(job: Job) -> dict[str, Any]:

@@ -113,6 +113,7 @@ class StreamEngine(ShardEngine):
         self._temporary = tempfile.TemporaryDirectory(prefix="vbnmf-", dir=folder)
         self._folder = Path(self._temporary.name)
         self._parked = itertools.count()
+        self._free: list[Array] = []  # memory of local states that have been written
         # one thread: the next shard is not read before the previous one is written
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="vbnmf-stream")
         super().__init__(kernel)
@@ -141,14 +142,16 @@ class StreamEngine(ShardEngine):
         kept: Future[None] | None = None
         following = self._pool.submit(self._open, 0)
         for number in range(self.n_shards):
-            shard, local = following.result()
+            shard, local, memory = following.result()
             if number + 1 < self.n_shards:
                 following = self._pool.submit(self._open, number + 1)
             new, sums = work(shard, local)
             if kept is not None:
                 kept.result()
-            kept = self._pool.submit(self._keep, number, new) if new is not local else None
-            del shard, local, new
+            kept = None
+            if new is not local:  # the sums of such work do not refer to the local state
+                kept = self._pool.submit(self._keep, number, new, memory)
+            del shard, local, memory, new
             yield sums
             del sums
         if kept is not None:
@@ -172,17 +175,25 @@ class StreamEngine(ShardEngine):
             self._source.by_term(number),
         )
 
-    def _open(self, number: int) -> tuple[OpenShard, Local]:
-        """Open a shard for a sweep, and read its local state."""
+    def _open(self, number: int) -> tuple[OpenShard, Local, Array]:
+        """Open a shard for a sweep, and read its local state. Return the memory of this as well."""
         shard = OpenShard(self._shard(number), self.kernel)
         in_scope = None if self.in_scope is None else shard.by_group(self.in_scope)
-        Sigma_v = shard.documents.begin(self.K, in_scope)
-        return shard, read_local(local_path(self._folder, number), Sigma_v)
+        shape = shard.documents.begin(self.K, in_scope).shape
+        memory = self._free.pop() if self._free else None
+        if memory is None or memory.shape[1] != shape[1]:
+            most_docs = int(np.diff(self._source.starts).max())
+            memory = self.kernel.zeros(most_docs, self.K, self._source.dtype)
+        path = local_path(self._folder, number)
+        return shard, read_local(path, memory[: shape[0]]), memory
 
-    def _keep(self, number: int, local: Local) -> None:
+    def _keep(self, number: int, local: Local, memory: Array | None = None) -> None:
+        """Write a local state to a file. Afterwards its memory is free."""
         with self._explained(local.Sigma_v.nbytes, f"each of {self.n_shards} shards"):
             path = local_path(self._folder, number)
             write_local(path, local, spare=path)
+        if memory is not None:
+            self._free.append(memory)
 
     @contextmanager
     def _explained(self, n_bytes: int, of: str) -> Iterator[None]:

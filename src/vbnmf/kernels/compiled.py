@@ -145,7 +145,8 @@ class NativeDocuments:
         self._kernel, self._n_groups, self._dtype = kernel, n_groups, X.dtype
         n_docs = X.shape[0]
         # sorted by group, so that each block needs sums for few groups
-        self._order = np.argsort(group, kind="stable").astype(np.int64)
+        narrow = np.int16 if n_groups <= 1 << 15 else np.int32  # NumPy sorts 16 bits in one pass
+        self._order = np.argsort(group.astype(narrow), kind="stable").astype(np.int64)
         self._group = group.astype(np.int32)
         self._weight = np.ones(n_docs) if weight is None else np.asarray(weight, np.float64)
         blocks = cut_into_blocks(np.diff(X.indptr)[self._order])
