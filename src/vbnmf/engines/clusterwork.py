@@ -16,7 +16,6 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -42,7 +41,7 @@ from vbnmf.kernels import describe, open_kernel
 
 Packed = list[Any]
 _ALIGNED = mmap.ALLOCATIONGRANULARITY  # of arrays in files: kernels need whole cache lines
-_MEMORY: dict[Path, dict[int, dict[str, Any]]] = {}  # by job and thread; see _memory
+_MEMORY: dict[Path, dict[int, dict[str, Any]]] = {}  # by job and thread; see _memory_of
 
 
 class ClusterError(OSError):
@@ -190,7 +189,14 @@ def sweep(
                 new, stats = shardwork.sweep(shard, state, local, bound=bound, out=out)
                 if into is not None:
                     _keep(job, number, local, new, at, into)
-            return stats if out is None else replace(stats, R_t=out[:, :K])
+            if out is None:
+                return stats
+            R_t = out[:, :K]
+            if not _added_here(numbers):  # the next shard overwrites it
+                kept = _memory_of(job, f"sums {number}", R_t.shape, R_t.dtype, np.empty)
+                np.copyto(kept, R_t)
+                R_t = kept
+            return replace(stats, R_t=R_t)
 
         return _summed(numbers, swept)
 
@@ -202,9 +208,14 @@ def _summed(numbers: list[int], work: Callable[[int], Any]) -> list[Packed]:
     return the sums of each shard.
     """
     parts = map(work, numbers)
-    if numbers[0] % FAN_IN == 0 and len(numbers) > 1:
+    if _added_here(numbers):
         return [pack(tree_sum(parts, hold=_own))]
-    return [pack(deepcopy(part)) for part in parts]  # work may reuse the memory of a part
+    return [pack(part) for part in parts]
+
+
+def _added_here(numbers: list[int]) -> bool:
+    """Return whether the sums of these shards are added up without those of other shards."""
+    return numbers[0] % FAN_IN == 0 and len(numbers) > 1
 
 
 def take(source: ShardSource, number: int, rows: Array) -> Packed:
@@ -284,17 +295,27 @@ def _rows(job: Job, kernel: Any, name: str, like: Array, most: int | None = None
 
     ``most`` is the largest number of rows that will be needed, if not always the same.
     """
-    memory = _memory(job)
+    shape = (len(like) if most is None else most, like.shape[1])
+
+    def zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        return np.asarray(kernel.zeros(*shape, dtype))
+
+    return _memory_of(job, name, shape, like.dtype, zeros)[: len(like)]
+
+
+def _memory_of(
+    job: Job,
+    name: str,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    make: Callable[..., Array],
+) -> Array:
+    """Return an array that the tasks of a job in this thread use one after the other."""
+    memory = _MEMORY.setdefault(job.folder, {}).setdefault(threading.get_ident(), {})
     held: Array | None = memory.get(name)
-    n_rows = len(like) if most is None else most
-    if held is None or held.shape != (n_rows, like.shape[1]) or held.dtype != like.dtype:
-        memory[name] = held = kernel.zeros(n_rows, like.shape[1], like.dtype)
-    return held[: len(like)]
-
-
-def _memory(job: Job) -> dict[str, Any]:
-    """Return memory that the tasks of a job in this thread use one after the other."""
-    return _MEMORY.setdefault(job.folder, {}).setdefault(threading.get_ident(), {})
+    if held is None or held.shape != shape or held.dtype != dtype:
+        memory[name] = held = make(shape, dtype)
+    return held
 
 
 def free(job: Job) -> None:
