@@ -7,8 +7,10 @@ others have threads (dask). The bytes that workers send are compared with a pred
 (``benchmarks.cluster``). The fit is initialised at random and uses the generative prediction head,
 so that only its iterations are measured, without the search for components and the training of
 other heads. Times are between callbacks. On a busy machine, compare the processor time, which is
-that of all threads and workers. Memory is the peak of the child process above its memory after all
-imports, without that of Dask workers. Linux only: the numbers come from /proc/self/status.
+that of all threads and workers. With ``--repeats``, all kinds of fits run in turn several times,
+and the fastest of each counts, because other work only makes a fit slower. Memory is the peak of
+the child process above its memory after all imports, without that of Dask workers. Linux only: the
+numbers come from /proc/self/status.
 """
 
 from __future__ import annotations
@@ -48,6 +50,7 @@ def main(argv: list[str]) -> None:
     )
     parser.add_argument("--components", type=int, nargs="+", metavar="K", help="20 100")
     parser.add_argument("--iterations", type=int, default=6, help="of each fit (default 6)")
+    parser.add_argument("--repeats", type=int, default=1, help="of each fit (default 1)")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS, help="of fits")
     parser.add_argument(
         "--shard-nonzeros", type=int, metavar="N", help=f"of a shard ({SHARD_NONZEROS:,})"
@@ -64,7 +67,7 @@ def main(argv: list[str]) -> None:
             folder = (options.folder or Path(temporary)) / str(n_docs)
             nnz = _written(folder, n_docs, options.shard_nonzeros or SHARD_NONZEROS)
             for K in components:
-                found = {kind: _in_child(folder, kind, K, options) for kind in options.kinds}
+                found = _fastest(folder, K, options)
                 same_shards = options.shard_nonzeros is None  # memory is always cut like this
                 rows.append(_row(n_docs, nnz, K, found, same_shards))
                 if "dask" in found:
@@ -112,6 +115,17 @@ def _in_child(folder: Path, kind: str, K: int, options: argparse.Namespace) -> d
     command = [sys.executable, "-m", "benchmarks.scale", str(folder), kind, *map(str, numbers)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603
     found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def _fastest(folder: Path, K: int, options: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """Run all kinds of fits in turn, and return the fastest of each, with its highest peak."""
+    found: dict[str, dict[str, float]] = {}
+    for _ in range(options.repeats):
+        for kind in options.kinds:
+            new = _in_child(folder, kind, K, options)
+            best = min(found.get(kind, new), new, key=lambda of: of["seconds"])
+            found[kind] = best | {"peak": max(new["peak"], best["peak"])}
     return found
 
 

@@ -1,9 +1,9 @@
 """Small corpora, the kernels under test, and the browser that opens pages.
 
 With ``VBNMF_KERNEL=scipy`` the suite runs on the SciPy kernels. Tests that would only repeat the
-ordinary run are left out then: those of the compiled kernels, those of the benchmarks, and those
-that open a page in a browser, because pages compute nothing. All other tests run, also those that
-are added.
+ordinary run are left out then: those of the compiled kernels, those of the benchmarks, one that
+stops a long run, and those that open a page in a browser, because pages compute nothing. All other
+tests run, also those that are added.
 """
 
 import os

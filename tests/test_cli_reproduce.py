@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 from cliruns import command, run
+from conftest import ON_SCIPY
 
 from vbnmf.cli.progress import CellProgress
 from vbnmf.cli.reproduce import _notes
@@ -98,6 +99,7 @@ def test_the_same_command_runs_nothing_again(whole):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.skipif(ON_SCIPY, reason="how a run is stopped does not depend on kernels")
 def test_a_stopped_run_goes_on_to_the_same_table(whole, tmp_path):
     folder = tmp_path / "out"
     args = command("reproduce", "--spec", SPEC, "--out", folder)

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
+from itertools import count, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -207,6 +207,7 @@ class DaskEngine(ShardEngine):
 
     def _added(self, parts: list[Future]) -> Future:
         """Add up the sums of tasks as ``tree_sum`` adds those of shards."""
+        self._folds = count()  # the same numbers in each iteration
         runs = groupby(parts, lambda part: _run_of(self._cluster.shards_of(part)[0]))
         sums = [self._in_order(list(run)) for _, run in runs]
         n, held = self.n_shards, []  # n: parts of the level below, of which the last are held
@@ -227,7 +228,9 @@ class DaskEngine(ShardEngine):
         for place, run in groupby(parts, cluster.place_of):
             total += run
             if len(total) > 1:
-                total = [cluster.task("add", clusterwork.fold, total, place=place)]
+                name = f"fold {next(self._folds)}"
+                fold = partial(clusterwork.fold, self._job, name)
+                total = [cluster.task("add", fold, total, place=place)]
         return total[0]
 
     @contextmanager

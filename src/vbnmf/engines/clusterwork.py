@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -29,7 +30,6 @@ from vbnmf.core.model import Array, Statistics
 from vbnmf.core.shardwork import Local, OpenShard, Shard
 from vbnmf.engines.mapping import (
     FAN_IN,
-    in_double_precision,
     load_array,
     local_path,
     read_local,
@@ -131,7 +131,7 @@ def add_up(
 
     with _told_where(named(numbers)):
         check_software(job.software)
-        return _summed(numbers, worked)
+        return _summed(job, numbers, worked)
 
 
 def start(job: Job, source: ShardSource, numbers: list[int], shared: Shared, into: int) -> None:
@@ -198,10 +198,10 @@ def sweep(
                 R_t = kept
             return replace(stats, R_t=R_t)
 
-        return _summed(numbers, swept)
+        return _summed(job, numbers, swept)
 
 
-def _summed(numbers: list[int], work: Callable[[int], Any]) -> list[Packed]:
+def _summed(job: Job, numbers: list[int], work: Callable[[int], Any]) -> list[Packed]:
     """Apply work to consecutive shards, which are all or some of a run that is added in order.
 
     If they begin the run, return one sum. Otherwise the sums of earlier shards come first, so
@@ -209,7 +209,7 @@ def _summed(numbers: list[int], work: Callable[[int], Any]) -> list[Packed]:
     """
     parts = map(work, numbers)
     if _added_here(numbers):
-        return [pack(tree_sum(parts, hold=_own))]
+        return [pack(tree_sum(parts, hold=partial(_own, job, f"sum from {numbers[0]}")))]
     return [pack(part) for part in parts]
 
 
@@ -231,9 +231,10 @@ def any_mass(source: ShardSource, number: int, weight: Array | None) -> Packed:
         return pack(bool((X.data if weight is None else weight @ X).any()))
 
 
-def fold(parts: list[list[Packed]]) -> list[Packed]:
-    """Add up the sums of tasks in the given order."""
-    return [pack(tree_sum((unpack(sums) for part in parts for sums in part), hold=_own))]
+def fold(job: Job, name: str, parts: list[list[Packed]]) -> list[Packed]:
+    """Add up the sums of tasks in the given order. Folds of an iteration have different names."""
+    sums = (unpack(packed) for part in parts for packed in part)
+    return [pack(tree_sum(sums, hold=partial(_own, job, name)))]
 
 
 def finish(total: list[Packed], dtype: np.dtype[Any], path: Path) -> Shared:
@@ -255,9 +256,13 @@ def link(source: Path, target: Path) -> None:
     temporary.unlink(missing_ok=True)  # still there if both names were links to the same file
 
 
-def _own(part: Any) -> Any:
-    """Return a part to which other parts can be added in place."""
-    return in_double_precision(part) if isinstance(part, Statistics) else part
+def _own(job: Job, name: str, part: Any) -> Any:
+    """Return a part to which other parts can be added in place, with memory under this name."""
+    if not isinstance(part, Statistics) or part.R_t is None:
+        return part
+    R_t = _memory_of(job, name, part.R_t.shape, np.dtype(np.float64), np.empty)
+    np.copyto(R_t, part.R_t)
+    return replace(part, R_t=R_t)
 
 
 def _shard(job: Job, source: ShardSource, number: int) -> Shard:
@@ -310,7 +315,10 @@ def _memory_of(
     dtype: np.dtype[Any],
     make: Callable[..., Array],
 ) -> Array:
-    """Return an array that the tasks of a job in this thread use one after the other."""
+    """Return an array that tasks of a job in this thread use in one iteration after the other.
+
+    Results of tasks may refer to it, because they are not needed in the next iteration.
+    """
     memory = _MEMORY.setdefault(job.folder, {}).setdefault(threading.get_ident(), {})
     held: Array | None = memory.get(name)
     if held is None or held.shape != shape or held.dtype != dtype:
