@@ -68,7 +68,7 @@ def _not_shown(summary: Any, n_shown: int) -> str:
 
 
 def label_table(summary: Any, label: str) -> str:
-    """Return a table of the components of one label, and the weights of scopes."""
+    """Return a table of the components of one label, and the part of each kind of scope."""
     from vbnmf.report.summary import blocks_of_label, components_of_label
 
     found = components_of_label(summary, label)
