@@ -29,7 +29,7 @@ from vbnmf.cli.vectorize import vectorize
 
 
 class _Commands(click.Group):
-    """The commands. Their messages about wrong options do not control the terminal."""
+    """Group of commands that escapes control characters in messages about wrong options."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""

@@ -201,7 +201,7 @@ def _versions(rows: list[dict[str, Any]]) -> str:
 
 
 def _notes(experiment: "Experiment") -> list[str]:
-    """List the runs without results, with the reasons, and those that did not converge."""
+    """List the runs without results and those that did not converge, with the reasons."""
     notes = []
     for status in ("failed", "impossible", "done"):
         rows = [row for row in experiment.rows if row["status"] == status and row["reason"]]

@@ -1,4 +1,4 @@
-"""Save a fitted model; if its file cannot be written, keep it in another place."""
+"""Save a fitted model, in another folder if its file cannot be written."""
 
 import os
 import tempfile
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def save_model(model: "DocumentModel", target: Path, *, overwrite: bool) -> None:
-    """Save a fitted model. A model that cannot be written to its file is not lost.
+    """Save a fitted model, in another folder if its file cannot be written.
 
     Raises
     ------

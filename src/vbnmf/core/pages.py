@@ -19,18 +19,18 @@ import numpy as np
 from vbnmf.core.model import Array
 
 _LARGE = 1 << 20  # bytes from which an array gets pages of its own
-_USUAL_ARRAY = 1 << 22  # bytes from which the memory of a freed array returns
-_USUAL_HEAP_END = 1 << 23  # bytes of a heap that may be unused
-_MOST_ARRAY = 1 << 25  # the largest limit that the C library takes
+_USUAL_ARRAY = 1 << 22  # smallest array whose memory returns when it is freed, in bytes
+_USUAL_HEAP_END = 1 << 23  # bytes at the end of a heap that may stay unused
+_MOST_ARRAY = 1 << 25  # the largest limit that the C library accepts, in bytes
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names of options in malloc.h
 
 
 def return_freed(array: int = _USUAL_ARRAY, heap_end: int = _USUAL_HEAP_END) -> None:
     """Let the C library (glibc) return the memory of freed large arrays, in the whole process.
 
-    It returns arrays from ``array`` bytes on, and the unused end of a heap from ``heap_end`` bytes
-    on. Without this function, it raises both limits whenever a large array is freed, up to 32 MB,
-    and ``release`` cannot return the ends of the heaps of threads.
+    It then returns the memory of arrays of at least ``array`` bytes, and the unused end of a heap
+    of at least ``heap_end`` bytes. Without this function, it raises both limits whenever a large
+    array is freed, up to 32 MB, and ``release`` cannot return the ends of the heaps of threads.
     """
     set_option = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
     if set_option is not None:
@@ -40,7 +40,7 @@ def return_freed(array: int = _USUAL_ARRAY, heap_end: int = _USUAL_HEAP_END) -> 
 
 @contextmanager
 def large_heaps() -> Iterator[None]:
-    """Keep freed memory for the next arrays, while many large ones of the same sizes are made."""
+    """Keep freed memory, so that the next large arrays of the same sizes can reuse it."""
     return_freed(_MOST_ARRAY, 2 * _MOST_ARRAY)
     try:
         yield

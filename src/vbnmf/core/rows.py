@@ -9,7 +9,7 @@ from scipy import sparse
 
 from vbnmf.core.model import Array
 
-_NONZEROS_AT_ONCE = 1 << 15  # whose sums are computed at a time
+_NONZEROS_AT_ONCE = 1 << 15  # about as many are in each part
 _TINY = np.finfo(float).tiny
 
 

@@ -48,7 +48,7 @@ class Cluster:
         self._token, self._n_tasks = uuid4().hex[:12], 0
         self._shards_of: dict[str, list[int]] = {}
         self._place_of: dict[str, str | None] = {}
-        self._cuts: dict[int, Array] = {}  # between the shards of threads, by number of threads
+        self._cuts: dict[int, Array] = {}  # shards at which threads begin, by number of threads
         # scattered data would be lost with its worker; the result of a task is computed again
         with self.told():
             self.on_workers = self.task("shards", _same, source)
@@ -63,7 +63,7 @@ class Cluster:
         return pairwise(self.source.starts.tolist())
 
     def shares(self) -> list[tuple[str | None, range]]:
-        """Divide the shards among the threads of all workers; return each worker and its shards.
+        """Divide the shards among threads; return the worker and the shards of each thread.
 
         Each thread gets consecutive shards with about the same number of non-zeros, and the same
         shards in each iteration. So shards stay in the file cache of the system of their worker,

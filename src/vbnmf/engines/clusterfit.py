@@ -193,7 +193,7 @@ class DaskEngine(ShardEngine):
     def _by_run(self, name: str, function: Callable[..., Any], *args: Any) -> list[Future]:
         """Submit a task for the shards of each thread, or several if it has more than ``FAN_IN``.
 
-        Dask moves tasks that wait for a thread to idle workers, which would have to send the sums.
+        More tasks would wait. Dask moves waiting tasks to idle workers, which must send the sums.
         """
         cluster = self._cluster
         cluster.forget()
@@ -207,10 +207,10 @@ class DaskEngine(ShardEngine):
 
     def _added(self, parts: list[Future]) -> Future:
         """Add up the sums of tasks as ``tree_sum`` adds those of shards."""
-        self._folds = count()  # the same numbers in each iteration
+        self._folds = count()  # numbers of folds, the same in each iteration
         runs = groupby(parts, lambda part: _run_of(self._cluster.shards_of(part)[0]))
         sums = [self._in_order(list(run)) for _, run in runs]
-        n, held = self.n_shards, []  # n: parts of the level below, of which the last are held
+        n, held = self.n_shards, []  # n: parts on the level below; an incomplete run is held
         while n:
             if n % FAN_IN:
                 held.append(sums.pop())
@@ -253,7 +253,7 @@ class DaskEngine(ShardEngine):
             job.iteration(into).mkdir()
         yield into
         if changes:
-            with suppress(FileNotFoundError):  # there are none before the first ones
+            with suppress(FileNotFoundError):  # there are no local states yet
                 os.rename(job.iteration(self._kept), job.spare(self._kept))
             shutil.rmtree(job.spare(into - 3), ignore_errors=True)
             self._kept = into

@@ -71,7 +71,7 @@ class Job:
         return self.folder / f"{number:06d}"
 
     def spare(self, number: int) -> Path:
-        """Return the folder of local states that were replaced, and whose files are used again."""
+        """Return the folder of replaced local states, whose files are used again."""
         return self.folder / f"{number:06d}.spare"
 
 
@@ -123,7 +123,7 @@ def share(path: Path, value: Any) -> Shared:
 def add_up(
     job: Job, source: ShardSource, numbers: list[int], work: Callable[..., Any]
 ) -> list[Packed]:
-    """Apply work to consecutive shards, and return their sums as :func:`_summed`."""
+    """Apply work to consecutive shards, and return their sums as :func:`_summed` does."""
 
     def worked(number: int) -> Any:
         with _marked(job, number):
@@ -173,13 +173,13 @@ def look(
 def sweep(
     job: Job, source: ShardSource, numbers: list[int], shared: Shared, at: int, into: int | None
 ) -> list[Packed]:
-    """Sweep over consecutive shards, and return their sums as :func:`_summed`."""
+    """Sweep over consecutive shards, and return their sums as :func:`_summed` does."""
     with _told_where(named(numbers)), open_kernel() as kernel:
         check_software(job.software)
         state, bound, update = shared.value
         K, in_scope = len(state.terms.scale), state.labels and state.labels.in_scope
         L_t = _rows(job, kernel, "terms", state.terms.L)
-        L_t[:] = state.terms.L  # rows are read at random, which is slow in the pages of a file
+        L_t[:] = state.terms.L  # random reads of rows are slow in a mapped file
         state = replace(state, terms=replace(state.terms, L=L_t))
         out = _rows(job, kernel, "sums", L_t) if update else None
 
@@ -202,10 +202,10 @@ def sweep(
 
 
 def _summed(job: Job, numbers: list[int], work: Callable[[int], Any]) -> list[Packed]:
-    """Apply work to consecutive shards, which are all or some of a run that is added in order.
+    """Apply work to consecutive shards of a run, whose sums are added in order.
 
-    If they begin the run, return one sum. Otherwise the sums of earlier shards come first, so
-    return the sums of each shard.
+    If the shards begin the run, return one sum. Otherwise the sums of earlier shards must be added
+    first, so return the sums of each shard.
     """
     parts = map(work, numbers)
     if _added_here(numbers):
@@ -257,7 +257,7 @@ def link(source: Path, target: Path) -> None:
 
 
 def _own(job: Job, name: str, part: Any) -> Any:
-    """Return a part to which other parts can be added in place, with memory under this name."""
+    """Return a part to which others can be added in place, in the memory with this name."""
     if not isinstance(part, Statistics) or part.R_t is None:
         return part
     R_t = _memory_of(job, name, part.R_t.shape, np.dtype(np.float64), np.empty)
@@ -287,7 +287,7 @@ def _opened(
     *,
     reuse: bool = False,
 ) -> tuple[OpenShard, Local]:
-    """Open a shard and read its local state. With ``reuse``, the next one has the same memory."""
+    """Open a shard and read its local state. With ``reuse``, the next one uses this memory."""
     shard = OpenShard(_shard(job, source, number), kernel)
     memory = shard.documents.begin(K, None if in_scope is None else shard.by_group(in_scope))
     if reuse:
@@ -298,7 +298,7 @@ def _opened(
 def _rows(job: Job, kernel: Any, name: str, like: Array, most: int | None = None) -> Array:
     """Return memory of this shape, which the next task of this thread reuses under this name.
 
-    ``most`` is the largest number of rows that will be needed, if not always the same.
+    ``most`` is the largest number of rows that will be needed, if the number varies.
     """
     shape = (len(like) if most is None else most, like.shape[1])
 
@@ -315,7 +315,7 @@ def _memory_of(
     dtype: np.dtype[Any],
     make: Callable[..., Array],
 ) -> Array:
-    """Return an array that tasks of a job in this thread use in one iteration after the other.
+    """Return an array that the tasks of a job in this thread use again in each iteration.
 
     Results of tasks may refer to it, because they are not needed in the next iteration.
     """
@@ -371,7 +371,7 @@ def _told_where(what: str) -> Iterator[None]:
     """Add the worker and the shards to the message of an error."""
     try:
         yield
-    except ClusterError:  # its message has them
+    except ClusterError:  # its message names them already
         raise
     except (OSError, ValueError, MemoryError) as error:
         reason = str(error) or type(error).__name__

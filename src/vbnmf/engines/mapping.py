@@ -99,7 +99,7 @@ def cut(nonzeros: Array, size: int = SHARD_NONZEROS) -> Array:
 
 
 def even_cuts(costs: Array, n: int) -> Array:
-    """Divide items into at most n consecutive parts. The cost of the largest is as low as possible.
+    """Divide items into at most n consecutive parts, such that the largest cost is minimal.
 
     ``costs`` has the cost of each item, in whole numbers. Returns the boundaries of the parts.
     """
@@ -268,8 +268,8 @@ def load_array(file: Any, *, mapped: bool = False) -> Array:
 def write_local(path: Path, local: Local, spare: Path | None = None) -> None:
     """Write the local state of a shard to a file. An existing file is replaced by renaming.
 
-    ``spare`` is a file that is no longer needed, if it exists. It is overwritten and renamed, which
-    takes a fraction of the time: a new file needs new memory of the system.
+    If the file ``spare`` exists, it is no longer needed. It is overwritten and renamed. This takes
+    a fraction of the time of a new file, for which the system needs new memory.
     """
     temporary = path.with_suffix(f".{uuid4().hex}.part")  # two processes may write the same file
     reuse = spare is not None and _claim(spare, temporary)
@@ -282,7 +282,7 @@ def write_local(path: Path, local: Local, spare: Path | None = None) -> None:
 
 
 def _claim(spare: Path, name: Path) -> bool:
-    """Rename a file, unless it is gone or has other names, under which it is still needed."""
+    """Rename a file for reuse; return False if it is gone or needed under another name."""
     try:
         os.rename(spare, name)
         if os.stat(name).st_nlink == 1:

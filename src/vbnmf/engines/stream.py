@@ -2,8 +2,8 @@
 
 A sweep visits the shards in order. During the work on one shard, a thread writes the local state of
 the previous one and then reads the next one, so that memory holds two of them at any time. The
-local state of each shard is a file, which is overwritten. Sums are added as for all
-engines (``mapping``), so the result is the same as in memory, bit for bit.
+local state of each shard is a file, which is overwritten. Sums are added as for all engines
+(``mapping``), so the result is the same as in memory, bit for bit.
 """
 
 import itertools
@@ -176,7 +176,7 @@ class StreamEngine(ShardEngine):
         )
 
     def _open(self, number: int) -> tuple[OpenShard, Local, Array]:
-        """Open a shard for a sweep, and read its local state. Return the memory of this as well."""
+        """Open a shard for a sweep; return it, its local state and the memory of this state."""
         shard = OpenShard(self._shard(number), self.kernel)
         in_scope = None if self.in_scope is None else shard.by_group(self.in_scope)
         shape = shard.documents.begin(self.K, in_scope).shape
@@ -188,7 +188,7 @@ class StreamEngine(ShardEngine):
         return shard, read_local(path, memory[: shape[0]]), memory
 
     def _keep(self, number: int, local: Local, memory: Array | None = None) -> None:
-        """Write a local state to a file. Afterwards its memory is free."""
+        """Write a local state to a file. Afterwards its memory can be used again."""
         with self._explained(local.Sigma_v.nbytes, f"each of {self.n_shards} shards"):
             path = local_path(self._folder, number)
             write_local(path, local, spare=path)

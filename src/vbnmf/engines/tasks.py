@@ -22,7 +22,7 @@ _AHEAD = 2
 
 _SECONDS = 0.5  # between two messages of a task
 _DONE = object()
-_TASK = threading.local()  # topic of the messages of the task in a thread, and time of the last
+_TASK = threading.local()  # of each thread: topic of its task's messages, and time of the last
 
 
 class Tasks:
@@ -103,7 +103,7 @@ def connected() -> Iterator[None]:
 
 
 def say(message: Any) -> None:
-    """Send a message from a task to its client, unless one was sent a moment ago.
+    """Send a message from a task to its client, unless it has sent one in the last half second.
 
     A message is a number, a string, or a list of these.
     """
@@ -118,7 +118,7 @@ def say(message: Any) -> None:
 def _heard(
     client: Client, hear: Callable[[Any], None] | None
 ) -> Iterator[tuple[str | None, Callable[[Future], None]]]:
-    """Subscribe to the messages of tasks; return their topic and what waits for a task."""
+    """Subscribe to messages of tasks; yield their topic and a function that waits for a task."""
     if hear is None:
         yield None, lambda future: None
         return
@@ -127,7 +127,7 @@ def _heard(
     def wait(future: Future) -> None:
         future.add_done_callback(lambda _: messages.put(_DONE))
         while not future.done():
-            with suppress(Empty):  # look at the task from time to time, whatever happened to it
+            with suppress(Empty):  # without messages, look at the task each second
                 message = messages.get(timeout=1.0)
                 if message is not _DONE:
                     hear(message)

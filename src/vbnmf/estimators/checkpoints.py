@@ -6,7 +6,7 @@
 A checkpoint is written under a hidden name and renamed, and older ones are removed after that. So
 there is a whole one at any moment. It says which documents and parameters it belongs to.
 
-A start that ended writes a last checkpoint, from which its result can be had again. With several
+A start that ended writes a last checkpoint, from which its result can be restored. With several
 starts (``n_init``), each has a folder of its own in FOLDER, such as ``start-02``. Only the
 checkpoint of the best start so far is kept. The others leave a small file, so that they do not run
 again.
@@ -181,8 +181,8 @@ class Keeper:
     def keep(self, engine: ShardEngine, loop: Loop, state: State, found: Found | None) -> None:
         """Write a checkpoint, if it is time for one or the start has ended.
 
-        At the end of a single start, only a checkpoint that exists is brought up to date. Then a
-        run that is lost in the training of the prediction head resumes with this training.
+        At the end of a single start, a checkpoint is written only if there is an earlier one. Then
+        a run that is stopped in the training of the prediction head resumes with this training.
         """
         iteration, then = self._last
         ended = loop.converged or loop.iteration == self._max_iter

@@ -1,4 +1,4 @@
-"""Choose the terms that describe the components of a model, by its documents."""
+"""Choose the terms that describe the components of a model, from its documents."""
 
 from typing import Any
 
@@ -20,8 +20,8 @@ MOST_DOCUMENTS = 15_000
 def choose_terms(model: Any, X: sparse.csr_array | ShardSource, weight: Array | None) -> Array:
     """Return the terms that describe each component, (K, at most ``LENGTH``) of int32.
 
-    A faded component has no terms that describe it. Its heaviest ones are returned, and they do not
-    count as terms of other lists.
+    No terms describe a faded component. Its heaviest terms are returned. They do not count as a
+    list when the terms of other components are chosen.
 
     Parameters
     ----------

@@ -271,7 +271,7 @@ def step_on(
         "term_shape": prior.a_t, "term_scale": prior.b_t, "coef_scale": prior.b_v,
     }  # fmt: skip
     model.n_components_ = len(model.components_)
-    model.describing_terms_ = None  # of the components before
+    model.describing_terms_ = None  # they described the previous components
     model.n_samples_seen_ += n_docs
     model.n_samples_total_ = D
     model.n_steps_ += 1

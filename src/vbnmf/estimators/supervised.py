@@ -203,7 +203,7 @@ class SupervisedVBNMF(LearnsLabelsOnline, FitsLabels):
         Expected weights of the terms in each component.
     describing_terms_ : ndarray of int32 of shape (n_components, at most 30), or None
         Columns of the terms that describe each component. They are relevant to it, occur together
-        in documents, and stand in few other lists (``vbnmf.metrics.describing_terms``). None in
+        in documents, and appear in few other lists (``vbnmf.metrics.describing_terms``). None in
         models from older files.
     component_shapes_ : ndarray of shape (n_components, n_terms)
         Shapes of the gamma posteriors of ``components_``.

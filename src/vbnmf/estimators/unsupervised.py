@@ -111,7 +111,7 @@ class VBNMF(BaseVBNMF):
         The component that was initialised as a background of common terms, if any.
     describing_terms_ : ndarray of int32 of shape (n_components, at most 30), or None
         Columns of the terms that describe each component. They are relevant to it, occur together
-        in documents, and stand in few other lists (``vbnmf.metrics.describing_terms``). None after
+        in documents, and appear in few other lists (``vbnmf.metrics.describing_terms``). None after
         a batch of ``partial_fit``, and in models from older files.
     component_shapes_ : ndarray of shape (n_components, n_terms)
         Shapes of the gamma posteriors of ``components_``.

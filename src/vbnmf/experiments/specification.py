@@ -172,7 +172,7 @@ def _record(kind: type[Kind], name: str, table: Any) -> Kind:
 
 
 def _converted(key: str, kind: Any, value: Any) -> Any:
-    """Check that a value of the file has the type of its field; make lists tuples."""
+    """Check that a value of the file has the type of its field, and convert lists to tuples."""
     if get_origin(kind) is tuple:
         kinds = get_args(kind)  # (int, ...) or one for each value
         if not isinstance(value, list):

@@ -19,7 +19,7 @@ from vbnmf.kernels import _native  # type: ignore[attr-defined,unused-ignore]
 from vbnmf.kernels.layout import MOST_BLOCKS, cut_into_blocks
 
 CACHED = 10 << 20
-"""Maximum bytes of coefficients that are gathered at a time, which should stay in the cache."""
+"""Maximum bytes of coefficients that are gathered at a time. They should fit into the cache."""
 
 
 class NativeKernel:

@@ -1,14 +1,14 @@
 """Choose the terms that describe each component to a reader.
 
 The heaviest terms of a component, or the most relevant ones, do not always make a good list. Some
-of them come from a few odd documents, and some stand in the lists of many other components. So the
-terms of a list should be relevant, occur together in documents, and stand in few other lists.
+of them come from a few odd documents, and some appear in the lists of many other components. So the
+terms of a list should be relevant, occur together in documents, and appear in few other lists.
 
     r(w|k)  relevance of term w in component k (``metrics.relevance``), by weights divided by the
             square root of the mean weight that w has in the documents that have it
     a(v, w) NPMI of two terms in documents (``metrics.coherence``). The number n of documents that
             have both terms is replaced by n − 2 √n, or by 0 if this is negative: the lower limit of
-            a confidence interval. Otherwise names from a few documents would seem to agree most.
+            a confidence interval. Otherwise names from a few documents would have the largest a.
     s(w)    number of lists that have w already
 
 Each list begins with the most relevant term. Then the lists grow in rounds. In each round, every
@@ -16,9 +16,9 @@ component adds the term with the largest
 
     ln r(w|k) + 6 · mean of a(v, w) over the terms v in its list − 5 ln(1 + s(w))
 
-The component with the largest score comes first, so that two components that are alike do not add
-the same term. Terms with r ≤ 0 come last, the heaviest first. A list of ten terms is the beginning
-of a list of thirty. The numbers were chosen on held-out training documents of three corpora
+The component with the largest score comes first, so that similar components do not add the same
+term. Terms with r ≤ 0 come last, the heaviest first. A list of ten terms is the beginning of a list
+of thirty. The numbers were chosen on held-out training documents of three corpora
 (docs/benchmarks.md, "What the components say").
 """
 
@@ -34,24 +34,24 @@ from vbnmf.metrics.ranking import as_nonnegative
 from vbnmf.metrics.relevance import TermParts, relevance
 
 TOGETHER, ELSEWHERE = 6.0, 5.0
-"""Importance of terms occurring together, and of not standing in other lists."""
+"""Weights of a(v, w) and of ln(1 + s(w)) in the score of a term."""
 
 CANDIDATES = 80
 """Number of most relevant terms of a component that its list is chosen from."""
 
 _LIMIT = 2.0  # standard deviations from a count to the lower limit of its confidence interval
-_HEAVIEST = 1000  # terms of a component among which the most relevant ones are looked for
-_MOST_PAIRS = 1 << 24  # pairs of candidates of all components, of which numbers are in memory
+_HEAVIEST = 1000  # number of heaviest terms among which the most relevant ones are searched
+_MOST_PAIRS = 1 << 24  # maximum number of pairs of candidates whose a(v, w) is in memory
 _TINY = np.finfo(float).tiny
 
 
 def describing_terms(
     components: ArrayLike, X: Any, n: int = 10, *, sample_weight: Array | None = None
 ) -> Array:
-    """Choose the terms that describe each component, by documents.
+    """Choose the terms that describe each component, from documents.
 
-    The terms of a component are relevant to it, occur together in documents, and stand in few of
-    the other lists. It works for the components of any non-negative model.
+    The terms of a component are relevant to it, occur together in documents, and appear in few of
+    the other lists. The components may be those of any non-negative model.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def _take_turns(candidates: Array, log_relevance: Array, together: Array, n: int
     """Let each component add a term to its list in each round, (K, n)."""
     K = len(candidates)
     chosen = np.empty((K, n), np.intp)
-    left = log_relevance.copy()  # −∞ of terms that were chosen
+    left = log_relevance.copy()  # −∞ for terms that were chosen
     sums = np.zeros(candidates.shape)
     n_lists = np.zeros(candidates.max() + 1)
 

@@ -1,7 +1,7 @@
 """Relevance of terms: frequent in a component, and more frequent there than elsewhere.
 
     q(w|k)  part of term w in component k, by weights divided by a unit for each term
-    q(w)    = mean of q(w|k) over components; 1/W of a single component
+    q(w)    = mean of q(w|k) over components; 1 / n_terms if there is one component
 
     relevance of w in k = q(w|k)^λ ln(q(w|k) / q(w))
 

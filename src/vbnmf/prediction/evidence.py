@@ -23,8 +23,8 @@ from scipy import sparse
 from vbnmf.core.model import Array
 from vbnmf.core.rows import is_empty, mass
 
-_AT_ONCE = (1 << 16, 1 << 18)  # least and most numbers held of each matrix of non-zeros × K
-_PART_AT_ONCE = 32  # between these limits, this part of the numbers of both factors
+_AT_ONCE = (1 << 16, 1 << 18)  # minimum and maximum size of a part of a matrix of non-zeros × K
+_PART_AT_ONCE = 32  # between these limits, a part has 1/32 of the size of both factors
 _LEAST_LEFT = 1e-3  # of a component that is one document alone
 _TINY = np.finfo(float).tiny
 
@@ -171,6 +171,6 @@ def left_out(
 
 
 def _blocks(indptr: Array, cells: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of documents that have about so many non-zeros."""
+    """Yield ranges of documents with about ``cells`` non-zeros each."""
     cuts = np.searchsorted(indptr, np.arange(0, indptr[-1], cells))
     yield from pairwise(np.unique(np.append(cuts, len(indptr) - 1)).tolist())

@@ -112,7 +112,7 @@ def train(
     with threadpool_limits(1):
         task = _Task(X, dense, labels, weight, fold, n_threads, tell)
         weights, left_out, squares, converged = solve(task)
-    if (fold == fold[:1]).all():  # machines without documents: what they have is rounding errors
+    if (fold == fold[:1]).all():  # no other fold to learn from: scores are rounding errors
         left_out[:], squares[1] = 0, 0
     n_terms = X.shape[1]
     return Machines(
@@ -234,7 +234,7 @@ def _scikit_learn(task: _Task) -> Solved:
 
 
 def _one_machine(A: sparse.csr_matrix, y: Array, weight: Array, tol: float) -> tuple[Array, bool]:
-    if y.all() or not y.any():  # scikit-learn wants both kinds
+    if y.all() or not y.any():  # scikit-learn needs both classes
         constant = 1.0 if y.all() else -1.0
         return np.append(np.zeros(A.shape[1]), constant), True
     with warnings.catch_warnings():

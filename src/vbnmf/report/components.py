@@ -42,7 +42,7 @@ def component_probabilities(estimator: Any) -> Array:
 
 
 def naming_terms(model: Any, n_terms: int) -> list[list[int]]:
-    """Return the terms that describe each component, the first first; none if it has faded.
+    """Return the first terms that describe each component; none if it has faded.
 
     ``model`` is a DocumentModel, or an estimator.
     """

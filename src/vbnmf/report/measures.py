@@ -1,7 +1,7 @@
 """Compute measures of a fitted model, for ``vbnmf evaluate`` and the explorer.
 
-Measures of components ignore faded components. NPMI and diversity are of the terms that describe
-each component, those that ``vbnmf topics`` and the page show.
+Measures of components ignore faded components. NPMI and diversity are computed from the
+terms that describe each component, which ``vbnmf topics`` and the page show.
 """
 
 from collections.abc import Iterable

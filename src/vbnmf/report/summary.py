@@ -1,10 +1,10 @@
 """Describe a model as plain data: components, their terms and labels.
 
 The weight of a component is the part of all term weight that it explains. Its *use* by a label is
-its part in the label's expected weight (``report.components``). Terms are those
-that describe the component (``metrics.describing``).
-Components are sorted by scope: those common to all labels, those shared by several, those of one
-label. Within a scope, and without scopes, they are sorted by weight.
+its part in the label's expected weight (``report.components``). Its terms are those that describe
+it (``metrics.describing``). Components are sorted by scope: those common to all labels, those
+shared by several, those of one label. Within a scope, and without scopes, they are sorted by
+weight.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """The terms that describe the components of a model, and the relevance of all terms.
 
 Names, lists, the page and the displays show the terms that ``fit`` has chosen
-(``metrics.describing``). Lists that are longer, and those of models that lack this choice, go on
-with the most relevant terms (``metrics.relevance``).
+(``metrics.describing``). Longer lists continue with the most relevant terms
+(``metrics.relevance``). Models that lack this choice show only the most relevant terms.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ _TINY = np.finfo(float).tiny
 
 
 def shown_terms(model: Any, n: int, components: Iterable[int] | None = None) -> Array:
-    """Return the n terms of each of these components, or of all, that are shown first, (K, n).
+    """Return the first n terms that are shown of each component, (K, n).
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ class Listener:
     Parameters
     ----------
     ladder : _Ladder
-        Its progress is called.
+        Search whose progress is reported.
     rung, total : int
         Number of the rung, and of its candidates.
     done : list of Trial

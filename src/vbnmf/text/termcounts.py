@@ -76,7 +76,7 @@ class TermCounts:
             self._spill()
         runs = [_Run(self._file(each, "jsonl")) for each in range(self.generation)]
         while any(run.terms for run in runs):
-            # no generation has other terms up to this one than those that were read
+            # all terms up to this one have been read, in every generation
             last = min(run.terms[-1] for run in runs if run.terms)
             taken = [run.take(last) for run in runs]
             terms = sorted({term for of, _, _ in taken for term in of})

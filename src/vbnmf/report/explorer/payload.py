@@ -3,8 +3,8 @@
     p(w|k) = part of term w in component k         p(w)   = Σ_k p(k) p(w|k)
     p(k|w) = p(k) p(w|k) / p(w)                    p(w|l) = Σ_k p(k|l) p(w|k)
 
-p(k), p(k|l) and names are those of ``report.components``, and the terms that describe a component,
-q(w|k) and relevance those of ``report.terms``. The page sorts, selects and draws; it computes
+p(k), p(k|l) and names are those of ``report.components``. The terms that describe a component,
+q(w|k) and relevance are those of ``report.terms``. The page sorts, selects and draws; it computes
 nothing else. Numbers are rounded to a few significant digits, and lists are cut to what can be
 shown, so that the page stays small.
 """

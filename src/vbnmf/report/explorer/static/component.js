@@ -156,7 +156,7 @@ function panel(k, place, several) {
         : `${
             byRelevance()
               ? "The terms that are frequent in this component, and more frequent here than elsewhere."
-              : "Terms that are relevant here, occur together in documents, and stand in few other lists."
+              : "Terms that are relevant here, occur together in documents, and appear in few other lists."
           } Part: how much of the component the term makes up, with a ${100 * data.level} % credible interval. These intervals are too narrow, because the model treats all unknown quantities as independent. Lift: how many times more frequent the term is here than in all documents.`,
       !component.faded && downloads(
         `component-${k}-terms`,
