@@ -191,7 +191,7 @@ class DaskEngine(ShardEngine):
                 yield unpack(tasks.pop().result())
 
     def _by_run(self, name: str, function: Callable[..., Any], *args: Any) -> list[Future]:
-        """Submit a task for the shards of each thread, or several if it has more than ``FAN_IN``.
+        """Submit a task for the shards of each thread, or several if they cross a run of sums.
 
         More tasks would wait. Dask moves waiting tasks to idle workers, which must send the sums.
         """

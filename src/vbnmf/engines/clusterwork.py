@@ -1,8 +1,9 @@
 """Functions that the workers of a cluster apply to shards.
 
-Every task is a pure function of files that do not change. So a task may run twice, even at the same
-time. A file is written under a unique name and then renamed. The local states of each iteration
-have their own folder, so a task never reads a file that another run of the same task writes.
+Every task is a pure function of files that do not change as long as it can run. So a task may run
+twice, even at the same time. A file is written under a unique name and then renamed. The local
+states of each iteration have their own folder, so a task never reads a file that another run of the
+same task writes. Files of older iterations are overwritten (:func:`_write`).
 
 Values that all tasks of an iteration need are in a file (:class:`Shared`). Sums are sent as plain
 buffers (:func:`pack`), because Dask estimates their size correctly. For a dataclass or a sparse

@@ -204,7 +204,7 @@ class SupervisedVBNMF(LearnsLabelsOnline, FitsLabels):
     describing_terms_ : ndarray of int32 of shape (n_components, at most 30), or None
         Columns of the terms that describe each component. They are relevant to it, occur together
         in documents, and appear in few other lists (``vbnmf.metrics.describing_terms``). None in
-        models from older files.
+        models from older files, until a batch with labels is learned.
     component_shapes_ : ndarray of shape (n_components, n_terms)
         Shapes of the gamma posteriors of ``components_``.
     component_scales_ : ndarray of shape (n_components,)

@@ -230,7 +230,7 @@ class NativeDocuments:
         """Compute R_t in ``out`` from L_v, a range of documents at a time.
 
         The documents of a term are spread over the whole shard. If L_v is larger than the cache,
-        gathering all of them at once takes twice as long.
+        gathering all of them at once is much slower.
         """
         n_docs, at = len(self._order), self._first_of_term.copy()
         for first in range(0, max(n_docs, 1), self._n_cached):

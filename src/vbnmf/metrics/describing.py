@@ -19,7 +19,7 @@ component adds the term with the largest
 The component with the largest score comes first, so that similar components do not add the same
 term. Terms with r ≤ 0 come last, the heaviest first. A list of ten terms is the beginning of a list
 of thirty. The numbers were chosen on held-out training documents of three corpora
-(docs/benchmarks.md, "What the components say").
+(docs/benchmarks.md, "Components").
 """
 
 from typing import Any
