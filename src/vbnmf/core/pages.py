@@ -30,7 +30,8 @@ def return_freed(array: int = _USUAL_ARRAY, heap_end: int = _USUAL_HEAP_END) -> 
 
     It then returns the memory of arrays of at least ``array`` bytes, and the unused end of a heap
     of at least ``heap_end`` bytes. Without this function, it raises both limits whenever a large
-    array is freed, up to 32 and 64 MB, and ``release`` cannot return the ends of the heaps of threads.
+    array is freed, up to 32 and 64 MB. Then ``release`` cannot return the ends of the heaps of
+    threads.
     """
     set_option = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
     if set_option is not None:

@@ -7,9 +7,9 @@ A checkpoint is written under a hidden name and renamed, and older ones are remo
 there is a whole one at any moment. It says which documents and parameters it belongs to.
 
 A start that had written a checkpoint writes a last one at its end, from which its result can be
-restored. With several starts (``n_init``), each has a folder of its own in FOLDER, such as ``start-02``. Only the
-checkpoint of the best start so far is kept. The others leave a small file, so that they do not run
-again.
+restored. With several starts (``n_init``), each has a folder of its own in FOLDER, such as
+``start-02``. Only the checkpoint of the best start so far is kept. The others leave a small file,
+so that they do not run again.
 """
 
 import hashlib
