@@ -10,8 +10,9 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from itertools import chain, islice
 from types import TracebackType
 from typing import Any, Self
@@ -81,11 +82,12 @@ class Workers:
         pending: deque[Future[Any]] = deque()
         try:
             for task in tasks:
-                pending.append(pool.submit(_run, function, task))
+                with _signals_wait():
+                    pending.append(pool.submit(_run, function, task))
                 if len(pending) >= _AHEAD * self._n_jobs:
-                    yield pending.popleft().result()
+                    yield _result(pending.popleft())
             while pending:
-                yield pending.popleft().result()
+                yield _result(pending.popleft())
         except BrokenProcessPool:
             raise ChildProcessError(
                 "a worker process has ended. If memory ran out, use fewer processes (--jobs, "
@@ -104,6 +106,38 @@ class Workers:
                 self._n_jobs, mp_context=context, initializer=_begin, initargs=(self._shared,)
             )
         return self._pool
+
+
+@contextmanager
+def _signals_wait() -> Iterator[None]:
+    """Call handlers of signals at the end of the block, in the main thread.
+
+    A handler may raise an exception, as that of Ctrl-C does. In the middle of a call of the pool,
+    this could leave a lock held, and the pool would never end.
+    """
+    came: list[int] = []
+    before: dict[int, Any] = {}
+    try:
+        if threading.current_thread() is threading.main_thread():
+            for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+                number = getattr(signal, name, None)  # Windows has no SIGHUP
+                if number is not None and callable(signal.getsignal(number)):
+                    before[number] = signal.getsignal(number)
+                    signal.signal(number, lambda number, _: came.append(number))
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    for number in came[:1]:
+        signal.raise_signal(number)
+
+
+def _result(future: Future[Any]) -> Any:
+    """Return the result of a task. Signals wait for a tenth of a second at most."""
+    while True:
+        with _signals_wait():
+            if wait([future], timeout=0.1).done:
+                return future.result()
 
 
 _shared: Any = None
