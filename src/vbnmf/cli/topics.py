@@ -21,7 +21,7 @@ def topics(model: str, top: int, label: str | None, as_json: bool) -> None:
     Components common to all labels come first, then those shared by several labels, then those of
     one label. Each group is sorted by weight. With --label, components are sorted by how much
     of the label they make up. Faded components, whose terms depend more on the prior than on
-    documents, are not shown.
+    documents, are shown without terms.
 
     \b
     Examples:
@@ -43,7 +43,7 @@ def topics(model: str, top: int, label: str | None, as_json: bool) -> None:
 
 
 def component_table(summary: Any) -> str:
-    """Return a table of the components that have not faded, and the weights of scopes."""
+    """Return a table of all components, and the weight of each kind of scope."""
     head = ["#", "weight", "strongest in (part of the label)", "terms"]
     if summary.blocks is not None:
         head[2] = "scope (part of the label)"
@@ -51,20 +51,11 @@ def component_table(summary: Any) -> str:
     rows = [
         [str(component.number), percent(component.weight), _labels(summary, place), component.name]
         for place, component in enumerate(summary.components)
-        if not component.faded
     ]
     shown = [[row[i] for i in columns] for row in [head, *rows]]
-    parts = _weights(summary.blocks, "the documents' weight")
-    return table(shown[0], shown[1:], right=(0, 1)) + parts + _not_shown(summary, len(rows))
-
-
-def _not_shown(summary: Any, n_shown: int) -> str:
-    """Return a line on the components that have faded, or nothing if none has."""
-    n_faded = len(summary.components) - n_shown
-    if not n_faded:
-        return ""
-    of_all = f"{n_faded} of {len(summary.components)} components"
-    return f"\n\nNot shown: {of_all}, which have faded. The documents do not support so many."
+    return table(shown[0], shown[1:], right=(0, 1)) + _weights(
+        summary.blocks, "the documents' weight"
+    )
 
 
 def label_table(summary: Any, label: str) -> str:
