@@ -57,6 +57,8 @@ def main(argv: list[str]) -> None:
     )
     parser.add_argument("--folder", type=Path, help="where shards are written and kept")
     options = parser.parse_args(argv)
+    if options.repeats < 1:
+        parser.error(f"--repeats must be at least 1; got {options.repeats}")
     sizes = options.documents or ([10_000, 40_000] if options.quick else [10**4, 10**5, 10**6])
     components = options.components or ([20] if options.quick else [20, 100])
     machine = measure.machine(options.threads)

@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -82,6 +83,24 @@ def test_scale(capsys, tmp_path):
     assert out.count("| yes |") == 1
     ratio = float(out.splitlines()[-1].split("|")[-2])
     assert_allclose(ratio, 1, rtol=0.2)  # bytes that Dask workers sent, over those predicted
+
+
+def test_the_fastest_fit_of_each_kind_counts(monkeypatch):
+    runs = {
+        "memory": iter([(3.0, 5.0), (2.0, 4.0), (2.5, 9.0)]),
+        "dask": iter([(1.0, 1.0), (4.0, 2.0), (5.0, 1.0)]),
+    }
+
+    def one(folder, kind, K, options):
+        seconds, peak = next(runs[kind])
+        return {"seconds": seconds, "peak": peak}
+
+    monkeypatch.setattr(scale, "_in_child", one)
+    found = scale._fastest(None, 3, SimpleNamespace(repeats=3, kinds=("memory", "dask")))
+    assert found["memory"] == {"seconds": 2.0, "peak": 9.0}
+    assert found["dask"] == {"seconds": 1.0, "peak": 2.0}
+    with pytest.raises(SystemExit):
+        scale.main(["--repeats", "0"])
 
 
 def test_online(capsys, tmp_path, monkeypatch):

@@ -313,3 +313,11 @@ def test_a_file_that_cannot_be_read_changes_nothing(home):
         assert (said.code, "no label column 'x'" in said.err) == (2, True)
     assert not (home / "begun.shards").exists()
     assert contents(old) == before
+
+
+def test_a_file_that_does_not_exist(tmp_path):
+    said = run("vectorize", tmp_path / "none.csv", "--text", "text", "--out", tmp_path / "s")
+    assert (said.code, said.out) == (2, "")
+    assert "none.csv: no such file or folder." in said.err
+    assert "Errno" not in said.err
+    assert not (tmp_path / "s").exists()

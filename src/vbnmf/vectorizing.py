@@ -22,7 +22,7 @@ from sklearn.base import clone
 
 import vbnmf
 from vbnmf import store
-from vbnmf.data import Documents, iter_documents
+from vbnmf.data import Documents, ReaderError, iter_documents
 from vbnmf.data.sharding import PARTIAL, ShardWriter
 from vbnmf.data.shards import MANIFEST, VECTORIZER, Shards
 from vbnmf.engines.mapping import SHARD_NONZEROS
@@ -320,7 +320,10 @@ def _stamp(file: str) -> tuple[int, int]:
     """
     if file == "-":
         return 0, time.time_ns()
-    stat = os.stat(file)
+    try:
+        stat = os.stat(file)
+    except FileNotFoundError:
+        raise ReaderError(f"{file}: no such file or folder.") from None
     return stat.st_size, stat.st_mtime_ns
 
 
