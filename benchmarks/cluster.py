@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vbnmf.engines.clients import connect
 from vbnmf.engines.mapping import even_cuts
 
 FAN_IN = 16  # sums that are added one after the other; vbnmf.engines.mapping
@@ -71,13 +72,7 @@ def workers(n_workers: int) -> Iterator[Callable[[], tuple[int, float]]]:
 
     It returns the bytes that they sent so far, and the seconds of processor time that they took.
     """
-    from distributed import Client, LocalCluster
-
-    options = {"n_workers": n_workers, "threads_per_worker": 1, "processes": True}
-    with (
-        LocalCluster(**options, dashboard_address="127.0.0.1:0") as cluster,
-        Client(cluster) as client,
-    ):
+    with connect(None, n_workers, n_threads=1) as client:
 
         def count() -> tuple[int, float]:
             sent, seconds = zip(*client.run(_done).values(), strict=True)

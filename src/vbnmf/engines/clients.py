@@ -45,6 +45,7 @@ def connect(
         options = {"n_workers": n_workers, "threads_per_worker": n_threads, "processes": True}
         options |= {"silence_logs": logging.CRITICAL}  # such as slow ends of workers
         with (
+            _without_profiles(),
             distributed.LocalCluster(**options, dashboard_address="127.0.0.1:0") as cluster,
             distributed.Client(cluster) as client,
         ):
@@ -64,6 +65,13 @@ def connect(
         raise OSError(f"cannot connect to a Dask scheduler at {scheduler}: {reason}") from error
     with client:
         yield client
+
+
+def _without_profiles() -> Any:
+    """Start workers without Dask's profiler, which interrupts them a hundred times a second."""
+    import dask
+
+    return dask.config.set({"distributed.worker.profile.enabled": False})
 
 
 def _distributed() -> ModuleType:

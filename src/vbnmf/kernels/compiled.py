@@ -108,7 +108,7 @@ class NativeKernel:
         E_v, n_iter = self.zeros(n, K, X.dtype), np.zeros(n, np.int32)
         scales, largest = _relative(self, scale[None, :], X.dtype)
         a_v = float(a_v)
-        matrix = _matrix(X, cut_into_blocks(np.diff(X.indptr)))
+        matrix = _matrix(X)
         self.run(
             lambda queue: matrix.project(queue, L_t, scales, a_v, K, max_iter, tol, E_v, n_iter)
         )
@@ -144,22 +144,21 @@ class NativeDocuments:
     ) -> None:
         self._kernel, self._n_groups, self._dtype = kernel, n_groups, X.dtype
         n_docs = X.shape[0]
-        # sorted by group, so that each block needs sums for few groups
         narrow = np.int16 if n_groups <= 1 << 15 else np.int32  # NumPy sorts 16 bits in one pass
         self._order = np.argsort(group.astype(narrow), kind="stable").astype(np.int64)
         self._group = group.astype(np.int32)
         self._weight = np.ones(n_docs) if weight is None else np.asarray(weight, np.float64)
-        blocks = cut_into_blocks(np.diff(X.indptr)[self._order])
-        self._matrix = _matrix(X, blocks)
+        self._blocks = cut_into_blocks(np.diff(X.indptr)[self._order])  # of the documents by group
+        self._matrix = _matrix(X)
         if by_term is None:
             by_term = X.tocsc()
         elif weight is not None:
             by_term = by_term.copy()
         if weight is not None:
             by_term.data *= self._weight[by_term.indices].astype(X.dtype)
-        self._transposed = _matrix(by_term, cut_into_blocks(np.diff(by_term.indptr)))
+        self._transposed = _matrix(by_term)
         self._first_of_term = by_term.indptr[:-1].astype(np.int64)
-        self._sums_at, self._sums_group = _lines_of_sums(self._group[self._order], blocks)
+        self._sums_at, self._sums_group = _lines_of_sums(self._group[self._order], self._blocks)
         self._X = X
         self.begin(K)
 
@@ -203,7 +202,7 @@ class NativeDocuments:
         memory of Sigma_v until R_t is computed.
         """
         lines = np.zeros((len(self._sums_group), self._Sigma_v.shape[1]))
-        tallies, of_means = (np.zeros((len(self._sums_at), 3)) for _ in range(2))
+        tallies = np.zeros((len(self._sums_at), 3))
         scale = np.broadcast_to(scale, (self._n_groups, self._K))
         scales, largest = _relative(self._kernel, scale, L_t.dtype)
         make = _native.Documents32 if self._dtype == np.float32 else _native.Documents64
@@ -211,13 +210,14 @@ class NativeDocuments:
             self._order, self._group, self._weight, L_t, scales, self._scopes, float(a_v),
             self._Sigma_v, np.empty(len(self._order)), update, bound,
         )  # fmt: skip
-        run, matrix = self._kernel.run, self._matrix
-        run(lambda queue: matrix.complete(queue, documents, self._sums_at, lines, tallies))
+        run, matrix, sums = self._kernel.run, self._matrix, (self._sums_at, lines, tallies)
+        run(lambda queue: matrix.complete(queue, self._blocks, documents, *sums))
         if update and out is not None:
             self._gather(L_t, out)
         if update:
+            of_means = np.zeros((MOST_BLOCKS, 3))
             run(lambda queue: matrix.divide(queue, documents, of_means))
-            tallies += of_means
+            tallies = np.vstack([tallies, of_means])
         shape_sums = np.zeros((self._n_groups, self._K))
         np.add.at(shape_sums, self._sums_group, lines[:, : self._K])
         shape_sums *= scale > 0
@@ -275,10 +275,11 @@ def _relative(kernel: NativeKernel, scale: Array, dtype: np.dtype[Any]) -> tuple
     return padded, largest
 
 
-def _matrix(X: Any, blocks: Array) -> Any:
+def _matrix(X: Any) -> Any:
     """Return the rows of X (or columns of a CSC matrix) as the compiled passes need them."""
     make = _native.Matrix32 if X.dtype == np.float32 else _native.Matrix64
-    return make(X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False), X.data, blocks)
+    indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
+    return make(indptr, indices, X.data, cut_into_blocks(np.diff(indptr)))
 
 
 def _lines_of_sums(sorted_group: Array, blocks: Array) -> tuple[Array, Array]:

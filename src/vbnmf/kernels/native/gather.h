@@ -19,8 +19,8 @@ constexpr int64_t FLUSH = 256;
 template <class T> constexpr T TINY = sizeof(T) == 4 ? T(1e-36) : T(1e-300);
 // A row of up to this many lines of ROW_BYTES stays in registers together with its sums.
 constexpr int MAX_LINES = VBNMF_VECTOR_BYTES == 64 ? 14 : VBNMF_VECTOR_BYTES == 32 ? 3 : 1;
-// Number of non-zeros by which rows are prefetched.
-constexpr int AHEAD = 6;
+// Number of rows by which rows are prefetched.
+constexpr int AHEAD = 8;
 
 template <class T> class Row { // an aligned row, initialised with zeros
   T* data_;

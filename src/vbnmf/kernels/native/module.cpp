@@ -129,16 +129,17 @@ template <class T> void bind(nb::module_& m, const char* name, const char* docum
              Array<const int64_t> blocks) { new (self) M{indptr, indices, data, blocks}; },
           exact("indptr"), exact("indices"), exact("data"), exact("blocks"))
       .def("complete",
-           [](const M& X, Queue& queue, const Documents<T>& documents, Array<const int64_t> sums_at,
-              Array<double> shape_sums, Array<double> tallies) {
+           [](const M& X, Queue& queue, Array<const int64_t> blocks, const Documents<T>& documents,
+              Array<const int64_t> sums_at, Array<double> shape_sums, Array<double> tallies) {
              const DocumentPass<T> pass = documents.of(X);
-             drain(queue, X.blocks, [&](int64_t b, int64_t begin, int64_t end) {
+             drain(queue, blocks, [&](int64_t b, int64_t begin, int64_t end) {
                Tally tally;
                passes<T>().complete(pass, begin, end, shape_sums.data() + sums_at.data()[b] * pass.stride, tally);
                put(tally, tallies, b);
              });
            },
-           nb::arg("queue"), nb::arg("documents"), exact("sums_at"), exact("shape_sums"), exact("tallies"))
+           nb::arg("queue"), exact("blocks"), nb::arg("documents"), exact("sums_at"), exact("shape_sums"),
+           exact("tallies"))
       .def("divide",
            [](const M& X, Queue& queue, const Documents<T>& documents, Array<double> tallies) {
              const DocumentPass<T> pass = documents.of(X);

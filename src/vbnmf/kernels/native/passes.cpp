@@ -76,16 +76,13 @@ inline void tally_row(const T* shape, const T* scale, int64_t size, double weigh
 template <class T> struct Visit {
   static constexpr int64_t LINE = PER_LINE<T>;
   const DocumentPass<T>& p;
-  Row<T> scale;
   Part<T> part = {};
   int32_t group = -1;
 
-  explicit Visit(const DocumentPass<T>& pass) : p(pass), scale(pass.stride) {}
-  bool enters_group(int64_t d) { // documents are sorted by group
+  bool enters_group(int64_t d) {
     if (p.group[d] == group) return false;
     group = p.group[d];
     part = part_of<T>(p.lines, group, p.stride, p.bound);
-    pack(p.scale + group * p.stride, scale);
     return true;
   }
   void pack(const T* row, T* packed) const {
@@ -111,12 +108,16 @@ void complete(const DocumentPass<T>& p, int64_t begin, int64_t end, double* shap
   const FlushDenormals guard;
   constexpr int64_t LINE = PER_LINE<T>;
   Scratch<T> s(p.stride);
-  Row<T> shape(p.stride), L(p.stride);
-  Visit<T> visit(p);
+  Row<T> shape(p.stride), L(p.stride), scale(p.stride);
+  Visit<T> visit{p};
   const Part<T>& part = visit.part;
   for (int64_t i = begin; i < end; ++i) {
     const int64_t d = p.order[i];
-    if (visit.enters_group(d) && i > begin) shape_sums += p.stride;
+    if (i + AHEAD < end) prefetch_row(p.Sigma_v + p.order[i + AHEAD] * p.stride, p.stride);
+    if (visit.enters_group(d)) {
+      visit.pack(p.scale + visit.group * p.stride, scale);
+      if (i > begin) shape_sums += p.stride;
+    }
     T* Sigma = p.Sigma_v + d * p.stride;
     const double weight = p.weight[d];
     for (int64_t l = 0; l < part.n_lines; ++l)
@@ -125,8 +126,8 @@ void complete(const DocumentPass<T>& p, int64_t begin, int64_t end, double* shap
         shape_sums[at] += weight * shape[l * LINE + k];
       }
     if (!p.update && !p.bound) continue;
-    p.offset[d] = exp_psi_row<T>(shape, visit.scale, part.size(), s, L);
-    if (p.bound) tally_row<T>(shape, visit.scale, part.size(), weight, tally);
+    p.offset[d] = exp_psi_row<T>(shape, scale, part.size(), s, L);
+    if (p.bound) tally_row<T>(shape, scale, part.size(), weight, tally);
     if (p.update) {
       visit.unpack(L, Sigma);
     } else {
@@ -140,10 +141,9 @@ template <class T> void divide(const DocumentPass<T>& p, int64_t begin, int64_t 
   const FlushDenormals guard;
   Scratch<T> s(p.stride);
   Row<T> L(p.stride), R(p.stride);
-  Visit<T> visit(p);
+  Visit<T> visit{p};
   const Part<T>& part = visit.part;
-  for (int64_t i = begin; i < end; ++i) {
-    const int64_t d = p.order[i];
+  for (int64_t d = begin; d < end; ++d) {
     visit.enters_group(d);
     T* row = p.Sigma_v + d * p.stride;
     visit.pack(row, L);

@@ -29,11 +29,13 @@ struct Tally { // sums over a block for the bound
   double entropy = 0;  // sum of the entropies of Gamma(shape, 1)
 };
 
-// Documents order[begin..end). The first pass completes q(v), and with `update` replaces Sigma_v by L_v. The second pass
-// replaces L_v by the next Sigma_v. The rows of terms are gathered between the two, so that one array is enough for both.
+// The first pass completes q(v), and with `update` replaces Sigma_v by L_v. It visits documents order[begin..end), by group,
+// so that each block needs sums for few groups. The second pass replaces L_v by the next Sigma_v. It visits documents
+// [begin..end), as they are in X, because random reads of X are slow. The rows of terms are gathered between the two, so
+// that one array is enough for both.
 template <class T> struct DocumentPass {
   Sparse<T> X;
-  const int64_t* order;  // documents sorted by group
+  const int64_t* order;  // documents sorted by group, for the first pass
   const int32_t* group;  // of each document
   const double* weight;  // sample weight of each document
   const T* L_t;          // terms x stride
