@@ -17,6 +17,7 @@ from test_shard_fits import ATTRIBUTES, labels_of
 from vbnmf import Checkpoint, Shards, SupervisedVBNMF, load
 from vbnmf.core.fit import FITTING
 from vbnmf.data.sharding import write_shards
+from vbnmf.engines.clients import connect
 from vbnmf.engines.clusterwork import ClusterError
 
 distributed = pytest.importorskip("distributed")
@@ -39,6 +40,13 @@ def shards(tmp_path):
     X, y = drawn()
     write_shards(tmp_path / "a.shards", X, labels_of(y, "unknown"), shard_nonzeros=150)
     return Shards(tmp_path / "a.shards")
+
+
+def test_workers_that_are_started_here_are_not_profiled():
+    option = "distributed.worker.profile.enabled"
+    with connect(None, n_workers=1, n_threads=1) as client:
+        assert set(client.run(dask.config.get, option).values()) == {False}
+    assert dask.config.get(option)
 
 
 def test_a_worker_that_is_killed_changes_nothing(client, shards):
@@ -152,11 +160,11 @@ def test_a_file_in_place_of_shards(tmp_path):
 def test_tls_files_are_passed_on(shards, monkeypatch):
     seen = {}
 
-    def connect(address, security):
+    def refuse(address, security):
         seen.update(address=address, security=security)
         raise OSError("no")
 
-    monkeypatch.setattr(distributed, "Client", connect)
+    monkeypatch.setattr(distributed, "Client", refuse)
     files = [option for name in ("ca", "cert", "key") for option in (f"--tls-{name}", __file__)]
     result = run("fit", shards.path, "--scheduler", "host:8786", *files)
     assert (result.code, "at tls://host:8786: no" in result.err) == (2, True)

@@ -5,9 +5,11 @@ twice, even at the same time. A file is written under a unique name and then ren
 states of each iteration have their own folder, so a task never reads a file that another run of the
 same task writes. Files of older iterations are overwritten (:func:`_write`).
 
-Values that all tasks of an iteration need are in a file (:class:`Shared`). Sums are sent as plain
-buffers (:func:`pack`), because Dask estimates their size correctly. For a dataclass or a sparse
-matrix it would assume a few dozen bytes, and workers could run out of memory.
+Values that all tasks of an iteration need are in a file (:class:`Shared`), which is mapped into
+memory. So the workers of a machine share one copy of the components, also in the cache of the
+processor. Sums are sent as plain buffers (:func:`pack`), because Dask estimates their size
+correctly. For a dataclass or a sparse matrix it would assume a few dozen bytes, and workers could
+run out of memory.
 """
 
 import mmap
@@ -28,6 +30,7 @@ import numpy as np
 from vbnmf import __version__
 from vbnmf.core import shardwork
 from vbnmf.core.model import Array, Statistics
+from vbnmf.core.pages import large_heaps
 from vbnmf.core.shardwork import Local, OpenShard, Shard
 from vbnmf.engines.mapping import (
     FAN_IN,
@@ -175,14 +178,11 @@ def sweep(
     job: Job, source: ShardSource, numbers: list[int], shared: Shared, at: int, into: int | None
 ) -> list[Packed]:
     """Sweep over consecutive shards, and return their sums as :func:`_summed` does."""
-    with _told_where(named(numbers)), open_kernel() as kernel:
+    with _told_where(named(numbers)), large_heaps(), open_kernel() as kernel:
         check_software(job.software)
         state, bound, update = shared.value
         K, in_scope = len(state.terms.scale), state.labels and state.labels.in_scope
-        L_t = _rows(job, kernel, "terms", state.terms.L)
-        L_t[:] = state.terms.L  # random reads of rows are slow in a mapped file
-        state = replace(state, terms=replace(state.terms, L=L_t))
-        out = _rows(job, kernel, "sums", L_t) if update else None
+        out = _rows(job, kernel, "sums", state.terms.L) if update else None
 
         def swept(number: int) -> Statistics:
             with _marked(job, number):
