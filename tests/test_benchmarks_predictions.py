@@ -57,6 +57,21 @@ def test_calibration_by_chance():
     assert few > 5 * many
 
 
+def test_calibration_of_few_test_documents_is_cross_validated(monkeypatch):
+    """Twenty documents of each label, whose words hardly tell the label."""
+    monkeypatch.setattr(accuracy, "REPEATS", 1)
+    ours = next(method for method in classifiers.DEFAULTS if method.key == accuracy.OURS)
+    y = np.repeat([0, 1], 20)
+    counts = np.random.default_rng(0).poisson(1.0, (40, 30)).astype(float)
+    counts[:, 0] = 1 + 3 * y
+    X = sp.csr_matrix(counts)
+    row = accuracy.run(ours, 0, (X, y, X[::5], y[::5]), 1)
+    assert 0 <= row["calibration_crossed"] < 0.5
+    assert accuracy.run(ours, 0, (X[15:], y[15:], X, y), 1)["calibration_crossed"] is None
+    monkeypatch.setattr(accuracy, "FEW", 8)
+    assert accuracy.run(ours, 0, (X, y, X[::5], y[::5]), 1)["calibration_crossed"] is None
+
+
 def test_accuracy_of_others_alone(capsys, tmp_path):
     options = ["--corpora", "scipy-docs", "--every", "8", "--methods", "svm"]
     accuracy.main([*options, "--out", str(tmp_path)])
