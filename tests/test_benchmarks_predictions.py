@@ -58,7 +58,7 @@ def test_calibration_by_chance():
 
 
 def test_calibration_of_few_test_documents_is_cross_validated(monkeypatch):
-    """Twenty documents of each label, whose words hardly tell the label."""
+    """It is, unless a label has fewer documents than there are folds."""
     monkeypatch.setattr(accuracy, "REPEATS", 1)
     ours = next(method for method in classifiers.DEFAULTS if method.key == accuracy.OURS)
     y = np.repeat([0, 1], 20)

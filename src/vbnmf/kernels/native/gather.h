@@ -19,7 +19,7 @@ constexpr int64_t FLUSH = 256;
 template <class T> constexpr T TINY = sizeof(T) == 4 ? T(1e-36) : T(1e-300);
 // A row of up to this many lines of ROW_BYTES stays in registers together with its sums.
 constexpr int MAX_LINES = VBNMF_VECTOR_BYTES == 64 ? 14 : VBNMF_VECTOR_BYTES == 32 ? 3 : 1;
-// Number of rows by which rows are prefetched.
+// Rows are prefetched this many rows ahead.
 constexpr int AHEAD = 8;
 
 template <class T> class Row { // an aligned row, initialised with zeros
