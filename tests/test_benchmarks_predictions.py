@@ -57,19 +57,37 @@ def test_calibration_by_chance():
     assert few > 5 * many
 
 
-def test_calibration_of_few_test_documents_is_cross_validated(monkeypatch):
-    """It is, unless a label has fewer documents than there are folds."""
+class Certain:
+    """Every document has the first label with probability 0.75. It must not have been seen."""
+
+    def fit(self, X, y):
+        assert X.getnnz(axis=0).all()  # only terms of these documents
+        self.n_terms = X.shape[1]
+        return self
+
+    def predict_proba(self, X):
+        assert X.shape[1] == self.n_terms
+        assert X.getnnz(axis=1).max() == 1  # its own term is not known
+        return np.tile([0.75, 0.25], (X.shape[0], 1))
+
+
+def test_calibration_of_training_documents_is_cross_validated():
+    """Each document has a term of its own, beside one that all have."""
+    method = replace(classifiers.DEFAULTS[0], make=lambda *_: Certain())
+    X = sp.csr_matrix(np.column_stack([np.eye(40), np.ones(40)]))
+    assert accuracy.cross_validated(method, X, np.repeat([0, 1], 20), 1) == pytest.approx(0.25)
+    assert accuracy.cross_validated(method, X, np.repeat([0, 1], [31, 9]), 1) is None
+
+
+def test_only_few_test_documents_need_cross_validation(monkeypatch):
     monkeypatch.setattr(accuracy, "REPEATS", 1)
     ours = next(method for method in classifiers.DEFAULTS if method.key == accuracy.OURS)
     y = np.repeat([0, 1], 20)
-    counts = np.random.default_rng(0).poisson(1.0, (40, 30)).astype(float)
-    counts[:, 0] = 1 + 3 * y
-    X = sp.csr_matrix(counts)
-    row = accuracy.run(ours, 0, (X, y, X[::5], y[::5]), 1)
-    assert 0 <= row["calibration_crossed"] < 0.5
-    assert accuracy.run(ours, 0, (X[15:], y[15:], X, y), 1)["calibration_crossed"] is None
-    monkeypatch.setattr(accuracy, "FEW", 8)
-    assert accuracy.run(ours, 0, (X, y, X[::5], y[::5]), 1)["calibration_crossed"] is None
+    counts = sp.csr_matrix(np.random.default_rng(0).poisson(1.0, (40, 30)).astype(float))
+    for few, crossed in ((9, True), (8, False)):
+        monkeypatch.setattr(accuracy, "FEW", few)
+        row = accuracy.run(ours, 0, (counts, y, counts[::5], y[::5]), 1)
+        assert (row["calibration_crossed"] is not None) == crossed
 
 
 def test_accuracy_of_others_alone(capsys, tmp_path):

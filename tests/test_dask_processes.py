@@ -44,9 +44,10 @@ def shards(tmp_path):
 
 def test_workers_that_are_started_here_are_not_profiled():
     option = "distributed.worker.profile.enabled"
-    with connect(None, n_workers=1, n_threads=1) as client:
-        assert set(client.run(dask.config.get, option).values()) == {False}
-    assert dask.config.get(option)
+    with dask.config.set({option: True}):
+        with connect(None, n_workers=1, n_threads=1) as client:
+            assert set(client.run(dask.config.get, option).values()) == {False}
+        assert dask.config.get(option)
 
 
 def test_a_worker_that_is_killed_changes_nothing(client, shards):

@@ -68,7 +68,7 @@ def connect(
 
 
 def _without_profiles() -> Any:
-    """Start workers without Dask's profiler, which interrupts them a hundred times a second."""
+    """Turn off Dask's profiler, which interrupts workers a hundred times a second."""
     import dask
 
     return dask.config.set({"distributed.worker.profile.enabled": False})

@@ -215,7 +215,7 @@ class NativeDocuments:
         if update and out is not None:
             self._gather(L_t, out)
         if update:
-            of_means = np.zeros((MOST_BLOCKS, 3))
+            of_means = np.zeros((MOST_BLOCKS, 3))  # of each block; unused rows stay zero
             run(lambda queue: matrix.divide(queue, documents, of_means))
             tallies = np.vstack([tallies, of_means])
         shape_sums = np.zeros((self._n_groups, self._K))

@@ -85,6 +85,9 @@ template <class T> struct Visit {
     part = part_of<T>(p.lines, group, p.stride, p.bound);
     return true;
   }
+  void prefetch(const T* row) const {
+    for (int64_t l = 0; l < part.n_lines; ++l) __builtin_prefetch(row + part.place(l));
+  }
   void pack(const T* row, T* packed) const {
     for (int64_t l = 0; l < part.n_lines; ++l)
       for (int64_t k = 0, at = part.place(l); k < LINE; ++k, ++at) packed[l * LINE + k] = row[at];
@@ -113,11 +116,11 @@ void complete(const DocumentPass<T>& p, int64_t begin, int64_t end, double* shap
   const Part<T>& part = visit.part;
   for (int64_t i = begin; i < end; ++i) {
     const int64_t d = p.order[i];
-    if (i + AHEAD < end) prefetch_row(p.Sigma_v + p.order[i + AHEAD] * p.stride, p.stride);
     if (visit.enters_group(d)) {
       visit.pack(p.scale + visit.group * p.stride, scale);
       if (i > begin) shape_sums += p.stride;
     }
+    if (i + AHEAD < end) visit.prefetch(p.Sigma_v + p.order[i + AHEAD] * p.stride); // most likely of this group
     T* Sigma = p.Sigma_v + d * p.stride;
     const double weight = p.weight[d];
     for (int64_t l = 0; l < part.n_lines; ++l)
