@@ -102,6 +102,17 @@ def case(request):
 
 
 @pytest.fixture(scope="module")
+def client():
+    """A Dask cluster in this process: two workers of two threads."""
+    distributed = pytest.importorskip("distributed")
+    options = {"processes": False, "n_workers": 2, "threads_per_worker": 2}
+    with distributed.Client(
+        **options, dashboard_address="127.0.0.1:0", set_as_default=True
+    ) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
 def browser():
     """The machine's browser, offline; where there is none tests are skipped, but not in CI."""
     if ON_SCIPY:

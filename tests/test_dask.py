@@ -1,14 +1,13 @@
 """Fits on a Dask cluster: the same bits as on one machine. The cluster is in this process."""
 
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from properties import examples
 from test_engines import KNOBS, K, begun, corpus, local
 from test_heads import drawn
@@ -28,16 +27,6 @@ from vbnmf.kernels import open_kernel
 distributed = pytest.importorskip("distributed")
 SCHEDULE = Schedule(4, 0.0, 1, bound_every=2, annealing=1)
 PARAMETERS = {"max_iter": 6, "tol": 0, "random_state": 0, "init": "label"}
-
-
-@pytest.fixture(scope="module")
-def client():
-    """Two workers of two threads in this process."""
-    options = {"processes": False, "n_workers": 2, "threads_per_worker": 2}
-    with distributed.Client(
-        **options, dashboard_address="127.0.0.1:0", set_as_default=True
-    ) as client:
-        yield client
 
 
 def outcome(engine, labels, mask, dtype=np.float64):
@@ -342,63 +331,3 @@ def test_no_dask(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError, match=r"pip install 'vbnmf\[dask\]'"):
         VBNMF(3, engine="dask").fit(Shards(tmp_path))
-
-
-def lazy(X, sizes):
-    """A Dask array of CSR blocks, whose number of rows Dask does not know if sizes are unknown."""
-    import dask
-    import dask.array as da
-
-    cuts = np.cumsum([0, *sizes])
-    blocks = [
-        da.from_delayed(dask.delayed(X[a:b]), (np.nan, X.shape[1]), X.dtype, meta=X[:0])
-        for a, b in pairwise(cuts)
-    ]
-    return da.concatenate(blocks, allow_unknown_chunksizes=True)
-
-
-@pytest.mark.parametrize("sizes", [[90], [40, 0, 50], [30, 30, 30]])
-def test_dask_arrays(client, tmp_path, sizes):
-    import dask.array as da
-
-    X, y = drawn()
-    model = SupervisedVBNMF(6, **PARAMETERS)
-    expected = model.fit(X, y).components_
-    lazily = model.set_params(engine=Dask(tmp_path)).fit(lazy(X, sizes), da.from_array(y))
-    assert_allclose(lazily.components_, expected, rtol=1e-5 if len(sizes) > 1 else 0)
-    assert not list(tmp_path.iterdir())
-    for name in ("transform", "predict_proba", "predict"):
-        method = getattr(model, name)
-        result = method(lazy(X, sizes))
-        assert isinstance(result, da.Array)
-        found = result.compute()
-        assert_array_equal(found, method(X))
-        assert found.dtype == result.dtype
-
-
-def test_dense_dask_arrays_in_several_columns(client):
-    import dask.array as da
-
-    X, _y = drawn()
-    array = da.from_array(X.toarray(), chunks=(30, 10))
-    model = VBNMF(3, max_iter=5, tol=0, init="random", random_state=0, engine="dask").fit(array)
-    expected = VBNMF(3, max_iter=5, tol=0, init="random", random_state=0).fit(X)
-    assert_allclose(model.components_, expected.components_, rtol=1e-5)
-    assert model.transform(array).chunks == ((30, 30, 30), (3,))
-    assert_array_equal(model.transform(array).compute(), model.transform(X))
-
-
-def test_dask_arrays_that_do_not_fit(client, tmp_path):
-    import dask.array as da
-
-    X, _y = drawn()
-    array = da.from_array(X.toarray(), chunks=(30, -1))
-    with pytest.raises(ValueError, match="engine='auto' takes no Dask array"):
-        VBNMF(3).fit(array)
-    with pytest.raises(ValueError, match="Pass them as y"):
-        SupervisedVBNMF(3, engine="dask").fit(array)
-    with pytest.raises(ValueError, match="negative, infinite or missing"):
-        VBNMF(3, engine="dask").fit(array - 1)
-    model = VBNMF(3, max_iter=2, tol=0).fit(X)
-    with pytest.raises(ValueError, match=r"shape \(n_docs, 26\); got a Dask array"):
-        model.transform(array[:, :5])

@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from vbnmf import VBNMF, Dask, DocumentModel, SupervisedVBNMF
 from vbnmf.text import DocumentVectorizer
 
-distributed = pytest.importorskip("distributed")
+pytest.importorskip("distributed")
 cloudpickle = pytest.importorskip("cloudpickle")
 db = pytest.importorskip("dask.bag")
 TEXTS = [
@@ -18,15 +18,6 @@ TEXTS = [
 LABELS = ["tea", "tea", "tea", None] + ["coffee"] * 3 + [None, "tea", "coffee", "coffee", None]
 pytestmark = pytest.mark.filterwarnings("ignore::vbnmf.text.EmptyDocumentWarning")
 PARAMETERS = {"max_iter": 5, "tol": 0, "random_state": 0, "classifier": "components"}
-
-
-@pytest.fixture(scope="module")
-def client():
-    options = {"processes": False, "n_workers": 2, "threads_per_worker": 1}
-    with distributed.Client(
-        **options, dashboard_address="127.0.0.1:0", set_as_default=True
-    ) as client:
-        yield client
 
 
 def lazy(kind, values=TEXTS):
