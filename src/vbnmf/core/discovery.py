@@ -1,18 +1,19 @@
-"""Initialise components and their scopes: many of single labels first, then fewer shared ones.
+"""Find components and their scopes: components of single labels first, then better ones in rounds.
 
 1. Cluster the documents of each label. Each cluster initialises a component whose scope is that
    label. Run a few sweeps.
 2. Try a *background*, a component that all labels share. Add a component for each group of a label
    tree.
-3. Merge similar components down to the requested number, or to the number with the best bound. The
-   scope of a merged component is the union of the scopes. With a label tree, components of
-   different top groups are merged last.
-4. Split shared components by label, drop labels that hardly use them, and merge again, as long as
-   the bound increases.
+3. Merge components down to the requested number. The scope of a merged component is the union of
+   the scopes. Components of different labels are merged only if they are alike. With a label tree,
+   components of different top groups are merged last.
+4. In rounds: split components from which labels take different terms, add what is left unexplained
+   in each label, offer components to labels that they explain in part, drop labels that hardly use
+   a component, and reduce the number again (``vbnmf.core.moves``). A round is kept if fewer
+   components are two topics under one name, or else if the bound is higher.
 
 Each step makes a *draft*, an initial state of a fit. Drafts are compared by the bound after the
-same few sweeps. This decides the number of clusters, the background, the number of components and
-the scopes. The search is deterministic unless ``rng`` is given.
+same few sweeps. The search is deterministic unless ``rng`` is given.
 """
 
 from collections.abc import Callable, Iterator
@@ -33,27 +34,32 @@ from vbnmf.core.drafts import (
     in_order,
     merged,
     narrowed,
-    split_by_label,
     spread,
     with_groups,
 )
-from vbnmf.core.fit import Schedule, fit
+from vbnmf.core.fit import Fit, Schedule, fit
 from vbnmf.core.merging import merge_order
 from vbnmf.core.model import Array, ClusteringEngine, Labels
+from vbnmf.core.moves import (
+    Look,
+    look_at,
+    reduced,
+    split_by_agreement,
+    widened,
+    with_residuals,
+)
 from vbnmf.core.pages import release, zeros
 from vbnmf.core.rows import is_empty, mass
 from vbnmf.core.starts import Knobs
 
 WIDE = 2  # initial components per requested component, at least
-OF_A_LABEL = (3, 7)  # initial components per label, at least; the bound chooses between the two
-APART = 1.5  # factor between two initial numbers from which both are tried
+OF_A_LABEL = 3  # initial components per label, at least
 DOCUMENTS_OF_A_COMPONENT = 5  # documents per initial component of a label, at least
-LEAST_CLUSTERS = 24  # initial components if their number is "auto", at least
-MOST_OF_A_LABEL = 3  # components per label if their number is "auto", at most
 MOST_LABELS = 600  # labels that get initial components of their own, at most
-ROUNDS = 2  # rounds of splitting and merging again, at most
-SWEEPS = (10, 20)  # sweeps before the bound of a draft is computed: least and most
-NONZEROS_SWEPT = 5_000_000  # non-zeros times sweeps that a draft may take beyond the least
+ROUNDS = (2, 8)  # rounds of moves: fewest and most
+NONZEROS_MOVED = 1_500_000  # non-zeros times rounds, beyond the fewest
+SWEEPS = 10  # before the bound of a draft is computed
+SWEEPS_TO_LOOK = 3  # before what components explain is computed
 SMOOTHING = 0.2  # weight of the label's average in the terms of a cluster
 _ROWS_AT_ONCE = 1 << 10  # rows of a product that are held in double precision
 _TINY = np.finfo(float).tiny
@@ -63,10 +69,10 @@ Watch = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Found:
-    """The best draft, and the bounds that decided its number of components."""
+    """The best draft, and the scores that decided its number of components."""
 
     draft: Draft
-    tried: dict[int, float]  # bound by number of components; empty if the number was given
+    tried: dict[int, float]  # by number of components; empty if the number was given
 
 
 def discover(
@@ -82,23 +88,65 @@ def discover(
 
     ``watch(stage, sweep, of)`` is called after each sweep.
     """
-    sweeps = int(np.clip(NONZEROS_SWEPT // max(engine.nnz, 1), *SWEEPS))
-    explorer = _Explorer(engine, labels, knobs, dtype, watch, sweeps)
-    best: Found | None = None
-    for first in _first_drafts(explorer, plan, rng):
-        for draft, n_kept in _wide_drafts(explorer, plan, first):
-            found = _merged_best(explorer, draft, plan, n_kept)
-            if best is None or found.draft.bound > best.draft.bound:
-                best = found
-            del draft, found  # before the next ones are made
+    explorer = _Explorer(engine, labels, knobs, dtype, watch)
+    best: Draft | None = None
+    for draft, n_kept in _wide_drafts(explorer, plan, _first_draft(explorer, plan, rng)):
+        n_left = plan.n_components - n_kept
+        scopes = draft.mask[:, n_kept:] if plan.scoped else None
+        family = families(draft, plan, n_kept)
+        merges = merge_order(draft.counts[:, n_kept:], explorer.a_t, n_left, family, scopes=scopes)
+        fewer = merged(draft, merges.groups(n_left), n_kept, plan)
+        fewer = explorer.settle(fewer, f"{fewer.K} components")
+        if best is None or fewer.bound > best.bound:
+            best = fewer
+        del draft, fewer  # before the next ones are made
     assert best is not None
-    may_split = plan.scoped and len(explorer.n_docs) <= MOST_LABELS
-    for _ in range(ROUNDS if may_split else 0):
-        again = _merged_again(explorer, best.draft, plan)
-        if again is None or again.bound <= best.draft.bound:
+    return Found(in_order(_improved(explorer, best, plan)), {})
+
+
+def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
+    """Improve a draft by moves, in rounds."""
+    n_labels = len(best.mask)
+    if n_labels > MOST_LABELS:
+        return best
+    n_kept = n_fixed(best, plan)
+    # with fewer components than labels, unrelated labels must share some
+    may_split = plan.scoped and plan.n_components - n_kept >= n_labels
+    n_rounds = int(np.clip(NONZEROS_MOVED // max(explorer.engine.nnz, 1), *ROUNDS))
+    look = explorer.look(best, "agreement of labels")
+    glued = look.glued(n_kept) if may_split else 0
+    for number in range(1, n_rounds + 1):
+        stage = f"round {number} of at most {n_rounds}"
+        draft = split_by_agreement(look, n_kept) if may_split else look.draft
+        draft = with_residuals(draft, look.residual, explorer.label_mass)
+        draft = explorer.settle(draft, f"{stage}: what is left unexplained")
+        if plan.scoped:
+            draft = explorer.settle(
+                widened(draft, explorer.label_sums, n_kept), f"{stage}: wider scopes"
+            )
+            draft = narrowed(draft, plan) or draft
+        look = explorer.look(draft, f"{stage}: worth of components")
+        draft = reduced(look, explorer.a_t, plan.n_components, n_kept, plan)
+        draft = explorer.settle(draft, f"{stage}: fewer components")
+        look = explorer.look(draft, f"{stage}: agreement of labels")
+        now_glued = look.glued(n_kept) if may_split else 0
+        if now_glued >= glued and draft.bound <= best.bound:
+            look = explorer.look(best, "agreement of labels")
             break
-        best = replace(best, draft=again)
-    return replace(best, draft=in_order(best.draft))
+        best, glued = draft, now_glued
+    if not may_split:
+        return best
+    draft = explorer.settle(split_by_agreement(look, n_kept), "components that labels agree on")
+    if not plan.soft and plan.n_components < draft.K:
+        look = explorer.look(draft, "worth of components")
+        draft = reduced(look, explorer.a_t, plan.n_components, n_kept, plan)
+        draft = explorer.settle(draft, "fewer components")
+    return draft
+
+
+def n_fixed(draft: Draft, plan: Plan) -> int:
+    """Return the number of first components, background and groups, that moves do not change."""
+    return len(plan.groups) + (draft.background is not None)
 
 
 @dataclass(frozen=True)
@@ -110,7 +158,6 @@ class _Explorer:
     knobs: Knobs
     dtype: np.dtype[Any]
     watch: Watch
-    sweeps: int
 
     @property
     def a_t(self) -> float:
@@ -123,70 +170,79 @@ class _Explorer:
         return n_docs if self.labels is None else self.labels.documents(n_docs)
 
     @cached_property
+    def label_sums(self) -> sparse.csr_array:
+        """Σ_d x_dw by label, (n_labels, n_terms)."""
+        of_group = self.engine.group_term_sums()
+        if self.labels is None:
+            return of_group
+        return sparse.csr_array(self.labels.known.T @ of_group[: self.labels.known.shape[0]])
+
+    @cached_property
     def label_mass(self) -> Array:
         """Weight of the documents of each label, (n_labels,)."""
-        of_group = np.asarray(self.engine.group_term_sums().sum(axis=1)).ravel()
-        return of_group if self.labels is None else self.labels.documents(of_group)
+        return mass(self.label_sums)
 
     def settle(self, draft: Draft, stage: str) -> Draft:
         """Run a few sweeps from a draft, and return the result as a draft with its bound."""
+        settled = _settled(draft, self._run(draft, stage, SWEEPS))
+        self.engine.rest()
+        return settled
+
+    def look(self, draft: Draft, stage: str) -> Look:
+        """Run a few sweeps from a draft, which is kept, and see what its components explain."""
+        result = self._run(replace(draft), stage, SWEEPS_TO_LOOK)
+        V = self.engine.coefficients(result.state)
+        look = look_at(self.engine.documents, _settled(draft, result), result.state, V)
+        self.engine.rest()
+        return look
+
+    def _run(self, draft: Draft, stage: str, sweeps: int) -> Fit:
         release()
         state = begin(self.engine, draft, self.knobs, self.labels, self.dtype)
         release()
-        schedule = Schedule(self.sweeps, tol=0.0, burn_in=0, bound_every=self.sweeps)
-        result = fit(
+        return fit(
             self.engine,
             state,
             self.knobs,
-            schedule,
-            lambda iteration, bound, rise: self.watch(stage, iteration, self.sweeps),
+            Schedule(sweeps, tol=0.0, burn_in=0, bound_every=sweeps),
+            lambda iteration, bound, rise: self.watch(stage, iteration, sweeps),
         )
-        self.engine.rest()
-        terms, bound, a_t = result.state.terms, result.bound, result.state.prior.a_t
-        portions = spread(result.stats.label_sums * terms.E_sums, draft.mask)
-        shapes = terms.shape
-        del state, result, terms  # other large arrays
-        counts = np.ascontiguousarray(shapes[:, : draft.K])  # without padding
-        np.subtract(counts, np.float32(a_t), out=counts)
-        np.maximum(counts, 0, out=counts)
-        return replace(draft, counts=counts, portions=portions, bound=bound)
 
 
-def starting_counts(n_docs: Array, plan: Plan) -> list[Array]:
-    """Return the candidate numbers of initial components of each label, (n_labels,) each.
+def _settled(draft: Draft, result: Fit) -> Draft:
+    """Return the draft with counts, portions and bound of a fit that began from it."""
+    terms, a_t = result.state.terms, result.state.prior.a_t
+    portions = spread(result.stats.label_sums * terms.E_sums, draft.mask)
+    counts = np.ascontiguousarray(terms.shape[:, : draft.K])  # without padding
+    np.subtract(counts, np.float32(a_t), out=counts)
+    np.maximum(counts, 0, out=counts)
+    return replace(draft, counts=counts, portions=portions, bound=result.bound)
+
+
+def starting_counts(n_docs: Array, plan: Plan) -> Array:
+    """Return the number of initial components of each label, (n_labels,).
 
     ``n_docs`` are the documents of each label, (n_labels,). Each label gets one component or more.
     """
     n_docs = np.round(n_docs, 6)  # rounding errors of weights must not break ties
-    n_labels = len(n_docs)
     most = np.maximum(n_docs // DOCUMENTS_OF_A_COMPONENT, 1)
-    least = LEAST_CLUSTERS if plan.n_components is None else WIDE * plan.n_components
-    few, many = (max(least, each * n_labels) for each in OF_A_LABEL)
-    totals = (few, many) if many >= APART * few else (few,)
-    choices = {tuple(starts.allotted(n_docs, total, most).tolist()) for total in totals}
-    if plan.n_components is not None:  # with few documents, still the requested number
-        enough = starts.allotted(n_docs, plan.n_components)
-        choices = {tuple(np.maximum(c, enough if sum(c) < sum(enough) else 1)) for c in choices}
-    return [np.array(counts) for counts in sorted(choices)]
+    counts = starts.allotted(n_docs, most_initial(plan, len(n_docs)), most)
+    enough = starts.allotted(n_docs, plan.n_components)  # with few documents
+    return np.maximum(counts, enough if counts.sum() < enough.sum() else 1)
 
 
 def most_initial(plan: Plan, n_labels: int) -> int:
     """Return the largest number of initial components that the search may try."""
-    least = LEAST_CLUSTERS if plan.n_components is None else WIDE * plan.n_components
-    return max(least, OF_A_LABEL[-1] * n_labels)
+    return max(WIDE * plan.n_components, OF_A_LABEL * n_labels)
 
 
-def _first_drafts(
-    explorer: _Explorer, plan: Plan, rng: np.random.Generator | None
-) -> Iterator[Draft]:
-    """Yield drafts with components of single labels, or of similar labels if labels are many."""
+def _first_draft(explorer: _Explorer, plan: Plan, rng: np.random.Generator | None) -> Draft:
+    """Return a draft with components of single labels, or of similar labels if labels are many."""
     if len(explorer.n_docs) > MOST_LABELS:
         draft = _of_alike_labels(explorer, MOST_LABELS, rng)
-        if (plan.n_components or 1) <= draft.K:
-            yield draft
-            return
-    for counts in starting_counts(explorer.n_docs, plan):
-        yield _of_single_labels(explorer, counts, rng)
+        if plan.n_components <= draft.K:
+            return draft
+    return _of_single_labels(explorer, starting_counts(explorer.n_docs, plan), rng)
 
 
 def _wide_drafts(explorer: _Explorer, plan: Plan, first: Draft) -> Iterator[tuple[Draft, int]]:
@@ -206,43 +262,6 @@ def _wide_drafts(explorer: _Explorer, plan: Plan, first: Draft) -> Iterator[tupl
             own.let_go()
         stage = "a background" if background else "groups of labels"
         yield explorer.settle(draft, stage), len(groups)
-
-
-def _merged_best(explorer: _Explorer, draft: Draft, plan: Plan, n_kept: int) -> Found:
-    """Merge components down to the requested number, or to the number with the best bound."""
-    n_left = 1 if plan.n_components is None else plan.n_components - n_kept
-    may_merge = families(draft, plan, n_kept)
-    merges = merge_order(draft.counts[:, n_kept:], explorer.a_t, n_left, may_merge)
-    best: Draft | None = None
-    bounds: dict[int, float] = {}
-
-    def bound(n: int) -> float:
-        nonlocal best
-        if n not in bounds:
-            fewer = merged(draft, merges.groups(n - n_kept), n_kept, plan)
-            tried = explorer.settle(fewer, f"{n} components")
-            bounds[n] = tried.bound
-            if best is None or tried.bound > best.bound:
-                best = tried
-        return bounds[n]
-
-    if plan.n_components is not None:
-        bound(plan.n_components)
-    else:
-        most = max(LEAST_CLUSTERS, MOST_OF_A_LABEL * len(draft.mask))
-        _search(bound, n_kept + 1, min(n_kept + merges.n, most))
-    assert best is not None
-    return Found(best, bounds if plan.n_components is None else {})
-
-
-def _search(bound: Callable[[int], float], least: int, most: int) -> None:
-    """Search the number of components with the best bound: on a coarse grid, then on finer ones."""
-    grid = np.unique(np.round(np.geomspace(least, most, 7)).astype(int)).tolist()
-    best = max(grid, key=bound)
-    step = max((abs(n - best) for n in grid[max(grid.index(best) - 1, 0) :][:3]), default=1)
-    while step > 1:
-        step = (step + 1) // 2
-        best = max((n for n in (best, best - step, best + step) if least <= n <= most), key=bound)
 
 
 def _of_single_labels(explorer: _Explorer, counts: Array, rng: np.random.Generator | None) -> Draft:
@@ -309,21 +328,3 @@ def _without_empty(
         (np.ones(len(empty)), (empty, np.arange(len(empty)))), (len(owner), len(empty))
     )
     return sparse.csr_array(sums + into @ noisy)
-
-
-def _merged_again(explorer: _Explorer, draft: Draft, plan: Plan) -> Draft | None:
-    """Split shared components by label and merge them again.
-
-    This corrects early merges, and removes labels from the scopes of components that they hardly
-    use. Return None if no component is shared.
-    """
-    n_kept = len(plan.groups) + (draft.background is not None)
-    split = split_by_label(narrowed(draft, plan) or draft, explorer.label_mass, n_kept)
-    if split.K == draft.K:
-        return None
-    split = explorer.settle(split, "shared components, split by label")
-    may_merge = families(split, plan, n_kept)
-    merges = merge_order(split.counts[:, n_kept:], explorer.a_t, draft.K - n_kept, may_merge)
-    again = merged(split, merges.groups(draft.K - n_kept), n_kept, plan)
-    split.let_go()
-    return explorer.settle(again, "merged again")

@@ -57,10 +57,11 @@ class Plan:
     ``groups``, (n_groups, n_labels) of bool, are the inner nodes of a label tree, without the root.
     """
 
-    n_components: int | None  # None: the number with the best bound
+    n_components: int
     groups: Array
     background: bool  # whether to try a background
     scoped: bool = True  # False: all labels are in the scope of every component
+    soft: bool = False  # there may be more components, so that labels agree on shared ones
 
 
 def begin(
@@ -122,27 +123,6 @@ def merged(draft: Draft, groups: list[list[int]], n_kept: int, plan: Plan) -> Dr
         counts=_mixed(draft.counts, joined),
         portions=spread(product(draft.portions, joined) * mask, mask),
         mask=mask,
-    )
-
-
-def split_by_label(draft: Draft, label_mass: Array, n_kept: int) -> Draft:
-    """Split shared components into one for each label; keep the first ``n_kept`` unchanged."""
-    label, component = np.nonzero(draft.mask[:, n_kept:])
-    order = np.argsort(component, kind="stable")
-    label, component = label[order], component[order] + n_kept
-    mass = draft.portions * label_mass[:, None]
-    part = mass / np.maximum(mass.sum(axis=0), _TINY)
-    mask = np.zeros((len(mass), len(label)), dtype=bool)
-    mask[label, np.arange(len(label))] = True
-    n_parts = n_kept + len(label)
-    values = np.concatenate([np.ones(n_kept), part[label, component]])
-    source = np.concatenate([np.arange(n_kept), component])
-    share = sparse.csr_array((values, (source, np.arange(n_parts))), (draft.K, n_parts))
-    return replace(
-        draft,
-        counts=_mixed(draft.counts, share),
-        portions=np.hstack([draft.portions[:, :n_kept], mask * draft.portions[:, component]]),
-        mask=np.hstack([draft.mask[:, :n_kept], mask]),
     )
 
 

@@ -20,6 +20,7 @@ Products use no BLAS (``vbnmf.core.products``), so results do not depend on its 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -156,7 +157,9 @@ class LabelTerms:
     n_docs: Array
 
     @classmethod
-    def of(cls, shares: sparse.csr_array, label: Array, n_labels: int) -> "LabelTerms":
+    def of(
+        cls, shares: sparse.csr_array, label: Array, n_labels: int, weight: Array
+    ) -> "LabelTerms":
         """Sum the shares of documents by label.
 
         Parameters
@@ -167,14 +170,16 @@ class LabelTerms:
             Code of the label of each document.
         n_labels : int
             Number of labels.
+        weight : ndarray of shape (n_docs,)
+            Sample weights: how many documents each document counts as.
         """
         n = len(label)
-        members = sparse.csr_array((np.ones(n), (label, np.arange(n))), shape=(n_labels, n))
+        members = sparse.csr_array((weight, (label, np.arange(n))), shape=(n_labels, n))
         squared = sparse.csr_array((shares.data**2, shares.indices, shares.indptr), shares.shape)
         return cls(
             sums=sparse.csr_array(members @ shares),
             squares=members @ np.column_stack([mass(squared), mass(shares) ** 2]),
-            n_docs=np.bincount(label, minlength=n_labels).astype(np.float64),
+            n_docs=np.bincount(label, weight, minlength=n_labels),
         )
 
     def __add__(self, other: "LabelTerms") -> "LabelTerms":
@@ -272,6 +277,8 @@ class Explained:
         Label indicators.
     mask : ndarray of bool of shape (n_labels, K)
         Scopes.
+    weight : ndarray of shape (n_docs,)
+        Sample weights.
     """
 
     ratio: sparse.csr_array
@@ -279,6 +286,7 @@ class Explained:
     T: Array
     Y: sparse.csr_array
     mask: Array
+    weight: Array
 
     @classmethod
     def of(cls, X: sparse.csr_array, Y: sparse.csr_array, T: Array, mask: Array) -> "Explained":
@@ -290,7 +298,7 @@ class Explained:
         T = T / np.maximum(T.sum(axis=0), _TINY)
         data = np.zeros(X.nnz)
         parts: list[tuple[Array, ...]] = [(np.empty(0), np.empty(0, int), np.empty(0, int))]
-        for rows in _alike(Y):
+        for rows in label_sets(Y):
             in_scope = (Y[rows] @ mask.astype(np.float64)) > 0
             columns = np.flatnonzero(in_scope.any(axis=0))
             documents, some = X[rows], np.ascontiguousarray(T[:, columns])
@@ -306,7 +314,12 @@ class Explained:
             T,
             Y,
             mask,
+            np.ones(X.shape[0]),
         )
+
+    @cached_property
+    def _by_label(self) -> sparse.csc_array:
+        return sparse.csc_array(self.Y)
 
     def shares(self, k: int) -> tuple[sparse.csr_array, Array, Array]:
         """Return what component k explains of documents with exactly one label of its scope.
@@ -320,7 +333,7 @@ class Explained:
         rows : ndarray of int of shape (n_docs,)
             Their rows in ``ratio``.
         """
-        members = sparse.csc_array(self.Y)[:, np.flatnonzero(self.mask[:, k])].tocsr()
+        members = self._by_label[:, np.flatnonzero(self.mask[:, k])].tocsr()
         rows = np.flatnonzero(np.diff(members.indptr) == 1)
         label = np.flatnonzero(self.mask[:, k])[members[rows].indices]
         v = self.V[:, [k]].toarray().ravel()[rows]
@@ -330,11 +343,11 @@ class Explained:
 
     def label_terms(self, k: int) -> LabelTerms:
         """Return what each label takes from component k."""
-        shares, label, _ = self.shares(k)
-        return LabelTerms.of(shares, label, len(self.mask))
+        shares, label, rows = self.shares(k)
+        return LabelTerms.of(shares, label, len(self.mask), self.weight[rows])
 
 
-def _alike(Y: sparse.csr_array) -> Iterator[Array]:
+def label_sets(Y: sparse.csr_array) -> Iterator[Array]:
     """Yield the rows of documents with the same labels; rare label sets are taken together."""
     sets: dict[tuple[int, ...], list[int]] = {}
     for d in range(Y.shape[0]):

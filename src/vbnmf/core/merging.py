@@ -1,4 +1,4 @@
-"""Merge similar components in the order of their gain in the bound.
+"""Reduce the number of components: merge two, or drop one, in the order of their cost in the bound.
 
 Two components with expected counts c_i and c_j of the terms (Sigma_t) are merged to one with the
 sum of counts. With q(S) otherwise unchanged, the terms' part of the bound changes by
@@ -7,9 +7,15 @@ g(c_i + c_j) − g(c_i) − g(c_j), where
     g(c) = Σ_w [ ln Γ(a_t + c_w) − ln Γ(a_t) ] − ln Γ(W a_t + Σ_w c_w) + ln Γ(W a_t)
 
 is the log marginal likelihood of counts under a symmetric Dirichlet prior. If no document uses both
-components, this is the whole change, because coefficients stay the same. The pair with the largest
-gain is merged first. Only neighbours are compared, whose distributions overlap most (Bhattacharyya
-coefficient).
+components, this is the whole change, because coefficients stay the same. Only neighbours are
+compared, whose distributions overlap most (Bhattacharyya coefficient).
+
+If a component is dropped, its documents are left to the other components. The bound loses at most
+what the component is worth to the documents, less its complexity Σ_w c_w ln(c_w / Σ c) − g(c).
+
+Merging two unrelated components of different labels costs the bound least, because the labels keep
+their documents apart. But the result would be two topics under one name. So components of different
+scopes are merged only if they are alike, and unlike ones only if nothing else is left.
 
 References
 ----------
@@ -18,6 +24,7 @@ International Conference on Machine Learning, 297-304.
 """
 
 import heapq
+from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -28,32 +35,52 @@ from scipy.special import gammaln
 from vbnmf.core.model import Array
 from vbnmf.core.rows import mass
 
+ALIKE = 0.6
+"""Cosine of expected counts from which on components of different scopes may be merged."""
+
 _NEIGHBOURS = 8  # of each component, to compare it with
 _LEAST = 0.05  # smaller expected counts are left out of comparisons
 
+# Kinds of pairs, in the order in which they are merged.
+_FREE, _UNLIKE, _OTHER_FAMILY = range(3)
+_TINY = np.finfo(float).tiny
 
-# negative gain, negative sum of counts, and the pair. Gains of empty components are all zero, so
-# the sums decide, and not the order of components.
-_Candidate = tuple[float, float, int, int]
+# kind, cost, negative sum of counts, and the pair; the second is -1 if the first is dropped. Costs
+# of empty components are all zero, so the sums decide, and not the order of components.
+_Candidate = tuple[int, float, float, int, int]
 
 
 @dataclass(frozen=True)
 class Merges:
-    """A sequence of merges. Merged components get the next numbers."""
+    """A sequence of merges and drops. Merged components get the next numbers."""
 
     n: int  # number of components before merging
-    pairs: list[tuple[int, int]]  # the pairs that are merged to components n, n + 1, …
+    pairs: list[tuple[int, int]]  # merged to components n, n + 1, …; (k, -1) drops component k
+    n_unlike: int = 0  # merges of unlike components of different scopes
 
     def groups(self, n_left: int) -> list[list[int]]:
         """Return the groups of original components when ``n_left`` components are left."""
         members: dict[int, list[int]] = {k: [k] for k in range(self.n)}
-        for new, (i, j) in enumerate(self.pairs[: max(self.n - n_left, 0)], start=self.n):
-            members[new] = sorted(members.pop(i) + members.pop(j))
+        new = self.n
+        for i, j in self.pairs[: max(self.n - n_left, 0)]:
+            if j < 0:
+                del members[i]
+            else:
+                members[new] = sorted(members.pop(i) + members.pop(j))
+                new += 1
         return sorted(members.values())
 
 
-def merge_order(counts: Array, a_t: float, n_left: int = 1, family: Array | None = None) -> Merges:
-    """Find the order in which to merge components until ``n_left`` are left.
+def merge_order(
+    counts: Array,
+    a_t: float,
+    n_left: int = 1,
+    family: Array | None = None,
+    *,
+    scopes: Array | None = None,
+    worth: Array | None = None,
+) -> Merges:
+    """Find the order in which to merge or drop components until ``n_left`` are left.
 
     Parameters
     ----------
@@ -66,6 +93,12 @@ def merge_order(counts: Array, a_t: float, n_left: int = 1, family: Array | None
     family : array of int of shape (K,) or None
         Families of components. Components of different families are merged only after all
         components of each family.
+    scopes : array of bool of shape (n_labels, K) or None
+        Labels that each component serves. Unlike components of different scopes are merged only if
+        nothing else is left. None: all components serve the same labels.
+    worth : array of shape (K,) or None
+        What the documents lose without each component. None: components are only merged. A label
+        keeps at least one component.
     """
     n_terms, K = counts.shape
     kept = _not_negligible(counts)
@@ -74,25 +107,50 @@ def merge_order(counts: Array, a_t: float, n_left: int = 1, family: Array | None
         for begin, end in pairwise(kept.indptr.tolist())
     ]
     families = [0] * K if family is None else family.tolist()
-    near = _neighbours(kept, min(_NEIGHBOURS, K - 1), np.array(families))
+    serves = np.ones((1, K), dtype=bool) if scopes is None else scopes
+    scope = [frozenset(np.flatnonzero(column).tolist()) for column in serves.T]
+    near = _neighbours(kept, min(_NEIGHBOURS, K - 1), np.array(families), scope)
     alive = dict.fromkeys(range(K))
+    served = Counter(label for labels in scope for label in labels)
     weights = counts.sum(axis=0, dtype=np.float64).tolist()
     heap: list[_Candidate] = []
+    costs: dict[int, float] = {}
+    if worth is not None:
+        costs = {k: float(worth[k]) - columns[k].complexity(a_t, n_terms) for k in range(K)}
+        heap = [(_FREE, cost, -weights[k], k, -1) for k, cost in costs.items()]
+        heapq.heapify(heap)
 
     def compare(i: int, others: list[int]) -> None:
-        for j, gain in zip(others, _gains(columns, i, others, a_t, n_terms), strict=True):
-            heapq.heappush(heap, (-gain, -(weights[i] + weights[j]), i, j))
+        gains = _gains(columns, i, others, a_t, n_terms)
+        for j, (gain, cosine) in zip(others, gains, strict=True):
+            kind = _FREE if scope[i] == scope[j] or cosine >= ALIKE else _UNLIKE
+            kind = kind if families[i] == families[j] else _OTHER_FAMILY
+            heapq.heappush(heap, (kind, -gain, -(weights[i] + weights[j]), i, j))
 
     for i in range(K):
         compare(i, sorted(j for j in near[i] if j < i))
     pairs: list[tuple[int, int]] = []
+    n_unlike = 0
     while len(alive) > max(n_left, 1):
-        i, j = _next_pair(heap, alive, families)
+        kind, i, j = _next(heap, alive, families)
+        if j < 0:
+            if any(served[label] < 2 for label in scope[i]):
+                continue  # a label keeps its last component
+            pairs.append((i, j))
+            served.subtract(scope[i])
+            del alive[i]
+            continue
+        n_unlike += kind != _FREE
         new = len(columns)
         families.append(families[i])
+        scope.append(scope[i] | scope[j])
+        served.subtract(scope[i] & scope[j])
         pairs.append((i, j))
         columns.append(columns[i].plus(columns[j], a_t, n_terms))
         weights.append(weights[i] + weights[j])
+        if costs:
+            costs[new] = costs[i] + costs[j]
+            heapq.heappush(heap, (_FREE, costs[new], -weights[new], new, -1))
         del alive[i], alive[j]
         others = sorted(k for k in near[i] | near[j] if k in alive)
         near.append(set(others))
@@ -100,7 +158,7 @@ def merge_order(counts: Array, a_t: float, n_left: int = 1, family: Array | None
             near[k].add(new)
         alive[new] = None
         compare(new, others)
-    return Merges(K, pairs)
+    return Merges(K, pairs, n_unlike)
 
 
 @dataclass(frozen=True)
@@ -111,10 +169,13 @@ class _Column:
     counts: Array
     logs: Array  # ln Γ(a_t + c) − ln Γ(a_t)
     total: float
+    length: float
 
     @classmethod
     def of(cls, terms: Array, counts: Array, a_t: float) -> "_Column":
-        return cls(terms, counts, gammaln(a_t + counts) - gammaln(a_t), float(counts.sum()))
+        logs = gammaln(a_t + counts) - gammaln(a_t)
+        length = float(np.sqrt(np.square(counts).sum()))
+        return cls(terms, counts, logs, float(counts.sum()), length)
 
     def plus(self, other: "_Column", a_t: float, n_terms: int) -> "_Column":
         both = np.zeros(n_terms)
@@ -122,6 +183,14 @@ class _Column:
         both[other.terms] += other.counts
         terms = np.flatnonzero(both)
         return _Column.of(terms, both[terms], a_t)
+
+    def complexity(self, a_t: float, n_terms: int) -> float:
+        """Compute Σ_w c_w ln(c_w / Σ c) − g(c), which the bound gains without the component."""
+        if not self.total:
+            return 0.0
+        likelihood = float((self.counts * np.log(self.counts / self.total)).sum())
+        of_total = gammaln(n_terms * a_t) - gammaln(n_terms * a_t + self.total)
+        return likelihood - float(self.logs.sum() + of_total)
 
 
 def _not_negligible(counts: Array) -> sparse.csr_array:
@@ -133,8 +202,11 @@ def _not_negligible(counts: Array) -> sparse.csr_array:
 
 def _gains(
     columns: list[_Column], i: int, others: list[int], a_t: float, n_terms: int
-) -> list[float]:
-    """Compute the gain in the bound of merging component i with each of the others."""
+) -> list[tuple[float, float]]:
+    """Compute the gain in the bound of merging component i with each of the others.
+
+    Each gain comes with the cosine of the counts.
+    """
     own = np.zeros(n_terms)
     logs = np.zeros(n_terms)
     own[columns[i].terms], logs[columns[i].terms] = columns[i].counts, columns[i].logs
@@ -150,45 +222,56 @@ def _gains(
         joint = gammaln(a_t + mine[common] + other.counts[common]) - gammaln(a_t)
         apart = logs[other.terms[common]] + other.logs[common]
         totals = columns[i].total, other.total
-        gains.append(
-            float((joint - apart).sum()) + of_total(sum(totals)) - sum(map(of_total, totals))
-        )
+        gain = float((joint - apart).sum()) + of_total(sum(totals)) - sum(map(of_total, totals))
+        inner = float((mine[common] * other.counts[common]).sum())
+        gains.append((gain, inner / max(columns[i].length * other.length, _TINY)))
     return gains
 
 
-def _neighbours(counts: sparse.csr_array, n: int, family: Array) -> list[set[int]]:
-    """Find the components of the same family that overlap most, as a symmetric relation."""
+def _neighbours(
+    counts: sparse.csr_array, n: int, family: Array, scope: list[frozenset[int]]
+) -> list[set[int]]:
+    """Find the components of the same family that overlap most, as a symmetric relation.
+
+    Each component has n neighbours of its own scope, and n of any.
+    """
     K = counts.shape[0]
-    total = np.repeat(np.maximum(mass(counts), np.finfo(float).tiny), np.diff(counts.indptr))
+    total = np.repeat(np.maximum(mass(counts), _TINY), np.diff(counts.indptr))
     roots = sparse.csr_array(
         (np.sqrt(counts.data / total), counts.indices, counts.indptr), shape=counts.shape
     )
     overlap = (roots @ roots.T).toarray()  # not by BLAS, which rounds by its number of threads
     overlap[family[:, None] != family] = -1.0
     np.fill_diagonal(overlap, -1.0)
-    order = np.argsort(-overlap, axis=1, kind="stable")[:, :n]
-    near = [{k for k in row.tolist() if overlap[i, k] >= 0} for i, row in enumerate(order)]
+    number = {labels: at for at, labels in enumerate(dict.fromkeys(scope))}
+    of_scope = np.array([number[labels] for labels in scope])
+    near: list[set[int]] = []
+    for i, row in enumerate(overlap):
+        order = np.argsort(-row, kind="stable")
+        order = order[row[order] >= 0]
+        same = order[of_scope[order] == of_scope[i]]
+        near.append({*order[:n].tolist(), *same[:n].tolist()})
     for k in range(K):
         for other in list(near[k]):
             near[other].add(k)
     return near
 
 
-def _next_pair(
+def _next(
     heap: list[_Candidate], alive: dict[int, None], families: list[int]
-) -> tuple[int, int]:
-    """Return the best remaining pair of components.
+) -> tuple[int, int, int]:
+    """Return the kind and the best remaining pair of components; -1 as the second for a drop.
 
     If no remaining pair was compared, return the first two, of the same family if possible.
     """
     while heap:
-        _gain, _total, i, j = heapq.heappop(heap)
-        if i in alive and j in alive:
-            return i, j
+        kind, _cost, _total, i, j = heapq.heappop(heap)
+        if i in alive and (j in alive or j < 0):
+            return kind, i, j
     last: dict[int, int] = {}
     for k in alive:
         if families[k] in last:
-            return last[families[k]], k
+            return _UNLIKE, last[families[k]], k
         last[families[k]] = k
     first, second, *_ = alive
-    return first, second
+    return _OTHER_FAMILY, first, second

@@ -360,6 +360,15 @@ class ClusteringEngine(Engine, Protocol):
         """Compute Σ_d x_dw by cluster, (Σ counts, n_terms); ``known`` is as in ``Labels``."""
         ...
 
+    @property
+    def documents(self) -> Any:
+        """The documents, as a ``vbnmf.core.shardwork.Shard``."""
+        ...
+
+    def coefficients(self, state: State) -> Array:
+        """Compute E_v, (n_docs, K), from the last sweep."""
+        ...
+
     def rest(self) -> None:
         """Free the local state of the documents, until the next ``begin``."""
         ...

@@ -64,6 +64,11 @@ class LocalEngine(ShardEngine):
         return len(self._shards)
 
     @property
+    def documents(self) -> Shard:
+        """The documents."""
+        return self._corpus
+
+    @property
     def nnz(self) -> int:
         """Number of non-zeros."""
         return int(self._corpus.X.nnz)

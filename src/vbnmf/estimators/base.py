@@ -324,6 +324,7 @@ class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return Start(
             init=init,
             n_components=K,
+            soft=self.n_components is None or isinstance(self.n_components, str),
             burn_in=self._burn_in(init),
             scopes=None,
             scoped=False,

@@ -119,7 +119,8 @@ class Start:
     """Settings of an initialisation."""
 
     init: Array | str  # "auto", "label", "random" or components (K, n_terms)
-    n_components: int | None  # None: chosen by the bound
+    n_components: int | None  # None: chosen on held-out documents
+    soft: bool  # whether "auto" may find more components, so that labels agree on shared ones
     burn_in: int
     scopes: Array | None  # (n_labels, K) of bool, if given
     scoped: bool  # whether "auto" finds scopes
@@ -137,21 +138,42 @@ class Start:
         if not isinstance(self.init, str) or self.init != "auto":
             return None
         looked_at = corpus.to_look_at()
-        room = self.n_components is None or self.n_components - len(self.groups) > 1
-        plan = Plan(self.n_components, self.groups, background=room, scoped=self.scoped)
         if knobs.a_lam is not None:  # scopes make labels differ here, not the prior of the rates
             knobs = replace(knobs, a_lam=1.0)
-        dtype = corpus.X.dtype
+        tried: dict[int, float] = {}
+        K = self.n_components
+        if K is None:
+            raise NotImplementedError
+        return replace(self._search(kernel, looked_at, K, knobs, rng, watch), tried=tried)
+
+    def _search(
+        self,
+        kernel: Any,
+        looked_at: FitData,
+        K: int,
+        knobs: Knobs,
+        rng: np.random.Generator | None,
+        watch: Watch,
+    ) -> Found:
+        """Search for K components, or a few more if ``soft``, in documents with known labels."""
         labels = looked_at.labels
-        n_initial = discovery.most_initial(plan, 1 if labels is None else labels.known.shape[1])
-        common = looked_at.common_terms()
-        if common.all() or len(common) * n_initial <= MOST_NUMBERS:
+        n_labels = 1 if labels is None else labels.known.shape[1]
+        plan = Plan(K, self.groups, self._has_room(K, n_labels), self.scoped, self.soft)
+        dtype, common = looked_at.X.dtype, looked_at.common_terms()
+        if common.all() or len(common) * discovery.most_initial(plan, n_labels) <= MOST_NUMBERS:
             engine = looked_at.in_memory(kernel)
             return discovery.discover(engine, labels, knobs, plan, dtype, rng, watch)
         engine = looked_at.of_terms(common).in_memory(kernel)
-        del looked_at
         found = discovery.discover(engine, labels, knobs, plan, dtype, rng, watch)
         return replace(found, draft=drafts.with_terms(found.draft, common))
+
+    def _has_room(self, K: int, n_labels: int) -> bool:
+        """Return whether there may be a background beside a component for each label.
+
+        With fewer components than labels, labels share components in any case.
+        """
+        left = K - len(self.groups) - 1
+        return left >= 1 and (left >= n_labels or left + 1 < n_labels)
 
     def begin(
         self,

@@ -1,0 +1,293 @@
+"""Change a draft by what its components explain of the documents.
+
+    s_dwk = x_dw v_dk t_wk / Σ_j v_dj t_wj      part of a term of a document that k explains
+    worth of k = −α Σ_dw x_dw ln(1 − s_dwk / x_dw) − Σ_d KL(q(v_dk) ‖ p(v_dk))
+
+The worth is what the documents lose without component k. The first sum is the loss if all other
+components stay as they are. After a few sweeps they have taken over the terms, and about the part α
+of it remains. In drawn corpora, α was between 0.2 and 0.5.
+
+*Widening* adds a label to the scope of a component that explains part of its terms. Components of
+this label alone are left out of the comparison, because they may be blends of shared ones.
+*Splitting* gives labels that take different terms from a component one of their own, because such a
+component is two topics under one name (``vbnmf.core.explained``). *Residuals* add components of
+what is left unexplained. *Reducing* merges and drops components (``vbnmf.core.merging``).
+
+``vbnmf.core.discovery`` decides which moves are taken.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+from scipy.special import gammaln, psi
+
+from vbnmf.core import updates
+from vbnmf.core.drafts import Draft, Plan, families, merged, spread
+from vbnmf.core.explained import NONZEROS_AT_ONCE, Explained, LabelTerms, label_sets, shared
+from vbnmf.core.merging import merge_order
+from vbnmf.core.model import Array, Labels, State
+from vbnmf.core.shardwork import Shard
+
+GLUED = 0.5
+"""Agreement of its two main labels below which a component is two topics under one name."""
+TOGETHER = 0.75
+"""Agreement from which on labels may share a component."""
+LEAST_PART = 0.02  # part of a label from which on a component is offered to it
+_LEAST_SPLIT = 0.01  # part of a label that gets a component of its own, at least
+_MOST_CANDIDATES = 24  # components that are fitted to a label
+_STEPS = 20  # of expectation maximisation
+_OFFERED = 0.5  # weight of the components that explain a label in its new portions
+_LARGEST_SHARE = 1 - 1e-6  # of a term that a component explains
+_REMAINS = 0.35  # α: part of the loss of a component that remains when others have taken over
+_TINY = np.finfo(float).tiny
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """A draft with what its components explain of the documents.
+
+    Attributes
+    ----------
+    draft : Draft
+        After a few sweeps.
+    explained : Explained
+        What each component explains of each document.
+    residual : csr_array of shape (n_labels, n_terms)
+        Sums of what is left unexplained, max(x − Σ_k v t, 0), by label.
+    worth : ndarray of shape (K,)
+        What the documents lose without each component.
+    """
+
+    draft: Draft
+    explained: Explained
+    residual: sparse.csr_array
+    worth: Array
+
+    def label_terms(self, k: int) -> LabelTerms:
+        """Return what each label takes from component k."""
+        return self.explained.label_terms(k)
+
+    def glued(self, n_kept: int) -> int:
+        """Count the shared components that are two topics under one name."""
+        return sum(
+            is_glued(self.label_terms(k)) for k in shared(self.draft.mask).tolist() if k >= n_kept
+        )
+
+
+def is_glued(terms: LabelTerms) -> bool:
+    """Return whether the two main labels of a component take different terms from it."""
+    taken = np.asarray(terms.sums.sum(axis=1)).ravel()
+    first, second = np.argsort(-taken, kind="stable")[:2]
+    return bool(taken[second] > 0 and terms.agreement()[first, second] < GLUED)
+
+
+def look_at(documents: Shard, draft: Draft, state: State, V: Array) -> Look:
+    """Compute what the components of a draft explain of documents with known labels.
+
+    Parameters
+    ----------
+    documents : Shard
+        Documents.
+    draft : Draft
+        Draft with the counts of ``state``.
+    state : State
+        State of the fit.
+    V : array of shape (n_docs, K)
+        Expected coefficients.
+    """
+    K, X = draft.K, documents.X
+    T = state.terms.shape[:, :K] * state.terms.scale
+    known = np.ones((documents.n_groups, 1)) if state.labels is None else state.labels.known
+    Y = sparse.csr_array(sparse.csr_array(known)[documents.group] > 0, dtype=np.float64)
+    weight = documents.counts_as
+    scale, rate = _scale_and_rate(state, documents.n_groups)
+    worth = np.zeros(K)
+    ratio, left = np.zeros(X.nnz), np.zeros(X.nnz)
+    for rows in label_sets(Y):
+        columns = np.flatnonzero(((Y[rows] @ draft.mask.astype(np.float64)) > 0).any(axis=0))
+        v, t = V[rows][:, columns].astype(np.float64), np.ascontiguousarray(T[:, columns])
+        group = documents.group[rows][:, None]
+        of_coefs = _divergence(v, scale[group, columns], rate[group, columns], state.prior.a_v)
+        worth[columns] -= weight[rows] @ sparse.csr_array(of_coefs)
+        lengths = np.diff(X.indptr)[rows]
+        place = np.repeat(X.indptr[rows] - np.cumsum(lengths) + lengths, lengths)
+        place += np.arange(len(place))
+        row = np.repeat(np.arange(len(rows)), lengths)
+        for begin in range(0, len(place), NONZEROS_AT_ONCE):
+            at = slice(begin, begin + NONZEROS_AT_ONCE)
+            x = X.data[place[at]].astype(np.float64)
+            parts = v[row[at]] * t[X.indices[place[at]]]
+            mean = np.maximum(parts.sum(axis=1), _TINY)
+            ratio[place[at]], left[place[at]] = x / mean, np.maximum(x - mean, 0.0)
+            parts /= mean[:, None]
+            np.minimum(parts, _LARGEST_SHARE, out=parts)
+            np.log1p(-parts, out=parts)
+            parts *= (_REMAINS * x * weight[rows[row[at]]])[:, None]
+            worth[columns] -= parts.sum(axis=0)
+    of_document = sparse.csr_array((left, X.indices, X.indptr), shape=X.shape)
+    in_scope = V * ((Y @ draft.mask.astype(np.float64)) > 0)
+    explained = Explained(
+        sparse.csr_array((ratio, X.indices, X.indptr), shape=X.shape),
+        sparse.csc_array(in_scope, dtype=np.float64), T, Y, draft.mask, weight,
+    )  # fmt: skip
+    residual = sparse.csr_array(Y.T @ (sparse.diags_array(weight) @ of_document))
+    return Look(draft, explained, residual, worth)
+
+
+def widened(draft: Draft, label_sums: sparse.csr_array, n_kept: int) -> Draft:
+    """Offer each component to the labels that it explains in part.
+
+    Parameters
+    ----------
+    draft : Draft
+        Draft; its counts are used by the new one as well.
+    label_sums : csr_array of shape (n_labels, n_terms)
+        Σ_d x_dw by label.
+    n_kept : int
+        Number of first components, whose scopes do not change.
+    """
+    parts = _mixtures(draft, label_sums)
+    mask = draft.mask | (parts >= LEAST_PART)
+    mask[:, :n_kept] = draft.mask[:, :n_kept]
+    offered = (1 - _OFFERED) * draft.portions + _OFFERED * parts
+    return replace(draft, mask=mask, portions=spread(np.where(mask, offered, 0.0), mask))
+
+
+def split_by_agreement(look: Look, n_kept: int) -> Draft:
+    """Give labels that take different terms from a component components of their own.
+
+    The labels that take most from the component keep it, with all labels that agree with them. The
+    first ``n_kept`` components are not split.
+    """
+    draft = look.draft
+    counts, portions, mask = draft.counts.copy(), draft.portions.copy(), draft.mask.copy()
+    new: list[tuple[Array, Array, Array]] = []  # counts, portions and mask
+    for k in range(n_kept, draft.K):
+        if draft.mask[:, k].sum() < 2:
+            continue
+        terms = look.label_terms(k)
+        for group in groups_that_agree(terms)[1:]:
+            taken = np.asarray(terms.sums[group].sum(axis=0)).ravel()
+            counts[:, k] = np.maximum(counts[:, k] - taken, 0)
+            matters = group[portions[group, k] >= _LEAST_SPLIT]
+            if len(matters):
+                theirs = np.isin(np.arange(len(mask)), matters)
+                new.append((taken, np.where(theirs, portions[:, k], 0.0), theirs))
+            mask[group, k], portions[group, k] = False, 0.0
+    if new:
+        more = [np.column_stack(columns) for columns in zip(*new, strict=True)]
+        counts = np.hstack([counts, more[0].astype(counts.dtype)])
+        portions, mask = np.hstack([portions, more[1]]), np.hstack([mask, more[2]])
+    lost = ~mask.any(axis=1)  # a label keeps what it used most
+    mask[lost, draft.portions[lost].argmax(axis=1)] = True
+    return replace(
+        draft,
+        counts=np.ascontiguousarray(counts),
+        portions=spread(portions * mask, mask),
+        mask=mask,
+    )
+
+
+def groups_that_agree(terms: LabelTerms) -> list[Array]:
+    """Divide the labels that take terms from a component into groups that agree on them.
+
+    Labels are considered in the order of what they take. A label joins the group with which it
+    agrees most, if the mean agreement is at least ``TOGETHER``.
+    """
+    taken = np.asarray(terms.sums.sum(axis=1)).ravel()
+    agreement = terms.agreement()
+    groups: list[list[int]] = []
+    for label in np.argsort(-taken, kind="stable").tolist():
+        if taken[label] <= 0:
+            break
+        means = [np.average(agreement[label, group], weights=taken[group]) for group in groups]
+        if means and max(means) >= TOGETHER:
+            groups[int(np.argmax(means))].append(label)
+        else:
+            groups.append([label])
+    return [np.array(group) for group in groups]
+
+
+def with_residuals(draft: Draft, residual: sparse.csr_array, label_mass: Array) -> Draft:
+    """Add a component for each label, of what is left unexplained in its documents."""
+    sums = np.asarray(residual.sum(axis=1)).ravel()
+    labels = np.flatnonzero(sums > 0)
+    mask = labels == np.arange(len(draft.mask))[:, None]
+    part = 0.5 * sums / np.maximum(label_mass, _TINY)
+    portions = np.hstack([draft.portions, mask * part[:, None]])
+    return replace(
+        draft,
+        counts=np.hstack([draft.counts, residual[labels].toarray().T.astype(draft.counts.dtype)]),
+        portions=portions / portions.sum(axis=1, keepdims=True),
+        mask=np.hstack([draft.mask, mask]),
+    )
+
+
+def reduced(look: Look, a_t: float, n_left: int, n_kept: int, plan: Plan) -> Draft:
+    """Merge and drop components until ``n_left`` are left; keep the first ``n_kept``."""
+    draft = look.draft
+    if n_left >= draft.K:
+        return draft
+    merges = merge_order(
+        draft.counts[:, n_kept:],
+        a_t,
+        n_left - n_kept,
+        families(draft, plan, n_kept),
+        scopes=draft.mask[:, n_kept:],
+        worth=look.worth[n_kept:],
+    )
+    return merged(draft, merges.groups(n_left - n_kept), n_kept, plan)
+
+
+def _mixtures(draft: Draft, label_sums: sparse.csr_array) -> Array:
+    """Fit the parts of components to the terms of each label, (n_labels, K).
+
+    Components of this label alone are left out, and have the part zero. Only the components that
+    explain most after a first step are fitted.
+    """
+    totals = np.maximum(draft.counts.sum(axis=0, dtype=np.float64), _TINY)
+    alone = draft.mask.sum(axis=0) == 1
+    parts = np.zeros(draft.mask.shape)
+    for label in range(len(parts)):
+        at = slice(*label_sums.indptr[label : label + 2])
+        offered = np.flatnonzero(~(alone & draft.mask[label]))
+        x = label_sums.data[at] / max(label_sums.data[at].sum(), _TINY)
+        if not (len(x) and len(offered)):
+            continue
+        T = draft.counts[label_sums.indices[at]][:, offered] / totals[offered]
+        first = (T * (x / np.maximum(T.sum(axis=1), _TINY))[:, None]).sum(axis=0)
+        best = np.sort(np.argsort(-first, kind="stable")[:_MOST_CANDIDATES])
+        T, p = np.ascontiguousarray(T[:, best]), np.full(len(best), 1 / len(best))
+        for _ in range(_STEPS):
+            shares = T * p
+            shares *= (x / np.maximum(shares.sum(axis=1), _TINY))[:, None]
+            p = shares.sum(axis=0)
+        parts[label, offered[best]] = p
+    return parts
+
+
+def _scale_and_rate(state: State, n_groups: int) -> tuple[Array, Array]:
+    """Return the scale of q(v) and the rate of its prior for each group, (n_groups, K)."""
+    scale = updates.coefs_scale(state, state.labels)
+    if state.rates is None:
+        rate = np.full_like(scale, 1 / state.prior.b_v)
+    else:
+        labels = state.labels or Labels.one_each(np.ones(n_groups))
+        rate = labels.by_group(state.rates.E)
+    shape = (n_groups, len(state.terms.scale))
+    return np.broadcast_to(scale, shape), np.broadcast_to(rate, shape)
+
+
+def _divergence(E: Array, scale: Array, rate: Array, prior_shape: float) -> Array:
+    """Compute KL(q(v) ‖ p(v)) of gamma distributions; 0 out of scope, where the scale is 0."""
+    used = (scale > 0) & (rate > 0)
+    shape = np.where(used, E / np.where(used, scale, 1.0), prior_shape)
+    ratio = np.where(used, scale * rate, 1.0)
+    return np.asarray(
+        (shape - prior_shape) * psi(shape)
+        - gammaln(shape)
+        + gammaln(prior_shape)
+        - prior_shape * np.log(ratio)
+        + shape * (ratio - 1)
+    )
