@@ -25,7 +25,7 @@ from vbnmf.report.components import (
     component_probabilities,
     label_use,
 )
-from vbnmf.report.explorer.numbers import rounded, sig
+from vbnmf.report.explorer.numbers import hundredths, rounded, sig
 from vbnmf.report.explorer.ordering import order_components, order_map
 from vbnmf.report.explorer.scoping import scope_payload
 from vbnmf.report.measures import distinctness, lasting
@@ -121,7 +121,7 @@ def listed_terms(relevant: TermParts, k: int, shown: Array) -> Array:
     return chosen[np.argsort(-relevant.of_component(k)[chosen], kind="stable")]
 
 
-def shares(joint: Array) -> list[list[int]]:
+def shares(joint: Array) -> list[list[float]]:
     """Return where each term occurs: [row, per cent, row, per cent, …], the largest first.
 
     Parameters
@@ -134,10 +134,14 @@ def shares(joint: Array) -> list[list[int]]:
     of_term = joint / np.maximum(joint.sum(axis=0), _TINY)
     order = np.argsort(-of_term, axis=0, kind="stable")[:_MOST_SHARES]
     largest = np.take_along_axis(of_term, order, axis=0)
-    hundredths = np.rint(100 * np.where(largest >= _LEAST_SHARE, largest, 0)).astype(int)
     return [
-        [n for row, part in zip(rows, parts, strict=True) if part for n in (row, part)]
-        for rows, parts in zip(order.T.tolist(), hundredths.T.tolist(), strict=True)
+        [
+            n
+            for row, part in zip(rows, parts, strict=True)
+            if part >= _LEAST_SHARE
+            for n in (row, hundredths(part))
+        ]
+        for rows, parts in zip(order.T.tolist(), largest.T.tolist(), strict=True)
     ]
 
 

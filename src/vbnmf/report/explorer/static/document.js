@@ -36,11 +36,9 @@ function drawList() {
     el(
       "p",
       { class: "lead" },
-      shown < total
-        ? `${count(shown)} of ${plural(total, "document")} are on this page, spread evenly over the file. The scores in Quality cover all of them.`
-        : `${plural(total, "document")}.`,
+      shown < total ? `${count(shown)} of ${plural(total, "document")} are on this page: ${whichDocuments()}` : `${plural(total, "document")}.`,
       ` Texts are cut after ${count(longest)} characters.`,
-      labelled && views.label ? " Wrong predictions come first, the most confident of them at the top." : "",
+      data.labels.length > 0 && ` ${orderInWords()}`,
     ),
     controls(
       el("label", { class: "choice", for: "query" }, el("span", null, "Search"), search),
@@ -50,6 +48,8 @@ function drawList() {
           ["", "all"],
           ["wrong", "wrong predictions"],
           ["right", "correct predictions"],
+          ["missed", "a true label not predicted"],
+          ["wrongly", "a predicted label not true"],
         ]),
       labelled && choice("truth", "True label", [["", "any"], ...names]),
       data.labels.length > 0 && choice("given", "Predicted", [["", "any"], ...names.slice(0, data.labels.length)]),
@@ -64,6 +64,86 @@ function drawList() {
   ];
 }
 
+// Which documents are on the page, if not all are
+const whichDocuments = () =>
+  data.documents.labelled && data.labels.length > 0
+    ? "wrong predictions first, and those of rare confusions before those of frequent ones. The scores in Quality cover all documents."
+    : `${data.labels.length > 0 ? "some of each predicted label, " : ""}spread evenly over the file. The measures in Quality cover all documents.`;
+
+// The label that the list is about: the predicted one that was chosen, or the true one; null if none was
+const aboutLabel = () => integer("given", data.labels.length) ?? integer("truth", data.documents.names.length);
+
+function orderInWords() {
+  const [order, about] = [param("order"), aboutLabel()];
+  if (order === "file") return "They are in the order of the file.";
+  const confidence =
+    about !== null
+      ? `Confidence is the probability of the label ${labelName(about)} where it was predicted, and one minus it elsewhere.`
+      : data.several
+        ? "Confidence is that of the most confident error: the probability of a wrong label, or one minus that of a missed label. Without an error it is the probability of the least probable label that was predicted."
+        : "Confidence is the probability of the predicted label.";
+  if (order === "unsure") return `The least confident come first. ${confidence}`;
+  const wrong = about === null ? "Wrong predictions" : "Documents for which this label was missed or wrongly predicted";
+  return `${data.documents.labelled ? `${wrong} come first, the most confident of them at the top.` : "The most confident come first."} ${confidence}`;
+}
+
+// The probability of a true or predicted label of a document; null if the model does not have the label
+function probabilityOf(docs, d, l) {
+  const at = docs.given[d].indexOf(l);
+  return at >= 0 ? docs.p[d][at] : (docs.p_truth?.[d]?.[docs.truth[d].indexOf(l)] ?? null);
+}
+
+const isMissed = (docs, d, l) => Boolean(docs.truth?.[d]?.includes(l)) && !docs.given[d].includes(l);
+const isWrongly = (docs, d, l) => docs.given[d].includes(l) && Boolean(docs.truth?.[d]) && !docs.truth[d].includes(l);
+const isError = (docs, d, l) => isMissed(docs, d, l) || isWrongly(docs, d, l);
+
+// Confidence of the decision about a label, or of a document; see orderInWords
+function confidence(docs, d, about) {
+  const decided = (l) => (docs.given[d].includes(l) ? probabilityOf(docs, d, l) : 1 - (probabilityOf(docs, d, l) ?? 0));
+  if (about !== null) return decided(about);
+  if (!data.several) return docs.p[d][0];
+  const errors = [...docs.given[d], ...(docs.truth?.[d] ?? [])].filter((l) => isError(docs, d, l));
+  if (errors.length) return largest(errors.map(decided), 0);
+  if (docs.given[d].length) return Math.min(...docs.p[d]);
+  return docs.why[d].length ? 1 - docs.why[d][0][1] : 0;
+}
+
+// Sort documents: errors about the label first, or all wrong ones, the most confident at the top
+function sortedByConfidence(docs, found, about, unsure = false) {
+  const sure = new Map(found.map((d) => [d, confidence(docs, d, about)]));
+  const error = (d) => (about === null ? docs.wrong[d] : 2 * isError(docs, d, about) + docs.wrong[d]);
+  return found.sort((a, b) =>
+    unsure ? sure.get(a) - sure.get(b) : error(b) - error(a) || sure.get(b) - sure.get(a),
+  );
+}
+
+// The number of all documents, also of those that are not on the page, which the filters select; null if not counted
+function numberInAll() {
+  const { counts, names } = data.documents;
+  if (param("query").trim()) return null;
+  const [truth, given, only] = [integer("truth", names.length), integer("given", data.labels.length), param("only")];
+  const kinds = ["right", "wrong", "unknown", "missed", "wrongly"];
+  const pick = (row) => (only ? row[kinds.indexOf(only)] : row[0] + row[1] + row[2]);
+  if (truth === null && given === null) return pick(counts.all);
+  if (truth !== null && given !== null) {
+    const at = range(counts.pairs.length / 4).find((i) => counts.pairs[4 * i] === truth && counts.pairs[4 * i + 1] === given);
+    const [right, wrong] = at === undefined ? [0, 0] : counts.pairs.slice(4 * at + 2, 4 * at + 4);
+    const errors = truth === given ? 0 : data.several ? null : wrong;
+    return pick([right, wrong, 0, errors, errors]);
+  }
+  if (data.several && only === (truth === null ? "missed" : "wrongly")) return null;
+  const row = truth === null ? counts.given[given] : counts.truth[truth];
+  return pick(data.several ? row : [...row.slice(0, 3), row[1], row[1]]);
+}
+
+function foundInWords(n) {
+  const { total, shown } = data.documents;
+  if (shown === total) return `${plural(n, "document")} found`;
+  const all = numberInAll();
+  if (all === null) return `${plural(n, "document")} found among the ${count(shown)} of ${count(total)} that are on this page`;
+  return n === all ? `${plural(n, "document")} found, all on this page` : `Showing ${count(n)} of ${plural(all, "document")}; the others are not on this page`;
+}
+
 function chosenDocuments(docs) {
   const words = param("query").toLowerCase().split(/\s+/).filter(Boolean);
   const [truth, given] = [integer("truth", data.documents.names.length), integer("given", data.labels.length)];
@@ -71,6 +151,8 @@ function chosenDocuments(docs) {
   const found = range(docs.ids.length).filter((d) => {
     if (only === "wrong" && !docs.wrong[d]) return false;
     if (only === "right" && (docs.wrong[d] || !docs.truth?.[d])) return false;
+    if (only === "missed" && !(truth === null ? (docs.truth?.[d] ?? []) : [truth]).some((l) => isMissed(docs, d, l))) return false;
+    if (only === "wrongly" && !(given === null ? docs.given[d] : [given]).some((l) => isWrongly(docs, d, l))) return false;
     if (truth !== null && !docs.truth?.[d]?.includes(truth)) return false;
     if (given !== null && !docs.given?.[d]?.includes(given)) return false;
     if (!words.length) return true;
@@ -79,19 +161,18 @@ function chosenDocuments(docs) {
   });
   const order = param("order");
   if (!docs.p || order === "file") return found;
-  if (order === "unsure") return found.sort((a, b) => docs.p[a] - docs.p[b]);
-  return found.sort((a, b) => docs.wrong[b] - docs.wrong[a] || docs.p[b] - docs.p[a]);
+  return sortedByConfidence(docs, found, aboutLabel(), order === "unsure");
 }
 
 function documentList(docs) {
   const found = chosenDocuments(docs);
   const shown = pages("page", found.length, LISTED, "documents");
-  say(`${plural(found.length, "document")} found.`);
+  say(`${foundInWords(found.length)}.`);
   return [
     el(
       "div",
       { class: "bar" },
-      el("p", { class: "quiet" }, `${plural(found.length, "document")} found`),
+      el("p", { class: "quiet", id: "how-many" }, foundInWords(found.length)),
       shown.control,
       downloads(
         "documents",
@@ -110,12 +191,13 @@ function documentList(docs) {
 
 // Documents as a table to be saved
 const documentRows = (docs, found) => [
-  ["id", "label", "predicted", "probability", "wrong", "components", "text"],
+  ["id", "label", "probability of label", "predicted", "probability", "wrong", "components", "text"],
   ...found.map((d) => [
     docs.ids[d],
     labelTexts(docs.truth?.[d]),
+    docs.p_truth?.[d]?.join("; "),
     labelTexts(docs.given?.[d]),
-    docs.p?.[d],
+    docs.p?.[d].join("; "),
     docs.wrong[d],
     pairs(docs.coefficients[d])
       .map(([k, part]) => `${k}:${part / 1000}`)
@@ -138,7 +220,9 @@ const MARK = "\x7f"; // before and after each term of a text
 const plainText = (docs, d) => docs.texts?.[d].replaceAll(MARK, "");
 const documentText = (docs, d) => plainText(docs, d) ?? docs.terms[d].map(termName).join(" ");
 
-const sureness = (docs, d) => ` (${percent(docs.p[d])})`;
+// Labels, each with its own probability, if the model has the label
+const labelsWithP = (labels, p, named = (l) => bdi(labelName(l))) =>
+  labels.map((l, i) => [i > 0 && ", ", named(l), (p?.[i] ?? null) !== null && ` (${percent(p[i])})`]);
 
 function documentCard(docs, d, extra = null) {
   const whole = documentText(docs, d).replace(/\s+/g, " ").trim();
@@ -162,8 +246,10 @@ function verdict(docs, d) {
   return el(
     "span",
     { class: "verdict" },
-    docs.wrong[d] ? [el("span", { class: "badge" }, "wrong"), " ", "label ", bdi(labelTexts(docs.truth[d])), ", "] : "",
-    docs.given[d].length ? ["predicted ", bdi(labelTexts(docs.given[d])), sureness(docs, d)] : "no label predicted",
+    docs.wrong[d]
+      ? [el("span", { class: "badge" }, "wrong"), " label ", labelsWithP(docs.truth[d], docs.p_truth[d]), "; "]
+      : "",
+    docs.given[d].length ? ["predicted ", labelsWithP(docs.given[d], docs.p[d])] : "no label predicted",
   );
 }
 
@@ -199,11 +285,10 @@ function drawDocument(docs, d) {
       ),
     ),
     facts(
-      docs.truth?.[d] && ["label ", docs.truth[d].map((l, i) => [i > 0 && ", ", labelLink(l)])],
+      docs.truth?.[d] && ["label ", labelsWithP(docs.truth[d], docs.p_truth?.[d], labelLink)],
       docs.given && [
         "predicted ",
-        docs.given[d].length ? docs.given[d].map((l, i) => [i > 0 && ", ", labelLink(l)]) : "no label",
-        docs.given[d].length > 0 && sureness(docs, d),
+        docs.given[d].length ? labelsWithP(docs.given[d], docs.p[d], labelLink) : "no label",
       ],
       docs.wrong[d] === 1 && el("span", { class: "badge" }, "wrong"),
     ),
@@ -270,7 +355,7 @@ function coefficients(docs, d, parts, tints) {
   const rest = 1000 - parts.reduce((sum, [, part]) => sum + part, 0);
   return section(
     "What it is made of",
-    "How much of the document each component makes up.",
+    "How much of the document's weight each component explains, as the model estimates it from the terms alone.",
     downloads(
       `document-${d}-components`,
       () => [["component", "name", "part"], ...parts.map(([k, part]) => [k, data.components[k].name, part / 1000])],
@@ -315,7 +400,7 @@ function evidence(docs, d) {
   return section(
     "Why this label",
     whys.length
-      ? `Evidence for the most probable label${["", "", " and the second", ", the second and the true label"][Math.min(whys.length, 3)]}. Each number is the exact contribution to the label's score. Only the largest positive contributions are listed.`
+      ? `Evidence for the most probable label${["", "", " and the second", ", the second and the true label", ", the second and the true labels"][Math.min(whys.length, 4)]}. Each number is a contribution to the label's score, compared with ${data.several ? "a document without terms" : "the mean score of all labels"}. Terms contribute through components and as single words. Only the largest positive contributions are listed.`
       : "The document has no term that the model knows. The prediction follows only from how common each label is.",
     whys.length > 0 &&
       downloads(
@@ -334,7 +419,7 @@ function evidence(docs, d) {
     whys.map(([l, p, components, terms, share], i) => [
       el("h4", null, labelLink(l), ` ${percent(p)} `, el("span", { class: "tag" }, role(l, i))),
       share < 1 &&
-        el("p", { class: "quiet" }, `${percent(share)} of the score comes from components, the rest from single words.`),
+        el("p", { class: "quiet" }, `${percent(share)} of the score comes from components, the rest from single words (by absolute value).`),
       [
         ["Component", components, componentLink],
         ["Term", terms, termLink],
@@ -354,4 +439,34 @@ function evidence(docs, d) {
       ),
     ]),
   );
+}
+
+// ---- the mistakes about a label, for its view
+
+function confusedDocuments(l) {
+  const { counts, shown, total } = data.documents;
+  const list = (title, name, docs, found, all, query) => {
+    const few = found.length < all;
+    return section(
+      `${title} (${few ? `${count(found.length)} of ${count(all)} are on this page` : count(all)})`,
+      null,
+      found.length > 0 && downloads(`label-${l}-${name}`, () => documentRows(docs, found)),
+      found.length
+        ? el(
+            "ul",
+            { class: "cards" },
+            found.slice(0, 4).map((d) => documentCard(docs, d)),
+          )
+        : el("p", { class: "quiet" }, few ? "None of them is on this page." : "None."),
+      found.length > 4 && el("p", null, link("document", query, `Show all ${count(found.length)}${shown < total ? " on this page" : ""}`)),
+    );
+  };
+  const of = (docs, test) => sortedByConfidence(docs, range(docs.ids.length).filter((d) => test(docs, d, l)), l);
+  const [missed, wrongly] = data.several
+    ? ["Documents of this label for which it was not predicted", "Documents of other labels for which this one was predicted"]
+    : ["Documents of this label, predicted as another", "Documents of other labels, predicted as this one"];
+  return withDocuments((docs) => [
+    list(missed, "missed", docs, of(docs, isMissed), counts.truth[l][3], { truth: l, only: "missed" }),
+    list(wrongly, "wrongly-predicted", docs, of(docs, isWrongly), counts.given[l][4], { given: l, only: "wrongly" }),
+  ]);
 }
