@@ -41,8 +41,8 @@ def percent(part: float) -> str:
     return ">99 %" if 0.995 <= part < 1 else f"{100 * part:.0f} %"
 
 
-def probability(p: float) -> str:
-    """Format a probability with two decimals; only 0 is 0.00, and only 1 is 1.00."""
+def fraction(p: float) -> str:
+    """Format a number from 0 to 1 with two decimals; only 0 is 0.00, and only 1 is 1.00."""
     if 0 < p < 0.005:
         return "<0.01"
     return ">0.99" if 0.995 <= p < 1 else f"{p:.2f}"

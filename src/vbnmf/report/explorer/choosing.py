@@ -87,7 +87,7 @@ def count_documents(
         have a wrongly predicted label (this one, in ``given``). ``pairs``: [true label, predicted
         label, right, wrong, …] of pairs that occur.
     """
-    n_docs, n_names = indicators.shape
+    n_names = indicators.shape[1]
     Y = sparse.csr_array(indicators > 0, dtype=np.int64)
     G = sparse.csr_array(Y.shape, dtype=np.int64)
     known = np.diff(Y.indptr) > 0

@@ -19,6 +19,7 @@ from vbnmf.estimators.intervals import gamma_interval
 from vbnmf.metrics import hoyer_sparsity
 from vbnmf.metrics.relevance import BALANCE, TermParts, relevance
 from vbnmf.pipeline import DocumentModel
+from vbnmf.report.alike import alike_components
 from vbnmf.report.components import (
     MATTERS,
     component_names,
@@ -60,7 +61,7 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
     mass, p_k = estimator.component_mass_, component_probabilities(estimator)
     parts = row_parts(estimator.components_)
     p_w = p_k @ parts
-    use, scopes = label_use(estimator), scopes_of(estimator)
+    use, scopes, alike = label_use(estimator), scopes_of(estimator), alike_components(estimator)
     p_wl = use @ parts
     p_l = row_parts(estimator.label_frequencies_) if model.has_labels else np.zeros(0)
     faded = estimator.faded_
@@ -92,6 +93,7 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
                 "size": sig(relevant.sizes[k] / totals[k], 9),
                 "terms": _terms_of_component(estimator, k, listed[k], places),
                 "describing": [] if faded[k] else places[shown[k]].tolist(),
+                "alike": [n for j, cosine in alike[k] for n in (j, sig(cosine, 3))],
             }
             for k, name in enumerate(component_names(model, model.terms_))
         ],

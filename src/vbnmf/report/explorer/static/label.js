@@ -76,6 +76,7 @@ function labelComponents(l) {
 const BESIDE = [
   ["own", "Specific to this label"],
   ["shared", "Shared with other labels"],
+  ["joined", "Joined with different terms of other labels"],
   ["common", "Common to all labels"],
 ];
 
@@ -85,7 +86,7 @@ function blockOfLabel(l, title, name, used, most) {
   return (
     rows.length > 0 && [
       el("h4", null, `${title}: ${percent(blockNamed(name).labels[l])}`),
-      labelTable(`Components of label ${labelName(l)}: ${title}`, rows, most, name === "shared" ? others : () => null),
+      labelTable(`Components of label ${labelName(l)}: ${title}`, rows, most, ["shared", "joined"].includes(name) ? others : () => null),
     ]
   );
 }

@@ -42,7 +42,7 @@ function scopeMeasures() {
   const rows = scopes.blocks;
   return section(
     "Scopes",
-    "How much of the training documents' weight is explained by components that serve all labels, several labels or one label.",
+    "How much of the training documents' weight the model explains by components that serve all labels, several labels or one label. A component of several labels is called shared unless its labels take different terms from it.",
     downloads(
       "scopes",
       () => [["scope", "components", "part"], ...rows.map((row) => [row.title, row.components, row.mass])],
