@@ -168,7 +168,7 @@ def _probabilities(
     P = looked.P
 
     def of(d: int, label: int) -> float | None:
-        return sig(P[d, label], 3) if label < P.shape[1] else None
+        return sig(P[d, label]) if label < P.shape[1] else None
 
     return [
         None if labels[d] is None else [of(d, label) for label in labels[d]] for d in shown.tolist()

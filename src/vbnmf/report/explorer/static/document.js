@@ -97,15 +97,33 @@ const isMissed = (docs, d, l) => Boolean(docs.truth?.[d]?.includes(l)) && !docs.
 const isWrongly = (docs, d, l) => docs.given[d].includes(l) && Boolean(docs.truth?.[d]) && !docs.truth[d].includes(l);
 const isError = (docs, d, l) => isMissed(docs, d, l) || isWrongly(docs, d, l);
 
-// Confidence of the decision about a label, or of a document; see orderInWords
-function confidence(docs, d, about) {
-  const decided = (l) => (docs.given[d].includes(l) ? probabilityOf(docs, d, l) : 1 - (probabilityOf(docs, d, l) ?? 0));
-  if (about !== null) return decided(about);
-  if (!data.several) return docs.p[d][0];
+// Confidence of the decision about a label: its probability if it was predicted, or that of its absence
+const decided = (docs, d, l) => (docs.given[d].includes(l) ? probabilityOf(docs, d, l) : 1 - (probabilityOf(docs, d, l) ?? 0));
+
+// The label by which a document is sorted: that of the list, its most confident error, or its least probable label
+function sortedByLabel(docs, d, about) {
+  if (about !== null) return about;
+  if (!data.several) return docs.given[d][0];
   const errors = [...docs.given[d], ...(docs.truth?.[d] ?? [])].filter((l) => isError(docs, d, l));
-  if (errors.length) return largest(errors.map(decided), 0);
-  if (docs.given[d].length) return Math.min(...docs.p[d]);
-  return docs.why[d].length ? 1 - docs.why[d][0][1] : 0;
+  const sure = (l) => decided(docs, d, l);
+  return errors.length
+    ? errors.reduce((best, l) => (sure(l) > sure(best) ? l : best))
+    : docs.given[d].reduce((least, l) => (sure(l) < sure(least) ? l : least), docs.given[d][0]);
+}
+
+function confidence(docs, d, about) {
+  const l = sortedByLabel(docs, d, about);
+  if (l !== undefined) return decided(docs, d, l);
+  return docs.why[d].length ? 1 - docs.why[d][0][1] : 0; // no label was predicted
+}
+
+// The label by which a document with several labels is sorted, with its probability, for its card
+function sortedByInWords(docs, d, about) {
+  const l = data.several ? sortedByLabel(docs, d, about) : undefined;
+  if (l === undefined) return null;
+  const p = probabilityOf(docs, d, l);
+  const error = isMissed(docs, d, l) ? ", missed" : isWrongly(docs, d, l) ? ", wrongly predicted" : "";
+  return [bdi(labelName(l)), `${p === null ? "" : ` ${percent(p)}`}${error}`];
 }
 
 // Sort documents: errors about the label first, or all wrong ones, the most confident at the top
@@ -184,7 +202,7 @@ function documentList(docs) {
       el(
         "ul",
         { class: "cards" },
-        found.slice(shown.begin, shown.end).map((d) => documentCard(docs, d)),
+        found.slice(shown.begin, shown.end).map((d) => documentCard(docs, d, docs.given && sortedByInWords(docs, d, aboutLabel()))),
       ),
   ];
 }
@@ -455,7 +473,7 @@ function confusedDocuments(l) {
         ? el(
             "ul",
             { class: "cards" },
-            found.slice(0, 4).map((d) => documentCard(docs, d)),
+            found.slice(0, 4).map((d) => documentCard(docs, d, sortedByInWords(docs, d, l))),
           )
         : el("p", { class: "quiet" }, few ? "None of them is on this page." : "None."),
       found.length > 4 && el("p", null, link("document", query, `Show all ${count(found.length)}${shown < total ? " on this page" : ""}`)),
