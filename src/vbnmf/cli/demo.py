@@ -74,7 +74,7 @@ def demo(out: str, seed: int, jobs: int | None, force: bool, quiet: bool) -> Non
                 [
                     "vbnmf",
                     f"{scores['micro_accuracy']:.3f}",
-                    f"{len(summary.components)} readable components and single words",
+                    f"{len(summary.components)} components and single words",
                 ],
                 ["linear SVM", f"{svm[0]:.3f}", f"{svm[1]:,} weights for each label"],
             ],

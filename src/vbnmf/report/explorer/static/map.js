@@ -59,7 +59,7 @@ function drawMap() {
       measure.about,
       measure !== measures.activation && " Cells below 0.5 % are empty.",
       blocks.length > 0 &&
-        ` Columns are grouped by the labels that a component serves. Of the training documents' weight, the model explains ${inBlocks(scopes.blocks.map((block) => `${percent(block.mass)} by components`))}.`,
+        ` Columns are grouped by the labels that a component serves. Of the training documents' weight, as the model explains it, ${inBlocks(scopes.blocks.map((block) => `${percent(block.mass)} comes from components`))}.`,
       " Select a label or a component for details. Use the arrows to sort.",
     ),
     controls(

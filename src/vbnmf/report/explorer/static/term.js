@@ -62,6 +62,9 @@ const termChips = (found) =>
 // Parts of terms in all documents, which are small
 const fine = (part) => `${part > 0 && part < 1e-4 ? "<0.01" : part >= 0.99995 && part < 1 ? ">99.99" : (100 * part).toFixed(2)}\u00a0%`;
 
+// Parts of a term, which the payload rounds to whole per cent, but not to all
+const ofTerm = (hundredths) => (Number.isInteger(hundredths) ? `${hundredths}\u00a0%` : percent(hundredths / 100));
+
 // Terms with where each occurs most
 function termList(found) {
   const kinds = data.labels.length ? ["components", "labels"] : ["components"];
@@ -103,7 +106,7 @@ function termList(found) {
           name: `Most in ${kind.slice(0, -1)}`,
           cell: (w) => {
             const [i, part] = first(kind, w) ?? [];
-            return part ? [linked[kind](i), ` (${percent(part / 100)})`] : "spread over many";
+            return part ? [linked[kind](i), ` (${ofTerm(part)})`] : "spread over many";
           },
         })),
       ],
@@ -125,7 +128,7 @@ const termNames = data.terms.names.map((name) => name.toLowerCase());
 const byFrequency = range(data.terms.names.length).sort((a, b) => data.terms.p[b] - data.terms.p[a]);
 
 function occurrences(w, kind) {
-  const found = pairs(data.terms[kind][w]).map(([i, part]) => ({ i, part: part / 100 }));
+  const found = pairs(data.terms[kind][w]).map(([i, part]) => ({ i, part: part / 100, text: ofTerm(part) }));
   const rest = 1 - found.reduce((sum, { part }) => sum + part, 0);
   const of =
     kind === "components"
@@ -144,7 +147,7 @@ function occurrences(w, kind) {
       () =>
         barsPicture(
           `${termName(w)}: ${kind}`,
-          found.map(({ i, part }) => ({ name: of.text(i), value: part, text: percent(part) })),
+          found.map(({ i, part, text }) => ({ name: of.text(i), value: part, text })),
         ),
     ),
     found.length > 0 &&
@@ -154,7 +157,7 @@ function occurrences(w, kind) {
         className: "bars",
         columns: [
           { name: of.name, heading: true, cell: ({ i }) => of.link(i) },
-          { name: "Part", right: true, cell: ({ part }) => percent(part) },
+          { name: "Part", right: true, cell: ({ text }) => text },
           { name: "", wide: true, cell: ({ part }) => bar(part, 1) },
         ],
       }),
