@@ -132,11 +132,12 @@ def _marks(true: Labels, given: list[int]) -> list[Mark]:
 
 def _spread(cells: Array, n: int) -> Array:
     """Choose n documents: all of small cells, equally many of large ones, spread evenly in each."""
-    found, sizes = np.unique(cells, return_counts=True)
+    sizes = np.unique(cells, return_counts=True)[1]
+    members = np.split(np.argsort(cells, kind="stable"), np.cumsum(sizes)[:-1])
     chosen = []
-    for left, at in zip(range(len(found), 0, -1), np.argsort(sizes, kind="stable"), strict=True):
+    for left, at in zip(range(len(sizes), 0, -1), np.argsort(sizes, kind="stable"), strict=True):
         share = min(int(sizes[at]), n // left)
         n -= share
         places = np.linspace(0, sizes[at] - 1, share).round().astype(int)
-        chosen.append(np.flatnonzero(cells == found[at])[places])
+        chosen.append(members[at][places])
     return np.concatenate(chosen) if chosen else np.zeros(0, int)
