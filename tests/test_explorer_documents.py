@@ -50,7 +50,15 @@ class TestDocuments:
         assert names == [*model.estimator_.classes_, "unheard"]
         found, scores = model.predict_with_score(texts)
         assert [names[given] for (given,) in details["given"]] == found.tolist()
-        assert details["p"] == pytest.approx(scores.tolist(), rel=0.01)
+        assert [p for (p,) in details["p"]] == pytest.approx(scores.tolist(), rel=0.01)
+        P = model.predict_proba(texts)
+        for label, p, row in zip(labels, details["p_truth"], P, strict=True):
+            if label is None:
+                assert p is None
+            elif label == "unheard":
+                assert p == [None]
+            else:
+                assert p == pytest.approx([row[names.index(label)]], rel=0.01)
         truth = [None if t is None else names[t[0]] for t in details["truth"]]
         assert truth == labels
         wrong = [t is not None and t != f for t, f in zip(labels, found, strict=True)]
@@ -119,8 +127,21 @@ class TestDocuments:
         model, texts, labels = usual()
         _, _, facts, details = shown(model, texts, labels, most=7)
         assert (facts["total"], facts["shown"]) == (60, 7)
-        assert details["ids"] == ["0", "10", "20", "30", "39", "49", "59"]
-        assert details["texts"][1] == texts[10]
+        ids = [int(name) for name in details["ids"]]
+        assert ids == sorted(set(ids))
+        assert details["texts"] == [texts[d][:2000] for d in ids]
+        given = model.predict(texts)
+        wrong = [i for i, (y, z) in enumerate(zip(labels, given, strict=True)) if y and y != z]
+        assert len(wrong) == 4
+        assert {*ids} >= {*wrong}
+        assert sum(details["wrong"]) == 4
+        assert facts["counts"]["all"][:3] == [55, 4, 1]
+
+    def test_without_labels_documents_are_spread_evenly(self):
+        model = fit(0, 3, list("abcdef"))
+        assert shown(model, counts(60, 6), most=7)[3]["ids"] == [
+            *("0", "10", "20", "30", "39", "49", "59")
+        ]
 
     def test_long_texts_are_cut(self, all_of_it):
         _, _, facts, details = all_of_it
@@ -185,6 +206,12 @@ class TestDocuments:
         assert found == model.predict(texts)
         truth = [None if t is None else [names[i] for i in t] for t in details["truth"]]
         assert truth == [None if label is None else sorted(label) for label in labels]
+        P = model.predict_proba(texts)
+        for d, (given, true) in enumerate(zip(details["given"], details["truth"], strict=True)):
+            assert details["p"][d] == pytest.approx(P[d, given].tolist(), rel=0.01)
+            if true is not None:
+                assert details["p_truth"][d] == pytest.approx(P[d, true].tolist(), rel=0.01)
+        assert max(map(len, details["given"])) == 2
         bits = np.array([[int(n in (t or [])) for n in names] for t in labels])
         again = shown(model, texts, bits)[3]
         as_sets = [None if t is None else set(t) for t in details["truth"]]

@@ -62,7 +62,7 @@ class TestDownloads:
             assert [float(n) for n in numbers[:3]] == pytest.approx(expected.tolist(), rel=1e-3)
         assert rows[0][0] in self.picture(tab, "component-1-terms")
         labels = self.rows(tab, "component-1-labels")[1:]
-        assert [label for label, _ in labels] == model.estimator_.classes_.tolist()
+        assert [label for label, _, _ in labels] == model.estimator_.classes_.tolist()
 
     def test_the_others(self, visit):
         """Each view offers its numbers and a picture."""

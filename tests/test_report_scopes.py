@@ -1,6 +1,7 @@
 """Scopes in words and by block: the same in the terminal, on the page and in displays."""
 
 import re
+from copy import copy
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -15,7 +16,9 @@ from hypothesis import strategies as st
 
 from vbnmf import VBNMF, LabelMapDisplay
 from vbnmf.cli.terminal import percent
+from vbnmf.cli.topics import _plain, component_table
 from vbnmf.report.components import label_use
+from vbnmf.report.explorer import explore
 from vbnmf.report.explorer.ordering import map_blocks, order_map, runs
 from vbnmf.report.explorer.payload import model_payload
 from vbnmf.report.scopes import by_block, scopes_of
@@ -110,7 +113,7 @@ class TestTopics:
     def test_all(self, path):
         estimator = scoped()[0].estimator_
         head, _, *rows, empty, last = ok("topics", path).out.splitlines()
-        assert "scope (part of the label)" in head
+        assert "scope (expected part)" in head
         assert empty == ""
         numbers = [int(row.split()[0]) for row in rows]
         mass = estimator.component_mass_
@@ -128,7 +131,9 @@ class TestTopics:
         )
         assert said in row[2]
         own, shared, common = (percent(mass[at].sum()) for at in (slice(4, 10), [2, 3], [0, 1]))
-        assert last == f"own {own}, shared {shared}, common {common} of the documents' weight"
+        assert (
+            last == f"own {own}, shared {shared}, common {common} of the training documents' weight"
+        )
 
     def test_of_a_label(self, path):
         use = label_use(scoped()[0].estimator_)
@@ -311,7 +316,7 @@ class TestPage:
         cells = tab.locator(".map tbody tr").first.locator("td").all()
         thick = [i for i, cell in enumerate(cells) if cell.evaluate(line) == "2px"]
         assert thick == [spans[0], spans[0] + spans[1]]
-        assert "% common to all labels" in tab.inner_text(".lead")
+        assert "% comes from components common to all labels" in tab.inner_text(".lead")
         with tab.expect_download() as found:
             tab.click("button[aria-label='Download map as SVG']")
         picture = found.value.path().read_text(encoding="utf-8")
@@ -376,3 +381,88 @@ class TestPage:
             found = axe.Axe().run(tab)
             assert found.violations_count == 0, f"{place}\n{found.generate_report()}"
             assert tab.evaluate("document.documentElement.scrollWidth") <= 360, place
+
+
+class TestAgreement:
+    """A component is shared only where its labels take the same terms from it."""
+
+    @pytest.fixture
+    def model(self):
+        """Component 2 agrees, component 3 joins different terms; the others are not of several."""
+        model, X, y = scoped()
+        model = copy(model)
+        model.estimator_ = copy(model.estimator_)
+        agreement = np.full(10, np.nan)
+        agreement[[2, 3]] = 0.84, 0.41
+        model.estimator_.component_agreement_ = agreement
+        return model, X, y
+
+    def test_words(self):
+        mask = np.array([[1, 1, 1, 1, 0], [1, 1, 1, 0, 0], [0, 0, 0, 0, 1]])
+        stub = made(mask)
+        stub.component_agreement_ = np.array([0.84, 0.6, 0.599, np.nan, np.nan])
+        scopes = scopes_of(stub)
+        assert [scope.kind for scope in scopes] == ["shared", "shared", "joined", "own", "own"]
+        assert [scope.in_words() for scope in scopes[:3]] == [
+            *("shared by l1, l0", "shared by l1, l0", "joins different terms of l1, l0")
+        ]
+        assert scopes[2].in_words(["30 %", "20 %"]) == "joins different terms of l1 30 %, l0 20 %"
+        assert scopes[2].beside("l1") == "joined with different terms of l0"
+        assert [scope.agreement_in_words() for scope in scopes] == [
+            "agreement 0.84: its labels take the same terms from it",
+            "agreement 0.60: its labels take partly the same terms from it",
+            "agreement 0.59: its labels take different terms from it",
+            None,
+            None,
+        ]
+        assert [scope.agreement for scope in scopes] == [0.84, 0.6, 0.599, None, None]
+        assert list(by_block(np.ones(5), scopes)) == ["shared", "joined", "own"]
+        stub.component_agreement_[:] = np.nan  # not measured: as in older files
+        assert [scope.kind for scope in scopes_of(stub)] == [*["shared"] * 3, "own", "own"]
+
+    def test_terminal(self, model, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "200")
+        summary = summarise(model[0])
+        kinds = [component.scope.kind for component in summary.components]
+        assert kinds[2:] == ["shared", "joined", *["own"] * 6]
+        lines = component_table(summary).splitlines()
+        rows = {int(row.split()[0]): row for row in lines[2:12]}
+        assert re.search(r" shared by \w .* \(agreement 0\.84\) ", rows[2])
+        assert re.search(r" joins different terms of last .* \(agreement 0\.41\) ", rows[3])
+        assert all("agreement" not in rows[k] for k in (0, 1, 4, 5, 6, 7, 8, 9))
+        found = {row["component"]: row for row in _plain(summary, None)}
+        assert [found[k]["agreement"] for k in range(4)] == [None, None, 0.84, 0.41]
+        assert found[3]["scope_kind"] == "joined"
+        part = percent(model[0].estimator_.component_mass_[3])
+        assert f", joined {part}, shared " in lines[-1]
+
+    def test_display(self, model):
+        mpl.use("Agg")
+        display = LabelMapDisplay.from_estimator(model[0])
+        titles = [title.get_text() for title in display.titles_]
+        plt.close("all")
+        assert titles == ["common", "shared", "joined", "own"]
+
+    def test_page(self, model, visit):
+        from explorer_browser import jump
+
+        tab = visit(explore(*model), "view=map")
+        heads = tab.locator(".map th[scope=colgroup]").all_inner_texts()
+        assert heads == ["common", "shared", "joined", "own"]
+        jump(tab, "view=component&k=2")
+        said = tab.locator(".facts li").all_inner_texts()
+        assert said[:2] == [said[0], "agreement 0.84: its labels take the same terms from it"]
+        assert said[0].startswith("shared by ")
+        jump(tab, "view=component&k=3")
+        said = tab.locator(".facts li").all_inner_texts()
+        assert said[:2] == [
+            "joins different terms of last (3 labels)",
+            "agreement 0.41: its labels take different terms from it",
+        ]
+        jump(tab, "view=label&l=2")
+        heads = tab.locator("h4").all_inner_texts()
+        assert any(h.startswith("Joined with different terms of other labels:") for h in heads)
+        assert not any(h.startswith("Shared") for h in heads)
+        jump(tab, "view=quality")
+        scopes = tab.locator("section:has(h3:text-is('Scopes')) tbody th").all_inner_texts()
+        assert scopes[2] == "joining different terms of several labels"

@@ -56,8 +56,8 @@ def demo(out: str, seed: int, jobs: int | None, force: bool, quiet: bool) -> Non
         row = summary.use[summary.labels.index(label)]
         best = row.argmax()
         rows.append([label, percent(row[best]), summary.components[best].name])
-    click.echo("\nThe strongest component of each label, and its part of the label's documents\n")
-    click.echo(table(["label", "part", "characteristic terms"], rows, right=(1,)))
+    click.echo("\nThe strongest component of each label: its expected part of the label's weight\n")
+    click.echo(table(["label", "part", "terms that describe the component"], rows, right=(1,)))
 
     scores = score(model, test.texts, test.labels)
     click.echo(f"\nAccuracy on {scores['documents']:,} held-out documents\n")
@@ -74,7 +74,7 @@ def demo(out: str, seed: int, jobs: int | None, force: bool, quiet: bool) -> Non
                 [
                     "vbnmf",
                     f"{scores['micro_accuracy']:.3f}",
-                    f"{len(summary.components)} readable components and single words",
+                    f"{len(summary.components)} components and single words",
                 ],
                 ["linear SVM", f"{svm[0]:.3f}", f"{svm[1]:,} weights for each label"],
             ],

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vbnmf.cli import common
+from vbnmf.cli.terminal import percent
 
 if TYPE_CHECKING:
     from vbnmf.pipeline import DocumentModel
@@ -71,5 +72,5 @@ def _said(result: dict[str, Any]) -> str:
     names = {"components": "components only", "generative": "generative, from the fitted model"}
     name = names.get(result["classifier"], result["classifier"])
     if result["classifier"] == "words and components":
-        name = f"components ({result['component_share']:.0%} of the scores) and single words"
+        name = f"components ({percent(result['component_share'])} of the scores) and single words"
     return f"{name}. Reason: {result['classifier_reason']}"

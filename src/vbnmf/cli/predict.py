@@ -8,7 +8,7 @@ from typing import IO, Any
 import click
 
 from vbnmf.cli import common
-from vbnmf.cli.terminal import percent, table
+from vbnmf.cli.terminal import fraction, percent, table
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _JSON_LINES = (".jsonl", ".ndjson", ".json")
@@ -142,7 +142,7 @@ def _as_dict(why: Any) -> dict[str, Any]:
 
 
 def _write_explanations(stream: IO[str], rows: Rows) -> int:
-    """Write a table of the contributions to the two most probable labels of each document."""
+    """Write a table of the largest contributions to the two most probable labels of documents."""
     cells = []
     number = 0
     for row in rows:
@@ -150,7 +150,7 @@ def _write_explanations(stream: IO[str], rows: Rows) -> int:
         name = row["id"]
         for why in row["explanation"]:
             components = {by["component"]: by["part"] for by in why["components"]}
-            score, share = f"{why['score']:.2f}", percent(why["component_share"])
+            score, share = fraction(why["score"]), percent(why["component_share"])
             by = [_parts(components), share, _parts(why["terms"])]
             cells.append([name, str(why["label"]), score, *by])
             name = ""

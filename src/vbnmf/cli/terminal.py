@@ -35,8 +35,17 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence
 
 
 def percent(part: float) -> str:
-    """Format a fraction in whole per cent, or as less than one."""
-    return "<1 %" if 0 < part < 0.01 else f"{100 * part:.0f} %"
+    """Format a fraction in whole per cent; only nothing is 0 %, and only all is 100 %."""
+    if 0 < part < 0.01:
+        return "<1 %"
+    return ">99 %" if 0.995 <= part < 1 else f"{100 * part:.0f} %"
+
+
+def fraction(p: float) -> str:
+    """Format a number from 0 to 1 with two decimals; only 0 is 0.00, and only 1 is 1.00."""
+    if 0 < p < 0.005:
+        return "<0.01"
+    return ">0.99" if 0.995 <= p < 1 else f"{p:.2f}"
 
 
 def _line(row: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> str:

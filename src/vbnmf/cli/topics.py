@@ -5,7 +5,9 @@ from typing import Any
 import click
 
 from vbnmf.cli import common
-from vbnmf.cli.terminal import percent, table
+from vbnmf.cli.terminal import fraction, percent, table
+
+_MOST_ALIKE = 3  # components that are named as alike in the table
 
 
 @click.command(short_help="Show the components, their terms and their labels.")
@@ -19,9 +21,11 @@ def topics(model: str, top: int, label: str | None, as_json: bool) -> None:
     """Show the components of MODEL with their labels and characteristic terms.
 
     Components common to all labels come first, then those shared by several labels, then those of
-    one label. Each group is sorted by weight. With --label, components are sorted by how much
-    of the label they make up. Faded components, whose terms depend more on the prior than on
-    documents, are shown without terms.
+    one label. Each group is sorted by weight, which is the part of the training documents' weight
+    that a component explains. Beside a label stands the component's expected part of the label's
+    weight: the model expects it, it is not a count of documents. With --label, components are
+    sorted by this part. Components with nearly the same terms are shown as alike. Faded components,
+    whose terms depend more on the prior than on documents, are shown without terms.
 
     \b
     Examples:
@@ -44,17 +48,24 @@ def topics(model: str, top: int, label: str | None, as_json: bool) -> None:
 
 def component_table(summary: Any) -> str:
     """Return a table of all components, and the weight of each kind of scope."""
-    head = ["#", "weight", "strongest in (part of the label)", "terms"]
+    head = ["#", "weight", "strongest in (expected part)", "alike (cosine)", "terms"]
     if summary.blocks is not None:
-        head[2] = "scope (part of the label)"
-    columns = [0, 1, 2, 3] if summary.labels else [0, 1, 3]
+        head[2] = "scope (expected part)"
+    is_alike = any(component.alike for component in summary.components)
+    columns = [0, 1, *([2] if summary.labels else []), *([3] if is_alike else []), 4]
     rows = [
-        [str(component.number), percent(component.weight), _labels(summary, place), component.name]
+        [
+            str(component.number),
+            percent(component.weight),
+            _labels(summary, place),
+            alike_in_words(component.alike),
+            component.name,
+        ]
         for place, component in enumerate(summary.components)
     ]
     shown = [[row[i] for i in columns] for row in [head, *rows]]
     return table(shown[0], shown[1:], right=(0, 1)) + _weights(
-        summary.blocks, "the documents' weight"
+        summary.blocks, "the training documents' weight"
     )
 
 
@@ -81,7 +92,15 @@ def _labels(summary: Any, place: int) -> str:
         strong = (f"{label} {percent(use)}" for label, use in component.labels if use >= MATTERS)
         return ", ".join(strong)
     parts = [percent(summary.use[i, place]) for i in component.scope.labels]
-    return str(component.scope.in_words(parts))
+    agreement = component.scope.agreement_as_text
+    return str(component.scope.in_words(parts)) + (f" ({agreement})" if agreement else "")
+
+
+def alike_in_words(alike: list[tuple[int, float]]) -> str:
+    """Name the components that are alike, the first of many: "#12 0.91, #3 0.84"."""
+    shown = ", ".join(f"#{k} {fraction(cosine)}" for k, cosine in alike[:_MOST_ALIKE])
+    more = len(alike) - _MOST_ALIKE
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _weights(blocks: dict[str, float] | None, whole: str) -> str:
@@ -104,6 +123,8 @@ def _plain(summary: Any, label: str | None) -> Any:
             "weight": component.weight,
             "scope": None if component.scope is None else component.scope.names,
             "scope_kind": None if component.scope is None else component.scope.kind,
+            "agreement": None if component.scope is None else component.scope.agreement,
+            "alike": [{"component": k, "cosine": cosine} for k, cosine in component.alike],
             "background": component.background,
             "faded": component.faded,
             "labels": dict(component.labels),

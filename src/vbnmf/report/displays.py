@@ -36,8 +36,8 @@ class LabelMapDisplay:
     quantity : str
         Name of the values, for the colour bar.
     kinds : sequence of str of length n_components, or None
-        Scopes of components: "background", "common", "shared" or "own". If given, columns are
-        grouped by scope, with a line between groups and a title for each.
+        Scopes of components: "background", "common", "shared", "joined" or "own". If given,
+        columns are grouped by scope, with a line between groups and a title for each.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class LabelMapDisplay:
         activations, quantity = model.label_activations_, "mean coefficient"
         if normalize is not None:
             check_choice("normalize", normalize, ("label",))
-            activations, quantity = label_use(model), "part of the label"
+            activations, quantity = label_use(model), "expected part of the label's weight"
         scopes = scopes_of(model)
         called = component_names(estimator, terms, check_count("n_terms", n_terms, least=0))
         return cls(

@@ -1,9 +1,12 @@
 """Which labels each component serves, by kind and in words.
 
 The terminal, the page and the displays all use this module. A *kind* is "background", "common" (to
-all labels), "shared" (by several) or "own" (of one label). A *block* is the group of a component in
-the map and in lists: "common", to which the background belongs, "shared" or "own". A model in
-which every component serves every label has no scopes.
+all labels), "shared" (by several), "joined" or "own" (of one label). A component of several labels
+is called shared only if its labels agree, that is, take the same terms from it
+(``component_agreement_``). Otherwise it joins different terms of its labels. If the agreement is
+not known, it is called shared. A *block* is the group of a component in the map and in lists:
+"common", to which the background belongs, "shared", "joined" or "own". A model in which every
+component serves every label has no scopes.
 """
 
 from collections.abc import Sequence
@@ -18,9 +21,14 @@ from vbnmf.report.components import label_use
 BLOCKS = {
     "common": "common to all labels",
     "shared": "shared by several labels",
+    "joined": "joining different terms of several labels",
     "own": "specific to one label",
 }
 """Blocks in their order, and what they mean."""
+AGREES = 0.6
+"""Agreement from which on a component of several labels is called shared."""
+AGREES_WELL = 0.8
+"""Agreement from which on the labels of a component are said to take the same terms from it."""
 _NAMED, _NAMED_OF_MANY = 4, 3  # up to four labels are all named; of more, three are
 
 
@@ -31,32 +39,35 @@ class Scope:
     Attributes
     ----------
     kind : str
-        "background", "common", "shared" or "own".
+        "background", "common", "shared", "joined" or "own".
     labels : list of int
         Indices of its labels, sorted by how much of each it makes up, the most first.
     names : list of str
         Names of its labels.
     group : str or None
         Name of the group of the label tree that consists of exactly these labels.
+    agreement : float or None
+        How much the terms agree that its labels take from it; None if not known or not defined.
     """
 
     kind: str
     labels: list[int]
     names: list[str]
     group: str | None = None
+    agreement: float | None = None
 
     @property
     def block(self) -> str:
-        """Its block: "common", "shared" or "own"."""
+        """Its block: "common", "shared", "joined" or "own"."""
         return "common" if self.kind == "background" else self.kind
 
     def in_words(self, parts: Sequence[str] | None = None) -> str:
-        """Say the scope in words, such as "shared by A, B".
+        """Say the scope in words, such as "shared by A, B" or "joins different terms of A, B".
 
         Parameters
         ----------
         parts : sequence of str or None
-            How much of each label the component makes up; added to the names of labels.
+            The expected part of each label's weight; added to the names of labels.
         """
         said = self.names
         if parts is not None:
@@ -66,17 +77,39 @@ class Scope:
             return ("background, " if self.kind == "background" else "") + BLOCKS["common"] + most
         if self.kind == "own":
             return f"only {said[0]}"
+        verb = "shared by" if self.kind == "shared" else "joins different terms of"
         if self.group is not None:
-            return f"shared by {self._group_in_words()}{most}"
-        return f"shared by {_listed(said)}"
+            return f"{verb} {self._group_in_words()}{most}"
+        return f"{verb} {_listed(said)}"
+
+    def agreement_in_words(self) -> str | None:
+        """Say how much its labels agree; None if it is not known."""
+        if self.agreement is None:
+            return None
+        terms = "different terms"
+        if self.agreement >= AGREES:
+            terms = "the same terms" if self.agreement >= AGREES_WELL else "partly the same terms"
+        return f"{self.agreement_as_text}: its labels take {terms} from it"
+
+    @property
+    def agreement_as_text(self) -> str:
+        """The agreement with two decimals, rounded down; empty if it is not known.
+
+        It is rounded down so that an agreement below a limit does not read as the limit.
+        """
+        if self.agreement is None:
+            return ""
+        return f"agreement {np.floor(100 * self.agreement + 1e-9) / 100:.2f}"
 
     def beside(self, label: str) -> str:
         """Say how one of its labels uses the component: "own", "shared with B", "common"."""
-        if self.kind != "shared":
+        if self.kind not in ("shared", "joined"):
             return self.kind
         if self.group is not None:
-            return f"shared within {self._group_in_words()}"
-        return f"shared with {_listed([name for name in self.names if name != label])}"
+            within = "shared within" if self.kind == "shared" else "joined with different terms of"
+            return f"{within} {self._group_in_words()}"
+        verb = "shared with" if self.kind == "shared" else "joined with different terms of"
+        return f"{verb} {_listed([name for name in self.names if name != label])}"
 
     def _group_in_words(self) -> str:
         return f"{self.group} ({len(self.names)} labels)"
@@ -92,9 +125,13 @@ def scopes_of(estimator: Any) -> list[Scope] | None:
         name: np.isin(estimator.classes_, labels)
         for name, labels in estimator.label_groups_.items()
     }
+    agreement = getattr(estimator, "component_agreement_", None)
+    if agreement is None:
+        agreement = np.full(mask.shape[1], np.nan)
+    columns = zip(mask.T, label_use(estimator).T, agreement, strict=True)
     return [
-        _scope(column, use, names, groups, is_background=k == estimator.background_)
-        for k, (column, use) in enumerate(zip(mask.T, label_use(estimator).T, strict=True))
+        _scope(column, use, float(agrees), names, groups, is_background=k == estimator.background_)
+        for k, (column, use, agrees) in enumerate(columns)
     ]
 
 
@@ -105,16 +142,18 @@ def by_block(values: Array, scopes: Sequence[Scope]) -> dict[str, Array]:
 
 
 def _scope(
-    mask: Array, use: Array, names: list[str], groups: dict[str, Array], *, is_background: bool
-) -> Scope:
+    mask: Array, use: Array, agrees: float, names: list[str], groups: dict[str, Array], *,
+    is_background: bool,
+) -> Scope:  # fmt: skip
     """Return the scope of a component from its columns of the scopes and of the use."""
     labels = [int(i) for i in np.argsort(-use, kind="stable") if mask[i]]
     if mask.all():
         kind = "background" if is_background else "common"
     else:
-        kind = "own" if len(labels) == 1 else "shared"
+        kind = "own" if len(labels) == 1 else "joined" if agrees < AGREES else "shared"
+    agreement = agrees if kind in ("shared", "joined") and np.isfinite(agrees) else None
     group = next((name for name, members in groups.items() if (members == mask).all()), None)
-    return Scope(kind, labels, [names[i] for i in labels], group)
+    return Scope(kind, labels, [names[i] for i in labels], group, agreement)
 
 
 def _listed(names: Sequence[str]) -> str:

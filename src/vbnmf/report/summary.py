@@ -1,10 +1,10 @@
 """Describe a model as plain data: components, their terms and labels.
 
 The weight of a component is the part of all term weight that it explains. Its *use* by a label is
-its part in the label's expected weight (``report.components``). Its terms are those that describe
-it (``metrics.describing``). Components are sorted by scope: those common to all labels, those
-shared by several, those of one label. Within a scope, and without scopes, they are sorted by
-weight.
+its part in the label's expected weight (``report.components``): an expectation of the model, not a
+count of documents. Its terms are those that describe it (``metrics.describing``). Components are
+sorted by scope: those common to all labels, those shared by several, those that join different
+terms of several, those of one label. Within a scope, and without scopes, they are sorted by weight.
 """
 
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ import numpy as np
 
 from vbnmf.core.model import Array
 from vbnmf.pipeline import DocumentModel
+from vbnmf.report.alike import alike_components
 from vbnmf.report.components import FADED, MATTERS, label_use, naming_terms
 from vbnmf.report.scopes import BLOCKS, Scope, by_block, scopes_of
 
@@ -33,13 +34,16 @@ class Component:
         The terms that describe it, with the part of the component that each makes up; none if it
         has faded.
     labels : list of (str, float)
-        The labels that use it most, with the part of each that it makes up; empty without labels.
+        The labels that use it most, with its part of each label's expected weight; empty without
+        labels.
     scope : Scope or None
         The labels that it serves; None without scopes.
     background : bool
         Whether it was initialised as a background of terms common to all documents.
     faded : bool
         Whether it has faded: its terms come from the prior, not from documents.
+    alike : list of (int, float)
+        Numbers of the components that are alike (``report.alike``), and the cosines of their terms.
     """
 
     number: int
@@ -49,6 +53,7 @@ class Component:
     scope: Scope | None
     background: bool
     faded: bool
+    alike: list[tuple[int, float]]
 
     @property
     def name(self) -> str:
@@ -72,8 +77,8 @@ class Summary:
     documents : list of int
         Number of training documents of each label.
     blocks : dict of str to float, or None
-        Sum of the weights of components that are "common", "shared" and "own"; None without
-        scopes.
+        Sum of the weights of components that are "common", "shared", "joined" and "own"; None
+        without scopes.
     """
 
     components: list[Component]
@@ -88,7 +93,7 @@ def summarise(model: DocumentModel, *, n_terms: int = 10, n_labels: int = 3) -> 
     estimator = model.estimator_
     mass, sums = estimator.component_mass_, np.maximum(estimator.component_sums_, _TINY)
     naming = naming_terms(model, n_terms)
-    scopes = scopes_of(estimator)
+    scopes, alike = scopes_of(estimator), alike_components(estimator)
     order = _reading_order(mass, scopes)
     labels = [str(label) for label in estimator.classes_] if model.has_labels else []
     use = label_use(estimator)[:, order]
@@ -107,6 +112,7 @@ def summarise(model: DocumentModel, *, n_terms: int = 10, n_labels: int = 3) -> 
                 scope=None if scopes is None else scopes[k],
                 background=bool(k == estimator.background_),
                 faded=bool(estimator.faded_[k]),
+                alike=alike[k],
             )
         )
     documents = estimator.label_counts_.tolist() if labels else []
@@ -124,14 +130,14 @@ def _reading_order(mass: Array, scopes: list[Scope] | None) -> Array:
 
 
 def components_of_label(summary: Summary, label: str) -> list[tuple[Component, float]]:
-    """Return the components that make up at least ``MATTERS`` of a label, the largest first."""
+    """Return the components of at least ``MATTERS`` of a label's expected weight, largest first."""
     row = summary.use[summary.labels.index(label)]
     order = [i for i in np.argsort(-row, kind="stable") if row[i] >= MATTERS]
     return [(summary.components[i], float(row[i])) for i in order]
 
 
 def blocks_of_label(summary: Summary, label: str) -> dict[str, float] | None:
-    """Return the parts of a label that are "common", "shared" and "own"; None without scopes."""
+    """Return the parts of a label's expected weight by block; None without scopes."""
     scopes = [component.scope for component in summary.components]
     known = [scope for scope in scopes if scope is not None]
     if len(known) < len(scopes):

@@ -89,7 +89,8 @@ def report_suspicious(
         return
     seen = f"{n_single:,} of {n_documents:,} documents have a single word" if is_unsplit else ""
     if once > _MOST_ONCE:
-        seen += (" and " if seen else "") + f"{once:.0%} of all words are in only one document"
+        seen += " and " if seen else ""
+        seen += f"{int(100 * once)}% of all words are in only one document"
     rare = np.nonzero(frequencies == frequencies.min())[0][:3]
     examples = ", ".join(repr(_shortened(terms[column])) for column in rare)
     warnings.warn(

@@ -17,7 +17,7 @@ from vbnmf.report.explorer.packing import mended, pack
 # combined in this order in one scope
 SCRIPTS = (
     *("core", "saving", "charts", "tables", "scopes"),
-    *("map", "component", "label", "document", "term", "quality", "app"),
+    *("map", "component", "label", "lists", "document", "term", "quality", "app"),
 )
 
 

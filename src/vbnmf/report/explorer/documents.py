@@ -1,6 +1,7 @@
 """Compute what the explorer shows about documents: coefficients, predictions, evidence, texts.
 
-``quality`` scores the predictions of all documents, and ``marking`` locates terms in texts.
+``choosing`` chooses the documents that are shown, and counts all of them. ``quality`` scores the
+predictions of all documents, and ``marking`` locates terms in texts.
 """
 
 from collections.abc import Callable
@@ -13,8 +14,9 @@ from scipy import sparse
 
 from vbnmf.core.model import Array
 from vbnmf.pipeline import DocumentModel
+from vbnmf.report.explorer.choosing import choose, count_documents, is_wrong
 from vbnmf.report.explorer.marking import Marker
-from vbnmf.report.explorer.numbers import rounded, sig
+from vbnmf.report.explorer.numbers import sig, thousandths
 from vbnmf.report.truth import read_truth
 
 MOST_DOCUMENTS = 5000
@@ -66,14 +68,9 @@ class Looked:
     V: Array
 
     @property
-    def wrong(self) -> list[bool]:
-        """Whether the prediction of each document is wrong."""
-        if self.truth is None or self.given is None:
-            return [False] * len(self.ids)
-        return [
-            true is not None and set(true) != set(given)
-            for true, given in zip(self.truth, self.given, strict=True)
-        ]
+    def wrong(self) -> Array:
+        """Whether the predicted labels differ from the true ones, (n_docs,) of bool."""
+        return is_wrong(self.truth, self.given, len(self.ids))
 
 
 def look(model: DocumentModel, documents: Any, labels: Any, ids: Any, tell: Told) -> Looked:
@@ -110,10 +107,12 @@ def document_payload(
     facts : dict
         Numbers of documents, and the typical documents of components; small.
     details : dict
-        A list for each property, with an item for each document; large.
+        A list for each property, with an item for each document; large. ``p`` has the probability
+        of each label in ``given``, and ``p_truth`` that of each label in ``truth``, which is None
+        if the model does not have the label.
     """
     n_docs = len(looked.ids)
-    shown = np.unique(np.linspace(0, n_docs - 1, min(n_docs, most)).round().astype(int))
+    shown = choose(looked.truth, looked.given, n_docs, most)
     amounts = looked.V[shown] * model.estimator_.component_sums_
     parts = amounts / np.maximum(amounts.sum(axis=1, keepdims=True), _TINY)
     wrong = looked.wrong
@@ -121,7 +120,8 @@ def document_payload(
         "ids": [looked.ids[d] for d in shown],
         "truth": None if looked.truth is None else [looked.truth[d] for d in shown],
         "given": None if looked.given is None else [looked.given[d] for d in shown],
-        "p": None if looked.P is None else rounded(looked.P[shown].max(axis=1), 3),
+        "p": _probabilities(looked, looked.given, shown),
+        "p_truth": _probabilities(looked, looked.truth, shown),
         "wrong": [int(wrong[d]) for d in shown],
         "coefficients": [_largest(row) for row in parts],
         "why": _why(model, looked, shown, places, tell),
@@ -133,6 +133,7 @@ def document_payload(
         "longest": LONGEST,
         "labelled": any(true is not None for true in looked.truth or []),
         "names": looked.names,
+        "counts": count_documents(looked.indicators, looked.given, by_pair=len(shown) < n_docs),
         "typical": _typical(parts, looked.X[shown]),
         "marked": details["spans"] is not None,
     }
@@ -158,24 +159,44 @@ def _given(model: DocumentModel, P: Array) -> list[list[int]]:
     return [row[chosen[row]].tolist() for row, chosen in zip(order, enough, strict=True)]
 
 
-def _largest(parts: Array) -> list[int]:
-    """Return the components of a document: [component, per mille, …], the largest first."""
-    best = np.argsort(-parts, kind="stable")[:_COEFFICIENTS]
-    return [n for k in best.tolist() for n in (k, round(1000 * float(parts[k])))]
+def _probabilities(
+    looked: Looked, labels: list[Any] | None, shown: Array
+) -> list[list[float | None] | None] | None:
+    """Return the probability of each of these labels of the documents that are shown."""
+    if looked.P is None or labels is None:
+        return None
+    P = looked.P
+
+    def of(d: int, label: int) -> float | None:
+        return sig(P[d, label]) if label < P.shape[1] else None
+
+    return [
+        None if labels[d] is None else [of(d, label) for label in labels[d]] for d in shown.tolist()
+    ]
 
 
-def _typical(parts: Array, X: sparse.csr_array) -> list[list[int]]:
+def _largest(parts: Array) -> list[float]:
+    """Return the components of a document: [component, per mille, …], the largest first.
+
+    Components of less than half a per mille are left out, but at least one is returned.
+    """
+    best = np.argsort(-parts, kind="stable")[:_COEFFICIENTS].tolist()
+    found = [(k, thousandths(parts[k])) for k in best]
+    return [n for i, pair in enumerate(found) if i == 0 or pair[1] > 0 for n in pair]
+
+
+def _typical(parts: Array, X: sparse.csr_array) -> list[list[float]]:
     """Return typical documents of each component: [document, per mille, …].
 
-    Short documents get less weight.
+    The component makes up at least 5 % of each. Short documents get less weight.
     """
     weight = X @ np.ones(X.shape[1])
     trust = weight / np.maximum(weight + np.median(weight), _TINY)
     lists = []
     for column in parts.T:
-        best = np.argsort(-column * trust, kind="stable")[:_TYPICAL]
-        sure = [d for d in best.tolist() if column[d] >= 0.05 and weight[d] > 0]
-        lists.append([n for d in sure for n in (d, round(1000 * float(column[d])))])
+        enough = np.flatnonzero((column >= 0.05) & (weight > 0))
+        best = enough[np.argsort(-(column * trust)[enough], kind="stable")[:_TYPICAL]]
+        lists.append([n for d in best.tolist() for n in (d, thousandths(column[d]))])
     return lists
 
 

@@ -21,7 +21,12 @@ from vbnmf.core.model import Array
 
 _MOST_OPTIMAL = 1000  # leaves; optimal ordering of more takes seconds, and hardly changes the map
 _TINY = np.finfo(float).tiny
-_RANKS = {"background": 0, "common": 1, "shared": 2, "own": 3, "": 4, "faded": 5}
+_RANKS = {
+    name: rank
+    for rank, name in enumerate(
+        ("background", "common", "shared", "joined", "own", "", "faded"),
+    )
+}
 
 
 def map_blocks(kinds: Sequence[str] | None, faded: Array) -> list[str]:
@@ -37,7 +42,7 @@ def map_blocks(kinds: Sequence[str] | None, faded: Array) -> list[str]:
     Returns
     -------
     list of str
-        "common", "shared", "own" or "faded"; "" without scopes.
+        "common", "shared", "joined", "own" or "faded"; "" without scopes.
     """
     known = [""] * len(faded) if kinds is None else kinds
     known = ["common" if kind == "background" else kind for kind in known]
@@ -55,10 +60,10 @@ def order_map(
     """Order the labels and components of the map.
 
     Labels are compared by the components they use (Hellinger's distance). Components are in blocks:
-    common (the background first), shared, own, and faded. Common components are sorted by how much
-    they are used. Shared and own components are sorted by the first label to which they matter, in
-    the order of labels, then by the second, and so on. Components of the same labels are then
-    neighbours.
+    common (the background first), shared, joined, own, and faded. Common components are sorted by
+    how much they are used. Shared, joined and own components are sorted by the first label to which
+    they matter, in the order of labels, then by the second, and so on. Components of the same
+    labels are then neighbours.
 
     Without scopes, components are compared by the distance between the labels they serve
     (Wasserstein's distance), which puts blocks on the diagonal. Components that matter to no label
@@ -87,7 +92,7 @@ def order_map(
         if block == "common":
             rank = np.array([_RANKS[kind] for kind in kinds or ()])[members]
             members = members[np.lexsort((-use[:, members].sum(axis=0), rank))]
-        elif block in ("shared", "own"):
+        elif block in ("shared", "joined", "own"):
             members = members[_stairs(use[labels][:, members], matters)]
         elif block != "faded":
             members = members[_along_labels(use[labels][:, members], matters)]

@@ -101,7 +101,8 @@ def explore(
     command : str
         Command that made the page; shown on it.
     max_documents : int, default=5000
-        Largest number of documents to show, spread evenly. Scores are over all documents.
+        Largest number of documents to show. If there are more, wrong predictions come first, and
+        the others are spread evenly. Scores and counts are over all documents.
     tell : callable or None
         Called as ``tell(part, doing)`` to report progress.
 

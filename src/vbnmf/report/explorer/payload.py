@@ -19,13 +19,14 @@ from vbnmf.estimators.intervals import gamma_interval
 from vbnmf.metrics import hoyer_sparsity
 from vbnmf.metrics.relevance import BALANCE, TermParts, relevance
 from vbnmf.pipeline import DocumentModel
+from vbnmf.report.alike import alike_components
 from vbnmf.report.components import (
     MATTERS,
     component_names,
     component_probabilities,
     label_use,
 )
-from vbnmf.report.explorer.numbers import rounded, sig
+from vbnmf.report.explorer.numbers import hundredths, rounded, sig
 from vbnmf.report.explorer.ordering import order_components, order_map
 from vbnmf.report.explorer.scoping import scope_payload
 from vbnmf.report.measures import distinctness, lasting
@@ -60,7 +61,7 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
     mass, p_k = estimator.component_mass_, component_probabilities(estimator)
     parts = row_parts(estimator.components_)
     p_w = p_k @ parts
-    use, scopes = label_use(estimator), scopes_of(estimator)
+    use, scopes, alike = label_use(estimator), scopes_of(estimator), alike_components(estimator)
     p_wl = use @ parts
     p_l = row_parts(estimator.label_frequencies_) if model.has_labels else np.zeros(0)
     faded = estimator.faded_
@@ -92,6 +93,7 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
                 "size": sig(relevant.sizes[k] / totals[k], 9),
                 "terms": _terms_of_component(estimator, k, listed[k], places),
                 "describing": [] if faded[k] else places[shown[k]].tolist(),
+                "alike": [n for j, cosine in alike[k] for n in (j, sig(cosine, 3))],
             }
             for k, name in enumerate(component_names(model, model.terms_))
         ],
@@ -121,7 +123,7 @@ def listed_terms(relevant: TermParts, k: int, shown: Array) -> Array:
     return chosen[np.argsort(-relevant.of_component(k)[chosen], kind="stable")]
 
 
-def shares(joint: Array) -> list[list[int]]:
+def shares(joint: Array) -> list[list[float]]:
     """Return where each term occurs: [row, per cent, row, per cent, …], the largest first.
 
     Parameters
@@ -134,10 +136,14 @@ def shares(joint: Array) -> list[list[int]]:
     of_term = joint / np.maximum(joint.sum(axis=0), _TINY)
     order = np.argsort(-of_term, axis=0, kind="stable")[:_MOST_SHARES]
     largest = np.take_along_axis(of_term, order, axis=0)
-    hundredths = np.rint(100 * np.where(largest >= _LEAST_SHARE, largest, 0)).astype(int)
     return [
-        [n for row, part in zip(rows, parts, strict=True) if part for n in (row, part)]
-        for rows, parts in zip(order.T.tolist(), hundredths.T.tolist(), strict=True)
+        [
+            n
+            for row, part in zip(rows, parts, strict=True)
+            if part >= _LEAST_SHARE
+            for n in (row, hundredths(part))
+        ]
+        for rows, parts in zip(order.T.tolist(), largest.T.tolist(), strict=True)
     ]
 
 

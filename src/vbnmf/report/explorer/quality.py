@@ -16,7 +16,7 @@ from vbnmf.pipeline import DocumentModel
 from vbnmf.report import measures
 from vbnmf.report.explorer.documents import Looked
 from vbnmf.report.explorer.numbers import rounded, sig
-from vbnmf.report.terms import shown_terms
+from vbnmf.report.terms import row_parts, shown_terms
 from vbnmf.report.truth import LabelScores, score_labels
 
 _BINS = 10  # of the picture
@@ -35,12 +35,14 @@ def quality_payload(model: DocumentModel, looked: Looked) -> dict[str, Any]:
         "component_share": _component_share(model, looked),
     }
     scores: dict[str, Any] = {}
+    if model.has_labels:
+        scores["label_parts"] = _label_parts(model, looked)
     Y = looked.indicators
     known = np.flatnonzero(np.diff(Y.indptr))
     if len(known):
         found["inter_label_sparsity"] = inter_label_sparsity(looked.V[known], Y[known])
         if looked.P is not None:
-            scores = _scores(score_labels(model, Y[known], looked.P[known]))
+            scores |= _scores(score_labels(model, Y[known], looked.P[known]))
     return {
         "documents": len(looked.ids),
         "labelled": len(known),
@@ -49,6 +51,20 @@ def quality_payload(model: DocumentModel, looked: Looked) -> dict[str, Any]:
         "measures": {name: None if value is None else sig(value) for name, value in found.items()},
         **scores,
     }
+
+
+def _label_parts(model: DocumentModel, looked: Looked) -> list[list[float | None]]:
+    """Estimate how much of each label's documents a component makes up, (n_labels, K).
+
+    It is the component's part of the weight of these documents, by coefficients that were estimated
+    without their labels. The list of a label is empty if no document has the label and a known
+    term.
+    """
+    Y = looked.indicators[:, : len(model.estimator_.classes_)]
+    has_terms = np.flatnonzero(~is_empty(looked.X))
+    sums = (Y[has_terms].T @ looked.V[has_terms]) * model.estimator_.component_sums_
+    parts = row_parts(sums)
+    return [rounded(row, 3) if row.any() else [] for row in parts]
 
 
 def _component_share(model: DocumentModel, looked: Looked) -> float | None:

@@ -50,6 +50,7 @@ def scope_payload(
             {
                 "kind": scope.kind,
                 "words": scope.in_words(),
+                "agreement": scope.agreement_in_words(),
                 "labels": [] if scope.block == "common" else scope.labels,
                 "group": scope.group,
             }

@@ -144,8 +144,10 @@ function panel(k, place, several) {
       several && el("h3", null, componentLink(k)),
       facts(
         scopeWords(k) ?? (component.background && "initialised with terms that are common to all documents"),
-        `makes up ${percent(component.mass)} of all documents`,
-        npmi !== undefined && !component.faded && `NPMI by documents: ${number(npmi, 2)} (1 if its terms always occur together)`,
+        scopes?.components[k].agreement,
+        `explains ${percent(component.mass)} of the training documents' weight`,
+        npmi !== undefined && !component.faded && `NPMI by documents: ${number(npmi, 2)} (1 if its first ten terms always occur together)`,
+        component.alike.length > 0 && alikeComponents(k),
         component.faded && "faded",
       ),
     ),
@@ -155,9 +157,9 @@ function panel(k, place, several) {
         ? "This component has faded: its terms depend more on the prior than on the documents. They have no meaning, so they are not listed."
         : `${
             byRelevance()
-              ? "The terms that are frequent in this component, and more frequent here than elsewhere."
-              : "Terms that are relevant here, occur together in documents, and appear in few other lists."
-          } Part: how much of the component the term makes up, with a ${100 * data.level} % credible interval. These intervals are too narrow, because the model treats all unknown quantities as independent. Lift: how many times more frequent the term is here than in all documents.`,
+              ? "The terms that have much weight in this component, and more than in other components."
+              : "Terms that are relevant here, occur together in training documents, and appear in few other lists."
+          } Part: the term's part of the component's weight, with a ${100 * data.level} % credible interval. These intervals are too narrow, because the model treats all unknown quantities as independent. Lift: how many times larger this part is than the term's part of all documents' weight, as the model expects it.`,
       !component.faded && downloads(
         `component-${k}-terms`,
         () => [
@@ -178,16 +180,26 @@ function panel(k, place, several) {
 
 function servedLabels(k) {
   const served = range(data.labels.length)
-    .map((l) => ({ l, part: data.use[l][k] }))
+    .map((l) => ({ l, part: data.use[l][k], found: data.quality?.label_parts?.[l]?.[k] ?? null }))
     .filter(({ part }) => part >= 0.005)
     .sort((a, b) => b.part - a.part);
   const most = largest(served.map(({ part }) => part));
+  const known = data.quality?.labelled > 0;
   return section(
     "Labels it serves",
-    served.length ? "How much of each label it makes up." : "It makes up less than 0.5 % of every label.",
+    served.length
+      ? `Expected part: the part of the label's weight that the model expects it to explain. It is not a count of documents.${known ? " In documents: its part of the weight of the label's documents that this page was made with, estimated from their terms without their labels." : ""}`
+      : "Its expected part of every label's weight is below 0.5 %.",
     downloads(
       `component-${k}-labels`,
-      () => [["label", "part"], ...range(data.labels.length).map((l) => [labelName(l), data.use[l][k]])],
+      () => [
+        ["label", "expected part", ...(known ? ["part in documents"] : [])],
+        ...range(data.labels.length).map((l) => [
+          labelName(l),
+          data.use[l][k],
+          ...(known ? [data.quality.label_parts[l][k] ?? null] : []),
+        ]),
+      ],
       () =>
         barsPicture(
           `${componentName(k)}: labels`,
@@ -201,8 +213,9 @@ function servedLabels(k) {
         className: "bars",
         columns: [
           { name: "Label", heading: true, cell: ({ l }) => labelLink(l) },
-          { name: "Part", right: true, cell: ({ part }) => percent(part) },
+          { name: "Expected part", right: true, cell: ({ part }) => percent(part) },
           { name: "", wide: true, cell: ({ part }) => bar(part, most) },
+          ...(known ? [{ name: "In documents", right: true, cell: ({ found }) => percent(found) }] : []),
         ],
       }),
     served.length > 12 && el("p", { class: "quiet" }, `The CSV has ${count(served.length - 12)} more.`),
@@ -211,12 +224,13 @@ function servedLabels(k) {
 
 function typicalDocuments(k) {
   const typical = pairs(data.documents.typical[k]);
-  const title = "Most typical documents";
-  if (!typical.length) return section(title, "It makes up less than 5 % of every document on this page.", null);
+  const title = "Most typical documents on this page";
+  if (!typical.length)
+    return section(title, "Its part of every document on this page is below 5 %, as the model estimates it.", null);
   return withDocuments((docs) =>
     section(
       title,
-      data.labels.length ? "How much of each document it makes up, and the predicted label." : "How much of each document it makes up.",
+      `The estimated part of each document's weight that it explains${data.labels.length ? ", and the predicted label with its probability" : ""}. Long documents come before short ones of the same part.`,
       downloads(`component-${k}-documents`, () => {
         const [head, ...rows] = documentRows(
           docs,
@@ -232,6 +246,22 @@ function typicalDocuments(k) {
     ),
   );
 }
+
+// The components with nearly the same terms, each to compare with
+const alikeComponents = (k) => [
+  "Alike, with nearly the same terms: ",
+  pairs(data.components[k].alike)
+    .slice(0, 5)
+    .map(([other, cosine], i) => [
+      i > 0 && ", ",
+      componentLink(other),
+      " (",
+      link("component", { k, with: other }, `cosine ${cosineText(cosine)}`),
+      ")",
+    ]),
+  data.components[k].alike.length > 10 && ` and ${count(data.components[k].alike.length / 2 - 5)} more`,
+];
+const cosineText = (cosine) => (cosine >= 0.995 && cosine < 1 ? ">0.99" : cosine.toFixed(2));
 
 // ---- pinned components
 

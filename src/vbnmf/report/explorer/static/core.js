@@ -40,10 +40,18 @@ const say = (text) => {
 
 // ---- numbers as text
 
+// Only nothing is 0 % and only all is 100 %.
 const percent = (part) => {
   if (part === null || part === undefined) return "–";
   const value = 100 * part;
-  return `${value >= 9.95 || value === 0 ? value.toFixed(0) : value >= 0.1 ? value.toFixed(1) : "<0.1"}\u00a0%`; // in one line
+  const decimal = value < 9.95 || (value >= 99.5 && value < 100);
+  const text = value <= 0 ? "0" : value < 0.1 ? "<0.1" : value >= 99.95 && value < 100 ? ">99.9" : value.toFixed(decimal ? 1 : 0);
+  return `${text}\u00a0%`; // in one line
+};
+// In whole per cent, without the sign; rounded: whether 0 and 100 may stand for parts near them
+const whole = (part, rounded = false) => {
+  if ((part > 0 || rounded) && part < 0.005) return "<1";
+  return part >= 0.995 && (part < 1 || rounded) ? ">99" : (100 * part).toFixed(0);
 };
 const times = (value) =>
   value === null ? "–" : `${value < 9.95 ? value.toFixed(1) : count(Math.round(value))}\u00a0×`;

@@ -1,6 +1,5 @@
-// Document: a list to search and filter, and one document with its terms tinted, its coefficients and the evidence.
+// Document: one document with its terms tinted, its coefficients and the evidence. Lists of documents are in lists.js.
 
-const LISTED = 40; // documents on a page of the list
 const TINTS = 6; // components with a colour of their own in a text
 
 if (data.documents) {
@@ -12,162 +11,6 @@ if (data.documents) {
     },
   };
 }
-
-// ---- the list
-
-function drawList() {
-  const { total, shown, labelled, longest } = data.documents;
-  const place = el("div");
-  const fill = (docs) => place.replaceChildren(...documentList(docs).filter(Boolean));
-  const names = data.documents.names.map((name, i) => [i, name]);
-  const search = el("input", {
-    type: "search",
-    id: "query",
-    value: param("query"),
-    placeholder: "words in text or id",
-    oninput: () => {
-      adjust({ query: search.value, page: null });
-      documents().then(fill, () => {});
-    },
-  });
-  documents().then(fill, () => {});
-  return [
-    heading("Documents"),
-    el(
-      "p",
-      { class: "lead" },
-      shown < total
-        ? `${count(shown)} of ${plural(total, "document")} are on this page, spread evenly over the file. The scores in Quality cover all of them.`
-        : `${plural(total, "document")}.`,
-      ` Texts are cut after ${count(longest)} characters.`,
-      labelled && views.label ? " Wrong predictions come first, the most confident of them at the top." : "",
-    ),
-    controls(
-      el("label", { class: "choice", for: "query" }, el("span", null, "Search"), search),
-      labelled &&
-        data.labels.length > 0 &&
-        choice("only", "Show", [
-          ["", "all"],
-          ["wrong", "wrong predictions"],
-          ["right", "correct predictions"],
-        ]),
-      labelled && choice("truth", "True label", [["", "any"], ...names]),
-      data.labels.length > 0 && choice("given", "Predicted", [["", "any"], ...names.slice(0, data.labels.length)]),
-      data.labels.length > 0 &&
-        choice("order", "Order", [
-          ["", labelled ? "wrong first" : "most confident first"],
-          ["unsure", "least confident first"],
-          ["file", "as in the file"],
-        ]),
-    ),
-    withDocuments(() => place),
-  ];
-}
-
-function chosenDocuments(docs) {
-  const words = param("query").toLowerCase().split(/\s+/).filter(Boolean);
-  const [truth, given] = [integer("truth", data.documents.names.length), integer("given", data.labels.length)];
-  const only = param("only");
-  const found = range(docs.ids.length).filter((d) => {
-    if (only === "wrong" && !docs.wrong[d]) return false;
-    if (only === "right" && (docs.wrong[d] || !docs.truth?.[d])) return false;
-    if (truth !== null && !docs.truth?.[d]?.includes(truth)) return false;
-    if (given !== null && !docs.given?.[d]?.includes(given)) return false;
-    if (!words.length) return true;
-    const content = `${docs.ids[d]} ${documentText(docs, d)}`.toLowerCase();
-    return words.every((word) => content.includes(word));
-  });
-  const order = param("order");
-  if (!docs.p || order === "file") return found;
-  if (order === "unsure") return found.sort((a, b) => docs.p[a] - docs.p[b]);
-  return found.sort((a, b) => docs.wrong[b] - docs.wrong[a] || docs.p[b] - docs.p[a]);
-}
-
-function documentList(docs) {
-  const found = chosenDocuments(docs);
-  const shown = pages("page", found.length, LISTED, "documents");
-  say(`${plural(found.length, "document")} found.`);
-  return [
-    el(
-      "div",
-      { class: "bar" },
-      el("p", { class: "quiet" }, `${plural(found.length, "document")} found`),
-      shown.control,
-      downloads(
-        "documents",
-        () => documentRows(docs, found),
-        () => barsPicture("Documents found, by their strongest component", strongestComponents(docs, found)),
-      ),
-    ),
-    found.length > 0 &&
-      el(
-        "ul",
-        { class: "cards" },
-        found.slice(shown.begin, shown.end).map((d) => documentCard(docs, d)),
-      ),
-  ];
-}
-
-// Documents as a table to be saved
-const documentRows = (docs, found) => [
-  ["id", "label", "predicted", "probability", "wrong", "components", "text"],
-  ...found.map((d) => [
-    docs.ids[d],
-    labelTexts(docs.truth?.[d]),
-    labelTexts(docs.given?.[d]),
-    docs.p?.[d],
-    docs.wrong[d],
-    pairs(docs.coefficients[d])
-      .map(([k, part]) => `${k}:${part / 1000}`)
-      .join(" "),
-    plainText(docs, d),
-  ]),
-];
-
-function strongestComponents(docs, found) {
-  const counts = new Map();
-  for (const d of found) counts.set(docs.coefficients[d][0], (counts.get(docs.coefficients[d][0]) ?? 0) + 1);
-  return [...counts]
-    .sort((a, b) => b[1] - a[1])
-    .slice(0, 30)
-    .map(([k, n]) => ({ name: componentName(k), value: n, text: count(n) }));
-}
-
-const labelTexts = (labels) => (labels ?? []).map(labelName).join("; ");
-const MARK = "\x7f"; // before and after each term of a text
-const plainText = (docs, d) => docs.texts?.[d].replaceAll(MARK, "");
-const documentText = (docs, d) => plainText(docs, d) ?? docs.terms[d].map(termName).join(" ");
-
-const sureness = (docs, d) => ` (${percent(docs.p[d])})`;
-
-function documentCard(docs, d, extra = null) {
-  const whole = documentText(docs, d).replace(/\s+/g, " ").trim();
-  const snippet = whole.length > 180 ? `${whole.slice(0, 180).replace(/\S{1,20}$/, "").trim()} …` : whole;
-  return el(
-    "li",
-    { class: docs.wrong[d] ? "card wrong" : "card" },
-    el(
-      "div",
-      { class: "cardhead" },
-      link("document", { d }, bdi(docs.ids[d])),
-      extra && el("span", { class: "quiet" }, extra),
-      verdict(docs, d),
-    ),
-    el("p", { class: "snippet", dir: "auto" }, snippet || "(no text)"),
-  );
-}
-
-function verdict(docs, d) {
-  if (!docs.given) return docs.truth?.[d] && el("span", { class: "verdict" }, bdi(labelTexts(docs.truth[d])));
-  return el(
-    "span",
-    { class: "verdict" },
-    docs.wrong[d] ? [el("span", { class: "badge" }, "wrong"), " ", "label ", bdi(labelTexts(docs.truth[d])), ", "] : "",
-    docs.given[d].length ? ["predicted ", bdi(labelTexts(docs.given[d])), sureness(docs, d)] : "no label predicted",
-  );
-}
-
-// ---- one document
 
 function drawDocument(docs, d) {
   const found = chosenDocuments(docs);
@@ -199,11 +42,10 @@ function drawDocument(docs, d) {
       ),
     ),
     facts(
-      docs.truth?.[d] && ["label ", docs.truth[d].map((l, i) => [i > 0 && ", ", labelLink(l)])],
+      docs.truth?.[d] && ["label ", labelsWithP(docs.truth[d], docs.p_truth?.[d], labelLink)],
       docs.given && [
         "predicted ",
-        docs.given[d].length ? docs.given[d].map((l, i) => [i > 0 && ", ", labelLink(l)]) : "no label",
-        docs.given[d].length > 0 && sureness(docs, d),
+        docs.given[d].length ? labelsWithP(docs.given[d], docs.p[d], labelLink) : "no label",
       ],
       docs.wrong[d] === 1 && el("span", { class: "badge" }, "wrong"),
     ),
@@ -270,7 +112,7 @@ function coefficients(docs, d, parts, tints) {
   const rest = 1000 - parts.reduce((sum, [, part]) => sum + part, 0);
   return section(
     "What it is made of",
-    "How much of the document each component makes up.",
+    "How much of the document's weight each component explains, as the model estimates it from the terms alone.",
     downloads(
       `document-${d}-components`,
       () => [["component", "name", "part"], ...parts.map(([k, part]) => [k, data.components[k].name, part / 1000])],
@@ -315,7 +157,7 @@ function evidence(docs, d) {
   return section(
     "Why this label",
     whys.length
-      ? `Evidence for the most probable label${["", "", " and the second", ", the second and the true label"][Math.min(whys.length, 3)]}. Each number is the exact contribution to the label's score. Only the largest positive contributions are listed.`
+      ? `Evidence for the most probable label${["", "", " and the second", ", the second and the true label", ", the second and the true labels"][Math.min(whys.length, 4)]}. Each number is a contribution to the label's score, compared with ${data.several ? "a document without terms" : "the mean score of all labels"}. Terms contribute through all components and as single words; of the components, only those that speak for the label are listed. Only the largest positive contributions are listed.`
       : "The document has no term that the model knows. The prediction follows only from how common each label is.",
     whys.length > 0 &&
       downloads(
@@ -334,7 +176,7 @@ function evidence(docs, d) {
     whys.map(([l, p, components, terms, share], i) => [
       el("h4", null, labelLink(l), ` ${percent(p)} `, el("span", { class: "tag" }, role(l, i))),
       share < 1 &&
-        el("p", { class: "quiet" }, `${percent(share)} of the score comes from components, the rest from single words.`),
+        el("p", { class: "quiet" }, `${percent(share)} of the score comes from components, the rest from single words (by absolute value).`),
       [
         ["Component", components, componentLink],
         ["Term", terms, termLink],

@@ -76,6 +76,7 @@ function labelComponents(l) {
 const BESIDE = [
   ["own", "Specific to this label"],
   ["shared", "Shared with other labels"],
+  ["joined", "Joined with different terms of other labels"],
   ["common", "Common to all labels"],
 ];
 
@@ -85,7 +86,7 @@ function blockOfLabel(l, title, name, used, most) {
   return (
     rows.length > 0 && [
       el("h4", null, `${title}: ${percent(blockNamed(name).labels[l])}`),
-      labelTable(`Components of label ${labelName(l)}: ${title}`, rows, most, name === "shared" ? others : () => null),
+      labelTable(`Components of label ${labelName(l)}: ${title}`, rows, most, ["shared", "joined"].includes(name) ? others : () => null),
     ]
   );
 }
@@ -171,34 +172,4 @@ function neighbours(l) {
         ],
       }),
   );
-}
-
-function confusedDocuments(l) {
-  const list = (title, name, docs, found, query) =>
-    section(
-      `${title} (${count(found.length)})`,
-      null,
-      found.length > 0 && downloads(`label-${l}-${name}`, () => documentRows(docs, found)),
-      found.length
-        ? el(
-            "ul",
-            { class: "cards" },
-            found.slice(0, 4).map((d) => documentCard(docs, d)),
-          )
-        : el("p", { class: "quiet" }, "None on this page."),
-      found.length > 4 && el("p", null, link("document", query, `Show all ${count(found.length)}`)),
-    );
-  return withDocuments((docs) => {
-    const sure = (a, b) => docs.p[b] - docs.p[a];
-    const missed = range(docs.ids.length)
-      .filter((d) => docs.truth?.[d]?.includes(l) && !docs.given[d].includes(l))
-      .sort(sure);
-    const wrongly = range(docs.ids.length)
-      .filter((d) => docs.given[d].includes(l) && docs.truth?.[d] && !docs.truth[d].includes(l))
-      .sort(sure);
-    return [
-      list("Documents of this label, predicted as another", "missed", docs, missed, { truth: l, only: "wrong" }),
-      list("Documents of other labels, predicted as this one", "wrongly-predicted", docs, wrongly, { given: l, only: "wrong" }),
-    ];
-  });
 }

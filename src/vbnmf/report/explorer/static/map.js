@@ -3,7 +3,7 @@
 const MATTERS = data.matters; // a component of less than this part of every label is left out at first
 const [ROWS, COLUMNS] = [60, 150]; // most labels and components on the map at once
 
-const ABOUT_COMPONENTS = "A component is a group of terms that occur together. It is named by its most characteristic terms.";
+const ABOUT_COMPONENTS = "A component is a group of terms that tend to occur together. It is named by three terms that describe it.";
 
 views.map = {
   title: data.labels.length ? "Map" : "Overview",
@@ -13,13 +13,24 @@ views.map = {
 function drawMap() {
   const measures = {
     part: {
-      name: "part of the label",
+      name: "expected part of the label's weight",
+      about: "Each number is the percentage of the label's weight that the model expects the component to explain. It is not a count of documents.",
       values: data.use,
       least: 0.2,
-      text: (v) => (v >= 0.005 ? (100 * v).toFixed(0) : ""),
+      text: (v) => (v >= 0.005 ? whole(v) : ""),
     },
+    ...(data.quality?.labelled > 0 && {
+      found: {
+        name: "part of the label's documents' weight, estimated",
+        about: `Each number is the percentage of the weight of the label's documents, among the ${count(data.quality.labelled)} labelled ones that this page was made with, that the component explains. It is estimated from their terms without their labels.`,
+        values: data.labels.map((_, l) => (data.quality.label_parts[l].length ? data.quality.label_parts[l] : data.components.map(() => 0))),
+        least: 0.2,
+        text: (v) => (v >= 0.005 ? whole(v) : ""),
+      },
+    }),
     activation: {
       name: "mean coefficient",
+      about: "Each number is the mean coefficient of the component in the label's training documents.",
       values: data.activations,
       least: 1e-12,
       text: (v) => (v > 0 ? number(v, 2) : ""),
@@ -45,11 +56,10 @@ function drawMap() {
       `${plural(data.labels.length, "label")} in rows, ${plural(data.components.length, "component")} in columns. `,
       data.several && "A document may have several labels. ",
       `${ABOUT_COMPONENTS} `,
-      measure === measures.part
-        ? "Each number is the percentage of the label's documents that the component makes up. Cells below 0.5 % are empty."
-        : "Each number is the mean coefficient of the component in the label's documents.",
+      measure.about,
+      measure !== measures.activation && " Cells below 0.5 % are empty.",
       blocks.length > 0 &&
-        ` Columns are grouped by the labels that a component serves. The weight of all documents is ${inBlocks(scopes.blocks.map((block) => block.mass))}.`,
+        ` Columns are grouped by the labels that a component serves. Of the training documents' weight, as the model explains it, ${inBlocks(scopes.blocks.map((block) => `${percent(block.mass)} comes from components`))}.`,
       " Select a label or a component for details. Use the arrows to sort.",
     ),
     controls(
@@ -57,7 +67,8 @@ function drawMap() {
         "measure",
         "Show",
         [
-          ["part", "part of the label, %"],
+          ["part", "expected part, %"],
+          ...(measures.found ? [["found", "part in documents, %"]] : []),
           ["activation", "mean coefficient"],
         ],
         "part",
@@ -234,7 +245,7 @@ function drawComponents() {
     el(
       "p",
       { class: "lead" },
-      `${plural(rows.length, "component")}. Similar ones are neighbours. ${ABOUT_COMPONENTS} Its weight is the part of all documents that it makes up.`,
+      `${plural(rows.length, "component")}. Similar ones are neighbours. ${ABOUT_COMPONENTS} Its weight is the part of the training documents' weight that it explains.`,
     ),
     controls(
       shown.control,

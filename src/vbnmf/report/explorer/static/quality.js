@@ -3,23 +3,23 @@
 const MEASURES = {
   npmi_documents: [
     "NPMI by documents",
-    "how often the ten strongest terms of a component occur in the same documents: 1 always, 0 by chance, −1 never",
+    "how often the first ten terms that describe a component occur in the same documents: 1 always, 0 by chance, −1 never",
   ],
   npmi_windows: [
     "NPMI by windows of 10 tokens",
     "the same, for terms that occur within 10 tokens of each other",
   ],
-  diversity: ["Diversity", "share of distinct terms among the 25 strongest terms of all components; 1 if no two components share a term"],
+  diversity: ["Diversity", "share of distinct terms among the first 25 terms that describe each component; 1 if no two lists share a term"],
   exclusivity: [
     "Exclusivity",
-    "mean share of a component in its ten strongest terms: 1 if no other component uses them",
+    "mean share of a component in its ten heaviest terms: 1 if no other component uses them",
   ],
   held_out_log_likelihood: [
     "Held-out log-likelihood",
-    "mean log-probability of one half of each document, given the other half; higher is better",
+    "log-probability of one half of each document, given the other half, per unit of weight; higher is better",
   ],
   component_sparsity: ["Sparsity of components", "Hoyer's measure: 1 if a component has a single term, 0 if all its terms are equal"],
-  component_share: ["Component share", "part of the scores that comes from components; the rest comes from single words"],
+  component_share: ["Component share", "mean part of the most probable label's score that comes from components, by absolute value; the rest comes from single words"],
   coefficient_sparsity: ["Sparsity of coefficients", "Hoyer's measure of the coefficients of these documents"],
   inter_label_sparsity: [
     "Inter-label sparsity",
@@ -57,7 +57,7 @@ function scores(quality) {
     .filter(({ n, l }) => n > 0 || l < data.labels.length);
   return section(
     "Predictions",
-    `On ${plural(quality.labelled, "document")} with known labels.${quality.empty ? ` ${plural(quality.empty, "document")} without any known term.` : ""} Recall: of the documents with this label, the part that was predicted as this label. Precision: of the documents predicted as this label, the part that has it.${quality.accuracy["macro accuracy"] === undefined ? " Macro F1: mean over labels. Subset accuracy: part of the documents for which exactly the true labels were predicted." : " Macro accuracy: mean recall over labels."}`,
+    `On all ${plural(quality.labelled, "document")} with known labels${quality.labelled < quality.documents ? `, of ${count(quality.documents)}` : ""}.${quality.empty ? ` ${plural(quality.empty, "document")} of the ${count(quality.documents)} without any known term.` : ""} Recall: of the documents with this label, the part that was predicted as this label. Precision: of the documents predicted as this label, the part that has it.${quality.accuracy["macro accuracy"] === undefined ? " Macro F1: mean over labels that documents have. Subset accuracy: part of the documents for which exactly the true labels were predicted." : " Macro accuracy: mean recall over labels that documents have."}`,
     downloads(
       "accuracy",
       () => [
@@ -112,6 +112,9 @@ function confusions(matrix) {
         matrix.map((row) => row.slice(0, n).map((v) => v || "")),
       ),
   );
+  // a number counts all documents, the list that it opens has those on the page
+  const { shown: listed, total } = data.documents;
+  const some = listed < total ? ` Numbers count all documents. The lists that they open show those of the ${count(listed)} documents on this page, and say how many of how many.` : "";
   const shown = (i, j, value) =>
     data.documents.labelled && value
       ? link("document", { truth: i, given: j, only: i === j ? "right" : "wrong" }, count(value))
@@ -119,7 +122,7 @@ function confusions(matrix) {
   if (n <= MATRIX) {
     return section(
       "Confusions",
-      "True labels in rows, predicted labels in columns. The diagonal is correct. A stronger colour means a more frequent confusion.",
+      `True labels in rows, predicted labels in columns. The diagonal is correct. A stronger colour means a more frequent confusion.${some}`,
       saving,
       el(
         "div",
@@ -169,7 +172,7 @@ function confusions(matrix) {
   }
   return section(
     "Confusions",
-    `The ${count(Math.min(wrong.length, 50))} most frequent of ${count(wrong.length)} pairs of labels that were confused. The CSV has all.`,
+    `The ${count(Math.min(wrong.length, 50))} most frequent of ${count(wrong.length)} pairs of labels that were confused. The CSV has all.${some}`,
     saving,
     table({
       caption: "Confusions",
@@ -194,7 +197,7 @@ function calibration(quality) {
   };
   return section(
     "Calibration",
-    `The dashed line is perfect calibration: for example, four in five predictions with a probability of 80 % are correct. Expected calibration error: ${percent(quality.calibration_error)}.`,
+    `The dashed line is perfect calibration: for example, four in five ${data.several ? "labels" : "predictions"} with a probability of 80 % are correct. Expected calibration error: ${percent(quality.calibration_error)}.`,
     downloads(
       "calibration",
       () => [["probability", "frequency", "number"], ...quality.calibration],
@@ -253,7 +256,7 @@ function bound() {
   const options = { x: "iteration", y: "lower bound", label };
   return section(
     "The fit",
-    `Training raises the lower bound until it levels off. After ${plural(data.fit.iterations, "iteration")} it was ${number(data.fit.final_bound, 9)}.`,
+    `The lower bound of the log-probability of the training documents, by iteration. After ${plural(data.fit.iterations, "iteration")} it was ${number(data.fit.final_bound, 9)}.`,
     downloads(
       "bound",
       () => [["iteration", "bound"], ...points],

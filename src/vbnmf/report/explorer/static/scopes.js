@@ -16,15 +16,14 @@ function columnBlocks(components) {
   return found;
 }
 
-// How much of something is common, shared and own, in words; parts: as many as there are blocks
-const inBlocks = (parts) =>
-  scopes.blocks.map((block, i) => `${percent(parts[i])} ${block.title}`).join(", ");
+// How much of something is common, shared and own, in words; parts: as many as there are blocks, as texts
+const inBlocks = (parts) => scopes.blocks.map((block, i) => `${parts[i]} ${block.title}`).join(", ");
 
-// Parts of a term in the blocks; the payload leaves out the last, which has the rest
+// Parts of a term in the blocks, in whole per cent; the payload leaves out the last, which has the rest
 function termInBlocks(w) {
   const n = scopes.blocks.length - 1;
   const known = scopes.terms.slice(w * n, (w + 1) * n);
-  return [...known, 100 - known.reduce((sum, part) => sum + part, 0)].map((part) => part / 100);
+  return [...known, 100 - known.reduce((sum, part) => sum + part, 0)].map((part) => `${whole(part / 100, true)}\u00a0%`);
 }
 
 // The other labels in a component's scope as links: all, the first of many, or their group
@@ -43,7 +42,7 @@ function scopeMeasures() {
   const rows = scopes.blocks;
   return section(
     "Scopes",
-    "How much of the training documents' weight is explained by components that serve all labels, several labels or one label.",
+    "How much of the training documents' weight the model explains by components that serve all labels, several labels or one label. A component of several labels is called shared unless its labels take different terms from it.",
     downloads(
       "scopes",
       () => [["scope", "components", "part"], ...rows.map((row) => [row.title, row.components, row.mass])],

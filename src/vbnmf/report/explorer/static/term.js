@@ -38,13 +38,13 @@ views.term = {
         "p",
         { class: "lead" },
         names.length < total
-          ? `The ${count(names.length)} most frequent of ${plural(total, "term")} can be looked up.`
+          ? `${count(names.length)} of ${plural(total, "term")} can be looked up: those of most weight, and those in lists.`
           : `${plural(total, "term")}.`,
-        " Type to search; without a search, the most frequent are listed.",
+        " Type to search; without a search, those of most weight are listed. Parts are expected by the model, not counted.",
       ),
       controls(el("label", { class: "choice grow", for: "find" }, el("span", null, "Search"), search)),
       results,
-      w !== null && scopes && facts(`weight: ${inBlocks(termInBlocks(w))}`),
+      w !== null && scopes && facts(`expected weight: ${inBlocks(termInBlocks(w))}`),
       w !== null &&
         el("div", { class: "two" }, occurrences(w, "components"), data.labels.length > 0 && occurrences(w, "labels")),
     ];
@@ -60,7 +60,10 @@ const termChips = (found) =>
   );
 
 // Parts of terms in all documents, which are small
-const fine = (part) => `${part < 1e-4 ? "<0.01" : (100 * part).toFixed(2)}\u00a0%`;
+const fine = (part) => `${part > 0 && part < 1e-4 ? "<0.01" : part >= 0.99995 && part < 1 ? ">99.99" : (100 * part).toFixed(2)}\u00a0%`;
+
+// Parts of a term, which the payload rounds to whole per cent, but not to all
+const ofTerm = (hundredths) => (Number.isInteger(hundredths) ? `${hundredths}\u00a0%` : percent(hundredths / 100));
 
 // Terms with where each occurs most
 function termList(found) {
@@ -70,8 +73,8 @@ function termList(found) {
   const text = { components: componentName, labels: labelName };
   const linked = { components: componentLink, labels: labelLink };
   return section(
-    param("find") ? "Terms found" : "Most frequent terms",
-    "Part: how much of all documents the term makes up. In brackets: how much of the term is in that component or label.",
+    param("find") ? "Terms found" : "Terms of most weight",
+    "Part: the term's part of all documents' weight, as the model expects it. In brackets: the expected part of the term's weight that is in that component or label.",
     downloads(
       "terms",
       () => [
@@ -103,7 +106,7 @@ function termList(found) {
           name: `Most in ${kind.slice(0, -1)}`,
           cell: (w) => {
             const [i, part] = first(kind, w) ?? [];
-            return part ? [linked[kind](i), ` (${percent(part / 100)})`] : "spread over many";
+            return part ? [linked[kind](i), ` (${ofTerm(part)})`] : "spread over many";
           },
         })),
       ],
@@ -125,7 +128,7 @@ const termNames = data.terms.names.map((name) => name.toLowerCase());
 const byFrequency = range(data.terms.names.length).sort((a, b) => data.terms.p[b] - data.terms.p[a]);
 
 function occurrences(w, kind) {
-  const found = pairs(data.terms[kind][w]).map(([i, part]) => ({ i, part: part / 100 }));
+  const found = pairs(data.terms[kind][w]).map(([i, part]) => ({ i, part: part / 100, text: ofTerm(part) }));
   const rest = 1 - found.reduce((sum, { part }) => sum + part, 0);
   const of =
     kind === "components"
@@ -134,7 +137,9 @@ function occurrences(w, kind) {
   return section(
     `In ${kind}`,
     found.length
-      ? `How much of the term is in each ${kind.slice(0, -1)}.${kind === "labels" ? " Frequent labels count more." : ""}`
+      ? kind === "labels"
+        ? "The part of the term's weight that the model expects in the documents of each label, by the components of the label. A label may be listed although few or none of its documents have the term. Frequent labels count more."
+        : "The part of the term's weight that each component explains, as the model expects it."
       : `It is spread over many ${kind}. Each has less than 3 % of it.`,
     downloads(
       `term-${w}-${kind}`,
@@ -142,7 +147,7 @@ function occurrences(w, kind) {
       () =>
         barsPicture(
           `${termName(w)}: ${kind}`,
-          found.map(({ i, part }) => ({ name: of.text(i), value: part, text: percent(part) })),
+          found.map(({ i, part, text }) => ({ name: of.text(i), value: part, text })),
         ),
     ),
     found.length > 0 &&
@@ -152,12 +157,12 @@ function occurrences(w, kind) {
         className: "bars",
         columns: [
           { name: of.name, heading: true, cell: ({ i }) => of.link(i) },
-          { name: "Part", right: true, cell: ({ part }) => percent(part) },
+          { name: "Part", right: true, cell: ({ text }) => text },
           { name: "", wide: true, cell: ({ part }) => bar(part, 1) },
         ],
       }),
     found.length > 0 &&
       rest >= 0.005 &&
-      el("p", { class: "quiet" }, `${percent(rest)} in other ${kind}. At most six are listed, each with 3 % or more.`),
+      el("p", { class: "quiet" }, `About ${whole(rest)}\u00a0% in other ${kind}. At most six are listed, each with 3 % or more.`),
   );
 }
