@@ -18,14 +18,8 @@ from scipy import sparse
 from scipy.special import psi
 
 from vbnmf.core import gamma
+from vbnmf.core.explained import NONZEROS_AT_ONCE, ratios
 from vbnmf.core.model import Array, DocumentSums, Terms
-from vbnmf.core.products import row_products
-
-NONZEROS_AT_ONCE = 1 << 14
-"""Maximum number of rows of K numbers that are held in memory."""
-
-# Lower limit of divisors, by bytes of a number, because products of two L may underflow.
-_TINY = {4: 1e-36, 8: 1e-300}
 
 
 class ReferenceKernel:
@@ -99,7 +93,7 @@ class ReferenceKernel:
                 if not len(active):
                     break
                 L_v, _offset = _exp_mean_log(shape[active], scale)
-                ratio, _mean = _ratios(block[active], L_v, L_t)
+                ratio, _mean = ratios(block[active], L_v, L_t)
                 new = a_v + L_v * (ratio @ L_t)
                 moved = np.abs(new - shape[active]).sum(axis=1) / mass[active]
                 shape[active] = new
@@ -157,7 +151,7 @@ class ReferenceDocuments:
             shape = a_v + self.Sigma_v[begin:end]
             L_v, offset = _exp_mean_log(shape, scale[self._group[begin:end]])
             self._L_v[begin:end] = L_v
-            ratio, mean = _ratios(block, L_v, L_t)
+            ratio, mean = ratios(block, L_v, L_t)
             self._ratio[X.indptr[begin] : X.indptr[end]] = ratio.data
             if update:
                 self.Sigma_v[begin:end] = L_v * (ratio @ L_t)
@@ -170,8 +164,8 @@ class ReferenceDocuments:
                 total_psi += block_psi
                 total_entropy += block_entropy
         if update and out is not None:
-            ratios = sparse.csr_array((self._ratio, X.indices, X.indptr), shape=X.shape)
-            out[:] = ratios.T @ (self._weight[:, None] * self._L_v)
+            by_document = sparse.csr_array((self._ratio, X.indices, X.indptr), shape=X.shape)
+            out[:] = by_document.T @ (self._weight[:, None] * self._L_v)
         return DocumentSums(shape_sums, log_mean, total_psi, total_entropy)
 
     def close(self) -> None:
@@ -185,17 +179,6 @@ def _exp_mean_log(shape: Array, scale: Array) -> tuple[Array, Array]:
         logs = psi(shape.astype(np.float64, copy=False)) + np.log(scale)
     offset = logs.max(axis=1)
     return np.exp(logs - offset[:, None]), offset
-
-
-def _ratios(X: sparse.csr_array, L_v: Array, L_t: Array) -> tuple[sparse.csr_array, Array]:
-    """Compute x / Σ_k L_v L_t at the non-zeros of X, and the sums Σ_k L_v L_t."""
-    row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    mean = np.empty(X.nnz)
-    for begin in range(0, X.nnz, NONZEROS_AT_ONCE):
-        at = slice(begin, begin + NONZEROS_AT_ONCE)
-        mean[at] = row_products(L_v[row[at]], L_t[X.indices[at]])
-    mean = np.maximum(mean, _TINY[X.dtype.itemsize])
-    return sparse.csr_array((X.data / mean, X.indices, X.indptr), shape=X.shape), mean
 
 
 def _tally(shape: Array, weight: Array, counts: Array | bool = True) -> tuple[float, float]:

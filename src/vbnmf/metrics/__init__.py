@@ -1,5 +1,6 @@
 """Measures of components, coefficients and predictions."""
 
+from vbnmf.metrics.agreement import agreement, label_agreement
 from vbnmf.metrics.calibration import calibration_bins, calibration_error
 from vbnmf.metrics.coherence import document_npmi, window_npmi
 from vbnmf.metrics.describing import describing_terms
@@ -17,6 +18,7 @@ from vbnmf.metrics.stability import matched_similarity, seed_stability
 __all__ = [
     "PredictionScores",
     "ProbabilityScores",
+    "agreement",
     "calibration_bins",
     "calibration_error",
     "completion_log_likelihood",
@@ -25,6 +27,7 @@ __all__ = [
     "exclusivity",
     "hoyer_sparsity",
     "inter_label_sparsity",
+    "label_agreement",
     "matched_similarity",
     "score_predictions",
     "score_probabilities",
