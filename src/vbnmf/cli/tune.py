@@ -199,8 +199,8 @@ def _table(found: "Tuning") -> str:
             else _plus_minus(row.likelihood_below, row.likelihood_below_error)
             for row in rows
         ],
-        found.measure: [_plus_minus(row.accuracy, row.accuracy_error) for row in rows],
-        "agree": [f"{row.agreeing} of {row.shared}" for row in rows],
+        found.measure: [_number(row.accuracy) for row in rows],
+        "agree": [f"{row.agreeing}/{row.shared}" for row in rows],
         "glued": [str(row.glued) for row in rows],
         "fidelity": [_number(row.fidelity) for row in rows],
         "sparsity": [_number(row.inter_label_sparsity) for row in rows],
@@ -208,7 +208,7 @@ def _table(found: "Tuning") -> str:
         "seconds": [f"{row.seconds:.1f}" for row in rows],
         "": [
             "recommended" if row.candidate == recommended
-            else "best likelihood" if row.candidate == best else ""
+            else "best" if row.candidate == best else ""
             for row in rows
         ],
     }  # fmt: skip

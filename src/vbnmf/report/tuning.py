@@ -3,6 +3,7 @@
 This module needs matplotlib.
 """
 
+from collections.abc import Callable
 from io import BytesIO
 from math import isfinite
 from pathlib import Path
@@ -17,7 +18,7 @@ from vbnmf.selection.advice import Trial, best_of, order, recommended_of, shown
 from vbnmf.selection.search import Tuning
 
 _WIDTH = 4.2  # inches
-_SHARES = {
+_SHARES: dict[str, Callable[[Trial], float]] = {
     "fidelity": lambda row: row.fidelity,
     "agreeing": lambda row: _share(row.agreeing, row),
     "glued": lambda row: _share(row.glued, row),
@@ -83,7 +84,7 @@ def draw(tuning: Tuning) -> Drawing:
         below.set_xticks(numbers, [str(n) for n in numbers])
         below.minorticks_off()
         above.legend(loc="best")
-        below.legend(loc="best")
+        drawing.legend(*below.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return drawing
 
 
