@@ -5,6 +5,7 @@ from vbnmf.metrics.calibration import calibration_bins, calibration_error
 from vbnmf.metrics.coherence import document_npmi, window_npmi
 from vbnmf.metrics.describing import describing_terms
 from vbnmf.metrics.diversity import exclusivity, topic_diversity
+from vbnmf.metrics.fidelity import component_fidelity, label_fidelity, share_that_holds
 from vbnmf.metrics.likelihood import completion_log_likelihood, split_documents
 from vbnmf.metrics.scoring import (
     PredictionScores,
@@ -22,16 +23,19 @@ __all__ = [
     "calibration_bins",
     "calibration_error",
     "completion_log_likelihood",
+    "component_fidelity",
     "describing_terms",
     "document_npmi",
     "exclusivity",
     "hoyer_sparsity",
     "inter_label_sparsity",
     "label_agreement",
+    "label_fidelity",
     "matched_similarity",
     "score_predictions",
     "score_probabilities",
     "seed_stability",
+    "share_that_holds",
     "split_documents",
     "topic_diversity",
     "window_npmi",
