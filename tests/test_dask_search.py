@@ -37,7 +37,7 @@ def rows_of(found):
 
 def test_a_search_on_a_cluster_finds_the_same(client, tmp_path, monkeypatch):
     X, y = drawn(n_docs=120)
-    estimator = SupervisedVBNMF(max_iter=25, classifier="components", init="label", n_jobs=1)
+    estimator = SupervisedVBNMF(max_iter=25, tol=0, classifier="components", init="label", n_jobs=1)
     here = tune(X, y, estimator=estimator, **FEW)
     assert len(here.rows) == 6
     kept = tmp_path / "tune.csv"

@@ -127,3 +127,22 @@ def test_npmi_is_that_of_describing_terms():
     kept = ~model.faded_
     expected = document_npmi(first[kept], split.X_validation, 10).mean()
     assert score(model, split)[0]["npmi"] == pytest.approx(expected)
+
+
+def test_fidelity_is_counted_in_validation_documents():
+    X, y = drawn(60, seed=1)
+    split = prepare(X, y, QUICK, None, 0.3, 0)
+    model = SupervisedVBNMF(4, max_iter=20, tol=0).fit(split.X, split.y)
+    # two components get terms that hardly any document has both of
+    model.describing_terms_ = model.describing_terms_[:, :2].copy()
+    model.describing_terms_[:2] = np.argsort(np.asarray(X.sum(axis=0)).ravel())[:2]
+    held, truth = split.X_validation.toarray() > 0, split.Y_validation.indices
+    confirmed = []
+    for label in range(3):
+        weight = model.label_activations_[label] * model.component_sums_
+        for k, part in enumerate(weight / weight.sum()):
+            if part >= 0.1:
+                described = held[truth == label][:, model.describing_terms_[k]].all(axis=1)
+                confirmed.append(described.mean() >= part / 2)
+    assert 0 < np.mean(confirmed) < 1  # so that the comparison means something
+    assert score(model, split)[0]["fidelity"] == np.mean(confirmed)

@@ -60,8 +60,9 @@ class Trial:
     glued : int
         Number of these whose agreement is below 0.5: two topics under one name.
     fidelity : float
-        Share of the statements about labels and components that the validation documents confirm;
-        NaN if there is no statement.
+        Of the pairs of label and component in which the component makes up a part u ≥ 0.1 of the
+        label: the share for which at least u / 2 of the label's validation documents have two of
+        the component's terms. NaN if there is no such pair.
     inter_label_sparsity : float
         Inter-label sparsity of the coefficients of validation documents, equation (13) of the
         paper.

@@ -15,13 +15,14 @@ from vbnmf.estimators import SupervisedVBNMF
 from vbnmf.metrics import inter_label_sparsity, score_predictions
 from vbnmf.metrics.agreement import AGREES, GLUED, agreement
 from vbnmf.metrics.coherence import counts_together, npmi_of_counts
+from vbnmf.metrics.fidelity import component_fidelity, share_that_holds
 from vbnmf.metrics.likelihood import document_log_sums, split_documents
 from vbnmf.metrics.ratios import ratio, ratio_difference
 from vbnmf.metrics.scoring import document_matches
 from vbnmf.selection.advice import Candidate, Trial, best_of
 from vbnmf.selection.holdout import Split
 
-_TOP = 10  # describing terms of a component for NPMI
+_TOP = 10  # describing terms of a component for fidelity and NPMI
 
 
 class DocumentScores(NamedTuple):
@@ -72,7 +73,7 @@ def score(model: SupervisedVBNMF, split: Split) -> tuple[dict[str, Any], Documen
         "accuracy_error": predictions.standard_error,
         "macro_accuracy": predictions.macro,
         **_sharing(model, split),
-        "fidelity": float("nan"),
+        "fidelity": _fidelity(model, X, Y),
         "inter_label_sparsity": inter_label_sparsity(model.transform(X), Y),
         "npmi": _npmi(model, X),
     }, documents
@@ -124,6 +125,15 @@ def _sharing(model: SupervisedVBNMF, split: Split) -> dict[str, int]:
         "agreeing": int((found >= AGREES).sum()),
         "glued": int((found < GLUED).sum()),
     }
+
+
+def _fidelity(model: SupervisedVBNMF, X: Any, Y: Any) -> float:
+    """Compute how often documents confirm that a component makes up a tenth of a label."""
+    assert model.describing_terms_ is not None
+    weight = model.label_activations_ * model.component_sums_
+    use = weight / np.maximum(weight.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    found = component_fidelity(X, Y, list(model.describing_terms_[:, :_TOP]))
+    return share_that_holds(use, found)[0]
 
 
 def _npmi(model: SupervisedVBNMF, X: Any) -> float:
