@@ -85,6 +85,9 @@ def test_words_give_one_recommendation():
         "is glued (agreement below 0.5). The validation documents were used to choose, so evaluate "
         "the final model on other documents."
     )
+    assert "a difference of 0.000 ± 0.010" in said(row(48, 0.004), BEST)
+    assert "a difference of 0.000 ± 0.010" in said(row(48, 0.004, worse=1e-9), BEST)
+    assert "a difference of 0.020 ± 0.010" in said(row(48, 0.004, worse=-0.02), BEST)
     assert "The micro F1 is" in said(*rows, measure="micro F1")
     best = said(row(24, 0.3), BEST, row(90, 0.1), n_validation=4000)
     assert best.startswith(

@@ -110,6 +110,7 @@ def test_shows_how_long_the_search_still_takes(file, here, monkeypatch):
             r"1 of 4 candidates, now 3 components, label shape 100(; about \d+ s left)?", line
         )
     assert any(line.endswith(" s left") for line in after)
+    assert lines[-1] == "4 of 4 candidates"
 
 
 def test_the_next_command_runs(file, here):

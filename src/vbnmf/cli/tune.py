@@ -172,12 +172,12 @@ class _TuneProgress(Display):
 
     def __call__(self, step: "Step") -> None:
         """Show which candidate is being fitted, and how long the whole search still takes."""
-        shape = "" if step.label_shape == "auto" else f", label shape {shown(step.label_shape)}"
-        self._show(
-            step.part,
-            f"{step.done} of {step.total} candidates, now {step.n_components} components{shape}",
-            time_left(step.seconds_left),
-        )
+        text = f"{step.done} of {step.total} candidates"
+        if step.done < step.total:
+            text += f", now {step.n_components} components"
+            if step.label_shape != "auto":
+                text += f", label shape {shown(step.label_shape)}"
+        self._show(step.part, text, time_left(step.seconds_left))
 
 
 def _table(found: "Tuning") -> str:

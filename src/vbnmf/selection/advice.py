@@ -175,8 +175,8 @@ def words(rows: Sequence[Trial], measure: str, n_validation: int) -> str:
             f"On {n_validation:,} validation documents, the log-likelihood per unit of weight is "
             f"{chosen.log_likelihood:.3f}, which is {chosen.likelihood_below:.3f} ± "
             f"{chosen.likelihood_below_error:.3f} lower. The {measure} is {chosen.accuracy:.3f} "
-            f"instead of {best.accuracy:.3f}, a difference of {chosen.accuracy - best.accuracy:.3f}"
-            f" ± {chosen.accuracy_below_error:.3f}."
+            f"instead of {best.accuracy:.3f}, a difference of "
+            f"{-round(chosen.accuracy_below, 3) + 0.0:.3f} ± {chosen.accuracy_below_error:.3f}."
         )
     said += [*_glue(chosen), *_edge(rows, chosen)]
     if len(rows) > 1:
