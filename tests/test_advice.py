@@ -80,14 +80,16 @@ def test_words_give_one_recommendation():
     assert said(*rows) == (
         "Recommended: 48 components, the fewest within one standard error of the best held-out "
         "log-likelihood (that of 60 components). On 400 validation documents, the log-likelihood "
-        "per unit of weight is -6.004, which is 0.004 ± 0.005 lower. The accuracy is 0.898 instead "
-        "of 0.900, a difference of -0.002 ± 0.006. None of 10 components that several labels share "
-        "is glued (agreement below 0.5). The validation documents were used to choose, so evaluate "
-        "the final model on other documents."
+        "per unit of weight is -6.004, which is lower by 0.004 ± 0.005. The accuracy is 0.898 "
+        "instead of 0.900, a difference of -0.002 ± 0.006. None of 10 components that several "
+        "labels share is glued (agreement below 0.5). The validation documents were used to "
+        "choose, so evaluate the final model on other documents."
     )
     assert "a difference of 0.000 ± 0.010" in said(row(48, 0.004), BEST)
     assert "a difference of 0.000 ± 0.010" in said(row(48, 0.004, worse=1e-9), BEST)
     assert "a difference of 0.020 ± 0.010" in said(row(48, 0.004, worse=-0.02), BEST)
+    unknown = said(row(48, 0.004, float("inf")), BEST)
+    assert "lower by 0.004 (its standard error is not known). The" in unknown
     assert "The micro F1 is" in said(*rows, measure="micro F1")
     best = said(row(24, 0.3), BEST, row(90, 0.1), n_validation=4000)
     assert best.startswith(

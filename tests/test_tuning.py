@@ -274,6 +274,16 @@ def test_several_labels_and_labels_of_one_document():
     assert tune(X, single, n_components=4, label_shapes=10).n_validation > 15
 
 
+def test_one_validation_document_cannot_tell_candidates_apart(tmp_path):
+    path = tmp_path / "tune.csv"
+    options = {"n_components": [2, 4], "validation": 0.02, "estimator": QUICK, "checkpoint": path}
+    found = tune(X, y, **options)
+    assert found.n_validation == 1
+    assert {row.likelihood_below_error for row in found.rows} == {np.inf}
+    assert found.recommended["n_components"] == 2
+    assert repr(tune(X, y, **options).rows) == repr(found.rows)
+
+
 def test_progress_rises_to_the_end():
     steps = []
     tune(X, y, estimator=QUICK, progress=steps.append, **SMALL)

@@ -13,7 +13,7 @@ standard errors.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isnan, nan
+from math import isfinite, isnan, nan
 from typing import Any, Literal
 
 LabelShape = float | Literal["auto"]
@@ -164,19 +164,17 @@ def words(rows: Sequence[Trial], measure: str, n_validation: int) -> str:
     said = [
         f"Recommended: {_named(chosen, several_shapes)}{_reason(rows, measure, several_shapes)}."
     ]
+    on = f"On {n_validation:,} validation documents, the log-likelihood per unit of weight is"
     if chosen is best:
-        said.append(
-            f"On {n_validation:,} validation documents, the log-likelihood per unit of weight is "
-            f"{chosen.log_likelihood:.3f} ± {chosen.log_likelihood_error:.3f}, and the {measure} "
-            f"is {chosen.accuracy:.3f} ± {chosen.accuracy_error:.3f}."
-        )
+        likelihood = _with_error(chosen.log_likelihood, chosen.log_likelihood_error)
+        accuracy = _with_error(chosen.accuracy, chosen.accuracy_error)
+        said.append(f"{on} {likelihood}, and the {measure} is {accuracy}.")
     else:
+        lower = _with_error(chosen.likelihood_below, chosen.likelihood_below_error)
+        change = _with_error(-chosen.accuracy_below, chosen.accuracy_below_error)
         said.append(
-            f"On {n_validation:,} validation documents, the log-likelihood per unit of weight is "
-            f"{chosen.log_likelihood:.3f}, which is {chosen.likelihood_below:.3f} ± "
-            f"{chosen.likelihood_below_error:.3f} lower. The {measure} is {chosen.accuracy:.3f} "
-            f"instead of {best.accuracy:.3f}, a difference of "
-            f"{-round(chosen.accuracy_below, 3) + 0.0:.3f} ± {chosen.accuracy_below_error:.3f}."
+            f"{on} {chosen.log_likelihood:.3f}, which is lower by {lower}. The {measure} is "
+            f"{chosen.accuracy:.3f} instead of {best.accuracy:.3f}, a difference of {change}."
         )
     said += [*_glue(chosen), *_edge(rows, chosen)]
     if len(rows) > 1:
@@ -191,6 +189,11 @@ def _named(row: Trial, with_shape: bool) -> str:
     asked = "" if row.n_found == row.n_components else f" ({row.n_components} asked for)"
     shape = f" with label_shape {shown(row.label_shape)}" if with_shape else ""
     return f"{_count(row.n_found, 'component')}{asked}{shape}"
+
+
+def _with_error(value: float, error: float) -> str:
+    shown_error = f"± {error:.3f}" if isfinite(error) else "(its standard error is not known)"
+    return f"{round(value, 3) + 0.0:.3f} {shown_error}"  # + 0.0 turns -0.0 into 0.0
 
 
 def _count(n: int, noun: str) -> str:
