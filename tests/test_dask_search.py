@@ -20,7 +20,7 @@ from vbnmf.estimators import base
 
 distributed = pytest.importorskip("distributed")
 LOCAL = {"processes": False, "n_workers": 2, "threads_per_worker": 1}
-FEW = {"n_components": [3, 6, 8], "label_shapes": [10, 30, 100]}
+FEW = {"n_components": [3, 6, 8], "label_shapes": [10, 100]}
 
 
 @pytest.fixture(scope="module")
@@ -32,14 +32,14 @@ def client():
 
 
 def rows_of(found):
-    return [replace(row, seconds=0) for row in found.rows]
+    return [repr(replace(row, seconds=0)) for row in found.rows]  # NaN equals NaN
 
 
 def test_a_search_on_a_cluster_finds_the_same(client, tmp_path, monkeypatch):
     X, y = drawn(n_docs=120)
-    estimator = SupervisedVBNMF(max_iter=25, classifier="components", init="label", n_jobs=1)
+    estimator = SupervisedVBNMF(max_iter=25, tol=0, classifier="components", init="label", n_jobs=1)
     here = tune(X, y, estimator=estimator, **FEW)
-    assert {row.rung for row in here.rows} == {0, 1}
+    assert len(here.rows) == 6
     kept = tmp_path / "tune.csv"
     seen = []
     monkeypatch.setattr(tasks, "_SECONDS", 0.0)  # every iteration sends a message
@@ -48,13 +48,12 @@ def test_a_search_on_a_cluster_finds_the_same(client, tmp_path, monkeypatch):
     )
     assert rows_of(spread) == rows_of(here)
     assert (spread.recommended, spread.recommendation) == (here.recommended, here.recommendation)
-    assert seen[-1].part == 1
-    within = [step.part * step.n_rungs - step.rung - step.done / step.total for step in seen]
-    assert any(0 < part < 1 for part in within)  # also while candidates are fitted
+    assert (seen[-1].part, seen[-1].done) == (1, 6)
+    assert len(seen) > 6  # also while candidates are fitted
     assert [step.part for step in seen] == sorted(step.part for step in seen)
     monkeypatch.setattr(tasks, "pack", None)  # what is there is not run again
     again = tune(X, y, estimator=estimator, engine="dask", checkpoint=kept, **FEW)
-    assert again.rows == spread.rows  # with the same seconds
+    assert repr(again.rows) == repr(spread.rows)  # with the same seconds
 
 
 def test_the_command_line(client, tmp_path, monkeypatch):

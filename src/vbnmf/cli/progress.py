@@ -19,6 +19,7 @@ class Display:
 
     _doing = ""
     _seconds_between_lines = 2.0
+    _estimates_time = False  # whether ``_show`` gets the remaining time also for a bar
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
@@ -42,7 +43,8 @@ class Display:
     def _show(self, part: float | None, text: str, left: str) -> None:
         """Show the completed part, from 0 to 1, or None if it is not known.
 
-        A bar estimates the remaining time by itself.
+        ``left`` is the remaining time in words. A bar estimates it by itself, unless
+        ``_estimates_time`` is set.
         """
         if self._quiet:
             return
@@ -50,7 +52,8 @@ class Display:
             self._open_bar()
         if self._bar is not None:
             amount = {"total": None} if part is None else {"completed": part}
-            self._bar.update(self._task, description=text, **amount)
+            said = text + left if self._estimates_time else text
+            self._bar.update(self._task, description=said, **amount)
             return
         now = time.monotonic()
         if now - self._last >= self._seconds_between_lines:
@@ -67,7 +70,7 @@ class Display:
             TextColumn(self._doing),
             BarColumn(),
             TextColumn("{task.description}"),
-            TimeRemainingColumn(),
+            *([] if self._estimates_time else [TimeRemainingColumn()]),
             console=Console(stderr=True),
             transient=True,
         )
@@ -132,10 +135,12 @@ class CellProgress(Display):
         text = f"{tally.done:,} of {tally.total:,} runs"
         if tally.failed:
             text += f", {tally.failed} failed"
-        left = (
-            f"; about {_duration(tally.seconds_left)} left" if isfinite(tally.seconds_left) else ""
-        )
-        self._show(tally.cost_done / tally.cost_total, text, left)
+        self._show(tally.cost_done / tally.cost_total, text, time_left(tally.seconds_left))
+
+
+def time_left(seconds: float) -> str:
+    """Return the remaining time in words; nothing if it is not a finite number."""
+    return f"; about {_duration(seconds)} left" if isfinite(seconds) else ""
 
 
 def _duration(seconds: float) -> str:

@@ -1,8 +1,9 @@
-"""vbnmf tune: choose the number of components and the label shape on held-out documents."""
+"""vbnmf tune: choose the number of components by the likelihood of held-out documents."""
 
 import shlex
 import sys
 from collections.abc import Callable
+from math import isfinite
 from pathlib import Path
 from shutil import get_terminal_size, rmtree
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from vbnmf.cli import clusteroptions, common
 from vbnmf.cli.fit import labelled
 from vbnmf.cli.fitshards import is_shard_folder, refuse_settled
 from vbnmf.cli.modeloptions import TEXT_OPTIONS, build, text_options
-from vbnmf.cli.progress import Display
+from vbnmf.cli.progress import Display, time_left
 from vbnmf.cli.terminal import table
 from vbnmf.selection.advice import LabelShape, order, shown
 
@@ -44,7 +45,7 @@ def _label_shape(text: str) -> LabelShape:
     return "auto" if text.strip() == "auto" else float(text)
 
 
-@click.command(short_help="Choose --components and --label-shape for a fit.")
+@click.command(short_help="Choose --components for a fit.")
 @click.argument("file")
 @click.option("--label", metavar="COL", multiple=True, default=["auto"], show_default=True,
               help="Label column. 'auto' guesses it by its name, or uses the names of "
@@ -55,8 +56,8 @@ def _label_shape(text: str) -> LabelShape:
               help="Numbers of components to try.  [default: chosen from the number of "
               "labels]")  # fmt: skip
 @click.option("--label-shapes", metavar="A,A,…", callback=_several(_label_shape, "auto,30,300"),
-              help="Values of --label-shape to try. 'auto' is the default of `vbnmf fit`.  "
-              "[default: auto,30,100,300,1000]")  # fmt: skip
+              help="Values of --label-shape to try with each number of components.  "
+              "[default: auto, as `vbnmf fit`]")  # fmt: skip
 @click.option("--validation", type=click.FloatRange(0, 1, min_open=True, max_open=True),
               metavar="FRACTION", default=0.25, show_default=True,
               help="Fraction of the labelled documents to hold out for validation.")  # fmt: skip
@@ -79,17 +80,18 @@ def tune(
     text: tuple[str, ...], labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
     skip_empty: bool, **texts: Any,
 ) -> None:  # fmt: skip
-    """Choose the number of components and the label shape by validation on held-out documents.
+    """Choose the number of components by the likelihood of held-out documents.
 
-    The search is successive halving: all candidates are fitted for a few iterations, the better
-    half continues, and the last ones are fitted until they converge. Writes tune.csv and, with
-    matplotlib, tune.png and tune.svg. To resume an interrupted search, repeat the command. Of a
-    large shard folder, an evenly spread sample of 20,000 documents is used.
+    Fits a model for each number of components. Recommends the fewest whose held-out likelihood is
+    within one standard error of the best, whose accuracy is not clearly lower, and that glue no
+    unrelated topics. Writes tune.csv and, with matplotlib, tune.png and tune.svg. To resume an
+    interrupted search, repeat the command. Of a large shard folder, an evenly spread sample of
+    20,000 documents is used.
 
     \b
     Examples:
       vbnmf tune tickets.csv --label team
-      vbnmf tune newsgroups/ -k 20,50,100 --label-shapes auto,100,300 --stop-words english
+      vbnmf tune newsgroups/ -k 20,50,100 --stop-words english
     """  # noqa: D301
     from vbnmf.files import only_user
     from vbnmf.selection.search import tune as search
@@ -166,38 +168,61 @@ class _TuneProgress(Display):
 
     _doing = "tuning"
     _seconds_between_lines = 10.0
+    _estimates_time = True
 
     def __call__(self, step: "Step") -> None:
-        """Show which candidate is being fitted."""
-        self._show(
-            step.part,
-            f"round {step.rung + 1} of {step.n_rungs}, {step.done} of {step.total} candidates: "
-            f"{step.n_components} components, label shape {shown(step.label_shape)}",
-            "",
-        )
+        """Show which candidate is being fitted, and how long the whole search still takes."""
+        text = f"{step.done} of {step.total} candidates"
+        if step.done < step.total:
+            text += f", now {step.n_components} components"
+            if step.label_shape != "auto":
+                text += f", label shape {shown(step.label_shape)}"
+        self._show(step.part, text, time_left(step.seconds_left))
 
 
 def _table(found: "Tuning") -> str:
-    """Format each candidate with its scores in the last round that it reached."""
-    latest = {row.candidate: row for row in found.rows}
-    last = max(row.rung for row in found.rows)
-    notes = {tuple(found.best.values()): "best", tuple(found.recommended.values()): "recommended"}
-    rows = [
-        [
-            str(row.n_components),
-            shown(row.label_shape),
-            str(row.iterations),
-            f"{row.accuracy:.3f} ± {row.standard_error:.3f}",
-            f"{row.macro_accuracy:.3f}",
-            f"{row.bound:,.1f}",
-            f"{row.inter_label_sparsity:.3f}",
-            notes.get(key, "" if row.rung == last else f"dropped in round {row.rung + 1}"),
-        ]
-        for key, row in sorted(latest.items(), key=lambda item: order(item[0]))
-    ]
-    macro = found.measure.replace("micro ", "")
-    head = ["components", "label shape", "iterations", found.measure, f"macro {macro}"]
-    return table([*head, "bound", "sparsity", ""], rows, right=range(7))
+    """Format the candidates with their scores.
+
+    Columns that would be the same in all rows, or repeat another column, are left out.
+    """
+    rows = sorted(found.rows, key=lambda row: order(row.candidate))
+    best, recommended = (tuple(each.values()) for each in (found.best, found.recommended))
+    columns: dict[str, list[str]] = {"components": [str(row.n_found) for row in rows]}
+    if any(row.n_found != row.n_components for row in rows):
+        columns["asked"] = [str(row.n_components) for row in rows]
+    if any(row.label_shape != "auto" for row in rows):
+        columns["label shape"] = [shown(row.label_shape) for row in rows]
+    columns |= {
+        "likelihood": [_plus_minus(row.log_likelihood, row.log_likelihood_error) for row in rows],
+        "below best": [
+            "" if row.candidate == best
+            else _plus_minus(row.likelihood_below, row.likelihood_below_error)
+            for row in rows
+        ],
+        found.measure: [_number(row.accuracy) for row in rows],
+        "agree": [f"{row.agreeing}/{row.shared}" for row in rows],
+        "glued": [str(row.glued) for row in rows],
+        "fidelity": [_number(row.fidelity) for row in rows],
+        "sparsity": [_number(row.inter_label_sparsity) for row in rows],
+        "NPMI": [_number(row.npmi) for row in rows],
+        "seconds": [f"{row.seconds:.1f}" for row in rows],
+        "": [
+            "recommended" if row.candidate == recommended
+            else "best" if row.candidate == best else ""
+            for row in rows
+        ],
+    }  # fmt: skip
+    cells = list(zip(*columns.values(), strict=True))
+    return table(list(columns), cells, right=range(len(columns) - 1))
+
+
+def _plus_minus(value: float, error: float) -> str:
+    return f"{value:.3f} ± {_number(error)}"
+
+
+def _number(value: float) -> str:
+    """Format a number; a dash if it is not known."""
+    return f"{value:.3f}" if isfinite(value) else "–"
 
 
 def _picture(found: "Tuning", folder: Path, quiet: bool) -> list[Path]:
@@ -248,7 +273,11 @@ def _as_json(found: "Tuning") -> dict[str, Any]:
     from dataclasses import asdict
 
     names = ("best", "recommended", "recommendation", "measure", "n_validation")
+
+    def known(value: Any) -> Any:
+        return value if not isinstance(value, float) or isfinite(value) else None
+
     return {
         **{name: getattr(found, name) for name in names},
-        "rows": [asdict(row) for row in found.rows],
+        "rows": [{name: known(v) for name, v in asdict(row).items()} for row in found.rows],
     }

@@ -134,17 +134,29 @@ def half_log_sums(model: Projects, second: sparse.csr_array, V: Array) -> tuple[
 
     Parameters are as for ``half_log_likelihood``.
     """
+    score, weight = document_log_sums(model, second, V)
+    return float(score.sum()), float(weight.sum())
+
+
+def document_log_sums(model: Projects, second: sparse.csr_array, V: Array) -> tuple[Array, Array]:
+    """Compute Σ_w x ln p and Σ_w x of the second half of each document, two arrays (n_docs,).
+
+    Both are 0 for a document whose second half is empty. Parameters are as for
+    ``half_log_likelihood``. ``metrics.ratios`` has the standard error of the log-likelihood, and
+    of the difference between two models.
+    """
+    n_docs = second.shape[0]
     totals = row_products(V, model.component_sums_, np.float64)
     terms = model.components_.T
-    rows = np.repeat(np.arange(second.shape[0]), np.diff(second.indptr))
+    rows = np.repeat(np.arange(n_docs), np.diff(second.indptr))
     step = max(_AT_ONCE // V.shape[1], 1)
-    score = 0.0
+    score = np.zeros(n_docs)
     for begin in range(0, second.nnz, step):
         at = slice(begin, begin + step)
         means = row_products(V[rows[at]], terms[second.indices[at]], np.float64)
         p = np.maximum(means / totals[rows[at]], _TINY)  # means may underflow in float32
-        score += float(np.sum(second.data[at] * np.log(p)))
-    return score, float(np.sum(second.data, dtype=np.float64))
+        score += np.bincount(rows[at], second.data[at] * np.log(p), minlength=n_docs)
+    return score, np.bincount(rows, second.data, minlength=n_docs)
 
 
 def _only(X: sparse.csr_array, kept: Array) -> sparse.csr_array:

@@ -170,13 +170,7 @@ class PredictionTally:
         (_, wrong), (missed, hits) = np.moveaxis(
             multilabel_confusion_matrix(y_true, y_pred, labels=labels), 0, -1
         )
-        if multilabel:
-            Y, Z = (sparse.csr_array(y).astype(np.float64) for y in (y_true, y_pred))
-            found = 2 * np.asarray((Y * Z).sum(axis=1)).ravel()
-            sizes = np.asarray(Y.sum(axis=1) + Z.sum(axis=1)).ravel()
-        else:
-            found = 2.0 * (np.asarray(y_true) == np.asarray(y_pred))
-            sizes = np.full(len(found), 2.0)
+        found, sizes = document_matches(y_true, y_pred)
         return cls(
             multilabel,
             len(found),
@@ -226,6 +220,28 @@ class PredictionTally:
             f1=f1,
             confusion=None,
         )
+
+
+def document_matches(y_true: Any, y_pred: Any) -> tuple[Array, Array]:
+    """Count the matches of each document whose sums over documents give micro F1, Σ a / Σ b.
+
+    Parameters are as for ``score_predictions``. With one label per document, micro F1 is the
+    accuracy.
+
+    Returns
+    -------
+    a, b : ndarrays of shape (n_docs,)
+        Twice the number of true labels that were predicted, and the number of true labels plus
+        that of predicted labels.
+    """
+    if np.ndim(y_true) == 2 or sparse.issparse(y_true):
+        Y, Z = (sparse.csr_array(y).astype(np.float64) for y in (y_true, y_pred))
+        return (
+            2 * np.asarray((Y * Z).sum(axis=1)).ravel(),
+            np.asarray(Y.sum(axis=1) + Z.sum(axis=1)).ravel(),
+        )
+    found = 2.0 * (np.asarray(y_true) == np.asarray(y_pred))
+    return found, np.full(len(found), 2.0)
 
 
 def score_probabilities(y_true: Any, P: Array) -> ProbabilityScores:

@@ -1,10 +1,11 @@
-"""Draw the results of ``tune``: accuracy and sparsity by label shape.
+"""Draw the results of ``tune`` by the number of components.
 
 This module needs matplotlib.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from io import BytesIO
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
 from vbnmf.files import replacing
-from vbnmf.report.drawing import look, style
-from vbnmf.selection.advice import Trial, order, shown
+from vbnmf.report.drawing import GREY, look, style
+from vbnmf.selection.advice import Trial, best_of, order, recommended_of, shown
 from vbnmf.selection.search import Tuning
 
 _WIDTH = 4.2  # inches
-_PALE = "#b4b4b4"  # of candidates that were stopped early
-_SIDEWAYS = 0.06  # offset between lines, as part of the distance of label shapes
+_SHARES: dict[str, Callable[[Trial], float]] = {
+    "fidelity": lambda row: row.fidelity,
+    "agreeing": lambda row: _share(row.agreeing, row),
+    "glued": lambda row: _share(row.glued, row),
+    "inter-label sparsity": lambda row: row.inter_label_sparsity,
+    "NPMI": lambda row: row.npmi,
+}
 
 
 def save_picture(tuning: Tuning, folder: Path, name: str = "tune") -> list[Path]:
@@ -41,60 +47,66 @@ def save_picture(tuning: Tuning, folder: Path, name: str = "tune") -> list[Path]
 
 
 def draw(tuning: Tuning) -> Drawing:
-    """Draw accuracy with its standard error above, inter-label sparsity below.
+    """Draw likelihood, accuracy and the shares of ``_SHARES`` over the number of components.
 
-    Each line is a number of components. Label shapes are evenly spaced; "auto" is not a number, so
-    no line leads to it. Candidates that were stopped early are grey and have no error bars: their
-    values are those at the time they were stopped.
+    In the two upper charts, each label shape is a line. The error bars are standard errors of the
+    difference from the best candidate, whose value is the grey line. So a candidate is within one
+    standard error if its bar reaches this line. The lower chart shows the recommended label shape.
     """
-    latest = {row.candidate: row for row in tuning.rows}  # rows are in the order of the rungs
-    candidates = sorted(latest, key=order)
-    ks, shapes = (list(dict.fromkeys(values)) for values in zip(*candidates, strict=True))
-    last = max(row.rung for row in tuning.rows)
+    best, chosen = best_of(tuning.rows), recommended_of(tuning.rows)
+    rows = sorted(tuning.rows, key=lambda row: order(row.candidate))
+    shapes = sorted({row.label_shape for row in rows}, key=lambda shape: order((0, shape)))
     with style():
-        drawing = Drawing(figsize=(_WIDTH, 4.8), layout="constrained")
-        above, below = drawing.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-        for place, k in enumerate(ks):
-            rows = [latest[k, shape] for shape in shapes]
-            # shifted sideways, so that error bars do not overlap
-            shift = _SIDEWAYS * (place - (len(ks) - 1) / 2)
-            x = [i + shift for i in range(len(shapes))]
-            for axes, name in ((above, "accuracy"), (below, "inter_label_sparsity")):
-                _line(axes, x, rows, name, place, last)
-                if k == tuning.recommended["n_components"]:
-                    chosen = latest[tuple(tuning.recommended.values())]
-                    at = [x[shapes.index(chosen.label_shape)]], [getattr(chosen, name)]
-                    (circle,) = axes.plot(*at, "o", color="black", fillstyle="none", zorder=5)
-                    circle.set(markersize=8, markeredgewidth=1.0)
-        circle.set_label("recommended")
-        if last > 0:
-            below.plot([], [], "o", color=_PALE, label="stopped early")
-        below.set_xticks(range(len(shapes)), [shown(shape) for shape in shapes])
-        below.set_xlabel("label_shape")
-        above.set_ylabel(f"{tuning.measure} on {tuning.n_validation:,} documents")
-        below.set_ylabel("inter-label sparsity")
-        above.margins(x=0.06)
-        drawing.legend(*below.get_legend_handles_labels(), loc="outside upper center", ncols=3)
+        drawing = Drawing(figsize=(_WIDTH, 6.0), layout="constrained")
+        above, middle, below = drawing.subplots(3, 1, sharex=True, height_ratios=(3, 2, 3))
+        for place, shape in enumerate(shapes):
+            of_shape = [row for row in rows if row.label_shape == shape]
+            label = f"label_shape {shown(shape)}" if len(shapes) > 1 else None
+            _line(above, of_shape, "log_likelihood", "likelihood_below_error", place, label)
+            _line(middle, of_shape, "accuracy", "accuracy_below_error", place, label)
+        for axes, name in ((above, "log_likelihood"), (middle, "accuracy")):
+            axes.axhline(getattr(best, name), color=GREY, linewidth=0.8, zorder=1)
+            (circle,) = axes.plot(
+                [chosen.n_found], [getattr(chosen, name)], "o", color="black", fillstyle="none"
+            )
+            circle.set(markersize=8, markeredgewidth=1.0, zorder=5, label="recommended")
+        for place, (name, value) in enumerate(_SHARES.items()):
+            of_shape = [row for row in rows if row.label_shape == chosen.label_shape]
+            points = [(row.n_found, value(row)) for row in of_shape if isfinite(value(row))]
+            if points:
+                below.plot(*zip(*points, strict=True), label=name, linewidth=0.9, **look(place))
+        above.set_ylabel("log-likelihood")
+        middle.set_ylabel(tuning.measure)
+        below.set_ylabel("share or index")
+        below.set_xlabel("components")
+        below.set_xscale("log")
+        numbers = sorted({row.n_found for row in rows})
+        below.set_xticks(numbers, [str(n) for n in numbers])
+        below.minorticks_off()
+        above.legend(loc="best")
+        drawing.legend(*below.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return drawing
 
 
+def _share(count: int, row: Trial) -> float:
+    """Return the share of the shared components; NaN if there are none."""
+    return count / row.shared if row.shared else float("nan")
+
+
 def _line(
-    axes: Axes, x: Sequence[float], rows: Sequence[Trial], name: str, place: int, last: int
+    axes: Axes, rows: list[Trial], name: str, error: str, place: int, label: str | None
 ) -> None:
-    """Draw one number of components: a line, in colour where candidates converged."""
-    looks = look(place)
-    y = [getattr(row, name) for row in rows]
-    label = f"{rows[0].n_components} components"
-    first = int(rows[0].label_shape == "auto" and len(rows) > 1)
-    axes.plot(x[first:], y[first:], label=label, linewidth=0.9, alpha=0.8, zorder=2, **looks)
-    if first:
-        axes.plot(x[:1], y[:1], alpha=0.8, zorder=2, **looks)
-    dropped = [i for i, row in enumerate(rows) if row.rung < last]
-    at = [x[i] for i in dropped], [y[i] for i in dropped]
-    axes.plot(*at, color=_PALE, marker=looks["marker"], linestyle="none", zorder=3)
-    if name == "accuracy":
-        kept = [i for i, row in enumerate(rows) if row.rung == last]
-        at = [x[i] for i in kept], [y[i] for i in kept]
-        errors = [rows[i].standard_error for i in kept]
-        bars: dict[str, Any] = {"elinewidth": 0.9, "capsize": 2, "linestyle": "none", "zorder": 4}
-        axes.errorbar(*at, errors, color=looks["color"], marker=looks["marker"], **bars)
+    """Draw the candidates of one label shape, with error bars."""
+    rows = sorted(rows, key=lambda row: row.n_found)
+    # the standard error is infinite with one validation document, and cannot be drawn then
+    errors = [e if isfinite(e) else 0.0 for e in (getattr(row, error) for row in rows)]
+    axes.errorbar(
+        [row.n_found for row in rows],
+        [getattr(row, name) for row in rows],
+        errors,
+        elinewidth=0.9,
+        capsize=2,
+        linewidth=0.9,
+        label=label,
+        **look(place),
+    )

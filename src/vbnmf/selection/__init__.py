@@ -1,6 +1,7 @@
-"""Choose the number of components and ``label_shape`` on held-out documents: ``vbnmf.tune``.
+"""Choose the number of components on held-out documents: ``vbnmf.tune``.
 
-``search`` fits the candidates by successive halving. ``holdout`` holds out documents and scores
-candidates on them. ``checkpoint`` stores the state of an interrupted search. ``advice`` explains
-the results. ``report.tuning`` draws them.
+``search`` fits the candidates, and ``clustersearch`` fits them on a cluster. ``holdout`` holds out
+documents, and ``scores`` scores and compares candidates on them. ``checkpoint`` stores the state of
+an interrupted search. ``advice`` chooses and explains the recommended settings. ``report.tuning``
+draws the results.
 """

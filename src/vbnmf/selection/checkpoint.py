@@ -1,100 +1,90 @@
-"""Save and resume the state of ``tune``: rows in a CSV file, components in a folder beside it."""
+"""Save and resume the state of ``tune``.
+
+The rows are in a CSV file. Until the search ends, a folder beside it has the sums of each
+validation document, from which candidates are compared.
+"""
 
 import csv
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
+from math import isnan
 from pathlib import Path
 from shutil import rmtree
-from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 from vbnmf import store
-from vbnmf.core.model import Array
 from vbnmf.files import replacing
-from vbnmf.selection.advice import LabelShape, Trial
+from vbnmf.selection.advice import Candidate, Trial
+from vbnmf.selection.scores import DocumentScores
 from vbnmf.store import ModelFileError
 
 _COLUMNS = ("data", *(field.name for field in fields(Trial)))
-_WHOLE = ("n_components", "rung", "iterations")
-
-
-class WarmStart(NamedTuple):
-    """Components from which the fit of a candidate continues."""
-
-    components: Array  # (K, n_terms)
-    scopes: Array | None  # (n_labels, K) of zeros and ones; None: every label may use all
+_WHOLE = tuple(field.name for field in fields(Trial) if field.type is int)
 
 
 class SearchRecord:
-    """Rows in a CSV file, and components of the current rung in a folder beside it.
+    """Rows of the candidates so far, and the sums of their validation documents.
 
-    Components are written before their row, in files named by rung. So a search can be resumed,
-    whenever it was interrupted.
+    The sums are written before their row. So a search can be resumed, whenever it was interrupted.
     """
 
-    def __init__(self, path: Path | None, folder: Path, key: str) -> None:
-        self._path, self._folder, self._key = path, folder, key
-        self._rows = _read_rows(path, key) if path is not None and path.exists() else []
+    def __init__(self, path: Path | None, key: str) -> None:
+        self._path, self._key = path, key
+        found = _read_rows(path, key) if path is not None and path.exists() else []
+        self._rows = {row.candidate: row for row in found}
+        self._documents: dict[Candidate, DocumentScores] = {}
 
     @classmethod
     @contextmanager
     def opened(cls, path: Any, key: str) -> Iterator["SearchRecord"]:
-        """Open a checkpoint. Without a path, components are kept in a temporary folder."""
+        """Open a checkpoint. Without a path, nothing is written."""
         if path is None:
-            with TemporaryDirectory(prefix="vbnmf-tune-") as folder:
-                yield cls(None, Path(folder), key)
+            yield cls(None, key)
             return
         path = Path(path)
         if not path.parent.is_dir():
             raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} to.")
-        folder = path.with_name(path.name + ".parts")
-        checkpoint = cls(path, folder, key)
-        yield checkpoint
-        rmtree(folder, ignore_errors=True)
+        kept = cls(path, key)
+        yield kept
+        rmtree(_folder(path), ignore_errors=True)
 
-    def row(self, rung: int, candidate: tuple[int, LabelShape]) -> Trial | None:
-        """Return the row of a candidate in a rung, or None if it has not been run."""
-        found = (row for row in self._rows if (row.rung, row.candidate) == (rung, candidate))
-        return next(found, None)
+    @property
+    def rows(self) -> dict[Candidate, Trial]:
+        """Rows by candidate."""
+        return self._rows
 
-    def add(self, row: Trial) -> None:
+    def add(self, row: Trial, documents: DocumentScores) -> None:
         """Add a row and save."""
-        self._rows.append(row)
+        if self._path is not None:
+            _folder(self._path).mkdir(exist_ok=True)
+            store.write(self._file(row.candidate), {"tuning": self._key}, documents._asdict())
+        self._documents[row.candidate] = documents
+        self._rows[row.candidate] = row
         self._save()
 
-    def settle(self, rows: Sequence[Trial], rung: int) -> None:
-        """Save the survivors of a rung, and delete the components from which the rung started."""
-        ahead = [row for row in self._rows if row.rung > rung]
-        changed = self._rows != [*rows, *ahead]
-        self._rows = [*rows, *ahead]
-        if changed:
-            self._save()
-        for file in self._folder.glob(f"{rung - 1}-*.safetensors"):
-            file.unlink()
+    def documents(self, candidate: Candidate) -> DocumentScores:
+        """Return the sums of the validation documents, for a candidate that has a row."""
+        if candidate not in self._documents:
+            file = self._file(candidate)
+            try:
+                self._documents[candidate] = DocumentScores(**store.read(file)[1])
+            except (FileNotFoundError, ModelFileError, TypeError) as error:
+                raise ValueError(
+                    f"the search in {self._path} cannot be resumed, because {file} is missing or "
+                    "damaged. Remove both to start again."
+                ) from error
+        return self._documents[candidate]
 
-    def write(self, row: Trial, start: WarmStart) -> None:
-        """Save the components of a row, and their scopes."""
-        self._folder.mkdir(exist_ok=True)
-        store.write(
-            self._file(row),
-            {"tuning": self._key},
-            {name: array for name, array in start._asdict().items() if array is not None},
-        )
+    def settle(self, rows: Sequence[Trial]) -> None:
+        """Save the rows of all candidates, which have been compared, in this order."""
+        self._rows = {row.candidate: row for row in rows}
+        self._save()
 
-    def read(self, row: Trial) -> WarmStart:
-        """Read the components of a row, and their scopes."""
-        try:
-            arrays = store.read(self._file(row))[1]
-            return WarmStart(arrays["components"], arrays.get("scopes"))
-        except (FileNotFoundError, ModelFileError, KeyError) as error:
-            raise ValueError(
-                f"the search in {self._path} cannot be resumed, because {self._file(row)} is "
-                "missing or damaged. Remove both to start again."
-            ) from error
-
-    def _file(self, row: Trial) -> Path:
-        return self._folder / f"{row.rung}-{row.n_components}-{row.label_shape}.safetensors"
+    def _file(self, candidate: Candidate) -> Path:
+        assert self._path is not None
+        k, shape = candidate
+        return _folder(self._path) / f"{k}-{shape}.safetensors"
 
     def _save(self) -> None:
         if self._path is None:
@@ -102,9 +92,12 @@ class SearchRecord:
         with replacing(self._path) as temporary, open(temporary, "w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(_COLUMNS)
-            for row in self._rows:
-                values = asdict(row).values()
-                writer.writerow([self._key, *("" if value is None else value for value in values)])
+            for row in self._rows.values():
+                writer.writerow([self._key, *map(_text, asdict(row).values())])
+
+
+def _folder(path: Path) -> Path:
+    return path.with_name(path.name + ".parts")
 
 
 def _read_rows(path: Path, key: str) -> list[Trial]:
@@ -131,9 +124,14 @@ def _read_rows(path: Path, key: str) -> list[Trial]:
     return rows
 
 
+def _text(value: Any) -> Any:
+    """Return a value as it is written; a number that is not known is empty."""
+    return "" if isinstance(value, float) and isnan(value) else value
+
+
 def _value(name: str, text: str) -> Any:
-    if name == "survived":
-        return {"": None, "True": True, "False": False}[text]
     if name == "label_shape" and text == "auto":
         return text
-    return int(text) if name in _WHOLE else float(text)
+    if name in _WHOLE:
+        return int(text)
+    return float(text) if text else float("nan")

@@ -1,71 +1,60 @@
 """Fit the candidates of a search on a Dask cluster, several at a time."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sklearn.base import clone
 
 from vbnmf.estimators.placing import cluster_of
+from vbnmf.selection.advice import Candidate
+
+if TYPE_CHECKING:
+    from vbnmf.selection.search import CandidateFits
 
 
-def spread(engine: Any, ladder: Any) -> Any:
-    """Return what makes a map over the workers of a cluster, or None for a search in this process.
-
-    The documents are sent when the map is made.
+def fit_on_cluster(
+    engine: Any,
+    fits: "CandidateFits",
+    candidates: Sequence[Candidate],
+    tell: Callable[[Candidate, float], None] | None,
+) -> Iterator[Any]:
+    """Yield the results of candidates, in their order, from the workers of a cluster.
 
     Parameters
     ----------
-    engine : {"auto", "dask"} or Dask
+    engine : "dask" or Dask
         Where candidates are fitted.
-    ladder : _Ladder
+    fits : CandidateFits
         Fits and scores candidates. It is sent to the workers.
+    candidates : sequence of Candidate
+        The candidates to fit.
+    tell : callable or None
+        Called with a candidate and the part of its fit that is done.
     """
-    if isinstance(engine, str) and engine == "auto":
-        return None
     client, _folder = cluster_of(engine)
     from vbnmf.engines.tasks import Tasks
 
-    estimator = clone(ladder.estimator)
+    estimator = clone(fits.estimator)
     if estimator.n_jobs is None:
         estimator.set_params(n_jobs=1)  # a worker has a task for each of its threads
-    progress = None if ladder.progress is None else _say
-    return partial(Tasks, client, replace(ladder, estimator=estimator, progress=progress))
+    shared = replace(fits, estimator=estimator, tell=None if tell is None else _say)
 
-
-class Listener:
-    """Reports the progress of the candidates of a rung that workers are fitting.
-
-    Parameters
-    ----------
-    ladder : _Ladder
-        Search whose progress is reported.
-    rung, total : int
-        Number of the rung, and of its candidates.
-    done : list of Trial
-        Rows of the candidates that have finished so far.
-    """
-
-    def __init__(self, ladder: Any, rung: int, total: int, done: Sequence[Any]) -> None:
-        self._ladder, self._rung, self._total, self._done = ladder, rung, total, done
-        self._parts: dict[tuple[Any, Any], float] = {}
-
-    def __call__(self, message: Any) -> None:
-        """Report a message of a worker: the candidate, and the part of it that is done."""
+    def hear(message: Any) -> None:
         k, shape, part = message
-        self._parts[k, shape] = part
-        self._ladder.tell(self._rung, self._total, self._done, k, shape, self.part)
+        assert tell is not None
+        tell((k, shape), part)
 
-    @property
-    def part(self) -> float:
-        """Sum of the parts of candidates that have not finished."""
-        finished = {row.candidate for row in self._done}
-        return sum(part for key, part in self._parts.items() if key not in finished)
+    tasks = Tasks(client, shared)
+    yield from tasks.map(
+        type(fits).run,
+        ((candidate,) for candidate in candidates),
+        None if tell is None else hear,
+    )
 
 
-def _say(step: Any) -> None:
+def _say(candidate: Candidate, part: float) -> None:
     """Send the part of a candidate that is done to the client."""
     from vbnmf.engines.tasks import say
 
-    say([step.n_components, step.label_shape, step.part * step.n_rungs - step.rung])
+    say([*candidate, part])

@@ -1,36 +1,19 @@
-"""Hold out validation documents, and score fitted models on them.
-
-The score is accuracy if each document has one label, and micro F1 if documents may have several.
-"""
+"""Hold out validation documents, stratified by label."""
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from vbnmf.core import starts
-from vbnmf.core.bound import coefs_term, data_term
-from vbnmf.core.model import Array, Prior, State
-from vbnmf.engines.local import LocalEngine
+from vbnmf.core.model import Array
 from vbnmf.estimators import SupervisedVBNMF
 from vbnmf.estimators.labeltree import as_mapping, check_label_tree
 from vbnmf.estimators.targets import Targets, check_targets
-from vbnmf.estimators.validation import check_matrix, count_threads
-from vbnmf.kernels import open_kernel
-from vbnmf.metrics import inter_label_sparsity, score_predictions
-
-
-class Scores(NamedTuple):
-    """Scores of a model on validation documents; see ``Trial``."""
-
-    accuracy: float
-    standard_error: float
-    macro_accuracy: float
-    bound: float
-    inter_label_sparsity: float
+from vbnmf.estimators.validation import check_matrix
+from vbnmf.metrics.likelihood import split_documents
 
 
 @dataclass(frozen=True)
@@ -78,7 +61,7 @@ class Split:
 
     @property
     def measure(self) -> str:
-        """Name of the score."""
+        """Name of the score of predictions."""
         return "micro F1" if self.multilabel else "accuracy"
 
 
@@ -113,6 +96,11 @@ def prepare(
         parts = (
             check_matrix(checker, matrix, reset=True),
             check_matrix(checker, fitted.transform([X[i] for i in held]), reset=False),
+        )
+    if not split_documents(parts[1])[1].nnz:
+        raise ValueError(
+            f"none of {len(held)} validation documents has two known terms: one for the "
+            "coefficients, and one to score. Use documents with more terms, or more documents."
         )
     return Split(parts[0], Y[train], parts[1], Y[held], targets.multilabel, classes)
 
@@ -156,48 +144,6 @@ def hold_out(Y: sparse.csr_array, validation: float, seed: int) -> tuple[Array, 
             "training document. Use more documents, or a larger fraction."
         )
     return np.flatnonzero(~taken), np.flatnonzero(taken)
-
-
-def score(model: SupervisedVBNMF, split: Split) -> Scores:
-    """Score a model that was fitted to the training part."""
-    X, Y = split.X_validation, split.Y_validation
-    predicted = model.predict(X)
-    scores = score_predictions(Y if split.multilabel else Y.indices, predicted)
-    V = model.transform(X)
-    return Scores(
-        scores.micro_f1,
-        scores.standard_error,
-        scores.macro,
-        held_out_bound(model, X, V) / len(V),
-        inter_label_sparsity(V, Y),
-    )
-
-
-def held_out_bound(model: SupervisedVBNMF, X: sparse.csr_array, V: Array) -> float:
-    """Compute the lower bound of ln p(X | components) for held-out documents.
-
-    Parameters
-    ----------
-    model : SupervisedVBNMF
-        A fitted model.
-    X : csr_array of shape (n_docs, n_terms)
-        Documents.
-    V : array of shape (n_docs, K)
-        Their coefficients, from ``transform``.
-    """
-    K = V.shape[1]
-    names = ("term_shape", "term_scale", "coef_shape", "coef_scale")
-    prior = Prior(*(model.hyperparameters_[name] for name in names))
-    scale = 1 / (1 / prior.b_v + model.component_sums_)[None]  # of q(v), (1, K)
-    with open_kernel(count_threads(model.n_jobs)) as kernel:
-        shapes = kernel.zeros(X.shape[1], K, X.dtype)
-        shapes[:, :K] = model.component_shapes_.T
-        terms = starts.terms_of(kernel, shapes, model.component_scales_)
-        engine = LocalEngine(kernel, X, np.zeros(X.shape[0], np.int32), 1, K)
-        engine.place(np.maximum(V / scale - prior.a_v, 0))
-        state = State(prior, terms)
-        stats = engine.sweep(state, bound=True, update=False)
-        return data_term(terms, stats, engine.totals) + coefs_term(state, stats)
 
 
 def _used_labels(targets: Targets) -> tuple[sparse.csr_array, list[Any]]:

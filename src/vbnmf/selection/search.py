@@ -1,82 +1,71 @@
-"""Choose ``n_components`` and ``label_shape`` on validation documents by successive halving.
+"""Choose the number of components on validation documents: fit and score each candidate.
 
-All candidates are fitted for some iterations and scored. The better half continues from its
-components, and so on, until few candidates are left. These are fitted from the start until they
-converge, exactly as an estimator with these parameters is fitted. So their scores are those of such
-a model.
-
-References
-----------
-K. Jamieson, A. Talwalkar (2016). Non-stochastic best arm identification and hyperparameter
-optimization. Proceedings of the 19th International Conference on Artificial Intelligence and
-Statistics, 240-248.
+Each candidate is fitted until it converges, exactly as an estimator with these parameters is
+fitted, so its scores are those of such a model. Fits are not stopped early: the search for
+components, which comes first, takes most of the time of a fit. ``docs/tuning.md`` has the times.
 """
 
 import hashlib
 import time
-import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from math import ceil, log2
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 import vbnmf
 from vbnmf.core.fit import FITTING, HEAD, Progress
 from vbnmf.estimators import SupervisedVBNMF
-from vbnmf.estimators.base import burn_in_of
 from vbnmf.estimators.validation import check_count, check_label_shape, default_components
 from vbnmf.selection.advice import (
+    Candidate,
     LabelShape,
     Trial,
     best_of,
     order,
-    preferred,
     recommended_of,
     words,
 )
-from vbnmf.selection.checkpoint import SearchRecord, WarmStart
-from vbnmf.selection.clustersearch import Listener, spread
-from vbnmf.selection.holdout import Split, prepare, score
+from vbnmf.selection.checkpoint import SearchRecord
+from vbnmf.selection.clustersearch import fit_on_cluster
+from vbnmf.selection.holdout import Split, prepare
+from vbnmf.selection.scores import DocumentScores, compare, score
 
-LABEL_SHAPES: tuple[LabelShape, ...] = ("auto", 30.0, 100.0, 300.0, 1000.0)
-FINALISTS = 5  # maximum number of candidates that are fitted until they converge
-# Iterations after burn-in of the first two rungs; they double from then on. docs/tuning.md has how
-# well they distinguish candidates.
-ITERATIONS = 30
+FACTORS = (1, 1.5, 2, 3, 4, 6)
+"""Default numbers of components to try, as multiples of the number of labels."""
+FEWEST, MOST = 10, 600
+"""The number of labels counts as ``FEWEST`` at least, and no default number is above ``MOST``."""
 
 _WITHOUT_EFFECT = ("n_components", "label_shape", "random_state", "n_jobs", "verbose", "callback")
+_CONSTANT = 50.0  # time of a fit that does not depend on K, as a number of components; measured
+_SEARCHED, _FITTED = 0.75, 0.85  # parts of the time of a fit until these stages end; measured
 
 
 @dataclass(frozen=True)
 class Step:
-    """Progress of a search after an iteration of a candidate.
+    """Progress of a search.
 
     Attributes
     ----------
-    rung, n_rungs : int
-        Number of the rung, from 0, and number of rungs.
     done, total : int
-        Number of finished candidates and of all candidates in this rung.
+        Number of candidates that are finished, and of all candidates.
     part : float
         Estimated share of the search that is done, from 0 to 1.
+    seconds_left : float
+        Estimated time until the end of the search, from the times of the candidates that have been
+        fitted since the start. NaN before the first one, and if the search takes longer than
+        estimated.
     n_components, label_shape
-        The candidate.
-    accuracy : float
-        Best accuracy in this rung so far; NaN before the first candidate.
+        The candidate that is being fitted.
     """
 
-    rung: int
-    n_rungs: int
     done: int
     total: int
     part: float
+    seconds_left: float
     n_components: int
     label_shape: LabelShape
-    accuracy: float
 
 
 @dataclass(frozen=True)
@@ -86,18 +75,17 @@ class Tuning:
     Attributes
     ----------
     rows : tuple of Trial
-        One row for each candidate in each rung that it reached.
+        One row for each candidate.
     best : dict
-        ``n_components`` and ``label_shape`` of the most accurate candidate in the last rung.
+        ``n_components`` and ``label_shape`` of the candidate with the best held-out log-likelihood.
     recommended : dict
-        Settings with the fewest components within one standard error of the best. Among these,
-        label shape "auto" is preferred.
+        Settings with the fewest components that are as good; see ``tune``.
     recommendation : str
-        Explanation of the recommended settings, with alternatives and uncertainty.
+        The recommended settings in words, with the reason and the uncertainty.
     estimator : SupervisedVBNMF
         An unfitted estimator with the recommended parameters.
     measure : str
-        The score: "accuracy", or "micro F1" if documents may have several labels.
+        The score of predictions: "accuracy", or "micro F1" if documents may have several labels.
     n_validation : int
         Number of validation documents.
     """
@@ -125,7 +113,13 @@ def tune(
     progress: Callable[[Step], None] | None = None,
     engine: Any = "auto",
 ) -> Tuning:
-    """Choose the number of components and the label shape by validation on held-out documents.
+    """Choose the number of components by the likelihood of held-out documents.
+
+    The fewest components are recommended whose held-out log-likelihood is within one standard error
+    of the best, whose accuracy is not lower by more than one standard error, and that glue no
+    unrelated topics. Standard errors are those of paired differences over the validation documents
+    (``vbnmf.metrics.ratios``). If all such candidates have glued components, those with the
+    smallest share of them are compared.
 
     Parameters
     ----------
@@ -135,10 +129,11 @@ def tune(
         Labels, as for ``SupervisedVBNMF.fit``. Documents with unknown labels are used only for
         training.
     n_components : int, sequence of int or None, default=None
-        Numbers of components to try. None tries one, two and four times the number of labels, from
-        10 to 200, and the default of ``SupervisedVBNMF``.
+        Numbers of components to try. None tries 1, 1.5, 2, 3, 4 and 6 times the number of labels
+        (which counts as 10 if it is smaller), at most 600, and the default of
+        ``SupervisedVBNMF``.
     label_shapes : float, "auto", sequence of these or None, default=None
-        Label shapes to try. None tries "auto", 30, 100, 300 and 1000.
+        Label shapes to try with each number of components. None tries only "auto".
     estimator : SupervisedVBNMF or None, default=None
         Estimator with all other parameters. None is ``SupervisedVBNMF()``.
     vectorizer : DocumentVectorizer or None, default=None
@@ -150,10 +145,9 @@ def tune(
         Seed of the split and of the fits.
     checkpoint : path or None, default=None
         CSV file of the results, written after each candidate. If it exists, the search is resumed.
-        Until the search ends, a folder beside it holds components.
+        Until the search ends, a folder beside it holds the scores of each validation document.
     progress : callable or None, default=None
-        Called with a ``Step`` after each iteration and each candidate; with ``engine="dask"``
-        only after each candidate.
+        Called with a ``Step`` after each iteration and each candidate.
     engine : {"auto", "dask"} or Dask, default="auto"
         Where candidates are fitted: in this process, or several at a time on the workers of the
         current ``distributed.Client``. The results are the same.
@@ -165,9 +159,8 @@ def tune(
 
     References
     ----------
-    K. Jamieson, A. Talwalkar (2016). Non-stochastic best arm identification and hyperparameter
-    optimization. Proceedings of the 19th International Conference on Artificial Intelligence and
-    Statistics, 240-248.
+    L. Breiman, J. Friedman, R. Olshen, C. Stone (1984). Classification and Regression Trees.
+    Wadsworth.
 
     Examples
     --------
@@ -176,161 +169,142 @@ def tune(
     >>> rng = np.random.default_rng(0)
     >>> tea, coffee = rng.poisson([3, 3, 0, 1], (40, 4)), rng.poisson([0, 1, 3, 3], (40, 4))
     >>> X = np.vstack([tea, coffee])
-    >>> found = tune(X, ["tea"] * 40 + ["coffee"] * 40, n_components=[2, 6], label_shapes=10)
+    >>> found = tune(X, ["tea"] * 40 + ["coffee"] * 40, n_components=[2, 6])
     >>> found.recommended
-    {'n_components': 2, 'label_shape': 10.0}
+    {'n_components': 2, 'label_shape': 'auto'}
     """
     estimator = _checked_estimator(estimator)
     seed = check_count("random_state", random_state, least=0)
     split = prepare(X, y, estimator, vectorizer, validation, seed)
     candidates = _candidates(split, n_components, label_shapes)
-    n_rungs = 1 + max(0, ceil(log2(len(candidates) / FINALISTS)))
-    ladder = _Ladder(
-        split.adapted(estimator).set_params(random_state=seed),
-        split,
-        n_rungs,
-        progress,
-    )
-    key = _fingerprint(split, (candidates, n_rungs, seed, validation, _settings(estimator)))
+    reports = None if progress is None else _Reports(progress, candidates)
+    tell = None if reports is None else reports.tell
+    fits = CandidateFits(split.adapted(estimator).set_params(random_state=seed), split, tell)
+    key = _fingerprint(split, (candidates, seed, validation, _settings(estimator)))
     with SearchRecord.opened(checkpoint, key) as kept:
-        rows = _climb(candidates, ladder, kept, spread(engine, ladder))
-    last = [row for row in rows if row.rung == n_rungs - 1]
-    best, chosen = best_of(last), recommended_of(last)
+        missing = [candidate for candidate in candidates if candidate not in kept.rows]
+        if reports is not None:
+            reports.begin(missing)
+        for row, documents in _results(engine, fits, missing):
+            kept.add(row, documents)
+            if reports is not None:
+                reports.finish(row.candidate)
+        rows = tuple(kept.rows[candidate] for candidate in candidates)
+        if not all(row.is_compared for row in rows):
+            rows = compare(rows, {each: kept.documents(each) for each in candidates})
+            kept.settle(rows)
+    chosen = recommended_of(rows)
     return Tuning(
-        rows=tuple(rows),
-        best=best.parameters,
+        rows=rows,
+        best=best_of(rows).parameters,
         recommended=chosen.parameters,
-        recommendation=words(rows, last, split.measure, split.n_validation),
+        recommendation=words(rows, split.measure, split.n_validation),
         estimator=clone(estimator).set_params(random_state=seed, **chosen.parameters),
         measure=split.measure,
         n_validation=split.n_validation,
     )
 
 
-def _climb(
-    candidates: Sequence[tuple[int, LabelShape]],
-    ladder: "_Ladder",
-    kept: SearchRecord,
-    make_tasks: Callable[[], Any] | None = None,
-) -> list[Trial]:
-    """Run all rungs, and return all rows. Candidates in the checkpoint are not run again.
-
-    ``make_tasks`` returns a map over the workers of a cluster, and is called if any row is missing.
-    None fits one candidate after the other here.
-    """
-
-    def begun(
-        rung: int, candidate: tuple[int, LabelShape]
-    ) -> tuple[int, tuple[int, LabelShape], Trial | None, WarmStart | None]:
-        before = kept.row(rung - 1, candidate)
-        start = kept.read(before) if before and ladder.goes_on(rung) else None
-        return rung, candidate, before, start
-
-    going = list(candidates)
-    rows: list[Trial] = []
-    tasks = None
-    for rung in range(ladder.n_rungs):
-        done: list[Trial] = []
-        missing = [candidate for candidate in going if kept.row(rung, candidate) is None]
-        elsewhere, running = None, Listener(ladder, rung, len(going), done)
-        if make_tasks is not None and missing:
-            tasks = tasks or make_tasks()
-            hear = None if ladder.progress is None else running
-            elsewhere = tasks.map(_Ladder.run, (begun(rung, each) for each in missing), hear)
-        for place, candidate in enumerate(going):
-            row = kept.row(rung, candidate)
-            if row is None:
-                if elsewhere is not None:
-                    row, further = next(elsewhere)
-                else:
-                    row, further = ladder.run(*begun(rung, candidate), done, len(going))
-                if ladder.goes_on(rung + 1):
-                    kept.write(row, further)
-                kept.add(row)
-            done.append(row)
-            following = going[min(place + 1, len(going) - 1)]
-            ladder.tell(rung, len(going), done, *following, running.part)
-        if rung < ladder.n_rungs - 1:
-            going = [row.candidate for row in _survivors(done)]
-            done = [replace(row, survived=row.candidate in going) for row in done]
-        else:
-            done = [replace(row, survived=True) for row in done]
-        rows += done
-        kept.settle(rows, rung)
-    return rows
-
-
-def _survivors(rows: Sequence[Trial]) -> list[Trial]:
-    """Return the better half, and the preferred row of each number of components.
-
-    The preferred rows are kept so that simpler settings that are as good are not dropped by chance.
-    """
-    ranked = sorted(rows, key=lambda row: row.rank, reverse=True)
-    kept = [*ranked[: (len(ranked) + 1) // 2], *preferred(rows)]
-    return [row for row in rows if row in kept]
+def _results(
+    engine: Any, fits: "CandidateFits", missing: Sequence[Candidate]
+) -> Iterator[tuple[Trial, DocumentScores]]:
+    """Yield the results of candidates in their order."""
+    if isinstance(engine, str) and engine == "auto":
+        return map(fits.run, missing)
+    return fit_on_cluster(engine, fits, missing, fits.tell) if missing else iter(())
 
 
 @dataclass(frozen=True)
-class _Ladder:
-    """Fit and score candidates in each rung."""
+class CandidateFits:
+    """Fit and score candidates.
+
+    Attributes
+    ----------
+    estimator : SupervisedVBNMF
+        All parameters except those of the candidate.
+    split : Split
+        Training and validation documents.
+    tell : callable or None
+        Called with the candidate and the part of its fit that is done.
+    """
 
     estimator: SupervisedVBNMF
     split: Split
-    n_rungs: int
-    progress: Callable[[Step], None] | None
+    tell: Callable[[Candidate, float], None] | None
 
-    def goes_on(self, rung: int) -> bool:
-        """Return whether candidates in this rung continue from their components."""
-        return 0 < rung < self.n_rungs - 1
-
-    def run(
-        self,
-        rung: int,
-        candidate: tuple[int, LabelShape],
-        before: Trial | None,
-        start: WarmStart | None,
-        done: Sequence[Trial] = (),
-        total: int = 1,
-    ) -> tuple[Trial, WarmStart]:
-        """Fit and score a candidate; return its row, and components from which it can continue."""
+    def run(self, candidate: Candidate) -> tuple[Trial, DocumentScores]:
+        """Fit and score a candidate."""
         begin = time.perf_counter()
         k, shape = candidate
         model = clone(self.estimator).set_params(n_components=k, label_shape=shape)
-        last = rung == self.n_rungs - 1
-        if not last:
-            burn_in = burn_in_of(model.burn_in, model.init)
-            n = ITERATIONS * 2 ** max(0, rung - 1) + (burn_in if rung == 0 else 0)
-            model.set_params(max_iter=min(n, model.max_iter))
-        if start is not None:
-            scopes = "all" if start.scopes is None else start.scopes
-            model.set_params(init=start.components, burn_in=0, scopes=scopes, label_tree=None)
-        if self.progress is not None:
-            model.set_params(callback=lambda at: self.tell(rung, total, done, k, shape, _part(at)))
-        with warnings.catch_warnings():
-            if not last:  # earlier rungs stop before convergence on purpose
-                warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(self.split.X, self.split.y)
-        scores = score(model, self.split)
-        inherited = before.iterations if start is not None and before is not None else 0
-        row = Trial(k, shape, rung, inherited + model.n_iter_, *scores, time.perf_counter() - begin)
-        found = model.scopes_.astype(np.uint8) if model.scoped_ else None
-        return row, WarmStart(model.components_, found)
+        tell = self.tell
+        if tell is not None:
+            model.set_params(callback=lambda at: tell(candidate, _part(at)))
+        model.fit(self.split.X, self.split.y)
+        scores, documents = score(model, self.split)
+        seconds = time.perf_counter() - begin
+        return Trial(k, shape, iterations=model.n_iter_, seconds=seconds, **scores), documents
 
-    def tell(
-        self,
-        rung: int,
-        total: int,
-        done: Sequence[Trial],
-        k: int,
-        shape: LabelShape,
-        part: float = 0.0,
-    ) -> None:
-        """Report progress, assuming that all rungs take about the same time."""
-        if self.progress is None:
-            return
-        part = (rung + min(1.0, (len(done) + part) / total)) / self.n_rungs
-        best = max((row.accuracy for row in done), default=float("nan"))
-        self.progress(Step(rung, self.n_rungs, len(done), total, part, k, shape, best))
+
+class _Reports:
+    """Reports the progress of a search, and estimates how long it still takes.
+
+    The time of a candidate is taken to be proportional to ``_cost``. The factor comes from the
+    candidates that have been fitted since the start, here or on several workers.
+    """
+
+    def __init__(self, progress: Callable[[Step], None], candidates: Sequence[Candidate]) -> None:
+        self._progress, self._candidates = progress, candidates
+        self._parts = dict.fromkeys(candidates, 1.0)
+        self._to_do = self._left = 0.0  # costs of candidates, at the start and now
+        self._start = self._last = time.monotonic()
+
+    def begin(self, missing: Sequence[Candidate]) -> None:
+        """Start the clock; ``missing`` are the candidates that are not in the checkpoint."""
+        self._parts |= dict.fromkeys(missing, 0.0)
+        self._to_do = self._left = sum(map(_cost, missing))
+        self._start = self._last = time.monotonic()
+
+    def tell(self, candidate: Candidate, part: float) -> None:
+        """Report that part of the fit of a candidate is done."""
+        self._parts[candidate] = max(self._parts[candidate], part)
+        self._report(candidate)
+
+    def finish(self, candidate: Candidate) -> None:
+        """Report that a candidate is finished."""
+        self._parts[candidate] = 1.0
+        self._left -= _cost(candidate)
+        self._last = time.monotonic()
+        following = (each for each in self._candidates if self._parts[each] < 1)
+        self._report(next(following, candidate))
+
+    def _report(self, candidate: Candidate) -> None:
+        costs = {each: _cost(each) for each in self._candidates}
+        done = sum(cost * self._parts[each] for each, cost in costs.items())
+        finished = sum(part == 1 for part in self._parts.values())
+        total = len(costs)
+        part = 1.0 if finished == total else done / sum(costs.values())
+        self._progress(Step(finished, total, part, self._seconds_left(), *candidate))
+
+    def _seconds_left(self) -> float:
+        done = self._to_do - self._left
+        if not done:
+            return float("nan")
+        since = time.monotonic() - self._last
+        left = (self._last - self._start) / done * self._left - since
+        return left if left > 0 else float("nan")
+
+
+def _cost(candidate: Candidate) -> float:
+    """Return what the time of a fit is proportional to, roughly."""
+    return _CONSTANT + candidate[0]
+
+
+def _part(at: Progress) -> float:
+    """Return the part of the time of a fit that is done, roughly, less than 1."""
+    if at.stage == FITTING:
+        return _SEARCHED + (_FITTED - _SEARCHED) * at.iteration / at.max_iter
+    return _FITTED if at.stage == HEAD else 0.0
 
 
 def _checked_estimator(estimator: Any) -> SupervisedVBNMF:
@@ -348,14 +322,10 @@ def _checked_estimator(estimator: Any) -> SupervisedVBNMF:
     return estimator
 
 
-def _candidates(
-    split: Split, n_components: Any, label_shapes: Any
-) -> tuple[tuple[int, LabelShape], ...]:
+def _candidates(split: Split, n_components: Any, label_shapes: Any) -> tuple[Candidate, ...]:
     """Return the pairs of n_components and label_shape, sorted."""
     # as objects, because NumPy would convert "auto" and numbers to strings
-    shapes = np.atleast_1d(
-        np.asarray(LABEL_SHAPES if label_shapes is None else label_shapes, object)
-    )
+    shapes = np.atleast_1d(np.asarray("auto" if label_shapes is None else label_shapes, object))
     counts = (
         default_grid(split.n_labels, split.X.shape[0])
         if n_components is None
@@ -370,9 +340,9 @@ def _candidates(
 
 def default_grid(n_labels: int, n_docs: int) -> list[int]:
     """Return the default numbers of components to try, from the number of labels."""
-    by_labels = (n_labels, 2 * n_labels, 4 * n_labels)
-    usual = [*(min(max(k, 10), 200) for k in by_labels), default_components(n_labels)]
-    return sorted({min(k, n_docs) for k in usual})
+    fewest = max(n_labels, FEWEST)
+    usual = [min(round(factor * fewest), MOST) for factor in FACTORS]
+    return sorted({min(k, n_docs) for k in (*usual, default_components(n_labels))})
 
 
 def _settings(estimator: SupervisedVBNMF) -> list[tuple[str, str]]:
@@ -382,16 +352,9 @@ def _settings(estimator: SupervisedVBNMF) -> list[tuple[str, str]]:
 
 def _fingerprint(split: Split, settings: object) -> str:
     """Return a short hash of everything that the results depend on."""
-    digest = hashlib.sha256(repr((vbnmf.__version__, ITERATIONS, FINALISTS, settings)).encode())
+    digest = hashlib.sha256(repr((vbnmf.__version__, settings)).encode())
     for matrix in (split.X, split.X_validation, split.Y, split.Y_validation):
         digest.update(repr((matrix.shape, matrix.dtype)).encode())
         for array in (matrix.data, matrix.indices, matrix.indptr):
             digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:16]
-
-
-def _part(at: Progress) -> float:
-    """Return the part of a fit that is done."""
-    if at.stage == FITTING:
-        return at.iteration / at.max_iter
-    return 1.0 if at.stage == HEAD else 0.0
