@@ -219,6 +219,8 @@ class TestEvaluate:
             "recall": 0,
             "precision": None,
             "component_share": None,
+            "fidelity": None,
+            "fidelity_elsewhere": None,
             "known": False,
         }
         assert "wine (not in the model)" in ok("evaluate", home / "m.vbnmf", path).out

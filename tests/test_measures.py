@@ -1,5 +1,7 @@
 """The measures that `vbnmf evaluate` and the explorer tell of a fitted model."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +15,7 @@ from vbnmf import VBNMF, DocumentModel, Shards, SupervisedVBNMF, metrics
 from vbnmf.cli.evaluate import score, score_table
 from vbnmf.data.sharding import write_shards
 from vbnmf.report import evaluation, measures
+from vbnmf.report.components import label_use
 from vbnmf.report.explorer.documents import look
 from vbnmf.report.explorer.quality import quality_payload
 from vbnmf.report.truth import read_truth
@@ -49,6 +52,56 @@ def test_of_texts():
     assert expected < 0
 
 
+def recounted(model, X, Y):
+    """What evaluate says of labels, from the documents: agreement, and fidelity of both kinds."""
+    estimator, labels = model.estimator_, np.asarray(Y)
+    agreement = metrics.agreement(X, Y, estimator.components_, estimator.scopes_)
+    shared = agreement[~np.isnan(agreement)]
+    inside, elsewhere = metrics.label_fidelity(X, labels, measures.label_terms(model))
+    shown = estimator.describing_terms_[:, :10]
+    of_components = metrics.component_fidelity(X, labels, shown)
+    holds, n_said = metrics.share_that_holds(label_use(estimator), of_components)
+    return {
+        "shared_components": len(shared),
+        "shared_that_agree": (shared >= 0.8).mean(),
+        "shared_that_are_glued": (shared < 0.5).mean(),
+        "label_fidelity": np.nanmean(inside),
+        "label_fidelity_elsewhere": np.nanmean(elsewhere),
+        "component_fidelity": holds,
+        "components_said": n_said,
+    }
+
+
+def test_what_is_said_of_labels_is_recounted():
+    rng = np.random.default_rng(0)
+    topics = np.kron(np.eye(5), np.ones(6)) + 0.01
+    uses = np.array([[4, 0, 2, 0, 0], [0, 4, 2, 0, 0], [0, 0, 0, 4, 0], [0, 0, 0, 0, 4]])
+    y = np.arange(240) % 4
+    X = rng.poisson(rng.gamma(0.5, 2.0, (240, 5)) * uses[y] @ topics).astype(float)
+    glued = np.vstack([topics[:4], topics[0] + topics[4]])[1:]  # the first topic and the last
+    scopes = np.array([[0, 1, 0, 1], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]], dtype=bool)
+    estimator = SupervisedVBNMF(4, init=glued, scopes=scopes, max_iter=200, tol=1e-3)
+    model = DocumentModel(estimator).fit(X, y)
+    later = np.flatnonzero(X.sum(axis=1) > 2)[:150]
+    scores = score(model, X[later], y[later])
+    expected = recounted(model, X[later], np.eye(4, dtype=int)[y[later]])
+    assert {name: scores[name] for name in expected} == pytest.approx(expected)
+    assert scores["agreement"][0] is scores["agreement"][2] is None
+    assert scores["agreement"][1] > 0.8
+    assert scores["agreement"][3] < 0.5
+    assert scores["shared_that_agree"] == scores["shared_that_are_glued"] == 0.5
+    assert scores["label_fidelity"] > scores["label_fidelity_elsewhere"]
+    inside, elsewhere = metrics.label_fidelity(
+        X[later], np.eye(4)[y[later]], measures.label_terms(model)
+    )
+    assert [row["fidelity"] for row in scores["labels"]] == inside.tolist()
+    assert [row["fidelity_elsewhere"] for row in scores["labels"]] == elsewhere.tolist()
+    out = score_table(scores)
+    assert re.search(r"^components that agree +0\.5000 +of 2 shared by some labels", out, re.M)
+    inside = f"{scores['label_fidelity']:.4f}"
+    assert re.search(rf"^fidelity of labels +{inside} +part of a label's documents", out, re.M)
+
+
 def test_the_explorer_tells_the_same():
     model, texts, labels = usual()
     labels = [label or "tea" for label in labels]
@@ -56,6 +109,8 @@ def test_the_explorer_tells_the_same():
     looked = look(model, texts, labels, None, lambda part, doing: None)
     payload = quality_payload(model, looked)
     told = payload["measures"] | measures.distinctness(model)
+    assert payload["truth"] == {name: scores[name] for name in payload["truth"]}
+    assert 0 < payload["truth"]["label_fidelity"] <= 1
     for name in TOLD:
         assert told[name] == pytest.approx(scores[name], rel=1e-3), name
     by_component = np.array(payload["npmi_documents"])
@@ -201,6 +256,7 @@ def test_shards_are_scored_as_in_memory(kind, tmp_path, monkeypatch):
     assert found.pop("labels") == [pytest.approx(row) for row in expected.pop("labels")]
     halves = (scores.pop("held_out_log_likelihood") for scores in (found, expected))
     assert next(halves) == pytest.approx(next(halves), rel=0.1)  # each part has its own
+    assert found.pop("agreement") == pytest.approx(expected.pop("agreement"))
     assert found == pytest.approx(expected)
     assert found["documents"] == len(y) - 2
     if kind == "several":

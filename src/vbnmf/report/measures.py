@@ -1,21 +1,28 @@
 """Compute measures of a fitted model, for ``vbnmf evaluate`` and the explorer.
 
 Measures of components ignore faded components. NPMI and diversity are computed from the
-terms that describe each component, which ``vbnmf topics`` and the page show.
+terms that describe each component, which ``vbnmf topics`` and the page show. Whether statements
+about labels hold is counted from documents (``metrics.agreement``, ``metrics.fidelity``).
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.metrics import completion_log_likelihood, exclusivity
+from vbnmf.estimators.reservoir import Reservoir
+from vbnmf.metrics import agreement, completion_log_likelihood, exclusivity, share_that_holds
+from vbnmf.metrics.agreement import AGREES, GLUED, MOST_DOCUMENTS
 from vbnmf.metrics.coherence import window_npmi_of_terms
 from vbnmf.metrics.diversity import distinct_share
+from vbnmf.metrics.fidelity import DescribedDocuments
+from vbnmf.metrics.relevance import relevance
 from vbnmf.pipeline import DocumentModel
-from vbnmf.report.terms import shown_terms
+from vbnmf.report.components import label_use
+from vbnmf.report.terms import row_parts, shown_terms, term_units
 from vbnmf.text.sequences import token_sequences
 
 TOP, DIVERSE, WINDOW = 10, 25, 10
@@ -71,3 +78,105 @@ def held_out_log_likelihood(estimator: Any, X: Any) -> float | None:
     """Compute the log-likelihood by document completion; None if no document has two terms."""
     n_terms = (sparse.csr_array(X) > 0).sum(axis=1)
     return completion_log_likelihood(estimator, X) if (n_terms > 1).any() else None
+
+
+def label_terms(model: DocumentModel, n: int = TOP) -> list[Array]:
+    """Return the terms that are said of each label, at most n of each, the first ones first.
+
+    They are those with the largest contributions to the Kullback-Leibler divergence of the label's
+    expected terms from those of all labels.
+    """
+    estimator, unit = model.estimator_, term_units(model)
+    parts, use = row_parts(estimator.components_), label_use(estimator)
+    p_l = row_parts(estimator.label_frequencies_)
+    average = row_parts(p_l @ use @ parts / unit)
+    found = []
+    for row in use:
+        scores = relevance(row_parts(row @ parts / unit), average)
+        best = np.argsort(-scores, kind="stable")[:n]
+        found.append(best[scores[best] > 0])
+    return found
+
+
+def said_terms(model: DocumentModel) -> list[Array]:
+    """Return the terms that are said of each label, and then those that describe each component."""
+    return [*label_terms(model), *shown_terms(model, TOP)]
+
+
+@dataclass(frozen=True, eq=False)
+class Recounted:
+    """Documents counted again for the statements about labels. Those of parts can be added.
+
+    Attributes
+    ----------
+    described : DescribedDocuments
+        Of the terms of each label, and then of those of each component.
+    sample : Reservoir
+        At most ``MOST_DOCUMENTS`` documents, for the agreement of labels on components.
+    """
+
+    described: DescribedDocuments
+    sample: Reservoir
+
+    @classmethod
+    def of(cls, lists: list[Array], X: Any, Y: sparse.csr_array) -> "Recounted":
+        """Count documents.
+
+        Parameters
+        ----------
+        lists : list of arrays of int
+            From ``said_terms``.
+        X : matrix of shape (n_docs, n_terms)
+            Weights of terms.
+        Y : csr_array of shape (n_docs, n_labels)
+            Indicators of the labels that the model knows.
+        """
+        rows = sparse.csr_array(X)
+        sample = Reservoir(rows, Y, np.ones(rows.shape[0])).cut(MOST_DOCUMENTS)
+        return cls(DescribedDocuments.count(rows, Y, lists), sample)
+
+    def __add__(self, other: "Recounted") -> "Recounted":
+        return Recounted(
+            self.described + other.described, self.sample.add(other.sample, MOST_DOCUMENTS)
+        )
+
+    def scores(self, model: DocumentModel) -> dict[str, Any]:
+        """Compute agreement and fidelity, as ``vbnmf evaluate --json`` prints them.
+
+        Values are None if they are undefined: without shared components, or without documents.
+        """
+        estimator, counted = model.estimator_, self.described
+        n_labels = len(counted.of_label)
+        inside, elsewhere = counted.inside, counted.elsewhere
+        found = agreement(
+            self.sample.X, self.sample.indicators, estimator.components_, estimator.scopes_
+        )
+        shared = found[~np.isnan(found)]
+        held, n_said = share_that_holds(label_use(estimator), inside[:, n_labels:])
+        return {
+            "agreement": [number(value) for value in found],
+            "shared_components": len(shared),
+            "shared_that_agree": number(_mean(shared >= AGREES)),
+            "shared_that_are_glued": number(_mean(shared < GLUED)),
+            "label_fidelity": number(_mean(inside.diagonal())),
+            "label_fidelity_elsewhere": number(_mean(elsewhere.diagonal())),
+            "component_fidelity": number(held),
+            "components_said": n_said,
+        }
+
+    def of_labels(self) -> list[tuple[float | None, float | None]]:
+        """Return the fidelity of the description of each label, and the share elsewhere."""
+        counted = self.described
+        pairs = zip(counted.inside.diagonal(), counted.elsewhere.diagonal(), strict=False)
+        return [(number(inside), number(elsewhere)) for inside, elsewhere in pairs]
+
+
+def number(value: float) -> float | None:
+    """Convert NaN, which JSON does not have, to None."""
+    return None if value != value else float(value)
+
+
+def _mean(values: Array) -> float:
+    """Return the mean of values that are not NaN; NaN if there are none."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
