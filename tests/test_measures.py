@@ -57,7 +57,7 @@ def recounted(model, X, Y):
     estimator, labels = model.estimator_, np.asarray(Y)
     agreement = metrics.agreement(X, Y, estimator.components_, estimator.scopes_)
     shared = agreement[~np.isnan(agreement)]
-    inside, elsewhere = metrics.label_fidelity(X, labels, measures.label_terms(model))
+    inside, elsewhere = metrics.label_fidelity(X, labels, measures.said_of_labels(model).terms)
     shown = estimator.describing_terms_[:, :10]
     of_components = metrics.component_fidelity(X, labels, shown)
     holds, n_said = metrics.share_that_holds(label_use(estimator), of_components)
@@ -92,7 +92,7 @@ def test_what_is_said_of_labels_is_recounted():
     assert scores["shared_that_agree"] == scores["shared_that_are_glued"] == 0.5
     assert scores["label_fidelity"] > scores["label_fidelity_elsewhere"]
     inside, elsewhere = metrics.label_fidelity(
-        X[later], np.eye(4)[y[later]], measures.label_terms(model)
+        X[later], np.eye(4)[y[later]], measures.said_of_labels(model).terms
     )
     assert [row["fidelity"] for row in scores["labels"]] == inside.tolist()
     assert [row["fidelity_elsewhere"] for row in scores["labels"]] == elsewhere.tolist()

@@ -51,7 +51,7 @@ class Evaluation:
         self._shares = np.zeros((2, n_names))  # documents by predicted label, and sums of shares
         self._together: Array = np.zeros((*self._top.shape, self._top.shape[1]))
         self._half = np.zeros(2)  # of the held-out log-likelihood, and its weight
-        self._said = measures.said_terms(model)
+        self._said = measures.said_of_labels(model)
         self._recounted: measures.Recounted | None = None
 
     @property
@@ -126,7 +126,7 @@ class Evaluation:
             "npmi_documents": float(npmi_of_counts(self._together, self.n_docs).mean()),
             "npmi_windows": npmi_windows,
             **measures.distinctness(self.model),
-            **self._recounted.scores(self.model),
+            **self._recounted.scores(self.estimator),
             "held_out_log_likelihood": float(half / half_weight) if half_weight else None,
             "faded_components": int(self.estimator.faded_.sum()),
             "labels": [

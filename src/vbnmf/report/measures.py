@@ -18,7 +18,7 @@ from vbnmf.metrics import agreement, completion_log_likelihood, exclusivity, sha
 from vbnmf.metrics.agreement import AGREES, GLUED, MOST_DOCUMENTS
 from vbnmf.metrics.coherence import window_npmi_of_terms
 from vbnmf.metrics.diversity import distinct_share
-from vbnmf.metrics.fidelity import DescribedDocuments
+from vbnmf.metrics.fidelity import SAID, DescribedDocuments
 from vbnmf.metrics.relevance import relevance
 from vbnmf.pipeline import DocumentModel
 from vbnmf.report.components import label_use
@@ -80,27 +80,47 @@ def held_out_log_likelihood(estimator: Any, X: Any) -> float | None:
     return completion_log_likelihood(estimator, X) if (n_terms > 1).any() else None
 
 
-def label_terms(model: DocumentModel, n: int = TOP) -> list[Array]:
-    """Return the terms that are said of each label, at most n of each, the first ones first.
+@dataclass(frozen=True, eq=False)
+class Said:
+    """What is said of labels: their terms, and the components that make them up with their terms.
 
-    They are those with the largest contributions to the Kullback-Leibler divergence of the label's
-    expected terms from those of all labels.
+    Attributes
+    ----------
+    terms : list of ndarray of int
+        Columns of the terms of each label.
+    label, component : ndarrays of int of shape (n_pairs,)
+        Pairs of a label and a component that makes up a tenth of it or more.
+    share : ndarray of shape (n_pairs,)
+        Part of the label that the component makes up, expected by the model.
+    component_terms : list of ndarray of int, of length n_pairs
+        Columns of the terms that are said of the component in the label.
     """
-    estimator, unit = model.estimator_, term_units(model)
+
+    terms: list[Array]
+    label: Array
+    component: Array
+    share: Array
+    component_terms: list[Array]
+
+
+def said_of_labels(model: Any, n: int = TOP) -> Said:
+    """Return what is said of each label, with at most n terms for each label and component.
+
+    The terms of a label are those with the largest contributions to the Kullback-Leibler divergence
+    of its expected terms from those of all labels. Those of a component are the same in all labels.
+    ``model`` is a DocumentModel, or an estimator.
+    """
+    estimator, unit = getattr(model, "estimator_", model), term_units(model)
     parts, use = row_parts(estimator.components_), label_use(estimator)
-    p_l = row_parts(estimator.label_frequencies_)
-    average = row_parts(p_l @ use @ parts / unit)
-    found = []
+    average = row_parts(row_parts(estimator.label_frequencies_) @ use @ parts / unit)
+    terms = []
     for row in use:
         scores = relevance(row_parts(row @ parts / unit), average)
         best = np.argsort(-scores, kind="stable")[:n]
-        found.append(best[scores[best] > 0])
-    return found
-
-
-def said_terms(model: DocumentModel) -> list[Array]:
-    """Return the terms that are said of each label, and then those that describe each component."""
-    return [*label_terms(model), *shown_terms(model, TOP)]
+        terms.append(best[scores[best] > 0])
+    label, component = np.nonzero(use >= SAID)
+    shown = shown_terms(model, n)
+    return Said(terms, label, component, use[label, component], [shown[k] for k in component])
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,23 +129,26 @@ class Recounted:
 
     Attributes
     ----------
+    said : Said
+        The statements.
     described : DescribedDocuments
-        Of the terms of each label, and then of those of each component.
+        Of the terms of each label, and then of those of each pair of label and component.
     sample : Reservoir
         At most ``MOST_DOCUMENTS`` documents, for the agreement of labels on components.
     """
 
+    said: Said
     described: DescribedDocuments
     sample: Reservoir
 
     @classmethod
-    def of(cls, lists: list[Array], X: Any, Y: sparse.csr_array) -> "Recounted":
+    def of(cls, said: Said, X: Any, Y: sparse.csr_array) -> "Recounted":
         """Count documents.
 
         Parameters
         ----------
-        lists : list of arrays of int
-            From ``said_terms``.
+        said : Said
+            From ``said_of_labels``.
         X : matrix of shape (n_docs, n_terms)
             Weights of terms.
         Y : csr_array of shape (n_docs, n_labels)
@@ -133,26 +156,28 @@ class Recounted:
         """
         rows = sparse.csr_array(X)
         sample = Reservoir(rows, Y, np.ones(rows.shape[0])).cut(MOST_DOCUMENTS)
-        return cls(DescribedDocuments.count(rows, Y, lists), sample)
+        lists = [*said.terms, *said.component_terms]
+        return cls(said, DescribedDocuments.count(rows, Y, lists), sample)
 
     def __add__(self, other: "Recounted") -> "Recounted":
         return Recounted(
-            self.described + other.described, self.sample.add(other.sample, MOST_DOCUMENTS)
+            self.said,
+            self.described + other.described,
+            self.sample.add(other.sample, MOST_DOCUMENTS),
         )
 
-    def scores(self, model: DocumentModel) -> dict[str, Any]:
+    def scores(self, estimator: Any) -> dict[str, Any]:
         """Compute agreement and fidelity, as ``vbnmf evaluate --json`` prints them.
 
         Values are None if they are undefined: without shared components, or without documents.
         """
-        estimator, counted = model.estimator_, self.described
-        n_labels = len(counted.of_label)
-        inside, elsewhere = counted.inside, counted.elsewhere
+        inside, elsewhere = self.described.inside, self.described.elsewhere
         found = agreement(
             self.sample.X, self.sample.indicators, estimator.components_, estimator.scopes_
         )
         shared = found[~np.isnan(found)]
-        held, n_said = share_that_holds(label_use(estimator), inside[:, n_labels:])
+        of_pairs = inside[self.said.label, len(inside) + np.arange(len(self.said.label))]
+        held, n_said = share_that_holds(self.said.share, of_pairs)
         return {
             "agreement": [number(value) for value in found],
             "shared_components": len(shared),

@@ -44,8 +44,8 @@ def quality_payload(model: DocumentModel, looked: Looked) -> dict[str, Any]:
         if looked.P is not None:
             scores = _scores(score_labels(model, Y[known], looked.P[known]))
             of_model = sparse.csr_array(Y[known][:, : len(model.classes_)])
-            said = measures.said_terms(model)
-            truth = measures.Recounted.of(said, looked.X[known], of_model).scores(model)
+            said = measures.said_of_labels(model)
+            truth = measures.Recounted.of(said, looked.X[known], of_model).scores(estimator)
     return {
         "documents": len(looked.ids),
         "labelled": len(known),
