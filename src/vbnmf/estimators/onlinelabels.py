@@ -31,6 +31,7 @@ from vbnmf.estimators.online import (
 from vbnmf.estimators.outcome import check_finite
 from vbnmf.estimators.reservoir import Reservoir, moved_columns
 from vbnmf.estimators.targets import Targets, check_targets, grouped
+from vbnmf.estimators.termcounts import add_counts
 from vbnmf.estimators.validation import check_choice, check_count, check_verbose
 
 ENOUGH_OF_A_LABEL = 20
@@ -113,6 +114,7 @@ class LearnsLabelsOnline(LearnsOnline):
         K = self.n_components_
         targets = self._placed(given, X, weight)
         self._count(targets, weight)
+        add_counts(self, X, targets)
         labels = batch_labels(self, targets)
         knobs = batch_knobs(self)
         n_new = self.n_components_ - K
