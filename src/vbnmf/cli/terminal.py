@@ -22,7 +22,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence
     right : sequence of int
         Columns to align to the right.
     """
-    cells = [[_one_line(cell) for cell in row] for row in [head, *rows]]
+    cells = [[one_line(cell) for cell in row] for row in [head, *rows]]
     widths = [max(map(_width, column)) for column in zip(*cells, strict=True)]
     terminal, gaps = shutil.get_terminal_size((100, 24)).columns, 2 * (len(widths) - 1)
     if sum(widths) + gaps > terminal:
@@ -48,7 +48,7 @@ def _line(row: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> st
     return "  ".join(parts).rstrip()
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     """Remove line breaks and control characters."""
     kept = (" " if char.isspace() else char for char in text)
     return "".join(char for char in kept if unicodedata.category(char)[0] != "C")

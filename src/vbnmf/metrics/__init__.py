@@ -5,6 +5,7 @@ from vbnmf.metrics.coherence import document_npmi, window_npmi
 from vbnmf.metrics.describing import describing_terms
 from vbnmf.metrics.diversity import exclusivity, topic_diversity
 from vbnmf.metrics.likelihood import completion_log_likelihood, split_documents
+from vbnmf.metrics.logodds import LogOdds, characteristic_terms, log_odds
 from vbnmf.metrics.scoring import (
     PredictionScores,
     ProbabilityScores,
@@ -15,16 +16,19 @@ from vbnmf.metrics.sparsity import hoyer_sparsity, inter_label_sparsity
 from vbnmf.metrics.stability import matched_similarity, seed_stability
 
 __all__ = [
+    "LogOdds",
     "PredictionScores",
     "ProbabilityScores",
     "calibration_bins",
     "calibration_error",
+    "characteristic_terms",
     "completion_log_likelihood",
     "describing_terms",
     "document_npmi",
     "exclusivity",
     "hoyer_sparsity",
     "inter_label_sparsity",
+    "log_odds",
     "matched_similarity",
     "score_predictions",
     "score_probabilities",
