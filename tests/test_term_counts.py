@@ -73,9 +73,7 @@ def test_a_shard_without_documents_of_some_labels():
     X = sparse.csr_array(np.array([[1.0, 0, 2], [0, 0, 3], [0.5, 0, 0]]))
     known = sparse.csr_array(np.array([[1.0, 0, 0, 0], [0.5, 0, 0.5, 0]]))
     counts = label_term_documents(Shard(X, np.array([1, 0, 2]), 3, unknown=True), known)
-    assert_array_equal(
-        counts.toarray(), [[1, 0, 2], [0, 0, 0], [1, 0, 1], [0, 0, 0], [2, 0, 2]]
-    )
+    assert_array_equal(counts.toarray(), [[1, 0, 2], [0, 0, 0], [1, 0, 1], [0, 0, 0], [2, 0, 2]])
 
 
 @pytest.mark.parametrize("kind", ["one", "unknown", "several"])

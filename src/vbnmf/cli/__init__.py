@@ -52,8 +52,8 @@ def cli() -> None:
 
 
 _COMMANDS = (
-    demo, fit, tune, topics, labels, transform, predict, evaluate, report, update, vectorize, reproduce,
-    data,
+    demo, fit, tune, topics, labels, transform, predict, evaluate, report, update, vectorize,
+    reproduce, data,
 )  # fmt: skip
 for command in _COMMANDS:
     cli.add_command(command)

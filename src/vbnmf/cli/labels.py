@@ -1,13 +1,12 @@
 """vbnmf labels: show what makes each label, counted from its documents."""
 
 import shutil
-import textwrap
 from typing import Any
 
 import click
 
 from vbnmf.cli import common
-from vbnmf.cli.terminal import one_line, percent, table
+from vbnmf.cli.terminal import one_line, percent, table, width
 
 
 @click.command(short_help="Show what makes each label: documents, terms, components.")
@@ -76,8 +75,8 @@ def _block(one: Any) -> str:
     """Return the lines about a label."""
     n = one.documents
     lines = [f"{one_line(str(one.label))}: {n:,} {'document' if n == 1 else 'documents'}"]
-    said = ", ".join(_counted(term, one) for term in one.terms)
-    lines.append(_wrapped(f"terms: {said or 'none is more frequent here than elsewhere'}"))
+    said = [_counted(term, one) for term in one.terms]
+    lines.append(_wrapped("terms: ", said or ["none is more frequent here than elsewhere"]))
     if one.components:
         rows = [
             [str(part.component), percent(part.share), part.scope or "", _there(part)]
@@ -88,8 +87,8 @@ def _block(one: Any) -> str:
         cells = [[row[i] for i in shown] for row in [head, *rows]]
         lines.append(table(cells[0], cells[1:], right=(0, 1)))
     if one.nearest:
-        near = ", ".join(f"{one_line(str(label))} {part:.2f}" for label, part in one.nearest)
-        lines.append(_wrapped(f"nearest by terms (cosine): {near}"))
+        near = [f"{one_line(str(label))} {part:.2f}" for label, part in one.nearest]
+        lines.append(_wrapped("nearest by terms (cosine): ", near))
     return "\n".join(lines)
 
 
@@ -105,8 +104,14 @@ def _there(part: Any) -> str:
     return " ".join(term.term for term in part.terms)
 
 
-def _wrapped(text: str) -> str:
-    width = shutil.get_terminal_size((100, 24)).columns
-    return "\n".join(
-        textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False) or [""]
-    )
+def _wrapped(head: str, items: list[str]) -> str:
+    """Join items with commas, and break lines only between them."""
+    terminal = shutil.get_terminal_size((100, 24)).columns
+    lines = [head + items[0]]
+    for item in items[1:]:
+        lines[-1] += ","
+        if width(lines[-1]) + 1 + width(item) < terminal:
+            lines[-1] += f" {item}"
+        else:
+            lines.append(f"  {item}")
+    return "\n".join(lines)

@@ -7,7 +7,6 @@ without labels, from the posterior: a document has the weight a_v b_v on each co
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from vbnmf.core.model import Array
 from vbnmf.core.stochastic import coefficient_sums

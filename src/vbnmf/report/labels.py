@@ -10,14 +10,16 @@ are not known to have the label. Characteristic terms and their log-odds are tho
 
 The terms of component k in label l are terms that documents of the label have. They are ranked by
 
-    n_lw p(k|l) p(w|k) / Σ_j p(j|l) p(w|j) · ln(q(w|k) / q(w))
+    n_lw p(k|l) p(w|k) / Σ_j p(j|l) p(w|j) · √ln(q(w|k) / q(w))
 
 The first factor is the number of the label's documents that have the term, and the part of them in
 which the model expects it from this component. The second says how typical the term is of the
-component (``metrics.relevance``); terms that are not, are left out.
+component (``metrics.relevance``); terms that are not, are left out. Without the root, lists of ten
+terms had two terms in too few documents of corpora with short documents.
 
 Two labels are near if the same terms are frequent in their documents: the cosine of the vectors
-n_lw / N_l · ln(N / n_w).
+√(n_lw / N_l) · ln(N / n_w). Of nine measures, the three nearest labels by this one had the largest
+share of the confusions of held-out documents, on average over four corpora.
 """
 
 from collections.abc import Iterable, Sequence
@@ -211,7 +213,8 @@ def similarities(estimator: Any, rows: Sequence[int]) -> Array:
     """
     counts = sparse.csr_array(estimator.label_term_documents_, dtype=np.float64)
     rarity = np.log(estimator.n_documents_ / np.maximum(estimator.term_documents_, 1))
-    counts.data *= rarity[counts.indices]  # the number of a label's documents cancels in a cosine
+    # the number of a label's documents cancels in a cosine
+    counts.data = np.sqrt(counts.data) * rarity[counts.indices]
     lengths = np.sqrt(np.asarray(counts.power(2).sum(axis=1)).ravel())
     counts.data /= np.repeat(np.maximum(lengths, _TINY), np.diff(counts.indptr))
     return np.asarray((counts[list(rows)] @ counts.T).toarray()).clip(0, 1)
