@@ -19,13 +19,13 @@ views.label = {
       ),
       facts(
         `${plural(label.documents, "training document")}`,
+        score && score[0] > 0 && `recall ${percent(score[1])} on ${plural(score[0], "document")}`,
+        score && (score[2] === null ? "never predicted" : `precision ${percent(score[2])}`),
+        data.fit.component_shares && `components contribute ${percent(data.fit.component_shares[l])} of its score, single words the rest`,
         label.nearest?.length > 0 && [
           "nearest by terms: ",
           label.nearest.map(([m], i) => [i > 0 && ", ", labelLink(m)]),
         ],
-        score && score[0] > 0 && `recall ${percent(score[1])} on ${plural(score[0], "document")}`,
-        score && (score[2] === null ? "never predicted" : `precision ${percent(score[2])}`),
-        data.fit.component_shares && `components contribute ${percent(data.fit.component_shares[l])} of its score, single words the rest`,
       ),
       el(
         "div",
