@@ -13,9 +13,7 @@ from vbnmf.metrics import log_odds
 from vbnmf.report.components import MATTERS, label_use
 from vbnmf.report.labels import describe_labels
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:the fit did not", "ignore:(all|900) .* label"
-)
+pytestmark = pytest.mark.filterwarnings("ignore:the fit did not", "ignore:(all|900) .* label")
 
 FIT = ("--max-iter", "10", "--quiet")
 KEYS = {"label", "documents", "elsewhere", "terms", "components", "nearest"}

@@ -60,6 +60,7 @@ def plain(one: Any) -> dict[str, Any]:
                 "component": part.component,
                 "share": part.share,
                 "scope": part.scope,
+                "faded": part.faded,
                 "terms": [term.term for term in part.terms],
                 "term_documents": [term.documents for term in part.terms],
             }
@@ -79,7 +80,7 @@ def _block(one: Any) -> str:
     lines.append(_wrapped("terms: ", said or ["none is more frequent here than elsewhere"]))
     if one.components:
         rows = [
-            [str(part.component), percent(part.share), part.scope or "", _there(part)]
+            [str(part.component), percent(part.share), part.scope or "", part.name]
             for part in one.components
         ]
         head = ["#", "expected share", "scope", "terms there"]
@@ -98,10 +99,6 @@ def _counted(term: Any, one: Any) -> str:
     if one.elsewhere:
         counts += f", elsewhere {term.elsewhere:,} of {one.elsewhere:,}"
     return f"{one_line(term.term)} ({counts})"
-
-
-def _there(part: Any) -> str:
-    return " ".join(term.term for term in part.terms)
 
 
 def _wrapped(head: str, items: list[str]) -> str:

@@ -88,11 +88,15 @@ def component_table(summary: Any) -> str:
 
 def label_table(summary: Any, label: str) -> str:
     """Return a table of the components of one label, and the part of each kind of scope."""
+    from vbnmf.report.labels import NOT_THERE
     from vbnmf.report.summary import blocks_of_label, components_of_label
 
     found = components_of_label(summary, label)
     head = ["#", f"part of {label}", "terms"]
-    rows = [[str(component.number), percent(use), component.name] for component, use in found]
+    rows = [
+        [str(component.number), percent(use), component.name or NOT_THERE]
+        for component, use in found
+    ]
     if summary.blocks is not None:
         head.insert(2, "scope")
         for row, (component, _) in zip(rows, found, strict=True):

@@ -32,7 +32,7 @@ from scipy import sparse
 from vbnmf.core.model import Array
 from vbnmf.metrics.logodds import characteristic_terms, log_odds
 from vbnmf.metrics.relevance import TermParts
-from vbnmf.report.components import MATTERS, label_use
+from vbnmf.report.components import FADED, MATTERS, label_use
 from vbnmf.report.scopes import Scope, scopes_of
 from vbnmf.report.terms import names_of_terms, term_parts
 
@@ -40,6 +40,8 @@ N_NEAREST = 3
 """Number of nearest labels."""
 LEAST_DOCUMENTS = 2
 """Documents of a label that a term needs to be said of it; one, if the label has no more."""
+NOT_THERE = "(no term there)"
+"""What a component is called in a label that has none of its terms."""
 _TINY = np.finfo(float).tiny
 
 
@@ -84,13 +86,22 @@ class ComponentOfLabel:
         How the label uses it: "own", "shared with B", "common", "background"; None without scopes.
     terms : list of TermOfLabel
         Terms that are typical of the component and that documents of the label have; none if it
-        has faded.
+        has faded, or if no such term is in two of these documents.
+    faded : bool
+        Whether it has faded: its terms come from the prior, not from documents.
     """
 
     component: int
     share: float
     scope: str | None
     terms: list[TermOfLabel]
+    faded: bool
+
+    @property
+    def name(self) -> str:
+        """Its terms there in one line; "(faded)" or "(no term there)" if it has none."""
+        there = " ".join(term.term for term in self.terms) or NOT_THERE
+        return FADED if self.faded else there
 
 
 @dataclass(frozen=True)
@@ -282,6 +293,7 @@ def _components(
             share=float(use[k]),
             scope=None if scopes is None else scopes[k].beside(label),
             terms=[] if faded[k] else counts.described(at, names),
+            faded=bool(faded[k]),
         )
         for k, at in zip(shown, ranked, strict=True)
     ]

@@ -112,7 +112,7 @@ const labelTable = (l, caption, rows, most, further = () => null) =>
 // Terms of a component that documents of the label have
 function termsThere(l, k) {
   const found = data.labels[l].there?.[k] ?? [];
-  return found.length > 0 && el("div", { class: "quiet" }, "here: ", bdi(found.map(termName).join(" ")));
+  return found.length > 0 && el("div", { class: "there quiet" }, "here: ", bdi(found.map(termName).join(" ")));
 }
 
 function tellingTerms(l) {
