@@ -1,8 +1,12 @@
 """Numbers of documents that have each term, recounted: fits, shards, batches, model files."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from modelfiles import assert_refused, model_file
 from numpy.testing import assert_array_equal
+from safetensors.numpy import load as load_tensors
 from test_heads import drawn
 from test_shard_fits import labels_of
 
@@ -106,3 +110,61 @@ def test_saved_and_loaded(tmp_path, kind):
     assert model.n_documents_ == len(y) + 20
     again = SupervisedVBNMF(4, max_iter=4).fit(X, y)
     assert again.n_documents_ == len(y)
+
+
+def damaged(name, change):
+    """Apply a change to one array of counts, or to the header."""
+    file = model_file(SupervisedVBNMF)
+    if name == "documents":
+        return file.with_header(documents=change)
+    array = load_tensors(file.raw)[name].copy()
+    change(array)
+    return file.with_arrays(**{name: array})
+
+
+def set_to(at, value):
+    def change(array):
+        array[at] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("documents", 0),
+        ("documents", 3),  # two labels of two documents each
+        ("documents", 4.0),
+        ("documents", 2**40),
+        ("term_documents", set_to(0, 5)),
+        ("term_documents", set_to(0, -1)),
+        ("term_documents", set_to(0, 1)),  # label "a" alone has two
+        ("label_terms.counts", set_to(0, 0)),
+        ("label_terms.counts", set_to(0, 3)),
+        ("label_terms.counts", set_to(0, -2)),
+        ("label_terms.terms", set_to(0, 3)),
+        ("label_terms.terms", set_to(0, 1)),  # twice the same
+        ("label_terms.ends", set_to(-1, 9)),
+    ],
+)
+def test_counts_that_contradict_one_another_are_refused(tmp_path, name, change):
+    """Of the documents [3, 1, 0], [2, 0, 0] of label a, and [0, 1, 4], [0, 0, 2] of label b."""
+    assert_refused(tmp_path / "m", damaged(name, change))
+
+
+def test_the_counts_in_the_file(tmp_path):
+    file = model_file(SupervisedVBNMF)
+    arrays = load_tensors(file.raw)
+    assert file.header["documents"] == 4
+    assert arrays["term_documents"].tolist() == [2, 2, 2]
+    assert arrays["label_terms.counts"].tolist() == [2, 1, 1, 2]
+    assert arrays["label_terms.terms"].tolist() == [0, 1, 1, 2]
+    assert arrays["label_terms.ends"].tolist() == [2, 4]
+
+
+def test_a_model_of_an_older_file_learns_on_without_counts():
+    model = load(Path(__file__).parent / "data" / "model-format-7.vbnmf")
+    model.partial_fit(["green tea", "a cup of cocoa"], ["tea", "cocoa"])
+    assert "cocoa" in model.estimator_.classes_
+    assert model.estimator_.label_term_documents_ is None
+    assert model.estimator_.n_documents_ is None

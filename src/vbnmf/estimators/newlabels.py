@@ -13,8 +13,8 @@ from scipy import sparse
 from vbnmf.core import drafts, starts, updates
 from vbnmf.core.model import Array, Prior
 from vbnmf.core.rows import mass
+from vbnmf.estimators.documentcounts import add_empty_rows
 from vbnmf.estimators.labeltree import check_label_tree
-from vbnmf.estimators.termcounts import add_empty_rows
 from vbnmf.prediction.assembly import CERTAIN
 
 _BY_LABEL = (

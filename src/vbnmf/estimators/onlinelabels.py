@@ -17,6 +17,7 @@ from vbnmf.estimators import newlabels
 from vbnmf.estimators.classifier import CLASSIFIERS
 from vbnmf.estimators.classweights import with_class_weights
 from vbnmf.estimators.componentterms import choose_terms
+from vbnmf.estimators.documentcounts import add_counts
 from vbnmf.estimators.labelposterior import set_label_posterior
 from vbnmf.estimators.labeltree import check_label_tree
 from vbnmf.estimators.online import (
@@ -31,7 +32,6 @@ from vbnmf.estimators.online import (
 from vbnmf.estimators.outcome import check_finite
 from vbnmf.estimators.reservoir import Reservoir, moved_columns
 from vbnmf.estimators.targets import Targets, check_targets, grouped
-from vbnmf.estimators.termcounts import add_counts
 from vbnmf.estimators.validation import check_choice, check_count, check_verbose
 
 ENOUGH_OF_A_LABEL = 20

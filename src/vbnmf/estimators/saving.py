@@ -13,9 +13,9 @@ from vbnmf import store
 from vbnmf.core.model import Array
 from vbnmf.estimators.base import BaseVBNMF, component_means
 from vbnmf.estimators.classifier import CLASSIFIERS
+from vbnmf.estimators.documentcounts import counts_to_state, read_counts
 from vbnmf.estimators.savingonline import online_to_state, set_online
 from vbnmf.estimators.supervised import SupervisedVBNMF
-from vbnmf.estimators.termcounts import counts_to_state, read_counts
 from vbnmf.estimators.unsupervised import VBNMF
 from vbnmf.estimators.validation import (
     LABEL_SHAPES,
