@@ -124,6 +124,19 @@ class TestLabels:
                 assert all(X[rows, all_names.index(names[w])].sum() >= 2 for w in terms)
             assert len(label["nearest"]) == 2
 
+    @pytest.mark.parametrize("made", [usual, several])
+    def test_labels_of_terms_are_counted(self, made):
+        """Per cent of the documents that have a term which have each label."""
+        estimator, payload = made()[0].estimator_, model_payload(made()[0])[0]
+        place = {term: i for i, term in enumerate(made()[0].terms_.tolist())}
+        counts = estimator.label_term_documents_.toarray()
+        for name, flat in zip(payload["terms"]["names"], payload["terms"]["labels"], strict=True):
+            n = counts[:, place[name]]
+            parts = 100 * n / max(estimator.term_documents_[place[name]], 1)
+            expected = sorted((part for part in parts if part >= 3), reverse=True)[:6]
+            assert flat[1::2] == pytest.approx(expected, abs=0.51)
+            assert flat[1::2] == pytest.approx([parts[i] for i in flat[::2]], abs=0.51)
+
     def test_a_model_of_an_older_file(self):
         from pathlib import Path
 

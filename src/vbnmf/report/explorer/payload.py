@@ -1,7 +1,7 @@
 """Compute what the explorer shows about a model, as plain numbers and texts.
 
     p(w|k) = part of term w in component k         p(w)   = Σ_k p(k) p(w|k)
-    p(k|w) = p(k) p(w|k) / p(w)                    p(w|l) = Σ_k p(k|l) p(w|k)
+    p(k|w) = p(k) p(w|k) / p(w)
 
 p(k), p(k|l) and names are those of ``report.components``. The terms of labels are counted in their
 documents (``report.labels``). The terms that describe a component,
@@ -65,8 +65,6 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
     parts = row_parts(estimator.components_)
     p_w = p_k @ parts
     use, scopes = label_use(estimator), scopes_of(estimator)
-    p_wl = use @ parts
-    p_l = row_parts(estimator.label_frequencies_) if model.has_labels else np.zeros(0)
     faded = estimator.faded_
     relevant, shown = term_parts(model), shown_terms(model, TOP)
     unit = relevant.unit
@@ -114,7 +112,7 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
             "unit": rounded(unit[kept], 5),
             "average": rounded(relevant.average[kept], 5),
             "components": shares(p_k[:, None] * parts[:, kept]),
-            "labels": shares(p_l[:, None] * p_wl[:, kept]),
+            "labels": _label_shares(model, use, parts, kept),
             "total": len(p_w),
         },
         "fit": _fit(model),
@@ -129,17 +127,19 @@ def listed_terms(relevant: TermParts, k: int, shown: Array) -> Array:
     return chosen[np.argsort(-relevant.of_component(k)[chosen], kind="stable")]
 
 
-def shares(joint: Array) -> list[list[int]]:
+def shares(joint: Array, whole: Array | None = None) -> list[list[int]]:
     """Return where each term occurs: [row, per cent, row, per cent, …], the largest first.
 
     Parameters
     ----------
     joint : array of shape (n_rows, n_terms)
-        Joint probabilities of components or labels and terms.
+        Joint probabilities of components or labels and terms, or numbers of documents.
+    whole : array of shape (n_terms,), or None
+        What 100 per cent is; None for the sum over rows.
     """
     if not len(joint):
         return []
-    of_term = joint / np.maximum(joint.sum(axis=0), _TINY)
+    of_term = joint / np.maximum(joint.sum(axis=0) if whole is None else whole, _TINY)
     order = np.argsort(-of_term, axis=0, kind="stable")[:_MOST_SHARES]
     largest = np.take_along_axis(of_term, order, axis=0)
     hundredths = np.rint(100 * np.where(largest >= _LEAST_SHARE, largest, 0)).astype(int)
@@ -147,6 +147,22 @@ def shares(joint: Array) -> list[list[int]]:
         [n for row, part in zip(rows, parts, strict=True) if part for n in (row, part)]
         for rows, parts in zip(order.T.tolist(), hundredths.T.tolist(), strict=True)
     ]
+
+
+def _label_shares(model: DocumentModel, use: Array, parts: Array, kept: Array) -> list[list[int]]:
+    """Return the part of the documents that have a term which have each label, for kept terms.
+
+    Models from older files have no counts. For these it is the part that the model expects of the
+    term's weight.
+    """
+    if not model.has_labels:
+        return []
+    estimator = model.estimator_
+    if estimator.label_term_documents_ is None:
+        p_l = row_parts(estimator.label_frequencies_)
+        return shares(p_l[:, None] * (use @ parts[:, kept]))
+    counts = estimator.label_term_documents_[:, kept].toarray()
+    return shares(counts, estimator.term_documents_[kept])
 
 
 def _terms_of_component(
