@@ -133,9 +133,7 @@ function occurrences(w, kind) {
       : { name: "Label", link: labelLink, text: labelName };
   return section(
     `In ${kind}`,
-    found.length
-      ? `How much of the term is in each ${kind.slice(0, -1)}.${kind === "labels" ? " Frequent labels count more." : ""}`
-      : `It is spread over many ${kind}. Each has less than 3 % of it.`,
+    found.length ? aboutOccurrences(kind) : `It is spread over many ${kind}. Each has less than 3 % of it.`,
     downloads(
       `term-${w}-${kind}`,
       () => [[of.name.toLowerCase(), "part"], ...found.map(({ i, part }) => [of.text(i), part])],
@@ -158,6 +156,15 @@ function occurrences(w, kind) {
       }),
     found.length > 0 &&
       rest >= 0.005 &&
-      el("p", { class: "quiet" }, `${percent(rest)} in other ${kind}. At most six are listed, each with 3 % or more.`),
+      !(kind === "labels" && data.several) && // a document may have several of the labels
+      el("p", { class: "quiet" }, `${percent(rest)} in other ${kind}${kind === "labels" ? " or without a label" : ""}. At most six are listed, each with 3 % or more.`),
   );
+}
+
+// Labels are counted, except in models from older files
+function aboutOccurrences(kind) {
+  if (kind === "components") return "How much of the term's weight the model expects from each component.";
+  return data.labels[0].terms
+    ? "Of the training documents that have the term, the part that has each label."
+    : "How much of the term's weight the model expects from each label. Frequent labels count more.";
 }
