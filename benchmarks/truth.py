@@ -24,7 +24,9 @@ Row = dict[str, Any]
 
 def label_terms(model: Any) -> list[Array]:
     """Return the columns of the terms that are said of each label, as users are shown them."""
-    return measures.said_of_labels(model).terms
+    said = measures.said_of_labels(model)
+    assert said is not None  # it was fitted with this version
+    return said.terms
 
 
 def indicators(model: Any, labels: Sequence[Sequence[Any]]) -> sp.csr_array:
@@ -40,7 +42,7 @@ def of_model(model: Any, X: sp.csr_array, Y: sp.csr_array) -> Row:
     """Recount what a model says of labels, in the documents of X with the label indicators Y."""
     said = measures.said_of_labels(model)
     scores = measures.Recounted.of(said, X, Y).scores(model)
-    absent, rarer, n_said = false_terms(said.terms, X, Y)
+    absent, rarer, n_said = false_terms(label_terms(model), X, Y)
     return {
         "shared": scores["shared_components"],
         "glued": scores["shared_that_are_glued"],

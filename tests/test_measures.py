@@ -15,9 +15,9 @@ from vbnmf import VBNMF, DocumentModel, Shards, SupervisedVBNMF, metrics
 from vbnmf.cli.evaluate import score, score_table
 from vbnmf.data.sharding import write_shards
 from vbnmf.report import evaluation, measures
-from vbnmf.report.components import label_use
 from vbnmf.report.explorer.documents import look
 from vbnmf.report.explorer.quality import quality_payload
+from vbnmf.report.labels import describe_labels
 from vbnmf.report.truth import read_truth
 from vbnmf.text import DocumentVectorizer
 from vbnmf.text.sequences import token_sequences
@@ -54,21 +54,26 @@ def test_of_texts():
 
 def recounted(model, X, Y):
     """What evaluate says of labels, from the documents: agreement, and fidelity of both kinds."""
-    estimator, labels = model.estimator_, np.asarray(Y)
+    estimator, described = model.estimator_, describe_labels(model)
     agreement = metrics.agreement(X, Y, estimator.components_, estimator.scopes_)
     shared = agreement[~np.isnan(agreement)]
-    inside, elsewhere = metrics.label_fidelity(X, labels, measures.said_of_labels(model).terms)
-    shown = estimator.describing_terms_[:, :10]
-    of_components = metrics.component_fidelity(X, labels, shown)
-    holds, n_said = metrics.share_that_holds(label_use(estimator), of_components)
+    terms = [[term.column for term in one.terms] for one in described]
+    inside, elsewhere = metrics.label_fidelity(X, Y, terms)
+    holds = []
+    for label, one in enumerate(described):
+        for part in one.components:
+            columns = [term.column for term in part.terms]
+            have = (X[Y[:, label] > 0][:, columns] > 0).sum(axis=1) >= 2
+            if part.share >= 0.1:
+                holds.append(have.mean() >= part.share / 2)
     return {
         "shared_components": len(shared),
         "shared_that_agree": (shared >= 0.8).mean(),
         "shared_that_are_glued": (shared < 0.5).mean(),
         "label_fidelity": np.nanmean(inside),
         "label_fidelity_elsewhere": np.nanmean(elsewhere),
-        "component_fidelity": holds,
-        "components_said": n_said,
+        "component_fidelity": np.mean(holds),
+        "components_said": len(holds),
     }
 
 
@@ -97,6 +102,11 @@ def test_what_is_said_of_labels_is_recounted():
     assert [row["fidelity"] for row in scores["labels"]] == inside.tolist()
     assert [row["fidelity_elsewhere"] for row in scores["labels"]] == elsewhere.tolist()
     out = score_table(scores)
+    del model.estimator_.label_term_documents_  # as in an older file
+    older = score(model, X[later], y[later])
+    assert older["label_fidelity"] is older["component_fidelity"] is None
+    assert older["agreement"] == scores["agreement"]
+    assert "fidelity" not in score_table(older)
     assert re.search(r"^components that agree +0\.5000 +of 2 shared by some labels", out, re.M)
     inside = f"{scores['label_fidelity']:.4f}"
     assert re.search(rf"^fidelity of labels +{inside} +part of a label's documents", out, re.M)

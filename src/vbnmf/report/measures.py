@@ -19,10 +19,9 @@ from vbnmf.metrics.agreement import AGREES, GLUED, MOST_DOCUMENTS
 from vbnmf.metrics.coherence import window_npmi_of_terms
 from vbnmf.metrics.diversity import distinct_share
 from vbnmf.metrics.fidelity import SAID, DescribedDocuments
-from vbnmf.metrics.relevance import relevance
 from vbnmf.pipeline import DocumentModel
-from vbnmf.report.components import label_use
-from vbnmf.report.terms import row_parts, shown_terms, term_units
+from vbnmf.report.labels import TermOfLabel, describe_labels
+from vbnmf.report.terms import shown_terms
 from vbnmf.text.sequences import token_sequences
 
 TOP, DIVERSE, WINDOW = 10, 25, 10
@@ -103,24 +102,33 @@ class Said:
     component_terms: list[Array]
 
 
-def said_of_labels(model: Any, n: int = TOP) -> Said:
-    """Return what is said of each label, with at most n terms for each label and component.
+def said_of_labels(model: Any, n: int = TOP) -> Said | None:
+    """Return what ``report.labels`` says of each label, with at most n terms in each list.
 
-    The terms of a label are those with the largest contributions to the Kullback-Leibler divergence
-    of its expected terms from those of all labels. Those of a component are the same in all labels.
-    ``model`` is a DocumentModel, or an estimator.
+    ``model`` is a DocumentModel, or an estimator. None if it is from an older file, in which no
+    documents were counted.
     """
-    estimator, unit = getattr(model, "estimator_", model), term_units(model)
-    parts, use = row_parts(estimator.components_), label_use(estimator)
-    average = row_parts(row_parts(estimator.label_frequencies_) @ use @ parts / unit)
-    terms = []
-    for row in use:
-        scores = relevance(row_parts(row @ parts / unit), average)
-        best = np.argsort(-scores, kind="stable")[:n]
-        terms.append(best[scores[best] > 0])
-    label, component = np.nonzero(use >= SAID)
-    shown = shown_terms(model, n)
-    return Said(terms, label, component, use[label, component], [shown[k] for k in component])
+    estimator = getattr(model, "estimator_", model)
+    if getattr(estimator, "label_term_documents_", None) is None:
+        return None
+    described = describe_labels(model, n_terms=n)
+    pairs = [
+        (label, part)
+        for label, one in enumerate(described)
+        for part in one.components
+        if part.share >= SAID
+    ]
+    return Said(
+        terms=[_columns(one.terms) for one in described],
+        label=np.array([label for label, _ in pairs], dtype=np.intp),
+        component=np.array([part.component for _, part in pairs], dtype=np.intp),
+        share=np.array([part.share for _, part in pairs]),
+        component_terms=[_columns(part.terms) for _, part in pairs],
+    )
+
+
+def _columns(terms: list[TermOfLabel]) -> Array:
+    return np.array([term.column for term in terms], dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,25 +137,25 @@ class Recounted:
 
     Attributes
     ----------
-    said : Said
-        The statements.
+    said : Said or None
+        The statements; None if the model is from an older file.
     described : DescribedDocuments
         Of the terms of each label, and then of those of each pair of label and component.
     sample : Reservoir
         At most ``MOST_DOCUMENTS`` documents, for the agreement of labels on components.
     """
 
-    said: Said
+    said: Said | None
     described: DescribedDocuments
     sample: Reservoir
 
     @classmethod
-    def of(cls, said: Said, X: Any, Y: sparse.csr_array) -> "Recounted":
+    def of(cls, said: Said | None, X: Any, Y: sparse.csr_array) -> "Recounted":
         """Count documents.
 
         Parameters
         ----------
-        said : Said
+        said : Said or None
             From ``said_of_labels``.
         X : matrix of shape (n_docs, n_terms)
             Weights of terms.
@@ -156,7 +164,7 @@ class Recounted:
         """
         rows = sparse.csr_array(X)
         sample = Reservoir(rows, Y, np.ones(rows.shape[0])).cut(MOST_DOCUMENTS)
-        lists = [*said.terms, *said.component_terms]
+        lists = [] if said is None else [*said.terms, *said.component_terms]
         return cls(said, DescribedDocuments.count(rows, Y, lists), sample)
 
     def __add__(self, other: "Recounted") -> "Recounted":
@@ -169,22 +177,26 @@ class Recounted:
     def scores(self, estimator: Any) -> dict[str, Any]:
         """Compute agreement and fidelity, as ``vbnmf evaluate --json`` prints them.
 
-        Values are None if they are undefined: without shared components, or without documents.
+        Values are None if they are undefined: without shared components, without documents, or for
+        a model from an older file.
         """
-        inside, elsewhere = self.described.inside, self.described.elsewhere
         found = agreement(
             self.sample.X, self.sample.indicators, estimator.components_, estimator.scopes_
         )
         shared = found[~np.isnan(found)]
-        of_pairs = inside[self.said.label, len(inside) + np.arange(len(self.said.label))]
-        held, n_said = share_that_holds(self.said.share, of_pairs)
+        inside, elsewhere = np.array(self.of_labels(), dtype=float).T
+        held, n_said = float("nan"), 0
+        if self.said is not None:
+            label = self.said.label
+            of_pairs = self.described.inside[label, len(inside) + np.arange(len(label))]
+            held, n_said = share_that_holds(self.said.share, of_pairs)
         return {
             "agreement": [number(value) for value in found],
             "shared_components": len(shared),
             "shared_that_agree": number(_mean(shared >= AGREES)),
             "shared_that_are_glued": number(_mean(shared < GLUED)),
-            "label_fidelity": number(_mean(inside.diagonal())),
-            "label_fidelity_elsewhere": number(_mean(elsewhere.diagonal())),
+            "label_fidelity": number(_mean(inside)),
+            "label_fidelity_elsewhere": number(_mean(elsewhere)),
             "component_fidelity": number(held),
             "components_said": n_said,
         }
@@ -192,7 +204,9 @@ class Recounted:
     def of_labels(self) -> list[tuple[float | None, float | None]]:
         """Return the fidelity of the description of each label, and the share elsewhere."""
         counted = self.described
-        pairs = zip(counted.inside.diagonal(), counted.elsewhere.diagonal(), strict=False)
+        if self.said is None:
+            return [(None, None)] * len(counted.of_label)
+        pairs = zip(counted.inside.diagonal(), counted.elsewhere.diagonal(), strict=True)
         return [(number(inside), number(elsewhere)) for inside, elsewhere in pairs]
 
 
