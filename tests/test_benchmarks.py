@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 from benchmarks import (
     __main__,
     choices,
-    components,
+    coherence,
     costs,
     heads,
     inputs,
@@ -181,17 +181,16 @@ def test_the_part_that_keeps_labels():
     assert 30 < kept.sum() < 90
 
 
-def test_components(capsys, tmp_path):
-    components.main(
-        ["--only", "drawn", "corpora", "--seeds", "1", "--drawn-documents", "240", "--times", "1",
-         "--corpora", "scipy-docs", "--out", str(tmp_path)]
+def test_coherence(capsys, tmp_path):
+    coherence.main(
+        ["--only", "corpora", "--seeds", "1", "--times", "1", "--corpora", "scipy-docs",
+         "--out", str(tmp_path)]
     )  # fmt: skip
     out = capsys.readouterr().out
-    assert re.search(r"\| mixed and common \| 1 \| [01]\.\d+ \|", out)
     assert re.search(r"\| scipy-docs \| 24 \| vbnmf \| 24 \| -\d\.\d+ \|", out)
-    assert "scopes right" in (tmp_path / "components.md").read_text(encoding="utf-8")
-    assert (tmp_path / "components.csv").read_text(encoding="utf-8").count("\n") == 5
-    assert (tmp_path / "components.png").exists()
+    assert "shared mass" in (tmp_path / "coherence.md").read_text(encoding="utf-8")
+    assert (tmp_path / "coherence.csv").read_text(encoding="utf-8").count("\n") == 2
+    assert (tmp_path / "coherence.png").exists()
 
 
 def test_choices(capsys):

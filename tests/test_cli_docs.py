@@ -78,11 +78,13 @@ def test_keys_of_json(folder):
     fit = run("fit", "tickets.csv", "--label", "team", "--json", "--quiet").json
     scores = run("evaluate", "tickets.vbnmf", "later.csv", "--label", "team", "--json").json
     topics = run("topics", "tickets.vbnmf", "--json").json
+    described = run("labels", "tickets.vbnmf", "--json").json[0]
+    described = {*described, *described["terms"][0], *described["components"][0]}
     changes = run("update", "tickets.vbnmf", "june.csv", "--json", "--out", "june.vbnmf").json
     changes = {*changes, *changes["labels"][0], *changes["components"][0]}
     run("fit", "tagged.csv", "--label", "tags", "--label-separator", ";")
     several = run("evaluate", "tagged.vbnmf", "tagged.csv", "--json").json
-    for key in {*fit, *scores, *scores["labels"][0], *several, *topics[0], *changes}:
+    for key in {*fit, *scores, *scores["labels"][0], *several, *topics[0], *described, *changes}:
         assert f"`{key}`" in DOC
 
 

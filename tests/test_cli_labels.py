@@ -228,6 +228,8 @@ class TestEvaluate:
                 "recall": pytest.approx(found[i] / truth[:, i].sum()),
                 "precision": pytest.approx(found[i] / given[:, i].sum()),
                 "component_share": row["component_share"],
+                "fidelity": row["fidelity"],
+                "fidelity_elsewhere": row["fidelity_elsewhere"],
                 "known": True,
             }
             assert 0 <= row["component_share"] <= 1

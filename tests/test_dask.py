@@ -36,7 +36,9 @@ def outcome(engine, labels, mask, dtype=np.float64):
     terms, rates = result.state.terms.shape[:, :K], result.state.rates.E
     V, some = engine.coefficients(result.state), engine.coefficients(result.state, np.arange(7, 30))
     sums = engine.group_term_sums().toarray()
-    return result.bound_history, terms, rates, V, some, latent, sums, engine.totals.term_sums
+    counts = engine.label_term_documents(labels.known).toarray()
+    totals = engine.totals.term_sums
+    return result.bound_history, terms, rates, V, some, latent, sums, counts, totals
 
 
 def agree(client, folder, size, dtype=np.float64, **options):

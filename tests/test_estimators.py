@@ -52,7 +52,10 @@ def assert_same_fit(one, other):
     )
     assert ours.keys() == theirs.keys()
     for key, value in ours.items():
-        assert_array_equal(value, theirs[key], err_msg=key, strict=isinstance(value, np.ndarray))
+        other_value = theirs[key]
+        if sparse.issparse(value):
+            value, other_value = value.toarray(), other_value.toarray()
+        assert_array_equal(value, other_value, err_msg=key, strict=isinstance(value, np.ndarray))
 
 
 # Parameters

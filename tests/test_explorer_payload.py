@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from oracle_uses import relevance
 
-from vbnmf import VBNMF, DocumentModel
+from vbnmf import VBNMF, DocumentModel, load
+from vbnmf.metrics import log_odds
 from vbnmf.metrics.relevance import TermParts
 from vbnmf.report.components import label_use
 from vbnmf.report.explorer.numbers import rounded, sig
@@ -98,27 +99,51 @@ class TestLabels:
         expected = zip(estimator.classes_, estimator.label_counts_, strict=True)
         assert found == [(str(name), int(n)) for name, n in expected]
 
-    def test_telling_terms(self, model, payload):
-        """The terms of a label are its own words, by their part in its divergence."""
-        from cliruns import WORDS
+    def test_terms_are_counted(self, model, payload):
+        """Recounted in the documents of the model; those of ``labels --json`` are in
+        test_label_descriptions.
+        """
+        from cliruns import WORDS, make_corpus
 
-        parts, p_w = parts_of(model)
-        p_wl = label_use(model.estimator_) @ parts
-        root = np.sqrt(np.maximum(model.vectorizer_.idf_, 0.1))
-        background = model.estimator_.label_frequencies_ @ p_wl / root
-        background /= background.sum()
-        for i, label in enumerate(payload["labels"]):
-            q = p_wl[i] / root
-            q /= q.sum()
-            divergence = q * np.log(q / background)
-            order = np.argsort(-divergence, kind="stable")
-            order = [w for w in order[:TOP] if divergence[w] > 0]
-            names = [payload["terms"]["names"][w] for w, _, _ in label["terms"]]
-            assert names == model.terms_[order].tolist()
-            assert set(names[:4]) <= set(WORDS[label["name"]])
-            lifts = [lift for _, _, lift in label["terms"]]
-            expected = (p_wl[i] / p_w)[order]
-            assert lifts == pytest.approx(expected.tolist(), rel=1e-3)
+        texts, labels = make_corpus(1, n_each=25, mixed=0.3)
+        X = model.vectorize(texts).toarray() > 0
+        names, all_names = payload["terms"]["names"], model.terms_.tolist()
+        for label in payload["labels"]:
+            rows = np.array([one == label["name"] for one in labels])
+            assert label["elsewhere"] == (~rows).sum()
+            assert {names[w] for w, *_ in label["terms"][:4]} <= set(WORDS[label["name"]])
+            for w, here, elsewhere, odds, low, high in label["terms"]:
+                has = X[:, all_names.index(names[w])]
+                assert (here, elsewhere) == (has[rows].sum(), has[~rows].sum())
+                assert here / rows.sum() > elsewhere / (~rows).sum()
+                found = log_odds(here, rows.sum(), elsewhere, (~rows).sum())
+                expected = [found.log_odds, found.low, found.high]
+                assert [odds, low, high] == pytest.approx([float(x) for x in expected], rel=0.01)
+            assert label["there"]
+            for terms in label["there"].values():
+                assert all(X[rows, all_names.index(names[w])].sum() >= 2 for w in terms)
+            assert len(label["nearest"]) == 2
+
+    @pytest.mark.parametrize("made", [usual, several])
+    def test_labels_of_terms_are_counted(self, made):
+        """Per cent of the documents that have a term which have each label."""
+        estimator, payload = made()[0].estimator_, model_payload(made()[0])[0]
+        place = {term: i for i, term in enumerate(made()[0].terms_.tolist())}
+        counts = estimator.label_term_documents_.toarray()
+        for name, flat in zip(payload["terms"]["names"], payload["terms"]["labels"], strict=True):
+            n = counts[:, place[name]]
+            parts = 100 * n / max(estimator.term_documents_[place[name]], 1)
+            expected = sorted((part for part in parts if part >= 3), reverse=True)[:6]
+            assert flat[1::2] == pytest.approx(expected, abs=0.51)
+            assert flat[1::2] == pytest.approx([parts[i] for i in flat[::2]], abs=0.51)
+
+    def test_a_model_of_an_older_file(self):
+        from pathlib import Path
+
+        old = load(Path(__file__).parent / "data" / "model-format-7.vbnmf")
+        for label in model_payload(old)[0]["labels"]:
+            assert label["terms"] is None
+            assert "there" not in label
 
     def test_neighbours(self):
         model = fit(5, 3, TERMS)

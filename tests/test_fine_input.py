@@ -32,7 +32,7 @@ def assert_sound(fitted, *coefficients):
         if name == "label_rates_":
             assert np.isposinf(value[~fitted.scopes_]).all()
             value = value[fitted.scopes_]
-        assert np.isfinite(value).all(), name
+        assert np.isfinite(value.data if sparse.issparse(value) else value).all(), name
     assert np.isfinite(list(fitted.hyperparameters_.values())).all()
     for V in coefficients:
         assert np.isfinite(V).all()

@@ -1,5 +1,7 @@
 """The measures that `vbnmf evaluate` and the explorer tell of a fitted model."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,6 +17,7 @@ from vbnmf.data.sharding import write_shards
 from vbnmf.report import evaluation, measures
 from vbnmf.report.explorer.documents import look
 from vbnmf.report.explorer.quality import quality_payload
+from vbnmf.report.labels import describe_labels
 from vbnmf.report.truth import read_truth
 from vbnmf.text import DocumentVectorizer
 from vbnmf.text.sequences import token_sequences
@@ -49,6 +52,66 @@ def test_of_texts():
     assert expected < 0
 
 
+def recounted(model, X, Y):
+    """What evaluate says of labels, from the documents: agreement, and fidelity of both kinds."""
+    estimator, described = model.estimator_, describe_labels(model)
+    agreement = metrics.agreement(X, Y, estimator.components_, estimator.scopes_)
+    shared = agreement[~np.isnan(agreement)]
+    terms = [[term.column for term in one.terms] for one in described]
+    inside, elsewhere = metrics.label_fidelity(X, Y, terms)
+    holds = []
+    for label, one in enumerate(described):
+        for part in one.components:
+            columns = [term.column for term in part.terms]
+            have = (X[Y[:, label] > 0][:, columns] > 0).sum(axis=1) >= 2
+            if part.share >= 0.1:
+                holds.append(have.mean() >= part.share / 2)
+    return {
+        "shared_components": len(shared),
+        "shared_that_agree": (shared >= 0.8).mean(),
+        "shared_that_are_glued": (shared < 0.5).mean(),
+        "label_fidelity": np.nanmean(inside),
+        "label_fidelity_elsewhere": np.nanmean(elsewhere),
+        "component_fidelity": np.mean(holds),
+        "components_said": len(holds),
+    }
+
+
+def test_what_is_said_of_labels_is_recounted():
+    rng = np.random.default_rng(0)
+    topics = np.kron(np.eye(5), np.ones(6)) + 0.01
+    uses = np.array([[4, 0, 2, 0, 0], [0, 4, 2, 0, 0], [0, 0, 0, 4, 0], [0, 0, 0, 0, 4]])
+    y = np.arange(240) % 4
+    X = rng.poisson(rng.gamma(0.5, 2.0, (240, 5)) * uses[y] @ topics).astype(float)
+    glued = np.vstack([topics[:4], topics[0] + topics[4]])[1:]  # the first topic and the last
+    scopes = np.array([[0, 1, 0, 1], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]], dtype=bool)
+    estimator = SupervisedVBNMF(4, init=glued, scopes=scopes, max_iter=200, tol=1e-3)
+    model = DocumentModel(estimator).fit(X, y)
+    later = np.flatnonzero(X.sum(axis=1) > 2)[:150]
+    scores = score(model, X[later], y[later])
+    expected = recounted(model, X[later], np.eye(4, dtype=int)[y[later]])
+    assert {name: scores[name] for name in expected} == pytest.approx(expected)
+    assert scores["agreement"][0] is scores["agreement"][2] is None
+    assert scores["agreement"][1] > 0.8
+    assert scores["agreement"][3] < 0.5
+    assert scores["shared_that_agree"] == scores["shared_that_are_glued"] == 0.5
+    assert scores["label_fidelity"] > scores["label_fidelity_elsewhere"]
+    inside, elsewhere = metrics.label_fidelity(
+        X[later], np.eye(4)[y[later]], measures.said_of_labels(model).terms
+    )
+    assert [row["fidelity"] for row in scores["labels"]] == inside.tolist()
+    assert [row["fidelity_elsewhere"] for row in scores["labels"]] == elsewhere.tolist()
+    out = score_table(scores)
+    del model.estimator_.label_term_documents_  # as in an older file
+    older = score(model, X[later], y[later])
+    assert older["label_fidelity"] is older["component_fidelity"] is None
+    assert older["agreement"] == scores["agreement"]
+    assert "fidelity" not in score_table(older)
+    assert re.search(r"^components that agree +0\.5000 +of 2 shared by some labels", out, re.M)
+    inside = f"{scores['label_fidelity']:.4f}"
+    assert re.search(rf"^fidelity of labels +{inside} +part of a label's documents", out, re.M)
+
+
 def test_the_explorer_tells_the_same():
     model, texts, labels = usual()
     labels = [label or "tea" for label in labels]
@@ -56,6 +119,8 @@ def test_the_explorer_tells_the_same():
     looked = look(model, texts, labels, None, lambda part, doing: None)
     payload = quality_payload(model, looked)
     told = payload["measures"] | measures.distinctness(model)
+    assert payload["truth"] == {name: scores[name] for name in payload["truth"]}
+    assert 0 < payload["truth"]["label_fidelity"] <= 1
     for name in TOLD:
         assert told[name] == pytest.approx(scores[name], rel=1e-3), name
     by_component = np.array(payload["npmi_documents"])
@@ -201,6 +266,7 @@ def test_shards_are_scored_as_in_memory(kind, tmp_path, monkeypatch):
     assert found.pop("labels") == [pytest.approx(row) for row in expected.pop("labels")]
     halves = (scores.pop("held_out_log_likelihood") for scores in (found, expected))
     assert next(halves) == pytest.approx(next(halves), rel=0.1)  # each part has its own
+    assert found.pop("agreement") == pytest.approx(expected.pop("agreement"))
     assert found == pytest.approx(expected)
     assert found["documents"] == len(y) - 2
     if kind == "several":

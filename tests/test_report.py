@@ -13,6 +13,7 @@ from vbnmf import VBNMF, DocumentModel, LabelMapDisplay, SupervisedVBNMF
 from vbnmf.cli.terminal import percent
 from vbnmf.report.components import MATTERS
 from vbnmf.report.explorer.payload import model_payload
+from vbnmf.report.labels import describe_labels
 from vbnmf.report.summary import components_of_label, summarise
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
@@ -71,10 +72,12 @@ def test_terminal_page_and_display_agree(kind, faded, tmp_path, monkeypatch):
     rows = ok("topics", tmp_path / "m.vbnmf", "--top", "3").out.splitlines()[2:]
     cells = [re.split("  +", row.strip()) for row in rows if row[:3].strip().isdigit()]
     assert {int(row[0]): row[-1] for row in cells} == dict(enumerate(names))
+    described = describe_labels(model, n_terms=3)
     for i, label in enumerate(display.labels):
+        there = {part.component: part.name for part in described[i].components}
         table = ok("topics", tmp_path / "m.vbnmf", "--top", "3", "--label", label).out
         for k, use in enumerate(page["use"][i]):
-            line = rf"(?m)^ *{k} +{percent(use)}  .*{re.escape(names[k])}$"
+            line = rf"(?m)^ *{k} +{percent(use)}  .*{re.escape(there.get(k, ''))}$"
             assert bool(re.search(line, table)) == (use >= MATTERS)
 
 

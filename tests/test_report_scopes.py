@@ -21,6 +21,7 @@ from vbnmf.report.components import label_use
 from vbnmf.report.explorer import explore
 from vbnmf.report.explorer.ordering import map_blocks, order_map, runs
 from vbnmf.report.explorer.payload import model_payload
+from vbnmf.report.labels import describe_labels
 from vbnmf.report.scopes import by_block, scopes_of
 from vbnmf.report.summary import blocks_of_label, summarise
 
@@ -353,10 +354,19 @@ class TestPage:
             assert float(said[title].removesuffix(" %")) == pytest.approx(
                 100 * blocks[name], abs=0.5
             )
-        assert tab.locator("th .quiet").all_inner_texts() == ["with b"]
+        assert tab.locator("th .quiet:not(.there)").all_inner_texts() == ["with b"]
         assert "Components that serve all labels are not counted" in tab.inner_text("main")
         jump(tab, "view=label&l=2")
-        assert tab.locator("th .quiet").all_inner_texts() == ["with the rest of last (3 labels)"]
+        others = tab.locator("th .quiet:not(.there)").all_inner_texts()
+        assert others == ["with the rest of last (3 labels)"]
+        there = describe_labels(scoped()[0], n_terms=8, labels=["c"])[0].components
+        said = {" ".join(["here:", *(term.term for term in part.terms)]) for part in there}
+        assert set(tab.locator("th .there").all_inner_texts()) == said
+        terms = tab.locator("table:has(caption:text-is('Characteristic terms of label c')) tr")
+        first = describe_labels(scoped()[0], n_terms=1, labels=["c"])[0].terms[0]
+        cells = terms.nth(1).locator("th, td").all_inner_texts()
+        assert cells[0] == first.term
+        assert [int(cells[1]), int(cells[3])] == [first.documents, first.elsewhere]
         jump(tab, "view=term&w=3")
         assert "% shared by several labels" in tab.inner_text("main .facts")
         jump(tab, "view=quality")

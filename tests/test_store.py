@@ -18,6 +18,7 @@ import pytest
 from conftest import make_corpus
 from numpy.testing import assert_allclose, assert_array_equal
 from safetensors import safe_open
+from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 import vbnmf
@@ -49,6 +50,9 @@ def assert_same_model(one, other):
         assert type(value) is type(theirs[name]), name
         if isinstance(value, np.ndarray):
             assert_array_equal(value, theirs[name], err_msg=name, strict=True)
+        elif sparse.issparse(value):
+            for part in ("data", "indices", "indptr", "shape"):
+                assert_array_equal(getattr(value, part), getattr(theirs[name], part), strict=True)
         else:
             assert value == theirs[name], name
     for dtype in (np.float32, np.float64):
@@ -190,7 +194,7 @@ def test_the_file_is_safetensors_with_a_readable_header(tmp_path):
         metadata = file.metadata()
         assert_array_equal(file.get_tensor("component_shapes"), fitted.component_shapes_.T)
     header = json.loads(metadata["vbnmf"])
-    assert header["format_version"] == 7
+    assert header["format_version"] == 8
     assert header["model"] == "SupervisedVBNMF"
     assert header["vbnmf"] == vbnmf.__version__
     assert header["parameters"]["n_components"] == 3
@@ -199,10 +203,11 @@ def test_the_file_is_safetensors_with_a_readable_header(tmp_path):
 
 
 @pytest.mark.parametrize("saved_again", [False, True])
-@pytest.mark.parametrize("version", [3, 4, 5, 6])
+@pytest.mark.parametrize("version", [3, 4, 5, 6, 7])
 def test_files_of_older_formats_load_and_predict_the_same(version, saved_again, tmp_path):
     """3: before components had scopes; 4: before terms could be outside of the header; 5: before
-    ``score_scale_`` had its name there; 6: before the terms that describe components.
+    ``score_scale_`` had its name there; 6: before the terms that describe components;
+    7: before documents of labels that have each term were counted.
     """
     folder = Path(__file__).parent / "data"
     expected = json.loads((folder / f"model-format-{version}.json").read_text(encoding="utf-8"))
@@ -216,6 +221,9 @@ def test_files_of_older_formats_load_and_predict_the_same(version, saved_again, 
         coefficients = model.transform(expected["texts"])
     assert_allclose(proba, expected["proba"], rtol=1e-5, atol=1e-9)
     assert_allclose(coefficients, expected["coefficients"], rtol=1e-5)
+    assert model.estimator_.label_term_documents_ is None
+    assert model.estimator_.term_documents_ is None
+    assert model.estimator_.n_documents_ is None
     if version > 3:
         assert model.columns_ == {"text": "body", "label": "kind"}
         assert version >= 5 or "кофе café" in model.terms_

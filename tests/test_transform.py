@@ -37,6 +37,8 @@ def attributes(fitted):
 def assert_same_bits(one, other):
     assert one.keys() == other.keys()
     for name, value in one.items():
+        if sparse.issparse(value):
+            value, other = value.toarray(), other | {name: other[name].toarray()}
         assert_array_equal(value, other[name], err_msg=name)
 
 

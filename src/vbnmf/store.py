@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
+from scipy import sparse
 
 from vbnmf.core.model import Array
 from vbnmf.files import replacing
 
 KEY = "vbnmf"
-VERSION = 7
+VERSION = 8
 OLDEST_VERSION = 3
 _PACKED = "packed"
 _LONG = 10_000  # characters of a list that is taken out of the header
@@ -230,6 +231,29 @@ def check_mask(arrays: Mapping[str, Array], name: str, shape: tuple[int, ...]) -
             f"{array.dtype} in {array.shape}."
         )
     return array.astype(bool)
+
+
+def read_rows(
+    arrays: Mapping[str, Array], columns: str, ends: str, data: Array, shape: tuple[int, int]
+) -> sparse.csr_array:
+    """Read a sparse matrix whose columns are ascending in each row."""
+    at, last = arrays[columns], arrays[ends]
+    sound = (
+        at.dtype == np.int32
+        and last.dtype == np.int64
+        and at.shape == data.shape
+        and last.shape == shape[:1]
+        and (np.diff(last, prepend=0) >= 0).all()
+        and last[-1] == len(data)
+        and (at.size == 0 or (at.min() >= 0 and at.max() < shape[1]))
+    )
+    if not sound:
+        raise ModelFileError(f"array {columns!r} does not fit the model: the file is damaged.")
+    indptr = np.concatenate([[0], last])
+    row = np.repeat(np.arange(shape[0]), np.diff(indptr))
+    if (np.diff(row * np.int64(shape[1]) + at) <= 0).any():
+        raise ModelFileError(f"array {columns!r} is not in order: the file is damaged.")
+    return sparse.csr_array((data, at, indptr.astype(np.int32)), shape=shape)
 
 
 def _header(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:

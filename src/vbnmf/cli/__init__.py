@@ -18,6 +18,7 @@ from vbnmf.cli.data import data
 from vbnmf.cli.demo import demo
 from vbnmf.cli.evaluate import evaluate
 from vbnmf.cli.fit import fit
+from vbnmf.cli.labels import labels
 from vbnmf.cli.predict import predict
 from vbnmf.cli.report import report
 from vbnmf.cli.reproduce import reproduce
@@ -51,8 +52,8 @@ def cli() -> None:
 
 
 _COMMANDS = (
-    demo, fit, tune, topics, transform, predict, evaluate, report, update, vectorize, reproduce,
-    data,
+    demo, fit, tune, topics, labels, transform, predict, evaluate, report, update, vectorize,
+    reproduce, data,
 )  # fmt: skip
 for command in _COMMANDS:
     cli.add_command(command)

@@ -32,8 +32,10 @@ def evaluate(
     accuracy (the mean recall over labels, in which rare labels count as much as common ones). If
     documents may have several labels, it prints micro F1, macro F1 and subset accuracy instead.
     Measures of the components follow: sparsity, coherence, diversity, exclusivity and held-out
-    log-likelihood. A shard folder of `vbnmf vectorize` is scored a part at a time, so it need not
-    fit into memory.
+    log-likelihood. Then it prints whether statements about labels hold in these documents: whether
+    labels that share a component take the same terms from it (agreement), and how many documents
+    have the terms that are said of their label (fidelity). A shard folder of `vbnmf vectorize` is
+    scored a part at a time, so it need not fit into memory.
 
     \b
     Example:
@@ -114,7 +116,7 @@ def score_table(scores: dict[str, Any]) -> str:
     ]
     names = ["label", "documents", "recall", "precision", "component share"]
     by_label = table(names, rows, right=(1, 2, 3, 4))
-    lines = [*_prediction_lines(scores), *_component_lines(scores)]
+    lines = [*_prediction_lines(scores), *_component_lines(scores), *_truth_lines(scores)]
     known = [(name, f"{value:.4f}", said) for name, value, said in lines if value is not None]
     width = max(len(name) for name, _, _ in known)
     numbers = "\n".join(
@@ -176,4 +178,25 @@ def _component_lines(scores: dict[str, Any]) -> list[Line]:
         ("diversity", scores["diversity"], distinct),
         ("exclusivity", scores["exclusivity"], share),
         ("held-out log-likelihood", scores["held_out_log_likelihood"], half),
+    ]
+
+
+def _truth_lines(scores: dict[str, Any]) -> list[Line]:
+    from vbnmf.metrics.agreement import AGREES, GLUED
+    from vbnmf.metrics.fidelity import SAID
+    from vbnmf.report.measures import TOP
+
+    of = f"of {scores['shared_components']} shared by some labels"
+    agree = f"{of}: its two main labels take the same terms from it (agreement ≥ {AGREES})"
+    glued = f"{of}: two topics under one name (agreement < {GLUED})"
+    inside = f"part of a label's documents with two of the {TOP} terms said of it; mean over labels"
+    elsewhere = "the same for documents without the label"
+    said = f"of {scores['components_said']} said to be {100 * SAID:.0f} % of a label or more"
+    holds = f"{said}: half as many of its documents have two of their terms"
+    return [
+        ("components that agree", scores["shared_that_agree"], agree),
+        ("components that are glued", scores["shared_that_are_glued"], glued),
+        ("fidelity of labels", scores["label_fidelity"], inside),
+        ("fidelity elsewhere", scores["label_fidelity_elsewhere"], elsewhere),
+        ("fidelity of components", scores["component_fidelity"], holds),
     ]

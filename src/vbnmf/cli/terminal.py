@@ -22,16 +22,16 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence
     right : sequence of int
         Columns to align to the right.
     """
-    cells = [[_one_line(cell) for cell in row] for row in [head, *rows]]
-    widths = [max(map(_width, column)) for column in zip(*cells, strict=True)]
+    cells = [[one_line(cell) for cell in row] for row in [head, *rows]]
+    widths = [max(map(width, column)) for column in zip(*cells, strict=True)]
     terminal, gaps = shutil.get_terminal_size((100, 24)).columns, 2 * (len(widths) - 1)
     if sum(widths) + gaps > terminal:
         most = max(2 * terminal // 5, _NARROWEST_COLUMN)
-        widths[:-1] = [min(width, most) for width in widths[:-1]]
+        widths[:-1] = [min(one, most) for one in widths[:-1]]
         left = terminal - sum(widths[:-1]) - gaps
         widths[-1] = min(widths[-1], max(left, _NARROWEST_COLUMN))
     lines = [_line(row, widths, right) for row in cells]
-    return "\n".join([lines[0], "─" * max(map(_width, lines)), *lines[1:]])
+    return "\n".join([lines[0], "─" * max(map(width, lines)), *lines[1:]])
 
 
 def percent(part: float) -> str:
@@ -50,26 +50,26 @@ def fraction(p: float) -> str:
 
 def _line(row: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> str:
     parts = []
-    for i, (cell, width) in enumerate(zip(row, widths, strict=True)):
-        text = cell if _width(cell) <= width else _cut(cell, width)
-        gap = " " * (width - _width(text))
+    for i, (cell, room) in enumerate(zip(row, widths, strict=True)):
+        text = cell if width(cell) <= room else _cut(cell, room)
+        gap = " " * (room - width(text))
         parts.append(gap + text if i in right else text + gap)
     return "  ".join(parts).rstrip()
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     """Remove line breaks and control characters."""
     kept = (" " if char.isspace() else char for char in text)
     return "".join(char for char in kept if unicodedata.category(char)[0] != "C")
 
 
-def _width(text: str) -> int:
+def width(text: str) -> int:
     """Return the display width of a text: two for wide characters, none for combining marks."""
     letters = [char for char in text if unicodedata.category(char) not in ("Mn", "Me")]
     return len(letters) + sum(unicodedata.east_asian_width(char) in "WF" for char in letters)
 
 
-def _cut(text: str, width: int) -> str:
-    while _width(text) > width - 1:
+def _cut(text: str, room: int) -> str:
+    while width(text) > room - 1:
         text = text[:-1]
     return text.rstrip() + "…"

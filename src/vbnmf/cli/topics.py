@@ -24,8 +24,9 @@ def topics(model: str, top: int, label: str | None, as_json: bool) -> None:
     one label. Each group is sorted by weight, which is the part of the training documents' weight
     that a component explains. Beside a label stands the component's expected part of the label's
     weight: the model expects it, it is not a count of documents. With --label, components are
-    sorted by this part. Components with nearly the same terms are shown as alike. Faded components,
-    whose terms depend more on the prior than on documents, are shown without terms.
+    sorted by this part, and are shown with terms that the label's documents have. Components with
+    nearly the same terms are shown as alike. Faded components, whose terms depend more on the prior
+    than on documents, are shown without terms.
 
     \b
     Examples:
@@ -34,16 +35,43 @@ def topics(model: str, top: int, label: str | None, as_json: bool) -> None:
     """  # noqa: D301
     from vbnmf.report.summary import summarise
 
-    summary = summarise(common.load_model(model), n_terms=top)
+    loaded = common.load_model(model)
+    summary = summarise(loaded, n_terms=top)
     if label is not None and label not in summary.labels:
         known = ", ".join(summary.labels) or "none, as it was fitted without labels"
         raise click.BadParameter(f"{label!r} is not a label of this model. Its labels: {known}.")
+    if label is not None:
+        summary = _with_terms_there(summary, loaded, label, top)
     if as_json:
         common.print_json(_plain(summary, label))
     elif label is not None:
         click.echo(label_table(summary, label))
     else:
         click.echo(component_table(summary))
+
+
+def _with_terms_there(summary: Any, model: Any, label: str, top: int) -> Any:
+    """Return the summary with terms that documents of the label have, if they were counted."""
+    from dataclasses import replace
+
+    from vbnmf.report.labels import describe_labels
+
+    estimator = model.estimator_
+    if estimator.label_term_documents_ is None:  # a file of an older version
+        return summary
+    there = {
+        part.component: [
+            (term.term, float(estimator.components_[part.component, term.column] / size))
+            for term in part.terms
+            for size in [estimator.component_sums_[part.component]]
+        ]
+        for one in describe_labels(model, n_terms=top, labels=[label])
+        for part in one.components
+    }
+    components = [
+        replace(one, terms=there.get(one.number, one.terms)) for one in summary.components
+    ]
+    return replace(summary, components=components)
 
 
 def component_table(summary: Any) -> str:
@@ -71,11 +99,15 @@ def component_table(summary: Any) -> str:
 
 def label_table(summary: Any, label: str) -> str:
     """Return a table of the components of one label, and the part of each kind of scope."""
+    from vbnmf.report.labels import NOT_THERE
     from vbnmf.report.summary import blocks_of_label, components_of_label
 
     found = components_of_label(summary, label)
     head = ["#", f"part of {label}", "terms"]
-    rows = [[str(component.number), percent(use), component.name] for component, use in found]
+    rows = [
+        [str(component.number), percent(use), component.name or NOT_THERE]
+        for component, use in found
+    ]
     if summary.blocks is not None:
         head.insert(2, "scope")
         for row, (component, _) in zip(rows, found, strict=True):

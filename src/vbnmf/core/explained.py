@@ -158,7 +158,7 @@ class LabelTerms:
 
     @classmethod
     def of(
-        cls, shares: sparse.csr_array, label: Array, n_labels: int, weight: Array
+        cls, shares: sparse.csr_array, label: Array, n_labels: int, weight: Array | None = None
     ) -> "LabelTerms":
         """Sum the shares of documents by label.
 
@@ -170,10 +170,11 @@ class LabelTerms:
             Code of the label of each document.
         n_labels : int
             Number of labels.
-        weight : ndarray of shape (n_docs,)
-            Sample weights: how many documents each document counts as.
+        weight : ndarray of shape (n_docs,) or None
+            Sample weights: how many documents each document counts as. None: one.
         """
         n = len(label)
+        weight = np.ones(n) if weight is None else weight
         members = sparse.csr_array((weight, (label, np.arange(n))), shape=(n_labels, n))
         squared = sparse.csr_array((shares.data**2, shares.indices, shares.indptr), shares.shape)
         return cls(

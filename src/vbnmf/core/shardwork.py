@@ -155,6 +155,36 @@ def group_term_sums(shard: Shard) -> sparse.csr_array:
     return members(shard) @ shard.X
 
 
+def label_term_documents(shard: Shard, known: sparse.csr_array) -> sparse.csr_array:
+    """Count the documents of each label that have each term, whatever their sample weights.
+
+    Parameters
+    ----------
+    shard : Shard
+        Documents. A document has a term if its value is not zero.
+    known : sparse array of shape (n_known, n_labels)
+        Labels of the first groups: a label belongs to a group if its value is not zero.
+
+    Returns
+    -------
+    csr_array of int32 of shape (n_labels + 1, n_terms)
+        The last row counts all documents, with and without known labels.
+    """
+    X, n_labels = shard.X, known.shape[1]
+    each = sparse.coo_array(known)
+    every = np.arange(shard.n_groups, dtype=np.int32)
+    groups = np.concatenate([each.row, every], dtype=np.int32)
+    labels = np.concatenate([each.col, np.full_like(every, n_labels)], dtype=np.int32)
+    of_groups = sparse.csr_array(
+        (np.ones(len(groups), np.int32), (groups, labels)), (shard.n_groups, n_labels + 1)
+    )
+    occurs = sparse.csr_array(((X.data > 0).astype(np.int32), X.indices, X.indptr), X.shape)
+    counts = sparse.csr_array(of_groups[shard.group].T @ occurs)
+    counts.eliminate_zeros()
+    counts.sort_indices()
+    return counts
+
+
 def begin(shard: OpenShard, portions: Array, in_scope: Array | None) -> Local:
     """Spread the weight of each document over the components, by its group.
 

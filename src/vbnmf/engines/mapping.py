@@ -221,6 +221,11 @@ class ShardEngine(ABC):
             shardwork.group_term_sums if self.n_shards == 1 else _group_term_sums_in_double
         )
 
+    def label_term_documents(self, known: sparse.csr_array) -> sparse.csr_array:
+        """Count the documents that have each term: by label, and all, (n_labels + 1, n_terms)."""
+        counts = self.add_up(partial(shardwork.label_term_documents, known=known))
+        return counts.copy()  # of a cluster, the sum is in memory that cannot be written to
+
     def snapshot(self, folder: Path) -> None:
         """Write the local state of each shard to a file in a folder."""
         for number, local in enumerate(self.map(lambda shard, local: (local, local))):

@@ -22,7 +22,7 @@ from vbnmf.estimators.validation import check_count, check_matrix, check_weights
 from vbnmf.prediction import generative
 from vbnmf.prediction.calibration import Calibration
 from vbnmf.prediction.evidence import mean_over_terms, term_evidence
-from vbnmf.prediction.explanation import Explained, Explanation, component_share, summed_up
+from vbnmf.prediction.explanation import ExplainedLabel, Explanation, component_share, summed_up
 from vbnmf.prediction.heads import Head
 
 CLASSIFIERS = ("words and components", "components", "generative")
@@ -274,7 +274,9 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         labels = self.classes_.tolist()
         return [
             summed_up(
-                Explained(labels[code], float(P[code]), *self._parts(used, x, code), names[used]),
+                ExplainedLabel(
+                    labels[code], float(P[code]), *self._parts(used, x, code), names[used]
+                ),
                 n_terms=n_terms,
                 n_components=n_components,
             )

@@ -16,7 +16,7 @@ from vbnmf.core.pages import release
 from vbnmf.core.rows import is_empty
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.stream import ShardSource
-from vbnmf.estimators import labelscopes
+from vbnmf.estimators import documentcounts, labelscopes
 from vbnmf.estimators.base import BaseVBNMF
 from vbnmf.estimators.classifier import CLASSIFIERS, PredictsLabels
 from vbnmf.estimators.classweights import check_weight_left, with_class_weights
@@ -99,6 +99,8 @@ class FitsLabels(PredictsLabels, BaseVBNMF):
         outcome = self._fit(X, targets, weight, coefficients=coefficients, hold=hold)
         self.classes_ = targets.classes
         self.label_counts_ = targets.counts.astype(np.int64)
+        assert outcome.term_documents is not None
+        documentcounts.set_counts(self, outcome.term_documents, X.shape[0])
         self.label_frequencies_ = targets.frequencies(weight)
         counts_as = targets.known if weight is None else weight[targets.known]
         self.n_labelled_seen_ = float(counts_as.sum())

@@ -13,13 +13,14 @@ from scipy import sparse
 from vbnmf.core import drafts, starts, updates
 from vbnmf.core.model import Array, Prior
 from vbnmf.core.rows import mass
+from vbnmf.estimators.documentcounts import add_empty_rows
 from vbnmf.estimators.labeltree import check_label_tree
 from vbnmf.prediction.assembly import CERTAIN
 
 _BY_LABEL = (
     "label_counts_", "label_frequencies_", "label_activations_", "scopes_", "label_rate_shapes_",
     "label_rate_scales_", "label_shapes_", "head_weights_", "word_weights_", "head_intercepts_",
-    "head_biases_", "label_component_shares_",
+    "head_biases_", "label_component_shares_", "label_term_documents_",
 )  # fmt: skip
 _TINY = np.finfo(float).tiny
 
@@ -107,6 +108,7 @@ def _add_rows(
     model.label_rate_scales_ = np.vstack([model.label_rate_scales_, rates.scale])
     model.label_shapes_ = np.concatenate([model.label_shapes_, shape])
     model.label_counts_ = np.concatenate([model.label_counts_, np.zeros(n_new, np.int64)])
+    add_empty_rows(model, n_new)
     model.label_frequencies_ = np.concatenate([model.label_frequencies_, np.zeros(n_new)])
 
 
@@ -138,7 +140,7 @@ def _sort(model: Any, names: list[Any]) -> Array:
         order = np.array(sorted(range(len(labels)), key=lambda place: labels[place]))
     model.classes_ = _array([labels[place] for place in order])
     for name in _BY_LABEL:
-        if hasattr(model, name):  # models from older files lack some
+        if getattr(model, name, None) is not None:  # models from older files lack some
             setattr(model, name, getattr(model, name)[order])
     return np.argsort(order)
 

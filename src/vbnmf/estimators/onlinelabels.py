@@ -17,6 +17,7 @@ from vbnmf.estimators import newlabels
 from vbnmf.estimators.classifier import CLASSIFIERS
 from vbnmf.estimators.classweights import with_class_weights
 from vbnmf.estimators.componentterms import choose_terms
+from vbnmf.estimators.documentcounts import add_counts
 from vbnmf.estimators.labelposterior import set_label_posterior
 from vbnmf.estimators.labeltree import check_label_tree
 from vbnmf.estimators.online import (
@@ -113,6 +114,7 @@ class LearnsLabelsOnline(LearnsOnline):
         K = self.n_components_
         targets = self._placed(given, X, weight)
         self._count(targets, weight)
+        add_counts(self, X, targets)
         labels = batch_labels(self, targets)
         knobs = batch_knobs(self)
         n_new = self.n_components_ - K

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from vbnmf.core.discovery import Found
 from vbnmf.core.fit import Fit, Schedule
@@ -26,6 +27,7 @@ class Outcome(NamedTuple):
     reason: str  # explains the number of components
     rounding: float  # size of rounding errors in the bound
     engine: ShardEngine | None = None  # where the documents are, if it was to be held
+    term_documents: sparse.csr_array | None = None  # by label, and of all in the last row
 
 
 def wind_up(

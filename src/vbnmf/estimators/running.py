@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import check_random_state
 
 from vbnmf.core.discovery import Found, Watch
@@ -63,6 +64,7 @@ def best_of_starts(
     keeper: Keeper | None = None
     best_keeper: Keeper | None = None
     best: Outcome | None = None
+    counts: sparse.csr_array | None = None
     with ExitStack() as own:
         outer = own if hold is None else hold
         kernel = outer.enter_context(open_kernel(count_threads(estimator.n_jobs)))
@@ -82,6 +84,8 @@ def best_of_starts(
             release()
             with ExitStack() as trial:
                 engine = trial.enter_context(corpus.engine(kernel))
+                if counts is None and corpus.labels is not None:
+                    counts = engine.label_term_documents(corpus.labels.known)
                 # intermediate results get no names, which would keep large arrays alive
                 outcome = wind_up(
                     engine,
@@ -110,7 +114,7 @@ def best_of_starts(
                 worse.lose()
             del engine, found  # before the next ones are made
     assert best is not None
-    return best
+    return best._replace(term_documents=counts)
 
 
 @dataclass(frozen=True)

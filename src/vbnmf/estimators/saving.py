@@ -13,6 +13,7 @@ from vbnmf import store
 from vbnmf.core.model import Array
 from vbnmf.estimators.base import BaseVBNMF, component_means
 from vbnmf.estimators.classifier import CLASSIFIERS
+from vbnmf.estimators.documentcounts import counts_to_state, read_counts
 from vbnmf.estimators.savingonline import online_to_state, set_online
 from vbnmf.estimators.supervised import SupervisedVBNMF
 from vbnmf.estimators.unsupervised import VBNMF
@@ -110,6 +111,8 @@ def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
             arrays["label_component_shares"] = model.label_component_shares_
         header["smoothing"] = model.smoothing_
         header["score_scale"] = model.score_scale_
+        of_counts, count_arrays = counts_to_state(model)
+        header, arrays = header | of_counts, arrays | count_arrays
     more_header, more_arrays = online_to_state(model)
     return header | more_header, arrays | more_arrays
 
@@ -235,6 +238,7 @@ def _set_labels(
     if not ((rates >= 1 / _LARGEST_RATE) & (rates <= _LARGEST_RATE)).all():
         raise ModelFileError("the rates of labels are out of range: the file is damaged.")
     model.label_rates_ = np.where(model.scopes_, rates, np.inf)
+    read_counts(model, header, arrays)
 
 
 def _label_groups(stored: Any, classes: Array) -> dict[str, Array]:

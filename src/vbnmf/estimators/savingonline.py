@@ -7,13 +7,12 @@ without labels, from the posterior: a document has the weight a_v b_v on each co
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from vbnmf.core.model import Array
 from vbnmf.core.stochastic import coefficient_sums
 from vbnmf.estimators.online import prior_of
 from vbnmf.estimators.reservoir import Reservoir
-from vbnmf.store import ModelFileError, check_array
+from vbnmf.store import ModelFileError, check_array, read_rows
 
 _MOST_DOCUMENTS = 1e15
 _LARGEST = 1e30
@@ -83,37 +82,14 @@ def _sample(model: Any, arrays: dict[str, Array]) -> Reservoir:
     n_docs, dtype = len(weight), model.component_shapes_.dtype
     if data.dtype != dtype or not n_docs or not data.any():
         raise ModelFileError("the sample of documents is damaged.")
-    X = _rows(arrays, "sample.terms", "sample.ends", data, (n_docs, model.n_features_in_))
+    X = read_rows(arrays, "sample.terms", "sample.ends", data, (n_docs, model.n_features_in_))
     ones = np.ones(arrays["sample.labels"].size)
     shape = (n_docs, len(model.classes_))
-    indicators = _rows(arrays, "sample.labels", "sample.label_ends", ones, shape)
+    indicators = read_rows(arrays, "sample.labels", "sample.label_ends", ones, shape)
     n_labels = np.diff(indicators.indptr)
     if n_labels.min() < 1 or (n_labels.max() > 1 and not model.multilabel_):
         raise ModelFileError("the labels of the sample of documents are damaged.")
     return Reservoir(X, indicators, weight.astype(np.float64, copy=False))
-
-
-def _rows(
-    arrays: dict[str, Array], columns: str, ends: str, data: Array, shape: tuple[int, int]
-) -> sparse.csr_array:
-    """Read a sparse matrix whose columns are ascending in each row."""
-    at, last = arrays[columns], arrays[ends]
-    sound = (
-        at.dtype == np.int32
-        and last.dtype == np.int64
-        and at.shape == data.shape
-        and last.shape == shape[:1]
-        and (np.diff(last, prepend=0) >= 0).all()
-        and last[-1] == len(data)
-        and (at.size == 0 or (at.min() >= 0 and at.max() < shape[1]))
-    )
-    if not sound:
-        raise ModelFileError(f"array {columns!r} does not fit the model: the file is damaged.")
-    indptr = np.concatenate([[0], last])
-    row = np.repeat(np.arange(shape[0]), np.diff(indptr))
-    if (np.diff(row * np.int64(shape[1]) + at) <= 0).any():
-        raise ModelFileError(f"array {columns!r} is not in order: the file is damaged.")
-    return sparse.csr_array((data, at, indptr.astype(np.int32)), shape=shape)
 
 
 def _count(stored: Any, key: str, least: float = 1e-9) -> float:

@@ -134,6 +134,15 @@ class SupervisedVBNMF(LearnsLabelsOnline, FitsLabels):
         Number of documents known to have each label.
     label_frequencies_ : ndarray of shape (n_labels,)
         Part of the documents with known labels that have each label.
+    n_documents_ : int or None
+        Number of documents of the fit and of all batches, with and without known labels, whatever
+        their weights. None in models from older files.
+    term_documents_ : ndarray of int32 of shape (n_terms,), or None
+        Number of these documents that have each term: whose value in X is not zero. A term that
+        all documents have can have the weight zero, as with TF-IDF; it is not counted.
+    label_term_documents_ : csr_array of int32 of shape (n_labels, n_terms), or None
+        Number of the documents known to have each label that have each term. A document with
+        several labels counts for each.
     scopes_ : ndarray of bool of shape (n_labels, n_components)
         Labels that may use each component.
     scoped_ : bool

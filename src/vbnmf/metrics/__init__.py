@@ -7,6 +7,7 @@ from vbnmf.metrics.describing import describing_terms
 from vbnmf.metrics.diversity import exclusivity, topic_diversity
 from vbnmf.metrics.fidelity import component_fidelity, label_fidelity, share_that_holds
 from vbnmf.metrics.likelihood import completion_log_likelihood, split_documents
+from vbnmf.metrics.logodds import LogOdds, characteristic_terms, log_odds
 from vbnmf.metrics.scoring import (
     PredictionScores,
     ProbabilityScores,
@@ -17,11 +18,13 @@ from vbnmf.metrics.sparsity import hoyer_sparsity, inter_label_sparsity
 from vbnmf.metrics.stability import matched_similarity, seed_stability
 
 __all__ = [
+    "LogOdds",
     "PredictionScores",
     "ProbabilityScores",
     "agreement",
     "calibration_bins",
     "calibration_error",
+    "characteristic_terms",
     "completion_log_likelihood",
     "component_fidelity",
     "describing_terms",
@@ -31,6 +34,7 @@ __all__ = [
     "inter_label_sparsity",
     "label_agreement",
     "label_fidelity",
+    "log_odds",
     "matched_similarity",
     "score_predictions",
     "score_probabilities",

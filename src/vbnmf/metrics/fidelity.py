@@ -165,10 +165,11 @@ def share_that_holds(use: ArrayLike, fidelity: ArrayLike) -> tuple[float, int]:
 
     Parameters
     ----------
-    use : array_like of shape (n_labels, K)
-        Parts of components in labels. Rows sum to one.
-    fidelity : array_like of shape (n_labels, K)
-        From ``component_fidelity``. Pairs that are NaN are left out.
+    use : array_like of shape (n_labels, K), or (n_pairs,)
+        Parts of components in labels.
+    fidelity : array_like of the same shape
+        Shares of the label's documents that have two of the component's terms, as from
+        ``component_fidelity``. Pairs that are NaN are left out.
 
     Returns
     -------

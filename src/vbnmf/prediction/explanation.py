@@ -56,7 +56,7 @@ class Explanation(NamedTuple):
     component_share: float
 
 
-class Explained(NamedTuple):
+class ExplainedLabel(NamedTuple):
     """All contributions to the score of a label of one document."""
 
     label: object
@@ -66,7 +66,7 @@ class Explained(NamedTuple):
     names: Array  # (n_terms_of_the_document,)
 
 
-def summed_up(whole: Explained, *, n_terms: int, n_components: int) -> Explanation:
+def summed_up(whole: ExplainedLabel, *, n_terms: int, n_components: int) -> Explanation:
     """Return the largest contributions by component and by term."""
     totals = whole.parts.sum(axis=0)
     by_component = np.where(whole.uses, totals[:-1], 0.0)

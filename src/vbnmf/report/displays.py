@@ -17,6 +17,7 @@ from vbnmf.estimators.validation import check_choice, check_count
 from vbnmf.pipeline import DocumentModel
 from vbnmf.report.components import component_names, label_use
 from vbnmf.report.scopes import scopes_of
+from vbnmf.report.terms import names_of_terms
 
 _MOST_COMPONENTS = 6  # components to draw by default
 
@@ -329,11 +330,7 @@ class BoundDisplay:
 def _model_and_terms(estimator: Any, names: Any) -> tuple[Any, list[str]]:
     """Return the model of the matrix and the names of its terms."""
     model = _model(estimator)
-    if names is None and isinstance(estimator, DocumentModel):
-        names = estimator.terms_
-    if names is None:
-        unknown = [f"term {w}" for w in range(model.n_features_in_)]
-        names = getattr(model, "feature_names_in_", unknown)
+    names = names_of_terms(estimator) if names is None else names
     if len(names) != model.n_features_in_:
         raise ValueError(
             f"`names` must have {model.n_features_in_} names, one for each term; got {len(names)}."

@@ -51,6 +51,8 @@ class Evaluation:
         self._shares = np.zeros((2, n_names))  # documents by predicted label, and sums of shares
         self._together: Array = np.zeros((*self._top.shape, self._top.shape[1]))
         self._half = np.zeros(2)  # of the held-out log-likelihood, and its weight
+        self._said = measures.said_of_labels(model)
+        self._recounted: measures.Recounted | None = None
 
     @property
     def n_docs(self) -> int:
@@ -80,6 +82,9 @@ class Evaluation:
         first, second = split_documents(X)
         if second.nnz:
             self._half += half_log_sums(self.estimator, second, self.estimator.transform(first))
+        known = sparse.csr_array(Y[:, : len(self.estimator.classes_)])
+        recounted = measures.Recounted.of(self._said, X, known)
+        self._recounted = recounted if self._recounted is None else self._recounted + recounted
 
     def _add_predictions(self, Y: sparse.csr_array, P: Array) -> None:
         truth: Any = Y.indices
@@ -101,11 +106,14 @@ class Evaluation:
         """Compute the scores of all documents so far, as ``vbnmf evaluate --json`` prints them."""
         assert self._predictions is not None
         assert self._probabilities is not None
+        assert self._recounted is not None
         found = self._predictions.scores(np.arange(len(self.names)))
         n_predicted, shares = self._shares
         had = found.support > 0
         half, half_weight = self._half
         n_classes = len(self.estimator.classes_)
+        nothing = [(None, None)] * (len(self.names) - n_classes)  # is said of labels unknown to it
+        fidelity = [*self._recounted.of_labels(), *nothing]
         return {
             "documents": self.n_docs,
             "documents_without_known_term": self._n_empty,
@@ -118,6 +126,7 @@ class Evaluation:
             "npmi_documents": float(npmi_of_counts(self._together, self.n_docs).mean()),
             "npmi_windows": npmi_windows,
             **measures.distinctness(self.model),
+            **self._recounted.scores(self.estimator),
             "held_out_log_likelihood": float(half / half_weight) if half_weight else None,
             "faded_components": int(self.estimator.faded_.sum()),
             "labels": [
@@ -125,10 +134,12 @@ class Evaluation:
                     "label": name,
                     "documents": int(found.support[at]),
                     "recall": float(found.recall[at]),
-                    "precision": _number(found.precision[at]),
+                    "precision": measures.number(found.precision[at]),
                     "component_share": float(shares[at] / n_predicted[at])
                     if n_predicted[at]
                     else None,
+                    "fidelity": fidelity[at][0],
+                    "fidelity_elsewhere": fidelity[at][1],
                     "known": at < n_classes,
                 }
                 for at, name in enumerate(self.names)
@@ -178,8 +189,3 @@ def _parts(X: sparse.csr_array, n_numbers: int) -> Iterator[tuple[int, int]]:
         end = min(max(end, begin + 1), begin + most, X.shape[0])
         yield begin, end
         begin = end
-
-
-def _number(value: float) -> float | None:
-    """Convert NaN, which JSON does not have, to None."""
-    return None if value != value else float(value)

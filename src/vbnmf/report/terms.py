@@ -5,7 +5,7 @@ Names, lists, the page and the displays show the terms that ``fit`` has chosen
 (``metrics.relevance``). Models that lack this choice show only the most relevant terms.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,14 @@ def term_parts(model: Any) -> TermParts:
     """Compute the parts of terms in the components of a model, by weights divided by √idf."""
     estimator = getattr(model, "estimator_", model)
     return TermParts.of_weights(estimator.components_, term_units(model), estimator.faded_)
+
+
+def names_of_terms(model: Any) -> Sequence[str] | Array:
+    """Return the names of the terms of a model; "term 0", "term 1", … if it knows none."""
+    if hasattr(model, "terms_"):
+        return np.asarray(model.terms_)
+    unknown = [f"term {w}" for w in range(model.n_features_in_)]
+    return getattr(model, "feature_names_in_", unknown)
 
 
 def term_units(model: Any) -> Array:

@@ -1,9 +1,10 @@
 """Compute what the explorer shows about a model, as plain numbers and texts.
 
     p(w|k) = part of term w in component k         p(w)   = Σ_k p(k) p(w|k)
-    p(k|w) = p(k) p(w|k) / p(w)                    p(w|l) = Σ_k p(k|l) p(w|k)
+    p(k|w) = p(k) p(w|k) / p(w)
 
-p(k), p(k|l) and names are those of ``report.components``. The terms that describe a component,
+p(k), p(k|l) and names are those of ``report.components``. The terms of labels are counted in their
+documents (``report.labels``). The terms that describe a component,
 q(w|k) and relevance are those of ``report.terms``. The page sorts, selects and draws; it computes
 nothing else. Numbers are rounded to a few significant digits, and lists are cut to what can be
 shown, so that the page stays small.
@@ -17,7 +18,7 @@ from vbnmf.core.model import Array
 from vbnmf.estimators.info import versions
 from vbnmf.estimators.intervals import gamma_interval
 from vbnmf.metrics import hoyer_sparsity
-from vbnmf.metrics.relevance import BALANCE, TermParts, relevance
+from vbnmf.metrics.relevance import BALANCE, TermParts
 from vbnmf.pipeline import DocumentModel
 from vbnmf.report.alike import alike_components
 from vbnmf.report.components import (
@@ -29,6 +30,7 @@ from vbnmf.report.components import (
 from vbnmf.report.explorer.numbers import hundredths, rounded, sig
 from vbnmf.report.explorer.ordering import order_components, order_map
 from vbnmf.report.explorer.scoping import scope_payload
+from vbnmf.report.labels import LabelDescription, describe_labels
 from vbnmf.report.measures import distinctness, lasting
 from vbnmf.report.scopes import Scope, scopes_of
 from vbnmf.report.terms import row_parts, shown_terms, term_parts
@@ -39,6 +41,8 @@ TOP = 30
 """Number of terms of a component, at each λ, and of a label that the page shows."""
 MOST_TERMS = 20_000
 """Number of commonest terms that can be searched. Other terms appear only in lists."""
+THERE = 8
+"""Number of terms of a component in a label."""
 LEVEL = 0.9
 """Probability of the credible intervals."""
 _LEAST_SHARE, _MOST_SHARES = 0.03, 6  # parts of a term over components and labels
@@ -62,8 +66,6 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
     parts = row_parts(estimator.components_)
     p_w = p_k @ parts
     use, scopes, alike = label_use(estimator), scopes_of(estimator), alike_components(estimator)
-    p_wl = use @ parts
-    p_l = row_parts(estimator.label_frequencies_) if model.has_labels else np.zeros(0)
     faded = estimator.faded_
     relevant, shown = term_parts(model), shown_terms(model, TOP)
     unit = relevant.unit
@@ -71,8 +73,12 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
     listed = [
         listed_terms(relevant, k, shown[k])[: 0 if faded[k] else None] for k in range(len(parts))
     ]
-    average = row_parts(p_l @ p_wl / unit)
-    telling = [_telling_terms(row_parts(row / unit), average) for row in p_wl]
+    described = _described(model)
+    telling = [
+        np.array([term.column for term in terms], dtype=np.intp)
+        for one in described or []
+        for terms in (one.terms, *(part.terms[:THERE] for part in one.components))
+    ]
     commonest = np.argsort(-p_w, kind="stable")[:MOST_TERMS]
     kept = np.unique(np.concatenate([commonest, *listed, *telling]))
     places = np.full(len(p_w), -1)
@@ -97,7 +103,7 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
             }
             for k, name in enumerate(component_names(model, model.terms_))
         ],
-        "labels": _labels(model, _told_apart(use, scopes), p_wl, p_w, telling, places),
+        "labels": _labels(model, _told_apart(use, scopes), described, places),
         "use": [rounded(row, 6) for row in use],
         "activations": _activations(model),
         "order": _orders(estimator, use, scopes, parts, p_w),
@@ -108,7 +114,7 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
             "unit": rounded(unit[kept], 5),
             "average": rounded(relevant.average[kept], 5),
             "components": shares(p_k[:, None] * parts[:, kept]),
-            "labels": shares(p_l[:, None] * p_wl[:, kept]),
+            "labels": _label_shares(model, use, parts, kept),
             "total": len(p_w),
         },
         "fit": _fit(model),
@@ -123,17 +129,19 @@ def listed_terms(relevant: TermParts, k: int, shown: Array) -> Array:
     return chosen[np.argsort(-relevant.of_component(k)[chosen], kind="stable")]
 
 
-def shares(joint: Array) -> list[list[float]]:
+def shares(joint: Array, whole: Array | None = None) -> list[list[float]]:
     """Return where each term occurs: [row, per cent, row, per cent, …], the largest first.
 
     Parameters
     ----------
     joint : array of shape (n_rows, n_terms)
-        Joint probabilities of components or labels and terms.
+        Joint probabilities of components or labels and terms, or numbers of documents.
+    whole : array of shape (n_terms,), or None
+        What 100 per cent is; None for the sum over rows.
     """
     if not len(joint):
         return []
-    of_term = joint / np.maximum(joint.sum(axis=0), _TINY)
+    of_term = joint / np.maximum(joint.sum(axis=0) if whole is None else whole, _TINY)
     order = np.argsort(-of_term, axis=0, kind="stable")[:_MOST_SHARES]
     largest = np.take_along_axis(of_term, order, axis=0)
     return [
@@ -145,6 +153,22 @@ def shares(joint: Array) -> list[list[float]]:
         ]
         for rows, parts in zip(order.T.tolist(), largest.T.tolist(), strict=True)
     ]
+
+
+def _label_shares(model: DocumentModel, use: Array, parts: Array, kept: Array) -> list[list[int]]:
+    """Return the part of the documents that have a term which have each label, for kept terms.
+
+    Models from older files have no counts. For these it is the part that the model expects of the
+    term's weight.
+    """
+    if not model.has_labels:
+        return []
+    estimator = model.estimator_
+    if estimator.label_term_documents_ is None:
+        p_l = row_parts(estimator.label_frequencies_)
+        return shares(p_l[:, None] * (use @ parts[:, kept]))
+    counts = estimator.label_term_documents_[:, kept].toarray()
+    return shares(counts, estimator.term_documents_[kept])
 
 
 def _terms_of_component(
@@ -160,31 +184,46 @@ def _terms_of_component(
     return [list(row) for row in zip(places[chosen].tolist(), *values, strict=True)]
 
 
+def _described(model: DocumentModel) -> list[LabelDescription] | None:
+    """Describe the labels; None without labels, or if an older file has no counts."""
+    if not model.has_labels or model.estimator_.label_term_documents_ is None:
+        return None
+    return describe_labels(model, n_terms=TOP)
+
+
 def _labels(
-    model: DocumentModel, apart: Array, p_wl: Array, p_w: Array, telling: list[Array], places: Array
+    model: DocumentModel, apart: Array, described: list[LabelDescription] | None, places: Array
 ) -> list[dict[str, Any]]:
+    """Return the labels: for each term its position, both counts, and the log-odds with interval.
+
+    ``there`` has the terms of components in the label. ``terms`` is null without counts.
+    """
     if not model.has_labels:
         return []
     estimator = model.estimator_
-    return [
+    labels = estimator.classes_.tolist()
+    found: list[dict[str, Any]] = [
         {
             "name": str(label),
             "documents": int(estimator.label_counts_[i]),
-            "terms": [
-                [int(places[w]), sig(p_wl[i, w], 5), sig(p_wl[i, w] / max(p_w[w], _TINY))]
-                for w in telling[i]
-            ],
             "neighbours": _neighbours(apart, i),
+            "terms": None,
         }
-        for i, label in enumerate(estimator.classes_.tolist())
+        for i, label in enumerate(labels)
     ]
-
-
-def _telling_terms(q: Array, average: Array) -> Array:
-    """Return the terms that contribute most to the Kullback-Leibler divergence of a label."""
-    scores = relevance(q, average)
-    best = _strongest(scores, TOP)
-    return best[scores[best] > 0]
+    for one, entry in zip(described or [], found, strict=False):
+        entry["elsewhere"] = one.elsewhere
+        entry["terms"] = [
+            [int(places[term.column]), term.documents, term.elsewhere,
+             *(sig(value, 3) for value in (term.log_odds, term.low, term.high))]
+            for term in one.terms
+        ]  # fmt: skip
+        entry["there"] = {
+            part.component: [int(places[term.column]) for term in part.terms[:THERE]]
+            for part in one.components
+        }
+        entry["nearest"] = [[labels.index(label), sig(near, 2)] for label, near in one.nearest]
+    return found
 
 
 def _told_apart(use: Array, scopes: list[Scope] | None) -> Array:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from vbnmf.core.rows import is_empty
 from vbnmf.metrics import (
@@ -35,6 +36,7 @@ def quality_payload(model: DocumentModel, looked: Looked) -> dict[str, Any]:
         "component_share": _component_share(model, looked),
     }
     scores: dict[str, Any] = {}
+    truth: dict[str, Any] = {}
     if model.has_labels:
         scores["label_parts"] = _label_parts(model, looked)
     Y = looked.indicators
@@ -43,12 +45,16 @@ def quality_payload(model: DocumentModel, looked: Looked) -> dict[str, Any]:
         found["inter_label_sparsity"] = inter_label_sparsity(looked.V[known], Y[known])
         if looked.P is not None:
             scores |= _scores(score_labels(model, Y[known], looked.P[known]))
+            of_model = sparse.csr_array(Y[known][:, : len(model.classes_)])
+            said = measures.said_of_labels(model)
+            truth = measures.Recounted.of(said, looked.X[known], of_model).scores(estimator)
     return {
         "documents": len(looked.ids),
         "labelled": len(known),
         "empty": int(is_empty(looked.X).sum()),
         "npmi_documents": rounded(npmi, 3),
         "measures": {name: None if value is None else sig(value) for name, value in found.items()},
+        "truth": truth,
         **scores,
     }
 

@@ -22,6 +22,10 @@ views.label = {
         score && score[0] > 0 && `recall ${percent(score[1])} on ${plural(score[0], "document")}`,
         score && (score[2] === null ? "never predicted" : `precision ${percent(score[2])}`),
         data.fit.component_shares && `components contribute ${percent(data.fit.component_shares[l])} of its score, single words the rest`,
+        label.nearest?.length > 0 && [
+          "nearest by terms: ",
+          label.nearest.map(([m], i) => [i > 0 && ", ", labelLink(m)]),
+        ],
       ),
       el(
         "div",
@@ -47,7 +51,9 @@ function labelComponents(l) {
   const most = shown[0]?.part;
   return section(
     "Its components",
-    `How much of the label each component makes up. Components below ${100 * data.matters} % are not listed; the CSV has all.`,
+    `How much of the label's weight the model expects from each component${
+      data.labels[l].there ? ", and terms of the component that documents of this label have" : ""
+    }. Components below ${100 * data.matters} % are not listed; the CSV has all.`,
     downloads(
       `label-${l}-components`,
       () => [
@@ -68,7 +74,7 @@ function labelComponents(l) {
     ),
     scopes
       ? BESIDE.map(([name, title]) => blockOfLabel(l, title, name, shown, most))
-      : labelTable(`Components of label ${labelName(l)}`, shown, most),
+      : labelTable(l, `Components of label ${labelName(l)}`, shown, most),
   );
 }
 
@@ -86,39 +92,54 @@ function blockOfLabel(l, title, name, used, most) {
   return (
     rows.length > 0 && [
       el("h4", null, `${title}: ${percent(blockNamed(name).labels[l])}`),
-      labelTable(`Components of label ${labelName(l)}: ${title}`, rows, most, ["shared", "joined"].includes(name) ? others : () => null),
+      labelTable(l, `Components of label ${labelName(l)}: ${title}`, rows, most, ["shared", "joined"].includes(name) ? others : () => null),
     ]
   );
 }
 
 // further(row): what is said under the name of a component
-const labelTable = (caption, rows, most, further = () => null) =>
+const labelTable = (l, caption, rows, most, further = () => null) =>
   table({
     caption,
     rows,
     className: "bars",
     columns: [
-      { name: "Component", heading: true, cell: (row) => [componentLink(row.k), further(row)] },
+      { name: "Component", heading: true, cell: (row) => [componentLink(row.k), termsThere(l, row.k), further(row)] },
       { name: "Part", right: true, cell: ({ part }) => percent(part) },
       { name: "", wide: true, cell: ({ part }) => bar(part, most) },
     ],
   });
 
+// Terms of a component that documents of the label have
+function termsThere(l, k) {
+  const found = data.labels[l].there?.[k] ?? [];
+  return found.length > 0 && el("div", { class: "there quiet" }, "here: ", bdi(found.map(termName).join(" ")));
+}
+
 function tellingTerms(l) {
-  const terms = data.labels[l].terms.map(([w, p, lift]) => ({ w, p, lift }));
-  const most = largest(terms.map(({ p }) => p));
+  const label = data.labels[l];
+  if (!label.terms)
+    return section(
+      "Its characteristic terms",
+      "The model is from an older file, in which the documents that have a term were not counted. Fit it again to see them.",
+    );
+  const terms = label.terms.map(([w, here, elsewhere, odds, low, high]) => ({ w, here, elsewhere, odds, low, high }));
+  const most = label.documents;
   return section(
     "Its characteristic terms",
     terms.length
-      ? "Terms that are more frequent in this label than in all documents. Part: how much of the label the term makes up. Lift: how many times more frequent it is."
-      : "No term is more frequent in this label than in all documents.",
+      ? `Terms that a larger part of this label's ${plural(label.documents, "training document")} has than of the ${count(label.elsewhere)} elsewhere. The documents that have the term are counted. Log-odds: of a document here against elsewhere, with its 95 % interval.`
+      : "No term is in a larger part of this label's documents than elsewhere.",
     downloads(
       `label-${l}-terms`,
-      () => [["term", "part", "lift"], ...terms.map(({ w, p, lift }) => [termName(w), p, lift])],
+      () => [
+        ["term", "documents", "elsewhere", "log-odds", "low", "high"],
+        ...terms.map(({ w, here, elsewhere, odds, low, high }) => [termName(w), here, elsewhere, odds, low, high]),
+      ],
       () =>
         barsPicture(
-          `${labelName(l)}: terms`,
-          terms.map(({ w, p }) => ({ name: termName(w), value: p, text: percent(p) })),
+          `${labelName(l)}: documents that have the term`,
+          terms.map(({ w, here }) => ({ name: termName(w), value: here, text: count(here) })),
         ),
     ),
     terms.length > 0 &&
@@ -128,9 +149,14 @@ function tellingTerms(l) {
         className: "bars",
         columns: [
           { name: "Term", heading: true, cell: ({ w }) => termLink(w) },
-          { name: "Part", right: true, cell: ({ p }) => percent(p) },
-          { name: "", wide: true, cell: ({ p }) => bar(p, most) },
-          { name: "Lift", right: true, cell: ({ lift }) => times(lift) },
+          { name: `Here, of ${count(label.documents)}`, right: true, cell: ({ here }) => count(here) },
+          { name: "", wide: true, cell: ({ here }) => bar(here, most) },
+          { name: `Elsewhere, of ${count(label.elsewhere)}`, right: true, cell: ({ elsewhere }) => count(elsewhere) },
+          {
+            name: "Log-odds",
+            right: true,
+            cell: ({ odds, low, high }) => [number(odds, 2), el("span", { class: "quiet" }, ` ${number(low, 2)} to ${number(high, 2)}`)],
+          },
         ],
       }),
   );

@@ -136,11 +136,7 @@ function occurrences(w, kind) {
       : { name: "Label", link: labelLink, text: labelName };
   return section(
     `In ${kind}`,
-    found.length
-      ? kind === "labels"
-        ? "The part of the term's weight that the model expects in the documents of each label, by the components of the label. A label may be listed although few or none of its documents have the term. Frequent labels count more."
-        : "The part of the term's weight that each component explains, as the model expects it."
-      : `It is spread over many ${kind}. Each has less than 3 % of it.`,
+    found.length ? aboutOccurrences(kind) : `It is spread over many ${kind}. Each has less than 3 % of it.`,
     downloads(
       `term-${w}-${kind}`,
       () => [[of.name.toLowerCase(), "part"], ...found.map(({ i, part }) => [of.text(i), part])],
@@ -163,6 +159,15 @@ function occurrences(w, kind) {
       }),
     found.length > 0 &&
       rest >= 0.005 &&
-      el("p", { class: "quiet" }, `About ${whole(rest)}\u00a0% in other ${kind}. At most six are listed, each with 3 % or more.`),
+      !(kind === "labels" && data.several) && // a document may have several of the labels
+      el("p", { class: "quiet" }, `About ${whole(rest)}\u00a0% in other ${kind}${kind === "labels" ? " or without a label" : ""}. At most six are listed, each with 3 % or more.`),
   );
+}
+
+// Labels are counted, except in models from older files
+function aboutOccurrences(kind) {
+  if (kind === "components") return "How much of the term's weight the model expects from each component.";
+  return data.labels[0].terms
+    ? "Of the training documents that have the term, the part that has each label."
+    : "How much of the term's weight the model expects from each label. Frequent labels count more.";
 }

@@ -1,0 +1,114 @@
+"""vbnmf labels: show what makes each label, counted from its documents."""
+
+import shutil
+from typing import Any
+
+import click
+
+from vbnmf.cli import common
+from vbnmf.cli.terminal import one_line, percent, table, width
+
+
+@click.command(short_help="Show what makes each label: documents, terms, components.")
+@click.argument("model")
+@click.option("--label", metavar="LABEL", help="Show only this label.")
+@click.option("--top", type=click.IntRange(1), default=10, show_default=True,
+              help="Number of terms of each label, and of each of its components.")  # fmt: skip
+@common.trust
+@common.as_json
+def labels(model: str, label: str | None, top: int, as_json: bool) -> None:
+    """Show what makes each label of MODEL.
+
+    The terms of a label are more frequent in its documents than elsewhere. Beside each term is the
+    number of training documents that have it, in the label and elsewhere. The shares of components
+    are expected by the model; their terms are terms that the label's documents have. The nearest
+    labels are those whose documents have the most similar terms.
+
+    \b
+    Examples:
+      vbnmf labels tickets.vbnmf
+      vbnmf labels tickets.vbnmf --label billing --top 20
+    """  # noqa: D301
+    from vbnmf.report.labels import describe_labels
+
+    chosen = None if label is None else [label]
+    found = describe_labels(common.load_model(model), n_terms=top, labels=chosen)
+    if as_json:
+        common.print_json([plain(one) for one in found])
+    else:
+        click.echo("\n\n".join(_block(one) for one in found))
+
+
+def plain(one: Any) -> dict[str, Any]:
+    """Return the description of a label in types of JSON."""
+    return {
+        "label": str(one.label),
+        "documents": one.documents,
+        "elsewhere": one.elsewhere,
+        "terms": [
+            {
+                "term": term.term,
+                "documents": term.documents,
+                "elsewhere": term.elsewhere,
+                "log_odds": round(term.log_odds, 4),
+                "interval": [round(term.low, 4), round(term.high, 4)],
+            }
+            for term in one.terms
+        ],
+        "components": [
+            {
+                "component": part.component,
+                "share": part.share,
+                "scope": part.scope,
+                "faded": part.faded,
+                "terms": [term.term for term in part.terms],
+                "term_documents": [term.documents for term in part.terms],
+            }
+            for part in one.components
+        ],
+        "nearest": [
+            {"label": str(label), "similarity": round(near, 4)} for label, near in one.nearest
+        ],
+    }
+
+
+def _block(one: Any) -> str:
+    """Return the lines about a label."""
+    n = one.documents
+    lines = [f"{one_line(str(one.label))}: {n:,} {'document' if n == 1 else 'documents'}"]
+    said = [_counted(term, one) for term in one.terms]
+    lines.append(_wrapped("terms: ", said or ["none is more frequent here than elsewhere"]))
+    if one.components:
+        rows = [
+            [str(part.component), percent(part.share), part.scope or "", part.name]
+            for part in one.components
+        ]
+        head = ["#", "expected share", "scope", "terms there"]
+        shown = [0, 1, 2, 3] if any(part.scope for part in one.components) else [0, 1, 3]
+        cells = [[row[i] for i in shown] for row in [head, *rows]]
+        lines.append(table(cells[0], cells[1:], right=(0, 1)))
+    if one.nearest:
+        near = [f"{one_line(str(label))} {part:.2f}" for label, part in one.nearest]
+        lines.append(_wrapped("nearest by terms (cosine): ", near))
+    return "\n".join(lines)
+
+
+def _counted(term: Any, one: Any) -> str:
+    """Return a term with its documents; the last numbers are the same for all terms."""
+    counts = f"{term.documents:,} of {one.documents:,}"
+    if one.elsewhere:
+        counts += f", elsewhere {term.elsewhere:,} of {one.elsewhere:,}"
+    return f"{one_line(term.term)} ({counts})"
+
+
+def _wrapped(head: str, items: list[str]) -> str:
+    """Join items with commas, and break lines only between them."""
+    terminal = shutil.get_terminal_size((100, 24)).columns
+    lines = [head + items[0]]
+    for item in items[1:]:
+        lines[-1] += ","
+        if width(lines[-1]) + 1 + width(item) < terminal:
+            lines[-1] += f" {item}"
+        else:
+            lines.append(f"  {item}")
+    return "\n".join(lines)

@@ -1,0 +1,147 @@
+"""Log-odds of terms in the documents of a label against the documents outside of it.
+
+    n_lw    documents of label l that have term w, of N_l
+    m_lw    documents outside of label l that have it, of M_l
+    p_w     = (n_lw + m_lw) / (N_l + M_l), share of all documents that have it
+    α_w     = 1/2 + p_w,   β_w = 1/2 + (1 − p_w)
+
+    δ_lw    = ln((n_lw + α_w) / (N_l − n_lw + β_w)) − ln((m_lw + α_w) / (M_l − m_lw + β_w))
+    σ²_lw   = 1 / (n_lw + α_w) + 1 / (N_l − n_lw + β_w) + 1 / (m_lw + α_w) + 1 / (M_l − m_lw + β_w)
+
+This is the weighted log-odds ratio of Monroe, Colaresi and Quinn (2008) for a share of documents in
+place of a share of words, so that a word that is repeated in one document counts once. The prior is
+Beta(α_w, β_w): that of Jeffreys, and one document drawn from the corpus.
+
+B. L. Monroe, M. P. Colaresi and K. M. Quinn (2008). Fightin' words: lexical feature selection and
+evaluation for identifying the content of political conflict. Political Analysis 16, 372-403.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from vbnmf.core.model import Array
+
+LEVEL = 0.95
+"""Probability of the intervals."""
+
+_BALANCE = 1 / 3  # exponent of the share of the label's documents in the ranking
+_LEAST = 2  # documents of the label that a characteristic term needs, if the label has as many
+
+
+class LogOdds(NamedTuple):
+    """Log-odds of terms with intervals; arrays of one shape."""
+
+    log_odds: Array
+    z: Array
+    low: Array
+    high: Array
+
+
+def log_odds(
+    label_documents: Any, n_label: Any, other_documents: Any, n_other: Any, *, level: float = LEVEL
+) -> LogOdds:
+    """Compare how many documents have each term in a label and outside of it.
+
+    The arguments are broadcast against one another.
+
+    Parameters
+    ----------
+    label_documents : array-like of int
+        Documents of the label that have each term.
+    n_label : array-like of int
+        Documents of the label.
+    other_documents : array-like of int
+        Documents outside of the label that have each term.
+    n_other : array-like of int
+        Documents outside of the label.
+    level : float, default=0.95
+        Probability of the intervals, with equal tails.
+
+    Returns
+    -------
+    log_odds : ndarray
+        Logarithm of the ratio of the odds in the label and outside, towards zero for few documents.
+    z : ndarray
+        The same divided by its standard error.
+    low, high : ndarrays
+        Ends of the interval, from a normal approximation.
+
+    Raises
+    ------
+    ValueError
+        A count is negative or larger than the number of documents, or ``level`` is not between 0
+        and 1.
+
+    Examples
+    --------
+    >>> from vbnmf.metrics import log_odds
+    >>> found = log_odds([23, 2], 25, [4, 90], 1200)
+    >>> found.log_odds.round(1).tolist()
+    [7.5, 0.3]
+    """
+    n, N, m, M = np.broadcast_arrays(
+        *(np.asarray(a, np.float64) for a in (label_documents, n_label, other_documents, n_other))
+    )
+    if not ((n >= 0) & (n <= N) & (m >= 0) & (m <= M)).all():
+        raise ValueError(
+            "the documents that have a term must be between 0 and all documents, in the label and "
+            "outside of it. Pass counts of documents, not of words."
+        )
+    if not 0 < level < 1:
+        raise ValueError(f"level must be between 0 and 1; got {level!r}.")
+    p = (n + m) / np.maximum(N + M, 1)
+    alpha, beta = 0.5 + p, 1.5 - p
+    with_n, without_n, with_m, without_m = n + alpha, N - n + beta, m + alpha, M - m + beta
+    found = np.log(with_n / without_n) - np.log(with_m / without_m)
+    error = np.sqrt(1 / with_n + 1 / without_n + 1 / with_m + 1 / without_m)
+    reach = ndtri((1 + level) / 2) * error
+    return LogOdds(found, found / error, found - reach, found + reach)
+
+
+def characteristic_terms(
+    label_documents: Any, n_label: int, other_documents: Any, n_other: int, n_terms: int
+) -> Array:
+    """Choose the terms that are characteristic of a label, the most characteristic first.
+
+    A term is in at least two documents of the label (in one, if the label has no more), and a
+    larger share of the label's documents has it than of the others. Terms are ranked by
+    ``share ** (1 / 3) * low``, where ``low`` is the lower end of the interval of the log-odds, and
+    the share is that of the label's documents that have the term. Terms whose interval reaches
+    below zero come last, by ``low``.
+
+    Why this order: on seven corpora, the order by z put words such as "the" and "it" first where
+    documents are short, and the order by ``low`` alone put names that are in a few documents of one
+    label and nowhere else before the words that most of its documents have.
+
+    If there are no other documents, these are the terms of most documents.
+
+    Parameters
+    ----------
+    label_documents : array-like of int of shape (n_terms,)
+        Documents of the label that have each term.
+    n_label : int
+        Documents of the label.
+    other_documents : array-like of int of shape (n_terms,)
+        Documents outside of the label that have each term.
+    n_other : int
+        Documents outside of the label.
+    n_terms : int
+        Maximum number of terms.
+
+    Returns
+    -------
+    ndarray of int of shape (at most n_terms,)
+        Columns of the terms.
+    """
+    n, m = np.asarray(label_documents), np.asarray(other_documents)
+    enough = n >= max(min(_LEAST, n_label), 1)
+    if n_other == 0:
+        at = np.flatnonzero(enough)
+        return np.asarray(at[np.argsort(-n[at], kind="stable")[:n_terms]])
+    # whole numbers, so that equal shares are equal
+    at = np.flatnonzero(enough & (n.astype(np.int64) * n_other > m.astype(np.int64) * n_label))
+    low = log_odds(n[at], n_label, m[at], n_other).low
+    score = np.where(low > 0, (n[at] / n_label) ** _BALANCE * low, low)
+    return np.asarray(at[np.argsort(-score, kind="stable")[:n_terms]])
