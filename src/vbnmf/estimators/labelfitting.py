@@ -31,6 +31,7 @@ from vbnmf.estimators.streaming import check_source, is_source, source_targets, 
 from vbnmf.estimators.targets import Targets, check_targets
 from vbnmf.estimators.telling import Teller
 from vbnmf.estimators.validation import check_choice, check_matrix, check_weights, count_threads
+from vbnmf.metrics.agreement import fitted_agreement
 from vbnmf.prediction.evidence import mean_occurrence
 from vbnmf.prediction.material import Posterior, Trained, TrainingDocuments
 from vbnmf.prediction.training import train
@@ -144,6 +145,9 @@ class FitsLabels(PredictsLabels, BaseVBNMF):
         self.smoothing_ = mean_occurrence(X, weight)
         self.multilabel_ = targets.multilabel
         labels = targets.indicators
+        self.component_agreement_ = fitted_agreement(
+            X, sparse.csr_array(labels, dtype=np.float64), V, self.components_, self.scopes_
+        )
         if len(rows) < len(weight):
             documents = TrainingDocuments(
                 X[rows], V[rows], labels[rows], weight[rows], targets.multilabel

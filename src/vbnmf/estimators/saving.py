@@ -35,6 +35,8 @@ _SUM_TO_ONE = 1e-6  # tolerance of the sum of frequencies
 _ROUNDING = 1e-2  # relative tolerance of sums in another order or precision
 _LONGEST_SENTENCE = 1000  # characters
 _LARGEST_EXPONENT = 10.0  # of the length of documents
+_LARGEST_AGREEMENT = 1e12  # the cosine of random halves is at least 10⁻¹²
+_NO_AGREEMENT = -1.0  # of components that are not shared
 
 _MODELS: dict[str, type[BaseVBNMF]] = {"VBNMF": VBNMF, "SupervisedVBNMF": SupervisedVBNMF}
 _HYPERPARAMETERS = {
@@ -109,6 +111,9 @@ def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
         if hasattr(model, "component_share_"):  # models from older files do not know it
             header["component_share"] = model.component_share_
             arrays["label_component_shares"] = model.label_component_shares_
+        if model.component_agreement_ is not None:  # None in models from older files
+            agreement = np.nan_to_num(model.component_agreement_, nan=_NO_AGREEMENT)
+            arrays["component_agreement"] = agreement
         header["smoothing"] = model.smoothing_
         header["score_scale"] = model.score_scale_
         of_counts, count_arrays = counts_to_state(model)
@@ -219,6 +224,12 @@ def _set_labels(
         model.label_component_shares_ = _doubles(
             arrays, "label_component_shares", (n,), least=0, most=1
         )
+    model.component_agreement_ = None
+    if "component_agreement" in arrays:  # since format 8
+        most = _LARGEST_AGREEMENT
+        agreement = _doubles(arrays, "component_agreement", (K,), least=_NO_AGREEMENT, most=most)
+        model.component_agreement_ = np.where(agreement < 0, np.nan, agreement)
+    most = _LARGEST_WEIGHT
     model.classifier_reason_ = _sentence(header, "classifier_reason", "")
     model.word_weights_ = np.zeros((n, 0), np.float32)  # files of format 3 have none
     if arrays.get("word_weights", model.word_weights_).size:

@@ -145,6 +145,11 @@ class SupervisedVBNMF(LearnsLabelsOnline, FitsLabels):
         several labels counts for each.
     scopes_ : ndarray of bool of shape (n_labels, n_components)
         Labels that may use each component.
+    component_agreement_ : ndarray of shape (n_components,), or None
+        Agreement of the two main labels of each shared component: whether they take the same terms
+        from it (``vbnmf.metrics.agreement``). About one if they do, and below 0.5 if the component
+        is two topics under one name. NaN for components that serve one label, or all. None in
+        models from older files.
     scoped_ : bool
         Whether scopes were given or searched for. If False, every label may use every component.
     background_ : int or None

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from vbnmf.core.explained import Explained, sampled_agreement, shared
+from vbnmf.core.explained import Explained, ratios, sampled_agreement, shared
 from vbnmf.core.model import Array
 from vbnmf.core.rows import mass
 from vbnmf.metrics.ranking import as_nonnegative
@@ -96,6 +96,54 @@ def agreement(
         # a generator for each component, so that one component does not change another's halves
         rng = np.random.default_rng([seed, k])
         found[k] = sampled_agreement(shares[both], label[both] == second, _HALVES, rng)
+    return found
+
+
+def fitted_agreement(
+    X: sparse.csr_array, Y: sparse.csr_array, V: Array, components: Array, scopes: Array
+) -> Array:
+    """Compute the agreement of the two main labels of each shared component, with coefficients.
+
+    It is like ``agreement``, but with the coefficients of a fit, and without random halves
+    (``vbnmf.core.explained.LabelTerms``). So it takes one pass over the documents.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_docs, n_terms)
+        Weights of terms.
+    Y : csr_array of shape (n_docs, n_labels)
+        Label indicators.
+    V : ndarray of shape (n_docs, K)
+        Coefficients.
+    components : ndarray of shape (K, n_terms)
+        Weights of terms in components.
+    scopes : ndarray of bool of shape (n_labels, K)
+        Which labels may use which component.
+
+    Returns
+    -------
+    ndarray of shape (K,)
+        As from ``agreement``.
+    """
+    found = np.full(len(components), np.nan)
+    numbers = shared(scopes)
+    if not len(numbers):
+        return found
+    step = -(-X.shape[0] // MOST_DOCUMENTS)
+    X, Y, V = sparse.csr_array(X[::step], dtype=np.float64), sparse.csr_array(Y[::step]), V[::step]
+    frequent = np.bincount(X.indices, minlength=X.shape[1]) >= _LEAST_DOCUMENTS
+    X = sparse.csr_array(X[:, np.flatnonzero(frequent)])
+    T = np.ascontiguousarray(components[:, frequent].T, dtype=np.float64)
+    in_scope = V * ((Y @ scopes.astype(np.float64)) > 0)
+    ratio, _ = ratios(X, in_scope.astype(np.float64), T)
+    of_shared = sparse.csc_array(np.where(np.isin(np.arange(V.shape[1]), numbers), in_scope, 0.0))
+    explained = Explained(ratio, of_shared, T, Y, scopes, np.ones(X.shape[0]))
+    for k in numbers.tolist():
+        terms = explained.label_terms(k)
+        taken = mass(terms.sums)
+        first, second = np.argsort(-taken, kind="stable")[:2]
+        if taken[second] > 0:
+            found[k] = terms.agreement()[first, second]
     return found
 
 
