@@ -57,7 +57,8 @@ OF_A_LABEL = 3  # initial components per label, at least
 DOCUMENTS_OF_A_COMPONENT = 5  # documents per initial component of a label, at least
 MOST_LABELS = 600  # labels that get initial components of their own, at most
 ROUNDS = (2, 8)  # rounds of moves: fewest and most
-NONZEROS_MOVED = 1_500_000  # non-zeros times rounds, beyond the fewest
+WORK_OF_ROUNDS = 32_000_000  # non-zeros times components times rounds, beyond the fewest
+SOFT = 1.25  # components per requested component, at most, if there may be more
 SWEEPS = 10  # before the bound of a draft is computed
 SWEEPS_TO_LOOK = 3  # before what components explain is computed
 SMOOTHING = 0.2  # weight of the label's average in the terms of a cluster
@@ -112,7 +113,8 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
     n_kept = n_fixed(best, plan)
     # with fewer components than labels, unrelated labels must share some
     may_split = plan.scoped and plan.n_components - n_kept >= n_labels
-    n_rounds = int(np.clip(NONZEROS_MOVED // max(explorer.engine.nnz, 1), *ROUNDS))
+    work = max(explorer.engine.nnz * plan.n_components, 1)
+    n_rounds = int(np.clip(WORK_OF_ROUNDS // work, *ROUNDS))
     look = explorer.look(best, "agreement of labels")
     glued = look.glued(n_kept) if may_split else 0
     for number in range(1, n_rounds + 1):
@@ -137,9 +139,10 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
     if not may_split:
         return best
     draft = explorer.settle(split_by_agreement(look, n_kept), "components that labels agree on")
-    if not plan.soft and plan.n_components < draft.K:
+    most = int(SOFT * plan.n_components) if plan.soft else plan.n_components
+    if most < draft.K:
         look = explorer.look(draft, "worth of components")
-        draft = reduced(look, explorer.a_t, plan.n_components, n_kept, plan)
+        draft = reduced(look, explorer.a_t, most, n_kept, plan)
         draft = explorer.settle(draft, "fewer components")
     return draft
 

@@ -203,6 +203,15 @@ class LabelTerms:
         ndarray of shape (n_labels, n_labels)
             Symmetric; one on the diagonal. NaN for labels that take nothing from the component.
         """
+        found = np.full((len(self.n_docs),) * 2, np.nan)
+        taking = np.flatnonzero(mass(self.sums) > 0)
+        if len(taking):
+            some = LabelTerms(self.sums[taking], self.squares[taking], self.n_docs[taking])
+            found[np.ix_(taking, taking)] = some._of_all()
+        return found
+
+    def _of_all(self) -> Array:
+        """Compute the agreement of labels that all take something from the component."""
         G = (self.sums @ self.sums.T).toarray()  # of sparse arrays, so without BLAS
         totals = mass(self.sums)
         halves = self._halves(G, self.squares[:, 0])
@@ -211,8 +220,6 @@ class LabelTerms:
         length = np.sqrt(np.maximum(own[:, None] * own, _TINY))
         found = G / (length * np.clip(halves, _LEAST, 1.0))
         np.fill_diagonal(found, 1.0)
-        nothing = own <= 0
-        found[nothing] = found[:, nothing] = np.nan
         return np.asarray(found)
 
     def _halves(self, G: Array, squares: Array) -> Array:

@@ -80,6 +80,9 @@ def _add_components(model: Any, sums: sparse.csr_array, a_t: float) -> None:
     model.component_shapes_ = np.ascontiguousarray(np.vstack([model.component_shapes_, shapes]).T).T
     model.component_scales_ = np.concatenate([model.component_scales_, scales])
     model.component_sums_ = np.concatenate([model.component_sums_, np.full(len(shapes), size)])
+    if model.component_agreement_ is not None:
+        new = np.full(len(shapes), np.nan)
+        model.component_agreement_ = np.concatenate([model.component_agreement_, new])
     for name in ("label_activations_", "label_rate_shapes_", "label_rate_scales_"):
         values = getattr(model, name)
         # out of scope, where these numbers have no effect
