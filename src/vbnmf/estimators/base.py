@@ -107,7 +107,7 @@ class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         ndarray of shape (n_docs, n_components)
             Expected coefficients; a Dask array for a Dask array, which is computed later. For a
             document without any known term they depend only on the prior:
-            ``coef_shape / (1 / coef_scale + component_sums_)``.
+            ``coef_shape / (1 / coef_scales_ + component_sums_)``.
         """
         check_is_fitted(self, "components_")
         return checked(self, X, self._project)
@@ -142,8 +142,8 @@ class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         """
         max_iter = check_count("transform_max_iter", self.transform_max_iter, most=MOST_ITERATIONS)
         tol = check_nonnegative("transform_tol", self.transform_tol)
-        a_v, b_v = (self.hyperparameters_[name] for name in ("coef_shape", "coef_scale"))
-        scale = 1.0 / (1.0 / b_v + self.component_sums_)
+        a_v = self.hyperparameters_["coef_shape"]
+        scale = 1.0 / (1.0 / self.coef_scales_ + self.component_sums_)
         X, used = without_unused_terms(X)
         K = self._n_features_out
         E_v = np.empty((X.shape[0], K), X.dtype)
@@ -157,6 +157,11 @@ class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
                 )
         check_finite(E_v)
         return E_v
+
+    @property
+    def coef_scales_(self) -> Array:
+        """Scale of the prior of coefficients in ``transform``, (n_components,)."""
+        return np.full(self._n_features_out, self.hyperparameters_["coef_scale"])
 
     @property
     def component_mass_(self) -> Array:

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from vbnmf.core.fit import HEAD
 from vbnmf.core.model import Array
 from vbnmf.core.pages import release
+from vbnmf.core.products import row_products
 from vbnmf.core.rows import is_empty
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.stream import ShardSource
@@ -38,6 +39,7 @@ from vbnmf.prediction.training import train
 
 _SAMPLE = 2000  # maximum number of documents for component_share_
 _SAMPLE_SCORES = 5_000_000  # maximum of these documents times labels
+_LEAST_SCALE = 1e-6  # of the prior of a coefficient, relative to the average; of faded components
 _TINY = np.finfo(float).tiny
 
 
@@ -107,10 +109,22 @@ class FitsLabels(PredictsLabels, BaseVBNMF):
         self.n_labelled_seen_ = float(counts_as.sum())
         self.__dict__.pop("head_sample_", None)  # of earlier batches
         self.scoped_ = labelscopes.is_scoped(self, targets)
+        self.transform_prior_ = "by component" if self.scoped_ else "even"
         groups = check_label_tree(self.label_tree, targets.classes)
         self.label_groups_ = {name: targets.classes[at] for name, at in groups.items()}
         set_label_posterior(self, outcome.fit.state, outcome.fit.stats)
         return outcome
+
+    @property
+    def coef_scales_(self) -> Array:
+        """Scale of the prior of coefficients in ``transform``, (n_components,)."""
+        even = super().coef_scales_
+        if self.transform_prior_ == "even":
+            return even
+        parts = self.label_frequencies_ / max(self.label_frequencies_.sum(), _TINY)
+        means = row_products(self.label_activations_.T, parts)
+        scales = means / self.hyperparameters_["coef_shape"]
+        return np.maximum(scales, _LEAST_SCALE * even)
 
     def _knobs(self, targets: Targets | None, weight: Array | None) -> Knobs:
         assert targets is not None

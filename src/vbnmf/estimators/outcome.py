@@ -65,15 +65,19 @@ def wind_up(
 
 
 def reason_of_number(K: int, tried: dict[int, float]) -> str:
-    """Explain why K components were chosen; ``tried`` maps numbers of components to bounds."""
-    others = sorted((n for n in tried if n != K), key=lambda n: abs(n - K))[:2]
-    lost = ", ".join(f"{n}: lower by {tried[K] - tried[n]:,.0f}" for n in sorted(others))
-    if max(tried) == K:
-        return (
-            f"{K} components, the largest number tried, had the best bound ({lost}); the documents "
-            "may support more, so try a larger number"
-        )
-    return f"{K} components had the best bound of {len(tried)} numbers tried ({lost})"
+    """Explain why about K components were chosen; ``tried`` maps numbers to log-likelihoods."""
+    best = max(tried, key=lambda n: tried[n])
+    chosen = min(tried, key=lambda n: abs(n - K))
+    shown = ", ".join(f"{n}: {tried[n]:.3f}" for n in sorted(tried))
+    why = (
+        "had the best log-likelihood of held-out documents"
+        if chosen == best
+        else f"are the fewest within one standard error of the best, {best}"
+    )
+    more = (
+        "; the documents may support more, so try a larger number" if chosen == max(tried) else ""
+    )
+    return f"{chosen} components {why} (log-likelihood per unit of weight, {shown}){more}"
 
 
 def check_finite(*found: Array | float) -> None:

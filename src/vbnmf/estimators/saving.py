@@ -101,6 +101,7 @@ def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
             for name, labels in model.label_groups_.items()
         }
         header["scoped"] = model.scoped_
+        header["transform_prior"] = model.transform_prior_
         header["multilabel"] = model.multilabel_
         header["threshold"] = model.threshold_
         header["classifier"] = model.classifier_
@@ -194,6 +195,10 @@ def _set_labels(
         model.label_rate_shapes_ = np.repeat(shapes[:, None], K, axis=1)
         model.scopes_, model.label_groups_ = np.ones((n, K), dtype=bool), {}
     model.scoped_ = header.get("scoped", False) is True
+    priors = ("even", "by component")  # files before format 8 had the first one only
+    model.transform_prior_ = check_choice(
+        "transform_prior", header.get("transform_prior", "even"), priors
+    )
     if not model.scopes_.any(axis=0).all() or not model.scopes_.any(axis=1).all():
         raise ModelFileError("a label or a component is in no scope: the file is damaged.")
     model.label_rate_scales_ = _doubles(arrays, "label_rate_scales", (n, K), positive=True)
@@ -224,12 +229,7 @@ def _set_labels(
         model.label_component_shares_ = _doubles(
             arrays, "label_component_shares", (n,), least=0, most=1
         )
-    model.component_agreement_ = None
-    if "component_agreement" in arrays:  # since format 8
-        most = _LARGEST_AGREEMENT
-        agreement = _doubles(arrays, "component_agreement", (K,), least=_NO_AGREEMENT, most=most)
-        model.component_agreement_ = np.where(agreement < 0, np.nan, agreement)
-    most = _LARGEST_WEIGHT
+    model.component_agreement_ = _component_agreement(arrays, K)
     model.classifier_reason_ = _sentence(header, "classifier_reason", "")
     model.word_weights_ = np.zeros((n, 0), np.float32)  # files of format 3 have none
     if arrays.get("word_weights", model.word_weights_).size:
@@ -250,6 +250,15 @@ def _set_labels(
         raise ModelFileError("the rates of labels are out of range: the file is damaged.")
     model.label_rates_ = np.where(model.scopes_, rates, np.inf)
     read_counts(model, header, arrays)
+
+
+def _component_agreement(arrays: dict[str, Array], K: int) -> Any:
+    """Return the agreement of shared components, NaN for others; None before format 8."""
+    if "component_agreement" not in arrays:
+        return None
+    least, most = _NO_AGREEMENT, _LARGEST_AGREEMENT
+    agreement = _doubles(arrays, "component_agreement", (K,), least=least, most=most)
+    return np.where(agreement < 0, np.nan, agreement)
 
 
 def _label_groups(stored: Any, classes: Array) -> dict[str, Array]:

@@ -18,6 +18,7 @@ from vbnmf.core.starts import Knobs
 from vbnmf.engines.local import LocalEngine
 from vbnmf.engines.mapping import ShardEngine
 from vbnmf.engines.stream import PlacedSource, ShardSource, StreamEngine
+from vbnmf.estimators.componentnumber import choose_number, numbers_to_try
 from vbnmf.estimators.targets import sums_by_group
 
 MOST_DOCUMENTS = 15_000
@@ -143,7 +144,18 @@ class Start:
         tried: dict[int, float] = {}
         K = self.n_components
         if K is None:
-            raise NotImplementedError
+            n_labels = 1 if looked_at.labels is None else looked_at.labels.known.shape[1]
+            K, tried = choose_number(
+                looked_at,
+                numbers_to_try(n_labels, len(self.groups)),
+                lambda some, n: (
+                    self._search(
+                        kernel, some, n, knobs, rng, _naming(watch, f"trying {n} components")
+                    ).draft
+                ),
+                kernel,
+                knobs,
+            )
         return replace(self._search(kernel, looked_at, K, knobs, rng, watch), tried=tried)
 
     def _search(
@@ -220,6 +232,11 @@ class Start:
         if not mask.all():
             portions = drafts.spread(portions * mask, mask)
         return Draft(shapes, portions, mask, prior_in=a_t)
+
+
+def _naming(watch: Watch, what: str) -> Watch:
+    """Return a function that tells ``watch`` of stages, with what they are part of."""
+    return lambda stage, sweep, of: watch(f"{what}: {stage}", sweep, of)
 
 
 def _sample(group: Array, sizes: Array, known: sparse.csr_array | None) -> Array:

@@ -238,6 +238,12 @@ class SupervisedVBNMF(LearnsLabelsOnline, FitsLabels):
     hyperparameters_ : dict
         Shapes and scales of the priors, given or learned. ``coef_scale`` is the average over all
         labels, which ``transform`` uses. ``label_shape`` and ``label_scale`` are means over labels.
+    transform_prior_ : str
+        Prior of coefficients in ``transform``. "by component" has the mean coefficient of each
+        component over all labels, and is used with scopes. "even" has the same mean for all
+        components, as in the paper.
+    coef_scales_ : ndarray of shape (n_components,)
+        Scale of this prior for each component.
     n_samples_seen_ : float
         Number of documents seen, by their weights, in the fit and in all batches.
     n_samples_total_ : float

@@ -12,11 +12,20 @@ _AT_ONCE = 1 << 21  # numbers of each of two arrays that are held in memory
 _TINY = np.finfo(np.float64).tiny
 
 
-class Projects(Protocol):
-    """A fitted model: ``VBNMF`` or ``SupervisedVBNMF``."""
+class HasComponents(Protocol):
+    """Components, and their sums over the terms."""
 
-    components_: Array
-    component_sums_: Array
+    @property
+    def components_(self) -> Array:
+        """Weights of terms in components, (K, n_terms)."""
+
+    @property
+    def component_sums_(self) -> Array:
+        """Sums of components, (K,)."""
+
+
+class Projects(HasComponents, Protocol):
+    """A fitted model: ``VBNMF`` or ``SupervisedVBNMF``."""
 
     def transform(self, X: Any) -> Array:
         """Compute the coefficients of documents, (n_docs, K)."""
@@ -138,7 +147,9 @@ def half_log_sums(model: Projects, second: sparse.csr_array, V: Array) -> tuple[
     return float(score.sum()), float(weight.sum())
 
 
-def document_log_sums(model: Projects, second: sparse.csr_array, V: Array) -> tuple[Array, Array]:
+def document_log_sums(
+    model: HasComponents, second: sparse.csr_array, V: Array
+) -> tuple[Array, Array]:
     """Compute Σ_w x ln p and Σ_w x of the second half of each document, two arrays (n_docs,).
 
     Both are 0 for a document whose second half is empty. Parameters are as for

@@ -155,7 +155,7 @@ def shares(joint: Array, whole: Array | None = None) -> list[list[float]]:
     ]
 
 
-def _label_shares(model: DocumentModel, use: Array, parts: Array, kept: Array) -> list[list[int]]:
+def _label_shares(model: DocumentModel, use: Array, parts: Array, kept: Array) -> list[list[float]]:
     """Return the part of the documents that have a term which have each label, for kept terms.
 
     Models from older files have no counts. For these it is the part that the model expects of the
