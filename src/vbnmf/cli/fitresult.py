@@ -22,6 +22,7 @@ def tell_result(
         "terms": len(model.terms_),
         "components": model.estimator_.n_components_,
         "components_reason": model.estimator_.n_components_reason_,
+        "components_glued": _n_glued(model),
         "labels": len(model.estimator_.classes_) if model.has_labels else 0,
         **_of_prediction(model),
         "iterations": int(model.estimator_.n_iter_),
@@ -35,6 +36,8 @@ def tell_result(
     if model.estimator.n_components == "auto":
         common.say(f"{result['components_reason']}.", quiet)
     if model.has_labels:
+        if result["components_glued"]:
+            common.say(_glued(model), quiet)
         common.say(f"Prediction head: {_said(result)}.", quiet)
     common.say(
         f"Wrote {target}: {result['components']} components of {result['terms']:,} terms, bound "
@@ -42,6 +45,24 @@ def tell_result(
         f"Show the components with: vbnmf topics {target}",
         quiet,
     )
+
+
+def _n_glued(model: "DocumentModel") -> int:
+    """Count the components from which labels take different terms."""
+    from vbnmf.report.scopes import scopes_of
+
+    scopes = scopes_of(model.estimator_) if model.has_labels else None
+    return sum(scope.kind == "joined" for scope in scopes or ())
+
+
+def _glued(model: "DocumentModel") -> str:
+    """Say how many components join different terms of labels, and why."""
+    n, K, n_labels = _n_glued(model), model.estimator_.n_components_, len(model.classes_)
+    several = "1 component joins" if n == 1 else f"{n} components join"
+    said = f"{several} different terms of several labels, as vbnmf topics shows"
+    if n_labels > K:
+        return f"{said}: there are {K} components for {n_labels} labels. Use a larger -k."
+    return f"{said}. With a larger -k there may be fewer."
 
 
 def _tell_of_checkpoint(checkpoint: str | None, quiet: bool) -> None:

@@ -17,7 +17,7 @@ same few sweeps. The search is deterministic unless ``rng`` is given.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -73,7 +73,8 @@ class Found:
     """The best draft, and the scores that decided its number of components."""
 
     draft: Draft
-    tried: dict[int, float]  # by number of components; empty if the number was given
+    asked: int  # number of components that the search aimed at
+    tried: dict[int, float] = field(default_factory=dict)  # by number; empty if it was given
 
 
 def discover(
@@ -102,7 +103,7 @@ def discover(
             best = fewer
         del draft, fewer  # before the next ones are made
     assert best is not None
-    return Found(in_order(_improved(explorer, best, plan)), {})
+    return Found(in_order(_improved(explorer, best, plan)), plan.n_components)
 
 
 def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:

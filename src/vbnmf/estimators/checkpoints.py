@@ -151,7 +151,8 @@ class Keeper:
             return None
         nothing = np.empty((0, 0))
         draft = Draft(nothing, nothing, nothing, background=held["background"])
-        return Found(draft, {int(K): bound for K, bound in held["tried"].items()})
+        tried = {int(K): score for K, score in held["tried"].items()}
+        return Found(draft, int(held["asked"]), tried)
 
     def restore(self, engine: ShardEngine, labels: Labels | None, dtype: np.dtype[Any]) -> State:
         """Bring the documents to where they were, and return the state that goes with it."""
@@ -262,9 +263,13 @@ def _loop(loop: Loop) -> dict[str, Any]:
 def _found(found: Found | None) -> dict[str, Any] | None:
     if found is None:
         return None
-    tried = {str(K): float(bound) for K, bound in found.tried.items()}
+    tried = {str(K): float(score) for K, score in found.tried.items()}
     background = found.draft.background
-    return {"background": None if background is None else int(background), "tried": tried}
+    return {
+        "background": None if background is None else int(background),
+        "asked": int(found.asked),
+        "tried": tried,
+    }
 
 
 def _state(state: State) -> tuple[dict[str, Any], dict[str, Array]]:

@@ -58,26 +58,28 @@ def wind_up(
         np.ascontiguousarray(shapes[:, :K]),
         E_v,
         None if found is None else found.draft.background,
-        reason_of_number(K, found.tried) if found is not None and found.tried else why,
+        why if found is None else reason_of_number(K, found, why),
         # terms of the size of Σ ln Γ(x + 1) cancel in the bound
         float(np.finfo(np.float64).eps * abs(engine.totals.log_factorials)),
     )
 
 
-def reason_of_number(K: int, tried: dict[int, float]) -> str:
-    """Explain why about K components were chosen; ``tried`` maps numbers to log-likelihoods."""
-    best = max(tried, key=lambda n: tried[n])
-    chosen = min(tried, key=lambda n: abs(n - K))
-    shown = ", ".join(f"{n}: {tried[n]:.3f}" for n in sorted(tried))
-    why = (
-        "had the best log-likelihood of held-out documents"
-        if chosen == best
-        else f"are the fewest within one standard error of the best, {best}"
-    )
-    more = (
-        "; the documents may support more, so try a larger number" if chosen == max(tried) else ""
-    )
-    return f"{chosen} components {why} (log-likelihood per unit of weight, {shown}){more}"
+def reason_of_number(K: int, found: Found, why: str) -> str:
+    """Explain why there are K components; ``why`` is the reason if no numbers were tried."""
+    tried, asked = found.tried, found.asked
+    if tried:
+        best = max(tried, key=lambda n: tried[n])
+        scores = ", ".join(f"{n}: {tried[n]:.3f}" for n in sorted(tried))
+        which = (
+            "had the best likelihood of held-out documents"
+            if asked == best
+            else f"are the fewest within one standard error of the best likelihood, that of {best}"
+        )
+        more = "; a larger number may be better" if asked == max(tried) else ""
+        why = f"{asked} components {which} (log-likelihood per unit of weight: {scores}){more}"
+    if asked < K:
+        why += f"; {K - asked} more, so that labels take the same terms from what they share"
+    return why
 
 
 def check_finite(*found: Array | float) -> None:

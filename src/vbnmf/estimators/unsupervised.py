@@ -40,7 +40,8 @@ class VBNMF(BaseVBNMF):
     ----------
     n_components : int, "auto" or None, default=None
         Number of components K. None is 20, or the number of rows of an array ``init``. "auto"
-        searches for the number with the best bound. ``n_components_reason_`` explains the number.
+        chooses the fewest within one standard error of the best likelihood of held-out documents.
+        ``n_components_reason_`` explains the number.
     coef_shape : float, default=0.2
         Shape of the prior of coefficients. Values of at most 1 give sparse coefficients; smaller
         values give sparser ones.

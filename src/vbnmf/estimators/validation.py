@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
+from vbnmf.core.discovery import MOST_LABELS
 from vbnmf.core.hyper import LEAST_TERM_SHAPE
 from vbnmf.core.model import Array
 
@@ -177,9 +178,13 @@ def _is_number(value: Any, kind: Any) -> bool:
 def default_components(n_labels: int | None) -> int:
     """Return the default number of components: two for each label, from 20 to 300.
 
-    Without labels (None) it is 20. Python and the command line both use this function.
+    With 300 to 600 labels there is one for each label, and one more. Without labels (None) it is
+    20. Python and the command line both use this function.
     """
-    return _FEWEST if n_labels is None else min(max(2 * n_labels, _FEWEST), _MOST)
+    if n_labels is None:
+        return _FEWEST
+    usual = min(max(2 * n_labels, _FEWEST), _MOST)
+    return max(usual, n_labels + 1) if n_labels <= MOST_LABELS else usual
 
 
 def check_n_components(value: Any, init: Any, n_labels: int | None) -> tuple[int | None, str]:
@@ -189,6 +194,8 @@ def check_n_components(value: Any, init: Any, n_labels: int | None) -> tuple[int
             return len(init), f"{len(init)} components, the number of rows of init"
         K = default_components(n_labels)
         rule = "" if n_labels is None else f": two for each label, from {_FEWEST} to {_MOST}"
+        if K > _MOST:
+            rule = ": one for each label, and one more"
         return K, f"{K} components by default{rule}"
     if not (isinstance(value, str) and value == "auto"):
         if isinstance(value, str):
