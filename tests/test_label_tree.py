@@ -189,7 +189,7 @@ def test_a_component_of_some_labels_of_a_group_does_not_serve_the_others():
     rates[y < 2, 20:25] = rng.choice([0.2, 5.0], (160, 1))  # some documents of two labels
     rates[:, 25:] = 1.5
     X, y = rng.poisson(rates).astype(float), np.array(labels)[y]
-    model = SupervisedVBNMF(7, label_tree="/").fit(X, y)
+    model = SupervisedVBNMF(6, label_tree="/").fit(X, y)
     names = model.classes_.tolist()
     (of_two,) = np.flatnonzero(model.components_.argmax(axis=1) // 5 == 4)
     scope = {names[at] for at in np.flatnonzero(model.scopes_[:, of_two])}

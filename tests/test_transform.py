@@ -49,7 +49,7 @@ def assert_same_bits(one, other):
 @pytest.mark.parametrize("model", MODELS)
 def test_projection_follows_from_the_fitted_attributes(model, iterations, either_kernel):
     fitted = quick(model, transform_max_iter=iterations, transform_tol=0).fit(X, Y)
-    a_v, b_v = (fitted.hyperparameters_[name] for name in ("coef_shape", "coef_scale"))
+    a_v, b_v = fitted.hyperparameters_["coef_shape"], fitted.coef_scales_
     L_t = np.exp(psi(fitted.component_shapes_)) * fitted.component_scales_[:, None]
     scale = 1 / (1 / b_v + fitted.components_.sum(axis=1))
     dense = X.toarray()

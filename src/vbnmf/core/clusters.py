@@ -84,7 +84,7 @@ def spherical_clusters(
     del X  # large
     unit = of_unit_length(roots)
     del roots
-    order = np.argsort(unit @ np.modf(np.arange(1, unit.shape[1] + 1) * _GOLDEN)[0], kind="stable")
+    order = np.argsort(content_hashes(unit), kind="stable")
     some = order[:: max(1, len(order) // (_DOCUMENTS_A_CLUSTER * n_clusters))]
     centres = _first_centres(unit[some], weight[some], n_clusters, rng)
     for _ in range(_STEPS):
@@ -93,6 +93,11 @@ def spherical_clusters(
         members = sparse.csr_array((weight, where), (centres.shape[0], len(cluster)))
         centres = of_unit_length(members @ unit)
     return _nearest(unit, centres)
+
+
+def content_hashes(X: sparse.csr_array) -> Array:
+    """Return a number for each document that depends on its terms and weights, (n_docs,)."""
+    return X @ np.modf(np.arange(1, X.shape[1] + 1) * _GOLDEN)[0]
 
 
 def _nearest(unit: sparse.csr_array, centres: sparse.csr_array) -> Array:

@@ -42,6 +42,7 @@ from vbnmf.core.merging import merge_order
 from vbnmf.core.model import Array, ClusteringEngine, Labels
 from vbnmf.core.moves import (
     Look,
+    filled,
     look_at,
     reduced,
     split_by_agreement,
@@ -118,34 +119,42 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
     n_rounds = int(np.clip(WORK_OF_ROUNDS // work, *ROUNDS))
     look = explorer.look(best, "agreement of labels")
     glued = look.glued(n_kept) if may_split else 0
+    adds = True  # whether the round adds what is left unexplained; if that fails, one does not
     for number in range(1, n_rounds + 1):
         stage = f"round {number} of at most {n_rounds}"
         draft = split_by_agreement(look, n_kept) if may_split else look.draft
-        draft = with_residuals(draft, look.residual, explorer.label_mass)
-        draft = explorer.settle(draft, f"{stage}: what is left unexplained")
+        if adds:
+            draft = with_residuals(draft, look.residual, explorer.label_mass)
+            draft = explorer.settle(draft, f"{stage}: what is left unexplained")
         if plan.scoped:
-            draft = explorer.settle(
-                widened(draft, explorer.label_sums, n_kept), f"{stage}: wider scopes"
-            )
+            draft = widened(draft, explorer.label_sums, n_kept, plan)
+            draft = explorer.settle(draft, f"{stage}: wider scopes")
             draft = narrowed(draft, plan) or draft
         look = explorer.look(draft, f"{stage}: worth of components")
         draft = reduced(look, explorer.a_t, plan.n_components, n_kept, plan)
         draft = explorer.settle(draft, f"{stage}: fewer components")
         look = explorer.look(draft, f"{stage}: agreement of labels")
         now_glued = look.glued(n_kept) if may_split else 0
-        if now_glued >= glued and draft.bound <= best.bound:
-            look = explorer.look(best, "agreement of labels")
+        if now_glued < glued or draft.bound > best.bound:
+            best, glued, adds = draft, now_glued, True
+            continue
+        look = explorer.look(best, "agreement of labels")
+        if not (adds and plan.scoped):
             break
-        best, glued = draft, now_glued
-    if not may_split:
-        return best
-    draft = explorer.settle(split_by_agreement(look, n_kept), "components that labels agree on")
-    most = int(SOFT * plan.n_components) if plan.soft else plan.n_components
-    if most < draft.K:
-        look = explorer.look(draft, "worth of components")
-        draft = reduced(look, explorer.a_t, most, n_kept, plan)
-        draft = explorer.settle(draft, "fewer components")
-    return draft
+        adds = False
+    if may_split:
+        best = split_by_agreement(look, n_kept)
+        best = explorer.settle(best, "components that labels agree on")
+        most = int(SOFT * plan.n_components) if plan.soft else plan.n_components
+        if most < best.K:
+            look = explorer.look(best, "worth of components")
+            best = reduced(look, explorer.a_t, most, n_kept, plan)
+            best = explorer.settle(best, "fewer components")
+    if plan.n_components > best.K and not plan.soft:
+        look = explorer.look(best, "what is left unexplained")
+        best = filled(look, plan.n_components, explorer.label_mass)
+        best = explorer.settle(best, "as many components as requested")
+    return best
 
 
 def n_fixed(draft: Draft, plan: Plan) -> int:

@@ -162,10 +162,18 @@ def families(draft: Draft, plan: Plan, n_kept: int) -> Array | None:
     """
     if not len(plan.groups):
         return None
-    of_label = np.arange(len(draft.mask))  # labels outside all groups are groups of their own
+    return top_groups(plan, len(draft.mask))[draft.mask[:, n_kept:].argmax(axis=0)]
+
+
+def top_groups(plan: Plan, n_labels: int) -> Array:
+    """Return the first label of the top group of each label, (n_labels,).
+
+    Labels outside all groups are groups of their own.
+    """
+    of_label = np.arange(n_labels)
     for group in sorted(plan.groups, key=lambda group: int(group.sum())):
         of_label[group] = np.flatnonzero(group)[0]
-    return of_label[draft.mask[:, n_kept:].argmax(axis=0)]
+    return of_label
 
 
 def in_order(draft: Draft) -> Draft:

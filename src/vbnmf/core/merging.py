@@ -58,11 +58,12 @@ class Merges:
     pairs: list[tuple[int, int]]  # merged to components n, n + 1, …; (k, -1) drops component k
     n_unlike: int = 0  # merges of unlike components of different scopes
 
-    def groups(self, n_left: int) -> list[list[int]]:
-        """Return the groups of original components when ``n_left`` components are left."""
+    def groups(self, n_left: int | None = None) -> list[list[int]]:
+        """Return the groups of original components when ``n_left``, or the last, are left."""
         members: dict[int, list[int]] = {k: [k] for k in range(self.n)}
         new = self.n
-        for i, j in self.pairs[: max(self.n - n_left, 0)]:
+        n_steps = len(self.pairs) if n_left is None else max(self.n - n_left, 0)
+        for i, j in self.pairs[:n_steps]:
             if j < 0:
                 del members[i]
             else:
@@ -99,6 +100,9 @@ def merge_order(
     worth : array of shape (K,) or None
         What the documents lose without each component. None: components are only merged. A label
         keeps at least one component.
+
+    With ``scopes``, alike components of different scopes are also merged beyond ``n_left``, as long
+    as the bound rises: several labels then share one component.
     """
     n_terms, K = counts.shape
     kept = _not_negligible(counts)
@@ -131,8 +135,11 @@ def merge_order(
         compare(i, sorted(j for j in near[i] if j < i))
     pairs: list[tuple[int, int]] = []
     n_unlike = 0
-    while len(alive) > max(n_left, 1):
-        kind, i, j = _next(heap, alive, families)
+    while len(alive) > 1:
+        kind, cost, i, j = _next(heap, alive, families)
+        gains = kind == _FREE and j >= 0 and cost < 0 and scope[i] != scope[j]
+        if len(alive) <= n_left and not gains:
+            break
         if j < 0:
             if any(served[label] < 2 for label in scope[i]):
                 continue  # a label keeps its last component
@@ -259,19 +266,19 @@ def _neighbours(
 
 def _next(
     heap: list[_Candidate], alive: dict[int, None], families: list[int]
-) -> tuple[int, int, int]:
-    """Return the kind and the best remaining pair of components; -1 as the second for a drop.
+) -> tuple[int, float, int, int]:
+    """Return kind, cost and the best remaining pair of components; -1 as the second for a drop.
 
     If no remaining pair was compared, return the first two, of the same family if possible.
     """
     while heap:
-        kind, _cost, _total, i, j = heapq.heappop(heap)
+        kind, cost, _total, i, j = heapq.heappop(heap)
         if i in alive and (j in alive or j < 0):
-            return kind, i, j
+            return kind, cost, i, j
     last: dict[int, int] = {}
     for k in alive:
         if families[k] in last:
-            return _UNLIKE, last[families[k]], k
+            return _UNLIKE, np.inf, last[families[k]], k
         last[families[k]] = k
     first, second, *_ = alive
-    return _OTHER_FAMILY, first, second
+    return _OTHER_FAMILY, np.inf, first, second

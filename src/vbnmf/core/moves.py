@@ -22,11 +22,12 @@ import numpy as np
 from scipy import sparse
 from scipy.special import gammaln, psi
 
-from vbnmf.core import updates
-from vbnmf.core.drafts import Draft, Plan, families, merged, spread
+from vbnmf.core import starts, updates
+from vbnmf.core.drafts import Draft, Plan, families, merged, spread, top_groups
 from vbnmf.core.explained import NONZEROS_AT_ONCE, Explained, LabelTerms, label_sets, shared
 from vbnmf.core.merging import merge_order
 from vbnmf.core.model import Array, Labels, State
+from vbnmf.core.rows import mass
 from vbnmf.core.shardwork import Shard
 
 GLUED = 0.5
@@ -37,6 +38,7 @@ LEAST_PART = 0.02  # part of a label from which on a component is offered to it
 _LEAST_SPLIT = 0.01  # part of a label that gets a component of its own, at least
 _MOST_CANDIDATES = 24  # components that are fitted to a label
 _STEPS = 20  # of expectation maximisation
+_ADDED = 0.5  # part of what is left unexplained that new components begin with
 _OFFERED = 0.5  # weight of the components that explain a label in its new portions
 _LARGEST_SHARE = 1 - 1e-6  # of a term that a component explains
 _REMAINS = 0.35  # α: part of the loss of a component that remains when others have taken over
@@ -77,7 +79,7 @@ class Look:
 
 def is_glued(terms: LabelTerms) -> bool:
     """Return whether the two main labels of a component take different terms from it."""
-    taken = np.asarray(terms.sums.sum(axis=1)).ravel()
+    taken = mass(terms.sums)
     first, second = np.argsort(-taken, kind="stable")[:2]
     return bool(taken[second] > 0 and terms.agreement()[first, second] < GLUED)
 
@@ -135,8 +137,10 @@ def look_at(documents: Shard, draft: Draft, state: State, V: Array) -> Look:
     return Look(draft, explained, residual, worth)
 
 
-def widened(draft: Draft, label_sums: sparse.csr_array, n_kept: int) -> Draft:
+def widened(draft: Draft, label_sums: sparse.csr_array, n_kept: int, plan: Plan) -> Draft:
     """Offer each component to the labels that it explains in part.
+
+    With a label tree, a component is offered to labels of its own top group only.
 
     Parameters
     ----------
@@ -146,8 +150,13 @@ def widened(draft: Draft, label_sums: sparse.csr_array, n_kept: int) -> Draft:
         Σ_d x_dw by label.
     n_kept : int
         Number of first components, whose scopes do not change.
+    plan : Plan
+        Has the groups of the label tree.
     """
     parts = _mixtures(draft, label_sums)
+    if len(plan.groups):
+        of_label = top_groups(plan, len(draft.mask))
+        parts *= of_label[:, None] == of_label[draft.mask.argmax(axis=0)]
     mask = draft.mask | (parts >= LEAST_PART)
     mask[:, :n_kept] = draft.mask[:, :n_kept]
     offered = (1 - _OFFERED) * draft.portions + _OFFERED * parts
@@ -195,7 +204,7 @@ def groups_that_agree(terms: LabelTerms) -> list[Array]:
     Labels are considered in the order of what they take. A label joins the group with which it
     agrees most, if the mean agreement is at least ``TOGETHER``.
     """
-    taken = np.asarray(terms.sums.sum(axis=1)).ravel()
+    taken = mass(terms.sums)
     agreement = terms.agreement()
     groups: list[list[int]] = []
     for label in np.argsort(-taken, kind="stable").tolist():
@@ -211,24 +220,46 @@ def groups_that_agree(terms: LabelTerms) -> list[Array]:
 
 def with_residuals(draft: Draft, residual: sparse.csr_array, label_mass: Array) -> Draft:
     """Add a component for each label, of what is left unexplained in its documents."""
-    sums = np.asarray(residual.sum(axis=1)).ravel()
-    labels = np.flatnonzero(sums > 0)
-    mask = labels == np.arange(len(draft.mask))[:, None]
-    part = 0.5 * sums / np.maximum(label_mass, _TINY)
-    portions = np.hstack([draft.portions, mask * part[:, None]])
+    labels = np.flatnonzero(mass(residual) > 0)
+    return _with_components(draft, residual[labels], labels, label_mass)
+
+
+def _with_components(
+    draft: Draft, sums: sparse.csr_array, label: Array, label_mass: Array
+) -> Draft:
+    """Add a component of one label for each row of sums of terms, (n_new, n_terms)."""
+    mask = label == np.arange(len(draft.mask))[:, None]
+    part = _ADDED * mass(sums) / np.maximum(label_mass[label], _TINY)
+    portions = np.hstack([draft.portions, mask * part])
     return replace(
         draft,
-        counts=np.hstack([draft.counts, residual[labels].toarray().T.astype(draft.counts.dtype)]),
+        counts=np.hstack([draft.counts, sums.toarray().T.astype(draft.counts.dtype)]),
         portions=portions / portions.sum(axis=1, keepdims=True),
         mask=np.hstack([draft.mask, mask]),
     )
 
 
+def filled(look: Look, n: int, label_mass: Array) -> Draft:
+    """Add components of what is left unexplained, until there are n.
+
+    Labels with more left get more. The components of a label begin with different terms.
+    """
+    residual = look.residual
+    counts = starts.allotted(mass(residual), n - look.draft.K + residual.shape[0]) - 1
+    label = np.repeat(np.arange(len(counts)), counts)
+    turn = np.arange(len(label)) - np.repeat(np.cumsum(counts) - counts, counts)
+    rows = residual[label].tocoo()
+    own = rows.col % counts[label[rows.row]] == turn[rows.row]
+    parts = sparse.csr_array((rows.data[own], (rows.row[own], rows.col[own])), rows.shape)
+    return _with_components(look.draft, parts, label, label_mass)
+
+
 def reduced(look: Look, a_t: float, n_left: int, n_kept: int, plan: Plan) -> Draft:
-    """Merge and drop components until ``n_left`` are left; keep the first ``n_kept``."""
+    """Merge and drop components until ``n_left`` are left; keep the first ``n_kept``.
+
+    There may be fewer, if alike components of several labels are merged to one that they share.
+    """
     draft = look.draft
-    if n_left >= draft.K:
-        return draft
     merges = merge_order(
         draft.counts[:, n_kept:],
         a_t,
@@ -237,7 +268,7 @@ def reduced(look: Look, a_t: float, n_left: int, n_kept: int, plan: Plan) -> Dra
         scopes=draft.mask[:, n_kept:],
         worth=look.worth[n_kept:],
     )
-    return merged(draft, merges.groups(n_left - n_kept), n_kept, plan)
+    return merged(draft, merges.groups(), n_kept, plan)
 
 
 def _mixtures(draft: Draft, label_sums: sparse.csr_array) -> Array:

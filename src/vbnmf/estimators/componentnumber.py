@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core import starts
+from vbnmf.core.clusters import content_hashes
 from vbnmf.core.drafts import Draft
 from vbnmf.core.model import Array
 from vbnmf.core.products import row_products
@@ -99,16 +100,18 @@ def choose_number(
 
 
 def _divided(corpus: Any) -> tuple[Any, sparse.csr_array]:
-    """Return the corpus without the held-out documents, and these documents."""
-    order = np.argsort(corpus.group, kind="stable")
+    """Return the corpus without the held-out documents, and these documents.
+
+    Documents of a group are sorted by their contents, so that their order does not matter.
+    """
+    order = np.lexsort((content_hashes(corpus.X), corpus.group))
     sizes = np.bincount(corpus.group, minlength=corpus.n_groups)
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    place = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     out = place % HELD_OUT == HELD_OUT - 1
-    rows = np.flatnonzero(~out)
+    rows = np.sort(order[~out])
     weight = None if corpus.weight is None else corpus.weight[rows]
     training = replace(corpus, X=corpus.X[rows], group=corpus.group[rows], weight=weight)
-    return training, corpus.X[np.flatnonzero(out)]
+    return training, corpus.X[order[out]]
 
 
 @dataclass(frozen=True)

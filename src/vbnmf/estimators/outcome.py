@@ -79,6 +79,8 @@ def reason_of_number(K: int, found: Found, why: str) -> str:
         why = f"{asked} components {which} (log-likelihood per unit of weight: {scores}){more}"
     if asked < K:
         why += f"; {K - asked} more, so that labels take the same terms from what they share"
+    if asked > K:
+        why += f"; {asked - K} fewer, because labels share what they have in common"
     return why
 
 
