@@ -64,7 +64,7 @@ def _passages(model: "DocumentModel") -> list[dict[str, Any]]:
     if passages is None:
         return []
     return [
-        {"documents": int(n), "terms": [str(model.terms_[w]) for w in columns]}
+        {"documents": n, "terms": [str(model.terms_[w]) for w in columns]}
         for columns, n in zip(passages.terms, passages.documents, strict=True)
     ]
 

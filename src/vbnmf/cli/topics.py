@@ -131,8 +131,8 @@ def _labels(summary: Any, place: int) -> str:
 
 
 def _noted(component: Any, name: str) -> str:
-    """Return its terms, with a note if it is mostly a passage that recurs."""
-    return name if component.passage is None else f"{name} ({component.passage.in_words})"
+    """Return its terms, after a note if it is mostly a passage that recurs."""
+    return name if component.passage is None else f"{component.passage.in_words}: {name}"
 
 
 def alike_in_words(alike: list[tuple[int, float]]) -> str:

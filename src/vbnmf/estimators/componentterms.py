@@ -89,10 +89,10 @@ def passages_to_state(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     if passages is None:
         return {}, {}
     sizes = [len(columns) for columns in passages.terms]
-    return {"passages_examined": int(passages.examined)}, {
-        "passages.terms": np.concatenate([np.zeros(0, np.int32), *passages.terms]),
+    return {"passages_examined": passages.examined}, {
+        "passages.terms": np.array([w for terms in passages.terms for w in terms], np.int32),
         "passages.ends": np.cumsum(sizes, dtype=np.int64),
-        "passages.documents": passages.documents,
+        "passages.documents": np.array(passages.documents, np.int32),
     }
 
 
@@ -121,8 +121,9 @@ def read_passages(header: dict[str, Any], arrays: dict[str, Array], n_terms: int
     if not len(documents):
         if len(terms) or len(ends):
             raise ModelFileError("the passages that recur are damaged.")
-        return Passages.none(examined)
+        return Passages((), (), examined)
     rows = read_rows(arrays, "passages.terms", "passages.ends", terms, (len(documents), n_terms))
     if (np.diff(rows.indptr) < LEAST_TERMS).any():
         raise ModelFileError("the passages that recur are damaged.")
-    return Passages(np.split(terms, rows.indptr[1:-1]), documents, examined)
+    found = (tuple(part.tolist()) for part in np.split(terms, rows.indptr[1:-1]))
+    return Passages(tuple(found), tuple(documents.tolist()), examined)

@@ -17,9 +17,9 @@ for two terms with the probability J of their documents. Terms with several equa
 candidates, and are then compared with their core. The hash of a document is computed from its
 terms, so the order of documents does not matter, and identical documents count as one.
 
-Words of a second language, or terms in very many documents, are in the same documents as well. But
-their counts differ: in the documents of a passage, most terms have the same value, up to a
-factor of the document. Sets of which this does not hold are left out.
+Frequent words of a second language, or fragments of encoded files, may be in the same documents as
+well, but not equally often. In the documents of a passage, most of its terms have the same value,
+up to a factor of the document. Sets of which this does not hold are left out.
 
 A. Z. Broder (1997). On the resemblance and containment of documents. Proceedings of Compression and
 Complexity of Sequences, 21-29.
@@ -47,11 +47,11 @@ each names them by itself. On four corpora, sets with a product of 40 were quote
 SAME, NEAR = 0.8, 0.65
 """Jaccard indices from which on terms make up a passage, and from which on others join it."""
 
-LARGEST_SHARE = 0.1
+LARGEST_SHARE = 0.3
 """Terms in a larger share of the documents are left out: common words are together by chance."""
 
 _BANDS, _HASHES = 6, 2  # of J = 0.8, 0.998 of the pairs agree in both hashes of a band
-_ROUNDS = 3  # in which the terms of a candidate are compared with their core
+_ROUNDS = 3  # of comparing the terms of a candidate with their core, and of a median polish
 _ALIKE, _CONSTANT = 0.2, 0.7  # tolerance of a value, and share of values within it
 _U = np.uint64
 
@@ -62,22 +62,17 @@ class Passages:
 
     Attributes
     ----------
-    terms : list of ndarrays of int32
+    terms : tuple of tuples of int
         Columns of the terms of each passage, ascending. A term is in one passage only.
-    documents : ndarray of int32 of shape (n_passages,)
-        Documents that have at least half of the terms of each passage.
+    documents : tuple of int
+        Number of documents that have at least half of the terms of each passage.
     examined : int
         Number of documents in which they were searched and counted.
     """
 
-    terms: list[Array]
-    documents: Array
+    terms: tuple[tuple[int, ...], ...]
+    documents: tuple[int, ...]
     examined: int
-
-    @classmethod
-    def none(cls, examined: int) -> Self:
-        """Return no passages."""
-        return cls([], np.zeros(0, np.int32), examined)
 
     def __len__(self) -> int:
         """Return the number of passages."""
@@ -87,7 +82,7 @@ class Passages:
         """Return the number of each term's passage, (n_terms,) of int; -1 for all other terms."""
         found = np.full(n_terms, -1)
         for number, columns in enumerate(self.terms):
-            found[columns] = number
+            found[list(columns)] = number
         return found
 
 
@@ -130,13 +125,14 @@ def find_passages(X: Any, *, sample_weight: Array | None = None) -> Passages:
 
     Examples
     --------
-    Eight documents end with the same five terms, and begin with one or two of eight others.
+    Eight of forty documents end with the same five terms, whatever else they have.
 
-    >>> X = np.hstack([np.eye(8) + np.eye(8, k=1), np.ones((8, 5))])
-    >>> X = np.vstack([X, np.tile(np.eye(8, 13), (10, 1)) + np.eye(80, 13, k=-72)])
+    >>> X = np.eye(40, 25) + np.eye(40, 25, k=-20) + np.eye(40, 25, k=1)
+    >>> X[:, 20:] = 0
+    >>> X[::5, 20:] = 1
     >>> found = find_passages(X)
-    >>> [columns.tolist() for columns in found.terms], found.documents.tolist()
-    ([[8, 9, 10, 11, 12]], [8])
+    >>> found.terms, found.documents
+    (((20, 21, 22, 23, 24),), (8,))
     """
     rows = sparse.csr_array(X)
     if sample_weight is not None and not sample_weight.all():
@@ -149,14 +145,13 @@ def find_passages(X: Any, *, sample_weight: Array | None = None) -> Passages:
     most = LARGEST_SHARE * different.shape[0]
     columns = np.flatnonzero((n_docs >= LEAST_DOCUMENTS) & (n_docs <= most))
     if len(columns) < LEAST_TERMS:
-        return Passages.none(rows.shape[0])
+        return Passages((), (), rows.shape[0])
     by_term = sparse.csc_array(different)[:, columns]
     sets = _candidates(by_term, hashes)
     sets = _settled(by_term, sets)
     sets = _constant(by_term, sets)
     sets = _joined(by_term, sets)
-    found = [columns[sets.terms[sets.group == g]].astype(np.int32) for g in range(sets.n_groups)]
-    return _counted(rows, found)
+    return _counted(rows, [columns[sets.terms[sets.group == g]] for g in range(sets.n_groups)])
 
 
 @dataclass(frozen=True)
@@ -299,13 +294,13 @@ def constancy(values: Array) -> float:
     Returns
     -------
     float
-        Share of the positive values within 20 % of the median of their term, after each document is
-        divided by its median of such quotients.
+        Share of the positive values within 20 % of the product of a factor of their document and
+        one of their term. The factors are those of a median polish of the logarithms.
     """
     has = values > 0
     logs = np.where(has, np.log(np.where(has, values, 1.0)), np.nan)
-    logs -= np.nanmedian(logs, axis=0)
-    logs -= np.nanmedian(logs, axis=1, keepdims=True)
+    for axis in (0, 1) * _ROUNDS:
+        logs -= np.nanmedian(logs, axis=axis, keepdims=True)
     return float((np.abs(logs[has]) <= np.log1p(_ALIKE)).mean())
 
 
@@ -331,7 +326,7 @@ def _joined(by_term: sparse.csc_array, sets: _Sets) -> _Sets:
 def _counted(X: sparse.csr_array, found: list[Array]) -> Passages:
     """Count the documents that have at least half of the terms of each passage, and sort."""
     if not found:
-        return Passages.none(X.shape[0])
+        return Passages((), (), X.shape[0])
     sizes = np.array([len(columns) for columns in found])
     member = sparse.csr_array(
         (
@@ -344,6 +339,9 @@ def _counted(X: sparse.csr_array, found: list[Array]) -> Passages:
     both = sparse.coo_array(has @ member)
     passage = both.coords[1]
     half = 2 * both.data >= sizes[passage]
-    documents = np.bincount(passage[half], minlength=len(found)).astype(np.int32)
-    order = sorted(range(len(found)), key=lambda i: (-documents[i], found[i].tolist()))
-    return Passages([found[i] for i in order], documents[order], X.shape[0])
+    documents = np.bincount(passage[half], minlength=len(found)).tolist()
+    columns = [tuple(terms.tolist()) for terms in found]
+    order = sorted(range(len(found)), key=lambda i: (-documents[i], columns[i]))
+    return Passages(
+        tuple(columns[i] for i in order), tuple(documents[i] for i in order), X.shape[0]
+    )

@@ -37,9 +37,8 @@ from vbnmf.metrics.logodds import characteristic_terms, log_odds
 from vbnmf.metrics.passages import first_of_each
 from vbnmf.metrics.relevance import TermParts
 from vbnmf.report.components import FADED, MATTERS, label_use
-from vbnmf.report.passages import passage_of_terms
 from vbnmf.report.scopes import Scope, scopes_of
-from vbnmf.report.terms import names_of_terms, term_parts
+from vbnmf.report.terms import names_of_terms, passage_of_terms, term_parts
 
 N_NEAREST = 3
 """Number of nearest labels."""
@@ -250,7 +249,7 @@ class _Counts:
     n_label: int
     n_other: int
     passage: Array  # number of each term's passage, or -1
-    recurs: Array  # documents of each passage
+    recurs: Sequence[int]  # documents of each passage
 
     @classmethod
     def of(cls, estimator: Any, row: int) -> "_Counts":
@@ -263,7 +262,7 @@ class _Counts:
             n_label,
             int(estimator.n_documents_) - n_label,
             passage_of_terms(estimator)[counts.indices],
-            np.zeros(0) if estimator.passages_ is None else estimator.passages_.documents,
+            () if estimator.passages_ is None else estimator.passages_.documents,
         )
 
     def characteristic(self, n_terms: int) -> Array:
@@ -286,7 +285,7 @@ class _Counts:
                 float(d),
                 float(low),
                 float(high),
-                int(self.recurs[p]) if p >= 0 else None,
+                self.recurs[p] if p >= 0 else None,
             )
             for w, a, b, d, low, high, p in zip(
                 self.columns[at],

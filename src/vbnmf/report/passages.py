@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from vbnmf.core.model import Array
-from vbnmf.report.terms import term_parts
+from vbnmf.report.terms import passage_of_terms, term_parts
 
 MOST_RELEVANT = 10
 """Number of most relevant terms of a component among which those of a passage are counted."""
@@ -62,7 +61,7 @@ def component_passages(model: Any) -> list[PassageOfComponent | None]:
     K, passages = len(estimator.components_), estimator.passages_
     if passages is None or not len(passages):
         return [None] * K
-    of_term, relevant = passages.of_terms(estimator.components_.shape[1]), term_parts(model)
+    of_term, relevant = passage_of_terms(estimator), term_parts(model)
     found: list[PassageOfComponent | None] = []
     for k, faded in enumerate(estimator.faded_):
         top = of_term[relevant.most_relevant(k, MOST_RELEVANT)]
@@ -74,7 +73,7 @@ def component_passages(model: Any) -> list[PassageOfComponent | None]:
         found.append(
             PassageOfComponent(
                 number=best,
-                documents=int(passages.documents[best]),
+                documents=passages.documents[best],
                 examined=passages.examined,
                 terms=len(passages.terms[best]),
                 among=int(counts[best]),
@@ -82,9 +81,3 @@ def component_passages(model: Any) -> list[PassageOfComponent | None]:
             )
         )
     return found
-
-
-def passage_of_terms(estimator: Any) -> Array:
-    """Return the number of each term's passage, (n_terms,); -1 if it is in none."""
-    n_terms, passages = estimator.components_.shape[1], estimator.passages_
-    return np.full(n_terms, -1) if passages is None else passages.of_terms(n_terms)

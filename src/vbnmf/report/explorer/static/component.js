@@ -250,7 +250,7 @@ function typicalDocuments(k) {
 
 // What is said of a component that is mostly a passage that recurs
 const passageWords = ({ among, of, terms, documents, examined }) =>
-  `Recurring passage: ${count(among)} of its ${count(of)} most relevant terms belong to a passage of ${count(terms)} terms, such as a signature; ${count(documents)} of ${count(examined)} training documents have at least half of them. Lists show one term of it.`;
+  `Recurring passage: ${count(among)} of its ${count(of)} most relevant terms belong to a passage of ${count(terms)} terms, such as a signature; ${count(documents)} of ${count(examined)} training documents have at least half of them. The list of terms that describe it shows one.`;
 
 // The components with nearly the same terms, each to compare with
 const alikeComponents = (k) => [
