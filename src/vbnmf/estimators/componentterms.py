@@ -24,6 +24,8 @@ MOST_DOCUMENTS = 15_000
 MOST_NONZEROS = 1 << 25
 """Maximum number of non-zeros in which passages are searched, so that memory is limited."""
 
+_MOST_COUNTED = np.iinfo(np.int32).max  # documents of a model file
+
 
 def passages_of(X: sparse.csr_array | ShardSource, weight: Array | None) -> Passages:
     """Find passages that recur: in all documents, or in a sample of shards and of very many.
@@ -88,15 +90,19 @@ def passages_to_state(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     passages = model.passages_
     if passages is None:
         return {}, {}
-    sizes = [len(columns) for columns in passages.terms]
-    return {"passages_examined": passages.examined}, {
+    header = {"passages": {"number": len(passages), "examined": passages.examined}}
+    if not len(passages):
+        return header, {}
+    return header, {
         "passages.terms": np.array([w for terms in passages.terms for w in terms], np.int32),
-        "passages.ends": np.cumsum(sizes, dtype=np.int64),
+        "passages.ends": np.cumsum([len(terms) for terms in passages.terms], dtype=np.int64),
         "passages.documents": np.array(passages.documents, np.int32),
     }
 
 
-def read_passages(header: dict[str, Any], arrays: dict[str, Array], n_terms: int) -> Any:
+def read_passages(
+    header: dict[str, Any], arrays: dict[str, Array], n_terms: int
+) -> Passages | None:
     """Read the passages of a model; None if the file is older and has none.
 
     Raises
@@ -104,26 +110,29 @@ def read_passages(header: dict[str, Any], arrays: dict[str, Array], n_terms: int
     ModelFileError
         The passages contradict one another or the number of terms.
     """
-    if "passages_examined" not in header:
+    if "passages" not in header:
         return None
-    examined, documents = header["passages_examined"], arrays["passages.documents"]
-    terms, ends = arrays["passages.terms"], arrays["passages.ends"]
+    number, examined = header["passages"]["number"], header["passages"]["examined"]
+    if not all(type(n) is int and 0 <= n <= _MOST_COUNTED for n in (number, examined)):
+        raise ModelFileError("the number of passages that recur is damaged.")
+    if number == 0:
+        return Passages((), (), examined)
+    terms, documents = arrays["passages.terms"], arrays["passages.documents"]
     sound = (
-        type(examined) is int
-        and 0 <= examined <= np.iinfo(np.int32).max
-        and documents.dtype == terms.dtype == np.int32
-        and documents.ndim == terms.ndim == 1
-        and (documents.size == 0 or (documents.min() >= 1 and documents.max() <= examined))
+        documents.dtype == terms.dtype == np.int32
+        and documents.shape == (number,)
+        and terms.ndim == 1
+        and documents.min() >= 1
+        and documents.max() <= examined
+        and (np.diff(documents) <= 0).all()
         and len(np.unique(terms)) == len(terms)
     )
     if not sound:
         raise ModelFileError("the passages that recur are damaged.")
-    if not len(documents):
-        if len(terms) or len(ends):
-            raise ModelFileError("the passages that recur are damaged.")
-        return Passages((), (), examined)
-    rows = read_rows(arrays, "passages.terms", "passages.ends", terms, (len(documents), n_terms))
+    rows = read_rows(arrays, "passages.terms", "passages.ends", terms, (number, n_terms))
     if (np.diff(rows.indptr) < LEAST_TERMS).any():
-        raise ModelFileError("the passages that recur are damaged.")
+        raise ModelFileError(
+            f"a passage that recurs has fewer than {LEAST_TERMS} terms: the file is damaged."
+        )
     found = (tuple(part.tolist()) for part in np.split(terms, rows.indptr[1:-1]))
     return Passages(tuple(found), tuple(documents.tolist()), examined)
