@@ -28,6 +28,7 @@ def tell_result(
         "iterations": int(model.estimator_.n_iter_),
         "bound": model.estimator_.bound_,
         "hyperparameters": model.estimator_.hyperparameters_,
+        "passages": _passages(model),
     }
     _tell_of_checkpoint(model.estimator.checkpoint, quiet)
     if as_json:
@@ -39,6 +40,8 @@ def tell_result(
         if result["components_glued"]:
             common.say(_glued(model), quiet)
         common.say(f"Prediction head: {_said(result)}.", quiet)
+    if result["passages"]:
+        common.say(_of_passages(result["passages"]), quiet)
     common.say(
         f"Wrote {target}: {result['components']} components of {result['terms']:,} terms, bound "
         f"{result['bound']:,.0f} after {result['iterations']} iterations.\n"
@@ -74,6 +77,30 @@ def _tell_of_checkpoint(checkpoint: str | None, quiet: bool) -> None:
             "The fit took less than a minute, so no checkpoint was written and none is needed.",
             quiet,
         )
+
+
+def _passages(model: "DocumentModel") -> list[dict[str, Any]]:
+    """Return the passages that recur: their terms, and the documents that have half of them."""
+    passages = model.estimator_.passages_
+    if passages is None:
+        return []
+    return [
+        {"documents": n, "terms": [str(model.terms_[w]) for w in columns]}
+        for columns, n in zip(passages.terms, passages.documents, strict=True)
+    ]
+
+
+def _of_passages(passages: list[dict[str, Any]]) -> str:
+    """Say that passages recur, what was done, and how to leave them out."""
+    longest = max(passages, key=lambda one: len(one["terms"]))
+    many = len(passages) > 1
+    return (
+        f"{len(passages):,} {'passages recur' if many else 'passage recurs'} (signatures, headers, "
+        f"boilerplate): {'the longest' if many else 'it'} has {len(longest['terms']):,} terms in "
+        f"{longest['documents']:,} documents; lists show one term of each. To leave them out, "
+        "remove them from the texts, or put their terms, which --json prints, into a file for "
+        "--stop-words."
+    )
 
 
 def _of_prediction(model: "DocumentModel") -> dict[str, Any]:

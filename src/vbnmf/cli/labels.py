@@ -21,8 +21,10 @@ def labels(model: str, label: str | None, top: int, as_json: bool) -> None:
 
     The terms of a label are more frequent in its documents than elsewhere. Beside each term is the
     number of training documents that have it, in the label and elsewhere. The shares of components
-    are expected by the model; their terms are terms that the label's documents have. The nearest
-    labels are those whose documents have the most similar terms.
+    are expected by the model; their terms are terms that the label's documents have. Of a passage
+    that recurs, such as a signature, one term is shown, with the number of documents that have at
+    least half of the passage. The nearest labels are those whose documents have the most similar
+    terms.
 
     \b
     Examples:
@@ -52,6 +54,7 @@ def plain(one: Any) -> dict[str, Any]:
                 "elsewhere": term.elsewhere,
                 "log_odds": round(term.log_odds, 4),
                 "interval": [round(term.low, 4), round(term.high, 4)],
+                "passage": term.passage,
             }
             for term in one.terms
         ],
@@ -63,6 +66,7 @@ def plain(one: Any) -> dict[str, Any]:
                 "faded": part.faded,
                 "terms": [term.term for term in part.terms],
                 "term_documents": [term.documents for term in part.terms],
+                "term_passages": [term.passage for term in part.terms],
             }
             for part in one.components
         ],
@@ -98,6 +102,8 @@ def _counted(term: Any, one: Any) -> str:
     counts = f"{term.documents:,} of {one.documents:,}"
     if one.elsewhere:
         counts += f", elsewhere {term.elsewhere:,} of {one.elsewhere:,}"
+    if term.passage is not None:
+        counts += f"; of a passage in {term.passage:,} documents"
     return f"{one_line(term.term)} ({counts})"
 
 

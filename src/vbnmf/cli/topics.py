@@ -25,7 +25,9 @@ def topics(model: str, top: int, label: str | None, as_json: bool) -> None:
     that a component explains. Beside a label stands the component's expected part of the label's
     weight: the model expects it, it is not a count of documents. With --label, components are
     sorted by this part, and are shown with terms that the label's documents have. Components with
-    nearly the same terms are shown as alike. Faded components, whose terms depend more on the prior
+    nearly the same terms are shown as alike. A component whose most relevant terms are mostly those
+    of a passage that recurs, such as a signature, is shown with the number of documents that have
+    it; of each passage one term is listed. Faded components, whose terms depend more on the prior
     than on documents, are shown without terms.
 
     \b
@@ -87,7 +89,7 @@ def component_table(summary: Any) -> str:
             percent(component.weight),
             _labels(summary, place),
             alike_in_words(component.alike),
-            component.name,
+            _noted(component, component.name),
         ]
         for place, component in enumerate(summary.components)
     ]
@@ -105,7 +107,7 @@ def label_table(summary: Any, label: str) -> str:
     found = components_of_label(summary, label)
     head = ["#", f"part of {label}", "terms"]
     rows = [
-        [str(component.number), percent(use), component.name or NOT_THERE]
+        [str(component.number), percent(use), _noted(component, component.name or NOT_THERE)]
         for component, use in found
     ]
     if summary.blocks is not None:
@@ -126,6 +128,11 @@ def _labels(summary: Any, place: int) -> str:
     parts = [percent(summary.use[i, place]) for i in component.scope.labels]
     agreement = component.scope.agreement_as_text
     return str(component.scope.in_words(parts)) + (f" ({agreement})" if agreement else "")
+
+
+def _noted(component: Any, name: str) -> str:
+    """Return its terms, after a note if it is mostly a passage that recurs."""
+    return name if component.passage is None else f"{component.passage.in_words}: {name}"
 
 
 def alike_in_words(alike: list[tuple[int, float]]) -> str:
@@ -159,6 +166,14 @@ def _plain(summary: Any, label: str | None) -> Any:
             "alike": [{"component": k, "cosine": cosine} for k, cosine in component.alike],
             "background": component.background,
             "faded": component.faded,
+            "passage": None
+            if component.passage is None
+            else {
+                "documents": component.passage.documents,
+                "examined": component.passage.examined,
+                "terms": component.passage.terms,
+                "among_most_relevant": [component.passage.among, component.passage.of],
+            },
             "labels": dict(component.labels),
             "terms": dict(component.terms),
         }

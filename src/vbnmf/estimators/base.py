@@ -23,7 +23,7 @@ from vbnmf.core.rows import without_unused_terms
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.stream import ShardSource
 from vbnmf.estimators import intervals, pruning
-from vbnmf.estimators.componentterms import choose_terms
+from vbnmf.estimators.componentterms import choose_terms, passages_of
 from vbnmf.estimators.online import LearnsOnline, note_fit
 from vbnmf.estimators.outcome import (
     Outcome,
@@ -313,6 +313,7 @@ class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         self._set_terms(best)
         note_fit(self, float(X.shape[0] if weight is None else weight.sum()))
         check_finite(self.components_, self.component_scales_, self.component_sums_)
+        self.passages_ = passages_of(X, weight)
         self.describing_terms_ = choose_terms(self, X, weight)
         if best.coefficients is not None:
             check_finite(best.coefficients)

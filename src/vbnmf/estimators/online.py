@@ -31,6 +31,7 @@ from vbnmf.estimators.validation import (
     count_threads,
 )
 from vbnmf.kernels import open_kernel
+from vbnmf.metrics.passages import Passages
 
 LOCAL_ITERATIONS, LOCAL_TOL = 50, 1e-3
 """Most iterations over a batch with fixed components, and the change of sums at which they end."""
@@ -42,6 +43,7 @@ class LearnsOnline(TransformerMixin):  # type: ignore[misc]
     """Mixin with ``partial_fit``, for both models."""
 
     describing_terms_: Array | None
+    passages_: Passages | None
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from a batch of documents, in addition to those before.

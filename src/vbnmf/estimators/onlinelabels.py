@@ -16,7 +16,7 @@ from vbnmf.core.model import Array
 from vbnmf.estimators import newlabels
 from vbnmf.estimators.classifier import CLASSIFIERS
 from vbnmf.estimators.classweights import with_class_weights
-from vbnmf.estimators.componentterms import choose_terms
+from vbnmf.estimators.componentterms import choose_terms, passages_of
 from vbnmf.estimators.documentcounts import add_counts
 from vbnmf.estimators.labelposterior import set_label_posterior
 from vbnmf.estimators.labeltree import check_label_tree
@@ -131,6 +131,7 @@ class LearnsLabelsOnline(LearnsOnline):
             self._renew_head(classifier)
         if hasattr(self, "head_sample_"):
             of = self.head_sample_
+            self.passages_ = passages_of(of.X, of.weight)
             self.describing_terms_ = choose_terms(self, of.X, of.weight)
 
     def _placed(self, given: Targets, X: sparse.csr_array, weight: Array | None) -> Targets:

@@ -13,6 +13,7 @@ from vbnmf import store
 from vbnmf.core.model import Array
 from vbnmf.estimators.base import BaseVBNMF, component_means
 from vbnmf.estimators.classifier import CLASSIFIERS
+from vbnmf.estimators.componentterms import passages_to_state, read_passages
 from vbnmf.estimators.documentcounts import counts_to_state, read_counts
 from vbnmf.estimators.savingonline import online_to_state, set_online
 from vbnmf.estimators.supervised import SupervisedVBNMF
@@ -119,8 +120,9 @@ def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
         header["score_scale"] = model.score_scale_
         of_counts, count_arrays = counts_to_state(model)
         header, arrays = header | of_counts, arrays | count_arrays
-    more_header, more_arrays = online_to_state(model)
-    return header | more_header, arrays | more_arrays
+    for more_header, more_arrays in (passages_to_state(model), online_to_state(model)):
+        header, arrays = header | more_header, arrays | more_arrays
+    return header, arrays
 
 
 def from_state(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
@@ -166,6 +168,7 @@ def from_state(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
         key: _positive(header["hyperparameters"], key) for key in _HYPERPARAMETERS[name]
     }
     model.describing_terms_ = _describing_terms(arrays, K, n_terms)
+    model.passages_ = read_passages(header, arrays, n_terms)
     model.n_features_in_ = n_terms
     if "feature_names" in header:
         model.feature_names_in_ = names(header["feature_names"], n_terms)

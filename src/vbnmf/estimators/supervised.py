@@ -221,6 +221,9 @@ class SupervisedVBNMF(LearnsLabelsOnline, FitsLabels):
         Columns of the terms that describe each component. They are relevant to it, occur together
         in documents, and appear in few other lists (``vbnmf.metrics.describing_terms``). None in
         models from older files, until a batch with labels is learned.
+    passages_ : Passages or None
+        Passages that recur in documents, such as signatures (``vbnmf.metrics.find_passages``).
+        Lists of terms have one term of each. None in models from older files, as above.
     component_shapes_ : ndarray of shape (n_components, n_terms)
         Shapes of the gamma posteriors of ``components_``.
     component_scales_ : ndarray of shape (n_components,)

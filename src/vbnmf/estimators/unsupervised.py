@@ -114,6 +114,9 @@ class VBNMF(BaseVBNMF):
         Columns of the terms that describe each component. They are relevant to it, occur together
         in documents, and appear in few other lists (``vbnmf.metrics.describing_terms``). None after
         a batch of ``partial_fit``, and in models from older files.
+    passages_ : Passages or None
+        Passages that recur in documents, such as signatures (``vbnmf.metrics.find_passages``).
+        Lists of terms have one term of each. None in models from older files.
     component_shapes_ : ndarray of shape (n_components, n_terms)
         Shapes of the gamma posteriors of ``components_``.
     component_scales_ : ndarray of shape (n_components,)

@@ -8,6 +8,7 @@ from vbnmf.metrics.diversity import exclusivity, topic_diversity
 from vbnmf.metrics.fidelity import component_fidelity, label_fidelity, share_that_holds
 from vbnmf.metrics.likelihood import completion_log_likelihood, split_documents
 from vbnmf.metrics.logodds import LogOdds, characteristic_terms, log_odds
+from vbnmf.metrics.passages import Passages, find_passages
 from vbnmf.metrics.scoring import (
     PredictionScores,
     ProbabilityScores,
@@ -19,6 +20,7 @@ from vbnmf.metrics.stability import matched_similarity, seed_stability
 
 __all__ = [
     "LogOdds",
+    "Passages",
     "PredictionScores",
     "ProbabilityScores",
     "agreement",
@@ -30,6 +32,7 @@ __all__ = [
     "describing_terms",
     "document_npmi",
     "exclusivity",
+    "find_passages",
     "hoyer_sparsity",
     "inter_label_sparsity",
     "label_agreement",

@@ -17,9 +17,11 @@ component adds the term with the largest
     ln r(w|k) + 6 · mean of a(v, w) over the terms v in its list − 5 ln(1 + s(w))
 
 The component with the largest score comes first, so that similar components do not add the same
-term. Terms with r ≤ 0 come last, the heaviest first. A list of ten terms is the beginning of a list
-of thirty. The numbers were chosen on held-out training documents of three corpora
-(docs/benchmarks.md, "Components").
+term. Terms with r ≤ 0 come last, the heaviest first. Of a passage that recurs in documents, such as
+a signature (``metrics.passages``), a list has only the term that is most relevant to the component;
+its other terms come after all others. A list of ten terms is the beginning of a list of thirty. The
+numbers were chosen on held-out training documents of three corpora (docs/benchmarks.md,
+"Components").
 """
 
 from typing import Any
@@ -30,6 +32,7 @@ from scipy import sparse
 
 from vbnmf.core.model import Array
 from vbnmf.metrics.coherence import npmi
+from vbnmf.metrics.passages import Passages, first_of_each
 from vbnmf.metrics.ranking import as_nonnegative
 from vbnmf.metrics.relevance import TermParts, relevance
 
@@ -46,7 +49,12 @@ _TINY = np.finfo(float).tiny
 
 
 def describing_terms(
-    components: ArrayLike, X: Any, n: int = 10, *, sample_weight: Array | None = None
+    components: ArrayLike,
+    X: Any,
+    n: int = 10,
+    *,
+    sample_weight: Array | None = None,
+    passages: Passages | None = None,
 ) -> Array:
     """Choose the terms that describe each component, from documents.
 
@@ -63,6 +71,9 @@ def describing_terms(
         Number of terms of each component. All terms are used if there are fewer.
     sample_weight : ndarray of shape (n_docs,) or None
         Weight of each document; None if all are equal.
+    passages : Passages or None
+        Passages that recur, from ``find_passages``. A list has one term of each at most, as long as
+        there are other terms.
 
     Returns
     -------
@@ -71,6 +82,7 @@ def describing_terms(
 
     See Also
     --------
+    find_passages : Find passages that recur in documents.
     document_npmi : Measure whether the top terms of components occur together.
 
     Examples
@@ -91,7 +103,7 @@ def describing_terms(
             "as for the fit."
         )
     n = min(n, weights.shape[1])
-    candidates, log_relevance = _candidates(weights, _units(rows, sample_weight), n)
+    candidates, log_relevance = _candidates(weights, _units(rows, sample_weight), n, passages)
     together = _together(candidates, rows, sample_weight)
     return _take_turns(candidates, log_relevance, together, n)
 
@@ -107,9 +119,15 @@ def _units(X: sparse.csr_array, sample_weight: Array | None) -> Array:
     return np.sqrt(np.maximum(mean, _TINY))
 
 
-def _candidates(weights: Array, unit: Array, n: int) -> tuple[Array, Array]:
-    """Return the most relevant terms of each component, and their ln r, (K, n_candidates) each."""
+def _candidates(
+    weights: Array, unit: Array, n: int, passages: Passages | None
+) -> tuple[Array, Array]:
+    """Return the most relevant terms of each component, and their ln r, (K, n_candidates) each.
+
+    Of each passage only the most relevant term is a candidate, if there are enough other terms.
+    """
     K, n_terms = weights.shape
+    passage = None if passages is None or not len(passages) else passages.of_terms(n_terms)
     size = min(n_terms, max(n, min(CANDIDATES, int((_MOST_PAIRS / K) ** 0.5))))
     n_heavy = min(n_terms, max(_HEAVIEST, size))
     parts = TermParts.of_weights(weights, unit)
@@ -121,7 +139,12 @@ def _candidates(weights: Array, unit: Array, n: int) -> tuple[Array, Array]:
         q = parts.of_component(k)
         heavy = np.sort(np.argpartition(-q, n_heavy - 1)[:n_heavy])
         scores = np.maximum(relevance(q[heavy], parts.average[heavy]), 0.0)
-        best = np.lexsort((-q[heavy], -scores))[:size]
+        best = np.lexsort((-q[heavy], -scores))
+        if passage is not None:
+            shown = first_of_each(passage[heavy[best]])
+            best = np.concatenate([best[shown], best[~shown]])
+            scores[best[np.count_nonzero(shown) :]] = 0.0
+        best = best[:size]
         candidates[k] = heavy[best]
         relevant = scores[best] > 0
         log_relevance[k] = np.where(relevant, np.log(np.where(relevant, scores[best], 1.0)), last)

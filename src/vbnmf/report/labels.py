@@ -17,6 +17,9 @@ which the model expects it from this component. The second says how typical the 
 component (``metrics.relevance``); terms that are not, are left out. Without the root, lists of ten
 terms had two terms in too few documents of corpora with short documents.
 
+Of a passage that recurs, such as a signature (``metrics.passages``), a list has only one term: the
+first.
+
 Two labels are near if the same terms are frequent in their documents: the cosine of the vectors
 √(n_lw / N_l) · ln(N / n_w). Of nine measures, the three nearest labels by this one had the largest
 share of the confusions of held-out documents, on average over four corpora.
@@ -31,10 +34,11 @@ from scipy import sparse
 
 from vbnmf.core.model import Array
 from vbnmf.metrics.logodds import characteristic_terms, log_odds
+from vbnmf.metrics.passages import first_of_each
 from vbnmf.metrics.relevance import TermParts
 from vbnmf.report.components import FADED, MATTERS, label_use
 from vbnmf.report.scopes import Scope, scopes_of
-from vbnmf.report.terms import names_of_terms, term_parts
+from vbnmf.report.terms import names_of_terms, passage_of_terms, term_parts
 
 N_NEAREST = 3
 """Number of nearest labels."""
@@ -61,6 +65,9 @@ class TermOfLabel:
         Documents that are not known to have the label, and have the term.
     log_odds, low, high : float
         Log-odds in the label against elsewhere, and the ends of its interval of 95 %.
+    passage : int or None
+        If it belongs to a passage that recurs: the number of documents, of all labels, that have at
+        least half of the passage's terms. None otherwise.
     """
 
     term: str
@@ -70,6 +77,7 @@ class TermOfLabel:
     log_odds: float
     low: float
     high: float
+    passage: int | None = None
 
 
 @dataclass(frozen=True)
@@ -240,6 +248,8 @@ class _Counts:
     elsewhere: Array
     n_label: int
     n_other: int
+    passage: Array  # number of each term's passage, or -1
+    recurs: Sequence[int]  # documents of each passage
 
     @classmethod
     def of(cls, estimator: Any, row: int) -> "_Counts":
@@ -251,22 +261,41 @@ class _Counts:
             estimator.term_documents_[counts.indices] - counts.data,
             n_label,
             int(estimator.n_documents_) - n_label,
+            passage_of_terms(estimator)[counts.indices],
+            () if estimator.passages_ is None else estimator.passages_.documents,
         )
 
     def characteristic(self, n_terms: int) -> Array:
-        """Return places of the characteristic terms."""
-        return characteristic_terms(
-            self.documents, self.n_label, self.elsewhere, self.n_other, n_terms
+        """Return places of the characteristic terms, one of each passage."""
+        ranked = characteristic_terms(
+            self.documents, self.n_label, self.elsewhere, self.n_other, len(self.columns)
         )
+        return np.asarray(ranked[first_of_each(self.passage[ranked])][:n_terms])
 
     def described(self, at: Array, names: Sequence[str] | Array) -> list[TermOfLabel]:
         """Return the terms at some places with their counts."""
         n, m = self.documents[at], self.elsewhere[at]
         odds = log_odds(n, self.n_label, m, self.n_other)
         return [
-            TermOfLabel(str(names[w]), int(w), int(a), int(b), float(d), float(low), float(high))
-            for w, a, b, d, low, high in zip(
-                self.columns[at], n, m, odds.log_odds, odds.low, odds.high, strict=True
+            TermOfLabel(
+                str(names[w]),
+                int(w),
+                int(a),
+                int(b),
+                float(d),
+                float(low),
+                float(high),
+                self.recurs[p] if p >= 0 else None,
+            )
+            for w, a, b, d, low, high, p in zip(
+                self.columns[at],
+                n,
+                m,
+                odds.log_odds,
+                odds.low,
+                odds.high,
+                self.passage[at],
+                strict=True,
             )
         ]
 
@@ -331,7 +360,7 @@ def terms_there(
     Returns
     -------
     list of ndarray of int
-        Places in ``columns`` for each component, the best first.
+        Places in ``columns`` for each component, the best first; one of each passage.
     """
     enough = np.flatnonzero(documents >= min(LEAST_DOCUMENTS, n_label))
     at, n = columns[enough], documents[enough]
@@ -340,13 +369,15 @@ def terms_there(
     parts = (use[used] / sums)[:, None] * estimator.components_[np.ix_(used, at)]
     total = np.maximum(parts.sum(axis=0), _TINY)
     average = np.maximum(relevant.average[at], _TINY)
+    passage = passage_of_terms(estimator)[at]
     found = []
     for k in components:
         q = relevant.weights[k, at] / relevant.unit[at] / max(relevant.sizes[k], _TINY)
         typical = np.log(np.maximum(q, _TINY) / average)
         score = n * parts[np.searchsorted(used, k)] / total * np.sqrt(np.maximum(typical, 0))
-        best = np.argsort(-score, kind="stable")[:n_terms]
-        found.append(enough[best[score[best] > 0]])
+        best = np.argsort(-score, kind="stable")
+        best = best[score[best] > 0]
+        found.append(enough[best[first_of_each(passage[best])][:n_terms]])
     return found
 
 

@@ -15,6 +15,7 @@ from vbnmf.core.model import Array
 from vbnmf.pipeline import DocumentModel
 from vbnmf.report.alike import alike_components
 from vbnmf.report.components import FADED, MATTERS, label_use, naming_terms
+from vbnmf.report.passages import PassageOfComponent, component_passages
 from vbnmf.report.scopes import BLOCKS, Scope, by_block, scopes_of
 
 _TINY = np.finfo(float).tiny
@@ -44,6 +45,8 @@ class Component:
         Whether it has faded: its terms come from the prior, not from documents.
     alike : list of (int, float)
         Numbers of the components that are alike (``report.alike``), and the cosines of their terms.
+    passage : PassageOfComponent or None
+        The passage that recurs, such as a signature, if the component is mostly that.
     """
 
     number: int
@@ -54,6 +57,7 @@ class Component:
     background: bool
     faded: bool
     alike: list[tuple[int, float]]
+    passage: PassageOfComponent | None = None
 
     @property
     def name(self) -> str:
@@ -94,7 +98,7 @@ def summarise(model: DocumentModel, *, n_terms: int = 10, n_labels: int = 3) -> 
     mass, sums = estimator.component_mass_, np.maximum(estimator.component_sums_, _TINY)
     naming = naming_terms(model, n_terms)
     scopes, alike = scopes_of(estimator), alike_components(estimator)
-    order = _reading_order(mass, scopes)
+    passages, order = component_passages(model), _reading_order(mass, scopes)
     labels = [str(label) for label in estimator.classes_] if model.has_labels else []
     use = label_use(estimator)[:, order]
     components = []
@@ -113,6 +117,7 @@ def summarise(model: DocumentModel, *, n_terms: int = 10, n_labels: int = 3) -> 
                 background=bool(k == estimator.background_),
                 faded=bool(estimator.faded_[k]),
                 alike=alike[k],
+                passage=passages[k],
             )
         )
     documents = estimator.label_counts_.tolist() if labels else []

@@ -2,7 +2,8 @@
 
 Names, lists, the page and the displays show the terms that ``fit`` has chosen
 (``metrics.describing``). Longer lists continue with the most relevant terms
-(``metrics.relevance``). Models that lack this choice show only the most relevant terms.
+(``metrics.relevance``). Models that lack this choice show only the most relevant terms. Lists have
+one term of each passage that recurs (``metrics.passages``), as long as there are other terms.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from vbnmf.core.model import Array
+from vbnmf.metrics.passages import first_of_each
 from vbnmf.metrics.relevance import TermParts
 
 _LEAST_IDF = 0.1  # of terms in nearly all documents, whose weights come mostly from the prior
@@ -34,15 +36,25 @@ def shown_terms(model: Any, n: int, components: Iterable[int] | None = None) -> 
     chosen = estimator.describing_terms_
     if chosen is not None and n <= chosen.shape[1]:
         return np.asarray(chosen[numbers, :n])
-    relevant = term_parts(model)
-    if chosen is None:
-        return relevant.top_terms(n, numbers)
-    return np.array([_filled(chosen[k], relevant.most_relevant(k, n), n) for k in numbers])
+    relevant, passage = term_parts(model), passage_of_terms(estimator)
+    rows = []
+    for k in numbers:
+        first = np.zeros(0, np.intp) if chosen is None else chosen[k]
+        rows.append(_filled(first, relevant.most_relevant(k, len(passage)), passage)[:n])
+    return np.array(rows)
 
 
-def _filled(chosen: Array, relevant: Array, n: int) -> Array:
-    """Return n terms: those chosen, and then the relevant ones that are not among them."""
-    return np.concatenate([chosen, relevant[~np.isin(relevant, chosen)]])[:n]
+def _filled(chosen: Array, relevant: Array, passage: Array) -> Array:
+    """Return the chosen terms, then the relevant ones, and last all others of shown passages."""
+    listed = np.concatenate([chosen, relevant[~np.isin(relevant, chosen)]])
+    shown = first_of_each(passage[listed])
+    return np.concatenate([listed[shown], listed[~shown]])
+
+
+def passage_of_terms(estimator: Any) -> Array:
+    """Return the number of each term's passage, (n_terms,); -1 if it is in none."""
+    n_terms, passages = estimator.components_.shape[1], estimator.passages_
+    return np.full(n_terms, -1) if passages is None else passages.of_terms(n_terms)
 
 
 def term_parts(model: Any) -> TermParts:

@@ -10,6 +10,7 @@ nothing else. Numbers are rounded to a few significant digits, and lists are cut
 shown, so that the page stays small.
 """
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from vbnmf.report.explorer.ordering import order_components, order_map
 from vbnmf.report.explorer.scoping import scope_payload
 from vbnmf.report.labels import LabelDescription, describe_labels
 from vbnmf.report.measures import distinctness, lasting
+from vbnmf.report.passages import component_passages
 from vbnmf.report.scopes import Scope, scopes_of
 from vbnmf.report.terms import row_parts, shown_terms, term_parts
 
@@ -73,7 +75,7 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
     listed = [
         listed_terms(relevant, k, shown[k])[: 0 if faded[k] else None] for k in range(len(parts))
     ]
-    described = _described(model)
+    described, passages = _described(model), component_passages(model)
     telling = [
         np.array([term.column for term in terms], dtype=np.intp)
         for one in described or []
@@ -99,9 +101,12 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
                 "size": sig(relevant.sizes[k] / totals[k], 9),
                 "terms": _terms_of_component(estimator, k, listed[k], places),
                 "describing": [] if faded[k] else places[shown[k]].tolist(),
+                "passage": None if of is None else asdict(of),
                 "alike": [n for j, cosine in alike[k] for n in (j, sig(cosine, 3))],
             }
-            for k, name in enumerate(component_names(model, model.terms_))
+            for k, (name, of) in enumerate(
+                zip(component_names(model, model.terms_), passages, strict=True)
+            )
         ],
         "labels": _labels(model, _told_apart(use, scopes), described, places),
         "use": [rounded(row, 6) for row in use],

@@ -148,6 +148,7 @@ function panel(k, place, several) {
         `explains ${percent(component.mass)} of the training documents' weight`,
         npmi !== undefined && !component.faded && `NPMI by documents: ${number(npmi, 2)} (1 if its first ten terms always occur together)`,
         component.alike.length > 0 && alikeComponents(k),
+        component.passage && passageWords(component.passage),
         component.faded && "faded",
       ),
     ),
@@ -246,6 +247,10 @@ function typicalDocuments(k) {
     ),
   );
 }
+
+// What is said of a component that is mostly a passage that recurs
+const passageWords = ({ among, of, terms, documents, examined }) =>
+  `Recurring passage: ${count(among)} of its ${count(of)} most relevant terms belong to a passage of ${count(terms)} terms, such as a signature; ${count(documents)} of ${count(examined)} training documents have at least half of them. The list of terms that describe it shows one.`;
 
 // The components with nearly the same terms, each to compare with
 const alikeComponents = (k) => [
