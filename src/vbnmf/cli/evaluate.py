@@ -6,7 +6,7 @@ import click
 
 from vbnmf.cli import common
 from vbnmf.cli.fitshards import is_shard_folder, refuse_settled
-from vbnmf.cli.terminal import percent, table
+from vbnmf.cli.terminal import fraction, percent, table
 
 Line = tuple[str, float | None, str]  # a measure's name, value and meaning
 
@@ -117,7 +117,7 @@ def score_table(scores: dict[str, Any]) -> str:
     names = ["label", "documents", "recall", "precision", "component share"]
     by_label = table(names, rows, right=(1, 2, 3, 4))
     lines = [*_prediction_lines(scores), *_component_lines(scores), *_truth_lines(scores)]
-    known = [(name, f"{value:.4f}", said) for name, value, said in lines if value is not None]
+    known = [(name, fraction(value, 4), said) for name, value, said in lines if value is not None]
     width = max(len(name) for name, _, _ in known)
     numbers = "\n".join(
         f"{name:{width}}   {value:>7}   {said}".rstrip() for name, value, said in known
@@ -135,14 +135,14 @@ def score_table(scores: dict[str, Any]) -> str:
 def _prediction_lines(scores: dict[str, Any]) -> list[Line]:
     of = f"of {scores['documents']:,} documents"
     if "micro_f1" in scores:
-        simplest = f"baseline: commonest label {scores['most_frequent_label_f1']:.4f}"
+        simplest = f"baseline: commonest label {fraction(scores['most_frequent_label_f1'], 4)}"
         return [
             ("micro F1", scores["micro_f1"], f"{of} ({simplest})"),
             ("macro F1", scores["macro_f1"], "mean F1 over labels"),
             ("subset accuracy", scores["subset_accuracy"], "exactly the true labels predicted"),
             *_trust_lines(scores),
         ]
-    simplest = f"baseline: commonest label {scores['most_frequent_label_accuracy']:.4f}"
+    simplest = f"baseline: commonest label {fraction(scores['most_frequent_label_accuracy'], 4)}"
     return [
         ("micro accuracy", scores["micro_accuracy"], f"{of} ({simplest})"),
         ("macro accuracy", scores["macro_accuracy"], "mean recall over labels"),

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from vbnmf.cli import common
-from vbnmf.cli.terminal import one_line, percent, table, width
+from vbnmf.cli.terminal import fraction, one_line, percent, rounded, table, width
 
 
 @click.command(short_help="Show what makes each label: documents, terms, components.")
@@ -67,7 +67,7 @@ def plain(one: Any) -> dict[str, Any]:
             for part in one.components
         ],
         "nearest": [
-            {"label": str(label), "similarity": round(near, 4)} for label, near in one.nearest
+            {"label": str(label), "similarity": rounded(near)} for label, near in one.nearest
         ],
     }
 
@@ -88,7 +88,7 @@ def _block(one: Any) -> str:
         cells = [[row[i] for i in shown] for row in [head, *rows]]
         lines.append(table(cells[0], cells[1:], right=(0, 1)))
     if one.nearest:
-        near = [f"{one_line(str(label))} {part:.2f}" for label, part in one.nearest]
+        near = [f"{one_line(str(label))} {fraction(part)}" for label, part in one.nearest]
         lines.append(_wrapped("nearest by terms (cosine): ", near))
     return "\n".join(lines)
 
