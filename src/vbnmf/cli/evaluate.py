@@ -184,6 +184,7 @@ def _component_lines(scores: dict[str, Any]) -> list[Line]:
 def _truth_lines(scores: dict[str, Any]) -> list[Line]:
     from vbnmf.metrics.agreement import AGREES, GLUED
     from vbnmf.metrics.fidelity import SAID
+    from vbnmf.report.labels import COMPONENT_TERMS
     from vbnmf.report.measures import TOP
 
     of = f"of {scores['shared_components']} shared by some labels"
@@ -192,7 +193,7 @@ def _truth_lines(scores: dict[str, Any]) -> list[Line]:
     inside = f"part of a label's documents with two of the {TOP} terms said of it; mean over labels"
     elsewhere = "the same for documents without the label"
     said = f"of {scores['components_said']} said to be {100 * SAID:.0f} % of a label or more"
-    holds = f"{said}: half as many of its documents have two of their terms"
+    holds = f"{said}: half as many of its documents have two of the {COMPONENT_TERMS} terms there"
     return [
         ("components that agree", scores["shared_that_agree"], agree),
         ("components that are glued", scores["shared_that_are_glued"], glued),

@@ -13,7 +13,8 @@ from vbnmf.cli.terminal import fraction, one_line, percent, rounded, table, widt
 @click.argument("model")
 @click.option("--label", metavar="LABEL", help="Show only this label.")
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True,
-              help="Number of terms of each label, and of each of its components.")  # fmt: skip
+              help="Number of terms of each label. The table shows as many of each of its "
+              "components.")  # fmt: skip
 @common.trust
 @common.as_json
 def labels(model: str, label: str | None, top: int, as_json: bool) -> None:
@@ -21,22 +22,28 @@ def labels(model: str, label: str | None, top: int, as_json: bool) -> None:
 
     The terms of a label are more frequent in its documents than elsewhere. Beside each term is the
     number of training documents that have it, in the label and elsewhere. The shares of components
-    are expected by the model; their terms are terms that the label's documents have. The nearest
-    labels are those whose documents have the most similar terms.
+    are expected by the model; their terms are terms that the label's documents have, of which
+    --json lists at least 20. The nearest labels are those whose documents have the most similar
+    terms.
 
     \b
     Examples:
       vbnmf labels tickets.vbnmf
       vbnmf labels tickets.vbnmf --label billing --top 20
     """  # noqa: D301
-    from vbnmf.report.labels import describe_labels
+    from vbnmf.report.labels import COMPONENT_TERMS, describe_labels
 
     chosen = None if label is None else [label]
-    found = describe_labels(common.load_model(model), n_terms=top, labels=chosen)
+    found = describe_labels(
+        common.load_model(model),
+        n_terms=top,
+        n_component_terms=max(top, COMPONENT_TERMS),
+        labels=chosen,
+    )
     if as_json:
         common.print_json([plain(one) for one in found])
     else:
-        click.echo("\n\n".join(_block(one) for one in found))
+        click.echo("\n\n".join(_block(one, top) for one in found))
 
 
 def plain(one: Any) -> dict[str, Any]:
@@ -72,15 +79,15 @@ def plain(one: Any) -> dict[str, Any]:
     }
 
 
-def _block(one: Any) -> str:
-    """Return the lines about a label."""
+def _block(one: Any, top: int) -> str:
+    """Return the lines about a label, with the first terms of each component."""
     n = one.documents
     lines = [f"{one_line(str(one.label))}: {n:,} {'document' if n == 1 else 'documents'}"]
     said = [_counted(term, one) for term in one.terms]
     lines.append(_wrapped("terms: ", said or ["none is more frequent here than elsewhere"]))
     if one.components:
         rows = [
-            [str(part.component), percent(part.share), part.scope or "", part.name]
+            [str(part.component), percent(part.share), part.scope or "", part.name(top)]
             for part in one.components
         ]
         head = ["#", "expected share", "scope", "terms there"]
