@@ -73,7 +73,10 @@ def test_recounted_from_texts(tmp_path):
     for one, more in zip(found, longer, strict=True):
         for part, further in zip(one["components"], more["components"], strict=True):
             assert part["terms"] == further["terms"]
-    assert max(len(part["terms"]) for one in found for part in one["components"]) > 10
+    shorter = ok("labels", tmp_path / "m", "--json", "--top", "3").json
+    assert [one["components"] for one in shorter] == [one["components"] for one in found]
+    assert [len(one["terms"]) for one in shorter] == [3, 3, 3]
+    assert all(len(one["components"][0]["terms"]) > 3 for one in found)
     shown = ok("labels", tmp_path / "m", "--label", "tea", "--top", "3").out
     for part in found[2]["components"]:
         line = rf"(?m)^ *{part['component']} .*  {' '.join(part['terms'][:3])}$"
