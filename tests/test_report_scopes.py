@@ -139,7 +139,7 @@ class TestTopics:
     def test_of_a_label(self, path):
         use = label_use(scoped()[0].estimator_)
         head, _, *rows, _, last = ok("topics", path, "--label", "a").out.splitlines()
-        assert head.split()[:6] == ["#", "part", "of", "a", "scope", "terms"]
+        assert head.split()[:6] == ["#", "expected", "part", "of", "a", "scope"]
         kinds = {0: "background", 1: "common", 2: "shared with b", 4: "own", 5: "own"}
         parts = []
         for row in rows:
@@ -149,7 +149,10 @@ class TestTopics:
             parts.append(use[0, int(k)])
         assert parts == sorted(parts, reverse=True)
         own, shared, common = (percent(use[0, at].sum()) for at in ([4, 5], [2], [0, 1]))
-        assert last == f"own {own}, shared {shared}, common {common} of a"
+        assert (
+            last
+            == f"own {own}, shared {shared}, common {common} of the weight of a, as the model expects it"
+        )
         assert "own " in ok("topics", path, "--label", "b").out.splitlines()[-1]
 
     def test_json(self, path):
