@@ -149,10 +149,8 @@ class TestTopics:
             parts.append(use[0, int(k)])
         assert parts == sorted(parts, reverse=True)
         own, shared, common = (percent(use[0, at].sum()) for at in ([4, 5], [2], [0, 1]))
-        assert (
-            last
-            == f"own {own}, shared {shared}, common {common} of the weight of a, as the model expects it"
-        )
+        whole = "the weight of a, as the model expects it"
+        assert last == f"own {own}, shared {shared}, common {common} of {whole}"
         assert "own " in ok("topics", path, "--label", "b").out.splitlines()[-1]
 
     def test_json(self, path):
