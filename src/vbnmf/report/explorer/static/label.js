@@ -60,7 +60,7 @@ function labelComponents(l) {
       "Expected part: the part of the label's weight that the model expects from the component. It is not a count of documents.",
       found &&
         " In documents: its part of the weight of the label's documents that this page was made with, estimated from their terms without their labels.",
-      there && ` Here: the first ${THERE} terms of the component in this label, all of which training documents of the label have.`,
+      there && ` Here: the first ${THERE} terms of the component that training documents of this label have.`,
       ` Components below ${100 * data.matters} % are not listed; the CSV has all${there ? ", with more of their terms here" : ""}.`,
     ],
     downloads(
@@ -117,7 +117,7 @@ const labelTable = (l, caption, rows, most, further = () => null) =>
   table({
     caption,
     rows,
-    className: "bars",
+    className: "bars parts",
     columns: [
       { name: "Component", heading: true, cell: (row) => [componentLink(row.k), termsThere(l, row.k), further(row)] },
       { name: "Expected part", right: true, cell: ({ part }) => percent(part) },

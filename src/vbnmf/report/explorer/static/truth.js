@@ -62,11 +62,9 @@ function recounted(quality) {
       table({
         caption: "What is said of labels, recounted",
         rows,
-        className: "bars",
         columns: [
           { name: "Statement", heading: true, cell: ({ name }) => name },
           { name: "Part", right: true, cell: ({ part }) => percent(part) },
-          { name: "", wide: true, cell: ({ part }) => bar(part, 1) },
           { name: "Number", right: true, cell: counted },
           { name: "Meaning", cell: ({ about }) => about },
         ],
