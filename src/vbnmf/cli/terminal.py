@@ -52,10 +52,13 @@ def fraction(p: float, digits: int = 2) -> str:
 
 
 def rounded(p: float) -> float:
-    """Round a probability for a file, to four decimals; only 1 becomes 1, and only 0 becomes 0."""
+    """Round a probability for a file, to four decimals.
+
+    Near 0 and 1 it keeps the first digit of the distance, so that only 0 and 1 become 0 and 1.
+    """
     if 0 < p < 1e-4:
         return float(f"{p:.1g}")
-    return min(round(p, 4), 0.9999) if p < 1 else round(p, 4)
+    return 1 - float(f"{1 - p:.1g}") if 0 < 1 - p < 1e-4 else round(p, 4)
 
 
 def _line(row: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> str:
