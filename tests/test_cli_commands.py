@@ -92,7 +92,7 @@ class TestTopics:
         assert len(kept) == len(mine)
         table = ok("topics", home / "m.vbnmf", "--label", "tea").out.splitlines()
         assert table[0].split("  ")[0].strip() == "#"
-        assert "part of tea" in table[0]
+        assert "expected part of tea" in table[0]
         assert [int(row.split()[0]) for row in table[2:-2]] == [row["component"] for row in mine]
 
     @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vbnmf.cli.terminal import percent, table
+from vbnmf.cli.terminal import fraction, percent, rounded, table
 
 
 @pytest.fixture(autouse=True)
@@ -86,3 +86,39 @@ def test_control_characters_do_not_reach_the_terminal():
 )
 def test_percent(part, text):
     assert percent(part) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0.0000"),
+        (3e-5, "<0.0001"),
+        (6e-5, "0.0001"),
+        (0.25, "0.2500"),
+        (0.99994, "0.9999"),
+        (0.99996, ">0.9999"),
+        (1, "1.0000"),
+        (1.00001, "1.0000"),
+        (-4.05, "-4.0500"),
+    ],
+)
+def test_fraction(value, text):
+    assert fraction(value, 4) == text
+
+
+@pytest.mark.parametrize(
+    ("p", "kept"),
+    [
+        (0, 0),
+        (3.1e-7, 3e-7),
+        (0.00012, 0.0001),
+        (0.5, 0.5),
+        (0.9998, 0.9998),
+        (0.99996, 0.99996),
+        (1 - 2.4e-9, 0.999999998),
+        (1 - 2**-53, 1 - 2**-53),
+        (1, 1),
+    ],
+)
+def test_rounded(p, kept):
+    assert rounded(p) == kept

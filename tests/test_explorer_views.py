@@ -7,12 +7,15 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from explorer_browser import jump, ready
-from explorer_pages import long_names, page, several, usual
+from explorer_pages import long_names, page, scoped, several, usual
 
+from vbnmf.cli.evaluate import score
+from vbnmf.report.components import label_use
 from vbnmf.report.explorer import explore
 from vbnmf.report.explorer.documents import look
 from vbnmf.report.explorer.payload import TOP
 from vbnmf.report.explorer.quality import quality_payload
+from vbnmf.report.labels import describe_labels
 
 
 class TestDownloads:
@@ -80,6 +83,7 @@ class TestDownloads:
         jump(tab, "view=document&d=0")
         why = model.explain(texts[:1], n_components=4)[0]
         rows = self.rows(tab, "document-0-evidence")[1:]
+        rows = [row for row in rows if row[0] in [w.label for w in why]]  # not the true label
         named = [(str(w.label), t.term) for w in why for t in w.terms]
         assert [(row[0], row[2]) for row in rows if row[1] == "term"] == named
         assert self.picture(tab, "document-0-components")
@@ -123,6 +127,62 @@ class TestDownloads:
         rows = dict(self.rows(visit(page("one label"), "view=quality"), "measures")[1:])
         assert "NPMI by documents" in rows
         assert "NPMI by windows of 10 tokens" not in rows
+
+    def test_recounted(self, visit):
+        """What is said of labels, as ``evaluate`` recounts it."""
+        model, X, y = scoped()
+        found = score(model, X, y.tolist())
+        tab = visit(page("scopes"), "view=quality")
+        header, *rows = self.rows(tab, "recounted")
+        assert header == ["statement", "part", "of", "meaning"]
+        names = {
+            "Shared components whose labels agree": ("shared_that_agree", "shared_components"),
+            "Glued components": ("shared_that_are_glued", "shared_components"),
+            "Fidelity of labels": ("label_fidelity", None),
+            "The same, elsewhere": ("label_fidelity_elsewhere", None),
+            "Fidelity of components": ("component_fidelity", "components_said"),
+        }
+        assert [row[0] for row in rows] == list(names)
+        for name, part, of, about in rows:
+            value, number = names[name]
+            assert float(part) == pytest.approx(found[value])
+            assert of == ("" if number is None else str(found[number]))
+            assert ("0.8" in about) == ("agree" in name)
+        shown = tab.locator("table:has(caption:text-is('What is said of labels, recounted'))")
+        n, shared = round(found["shared_that_agree"] * found["shared_components"]), 2
+        assert f"{n} of {shared}" in shown.inner_text()
+        tab.click("summary:text-is('Fidelity by label')")
+        labels = {row["label"]: row for row in found["labels"]}
+        for label, here, elsewhere in self.rows(tab, "fidelity")[1:]:
+            assert float(here) == pytest.approx(labels[label]["fidelity"], rel=1e-3)
+            assert float(elsewhere) == pytest.approx(labels[label]["fidelity_elsewhere"], rel=1e-3)
+        jump(tab, "view=label&l=0")
+        facts = tab.inner_text(".facts")
+        assert "of its documents that this page was made with have at least two" in facts
+        tab = visit(page("no documents"), "view=quality")
+        assert "recounted" not in tab.inner_text("main")
+
+    def test_components_of_a_label(self, visit):
+        """The model's expectation beside the part in documents, and all terms that are there."""
+        model, X, y = scoped()
+        looked = look(model, X, y, None, lambda part, doing: None)
+        parts = quality_payload(model, looked)["label_parts"][2]
+        use = label_use(model.estimator_)[2]
+        described = describe_labels(model, labels=["c"])[0].components
+        there = {part.component: [term.term for term in part.terms] for part in described}
+        tab = visit(page("scopes"), "view=label&l=2")
+        header, *rows = self.rows(tab, "label-2-components")
+        for row in (dict(zip(header, cells, strict=True)) for cells in rows):
+            k = int(row["component"])
+            assert float(row["expected part"]) == pytest.approx(use[k], abs=1e-5)
+            assert float(row["part in documents"]) == parts[k]
+            assert row["terms here"].split() == there.get(k, [])
+        heads = tab.locator("thead").first.inner_text()
+        assert "Expected part" in heads
+        assert "In documents" in heads
+        tab = visit(explore(model, title="Without documents"), "view=label&l=2")
+        assert "part in documents" not in self.rows(tab, "label-2-components")[0]
+        assert "In documents" not in tab.inner_text("main")
 
     def test_lists_of_documents(self, visit):
         """Typical of a component, confused with a label: all of them, not only those shown."""

@@ -72,7 +72,15 @@ def test_recounted_from_texts(tmp_path):
     assert longer[0]["terms"][:10] == found[0]["terms"]
     for one, more in zip(found, longer, strict=True):
         for part, further in zip(one["components"], more["components"], strict=True):
-            assert part["terms"] == further["terms"][:10]
+            assert part["terms"] == further["terms"]
+    shorter = ok("labels", tmp_path / "m", "--json", "--top", "3").json
+    assert [one["components"] for one in shorter] == [one["components"] for one in found]
+    assert [len(one["terms"]) for one in shorter] == [3, 3, 3]
+    assert all(len(one["components"][0]["terms"]) > 3 for one in found)
+    shown = ok("labels", tmp_path / "m", "--label", "tea", "--top", "3").out
+    for part in found[2]["components"]:
+        line = rf"(?m)^ *{part['component']} .*  {' '.join(part['terms'][:3])}$"
+        assert re.search(line, shown)
 
 
 def test_several_and_unknown_labels(tmp_path):
@@ -172,16 +180,22 @@ def test_terms_of_components_are_those_of_the_definition():
     use = label_use(estimator)
     parts = estimator.components_ / estimator.components_.sum(axis=1, keepdims=True)
     average = parts[~estimator.faded_].mean(axis=0)
-    for row, one in enumerate(describe_labels(model, n_terms=6)):
+    lengths = []
+    n_first, n_all = 10, 16
+    for row, one in enumerate(describe_labels(model, n_component_terms=n_all)):
         n = dense[y == one.label].sum(axis=0)
         for part in one.components:
             k = part.component
             assert part.share == pytest.approx(use[row, k])
-            expected = n * use[row, k] * parts[k] / (use[row] @ parts)
+            expected = use[row, k] * parts[k] / (use[row] @ parts)
             lift = np.log(parts[k] / average)
-            score = np.where((n >= 2) & (lift > 0), expected * np.sqrt(lift.clip(0)), 0)
-            order = [w for w in np.argsort(-score, kind="stable")[:6] if score[w] > 0]
+            typical = [w for w in range(len(n)) if n[w] >= 2 and lift[w] > 0]
+            order = sorted(typical, key=lambda w: -n[w] * expected[w] * np.sqrt(lift[w]))[:n_first]
+            others = [w for w in typical if w not in order]
+            order += sorted(others, key=lambda w: -n[w] * np.sqrt(expected[w]))[: n_all - n_first]
             assert [term.column for term in part.terms] == order
+            lengths.append(len(order))
+    assert max(lengths) > n_first  # both orders were compared
 
 
 def test_nearest_labels():

@@ -273,3 +273,18 @@ def test_shards_are_scored_as_in_memory(kind, tmp_path, monkeypatch):
         one = DocumentModel(SupervisedVBNMF(3, max_iter=3, tol=0, random_state=0)).fit(X, y)
         with pytest.raises(ValueError, match="several labels"):
             evaluation.evaluate_shards(one, Shards(tmp_path))
+
+
+def test_nearly_all_is_not_all():
+    model, texts, labels = usual()
+    scores = score(model, texts, labels) | {
+        "micro_accuracy": 0.99996,
+        "most_frequent_label_accuracy": 0.99997,
+        "macro_accuracy": 1.0,
+    }
+    lines = score_table(scores).splitlines()
+    (micro,) = [line for line in lines if line.startswith("micro accuracy")]
+    (macro,) = [line for line in lines if line.startswith("macro accuracy")]
+    assert micro.split()[2] == ">0.9999"
+    assert "commonest label >0.9999" in micro
+    assert macro.split()[2] == "1.0000"

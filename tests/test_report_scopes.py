@@ -139,7 +139,7 @@ class TestTopics:
     def test_of_a_label(self, path):
         use = label_use(scoped()[0].estimator_)
         head, _, *rows, _, last = ok("topics", path, "--label", "a").out.splitlines()
-        assert head.split()[:6] == ["#", "part", "of", "a", "scope", "terms"]
+        assert head.split()[:6] == ["#", "expected", "part", "of", "a", "scope"]
         kinds = {0: "background", 1: "common", 2: "shared with b", 4: "own", 5: "own"}
         parts = []
         for row in rows:
@@ -149,7 +149,8 @@ class TestTopics:
             parts.append(use[0, int(k)])
         assert parts == sorted(parts, reverse=True)
         own, shared, common = (percent(use[0, at].sum()) for at in ([4, 5], [2], [0, 1]))
-        assert last == f"own {own}, shared {shared}, common {common} of a"
+        whole = "the weight of a, as the model expects it"
+        assert last == f"own {own}, shared {shared}, common {common} of {whole}"
         assert "own " in ok("topics", path, "--label", "b").out.splitlines()[-1]
 
     def test_json(self, path):
@@ -348,7 +349,7 @@ class TestPage:
             "shared": "Shared with other labels",
             "common": "Common to all labels",
         }
-        said = dict(head.replace("\u00a0", " ").split(": ") for head in heads)
+        said = dict(head.replace("\u00a0", " ").split(": expected part ") for head in heads)
         assert list(said) == list(titles.values())
         for name, title in titles.items():
             assert float(said[title].removesuffix(" %")) == pytest.approx(
@@ -359,8 +360,8 @@ class TestPage:
         jump(tab, "view=label&l=2")
         others = tab.locator("th .quiet:not(.there)").all_inner_texts()
         assert others == ["with the rest of last (3 labels)"]
-        there = describe_labels(scoped()[0], n_terms=8, labels=["c"])[0].components
-        said = {" ".join(["here:", *(term.term for term in part.terms)]) for part in there}
+        there = describe_labels(scoped()[0], labels=["c"])[0].components
+        said = {f"here: {part.name(8)}" for part in there}
         assert set(tab.locator("th .there").all_inner_texts()) == said
         terms = tab.locator("table:has(caption:text-is('Characteristic terms of label c')) tr")
         first = describe_labels(scoped()[0], n_terms=1, labels=["c"])[0].terms[0]

@@ -9,7 +9,7 @@ from vbnmf.cli import common
 from vbnmf.cli.evaluate import score
 from vbnmf.cli.modeloptions import build, how_many
 from vbnmf.cli.progress import FitProgress
-from vbnmf.cli.terminal import percent, table
+from vbnmf.cli.terminal import fraction, percent, table
 
 
 @click.command(short_help="Fit, show and score a model of an offline corpus.")
@@ -68,15 +68,15 @@ def demo(out: str, seed: int, jobs: int | None, force: bool, quiet: bool) -> Non
             [
                 [
                     "baseline: commonest label",
-                    f"{scores['most_frequent_label_accuracy']:.3f}",
+                    fraction(scores["most_frequent_label_accuracy"], 3),
                     "the frequency of labels",
                 ],
                 [
                     "vbnmf",
-                    f"{scores['micro_accuracy']:.3f}",
+                    fraction(scores["micro_accuracy"], 3),
                     f"{len(summary.components)} components and single words",
                 ],
-                ["linear SVM", f"{svm[0]:.3f}", f"{svm[1]:,} weights for each label"],
+                ["linear SVM", fraction(svm[0], 3), f"{svm[1]:,} weights for each label"],
             ],
             right=(1,),
         )

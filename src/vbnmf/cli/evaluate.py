@@ -6,7 +6,7 @@ import click
 
 from vbnmf.cli import common
 from vbnmf.cli.fitshards import is_shard_folder, refuse_settled
-from vbnmf.cli.terminal import percent, table
+from vbnmf.cli.terminal import fraction, percent, table
 
 Line = tuple[str, float | None, str]  # a measure's name, value and meaning
 
@@ -117,7 +117,7 @@ def score_table(scores: dict[str, Any]) -> str:
     names = ["label", "documents", "recall", "precision", "component share"]
     by_label = table(names, rows, right=(1, 2, 3, 4))
     lines = [*_prediction_lines(scores), *_component_lines(scores), *_truth_lines(scores)]
-    known = [(name, f"{value:.4f}", said) for name, value, said in lines if value is not None]
+    known = [(name, fraction(value, 4), said) for name, value, said in lines if value is not None]
     width = max(len(name) for name, _, _ in known)
     numbers = "\n".join(
         f"{name:{width}}   {value:>7}   {said}".rstrip() for name, value, said in known
@@ -135,14 +135,14 @@ def score_table(scores: dict[str, Any]) -> str:
 def _prediction_lines(scores: dict[str, Any]) -> list[Line]:
     of = f"of {scores['documents']:,} documents"
     if "micro_f1" in scores:
-        simplest = f"baseline: commonest label {scores['most_frequent_label_f1']:.4f}"
+        simplest = f"baseline: commonest label {fraction(scores['most_frequent_label_f1'], 4)}"
         return [
             ("micro F1", scores["micro_f1"], f"{of} ({simplest})"),
             ("macro F1", scores["macro_f1"], "mean F1 over labels"),
             ("subset accuracy", scores["subset_accuracy"], "exactly the true labels predicted"),
             *_trust_lines(scores),
         ]
-    simplest = f"baseline: commonest label {scores['most_frequent_label_accuracy']:.4f}"
+    simplest = f"baseline: commonest label {fraction(scores['most_frequent_label_accuracy'], 4)}"
     return [
         ("micro accuracy", scores["micro_accuracy"], f"{of} ({simplest})"),
         ("macro accuracy", scores["macro_accuracy"], "mean recall over labels"),
@@ -184,6 +184,7 @@ def _component_lines(scores: dict[str, Any]) -> list[Line]:
 def _truth_lines(scores: dict[str, Any]) -> list[Line]:
     from vbnmf.metrics.agreement import AGREES, GLUED
     from vbnmf.metrics.fidelity import SAID
+    from vbnmf.report.labels import COMPONENT_TERMS
     from vbnmf.report.measures import TOP
 
     of = f"of {scores['shared_components']} shared by some labels"
@@ -192,7 +193,7 @@ def _truth_lines(scores: dict[str, Any]) -> list[Line]:
     inside = f"part of a label's documents with two of the {TOP} terms said of it; mean over labels"
     elsewhere = "the same for documents without the label"
     said = f"of {scores['components_said']} said to be {100 * SAID:.0f} % of a label or more"
-    holds = f"{said}: half as many of its documents have two of their terms"
+    holds = f"{said}: half as many of its documents have two of the {COMPONENT_TERMS} terms there"
     return [
         ("components that agree", scores["shared_that_agree"], agree),
         ("components that are glued", scores["shared_that_are_glued"], glued),

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vbnmf.cli import common
-from vbnmf.cli.terminal import percent
+from vbnmf.cli.terminal import percent, rounded
 
 if TYPE_CHECKING:
     from vbnmf.pipeline import DocumentModel
@@ -111,7 +111,7 @@ def _of_prediction(model: "DocumentModel") -> dict[str, Any]:
     return {
         "classifier": fitted.classifier_,
         "classifier_reason": fitted.classifier_reason_,
-        "component_share": round(fitted.component_share_, 4),
+        "component_share": rounded(fitted.component_share_),
     }
 
 

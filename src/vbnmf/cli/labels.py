@@ -6,14 +6,15 @@ from typing import Any
 import click
 
 from vbnmf.cli import common
-from vbnmf.cli.terminal import one_line, percent, table, width
+from vbnmf.cli.terminal import fraction, one_line, percent, rounded, table, width
 
 
 @click.command(short_help="Show what makes each label: documents, terms, components.")
 @click.argument("model")
 @click.option("--label", metavar="LABEL", help="Show only this label.")
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True,
-              help="Number of terms of each label, and of each of its components.")  # fmt: skip
+              help="Number of terms of each label. The table shows as many of each of its "
+              "components.")  # fmt: skip
 @common.trust
 @common.as_json
 def labels(model: str, label: str | None, top: int, as_json: bool) -> None:
@@ -21,9 +22,10 @@ def labels(model: str, label: str | None, top: int, as_json: bool) -> None:
 
     The terms of a label are more frequent in its documents than elsewhere. Beside each term is the
     number of training documents that have it, in the label and elsewhere. The shares of components
-    are expected by the model; their terms are terms that the label's documents have. Of a passage
-    that recurs, such as a signature, one term is shown, with the number of documents that have at
-    least half of the passage. The nearest labels are those whose documents have the most similar
+    are expected by the model; their terms are terms that the label's documents have, of which
+    --json lists at least 20. Of a passage that recurs, such as a signature, one term is shown, with
+    the number of documents that have at least half of the passage. The nearest labels are those
+    whose documents have the most similar
     terms.
 
     \b
@@ -31,14 +33,19 @@ def labels(model: str, label: str | None, top: int, as_json: bool) -> None:
       vbnmf labels tickets.vbnmf
       vbnmf labels tickets.vbnmf --label billing --top 20
     """  # noqa: D301
-    from vbnmf.report.labels import describe_labels
+    from vbnmf.report.labels import COMPONENT_TERMS, describe_labels
 
     chosen = None if label is None else [label]
-    found = describe_labels(common.load_model(model), n_terms=top, labels=chosen)
+    found = describe_labels(
+        common.load_model(model),
+        n_terms=top,
+        n_component_terms=max(top, COMPONENT_TERMS),
+        labels=chosen,
+    )
     if as_json:
         common.print_json([plain(one) for one in found])
     else:
-        click.echo("\n\n".join(_block(one) for one in found))
+        click.echo("\n\n".join(_block(one, top) for one in found))
 
 
 def plain(one: Any) -> dict[str, Any]:
@@ -71,20 +78,20 @@ def plain(one: Any) -> dict[str, Any]:
             for part in one.components
         ],
         "nearest": [
-            {"label": str(label), "similarity": round(near, 4)} for label, near in one.nearest
+            {"label": str(label), "similarity": rounded(near)} for label, near in one.nearest
         ],
     }
 
 
-def _block(one: Any) -> str:
-    """Return the lines about a label."""
+def _block(one: Any, top: int) -> str:
+    """Return the lines about a label, with the first terms of each component."""
     n = one.documents
     lines = [f"{one_line(str(one.label))}: {n:,} {'document' if n == 1 else 'documents'}"]
     said = [_counted(term, one) for term in one.terms]
     lines.append(_wrapped("terms: ", said or ["none is more frequent here than elsewhere"]))
     if one.components:
         rows = [
-            [str(part.component), percent(part.share), part.scope or "", part.name]
+            [str(part.component), percent(part.share), part.scope or "", part.name(top)]
             for part in one.components
         ]
         head = ["#", "expected share", "scope", "terms there"]
@@ -92,7 +99,7 @@ def _block(one: Any) -> str:
         cells = [[row[i] for i in shown] for row in [head, *rows]]
         lines.append(table(cells[0], cells[1:], right=(0, 1)))
     if one.nearest:
-        near = [f"{one_line(str(label))} {part:.2f}" for label, part in one.nearest]
+        near = [f"{one_line(str(label))} {fraction(part)}" for label, part in one.nearest]
         lines.append(_wrapped("nearest by terms (cosine): ", near))
     return "\n".join(lines)
 

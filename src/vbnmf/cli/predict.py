@@ -8,7 +8,7 @@ from typing import IO, Any
 import click
 
 from vbnmf.cli import common
-from vbnmf.cli.terminal import fraction, percent, table
+from vbnmf.cli.terminal import fraction, percent, rounded, table
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _JSON_LINES = (".jsonl", ".ndjson", ".json")
@@ -115,7 +115,7 @@ def _rows(fitted: Any, documents: Any, kept: common.Kept, *, explain: bool) -> R
         yield {
             "id": name,
             "label": label,
-            "score": [round(p, 4) for p in score] if several else round(score, 4),
+            "score": [rounded(p) for p in score] if several else rounded(score),
             "note": "no known term" if nothing else "no probable label" if unsure else "",
             **dict(zip(kept.names, cells, strict=True)),
             **({} if why is None else {"explanation": [_as_dict(part) for part in why]}),
@@ -126,7 +126,7 @@ def _as_dict(why: Any) -> dict[str, Any]:
     """Convert an explanation to a dict for JSON."""
     return {
         "label": why.label,
-        "score": round(why.probability, 4),
+        "score": rounded(why.probability),
         "components": [
             {
                 "component": component,
@@ -137,7 +137,7 @@ def _as_dict(why: Any) -> dict[str, Any]:
         ],
         "terms": {term: round(share, 4) for term, share in why.terms},
         "words_alone": {term: round(share, 4) for term, share in why.words},
-        "component_share": round(why.component_share, 4),
+        "component_share": rounded(why.component_share),
     }
 
 

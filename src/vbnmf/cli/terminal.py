@@ -41,11 +41,24 @@ def percent(part: float) -> str:
     return ">99 %" if 0.995 <= part < 1 else f"{100 * part:.0f} %"
 
 
-def fraction(p: float) -> str:
-    """Format a number from 0 to 1 with two decimals; only 0 is 0.00, and only 1 is 1.00."""
-    if 0 < p < 0.005:
-        return "<0.01"
-    return ">0.99" if 0.995 <= p < 1 else f"{p:.2f}"
+def fraction(p: float, digits: int = 2) -> str:
+    """Format a number with some decimals; of those from 0 to 1, only 0 and 1 read as 0 and 1."""
+    step = 10.0**-digits
+    if 0 < p < step / 2:
+        return f"<{step:.{digits}f}"
+    # half of the last decimal is rounded to an even one, so that 1 - step / 2 may read as 1
+    is_nearly_one = p < 1 and f"{p:.{digits}f}" == f"{1:.{digits}f}"
+    return f">{1 - step:.{digits}f}" if is_nearly_one else f"{p:.{digits}f}"
+
+
+def rounded(p: float) -> float:
+    """Round a probability for a file, to four decimals.
+
+    Near 0 and 1 it keeps the first digit of the distance, so that only 0 and 1 become 0 and 1.
+    """
+    if 0 < p < 1e-4:
+        return float(f"{p:.1g}")
+    return 1 - float(f"{1 - p:.1g}") if 0 < 1 - p < 1e-4 else round(p, 4)
 
 
 def _line(row: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> str:

@@ -67,7 +67,7 @@ def _with_terms_there(summary: Any, model: Any, label: str, top: int) -> Any:
             for term in part.terms
             for size in [estimator.component_sums_[part.component]]
         ]
-        for one in describe_labels(model, n_terms=top, labels=[label])
+        for one in describe_labels(model, n_component_terms=top, labels=[label])
         for part in one.components
     }
     components = [
@@ -105,7 +105,7 @@ def label_table(summary: Any, label: str) -> str:
     from vbnmf.report.summary import blocks_of_label, components_of_label
 
     found = components_of_label(summary, label)
-    head = ["#", f"part of {label}", "terms"]
+    head = ["#", f"expected part of {label}", "terms"]
     rows = [
         [str(component.number), percent(use), _noted(component, component.name or NOT_THERE)]
         for component, use in found
@@ -114,7 +114,9 @@ def label_table(summary: Any, label: str) -> str:
         head.insert(2, "scope")
         for row, (component, _) in zip(rows, found, strict=True):
             row.insert(2, component.scope.beside(label) if component.scope else "")
-    return table(head, rows, right=(0, 1)) + _weights(blocks_of_label(summary, label), label)
+    return table(head, rows, right=(0, 1)) + _weights(
+        blocks_of_label(summary, label), f"the weight of {label}, as the model expects it"
+    )
 
 
 def _labels(summary: Any, place: int) -> str:

@@ -16,7 +16,7 @@ from vbnmf.cli.fit import labelled
 from vbnmf.cli.fitshards import is_shard_folder, refuse_settled
 from vbnmf.cli.modeloptions import TEXT_OPTIONS, build, text_options
 from vbnmf.cli.progress import Display, time_left
-from vbnmf.cli.terminal import table
+from vbnmf.cli.terminal import fraction, table
 from vbnmf.selection.advice import LabelShape, order, shown
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ def _plus_minus(value: float, error: float) -> str:
 
 def _number(value: float) -> str:
     """Format a number; a dash if it is not known."""
-    return f"{value:.3f}" if isfinite(value) else "–"
+    return fraction(value, 3) if isfinite(value) else "–"
 
 
 def _picture(found: "Tuning", folder: Path, quiet: bool) -> list[Path]:

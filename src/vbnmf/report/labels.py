@@ -8,14 +8,16 @@ Counts are of the training documents, and hold when recounted. *Elsewhere* are a
 are not known to have the label. Characteristic terms and their log-odds are those of
 ``metrics.logodds``.
 
-The terms of component k in label l are terms that documents of the label have. They are ranked by
+The terms of component k in label l are terms that documents of the label have, and that are typical
+of the component: q(w|k) > q(w) (``metrics.relevance``). The first ten are those with the largest
 
-    n_lw p(k|l) p(w|k) / Σ_j p(j|l) p(w|j) · √ln(q(w|k) / q(w))
+    n_lw r_lkw √ln(q(w|k) / q(w)),    r_lkw = p(k|l) p(w|k) / Σ_j p(j|l) p(w|j)
 
-The first factor is the number of the label's documents that have the term, and the part of them in
-which the model expects it from this component. The second says how typical the term is of the
-component (``metrics.relevance``); terms that are not, are left out. Without the root, lists of ten
-terms had two terms in too few documents of corpora with short documents.
+The first factor is the number of the label's documents that have the term. The second is the part
+of the term's weight in the label that the model expects from this component. The third says how
+typical the term is. Further terms are those with the largest n_lw √r_lkw. They are more frequent in
+the label and less typical of the component, so that more of the label's documents have two of the
+terms that are said of it (``metrics.fidelity``). Tables show the first terms, and data has all.
 
 Of a passage that recurs, such as a signature (``metrics.passages``), a list has only one term: the
 first.
@@ -44,8 +46,11 @@ N_NEAREST = 3
 """Number of nearest labels."""
 LEAST_DOCUMENTS = 2
 """Documents of a label that a term needs to be said of it; one, if the label has no more."""
+COMPONENT_TERMS = 20
+"""Number of terms of a component in a label."""
 NOT_THERE = "(no term there)"
 """What a component is called in a label that has none of its terms."""
+_TYPICAL_FIRST = 10  # terms of a component in a label that are chosen also by how typical they are
 _TINY = np.finfo(float).tiny
 
 
@@ -93,8 +98,8 @@ class ComponentOfLabel:
     scope : str or None
         How the label uses it: "own", "shared with B", "common", "background"; None without scopes.
     terms : list of TermOfLabel
-        Terms that are typical of the component and that documents of the label have; none if it
-        has faded, or if no such term is in two of these documents.
+        Terms that are typical of the component and that documents of the label have, the best
+        first; none if it has faded, or if no such term is in two of these documents.
     faded : bool
         Whether it has faded: its terms come from the prior, not from documents.
     """
@@ -105,10 +110,9 @@ class ComponentOfLabel:
     terms: list[TermOfLabel]
     faded: bool
 
-    @property
-    def name(self) -> str:
-        """Its terms there in one line; "(faded)" or "(no term there)" if it has none."""
-        there = " ".join(term.term for term in self.terms) or NOT_THERE
+    def name(self, n_terms: int) -> str:
+        """Return its first terms there in one line; "(faded)" or "(no term there)" if none."""
+        there = " ".join(term.term for term in self.terms[:n_terms]) or NOT_THERE
         return FADED if self.faded else there
 
 
@@ -142,6 +146,7 @@ def describe_labels(
     model: Any,
     *,
     n_terms: int = 10,
+    n_component_terms: int = COMPONENT_TERMS,
     n_components: int | None = None,
     labels: Iterable[Any] | None = None,
 ) -> list[LabelDescription]:
@@ -152,7 +157,9 @@ def describe_labels(
     model : DocumentModel or SupervisedVBNMF
         Model fitted with labels.
     n_terms : int, default=10
-        Maximum number of terms of a label, and of each of its components.
+        Maximum number of terms of a label.
+    n_component_terms : int, default=20
+        Maximum number of terms of each of its components.
     n_components : int or None, default=None
         Maximum number of components of a label; None for all from 2 %.
     labels : iterable of labels, or None
@@ -183,7 +190,15 @@ def describe_labels(
                 elsewhere=counts.n_other,
                 terms=counts.described(counts.characteristic(n_terms), names),
                 components=_components(
-                    estimator, row, use[row], counts, relevant, scopes, names, n_terms, n_components
+                    estimator,
+                    row,
+                    use[row],
+                    counts,
+                    relevant,
+                    scopes,
+                    names,
+                    n_component_terms,
+                    n_components,
                 ),
                 nearest=_nearest(estimator.classes_.tolist(), near[place], row),
             )
@@ -374,11 +389,21 @@ def terms_there(
     for k in components:
         q = relevant.weights[k, at] / relevant.unit[at] / max(relevant.sizes[k], _TINY)
         typical = np.log(np.maximum(q, _TINY) / average)
-        score = n * parts[np.searchsorted(used, k)] / total * np.sqrt(np.maximum(typical, 0))
-        best = np.argsort(-score, kind="stable")
-        best = best[score[best] > 0]
-        found.append(enough[best[first_of_each(passage[best])][:n_terms]])
+        expected = np.where(typical > 0, parts[np.searchsorted(used, k)] / total, 0)
+        first = n * expected * np.sqrt(np.maximum(typical, 0))
+        chosen = _best(first, passage)[:_TYPICAL_FIRST]
+        frequent = n * np.sqrt(expected)
+        frequent[chosen] = 0
+        order = np.concatenate([chosen, _best(frequent, passage)])
+        found.append(enough[order[first_of_each(passage[order])][:n_terms]])
     return found
+
+
+def _best(score: Array, passage: Array) -> Array:
+    """Return the places of positive scores, the largest first, one of each passage."""
+    order = np.argsort(-score, kind="stable")
+    order = order[score[order] > 0]
+    return order[first_of_each(passage[order])]
 
 
 def _nearest(labels: list[Any], near: Array, row: int) -> list[tuple[Any, float]]:

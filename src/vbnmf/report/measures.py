@@ -20,7 +20,7 @@ from vbnmf.metrics.coherence import window_npmi_of_terms
 from vbnmf.metrics.diversity import distinct_share
 from vbnmf.metrics.fidelity import SAID, DescribedDocuments
 from vbnmf.pipeline import DocumentModel
-from vbnmf.report.labels import TermOfLabel, describe_labels
+from vbnmf.report.labels import COMPONENT_TERMS, TermOfLabel, describe_labels
 from vbnmf.report.terms import shown_terms
 from vbnmf.text.sequences import token_sequences
 
@@ -102,16 +102,29 @@ class Said:
     component_terms: list[Array]
 
 
-def said_of_labels(model: Any, n: int = TOP) -> Said | None:
-    """Return what ``report.labels`` says of each label, with at most n terms in each list.
+def said_of_labels(
+    model: Any, n_terms: int = TOP, n_component_terms: int = COMPONENT_TERMS
+) -> Said | None:
+    """Return what ``report.labels`` says of each label.
 
-    ``model`` is a DocumentModel, or an estimator. None if it is from an older file, in which no
-    documents were counted.
+    Parameters
+    ----------
+    model : DocumentModel or SupervisedVBNMF
+        Model fitted with labels.
+    n_terms : int, default=10
+        Maximum number of terms of a label.
+    n_component_terms : int, default=20
+        Maximum number of terms of each of its components.
+
+    Returns
+    -------
+    Said or None
+        None if the model is from an older file, in which no documents were counted.
     """
     estimator = getattr(model, "estimator_", model)
     if getattr(estimator, "label_term_documents_", None) is None:
         return None
-    described = describe_labels(model, n_terms=n)
+    described = describe_labels(model, n_terms=n_terms, n_component_terms=n_component_terms)
     pairs = [
         (label, part)
         for label, one in enumerate(described)

@@ -16,7 +16,7 @@ from vbnmf.report.explorer.packing import mended, pack
 
 # combined in this order in one scope
 SCRIPTS = (
-    *("core", "saving", "charts", "tables", "scopes"),
+    *("core", "saving", "charts", "tables", "scopes", "truth"),
     *("map", "component", "label", "lists", "document", "term", "quality", "app"),
 )
 

@@ -43,8 +43,6 @@ TOP = 30
 """Number of terms of a component, at each λ, and of a label that the page shows."""
 MOST_TERMS = 20_000
 """Number of commonest terms that can be searched. Other terms appear only in lists."""
-THERE = 8
-"""Number of terms of a component in a label."""
 LEVEL = 0.9
 """Probability of the credible intervals."""
 _LEAST_SHARE, _MOST_SHARES = 0.03, 6  # parts of a term over components and labels
@@ -79,7 +77,7 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
     telling = [
         np.array([term.column for term in terms], dtype=np.intp)
         for one in described or []
-        for terms in (one.terms, *(part.terms[:THERE] for part in one.components))
+        for terms in (one.terms, *(part.terms for part in one.components))
     ]
     commonest = np.argsort(-p_w, kind="stable")[:MOST_TERMS]
     kept = np.unique(np.concatenate([commonest, *listed, *telling]))
@@ -224,7 +222,7 @@ def _labels(
             for term in one.terms
         ]  # fmt: skip
         entry["there"] = {
-            part.component: [int(places[term.column]) for term in part.terms[:THERE]]
+            part.component: [int(places[term.column]) for term in part.terms]
             for part in one.components
         }
         entry["nearest"] = [[labels.index(label), sig(near, 2)] for label, near in one.nearest]

@@ -1,4 +1,4 @@
-"""Compute measures of a model on documents: accuracy, confusions, calibration, coherence."""
+"""Compute measures of a model on documents, and recount what is said of labels."""
 
 from typing import Any
 
@@ -12,15 +12,26 @@ from vbnmf.metrics import (
     hoyer_sparsity,
     inter_label_sparsity,
 )
+from vbnmf.metrics.agreement import AGREES, GLUED
 from vbnmf.metrics.coherence import counts_together, npmi_of_counts
+from vbnmf.metrics.fidelity import SAID
 from vbnmf.pipeline import DocumentModel
 from vbnmf.report import measures
 from vbnmf.report.explorer.documents import Looked
 from vbnmf.report.explorer.numbers import rounded, sig
+from vbnmf.report.labels import COMPONENT_TERMS
 from vbnmf.report.terms import row_parts, shown_terms
 from vbnmf.report.truth import LabelScores, score_labels
 
 _BINS = 10  # of the picture
+_LIMITS = {
+    "agrees": AGREES,
+    "glued": GLUED,
+    "said": SAID,
+    "terms": measures.TOP,
+    "component_terms": COMPONENT_TERMS,
+}
+"""What the page says of the statements that are recounted."""
 
 
 def quality_payload(model: DocumentModel, looked: Looked) -> dict[str, Any]:
@@ -47,7 +58,12 @@ def quality_payload(model: DocumentModel, looked: Looked) -> dict[str, Any]:
             scores |= _scores(score_labels(model, Y[known], looked.P[known]))
             of_model = sparse.csr_array(Y[known][:, : len(model.classes_)])
             said = measures.said_of_labels(model)
-            truth = measures.Recounted.of(said, looked.X[known], of_model).scores(estimator)
+            recounted = measures.Recounted.of(said, looked.X[known], of_model)
+            truth = recounted.scores(estimator)
+            scores["label_fidelity"] = [
+                [None if share is None else sig(share) for share in shares]
+                for shares in recounted.of_labels()
+            ]
     return {
         "documents": len(looked.ids),
         "labelled": len(known),
@@ -55,6 +71,7 @@ def quality_payload(model: DocumentModel, looked: Looked) -> dict[str, Any]:
         "npmi_documents": rounded(npmi, 3),
         "measures": {name: None if value is None else sig(value) for name, value in found.items()},
         "truth": truth,
+        "limits": _LIMITS,
         **scores,
     }
 

@@ -1,5 +1,7 @@
 // Label: the components and terms that make it, the labels it shares components with, what it is confused with.
 
+const THERE = 8; // terms of a component in a label that are shown
+
 views.label = {
   title: "Label",
   draw() {
@@ -22,6 +24,7 @@ views.label = {
         score && score[0] > 0 && `recall ${percent(score[1])} on ${plural(score[0], "document")}`,
         score && (score[2] === null ? "never predicted" : `precision ${percent(score[2])}`),
         data.fit.component_shares && `components contribute ${percent(data.fit.component_shares[l])} of its score, single words the rest`,
+        fidelityOfLabel(l),
         label.nearest?.length > 0 && [
           "nearest by terms: ",
           label.nearest.map(([m], i) => [i > 0 && ", ", labelLink(m)]),
@@ -44,31 +47,43 @@ views.label = {
 };
 
 function labelComponents(l) {
+  const found = partsInDocuments(l);
+  const there = data.labels[l].there;
   const used = range(data.components.length)
-    .map((k) => ({ k, part: data.use[l][k], activation: data.activations[l][k] }))
+    .map((k) => ({ k, part: data.use[l][k], found: found?.[k] ?? null, activation: data.activations[l][k] }))
     .sort((a, b) => b.part - a.part);
   const shown = used.filter(({ part }) => part >= data.matters);
   const most = shown[0]?.part;
   return section(
     "Its components",
-    `How much of the label's weight the model expects from each component${
-      data.labels[l].there ? ", and terms of the component that documents of this label have" : ""
-    }. Components below ${100 * data.matters} % are not listed; the CSV has all.`,
+    [
+      "Expected part: the part of the label's weight that the model expects from the component. It is not a count of documents.",
+      found &&
+        " In documents: its part of the weight of the label's documents that this page was made with, estimated from their terms without their labels.",
+      there && ` Here: the first ${THERE} terms of the component that training documents of this label have.`,
+      ` Components below ${100 * data.matters} % are not listed; the CSV has all${there ? ", with more of their terms here" : ""}.`,
+    ],
     downloads(
       `label-${l}-components`,
       () => [
-        ["component", "name", "part", "mean coefficient", ...(scopes ? ["scope"] : [])],
-        ...used.map(({ k, part, activation }) => [
-          k,
-          data.components[k].name,
-          part,
+        [
+          ...["component", "name", "expected part"],
+          ...(found ? ["part in documents"] : []),
+          "mean coefficient",
+          ...(scopes ? ["scope"] : []),
+          ...(there ? ["terms here"] : []),
+        ],
+        ...used.map(({ k, part, found: inDocuments, activation }) => [
+          ...[k, data.components[k].name, part],
+          ...(found ? [inDocuments] : []),
           activation,
           ...(scopes ? [scopeWords(k)] : []),
+          ...(there ? [(there[k] ?? []).map(termName).join(" ")] : []),
         ]),
       ],
       () =>
         barsPicture(
-          `${labelName(l)}: components`,
+          `${labelName(l)}: expected part of each component`,
           shown.map(({ k, part }) => ({ name: componentName(k), value: part, text: percent(part) })),
         ),
     ),
@@ -91,7 +106,7 @@ function blockOfLabel(l, title, name, used, most) {
   const others = ({ k }) => el("div", { class: "quiet" }, "with ", sharedWith(k, l));
   return (
     rows.length > 0 && [
-      el("h4", null, `${title}: ${percent(blockNamed(name).labels[l])}`),
+      el("h4", null, `${title}: expected part ${percent(blockNamed(name).labels[l])}`),
       labelTable(l, `Components of label ${labelName(l)}: ${title}`, rows, most, ["shared", "joined"].includes(name) ? others : () => null),
     ]
   );
@@ -102,17 +117,21 @@ const labelTable = (l, caption, rows, most, further = () => null) =>
   table({
     caption,
     rows,
-    className: "bars",
+    className: "bars parts",
     columns: [
       { name: "Component", heading: true, cell: (row) => [componentLink(row.k), termsThere(l, row.k), further(row)] },
-      { name: "Part", right: true, cell: ({ part }) => percent(part) },
+      { name: "Expected part", right: true, cell: ({ part }) => percent(part) },
       { name: "", wide: true, cell: ({ part }) => bar(part, most) },
+      ...(partsInDocuments(l) ? [{ name: "In documents", right: true, cell: ({ found }) => percent(found) }] : []),
     ],
   });
 
+// Parts of components in the documents of the page that have the label; null if there are none
+const partsInDocuments = (l) => (data.quality?.label_parts?.[l]?.length ? data.quality.label_parts[l] : null);
+
 // Terms of a component that documents of the label have
 function termsThere(l, k) {
-  const found = data.labels[l].there?.[k] ?? [];
+  const found = (data.labels[l].there?.[k] ?? []).slice(0, THERE);
   return found.length > 0 && el("div", { class: "there quiet" }, "here: ", bdi(found.map(termName).join(" ")));
 }
 
@@ -166,8 +185,8 @@ function neighbours(l) {
   const near = data.labels[l].neighbours;
   const common = scopes && blockNamed("common");
   const counted = common ? " Components that serve all labels are not counted." : "";
-  const listed = `In common: how much of both labels is made of the same components.${counted}`;
-  const none = `It has less than 5 % in common with every other label.${counted}`;
+  const listed = `Expected in common: the part of both labels' weight that the model expects from the same components.${counted}`;
+  const none = `The model expects less than 5 % of its weight in common with every other label.${counted}`;
   return section(
     "Labels it shares components with",
     near.length ? listed : none,
@@ -175,12 +194,12 @@ function neighbours(l) {
       downloads(
         `label-${l}-neighbours`,
         () => [
-          ["label", "in common", "by components"],
+          ["label", "expected in common", "by components"],
           ...near.map(([m, part, by]) => [labelName(m), part, by.join(" ")]),
         ],
         () =>
           barsPicture(
-            `${labelName(l)}: labels in common`,
+            `${labelName(l)}: expected in common with other labels`,
             near.map(([m, part]) => ({ name: labelName(m), value: part, text: percent(part) })),
           ),
       ),
@@ -190,7 +209,7 @@ function neighbours(l) {
         rows: near,
         columns: [
           { name: "Label", heading: true, cell: ([m]) => labelLink(m) },
-          { name: "In common", right: true, cell: ([, part]) => percent(part) },
+          { name: "Expected in common", right: true, cell: ([, part]) => percent(part) },
           {
             name: "Shared components",
             cell: ([, , by]) => by.map((k, i) => [i > 0 && " ", el("span", { class: "nowrap" }, componentLink(k))]),

@@ -49,7 +49,7 @@ function drawMap() {
   const blocks = scopes && param("columns", "alike") === "alike" ? columnBlocks(k) : [];
   const left = data.components.length - matters.length;
   return [
-    heading("What each label is made of"),
+    heading("Labels and their components"),
     el(
       "p",
       { class: "lead" },

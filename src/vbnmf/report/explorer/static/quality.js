@@ -1,22 +1,14 @@
 // Quality: how far to trust the model. The fit, measures of components, and scores on labelled documents.
 
 const MEASURES = {
-  npmi_documents: [
-    "NPMI by documents",
-    "how often the first ten terms that describe a component occur in the same documents: 1 always, 0 by chance, −1 never",
-  ],
-  npmi_windows: [
-    "NPMI by windows of 10 tokens",
-    "the same, for terms that occur within 10 tokens of each other",
+  held_out_log_likelihood: [
+    "Held-out log-likelihood",
+    "log-probability of one half of each document, given the other half, per unit of weight; higher is better",
   ],
   diversity: ["Diversity", "share of distinct terms among the first 25 terms that describe each component; 1 if no two lists share a term"],
   exclusivity: [
     "Exclusivity",
     "mean share of a component in its ten heaviest terms: 1 if no other component uses them",
-  ],
-  held_out_log_likelihood: [
-    "Held-out log-likelihood",
-    "log-probability of one half of each document, given the other half, per unit of weight; higher is better",
   ],
   component_sparsity: ["Sparsity of components", "Hoyer's measure: 1 if a component has a single term, 0 if all its terms are equal"],
   component_share: ["Component share", "mean part of the most probable label's score that comes from components, by absolute value; the rest comes from single words"],
@@ -24,6 +16,14 @@ const MEASURES = {
   inter_label_sparsity: [
     "Inter-label sparsity",
     "near 1 if each label uses few components and each component serves few labels",
+  ],
+  npmi_documents: [
+    "NPMI by documents",
+    "how often the first ten terms that describe a component occur in the same documents: 1 always, 0 by chance, −1 never",
+  ],
+  npmi_windows: [
+    "NPMI by windows of 10 tokens",
+    "the same, for terms that occur within 10 tokens of each other",
   ],
 };
 const MATRIX = 40; // labels up to which confusions are a matrix
@@ -37,11 +37,12 @@ views.quality = {
       quality?.accuracy && scores(quality),
       quality?.confusion && confusions(quality.confusion),
       quality?.calibration && calibration(quality),
+      quality?.truth && recounted(quality),
       !quality &&
         el(
           "p",
           { class: "lead" },
-          "This page was made without documents and describes the fit only. With `--documents FILE` it also shows accuracy, confusions and calibration.",
+          "This page was made without documents and describes the fit only. With `--documents FILE` it also shows accuracy, confusions and calibration, and recounts what is said of labels.",
         ),
       measures(quality),
       scopes && scopeMeasures(),
@@ -228,7 +229,7 @@ function measures(quality) {
     .map((key) => [...MEASURES[key], found[key]]);
   return section(
     "Components",
-    "How coherent and distinct the components are, and how well they predict held-out terms.",
+    "How well the components predict held-out terms, how distinct they are, and how often their terms occur together.",
     downloads(
       "measures",
       () => [["measure", "value"], ...rows.map(([name, , value]) => [name, value])],

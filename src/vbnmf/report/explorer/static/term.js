@@ -40,7 +40,7 @@ views.term = {
         names.length < total
           ? `${count(names.length)} of ${plural(total, "term")} can be looked up: those of most weight, and those in lists.`
           : `${plural(total, "term")}.`,
-        " Type to search; without a search, those of most weight are listed. Parts are expected by the model, not counted.",
+        " Type to search; without a search, those of most weight are listed.",
       ),
       controls(el("label", { class: "choice grow", for: "find" }, el("span", null, "Search"), search)),
       results,
@@ -74,7 +74,12 @@ function termList(found) {
   const linked = { components: componentLink, labels: labelLink };
   return section(
     param("find") ? "Terms found" : "Terms of most weight",
-    "Part: the term's part of all documents' weight, as the model expects it. In brackets: the expected part of the term's weight that is in that component or label.",
+    "Part: the term's part of all documents' weight, as the model expects it. In brackets: " +
+      (kinds.length === 1
+        ? "the expected part of the term's weight that is in that component."
+        : labelsCounted()
+          ? "the expected part of the term's weight that is in that component, and the counted part of the training documents that have the term which have that label."
+          : "the expected part of the term's weight that is in that component or label."),
     downloads(
       "terms",
       () => [
@@ -136,7 +141,7 @@ function occurrences(w, kind) {
       : { name: "Label", link: labelLink, text: labelName };
   return section(
     `In ${kind}`,
-    found.length ? aboutOccurrences(kind) : `It is spread over many ${kind}. Each has less than 3 % of it.`,
+    found.length ? aboutOccurrences(kind) : noOccurrences(kind),
     downloads(
       `term-${w}-${kind}`,
       () => [[of.name.toLowerCase(), "part"], ...found.map(({ i, part }) => [of.text(i), part])],
@@ -153,7 +158,7 @@ function occurrences(w, kind) {
         className: "bars",
         columns: [
           { name: of.name, heading: true, cell: ({ i }) => of.link(i) },
-          { name: "Part", right: true, cell: ({ text }) => text },
+          { name: kind === "labels" && labelsCounted() ? "Part of documents" : "Expected part", right: true, cell: ({ text }) => text },
           { name: "", wide: true, cell: ({ part }) => bar(part, 1) },
         ],
       }),
@@ -164,10 +169,16 @@ function occurrences(w, kind) {
   );
 }
 
-// Labels are counted, except in models from older files
+// Whether labels of terms are counted, as they are except in models from older files
+const labelsCounted = () => Boolean(data.labels[0]?.terms);
+const noOccurrences = (kind) =>
+  kind === "labels" && labelsCounted()
+    ? "Less than 3 % of the training documents that have the term have any one label."
+    : `It is spread over many ${kind}. The model expects less than 3 % of its weight in each.`;
+
 function aboutOccurrences(kind) {
   if (kind === "components") return "How much of the term's weight the model expects from each component.";
-  return data.labels[0].terms
+  return labelsCounted()
     ? "Of the training documents that have the term, the part that has each label."
     : "How much of the term's weight the model expects from each label. Frequent labels count more.";
 }
