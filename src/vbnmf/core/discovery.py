@@ -60,6 +60,7 @@ MOST_LABELS = 600  # labels that get initial components of their own, at most
 ROUNDS = (2, 8)  # rounds of moves: fewest and most
 WORK_OF_ROUNDS = 32_000_000  # non-zeros times components times rounds, beyond the fewest
 SOFT = 1.25  # components per requested component, at most, if there may be more
+LEAST_RISE = 2e-4  # of the bound in a round, relative to it, for another round
 SWEEPS = 10  # before the bound of a draft is computed
 SWEEPS_TO_LOOK = 3  # before what components explain is computed
 SMOOTHING = 0.2  # weight of the label's average in the terms of a cluster
@@ -135,8 +136,12 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
         draft = explorer.settle(draft, f"{stage}: fewer components")
         look = explorer.look(draft, f"{stage}: agreement of labels")
         now_glued = look.glued(n_kept) if may_split else 0
-        if now_glued < glued or draft.bound > best.bound:
+        rise = draft.bound - best.bound
+        if now_glued < glued or rise > 0:
+            fewer_glued = now_glued < glued
             best, glued, adds = draft, now_glued, True
+            if not fewer_glued and rise < LEAST_RISE * abs(best.bound):
+                break
             continue
         look = explorer.look(best, "agreement of labels")
         if not (adds and plan.scoped):
