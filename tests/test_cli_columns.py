@@ -10,6 +10,7 @@ import pytest
 from cliruns import FIT, LABELS, TEXTS, ok, run
 
 from vbnmf import load
+from vbnmf.cli.terminal import rounded
 from vbnmf.data import ReaderError, read_documents
 
 TITLES = ["leaf and wheel"] * len(TEXTS)  # says nothing of the label
@@ -212,7 +213,7 @@ class TestSeveralTextColumns:
         expected = model.predict_with_score(together)
         found = ok("predict", "a.vbnmf", "a.csv").rows
         assert [row["label"] for row in found] == expected[0].tolist()
-        assert [float(row["score"]) for row in found] == np.round(expected[1], 4).tolist()
+        assert [float(row["score"]) for row in found] == list(map(rounded, expected[1]))
         (tmp_path / "fit.toml").write_text('text = ["left", "right"]\nlabel = "team"')
         ok("fit", "a.csv", "--config", "fit.toml", *FIT, "--out", "b.vbnmf")
         assert load("b.vbnmf").columns_ == model.columns_

@@ -11,6 +11,7 @@ from cliruns import FIT, TEXTS, make_corpus, ok, run, write_csv
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, classification_report
 
 from vbnmf import cli, hoyer_sparsity, inter_label_sparsity, load
+from vbnmf.cli.terminal import rounded
 from vbnmf.data import corpora
 from vbnmf.data.corpus import Copy, CorpusError, Record
 
@@ -111,7 +112,7 @@ class TestPredict:
         labels, scores = model.predict_with_score(HELD_OUT[0])
         printed = ok("predict", home / "m.vbnmf", home / "test.csv")
         assert [row["label"] for row in printed.rows] == labels.tolist()
-        assert [float(row["score"]) for row in printed.rows] == np.round(scores, 4).tolist()
+        assert [float(row["score"]) for row in printed.rows] == list(map(rounded, scores))
         assert [row["id"] for row in printed.rows] == [str(i) for i in range(2, 26)]
         assert printed.err == ""  # the model knows its columns
         for name in ("p.csv", "p.tsv", "p.jsonl", "p.CSV"):

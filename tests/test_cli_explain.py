@@ -6,6 +6,7 @@ import pytest
 from cliruns import run
 
 from vbnmf import load
+from vbnmf.cli.terminal import rounded
 from vbnmf.estimators import classifier, streaming
 
 TICKETS = """text,team
@@ -51,7 +52,7 @@ def test_json_has_what_the_model_says(folder):
     model = load("tickets.vbnmf")
     best, second = model.explain(["paper is blank"], n_terms=6, n_components=2)[0]
     assert [why["label"] for why in first["explanation"]] == [best.label, second.label]
-    assert first["explanation"][0]["score"] == round(best.probability, 4)
+    assert first["explanation"][0]["score"] == rounded(best.probability)
     assert first["explanation"][0]["terms"] == {t: round(p, 4) for t, p in best.terms}
     parts = first["explanation"][0]["components"][0]
     assert parts["component"] == best.components[0].component

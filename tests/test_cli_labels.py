@@ -13,6 +13,7 @@ from sklearn.metrics import accuracy_score, f1_score
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from vbnmf import DocumentModel, SupervisedVBNMF, load
+from vbnmf.cli.terminal import rounded
 from vbnmf.data import read_documents
 from vbnmf.report.explorer.documents import look
 from vbnmf.text import DocumentVectorizer
@@ -159,7 +160,7 @@ def test_predict(model):
     lines = ok("predict", model, "tags.csv", "--json").out.splitlines()
     parsed = [json.loads(line) for line in lines]
     assert [row["label"] for row in parsed] == labels
-    assert [row["score"] for row in parsed] == [[round(p, 4) for p in some] for some in scores]
+    assert [row["score"] for row in parsed] == [[rounded(p) for p in some] for some in scores]
 
 
 def test_predictions_are_labels_again(model, tmp_path):

@@ -217,7 +217,7 @@ def _table(found: "Tuning") -> str:
 
 
 def _plus_minus(value: float, error: float) -> str:
-    return f"{value:.3f} ± {_number(error)}"
+    return f"{value:.3f} ± {f'{error:.3f}' if isfinite(error) else '–'}"
 
 
 def _number(value: float) -> str:
