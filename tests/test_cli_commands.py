@@ -73,7 +73,7 @@ class TestTopics:
     def test_json(self, home, model):
         rows = ok("topics", home / "m.vbnmf", "--top", "3", "--json").json
         keys = {"component", "weight", "labels", "terms"}
-        keys |= {"scope", "scope_kind", "agreement", "alike", "background", "faded"}
+        keys |= {"scope", "scope_kind", "agreement", "alike", "background", "faded", "passage"}
         assert all(set(row) == keys for row in rows)
         weights = [row["weight"] for row in rows]
         assert sum(weights) == pytest.approx(1)
