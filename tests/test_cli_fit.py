@@ -36,7 +36,7 @@ def test_json(table):
     model = load("tickets.vbnmf")
     assert set(result) == {
         *("model", "documents", "documents_without_known_term", "terms", "components", "labels"),
-        *("iterations", "bound", "hyperparameters", "documents_without_label"),
+        *("iterations", "bound", "hyperparameters", "documents_without_label", "passages"),
         "components_reason",
         *("classifier", "classifier_reason", "component_share"),
     }
