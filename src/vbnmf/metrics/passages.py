@@ -41,8 +41,9 @@ LEAST_EVIDENCE = 40
 """Smallest product of both.
 
 Names of players or of a cast are often together in three or four documents, of which each lists
-them by itself. In 116 of 120 sets with this product on four corpora, the terms stood in the same
-order in the texts, in at least 80 % of their pairs: they were repeated text.
+them by itself. In 116 of 120 sets with this product, the terms stood in the same order in the
+texts, in at least 80 % of their pairs: they were repeated text. The sets were of two versions of 20
+Newsgroups, and of descriptions of Debian packages with two kinds of labels.
 """
 
 SAME, NEAR = 0.8, 0.65
