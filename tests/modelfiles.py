@@ -79,7 +79,7 @@ def transformed(model):
     for name, value in vars(model).items():
         numbers = isinstance(value, np.ndarray) and value.dtype.kind == "f"
         expected = model.scopes_ if name == "label_rates_" else True  # infinite outside scopes
-        if name == "component_agreement_":  # NaN for components that are not shared
+        if name == "component_agreement_" and numbers:  # NaN for components that are not shared
             expected = ~np.isnan(value)
         if numbers and not (np.isfinite(value) == expected).all():
             return f"{name} is not finite"

@@ -38,6 +38,7 @@ def test_json(table):
         *("model", "documents", "documents_without_known_term", "terms", "components", "labels"),
         *("iterations", "bound", "hyperparameters", "documents_without_label", "passages"),
         "components_reason",
+        "components_glued",
         *("classifier", "classifier_reason", "component_share"),
     }
     assert result["model"] == "tickets.vbnmf"

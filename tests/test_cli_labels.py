@@ -247,7 +247,7 @@ class TestEvaluate:
 
     def test_labels_that_are_strange(self, model, tmp_path):
         """Those the model does not know are not found; those it gives to nobody's are wrong."""
-        write_csv(tmp_path / "x.csv", ["wheel chain gear", "cup leaf brew"], ["cocoa", "tea;cocoa"],
+        write_csv(tmp_path / "x.csv", ["wheel chain gear", "leaf steep kettle"], ["cocoa", "tea;cocoa"],
                   ("text", "tags"))  # fmt: skip
         scores = ok("evaluate", model, tmp_path / "x.csv", "--json").json
         assert [(row["label"], row["known"], row["recall"]) for row in scores["labels"]] == [
@@ -261,7 +261,7 @@ class TestEvaluate:
         assert "cocoa (not in the model)" in ok("evaluate", model, tmp_path / "x.csv").out
 
     def test_a_file_of_single_labels(self, model, tmp_path):
-        write_csv(tmp_path / "one.csv", ["wheel chain gear", "cup leaf brew"], ["bike", "tea"])
+        write_csv(tmp_path / "one.csv", ["wheel chain gear", "leaf steep kettle"], ["bike", "tea"])
         scores = ok("evaluate", model, tmp_path / "one.csv", "--label", "label", "--json").json
         assert scores["subset_accuracy"] == 1.0
 
