@@ -247,8 +247,8 @@ class TestEvaluate:
 
     def test_labels_that_are_strange(self, model, tmp_path):
         """Those the model does not know are not found; those it gives to nobody's are wrong."""
-        write_csv(tmp_path / "x.csv", ["wheel chain gear", "leaf steep kettle"], ["cocoa", "tea;cocoa"],
-                  ("text", "tags"))  # fmt: skip
+        texts = ["wheel chain gear", "leaf steep kettle"]
+        write_csv(tmp_path / "x.csv", texts, ["cocoa", "tea;cocoa"], ("text", "tags"))
         scores = ok("evaluate", model, tmp_path / "x.csv", "--json").json
         assert [(row["label"], row["known"], row["recall"]) for row in scores["labels"]] == [
             ("tea", True, 1.0),
