@@ -25,7 +25,8 @@ def quick(model, **parameters):
 def assert_sound(fitted, *coefficients):
     """Everything is finite and nothing negative; rates are infinite just where it says so."""
     words = {"classes_", "classifier_", "hyperparameters_", "label_groups_"}
-    words |= {"n_components_reason_", "classifier_reason_"}
+    words |= {"n_components_reason_", "classifier_reason_", "transform_prior_", "passages_"}
+    words |= {"component_agreement_"}  # NaN for components that are not shared
     optional = {"background_"} if fitted.background_ is None else set()
     for name in {name for name in vars(fitted) if name.endswith("_")} - words - optional:
         value = getattr(fitted, name)
@@ -64,7 +65,7 @@ def test_an_empty_document_gets_the_prior(model, dtype):
     V = fit_and_check(fitted, X.astype(dtype), y)
     rtol = 1e-6 if dtype == np.float32 else 1e-13
     # nothing is added to the shape; the scale is that of every document (of this label)
-    rates = 1 / fitted.hyperparameters_["coef_scale"]
+    rates = 1 / fitted.coef_scales_
     expected = 0.7 / (rates + fitted.component_sums_)
     for given in (X[[empty]], sparse.csr_array((2, 11)), np.zeros((1, 11))):
         projected = fitted.transform(given.astype(dtype))
@@ -98,7 +99,7 @@ def test_a_document_of_only_unused_terms_is_projected(model):
     V = fitted.transform(new)
     assert np.isfinite(V).all()
     # all its weight is dealt out, on top of the prior
-    scale = 1 / (1 / fitted.hyperparameters_["coef_scale"] + fitted.component_sums_)
+    scale = 1 / (1 / fitted.coef_scales_ + fitted.component_sums_)
     assert_allclose((V / scale).sum(), 5 + 3 * fitted.hyperparameters_["coef_shape"], rtol=1e-9)
 
 

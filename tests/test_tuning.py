@@ -128,7 +128,7 @@ def test_label_shapes_in_order():
     ("n_labels", "n_docs", "grid"),
     [(20, 10_000, [20, 30, 40, 60, 80, 120]), (2, 10_000, [10, 15, 20, 30, 40, 60]),
      (3, 25, [10, 15, 20, 25]), (150, 10_000, [150, 225, 300, 450, 600]),
-     (500, 10_000, [300, 500, 600])],
+     (500, 10_000, [500, 501, 600])],
 )  # fmt: skip
 def test_grid_by_the_number_of_labels(n_labels, n_docs, grid):
     assert default_grid(n_labels, n_docs) == grid
@@ -276,11 +276,11 @@ def test_several_labels_and_labels_of_one_document():
 
 def test_one_validation_document_cannot_tell_candidates_apart(tmp_path):
     path = tmp_path / "tune.csv"
-    options = {"n_components": [2, 4], "validation": 0.02, "estimator": QUICK, "checkpoint": path}
+    options = {"n_components": [4, 6], "validation": 0.02, "estimator": QUICK, "checkpoint": path}
     found = tune(X, y, **options)
     assert found.n_validation == 1
     assert {row.likelihood_below_error for row in found.rows} == {np.inf}
-    assert found.recommended["n_components"] == 2
+    assert found.recommended["n_components"] == 4
     assert repr(tune(X, y, **options).rows) == repr(found.rows)
 
 
