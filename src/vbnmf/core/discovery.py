@@ -119,6 +119,8 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
     work = max(explorer.engine.nnz * plan.n_components, 1)
     n_rounds = int(np.clip(WORK_OF_ROUNDS // work, *ROUNDS))
     look = explorer.look(best, "agreement of labels")
+    if not np.isfinite(look.worth).all():
+        return best
     glued = look.glued(n_kept) if may_split else 0
     adds = True  # whether the round adds what is left unexplained; if that fails, one does not
     for number in range(1, n_rounds + 1):
@@ -209,8 +211,9 @@ class _Explorer:
     def look(self, draft: Draft, stage: str) -> Look:
         """Run a few sweeps from a draft, which is kept, and see what its components explain."""
         result = self._run(replace(draft), stage, SWEEPS_TO_LOOK)
-        V = self.engine.coefficients(result.state)
-        look = look_at(self.engine.documents, _settled(draft, result), result.state, V)
+        with np.errstate(all="ignore"):  # the caller refuses results that are not finite
+            V = self.engine.coefficients(result.state)
+            look = look_at(self.engine.documents, _settled(draft, result), result.state, V)
         self.engine.rest()
         return look
 
