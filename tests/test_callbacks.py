@@ -10,7 +10,7 @@ from vbnmf import VBNMF, SupervisedVBNMF
 from vbnmf.core import discovery
 from vbnmf.core.fit import FITTING, HEAD, Progress
 
-SWEEPS = max(discovery.SWEEPS)  # of corpora as small as these
+SWEEPS, LOOK = discovery.SWEEPS, discovery.SWEEPS_TO_LOOK
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 
@@ -48,7 +48,7 @@ def test_the_callback_is_told_of_what_comes_before_the_fit(model):
         assert FITTING not in of_start[:-3]
     before = [p for p in told if p.stage not in (FITTING, HEAD)]
     assert np.isnan([p.bound for p in before]).all()
-    assert {p.max_iter for p in before} == {SWEEPS}
+    assert {p.max_iter for p in before} == {SWEEPS, LOOK}
     assert [p.iteration for p in before[:SWEEPS]] == [*range(1, SWEEPS + 1)]
     assert str(told[0]) == (f"start 1 of 2, components of single labels: iteration 1 of {SWEEPS}")
     told.clear()

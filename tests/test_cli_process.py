@@ -64,7 +64,7 @@ def test_debugging_shows_where(home):
 )
 def test_output_is_utf8_wherever_it_goes(home, encoding, args):
     """A pipe or file of Windows has a code page that lacks most letters."""
-    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    environment = os.environ | {"PYTHONIOENCODING": encoding, "COLUMNS": "200"}
     rest = [home / arg if arg.endswith(".csv") else arg for arg in args[1:]]
     run = process(args[0], home / "a.vbnmf", *rest, env=environment)
     assert run.returncode == 0, run.stderr
