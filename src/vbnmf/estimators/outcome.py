@@ -73,7 +73,8 @@ def reason_of_number(K: int, found: Found, why: str) -> str:
         which = (
             "had the best likelihood of held-out documents"
             if asked == best
-            else f"are the fewest within one standard error of the best likelihood, that of {best}"
+            else "are the fewest within one standard error of the best likelihood of held-out "
+            f"documents, that of {best}"
         )
         more = "; a larger number may be better" if asked == max(tried) else ""
         why = f"{asked} components {which} (log-likelihood per unit of weight: {scores}){more}"
