@@ -18,7 +18,7 @@ from vbnmf.kernels.reference import ReferenceKernel
 
 def begin(engine, init, K, knobs, labels, rng, dtype, burn_in=0):
     groups = np.zeros((0, labels.known.shape[1]), dtype=bool)
-    start = Start(init, K, burn_in, scopes=None, scoped=False, groups=groups)
+    start = Start(init, K, False, burn_in, scopes=None, scoped=False, groups=groups)
     return start.begin(engine, None, knobs, labels, rng, dtype)
 
 

@@ -235,6 +235,8 @@ def test_commands_take_a_shard_folder_for_a_file(home, command, tmp_path):
         return
     a, b = found
     assert a.pop("labels") == [pytest.approx(row) for row in b.pop("labels")]
+    agreement = [np.array(one.pop("agreement"), dtype=float) for one in (a, b)]  # NaN for None
+    np.testing.assert_allclose(*agreement)
     assert a == pytest.approx(b)
 
 
