@@ -94,14 +94,14 @@ def test_worth_is_what_the_documents_lose(explorer):
     seen = {}
 
     def keep(documents, draft, state, V):
-        seen.update(state=state, V=V)
+        E_t = state.terms.shape[:, :4] * state.terms.scale
+        seen.update(state=state, V=V.copy(), E_t=E_t)
         return moves.look_at(documents, draft, state, V)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(discovery, "look_at", keep)
         look = explorer(X, y).look(draft_of(T, mask, X, y), "")
-    state, V, dense = seen["state"], seen["V"], X.toarray()
-    E_t = state.terms.shape[:, :4] * state.terms.scale
+    state, V, E_t, dense = seen["state"], seen["V"], seen["E_t"], X.toarray()
     rate, a_v = state.rates.E, state.prior.a_v
     for k in range(4):
         worth = 0.0
@@ -109,7 +109,8 @@ def test_worth_is_what_the_documents_lose(explorer):
             if not mask[y[d], k]:
                 continue
             mean = E_t @ (V[d] * mask[y[d]])
-            part = np.minimum(E_t[:, k] * V[d, k] / mean, 1 - 1e-6)
+            part = E_t[:, k] * V[d, k] / np.where(mean > 0, mean, 1.0)  # 0 where nothing is
+            part = np.minimum(part, 1 - 1e-6)
             worth -= moves._REMAINS * (dense[d] * np.log1p(-part)).sum()
             lam = rate[y[d], k]
             scale = 1 / (lam + state.terms.E_sums[k])
