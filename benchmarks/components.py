@@ -226,6 +226,9 @@ def _seconds(options: argparse.Namespace) -> Iterator[Row]:
 _FIT = """
 import sys, time, warnings
 import numpy as np, scipy.sparse as sp
+import vbnmf
+if not vbnmf.__file__.startswith(sys.argv[2]):
+    sys.exit(f"no package vbnmf in {sys.argv[2]}; {vbnmf.__file__} was imported instead")
 from vbnmf import SupervisedVBNMF
 warnings.simplefilter("ignore")
 X, y = sp.load_npz(sys.argv[1] + "/X.npz"), np.load(sys.argv[1] + "/y.npy")
@@ -237,8 +240,9 @@ print(time.perf_counter() - begin[0], time.process_time() - begin[1])
 
 def _fit_elsewhere(root: Path, folder: Path) -> list[float]:
     """Run a default fit with the package of a checkout, and return its seconds and CPU seconds."""
-    environment = {**os.environ, "PYTHONPATH": str((root / "src").resolve())}
-    command = [sys.executable, "-c", _FIT, str(folder)]
+    source = str((root / "src").resolve())
+    environment = {**os.environ, "PYTHONPATH": source}
+    command = [sys.executable, "-c", _FIT, str(folder), source]
     done = subprocess.run(  # noqa: S603
         command, env=environment, cwd=folder, capture_output=True, text=True, check=False
     )
