@@ -7,10 +7,10 @@ from sklearn.base import clone
 from test_fitted import MODELS, K, X, Y, quick
 
 from vbnmf import VBNMF, SupervisedVBNMF
-from vbnmf.core import discovery
 from vbnmf.core.fit import FITTING, HEAD, Progress
+from vbnmf.discovery import search
 
-SWEEPS, LOOK = discovery.SWEEPS, discovery.SWEEPS_TO_LOOK
+SWEEPS, LOOK = search.SWEEPS, search.SWEEPS_TO_LOOK
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 

@@ -15,13 +15,14 @@ from properties import examples
 from scipy import sparse
 
 from vbnmf import Shards
-from vbnmf.core import drafts, starts
-from vbnmf.core.drafts import Draft
+from vbnmf.core import starts
 from vbnmf.core.fit import Schedule, fit
 from vbnmf.core.model import Labels
 from vbnmf.core.shardwork import Local
 from vbnmf.data.shardchecks import ShardsError
 from vbnmf.data.sharding import write_shards
+from vbnmf.discovery import drafts
+from vbnmf.discovery.drafts import Draft
 from vbnmf.engines import mapping
 from vbnmf.engines.local import LocalEngine
 from vbnmf.engines.mapping import cut, even_cuts, read_local, tree_sum, write_local

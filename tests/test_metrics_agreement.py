@@ -6,14 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from vbnmf.core.explained import (
-    Explained,
-    LabelTerms,
-    coefficients,
-    explained_terms,
-    sampled_agreement,
-    shared,
-)
+from vbnmf.core.explained import coefficients, explained_terms
+from vbnmf.discovery.agreement import Explained, LabelTerms, sampled_agreement, shared
 from vbnmf.metrics import agreement, label_agreement
 from vbnmf.metrics.agreement import AGREES, GLUED, _most_each, _sample
 

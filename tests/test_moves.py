@@ -8,12 +8,12 @@ from scipy.special import gammaln, psi
 
 from benchmarks import drawn
 from vbnmf import SupervisedVBNMF, load
-from vbnmf.core import discovery, moves
-from vbnmf.core.drafts import Draft, Plan, narrowed
-from vbnmf.core.explained import LabelTerms
-from vbnmf.core.merging import _Column, merge_order
 from vbnmf.core.model import Labels
 from vbnmf.core.starts import Knobs
+from vbnmf.discovery import moves, search
+from vbnmf.discovery.agreement import LabelTerms
+from vbnmf.discovery.drafts import Draft, Plan, narrowed
+from vbnmf.discovery.merging import _Column, merge_order
 from vbnmf.engines.local import LocalEngine
 from vbnmf.kernels import open_kernel
 
@@ -52,7 +52,7 @@ def explorer():
             n_labels = y.max() + 1
             engine = LocalEngine(kernel, X, y.astype(np.int32), n_labels)
             labels = Labels.one_each(np.bincount(y).astype(float))
-            return discovery._Explorer(engine, labels, KNOBS, X.dtype, lambda *_: None)
+            return search._Explorer(engine, labels, KNOBS, X.dtype, lambda *_: None)
 
         yield make
 
@@ -99,7 +99,7 @@ def test_worth_is_what_the_documents_lose(explorer):
         return moves.look_at(documents, draft, state, V)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(discovery, "look_at", keep)
+        patch.setattr(search, "look_at", keep)
         look = explorer(X, y).look(draft_of(T, mask, X, y), "")
     state, V, E_t, dense = seen["state"], seen["V"], seen["E_t"], X.toarray()
     rate, a_v = state.rates.E, state.prior.a_v

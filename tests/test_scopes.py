@@ -14,11 +14,12 @@ from scipy import sparse
 from test_fit import as_oracle
 from test_labels import several, unknown
 
-from vbnmf.core import drafts, starts
-from vbnmf.core.drafts import Draft
+from vbnmf.core import starts
 from vbnmf.core.fit import Schedule, fit
 from vbnmf.core.model import Labels, Scopes
 from vbnmf.core.starts import Knobs
+from vbnmf.discovery import drafts
+from vbnmf.discovery.drafts import Draft
 from vbnmf.engines.local import LocalEngine
 from vbnmf.kernels.reference import ReferenceKernel
 

@@ -1,34 +1,18 @@
-"""Compute what each component explains of the terms of documents, and how far labels agree on it.
+"""Compute what each component explains of the terms of documents.
 
 With coefficients V and components T, the part of x_dw that component k explains is
 
     s_dwk = x_dw V_dk T_wk / Σ_j V_dj T_wj,        so that Σ_k s_dwk = x_dw
 
-Summed over documents this is Sigma_t. Summed over the documents of a label, it shows which terms
-the label takes from the component. Two labels *agree* on a component if they take the same terms:
-
-    agreement(l, m) = cos(s_l, s_m) / mean of cos(s_A, s_B)
-
-where s_l is the sum over the documents of l, and A, B are random halves of the documents of l and
-m, as large as l and m. Few documents of one topic differ by chance, and so do their halves, so the
-ratio is near one if the labels mean the same, whatever their sizes. The mean over halves is
-sampled (``sampled_agreement``), or computed from sums (``LabelTerms.agreement``). Sums of different
-parts of a corpus can be added.
-
-Products use no BLAS (``vbnmf.core.products``), so results do not depend on its threads.
+Summed over documents this is Sigma_t. Products use no BLAS (``vbnmf.core.products``), so results do
+not depend on its threads.
 """
-
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
 from vbnmf.core.products import row_products
-from vbnmf.core.rows import mass
 
 NONZEROS_AT_ONCE = 1 << 14
 """Maximum number of rows of K numbers that are held in memory."""
@@ -38,8 +22,6 @@ TOL = 1e-3
 """Part of a document's coefficients that moves in an iteration when they have converged."""
 
 _CHECK_EVERY = 5  # iterations between looks at which documents have converged
-_LEAST_DOCS = 64  # documents that are fitted together, if label sets are rarer
-_LEAST = 1e-12  # cosine of halves, at least
 _TINY = np.finfo(float).tiny
 
 # Lower limit of divisors, by bytes of a number, because products of two factors may underflow.
@@ -134,251 +116,3 @@ def coefficients(
             moving = np.abs(after - before).sum(axis=1) > tol
             active, rows = active[moving], rows[moving]
     return np.asarray(V)
-
-
-@dataclass(frozen=True, eq=False)
-class LabelTerms:
-    """What the documents of each label take from one component.
-
-    Those of different parts of a corpus can be added.
-
-    Attributes
-    ----------
-    sums : csr_array of shape (n_labels, n_terms)
-        Sums of s_dwk over the documents of each label.
-    squares : ndarray of shape (n_labels, 2)
-        Sums over the documents of each label of |s_d|², and of the square of Σ_w s_dwk.
-    n_docs : ndarray of shape (n_labels,)
-        Numbers of documents of each label.
-    """
-
-    sums: sparse.csr_array
-    squares: Array
-    n_docs: Array
-
-    @classmethod
-    def of(
-        cls, shares: sparse.csr_array, label: Array, n_labels: int, weight: Array | None = None
-    ) -> "LabelTerms":
-        """Sum the shares of documents by label.
-
-        Parameters
-        ----------
-        shares : csr_array of shape (n_docs, n_terms)
-            What the component explains of each term of each document, s_dwk.
-        label : ndarray of int of shape (n_docs,)
-            Code of the label of each document.
-        n_labels : int
-            Number of labels.
-        weight : ndarray of shape (n_docs,) or None
-            Sample weights: how many documents each document counts as. None: one.
-        """
-        n = len(label)
-        weight = np.ones(n) if weight is None else weight
-        members = sparse.csr_array((weight, (label, np.arange(n))), shape=(n_labels, n))
-        squared = sparse.csr_array((shares.data**2, shares.indices, shares.indptr), shares.shape)
-        return cls(
-            sums=sparse.csr_array(members @ shares),
-            squares=members @ np.column_stack([mass(squared), mass(shares) ** 2]),
-            n_docs=np.bincount(label, weight, minlength=n_labels),
-        )
-
-    def __add__(self, other: "LabelTerms") -> "LabelTerms":
-        return LabelTerms(
-            sparse.csr_array(self.sums + other.sums),
-            self.squares + other.squares,
-            self.n_docs + other.n_docs,
-        )
-
-    def agreement(self) -> Array:
-        """Compute the agreement of all pairs of labels, (n_labels, n_labels).
-
-        Halves A and B are not sampled. Instead, the cosine of the means of s_A · s_B, |s_A|² and
-        |s_B|² over all halves is computed from the sums. It is divided by the same quotient for
-        Σ_w s_dwk, because halves of unequal weight are not further apart by direction. The result
-        is near the mean of cosines: within 0.01 in labels of a hundred documents.
-
-        Returns
-        -------
-        ndarray of shape (n_labels, n_labels)
-            Symmetric; one on the diagonal. NaN for labels that take nothing from the component.
-        """
-        found = np.full((len(self.n_docs),) * 2, np.nan)
-        taking = np.flatnonzero(mass(self.sums) > 0)
-        if len(taking):
-            some = LabelTerms(self.sums[taking], self.squares[taking], self.n_docs[taking])
-            found[np.ix_(taking, taking)] = some._of_all()
-        return found
-
-    def _of_all(self) -> Array:
-        """Compute the agreement of labels that all take something from the component."""
-        G = (self.sums @ self.sums.T).toarray()  # of sparse arrays, so without BLAS
-        totals = mass(self.sums)
-        halves = self._halves(G, self.squares[:, 0])
-        halves /= np.maximum(self._halves(totals[:, None] * totals, self.squares[:, 1]), _LEAST)
-        own = G.diagonal()
-        length = np.sqrt(np.maximum(own[:, None] * own, _TINY))
-        found = G / (length * np.clip(halves, _LEAST, 1.0))
-        np.fill_diagonal(found, 1.0)
-        return np.asarray(found)
-
-    def _halves(self, G: Array, squares: Array) -> Array:
-        """Compute mean(a · b) / √(mean |a|² mean |b|²) over all halves of each pair of labels.
-
-        ``G`` has the inner products of the sums of labels, and ``squares`` the sums of squares of
-        documents.
-        """
-        n_a, n_b = np.broadcast_arrays(self.n_docs[:, None], self.n_docs)
-        n = n_a + n_b
-        own, squares = G.diagonal(), squares[:, None] + squares
-        # mean of s_d · s_e over pairs d ≠ e of the documents of both labels
-        of_pair = np.maximum(own[:, None] + own + 2 * G - squares, 0) / np.maximum(n * (n - 1), 1)
-        of_one = squares / np.maximum(n, 1)
-        means = [size * of_one + size * (size - 1) * of_pair for size in (n_a, n_b)]
-        return np.asarray(n_a * n_b * of_pair / np.sqrt(np.maximum(means[0] * means[1], _TINY)))
-
-
-def sampled_agreement(
-    shares: sparse.csr_array, is_second: Array, n_halves: int, rng: np.random.Generator
-) -> float:
-    """Compute the agreement of two labels on one component, with random halves.
-
-    Parameters
-    ----------
-    shares : csr_array of shape (n_docs, n_terms)
-        What the component explains of each term of the documents of both labels, s_dwk.
-    is_second : ndarray of bool of shape (n_docs,)
-        Whether a document has the second label.
-    n_halves : int
-        Number of random halves.
-    rng : numpy.random.Generator
-        Draws the halves.
-
-    Returns
-    -------
-    float
-        NaN if one of the labels takes nothing from the component.
-    """
-    sides = [is_second, *(rng.permutation(is_second) for _ in range(n_halves))]
-    S = np.column_stack(sides).astype(np.float64)
-    first, second = shares.T @ (1 - S), shares.T @ S
-    lengths = np.sqrt(np.square(first).sum(axis=0) * np.square(second).sum(axis=0))
-    if lengths[0] <= 0:
-        return float("nan")
-    cosines = (first * second).sum(axis=0) / np.maximum(lengths, _TINY)
-    return float(cosines[0] / max(cosines[1:].mean(), _LEAST))
-
-
-@dataclass(frozen=True, eq=False)
-class Explained:
-    """Documents with known labels, and what components explain of them inside their scopes.
-
-    Attributes
-    ----------
-    ratio : csr_array of shape (n_docs, n_terms)
-        x_dw / Σ_k V_dk T_wk.
-    V : csc_array of shape (n_docs, K)
-        Coefficients of shared components.
-    T : ndarray of shape (n_terms, K)
-        Components, whose columns sum to one.
-    Y : csr_array of shape (n_docs, n_labels)
-        Label indicators.
-    mask : ndarray of bool of shape (n_labels, K)
-        Scopes.
-    weight : ndarray of shape (n_docs,)
-        Sample weights.
-    """
-
-    ratio: sparse.csr_array
-    V: sparse.csc_array
-    T: Array
-    Y: sparse.csr_array
-    mask: Array
-    weight: Array
-
-    @classmethod
-    def of(cls, X: sparse.csr_array, Y: sparse.csr_array, T: Array, mask: Array) -> "Explained":
-        """Fit coefficients inside the scopes by maximum likelihood, with fixed components.
-
-        Documents with the same labels are fitted together, with the components in their scope
-        only. Parameters are as the attributes, and X of shape (n_docs, n_terms).
-        """
-        T = T / np.maximum(T.sum(axis=0), _TINY)
-        data = np.zeros(X.nnz)
-        parts: list[tuple[Array, ...]] = [(np.empty(0), np.empty(0, int), np.empty(0, int))]
-        for rows in label_sets(Y):
-            in_scope = (Y[rows] @ mask.astype(np.float64)) > 0
-            columns = np.flatnonzero(in_scope.any(axis=0))
-            documents, some = X[rows], np.ascontiguousarray(T[:, columns])
-            V = coefficients(documents, some, in_scope[:, columns])
-            ratio, _ = ratios(documents, V, some)
-            data[_entries(X, rows)] = ratio.data
-            d, k = np.nonzero(V)
-            parts.append((V[d, k], rows[d], columns[k]))
-        value, d, k = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return cls(
-            sparse.csr_array((data, X.indices, X.indptr), shape=X.shape),
-            sparse.csc_array((value, (d, k)), shape=(X.shape[0], mask.shape[1])),
-            T,
-            Y,
-            mask,
-            np.ones(X.shape[0]),
-        )
-
-    @cached_property
-    def _by_label(self) -> sparse.csc_array:
-        return sparse.csc_array(self.Y)
-
-    def shares(self, k: int) -> tuple[sparse.csr_array, Array, Array]:
-        """Return what component k explains of documents with exactly one label of its scope.
-
-        Returns
-        -------
-        shares : csr_array of shape (n_docs, n_terms)
-            s_dwk of these documents.
-        label : ndarray of int of shape (n_docs,)
-            Their labels in the scope.
-        rows : ndarray of int of shape (n_docs,)
-            Their rows in ``ratio``.
-        """
-        members = self._by_label[:, np.flatnonzero(self.mask[:, k])].tocsr()
-        rows = np.flatnonzero(np.diff(members.indptr) == 1)
-        label = np.flatnonzero(self.mask[:, k])[members[rows].indices]
-        v = self.V[:, [k]].toarray().ravel()[rows]
-        found = self.ratio[rows]
-        found.data *= np.repeat(v, np.diff(found.indptr)) * self.T[found.indices, k]
-        return found, label, rows
-
-    def label_terms(self, k: int) -> LabelTerms:
-        """Return what each label takes from component k."""
-        shares, label, rows = self.shares(k)
-        return LabelTerms.of(shares, label, len(self.mask), self.weight[rows])
-
-
-def label_sets(Y: sparse.csr_array) -> Iterator[Array]:
-    """Yield the rows of documents with the same labels; rare label sets are taken together."""
-    sets: dict[tuple[int, ...], list[int]] = {}
-    for d in range(Y.shape[0]):
-        labels = tuple(sorted(Y.indices[Y.indptr[d] : Y.indptr[d + 1]].tolist()))
-        sets.setdefault(labels, []).append(d)
-    together: list[int] = []
-    for labels in sorted(sets):
-        together += sets[labels]
-        if len(together) >= _LEAST_DOCS:
-            yield np.array(together)
-            together = []
-    if together:
-        yield np.array(together)
-
-
-def _entries(X: sparse.csr_array, rows: Array) -> Array:
-    """Return the places in ``X.data`` of the entries of some rows, in their order."""
-    lengths = X.indptr[rows + 1] - X.indptr[rows]
-    before = np.concatenate(([0], np.cumsum(lengths)[:-1]))
-    return np.asarray(np.repeat(X.indptr[rows] - before, lengths) + np.arange(lengths.sum()))
-
-
-def shared(mask: Any) -> Array:
-    """Return the components that two or more labels share, but not all, as sorted numbers."""
-    size = np.asarray(mask).sum(axis=0)
-    return np.flatnonzero((size > 1) & (size < len(mask)))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from vbnmf.core.clusters import cluster_term_sums
 from vbnmf.core.model import Array
 from vbnmf.core.shardwork import Local, OpenShard, Shard, members
+from vbnmf.discovery.clusters import cluster_term_sums
 from vbnmf.engines.mapping import SHARD_NONZEROS, ShardEngine, Work, cut
 
 if TYPE_CHECKING:

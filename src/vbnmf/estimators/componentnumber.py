@@ -14,12 +14,12 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core import starts
-from vbnmf.core.clusters import content_hashes
-from vbnmf.core.drafts import Draft
 from vbnmf.core.model import Array
 from vbnmf.core.products import row_products
 from vbnmf.core.rows import mass
 from vbnmf.core.starts import Knobs
+from vbnmf.discovery.clusters import content_hashes
+from vbnmf.discovery.drafts import Draft
 from vbnmf.metrics.likelihood import document_log_sums, split_documents
 from vbnmf.metrics.ratios import ratio, ratio_difference
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from vbnmf.core import drafts, starts, updates
+from vbnmf.core import starts, updates
 from vbnmf.core.model import Array, Prior
 from vbnmf.core.rows import mass
+from vbnmf.discovery import drafts
 from vbnmf.estimators.documentcounts import add_empty_rows
 from vbnmf.estimators.labeltree import check_label_tree
 from vbnmf.prediction.assembly import CERTAIN

@@ -12,11 +12,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import TransformerMixin
 
-from vbnmf.core import drafts, starts, stochastic
+from vbnmf.core import starts, stochastic
 from vbnmf.core.model import Array, Labels, Prior, Rates, Scopes, State, Statistics
 from vbnmf.core.rows import without_unused_terms
 from vbnmf.core.starts import Knobs
 from vbnmf.core.stochastic import BatchStep
+from vbnmf.discovery import drafts
 from vbnmf.engines.local import LocalEngine
 from vbnmf.estimators.outcome import check_finite
 from vbnmf.estimators.streaming import batches, is_source

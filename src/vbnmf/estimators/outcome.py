@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from vbnmf.core.discovery import Found
 from vbnmf.core.fit import Fit, Schedule
 from vbnmf.core.model import Array
+from vbnmf.discovery.search import Found
 from vbnmf.engines.mapping import ShardEngine
 
 _LARGEST_ROUNDING = 1e-6

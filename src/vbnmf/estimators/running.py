@@ -9,11 +9,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from vbnmf.core.discovery import Found, Watch
 from vbnmf.core.fit import Loop, Schedule, fit
 from vbnmf.core.model import Array, State
 from vbnmf.core.pages import release, return_freed
 from vbnmf.core.starts import Knobs
+from vbnmf.discovery.search import Found, Watch
 from vbnmf.engines.mapping import ShardEngine
 from vbnmf.estimators.checkpoints import Keeper, check_checkpoint, fingerprint
 from vbnmf.estimators.outcome import Outcome, check_finite, wind_up

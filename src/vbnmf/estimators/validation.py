@@ -9,9 +9,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from vbnmf.core.discovery import MOST_LABELS
 from vbnmf.core.hyper import LEAST_TERM_SHAPE
 from vbnmf.core.model import Array
+from vbnmf.discovery.search import MOST_LABELS
 
 _LARGEST_SUM = 1e30  # products of two factors of this size fit into float32
 _LEAST = float(np.finfo(np.float32).tiny)  # smallest non-zero value

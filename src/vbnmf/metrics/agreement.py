@@ -8,7 +8,8 @@ For a component that two or more labels share, but not all:
 It is about one if both labels take the same terms. Below ``GLUED`` the component is two topics
 under one name. The measure depends only on documents, labels, components and scopes: coefficients
 are fitted by maximum likelihood inside the scopes. Documents with two labels of the scope are left
-out, and so are terms in fewer than three documents. The formulas are in ``vbnmf.core.explained``.
+out, and so are terms in fewer than three documents. The formulas are in
+``vbnmf.discovery.agreement``.
 """
 
 from collections.abc import Iterator
@@ -18,9 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from vbnmf.core.explained import Explained, ratios, sampled_agreement, shared
+from vbnmf.core.explained import ratios
 from vbnmf.core.model import Array
 from vbnmf.core.rows import mass
+from vbnmf.discovery.agreement import Explained, sampled_agreement, shared
 from vbnmf.metrics.ranking import as_nonnegative
 
 GLUED = 0.5
@@ -105,7 +107,7 @@ def fitted_agreement(
     """Compute the agreement of the two main labels of each shared component, with coefficients.
 
     It is like ``agreement``, but with the coefficients of a fit, and without random halves
-    (``vbnmf.core.explained.LabelTerms``). So it takes one pass over the documents.
+    (``vbnmf.discovery.agreement.LabelTerms``). So it takes one pass over the documents.
 
     Parameters
     ----------
@@ -159,7 +161,8 @@ def label_agreement(
     """Compute the agreement of all pairs of labels on each shared component.
 
     The mean cosine of halves is computed from sums over documents instead of sampled
-    (``vbnmf.core.explained.LabelTerms``). So results differ a little from those of ``agreement``.
+    (``vbnmf.discovery.agreement.LabelTerms``). So results differ a little from
+    those of ``agreement``.
 
     Parameters
     ----------

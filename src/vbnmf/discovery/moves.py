@@ -10,10 +10,10 @@ of it remains. In drawn corpora, α was between 0.2 and 0.5.
 *Widening* adds a label to the scope of a component that explains part of its terms. Components of
 this label alone are left out of the comparison, because they may be blends of shared ones.
 *Splitting* gives labels that take different terms from a component one of their own, because such a
-component is two topics under one name (``vbnmf.core.explained``). *Residuals* add components of
-what is left unexplained. *Reducing* merges and drops components (``vbnmf.core.merging``).
+component is two topics under one name (``vbnmf.discovery.agreement``). *Residuals* add components
+of what is left unexplained. *Reducing* merges and drops components (``vbnmf.discovery.merging``).
 
-``vbnmf.core.discovery`` decides which moves are taken.
+``vbnmf.discovery.search`` decides which moves are taken.
 """
 
 from dataclasses import dataclass, replace
@@ -23,12 +23,13 @@ from scipy import sparse
 from scipy.special import gammaln, psi
 
 from vbnmf.core import starts, updates
-from vbnmf.core.drafts import Draft, Plan, families, merged, spread, top_groups
-from vbnmf.core.explained import NONZEROS_AT_ONCE, Explained, LabelTerms, label_sets, shared
-from vbnmf.core.merging import merge_order
+from vbnmf.core.explained import NONZEROS_AT_ONCE
 from vbnmf.core.model import Array, Labels, State
 from vbnmf.core.rows import mass
 from vbnmf.core.shardwork import Shard
+from vbnmf.discovery.agreement import Explained, LabelTerms, label_sets, shared
+from vbnmf.discovery.drafts import Draft, Plan, families, merged, spread, top_groups
+from vbnmf.discovery.merging import merge_order
 
 GLUED = 0.5
 """Agreement of its two main labels below which a component is two topics under one name."""

@@ -9,7 +9,7 @@
    components of different top groups are merged last.
 4. In rounds: split components from which labels take different terms, add what is left unexplained
    in each label, offer components to labels that they explain in part, drop labels that hardly use
-   a component, and reduce the number again (``vbnmf.core.moves``). A round is kept if fewer
+   a component, and reduce the number again (``vbnmf.discovery.moves``). A round is kept if fewer
    components are two topics under one name, or else if the bound is higher.
 
 Each step makes a *draft*, an initial state of a fit. Drafts are compared by the bound after the
@@ -25,8 +25,13 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core import starts
-from vbnmf.core.clusters import spherical_clusters
-from vbnmf.core.drafts import (
+from vbnmf.core.fit import Fit, Schedule, fit
+from vbnmf.core.model import Array, ClusteringEngine, Labels
+from vbnmf.core.pages import release, zeros
+from vbnmf.core.rows import is_empty, mass
+from vbnmf.core.starts import Knobs
+from vbnmf.discovery.clusters import spherical_clusters
+from vbnmf.discovery.drafts import (
     Draft,
     Plan,
     begin,
@@ -37,10 +42,8 @@ from vbnmf.core.drafts import (
     spread,
     with_groups,
 )
-from vbnmf.core.fit import Fit, Schedule, fit
-from vbnmf.core.merging import merge_order
-from vbnmf.core.model import Array, ClusteringEngine, Labels
-from vbnmf.core.moves import (
+from vbnmf.discovery.merging import merge_order
+from vbnmf.discovery.moves import (
     Look,
     filled,
     look_at,
@@ -49,9 +52,6 @@ from vbnmf.core.moves import (
     widened,
     with_residuals,
 )
-from vbnmf.core.pages import release, zeros
-from vbnmf.core.rows import is_empty, mass
-from vbnmf.core.starts import Knobs
 
 WIDE = 2  # initial components per requested component, at least
 OF_A_LABEL = 3  # initial components per label, at least

@@ -1,0 +1,1 @@
+"""How components and their scopes are found."""
