@@ -23,10 +23,8 @@ from benchmarks.labelled import LabelledCorpus
 from benchmarks.measure import markdown
 from vbnmf import SupervisedVBNMF
 from vbnmf.metrics import score_predictions, score_probabilities
-from vbnmf.prediction import training
-from vbnmf.prediction.evidence import term_evidence
-from vbnmf.prediction.explanation import component_share
-from vbnmf.prediction.material import Posterior, TrainingDocuments
+from vbnmf.prediction import linear, training
+from vbnmf.prediction.head import Posterior, TrainingDocuments
 
 SIZES = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
 HELD_OUT = 0.2
@@ -57,11 +55,10 @@ def measured(corpus: LabelledCorpus, sizes: Sequence[float]) -> Iterator[dict[st
     V = model.fit_coefficients(X, codes)
     labels = sp.csr_array(np.eye(len(classes))[codes])
     documents = TrainingDocuments(X, V, labels, np.ones(len(codes)), multilabel=False)
-    shapes, smoothing = model.component_shapes_.T, model.smoothing_
-    log_prior = np.log(model.label_frequencies_)
-    posterior = Posterior(shapes, model.component_scales_, model.label_rates_, smoothing, log_prior)
-    totals = shapes.sum(axis=0, dtype=np.float64) + len(shapes) * smoothing
-    of_terms = term_evidence(shapes, totals, smoothing)
+    posterior = Posterior(
+        model.component_shapes_.T, model.component_scales_, model.component_sums_,
+        model.label_rates_, model.label_frequencies_, model.smoothing_,
+    )  # fmt: skip
 
     def row(name: str, P: Any, share: float, left_out: Any) -> dict[str, object]:
         y = _codes(classes, y_new)
@@ -79,17 +76,14 @@ def measured(corpus: LabelledCorpus, sizes: Sequence[float]) -> Iterator[dict[st
 
     def trained(classifier: str) -> tuple[Any, float, Any]:
         found = training.train(documents, posterior, classifier, all_known=True, n_threads=2)
-        head = found.head
-        assert head is not None
-        P = head.probabilities(X_new, of_terms)
-        best = np.arange(len(P)), P.argmax(axis=1)
-        parts = (part[best] - part.mean(axis=1) for part in head.parts(X_new, of_terms))
-        return P, float(component_share(*parts).mean()), found.left_out
+        P = found.head.probabilities(X_new, posterior)
+        share = found.head.component_share(X_new, posterior, P.argmax(axis=1))
+        return P, float(share.mean()), found.left_out
 
     yield row("generative", model.predict_proba(X_new), 1.0, model.left_out_proba_)
     yield row("components", *trained("components"))
     for size in sizes:
-        with mock.patch.object(training, "EVIDENCE_SIZE", size):
+        with mock.patch.object(linear, "EVIDENCE_SIZE", size):
             yield row(f"words, evidence of {size}", *trained("words and components"))
 
 

@@ -28,7 +28,7 @@ from vbnmf.data.sharding import write_shards
 from vbnmf.estimators import shardedheads
 from vbnmf.metrics import score_predictions, score_probabilities
 from vbnmf.prediction import machines
-from vbnmf.prediction.assembly import HeldOut, assemble
+from vbnmf.prediction.linear import HeldOut, assemble
 
 ONLY, FOLDS, HELD_OUT = (
     " only", " and on all shards, calibrated on folds of the sample", " and on all shards"
@@ -70,11 +70,11 @@ def _measured(corpus: Any, options: argparse.Namespace, sample: int, way: str) -
         trained_on_sample.append((args, found))
         return found
 
-    def counted(engine: Any, task: Any, found: Any, tell: Any) -> Any:
+    def counted(engine: Any, task: Any, found: Any, report: Any) -> Any:
         nonlocal passes
         if way == ONLY:
             return found, 0
-        trained, passes = train(engine, task, found, tell)
+        trained, passes = train(engine, task, found, report)
         if way == FOLDS:
             trained = _calibrated_on_folds(trained, found, trained_on_sample)
         return trained, passes
@@ -120,5 +120,6 @@ def _calibrated_on_folds(trained: Any, found: Any, on_sample: list[Any]) -> Any:
     Y = labels.toarray() > 0
     held = HeldOut(of_sample.left_out, Y, effective_terms(X), weight)
     growth = of_sample.growth * trained.machine.length / found.machine.length
-    made = assemble(trained.machine, held, growth, Y.any(axis=0), multilabel=False)
-    return replace(trained, calibration=made.calibration, head=made.head)
+    occurs, kind = Y.any(axis=0), type(trained.head)
+    made = assemble(kind, trained.machine, held, growth, occurs, multilabel=False)
+    return replace(trained, head=made.head)

@@ -6,7 +6,6 @@ from cliruns import run
 
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, load
 from vbnmf.cli.update import in_batches
-from vbnmf.estimators import savingonline
 from vbnmf.text.unknown import unknown_terms
 
 TEA = ["green tea leaves", "steep tea leaves", "pot of green tea", "a cup of tea"]
@@ -110,21 +109,6 @@ def test_files_that_cannot_be_learned_from(folder, rows, head, message):
     assert sorted(path.name for path in folder.iterdir()) == [
         *("first.csv", "first.vbnmf", "more.csv", "odd.csv")
     ]
-
-
-def test_an_older_file(folder):
-    """Files without the number of documents are updated too."""
-    model = DocumentModel(VBNMF(3, random_state=0, max_iter=200, n_jobs=1)).fit(
-        TEA * 4 + COFFEE * 4
-    )
-    n_docs = model.estimator_.n_samples_seen_
-
-    savingonline._set_by_estimate(model.estimator_, labelled=False)
-    assert model.estimator_.n_samples_seen_ == pytest.approx(n_docs, rel=0.2)
-    labelled = SupervisedVBNMF(3, random_state=0, n_jobs=1)
-    estimator = DocumentModel(labelled).fit(TEA + COFFEE, ["a"] * 4 + ["b"] * 4).estimator_
-    savingonline._set_by_estimate(estimator, labelled=True)
-    assert estimator.n_samples_seen_ == estimator.n_labelled_seen_ == 8
 
 
 @pytest.mark.parametrize(("n_docs", "seen"), [(1, 1), (10, 100), (100, 10), (50, 0.5)])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from oracle_uses import relevance
 
-from vbnmf import VBNMF, DocumentModel, load
+from vbnmf import VBNMF, DocumentModel
 from vbnmf.metrics import log_odds
 from vbnmf.metrics.relevance import TermParts
 from vbnmf.report.components import label_use
@@ -136,14 +136,6 @@ class TestLabels:
             expected = sorted((part for part in parts if part >= 3), reverse=True)[:6]
             assert flat[1::2] == pytest.approx(expected, abs=0.51)
             assert flat[1::2] == pytest.approx([parts[i] for i in flat[::2]], abs=0.51)
-
-    def test_a_model_of_an_older_file(self):
-        from pathlib import Path
-
-        old = load(Path(__file__).parent / "data" / "model-format-7.vbnmf")
-        for label in model_payload(old)[0]["labels"]:
-            assert label["terms"] is None
-            assert "there" not in label
 
     def test_neighbours(self):
         model = fit(5, 3, TERMS)

@@ -239,18 +239,15 @@ def test_what_is_refused(tmp_path):
     write_csv(tmp_path / "a.csv", texts, labels)
     ok("fit", tmp_path / "a.csv", "--label", "label", *FIT, "--out", tmp_path / "m")
     ok("fit", tmp_path / "a.csv", *FIT, "--out", tmp_path / "u")
-    old = Path(__file__).parent / "data" / "model-format-7.vbnmf"
     for args, told in [
         ((tmp_path / "u",), "which has no labels to describe"),
         ((tmp_path / "m", "--label", "wine"), "'wine' is not a label of this model. Its labels:"),
-        ((old,), "Fit it again with this version"),
     ]:
         result = run("labels", *args)
         assert result.code == 2
         assert result.out == ""
         assert told in result.err
         assert len(result.err.splitlines()) == 1
-    assert run("topics", old, "--label", "tea").code == 0
 
 
 def test_topics_of_a_label_have_terms_that_are_there(tmp_path):

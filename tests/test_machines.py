@@ -121,5 +121,5 @@ def test_a_failure_to_converge_is_told(monkeypatch):
 
 def test_progress_is_told():
     told = []
-    machines.train(*documents(), tell=lambda done, of: told.append((done, of)))
+    machines.train(*documents(), report=lambda done, of: told.append((done, of)))
     assert told[-1][0] == told[-1][1] > 1

@@ -2,7 +2,6 @@
 
 import random
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -190,8 +189,6 @@ def test_fit_says_so(tmp_path):
 
 def test_files(model, file):
     assert load(file).estimator_.passages_ == model.estimator_.passages_
-    old = load(Path(__file__).parent / "data" / "model-format-7.vbnmf").estimator_
-    assert old.passages_ is None
 
 
 def test_a_model_without_passages_is_saved(tmp_path):

@@ -12,7 +12,7 @@ from test_heads import drawn, model, pairs_of_documents
 
 from vbnmf import load
 from vbnmf.core.rows import effective_terms
-from vbnmf.prediction import generative, training
+from vbnmf.prediction import generative
 from vbnmf.prediction.evidence import mean_over_terms, term_evidence
 
 CLASSIFIERS = ["components", "generative"]
@@ -32,10 +32,12 @@ def mixed(n_docs=90, n_labels=3, seed=0, spread=0.5, dtype=float):
 
 def calibrated(fitted, scores, X):
     """Probabilities from scores, as in ``prediction.calibration``."""
-    growth = (effective_terms(X) ** fitted.length_exponent_)[:, None]
-    bent = scores - fitted.score_bend_ * np.minimum(scores, 0) ** 2
-    P = softmax(fitted.head_biases_ + growth * bent, axis=1)
-    return (1 - fitted.label_noise_) * P + fitted.label_noise_ * fitted.label_frequencies_
+    growth = (effective_terms(X) ** fitted.head_.calibration.length_exponent)[:, None]
+    bent = scores - fitted.head_.calibration.bend * np.minimum(scores, 0) ** 2
+    P = softmax(fitted.head_.calibration.biases + growth * bent, axis=1)
+    return (
+        1 - fitted.head_.calibration.noise
+    ) * P + fitted.head_.calibration.noise * fitted.label_frequencies_
 
 
 # Probabilities
@@ -74,7 +76,8 @@ def test_the_generative_classifier_is_its_formula():
     full = x.sum(axis=1) > 0
     g = np.array([(row * logs).sum(axis=1) / row.sum() for row in x[full]])
     assert_allclose(
-        fitted.predict_proba(X)[full], calibrated(fitted, fitted.score_scale_ * g, X[full])
+        fitted.predict_proba(X)[full],
+        calibrated(fitted, fitted.head_.calibration.slopes[0] * g, X[full]),
     )
     assert_array_equal(fitted.head_weights_, 0)
 
@@ -113,13 +116,6 @@ def test_a_document_of_no_known_term_gets_the_frequencies(classifier):
     assert_array_equal(fitted.predict_proba(stored), fitted.predict_proba(nothing))
 
 
-def test_the_old_name_of_the_score_scale_still_works():
-    fitted = model(classifier="generative").fit(*mixed())
-    with pytest.warns(FutureWarning, match="use score_scale_"):
-        assert fitted.temperature_ == fitted.score_scale_
-    assert not hasattr(model(), "temperature_")
-
-
 @both
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_saved_model_predicts_the_same_bits(tmp_path, classifier, dtype):
@@ -131,7 +127,7 @@ def test_a_saved_model_predicts_the_same_bits(tmp_path, classifier, dtype):
     assert_array_equal(loaded.predict(X), fitted.predict(X))
     assert loaded.explain(X[:5]) == fitted.explain(X[:5])
     assert loaded.classifier == classifier
-    for name in ("smoothing_", "score_scale_", "threshold_", "head_weights_", "head_intercepts_",
+    for name in ("smoothing_", "threshold_", "head_weights_", "head_intercepts_",
                  "label_shapes_", "label_frequencies_"):  # fmt: skip
         assert_array_equal(getattr(loaded, name), getattr(fitted, name), err_msg=name)
 
@@ -170,9 +166,9 @@ def test_calibration_is_on_documents_left_out(monkeypatch):
     """The likelihoods it sees are those of components without the document's own share."""
     X, y = mixed(200)
     told = []
-    plain = training.calibrate
+    plain = generative.calibrate
     monkeypatch.setattr(
-        training, "calibrate", lambda *a, **k: told.append((a, k)) or plain(*a, **k)
+        generative, "calibrate", lambda *a, **k: told.append((a, k)) or plain(*a, **k)
     )
     partly = [label if d % 10 else None for d, label in enumerate(y.tolist())]
     fitted = model(classifier="generative").fit(X, partly)
@@ -182,7 +178,7 @@ def test_calibration_is_on_documents_left_out(monkeypatch):
     assert_array_equal(weight, 1)
     counts = np.bincount(y[known])
     assert_allclose(np.exp(keywords["log_prior"]), counts / counts.sum())
-    assert fitted.score_scale_ == plain(g, Y, n_terms, weight, **keywords).slopes[0]
+    assert fitted.head_.calibration.slopes[0] == plain(g, Y, n_terms, weight, **keywords).slopes[0]
     V = model(classifier="generative").fit_coefficients(X, partly)
     shapes, scales = fitted.component_shapes_.T, fitted.component_scales_
     totals = fitted.component_sums_ @ (1 / fitted.label_rates_).T
@@ -201,7 +197,7 @@ def test_calibration_is_on_documents_left_out(monkeypatch):
 def test_few_documents_do_not_make_it_sure():
     X, y = drawn(2, 4)
     fitted = model(n_components=2, classifier="generative").fit(X, y)
-    assert 1 < fitted.score_scale_ < 100
+    assert 1 < fitted.head_.calibration.slopes[0] < 100
 
 
 def test_the_only_document_of_the_last_label_is_left_out():
@@ -213,7 +209,7 @@ def test_the_only_document_of_the_last_label_is_left_out():
 def test_a_label_whose_only_document_is_left_out_is_possible():
     X, _ = drawn(3, 9)
     fitted = model(classifier="generative").fit(X, [0] * 7 + [1, 2])
-    assert fitted.head_biases_[1] > -20
+    assert fitted.head_.calibration.biases[1] > -20
 
 
 def test_the_generative_classifier_takes_one_label_a_document():
@@ -252,6 +248,11 @@ def test_probabilities_are_calibrated(classifier):
 # Explanations
 
 
+def summed(fitted, used, x, label):
+    """The sum of the contributions of a document's terms to a label."""
+    return fitted.head_.contributions(used, x, fitted._posterior(), label)[0].sum()
+
+
 @both
 @pytest.mark.parametrize(("dtype", "atol"), [(np.float64, 1e-9), (np.float32, 1e-5)])
 @pytest.mark.parametrize("n_labels", [2, 3])
@@ -260,15 +261,22 @@ def test_parts_add_up_to_differences_of_scores(classifier, n_labels, dtype, atol
     X, y = mixed(n_labels=n_labels, seed=3, dtype=dtype)
     fitted = model(classifier=classifier).fit(X, y)
     n_terms = effective_terms(X)
-    logits = replace(fitted._calibration(), bend=0.0).logits(fitted._scores(X), n_terms)
-    constants = fitted.head_biases_ + np.outer(
-        n_terms**fitted.length_exponent_, fitted.head_intercepts_
+    logits = replace(fitted.head_.calibration, bend=0.0).logits(
+        fitted.head_.scores(X, fitted._posterior()), n_terms
+    )
+    constants = fitted.head_.calibration.biases + np.outer(
+        n_terms**fitted.head_.calibration.length_exponent, fitted.head_intercepts_
     )
     for d in range(20):
         used, x = X.indices[X.indptr[d] : X.indptr[d + 1]], X[[d]].data
         if not len(used):
             continue
-        parts = np.array([fitted._parts(used, x, label)[0].sum() for label in range(n_labels)])
+        parts = np.array(
+            [
+                fitted.head_.contributions(used, x, fitted._posterior(), label)[0].sum()
+                for label in range(n_labels)
+            ]
+        )
         got = parts[:, None] - parts[None] + constants[d][:, None] - constants[d][None]
         assert_allclose(got, logits[d][:, None] - logits[d][None], atol=atol)
         assert parts.sum() == pytest.approx(0, abs=atol)
@@ -277,13 +285,21 @@ def test_parts_add_up_to_differences_of_scores(classifier, n_labels, dtype, atol
 def test_parts_of_several_labels_add_up_to_log_odds():
     X, Y = pairs_of_documents()
     fitted = model().fit(X, Y)
-    logits = fitted._calibration().logits(fitted._scores(X), effective_terms(X))
+    logits = fitted.head_.calibration.logits(
+        fitted.head_.scores(X, fitted._posterior()), effective_terms(X)
+    )
     assert_allclose(expit(logits), fitted.predict_proba(X))
     for d in range(10):
         used, x = X.indices[X.indptr[d] : X.indptr[d + 1]], X[[d]].data
-        parts = [fitted._parts(used, x, label)[0].sum() for label in range(4)]
-        constant = effective_terms(X[[d]])[0] ** fitted.length_exponent_ * fitted.head_intercepts_
-        assert_allclose(parts + constant + fitted.head_biases_, logits[d], rtol=1e-7)
+        parts = [
+            fitted.head_.contributions(used, x, fitted._posterior(), label)[0].sum()
+            for label in range(4)
+        ]
+        constant = (
+            effective_terms(X[[d]])[0] ** fitted.head_.calibration.length_exponent
+            * fitted.head_intercepts_
+        )
+        assert_allclose(parts + constant + fitted.head_.calibration.biases, logits[d], rtol=1e-7)
 
 
 @both
@@ -301,7 +317,7 @@ def test_explanations_hold_the_largest_parts(classifier):
         assert [e.label for e in all_of_it[d]] == order.tolist()
         assert [e.probability for e in all_of_it[d]] == P[d][order].tolist()
         for whole, brief, label in zip(all_of_it[d], short[d], order, strict=True):
-            parts, uses = fitted._parts(used, x, label)
+            parts, uses = fitted.head_.contributions(used, x, fitted._posterior(), label)
             by_term = dict(zip(used.tolist(), parts.sum(axis=1), strict=True))
             assert {t.term for t in whole.terms} == {w for w, part in by_term.items() if part > 0}
             assert all(t.part == pytest.approx(by_term[t.term]) for t in whole.terms)

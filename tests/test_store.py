@@ -10,20 +10,20 @@ import stat
 import subprocess
 import sys
 import textwrap
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import joblib
 import numpy as np
 import pytest
 from conftest import make_corpus
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from safetensors import safe_open
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 import vbnmf
 from vbnmf import VBNMF, SupervisedVBNMF, load, store
-from vbnmf.text import EmptyDocumentWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 
@@ -34,6 +34,22 @@ NEW, _ = make_corpus(6, 9, 2, seed=5)
 
 def quick(model, **parameters):
     return model(**{"n_components": 3, "max_iter": 8, "random_state": 0, **parameters})
+
+
+def assert_same(one, other, name):
+    """Same type and value, to the last bit; of records, all fields."""
+    assert type(one) is type(other), name
+    if isinstance(one, np.ndarray):
+        assert_array_equal(one, other, err_msg=name, strict=True)
+    elif sparse.issparse(one):
+        for part in ("data", "indices", "indptr", "shape"):
+            assert_array_equal(getattr(one, part), getattr(other, part), strict=True)
+    elif is_dataclass(one):
+        for field in fields(one):
+            of_field = f"{name}.{field.name}"
+            assert_same(getattr(one, field.name), getattr(other, field.name), of_field)
+    else:
+        assert one == other, name
 
 
 def assert_same_model(one, other):
@@ -47,14 +63,7 @@ def assert_same_model(one, other):
         found.pop("left_out_proba_", None)
     assert ours.keys() == theirs.keys()
     for name, value in ours.items():
-        assert type(value) is type(theirs[name]), name
-        if isinstance(value, np.ndarray):
-            assert_array_equal(value, theirs[name], err_msg=name, strict=True)
-        elif sparse.issparse(value):
-            for part in ("data", "indices", "indptr", "shape"):
-                assert_array_equal(getattr(value, part), getattr(theirs[name], part), strict=True)
-        else:
-            assert value == theirs[name], name
+        assert_same(value, theirs[name], name)
     for dtype in (np.float32, np.float64):
         given = NEW.astype(dtype)
         assert_array_equal(one.transform(given), other.transform(given), strict=True)
@@ -194,52 +203,12 @@ def test_the_file_is_safetensors_with_a_readable_header(tmp_path):
         metadata = file.metadata()
         assert_array_equal(file.get_tensor("component_shapes"), fitted.component_shapes_.T)
     header = json.loads(metadata["vbnmf"])
-    assert header["format_version"] == 8
+    assert header["format_version"] == 1
     assert header["model"] == "SupervisedVBNMF"
     assert header["vbnmf"] == vbnmf.__version__
     assert header["parameters"]["n_components"] == 3
     assert header["hyperparameters"] == fitted.hyperparameters_
     assert header["classes"]["values"] == [0, 1, 2]
-
-
-@pytest.mark.parametrize("saved_again", [False, True])
-@pytest.mark.parametrize("version", [3, 4, 5, 6, 7])
-def test_files_of_older_formats_load_and_predict_the_same(version, saved_again, tmp_path):
-    """3: before components had scopes; 4: before terms could be outside of the header; 5: before
-    ``score_scale_`` had its name there; 6: before the terms that describe components;
-    7: before documents of labels that have each term were counted.
-    """
-    folder = Path(__file__).parent / "data"
-    expected = json.loads((folder / f"model-format-{version}.json").read_text(encoding="utf-8"))
-    model = load(folder / f"model-format-{version}.vbnmf")
-    if saved_again:
-        model.save(tmp_path / "model")
-        model = load(tmp_path / "model")
-    with pytest.warns(EmptyDocumentWarning, match=r"rows 3"):
-        proba = model.predict_proba(expected["texts"])
-    with pytest.warns(EmptyDocumentWarning, match=r"rows 3"):
-        coefficients = model.transform(expected["texts"])
-    assert_allclose(proba, expected["proba"], rtol=1e-5, atol=1e-9)
-    assert_allclose(coefficients, expected["coefficients"], rtol=1e-5)
-    assert model.estimator_.label_term_documents_ is None
-    assert model.estimator_.term_documents_ is None
-    assert model.estimator_.n_documents_ is None
-    if version > 3:
-        assert model.columns_ == {"text": "body", "label": "kind"}
-        assert version >= 5 or "кофе café" in model.terms_
-        return
-    estimator = model.estimator_
-    n_labels, K = estimator.label_rates_.shape
-    assert estimator.scopes_.dtype == bool
-    assert estimator.scopes_.all()
-    assert estimator.scopes_.shape == estimator.label_rate_shapes_.shape == (n_labels, K)
-    assert np.isfinite(estimator.label_rates_).all()
-    assert estimator.background_ is None
-    assert estimator.label_groups_ == {}
-    assert estimator.n_components_ == K
-    assert estimator.n_components_reason_ == f"{K} components, as requested"
-    for ends in estimator.label_interval():
-        assert ends.shape == (n_labels, K)
 
 
 def test_the_same_model_gives_the_same_bytes(tmp_path):

@@ -1,7 +1,5 @@
 """Numbers of documents that have each term, recounted: fits, shards, batches, model files."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from modelfiles import assert_refused, model_file
@@ -160,11 +158,3 @@ def test_the_counts_in_the_file(tmp_path):
     assert arrays["label_terms.counts"].tolist() == [2, 1, 1, 2]
     assert arrays["label_terms.terms"].tolist() == [0, 1, 1, 2]
     assert arrays["label_terms.ends"].tolist() == [2, 4]
-
-
-def test_a_model_of_an_older_file_learns_on_without_counts():
-    model = load(Path(__file__).parent / "data" / "model-format-7.vbnmf")
-    model.partial_fit(["green tea", "a cup of cocoa"], ["tea", "cocoa"])
-    assert "cocoa" in model.estimator_.classes_
-    assert model.estimator_.label_term_documents_ is None
-    assert model.estimator_.n_documents_ is None

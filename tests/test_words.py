@@ -12,7 +12,7 @@ from sklearn.model_selection import cross_val_predict
 
 from vbnmf import SupervisedVBNMF, load
 from vbnmf.core.rows import effective_terms
-from vbnmf.prediction import training
+from vbnmf.prediction import linear
 from vbnmf.prediction.evidence import mean_over_terms
 
 
@@ -47,16 +47,16 @@ def test_parts_add_up_to_the_score(fitted):
     """Over all terms, components and words: how much a label is above the mean of all labels."""
     X, _ = corpus()
     X = X[:20]
-    linear = replace(fitted._calibration(), bend=0.0)
-    logits = linear.logits(fitted._scores(X), effective_terms(X))
+    linear = replace(fitted.head_.calibration, bend=0.0)
+    logits = linear.logits(fitted.head_.scores(X, fitted._posterior()), effective_terms(X))
     above = logits - logits.mean(axis=1, keepdims=True)
-    growth = effective_terms(X) ** fitted.length_exponent_
-    constants = fitted.head_biases_ + growth[:, None] * fitted.head_intercepts_
+    growth = effective_terms(X) ** fitted.head_.calibration.length_exponent
+    constants = fitted.head_.calibration.biases + growth[:, None] * fitted.head_intercepts_
     constants -= constants.mean(axis=1, keepdims=True)
     for d in range(20):
         used, x = X.indices[X.indptr[d] : X.indptr[d + 1]], X.data[X.indptr[d] : X.indptr[d + 1]]
         for label in range(4):
-            parts, _ = fitted._parts(used, x, label)
+            parts, _ = fitted.head_.contributions(used, x, fitted._posterior(), label)
             assert parts.sum() + constants[d, label] == pytest.approx(above[d, label], abs=1e-10)
 
 
@@ -69,9 +69,13 @@ def test_parts_add_up_with_several_labels():
     for d in range(10):
         used, x = X.indices[X.indptr[d] : X.indptr[d + 1]], X.data[X.indptr[d] : X.indptr[d + 1]]
         for label in range(3):
-            parts, _ = model._parts(used, x, label)
-            growth = effective_terms(X[[d]])[0] ** model.length_exponent_
-            total = parts.sum() + growth * model.head_intercepts_[label] + model.head_biases_[label]
+            parts, _ = model.head_.contributions(used, x, model._posterior(), label)
+            growth = effective_terms(X[[d]])[0] ** model.head_.calibration.length_exponent
+            total = (
+                parts.sum()
+                + growth * model.head_intercepts_[label]
+                + model.head_.calibration.biases[label]
+            )
             assert total == pytest.approx(scores[d, label], abs=1e-9)
     assert (model.predict(X) == Y).mean() > 0.9
 
@@ -120,15 +124,16 @@ def test_threads_do_not_change_a_bit():
 def test_probabilities_are_the_formula(fitted, bend):
     X, _ = corpus()
     fitted = copy(fitted)
-    fitted.score_bend_ = bend
-    e = mean_over_terms(X, fitted._term_evidence(slice(None)))
+    calibration = replace(fitted.head_.calibration, bend=bend)
+    fitted.head_ = replace(fitted.head_, calibration=calibration)
+    e = mean_over_terms(X, fitted._posterior().term_evidence(slice(None)))
     length = np.sqrt(X.multiply(X).sum(axis=1))
     s = e @ fitted.head_weights_.T + fitted.head_intercepts_
     s = s + (X.toarray() / length[:, None]) @ fitted.word_weights_.T.astype(float)
     n_terms = (X.sum(axis=1) / length) ** 2
     s -= bend * np.minimum(s, 0) ** 2
-    s = fitted.head_biases_ + (n_terms**fitted.length_exponent_)[:, None] * s
-    noise = fitted.label_noise_
+    s = calibration.biases + (n_terms**calibration.length_exponent)[:, None] * s
+    noise = calibration.noise
     expected = (1 - noise) * softmax(s, axis=1) + noise * fitted.label_frequencies_
     assert_allclose(fitted.predict_proba(X), expected, rtol=1e-9, atol=1e-10)
 
@@ -141,7 +146,7 @@ def test_few_documents_leave_words_out():
 
 
 def test_weights_that_would_fill_memory_are_not_learned(monkeypatch):
-    monkeypatch.setattr(training, "MOST_WEIGHTS", 100)
+    monkeypatch.setattr(linear, "MOST_WEIGHTS", 100)
     model = SupervisedVBNMF(3).fit(*corpus())
     assert model.classifier_ == "components"
     assert model.word_weights_.shape == (4, 0)
@@ -220,7 +225,7 @@ def test_long_documents_make_it_surer():
     y, n = np.arange(1200) % 2, rng.choice([4, 40], 1200)
     X = sparse.csr_array([rng.multinomial(m, topics[label]) for m, label in zip(n, y, strict=True)])
     model = SupervisedVBNMF(4).fit(X.astype(float), y)
-    assert model.length_exponent_ > 0.1
+    assert model.head_.calibration.length_exponent > 0.1
 
 
 @pytest.mark.filterwarnings("ignore:the fit did not converge")

@@ -25,12 +25,17 @@ from vbnmf.core.model import Array
 from vbnmf.files import replacing
 
 KEY = "vbnmf"
-VERSION = 8
-OLDEST_VERSION = 3
+VERSION = 1
 _PACKED = "packed"
 _LONG = 10_000  # characters of a list that is taken out of the header
 _MOST_PACKED = 100  # lists; a model has a few
 _LONGEST_MESSAGE = 500  # characters
+
+LARGEST = 1e38
+"""Largest value of a file, in single precision."""
+
+LARGEST_WEIGHT = 1e30
+"""Largest weight of a prediction head: scores and their sums stay finite."""
 
 
 class ModelFileError(ValueError):
@@ -220,6 +225,30 @@ def check_array(
     return array
 
 
+def check_doubles(
+    arrays: Mapping[str, Array],
+    name: str,
+    shape: tuple[int | None, ...],
+    *,
+    least: float = -LARGEST,
+    most: float = LARGEST,
+    positive: bool = False,
+) -> Array:
+    """Return an array of a file in double precision, so that sums and products stay finite."""
+    array = check_array(arrays, name, shape, least=least, most=most, positive=positive)
+    return array.astype(np.float64, copy=False)
+
+
+def check_number(values: Any, key: str, *, least: float, most: float) -> float:
+    """Return a number of a header after checking its range."""
+    value = values[key]
+    if type(value) not in (int, float) or not least <= value <= most:
+        raise ModelFileError(
+            f"{key} must be a number from {least:g} to {most:g}; the file has {value!r}."
+        )
+    return float(value)
+
+
 def check_mask(arrays: Mapping[str, Array], name: str, shape: tuple[int, ...]) -> Array:
     """Return an array of zeros and ones of a file as bool, after checking its shape."""
     if name not in arrays:
@@ -263,10 +292,10 @@ def _header(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
     if not isinstance(header, dict):
         raise ModelFileError(f"the header of {path} is not an object: the file is damaged.")
     version = header.pop("format_version", None)
-    if type(version) is not int or not OLDEST_VERSION <= version <= VERSION:
+    if type(version) is not int or version != VERSION:
         raise ModelFileError(
-            f"{path} has format version {version!r}; this vbnmf reads versions {OLDEST_VERSION} to "
-            f"{VERSION}. Update vbnmf, or fit the model again with this one."
+            f"{path} has format version {version!r}; this vbnmf reads version {VERSION}. Update "
+            "vbnmf, or fit the model again with this one."
         )
     return header
 

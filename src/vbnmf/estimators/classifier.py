@@ -4,7 +4,6 @@ The maths is in ``vbnmf.prediction``. This module connects it with fitted attrib
 interface of scikit-learn. ``labelfitting`` trains the prediction head.
 """
 
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -14,22 +13,19 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.model import Array
-from vbnmf.core.rows import effective_terms, is_empty, without_unused_terms
 from vbnmf.estimators.lazy import is_lazy, labels_by_block
 from vbnmf.estimators.streaming import checked
 from vbnmf.estimators.targets import check_targets
 from vbnmf.estimators.validation import check_count, check_matrix, check_weights, count_threads
-from vbnmf.prediction import generative
-from vbnmf.prediction.calibration import Calibration
-from vbnmf.prediction.evidence import mean_over_terms, term_evidence
-from vbnmf.prediction.explanation import ExplainedLabel, Explanation, component_share, summed_up
-from vbnmf.prediction.heads import Head
-
-CLASSIFIERS = ("words and components", "components", "generative")
+from vbnmf.prediction.explanation import ExplainedLabel, Explanation, summed_up
+from vbnmf.prediction.head import Head, Posterior
+from vbnmf.prediction.linear import LinearHead
 
 
 class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
     """Mixin with the prediction methods of ``SupervisedVBNMF``, which documents the attributes."""
+
+    head_: Head
 
     def predict(self, X: Any) -> Array:
         """Predict the labels of documents.
@@ -70,16 +66,46 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         return checked(self, X, self._proba)
 
     def _proba(self, X: sparse.csr_array) -> Array:
-        P = self._calibration().probabilities(self._scores(X), effective_terms(X))
-        P[is_empty(X)] = self.label_frequencies_
-        return P
+        return self.head_.probabilities(X, self._posterior())
 
-    def _scores(self, X: sparse.csr_array) -> Array:
-        """Compute the scores of labels before calibration, (n_docs, n_labels)."""
-        within, used = without_unused_terms(X)
-        if self.classifier_ == "generative":
-            return mean_over_terms(within, self._term_log_probabilities(used))
-        return self._head(used).scores(within, self._term_evidence(used))
+    def _posterior(self) -> Posterior:
+        """Return the part of the model that its prediction head needs."""
+        return Posterior(
+            self.component_shapes_.T,
+            self.component_scales_,
+            self.component_sums_,
+            self.label_rates_,
+            self.label_frequencies_,
+            self.smoothing_,
+        )
+
+    @property
+    def classifier_(self) -> str:
+        """Kind of prediction head in use."""
+        return str(self.head_.name)
+
+    @property
+    def threshold_(self) -> float:
+        """Probability from which a label is predicted, if documents may have several."""
+        return float(self.head_.threshold)
+
+    @property
+    def head_weights_(self) -> Array:
+        """Weights of the evidence for components, (n_labels, K); zero for other heads."""
+        head, shape = self.head_, self.label_rates_.shape
+        return head.weights if isinstance(head, LinearHead) else np.zeros(shape)
+
+    @property
+    def head_intercepts_(self) -> Array:
+        """Intercepts of the scores, (n_labels,); zero if the head has none."""
+        head, n_labels = self.head_, len(self.classes_)
+        return head.intercepts if isinstance(head, LinearHead) else np.zeros(n_labels)
+
+    @property
+    def word_weights_(self) -> Array:
+        """Weights of single words, (n_labels, n_terms); (n_labels, 0) if they are not used."""
+        head, n_labels = self.head_, len(self.classes_)
+        return head.words if isinstance(head, LinearHead) else np.zeros((n_labels, 0), np.float32)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Predict the log-probabilities of labels.
@@ -237,16 +263,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         return self._component_share(X, self._proba(X) if probabilities is None else probabilities)
 
     def _component_share(self, X: sparse.csr_array, P: Array) -> Array:
-        if not self.word_weights_.size:
-            return np.ones(X.shape[0])
-        within, used = without_unused_terms(X)
-        parts = self._head(used).parts(within, self._term_evidence(used))
-        best = P.argmax(axis=1)
-        by_components, by_words = (
-            part[np.arange(len(best)), best] - (0 if self.multilabel_ else part.mean(axis=1))
-            for part in parts
-        )
-        return component_share(by_components, by_words)
+        return self.head_.component_share(X, self._posterior(), P.argmax(axis=1))
 
     def _names(self, names: Any) -> Array:
         """Check the names of terms, or return those from training."""
@@ -271,89 +288,20 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         n_components: int,
     ) -> list[Explanation]:
         """Explain labels of a document with terms ``used``, weights x and probabilities P."""
-        labels = self.classes_.tolist()
+        labels, head, posterior = self.classes_.tolist(), self.head_, self._posterior()
         return [
             summed_up(
                 ExplainedLabel(
-                    labels[code], float(P[code]), *self._parts(used, x, code), names[used]
+                    labels[code],
+                    float(P[code]),
+                    *head.contributions(used, x, posterior, code),
+                    names[used],
                 ),
                 n_terms=n_terms,
                 n_components=n_components,
             )
             for code in (codes if len(used) else [])
         ]
-
-    @property
-    def temperature_(self) -> float:
-        """Deprecated: use ``score_scale_``. It multiplies scores, where a temperature divides."""
-        scale = self.score_scale_  # a model that is not fitted has neither
-        warnings.warn(
-            "temperature_ is deprecated: use score_scale_, which is the same number.",
-            FutureWarning,
-            stacklevel=2,
-        )
-        return scale
-
-    def _calibration(self) -> Calibration:
-        return Calibration(
-            np.full(len(self.head_biases_), self.score_scale_),
-            self.head_biases_,
-            self.label_frequencies_,
-            self.length_exponent_,
-            self.label_noise_,
-            self.multilabel_,
-            bend=self.score_bend_,
-        )
-
-    def _head(self, used: Array | slice) -> Head:
-        """Return the prediction head restricted to some of the terms."""
-        words = self.word_weights_
-        words = words[:, used] if words.size else words
-        return Head(self.head_weights_, self.head_intercepts_, self._calibration(), words)
-
-    def _term_evidence(self, used: Array | slice) -> Array:
-        """Compute the evidence of some of the terms for each component, (n_used, K)."""
-        totals = (
-            self.component_sums_ / self.component_scales_ + self.n_features_in_ * self.smoothing_
-        )
-        return term_evidence(self.component_shapes_.T[used], totals, self.smoothing_)
-
-    def _term_log_probabilities(self, used: Array | slice) -> Array:
-        """Compute the log-probabilities of some of the terms by label, (n_used, n_labels)."""
-        components = self.components_[:, used]
-        return generative.term_log_probabilities(
-            components, self.label_rates_, self.component_sums_
-        )
-
-    def _parts(self, used: Array, x: Array, label: int) -> tuple[Array, Array]:
-        """Compute the contributions of terms with weights x to the score of a label.
-
-        Returns an array of shape (n_used, K + 1), with one column for each component and a last
-        column for single words, and which components the label uses, (K,).
-        """
-        if self.classifier_ == "generative":
-            logs = self._term_log_probabilities(used)
-            shares = self.components_[:, used].T / self.label_rates_[label]
-            shares = shares / shares.sum(axis=1, keepdims=True)
-            parts = self.score_scale_ * (logs[:, label] - logs.mean(axis=1))[:, None] * shares
-            uses = np.ones(shares.shape[1], dtype=bool)
-        else:
-            weights = self._above_mean(self.head_weights_, label)
-            parts, uses = self._term_evidence(used) * weights, weights > 0
-        parts = parts * (x / x.sum())[:, None]
-        alone = np.zeros(len(x))
-        if self.word_weights_.size:
-            x = x.astype(np.float64)
-            alone = self._above_mean(self.word_weights_[:, used], label) * x / np.sqrt((x**2).sum())
-        growth = (x.astype(np.float64).sum() ** 2 / (x.astype(np.float64) ** 2).sum()) ** (
-            self.length_exponent_
-        )
-        return growth * np.column_stack([parts, alone]), uses
-
-    def _above_mean(self, weights: Array, label: int) -> Array:
-        """Return the weights of a label minus the mean over labels (not if multilabel)."""
-        own = weights[label].astype(np.float64)
-        return own if self.multilabel_ else own - weights.mean(axis=0, dtype=np.float64)
 
 
 def _terms_of(X: sparse.csr_array, d: int) -> tuple[Array, Array]:

@@ -86,10 +86,8 @@ def _sample(
 
 
 def passages_to_state(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return entries of the header, and arrays; none if the model is from an older file."""
+    """Return entries of the header, and arrays."""
     passages = model.passages_
-    if passages is None:
-        return {}, {}
     header = {"passages": {"number": len(passages), "examined": passages.examined}}
     if not len(passages):
         return header, {}
@@ -100,18 +98,14 @@ def passages_to_state(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     }
 
 
-def read_passages(
-    header: dict[str, Any], arrays: dict[str, Array], n_terms: int
-) -> Passages | None:
-    """Read the passages of a model; None if the file is older and has none.
+def read_passages(header: dict[str, Any], arrays: dict[str, Array], n_terms: int) -> Passages:
+    """Read the passages of a model.
 
     Raises
     ------
     ModelFileError
         The passages contradict one another or the number of terms.
     """
-    if "passages" not in header:
-        return None
     number, examined = header["passages"]["number"], header["passages"]["examined"]
     if not all(type(n) is int and 0 <= n <= _MOST_COUNTED for n in (number, examined)):
         raise ModelFileError("the number of passages that recur is damaged.")

@@ -33,7 +33,7 @@ def set_counts(model: Any, counts: sparse.csr_array, n_docs: int) -> None:
 
 
 def add_counts(model: Any, X: sparse.csr_array, targets: Targets) -> None:
-    """Add the documents of a batch to the counts; to none, if the model has none.
+    """Add the documents of a batch to the counts.
 
     Parameters
     ----------
@@ -44,8 +44,6 @@ def add_counts(model: Any, X: sparse.csr_array, targets: Targets) -> None:
     targets : Targets
         Their labels.
     """
-    if model.label_term_documents_ is None:  # from an older file
-        return
     shard = Shard(X, targets.group, targets.labels.known.shape[0] + 1)
     counts = label_term_documents(shard, targets.labels.known)
     model.label_term_documents_ = sparse.csr_array(model.label_term_documents_ + counts[:-1])
@@ -55,17 +53,14 @@ def add_counts(model: Any, X: sparse.csr_array, targets: Targets) -> None:
 
 def add_empty_rows(model: Any, n_new: int) -> None:
     """Add rows for new labels, without documents so far."""
-    if model.label_term_documents_ is not None:
-        counts = model.label_term_documents_
-        empty = sparse.csr_array((n_new, counts.shape[1]), dtype=counts.dtype)
-        model.label_term_documents_ = sparse.csr_array(sparse.vstack([counts, empty]))
+    counts = model.label_term_documents_
+    empty = sparse.csr_array((n_new, counts.shape[1]), dtype=counts.dtype)
+    model.label_term_documents_ = sparse.csr_array(sparse.vstack([counts, empty]))
 
 
 def counts_to_state(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return entries of the header, and arrays; none if the model has no counts."""
+    """Return entries of the header, and arrays."""
     counts = model.label_term_documents_
-    if counts is None:
-        return {}, {}
     return {"documents": int(model.n_documents_)}, {
         "label_terms.counts": counts.data.astype(np.int32, copy=False),
         "label_terms.terms": counts.indices.astype(np.int32, copy=False),
@@ -75,16 +70,13 @@ def counts_to_state(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
 
 
 def read_counts(model: Any, header: dict[str, Any], arrays: dict[str, Array]) -> None:
-    """Set the counts of a model from a file; None if the file is older and has none.
+    """Set the counts of a model from a file.
 
     Raises
     ------
     ModelFileError
         The counts contradict one another or the other attributes of the model.
     """
-    model.label_term_documents_ = model.term_documents_ = model.n_documents_ = None
-    if "documents" not in header:
-        return
     n_docs, of_terms = header["documents"], arrays["term_documents"]
     data, n_terms = arrays["label_terms.counts"], model.n_features_in_
     sound = (

@@ -19,7 +19,7 @@ from vbnmf.core.starts import Knobs
 from vbnmf.engines.stream import ShardSource
 from vbnmf.estimators import documentcounts, labelscopes
 from vbnmf.estimators.base import BaseVBNMF
-from vbnmf.estimators.classifier import CLASSIFIERS, PredictsLabels
+from vbnmf.estimators.classifier import PredictsLabels
 from vbnmf.estimators.classweights import check_weight_left, with_class_weights
 from vbnmf.estimators.labelconcerns import warn_of_odd_labels
 from vbnmf.estimators.labelposterior import set_label_posterior
@@ -34,8 +34,8 @@ from vbnmf.estimators.telling import Teller
 from vbnmf.estimators.validation import check_choice, check_matrix, check_weights, count_threads
 from vbnmf.metrics.agreement import fitted_agreement
 from vbnmf.prediction.evidence import mean_occurrence
-from vbnmf.prediction.material import Posterior, Trained, TrainingDocuments
-from vbnmf.prediction.training import train
+from vbnmf.prediction.head import Trained, TrainingDocuments
+from vbnmf.prediction.training import HEADS, train
 
 _SAMPLE = 2000  # maximum number of documents for component_share_
 _SAMPLE_SCORES = 5_000_000  # maximum of these documents times labels
@@ -49,7 +49,7 @@ class FitsLabels(PredictsLabels, BaseVBNMF):
     def _learn(self, X: Any, y: Any, sample_weight: Any, *, coefficients: bool) -> Array | None:
         """Fit the model and the head; return the coefficients, (n_docs, K), if requested."""
         with self._all_or_nothing():
-            classifier = check_choice("classifier", self.classifier, ("auto", *CLASSIFIERS))
+            classifier = check_choice("classifier", self.classifier, ("auto", *HEADS))
             X = placed(self.engine, X)
             streamed = is_source(X)
             if streamed:
@@ -62,11 +62,8 @@ class FitsLabels(PredictsLabels, BaseVBNMF):
             warn_of_odd_labels(targets, self.unlabelled)
             weight = with_class_weights(self.class_weight, targets, weight)
             check_weight_left(X, targets, weight)
-            if classifier == "generative" and targets.multilabel:
-                raise ValueError(
-                    'classifier="generative" needs one label per document, but y has several. Use '
-                    'classifier="components".'
-                )
+            if targets.multilabel:
+                check_several(classifier)
             if has_several_shards(X):
                 with ExitStack() as hold:
                     outcome = self._fit_model(X, targets, weight, coefficients, hold)
@@ -174,35 +171,18 @@ class FitsLabels(PredictsLabels, BaseVBNMF):
             classifier,
             all_known=bool(targets.known.all()),
             n_threads=count_threads(self.n_jobs),
-            tell=partial(Teller(self, self.n_init - 1, self.n_init).of_stage, HEAD),
+            report=partial(Teller(self, self.n_init - 1, self.n_init).of_stage, HEAD),
         )
-
-    def _posterior(self) -> Posterior:
-        return Posterior(
-            self.component_shapes_.T, self.component_scales_, self.label_rates_, self.smoothing_,
-            _logs(self.label_frequencies_),
-        )  # fmt: skip
 
     def _set_head(self, found: Trained, X: sparse.csr_array, rows: Array) -> None:
         """Set the attributes of a head, whose left-out probabilities are of ``rows`` of X."""
-        n_labels, K = self.label_rates_.shape
+        n_labels = len(self.label_rates_)
         if found.unfinished:
             warnings.warn(
                 head_not_converged(found.unfinished), ConvergenceWarning, stacklevel=callers_level()
             )
-        self.classifier_, self.classifier_reason_ = found.classifier, found.reason
-        self.threshold_, self.score_scale_ = found.threshold, 1.0
-        self.length_exponent_ = found.calibration.length_exponent
-        self.label_noise_ = found.calibration.noise
-        self.score_bend_ = found.calibration.bend
-        self.head_biases_ = found.calibration.biases
-        self.head_weights_, self.head_intercepts_ = np.zeros((n_labels, K)), np.zeros(n_labels)
-        self.word_weights_ = np.zeros((n_labels, 0), np.float32)
-        if found.head is None:
-            self.score_scale_ = float(found.calibration.slopes[0])
-        else:
-            self.head_weights_, self.head_intercepts_ = found.head.weights, found.head.intercepts
-            self.word_weights_ = found.head.words
+        now = replace(found.head.calibration, frequencies=self.label_frequencies_)
+        self.head_, self.classifier_reason_ = replace(found.head, calibration=now), found.reason
         self.left_out_proba_ = found.left_out
         if len(rows) < X.shape[0]:
             self.left_out_proba_ = self._proba(X).astype(np.float32)
@@ -219,6 +199,10 @@ class FitsLabels(PredictsLabels, BaseVBNMF):
         )
 
 
-def _logs(frequencies: Array) -> Array:
-    """Return logarithms, with zeros replaced by the smallest positive number."""
-    return np.asarray(np.log(np.maximum(frequencies, _TINY)))
+def check_several(classifier: str) -> None:
+    """Refuse a head that cannot predict several labels of a document."""
+    if classifier in HEADS and not HEADS[classifier].predicts_several:
+        raise ValueError(
+            f'classifier="{classifier}" needs one label per document, but y has several. Use '
+            'classifier="components".'
+        )

@@ -16,12 +16,10 @@ from vbnmf.core.rows import mass
 from vbnmf.discovery import drafts
 from vbnmf.estimators.documentcounts import add_empty_rows
 from vbnmf.estimators.labeltree import check_label_tree
-from vbnmf.prediction.assembly import CERTAIN
 
 _BY_LABEL = (
     "label_counts_", "label_frequencies_", "label_activations_", "scopes_", "label_rate_shapes_",
-    "label_rate_scales_", "label_shapes_", "head_weights_", "word_weights_", "head_intercepts_",
-    "head_biases_", "label_component_shares_", "label_term_documents_",
+    "label_rate_scales_", "label_shapes_", "label_component_shares_", "label_term_documents_",
 )  # fmt: skip
 _TINY = np.finfo(float).tiny
 
@@ -52,7 +50,8 @@ def add_labels(
         own[len(model.classes_) :] = np.eye(len(names), dtype=bool)
         scopes = np.hstack([scopes, own])
     _add_rows(model, sums, n_docs, scopes, prior)
-    _widen_head(model)
+    shares = model.label_component_shares_
+    model.label_component_shares_ = np.append(shares, np.full(len(names), model.component_share_))
     return _sort(model, names)
 
 
@@ -116,25 +115,6 @@ def _add_rows(
     model.label_frequencies_ = np.concatenate([model.label_frequencies_, np.zeros(n_new)])
 
 
-def _widen_head(model: Any) -> None:
-    """Add rows and columns to a head, which knows nothing about the new labels yet.
-
-    The generative head can predict a new label at once, because it follows from the rates.
-    """
-    n_labels, K = model.scopes_.shape
-    new = n_labels - len(model.head_biases_)
-    weights = np.zeros((n_labels, K))
-    weights[: n_labels - new, : model.head_weights_.shape[1]] = model.head_weights_
-    model.head_weights_ = weights
-    model.word_weights_ = np.pad(model.word_weights_, ((0, new), (0, 0)))
-    model.head_intercepts_ = np.pad(model.head_intercepts_, (0, new))
-    least = model.head_biases_.min() if model.classifier_ == "generative" else -CERTAIN
-    model.head_biases_ = np.append(model.head_biases_, np.full(new, least))
-    if hasattr(model, "component_share_"):
-        shares = model.label_component_shares_
-        model.label_component_shares_ = np.append(shares, np.full(new, model.component_share_))
-
-
 def _sort(model: Any, names: list[Any]) -> Array:
     """Sort the labels, if they were sorted before, and return the place of each."""
     known = model.classes_.tolist()
@@ -144,8 +124,8 @@ def _sort(model: Any, names: list[Any]) -> Array:
         order = np.array(sorted(range(len(labels)), key=lambda place: labels[place]))
     model.classes_ = _array([labels[place] for place in order])
     for name in _BY_LABEL:
-        if getattr(model, name, None) is not None:  # models from older files lack some
-            setattr(model, name, getattr(model, name)[order])
+        setattr(model, name, getattr(model, name)[order])
+    model.head_ = model.head_.with_labels(order, len(model.component_scales_))
     return np.argsort(order)
 
 

@@ -14,7 +14,6 @@ from sklearn.utils.validation import _num_samples
 
 from vbnmf.core.model import Array
 from vbnmf.estimators import newlabels
-from vbnmf.estimators.classifier import CLASSIFIERS
 from vbnmf.estimators.classweights import with_class_weights
 from vbnmf.estimators.componentterms import choose_terms, passages_of
 from vbnmf.estimators.documentcounts import add_counts
@@ -33,6 +32,7 @@ from vbnmf.estimators.outcome import check_finite
 from vbnmf.estimators.reservoir import Reservoir, moved_columns
 from vbnmf.estimators.targets import Targets, check_targets, grouped
 from vbnmf.estimators.validation import check_choice, check_count, check_verbose
+from vbnmf.prediction.training import HEADS
 
 ENOUGH_OF_A_LABEL = 20
 """Number of documents of each label from which the sample may replace a head of ``fit``."""
@@ -104,7 +104,7 @@ class LearnsLabelsOnline(LearnsOnline):
         self.head_follows_ = True
 
     def _learn_batch(self, X: Any, y: Any, sample_weight: Any) -> None:
-        classifier = check_choice("classifier", self.classifier, ("auto", *CLASSIFIERS))
+        classifier = check_choice("classifier", self.classifier, ("auto", *HEADS))
         most = check_count("head_samples", self.head_samples)
         check_count("n_init", self.n_init)  # the progress of the head depends on both
         check_verbose(self.verbose)

@@ -12,7 +12,6 @@ import vbnmf
 from vbnmf import store
 from vbnmf.core.model import Array
 from vbnmf.estimators.base import BaseVBNMF, component_means
-from vbnmf.estimators.classifier import CLASSIFIERS
 from vbnmf.estimators.componentterms import passages_to_state, read_passages
 from vbnmf.estimators.documentcounts import counts_to_state, read_counts
 from vbnmf.estimators.savingonline import online_to_state, set_online
@@ -26,16 +25,21 @@ from vbnmf.estimators.validation import (
     check_nonnegative,
     count_threads,
 )
-from vbnmf.store import ModelFileError, check_array, check_mask
+from vbnmf.prediction.training import head_from_state, head_to_state
+from vbnmf.store import (
+    LARGEST,
+    ModelFileError,
+    check_array,
+    check_doubles,
+    check_mask,
+    check_number,
+)
 
-_LARGEST = 1e38  # of values in single precision
-_LARGEST_WEIGHT = 1e30  # of a head: scores and their sums stay finite
 _LARGEST_RATE = 1e100  # of a label: quotients and products with components stay finite
 _LARGEST_BOUND = 1e100
 _SUM_TO_ONE = 1e-6  # tolerance of the sum of frequencies
 _ROUNDING = 1e-2  # relative tolerance of sums in another order or precision
 _LONGEST_SENTENCE = 1000  # characters
-_LARGEST_EXPONENT = 10.0  # of the length of documents
 _LARGEST_AGREEMENT = 1e12  # the cosine of random halves is at least 10⁻¹²
 _NO_AGREEMENT = -1.0  # of components that are not shared
 
@@ -91,10 +95,6 @@ def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
             "label_rate_shapes": model.label_rate_shapes_,
             "label_rate_scales": model.label_rate_scales_,
             "label_frequencies": model.label_frequencies_,
-            "head_weights": model.head_weights_,
-            "head_intercepts": model.head_intercepts_,
-            "head_biases": model.head_biases_,
-            "word_weights": model.word_weights_,
         }
         places = {label: place for place, label in enumerate(model.classes_.tolist())}
         header["label_groups"] = {
@@ -104,20 +104,14 @@ def to_state(model: BaseVBNMF) -> tuple[dict[str, Any], dict[str, Array]]:
         header["scoped"] = model.scoped_
         header["transform_prior"] = model.transform_prior_
         header["multilabel"] = model.multilabel_
-        header["threshold"] = model.threshold_
-        header["classifier"] = model.classifier_
+        header["head"], of_head = head_to_state(model.head_)
+        arrays |= {f"head.{name}": array for name, array in of_head.items()}
         header["classifier_reason"] = model.classifier_reason_
-        header["length_exponent"] = model.length_exponent_
-        header["label_noise"] = model.label_noise_
-        header["score_bend"] = model.score_bend_
-        if hasattr(model, "component_share_"):  # models from older files do not know it
-            header["component_share"] = model.component_share_
-            arrays["label_component_shares"] = model.label_component_shares_
-        if model.component_agreement_ is not None:  # None in models from older files
-            agreement = np.nan_to_num(model.component_agreement_, nan=_NO_AGREEMENT)
-            arrays["component_agreement"] = agreement
+        header["component_share"] = model.component_share_
+        arrays["label_component_shares"] = model.label_component_shares_
+        agreement = np.nan_to_num(model.component_agreement_, nan=_NO_AGREEMENT)
+        arrays["component_agreement"] = agreement
         header["smoothing"] = model.smoothing_
-        header["score_scale"] = model.score_scale_
         of_counts, count_arrays = counts_to_state(model)
         header, arrays = header | of_counts, arrays | count_arrays
     for more_header, more_arrays in (passages_to_state(model), online_to_state(model)):
@@ -136,18 +130,18 @@ def from_state(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
     model._schedule(burn_in=0)  # validates the parameters that reports show
     count_threads(model.n_jobs)
     # the digamma function of smaller shapes is not finite
-    shapes = check_array(arrays, "component_shapes", (None, None), least=1 / _LARGEST)
+    shapes = check_array(arrays, "component_shapes", (None, None), least=1 / LARGEST)
     n_terms, K = shapes.shape
     if n_terms < 1 or K < 1:
         raise ModelFileError("the components are empty: the file is damaged.")
     model.component_shapes_ = shapes.T
-    model.component_scales_ = _doubles(arrays, "component_scales", (K,), positive=True)
-    model.component_sums_ = _doubles(arrays, "component_sums", (K,), positive=True)
+    model.component_scales_ = check_doubles(arrays, "component_scales", (K,), positive=True)
+    model.component_sums_ = check_doubles(arrays, "component_sums", (K,), positive=True)
     model.components_ = component_means(model.component_shapes_, model.component_scales_)
     with np.errstate(over="ignore"):
         totals = model.component_sums_ / model.component_scales_
-    in_range = np.isfinite(model.components_).all() and totals.max() <= _LARGEST
-    if not in_range or shapes.max() > _LARGEST:
+    in_range = np.isfinite(model.components_).all() and totals.max() <= LARGEST
+    if not in_range or shapes.max() > LARGEST:
         raise ModelFileError("the components are too large: the file is damaged.")
     if not (model.components_ > 0).all():
         raise ModelFileError("the components are too small: the file is damaged.")
@@ -157,12 +151,10 @@ def from_state(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
     model.bound_history_ = check_array(arrays, "bound_history", (None,), least=-most, most=most)
     if not len(model.bound_history_):
         raise ModelFileError("the history of the bound is empty: the file is damaged.")
-    model.bound_ = _number(header, "bound", least=-most, most=most)
+    model.bound_ = check_number(header, "bound", least=-most, most=most)
     model.n_iter_ = whole(header["n_iter"])
     model.n_components_ = K
-    model.n_components_reason_ = _sentence(
-        header, "n_components_reason", f"{K} components, as requested"
-    )
+    model.n_components_reason_ = _sentence(header, "n_components_reason")
     model.background_ = _background(header, K)
     model.hyperparameters_ = {
         key: _positive(header["hyperparameters"], key) for key in _HYPERPARAMETERS[name]
@@ -187,81 +179,47 @@ def _set_labels(
     model.label_counts_ = np.array(counts, dtype=np.int64)
     if len(model.label_counts_) != n:
         raise ModelFileError(f"there are {n} labels but {len(model.label_counts_)} counts of them.")
-    model.label_activations_ = _doubles(arrays, "label_activations", (n, K), least=0)
-    model.label_shapes_ = _doubles(arrays, "label_shapes", (n,), least=LABEL_SHAPES[0])
-    if "label_groups" in header:
-        model.label_rate_shapes_ = _doubles(arrays, "label_rate_shapes", (n, K), positive=True)
-        model.scopes_ = check_mask(arrays, "scopes", (n, K))
-        model.label_groups_ = _label_groups(header["label_groups"], model.classes_)
-    else:  # format 3, which had no scopes
-        shapes = _doubles(arrays, "label_rate_shapes", (n,), positive=True)
-        model.label_rate_shapes_ = np.repeat(shapes[:, None], K, axis=1)
-        model.scopes_, model.label_groups_ = np.ones((n, K), dtype=bool), {}
-    model.scoped_ = header.get("scoped", False) is True
-    priors = ("even", "by component")  # files before format 8 had the first one only
-    model.transform_prior_ = check_choice(
-        "transform_prior", header.get("transform_prior", "even"), priors
-    )
+    model.label_activations_ = check_doubles(arrays, "label_activations", (n, K), least=0)
+    model.label_shapes_ = check_doubles(arrays, "label_shapes", (n,), least=LABEL_SHAPES[0])
+    model.label_rate_shapes_ = check_doubles(arrays, "label_rate_shapes", (n, K), positive=True)
+    model.scopes_ = check_mask(arrays, "scopes", (n, K))
+    model.label_groups_ = _label_groups(header["label_groups"], model.classes_)
+    model.scoped_ = header["scoped"] is True
+    priors = ("even", "by component")
+    model.transform_prior_ = check_choice("transform_prior", header["transform_prior"], priors)
     if not model.scopes_.any(axis=0).all() or not model.scopes_.any(axis=1).all():
         raise ModelFileError("a label or a component is in no scope: the file is damaged.")
-    model.label_rate_scales_ = _doubles(arrays, "label_rate_scales", (n, K), positive=True)
+    model.label_rate_scales_ = check_doubles(arrays, "label_rate_scales", (n, K), positive=True)
     model.multilabel_ = header["multilabel"]
     if not isinstance(model.multilabel_, bool):
         raise ModelFileError(f"multilabel is {model.multilabel_!r}: the file is damaged.")
-    model.label_frequencies_ = _doubles(arrays, "label_frequencies", (n,), least=0, most=1)
+    model.label_frequencies_ = check_doubles(arrays, "label_frequencies", (n,), least=0, most=1)
     total = model.label_frequencies_.sum()
     if not model.multilabel_ and not math.isclose(total, 1, abs_tol=_SUM_TO_ONE):
         raise ModelFileError(
             f"the frequencies of labels add up to {total:g}, not to one: the file is damaged."
         )
-    most = _LARGEST_WEIGHT
-    model.head_weights_ = _doubles(arrays, "head_weights", (n, K), least=-most, most=most)
-    model.head_intercepts_ = _doubles(arrays, "head_intercepts", (n,), least=-most, most=most)
-    if "head_biases" in arrays:
-        model.head_biases_ = _doubles(arrays, "head_biases", (n,), least=-most, most=most)
-    else:  # before format 5 the generative classifier kept its biases with the intercepts
-        model.head_biases_ = np.zeros(n)
-        if header["classifier"] == "generative":
-            model.head_biases_, model.head_intercepts_ = model.head_intercepts_, np.zeros(n)
-    older = {"length_exponent": 0.0, "label_noise": 0.0, "score_bend": 0.0} | header
-    model.length_exponent_ = _number(older, "length_exponent", least=0, most=_LARGEST_EXPONENT)
-    model.label_noise_ = _number(older, "label_noise", least=0, most=1)
-    model.score_bend_ = _number(older, "score_bend", least=0, most=_LARGEST_WEIGHT)
-    if "component_share" in header:  # since format 5
-        model.component_share_ = _number(header, "component_share", least=0, most=1)
-        model.label_component_shares_ = _doubles(
-            arrays, "label_component_shares", (n,), least=0, most=1
-        )
-    model.component_agreement_ = _component_agreement(arrays, K)
-    model.classifier_reason_ = _sentence(header, "classifier_reason", "")
-    model.word_weights_ = np.zeros((n, 0), np.float32)  # files of format 3 have none
-    if arrays.get("word_weights", model.word_weights_).size:
-        model.word_weights_ = check_array(
-            arrays, "word_weights", (n, model.n_features_in_), least=-most, most=most
-        )
-    model.threshold_ = _number(header, "threshold", least=1 / _LARGEST, most=1)
+    model.component_share_ = check_number(header, "component_share", least=0, most=1)
+    model.label_component_shares_ = check_doubles(
+        arrays, "label_component_shares", (n,), least=0, most=1
+    )
+    least, most = _NO_AGREEMENT, _LARGEST_AGREEMENT
+    agreement = check_doubles(arrays, "component_agreement", (K,), least=least, most=most)
+    model.component_agreement_ = np.where(agreement < 0, np.nan, agreement)
+    model.classifier_reason_ = _sentence(header, "classifier_reason")
     model.smoothing_ = _positive(header, "smoothing")
-    # before format 6 it was called a temperature, although it multiplies
-    scale = "score_scale" if "score_scale" in header else "temperature"
-    model.score_scale_ = _positive(header, scale)
-    classifier = header["classifier"]
-    classifier = "components" if classifier == "regression" else classifier  # as format 3 called it
-    model.classifier_ = check_choice("classifier", classifier, CLASSIFIERS)
+    prefix = "head."
+    of_head = {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}
+    model.head_ = head_from_state(
+        header["head"], of_head, K, model.n_features_in_, model.label_frequencies_,
+        multilabel=model.multilabel_,
+    )  # fmt: skip
     with np.errstate(over="ignore", under="ignore"):
         rates = model.label_rate_shapes_ * model.label_rate_scales_
     if not ((rates >= 1 / _LARGEST_RATE) & (rates <= _LARGEST_RATE)).all():
         raise ModelFileError("the rates of labels are out of range: the file is damaged.")
     model.label_rates_ = np.where(model.scopes_, rates, np.inf)
     read_counts(model, header, arrays)
-
-
-def _component_agreement(arrays: dict[str, Array], K: int) -> Any:
-    """Return the agreement of shared components, NaN for others; None before format 8."""
-    if "component_agreement" not in arrays:
-        return None
-    least, most = _NO_AGREEMENT, _LARGEST_AGREEMENT
-    agreement = _doubles(arrays, "component_agreement", (K,), least=least, most=most)
-    return np.where(agreement < 0, np.nan, agreement)
 
 
 def _label_groups(stored: Any, classes: Array) -> dict[str, Array]:
@@ -286,7 +244,7 @@ def _background(header: dict[str, Any], K: int) -> int | None:
 
 
 def _describing_terms(arrays: dict[str, Array], K: int, n_terms: int) -> Array | None:
-    """Read the terms that describe each component; older files lack them."""
+    """Read the terms that describe each component; None after a batch without labels."""
     terms = arrays.get("describing_terms")
     if terms is None:
         return None
@@ -304,9 +262,9 @@ def _describing_terms(arrays: dict[str, Array], K: int, n_terms: int) -> Array |
     return terms
 
 
-def _sentence(header: dict[str, Any], key: str, missing: str) -> str:
-    """Read a short text from a header, with a default for older files."""
-    stored = header.get(key, missing)
+def _sentence(header: dict[str, Any], key: str) -> str:
+    """Read a short text from a header."""
+    stored = header[key]
     if not isinstance(stored, str) or len(stored) > _LONGEST_SENTENCE:
         raise ModelFileError(f"{key} is not a short text: the file is damaged.")
     return stored
@@ -327,8 +285,6 @@ def _storable_parameters(model: BaseVBNMF) -> dict[str, Any]:
 
 
 def _checked_parameters(name: str, parameters: Any) -> dict[str, Any]:
-    if parameters.get("classifier") == "regression":  # as format 3 called it
-        parameters = {**parameters, "classifier": "components"}
     known = _MODELS[name]().get_params(deep=False)
     for key, value in parameters.items():
         if key not in known or (key in ("callback", "checkpoint") and value is not None):
@@ -392,31 +348,8 @@ def names(values: Any, n_terms: int) -> Array:
     return np.array(values, dtype=object)
 
 
-def _number(values: Any, key: str, *, least: float, most: float) -> float:
-    value = values[key]
-    if type(value) not in (int, float) or not least <= value <= most:
-        raise ModelFileError(
-            f"{key} must be a number from {least:g} to {most:g}; the file has {value!r}."
-        )
-    return float(value)
-
-
 def _positive(values: Any, key: str) -> float:
-    return _number(values, key, least=1 / _LARGEST, most=_LARGEST)
-
-
-def _doubles(
-    arrays: dict[str, Array],
-    name: str,
-    shape: tuple[int, ...],
-    *,
-    least: float = -_LARGEST,
-    most: float = _LARGEST,
-    positive: bool = False,
-) -> Array:
-    """Read an array in double precision, so that sums and products stay finite."""
-    array = check_array(arrays, name, shape, least=least, most=most, positive=positive)
-    return array.astype(np.float64, copy=False)
+    return check_number(values, key, least=1 / LARGEST, most=LARGEST)
 
 
 def whole(value: Any) -> int:

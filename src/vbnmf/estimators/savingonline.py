@@ -1,16 +1,10 @@
-"""What ``partial_fit`` needs of a model file: documents seen, and the sample of the head.
-
-Older files lack it. The number of documents then follows from label counts and frequencies, or,
-without labels, from the posterior: a document has the weight a_v b_v on each component on average.
-"""
+"""What ``partial_fit`` needs of a model file: documents seen, and the sample of the head."""
 
 from typing import Any
 
 import numpy as np
 
 from vbnmf.core.model import Array
-from vbnmf.core.stochastic import coefficient_sums
-from vbnmf.estimators.online import prior_of
 from vbnmf.estimators.reservoir import Reservoir
 from vbnmf.store import ModelFileError, check_array, read_rows
 
@@ -45,10 +39,7 @@ def online_to_state(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
 def set_online(model: Any, header: dict[str, Any], arrays: dict[str, Array]) -> None:
     """Set the attributes of a model whose other attributes are set."""
     labelled = hasattr(model, "classes_")
-    stored = header.get("online")
-    if stored is None:
-        _set_by_estimate(model, labelled=labelled)
-        return
+    stored = header["online"]
     model.n_samples_seen_ = _count(stored, "samples_seen")
     model.n_samples_total_ = _count(stored, "samples_total")
     model.n_steps_ = int(_count(stored, "steps", least=0))
@@ -59,20 +50,6 @@ def set_online(model: Any, header: dict[str, Any], arrays: dict[str, Array]) -> 
         model.head_follows_ = stored["head_follows"]
         if not isinstance(model.head_follows_, bool):
             raise ModelFileError("head_follows is neither true nor false: the file is damaged.")
-
-
-def _set_by_estimate(model: Any, *, labelled: bool) -> None:
-    """Estimate the number of documents of a model from an older file."""
-    if labelled:
-        frequencies = max(float(model.label_frequencies_.sum()), 1e-12)
-        n_docs = float(model.label_counts_.sum()) / frequencies
-        model.n_labelled_seen_ = n_docs = max(n_docs, 1.0)
-    else:
-        prior = prior_of(model)
-        total = float(coefficient_sums(prior, model.component_scales_).sum())
-        n_docs = total / (model.n_components_ * prior.a_v * prior.b_v)
-    model.n_samples_seen_ = model.n_samples_total_ = min(max(n_docs, 1.0), _MOST_DOCUMENTS)
-    model.n_steps_ = 0
 
 
 def _sample(model: Any, arrays: dict[str, Array]) -> Reservoir:

@@ -82,8 +82,8 @@ def fit_head_on_shards(
             state, model._posterior(), targets.of_groups, targets.sums(weight), share,
             targets.multilabel, count_threads(model.n_jobs),
         )  # fmt: skip
-        tell = partial(Teller(model, model.n_init - 1, model.n_init).of_stage, HEAD_ON_SHARDS)
-        found, n_passes = train_on_shards(engine, task, found, tell)
+        report = partial(Teller(model, model.n_init - 1, model.n_init).of_stage, HEAD_ON_SHARDS)
+        found, n_passes = train_on_shards(engine, task, found, report)
         reason += f", then trained on all {n_docs:,} documents of known label in {n_passes} passes"
     else:
         reason += ", which calibrates it"

@@ -19,8 +19,9 @@ Platt (1999), Probabilistic outputs for support vector machines.
 Guo et al. (2017), On calibration of modern neural networks.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -30,6 +31,7 @@ from threadpoolctl import threadpool_limits
 
 from vbnmf.core.model import Array
 from vbnmf.core.pages import large_heaps
+from vbnmf.store import LARGEST, LARGEST_WEIGHT, check_doubles, check_number
 
 _MOST_SCORES = 1_000_000  # that calibration looks at; of more, it takes every n-th document
 _THRESHOLDS = np.linspace(0.1, 0.9, 33)
@@ -39,6 +41,7 @@ _LARGEST_LOG_SLOPE = 50.0  # steps of the search must not overflow
 _HOPELESS = 25.0  # logits below the best one
 _FTOL = 1e-6  # relative change of the loss at which the optimisation stops
 _TINY = np.finfo(float).tiny
+_LARGEST_EXPONENT = 10.0  # of the length of documents, in a model file
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +99,38 @@ class Calibration:
             logits = np.maximum(logits, logits.max(axis=1, keepdims=True) - _HOPELESS)
         return np.asarray(
             (1 - self.noise) * softmax(logits, axis=1) + self.noise * self.frequencies
+        )
+
+    def with_labels(self, new: int, bias: float, order: Array) -> "Calibration":
+        """Return the calibration with more labels, of this bias, in another order."""
+        return replace(
+            self,
+            slopes=np.append(self.slopes, np.full(new, self.slopes[0]))[order],
+            biases=np.append(self.biases, np.full(new, bias))[order],
+            frequencies=np.append(self.frequencies, np.zeros(new))[order],
+        )
+
+    def to_state(self) -> tuple[dict[str, float], dict[str, Array]]:
+        """Return entries of a header, and arrays. The frequencies are those of the model."""
+        header = {
+            "length_exponent": self.length_exponent, "noise": self.noise, "bend": self.bend,
+        }  # fmt: skip
+        return header, {"slopes": self.slopes, "biases": self.biases}
+
+    @classmethod
+    def from_state(
+        cls, header: Any, arrays: dict[str, Array], frequencies: Array, multilabel: bool
+    ) -> "Calibration":
+        """Rebuild a calibration. Damaged content raises ``ModelFileError`` or similar errors."""
+        n, most = len(frequencies), LARGEST_WEIGHT
+        return cls(
+            check_doubles(arrays, "slopes", (n,), least=1 / LARGEST),
+            check_doubles(arrays, "biases", (n,), least=-most, most=most),
+            frequencies,
+            check_number(header, "length_exponent", least=0, most=_LARGEST_EXPONENT),
+            check_number(header, "noise", least=0, most=1),
+            multilabel,
+            bend=check_number(header, "bend", least=0, most=most),
         )
 
 

@@ -275,7 +275,7 @@ class Solved(NamedTuple):
 
 
 def solve(
-    start: Array, evaluate: Evaluate, tell: Callable[[int, int], None] | None = None
+    start: Array, evaluate: Evaluate, report: Callable[[int, int], None] | None = None
 ) -> Solved:
     """Minimise the objective of all labels, a block at a time.
 
@@ -288,7 +288,7 @@ def solve(
         Initial weights.
     evaluate : callable
         Sums over all documents.
-    tell : callable or None
+    report : callable or None
         Called with the number of iterations that are done, and with their maximum.
     """
     n_features, n_labels = start.shape
@@ -301,8 +301,8 @@ def solve(
         so_far = number * MOST_ITERATIONS
 
         def told(done: int, so_far: int = so_far) -> None:
-            if tell is not None:
-                tell(so_far + done, len(starts) * MOST_ITERATIONS)
+            if report is not None:
+                report(so_far + done, len(starts) * MOST_ITERATIONS)
 
         found[:, at], passes, ended = _solve_block(found[:, at], first, evaluate, told)
         n_passes += passes
@@ -311,7 +311,7 @@ def solve(
 
 
 def _solve_block(
-    start: Array, first: int, evaluate: Evaluate, tell: Callable[[int], None]
+    start: Array, first: int, evaluate: Evaluate, report: Callable[[int], None]
 ) -> tuple[Array, int, bool]:
     shape = start.shape
     begun = evaluate(start, first, True)
@@ -331,7 +331,7 @@ def _solve_block(
     def after(_: Array) -> None:
         nonlocal done
         done += 1
-        tell(done)
+        report(done)
 
     with threadpool_limits(1):  # the same bits on any machine's BLAS
         result = minimize(

@@ -15,17 +15,72 @@ matrix. Its products take time proportional to the scopes, and unlike those of B
 in the same way for any number of threads.
 """
 
+from functools import partial
+
 import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.core.rows import is_empty
-from vbnmf.prediction.evidence import left_out
+from vbnmf.core.rows import effective_terms, is_empty, without_unused_terms
+from vbnmf.prediction.calibration import calibrate
+from vbnmf.prediction.evidence import left_out, mean_over_terms
+from vbnmf.prediction.head import Head, Posterior, Trained, Training, unfinished_calibration
 
 USUAL_SLOPE = 10.0
 """Slope from scores to logits that calibration starts from."""
 
 _LOGS_AT_ONCE = 1 << 20
+
+
+class GenerativeHead(Head):
+    """The likelihood of a document under each label, calibrated.
+
+    It has hardly any parameters to train, so it is suitable for small corpora.
+    """
+
+    name = "generative"
+    predicts_several = False
+
+    @classmethod
+    def train(cls, training: Training, reason: str) -> Trained:
+        """Calibrate the log-likelihoods of documents under each label."""
+        of, model, fold = training.documents, training.posterior, training.fold
+        scores = log_likelihoods_left_out(
+            of.X, of.V, model.shapes, model.scales, model.rates, of.weight, training.n_threads
+        )
+        Y, n_terms = of.labels.toarray() > 0, effective_terms(of.X)
+        fit = partial(calibrate, usual_slope=USUAL_SLOPE, log_prior=model.log_prior)
+        left_out = np.empty(Y.shape, np.float32)
+        for number in np.unique(fold):
+            rows, held = fold != number, fold == number
+            found = fit(scores[rows], Y[rows], n_terms[rows], of.weight[rows])
+            left_out[held] = found.probabilities(scores[held], n_terms[held])
+        calibration = fit(scores, Y, n_terms, of.weight)
+        head = cls(calibration=calibration)
+        return Trained(head, reason, left_out, unfinished_calibration(calibration))
+
+    def scores(self, X: sparse.csr_array, posterior: Posterior) -> Array:
+        """Compute the log-likelihoods g of documents, (n_docs, n_labels)."""
+        X, used = without_unused_terms(X)
+        return mean_over_terms(X, _logs(used, posterior))
+
+    def term_parts(self, terms: Array, posterior: Posterior, label: int) -> tuple[Array, Array]:
+        """Compute what an occurrence of each term adds to the score of a label above the mean."""
+        logs = _logs(terms, posterior)
+        shares = posterior.components(terms).T / posterior.rates[label]
+        shares = shares / shares.sum(axis=1, keepdims=True)
+        scale = float(self.calibration.slopes[0])
+        parts = scale * (logs[:, label] - logs.mean(axis=1))[:, None] * shares
+        return parts, np.ones(shares.shape[1], dtype=bool)
+
+    def bias_of_new_labels(self) -> float:
+        """Return the least bias: a new label can be predicted at once, from its rates."""
+        return float(self.calibration.biases.min())
+
+
+def _logs(terms: Array | slice, posterior: Posterior) -> Array:
+    """Compute the log-probabilities of some of the terms by label, (n, n_labels)."""
+    return term_log_probabilities(posterior.components(terms), posterior.rates, posterior.sums)
 
 
 def term_log_probabilities(components: Array, rates: Array, totals: Array) -> Array:

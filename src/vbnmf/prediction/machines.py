@@ -38,7 +38,7 @@ _EPOCHS, _VISITS = 2_000, 20_000_000
 
 _TOL, _TOL_OF_FOLDS = 0.05, 0.6  # largest gradient at the end; held-out scores only calibrate
 
-Tell = Callable[[int, int], None]
+Report = Callable[[int, int], None]
 
 
 class Machines(NamedTuple):
@@ -87,7 +87,7 @@ def train(
     fold: Array,
     *,
     n_threads: int = 1,
-    tell: Tell | None = None,
+    report: Report | None = None,
 ) -> Machines:
     """Train a machine for each label, and one for each label and fold left out.
 
@@ -105,12 +105,12 @@ def train(
         Fold of each document, from 0 to ``FOLDS`` - 1.
     n_threads : int
         Does not change the result.
-    tell : callable or None
+    report : callable or None
         Called with the amount of work that is done, and with the total amount.
     """
     solve = _native if kernel_name() == "native" else _scikit_learn
     with threadpool_limits(1):
-        task = _Task(X, dense, labels, weight, fold, n_threads, tell)
+        task = _Task(X, dense, labels, weight, fold, n_threads, report)
         weights, left_out, squares, converged = solve(task)
     if (fold == fold[:1]).all():  # no other fold to learn from: scores are rounding errors
         left_out[:], squares[1] = 0, 0
@@ -134,7 +134,7 @@ class _Task(NamedTuple):
     weight: Array
     fold: Array
     n_threads: int
-    tell: Tell | None
+    report: Report | None
 
 
 # weights with the intercept last, left-out scores, sums of squared weights of all documents and in
@@ -143,7 +143,7 @@ Solved = tuple[Array, Array, Array, bool]
 
 
 def _native(task: _Task) -> Solved:
-    X, dense, labels, weight, fold, n_threads, tell = task
+    X, dense, labels, weight, fold, n_threads, report = task
     from vbnmf.kernels import _native as native  # type: ignore[attr-defined,unused-ignore]
 
     n_labels = labels.shape[1]
@@ -193,8 +193,8 @@ def _native(task: _Task) -> Solved:
                 converged &= ended
                 squares += of_tile
                 done += 1
-                if tell is not None:
-                    tell(done, len(of_all) + len(of_folds))
+                if report is not None:
+                    report(done, len(of_all) + len(of_folds))
     return weights, left_out, squares, converged
 
 
@@ -209,7 +209,7 @@ def _tiles(label: Array, without: Array, tol: float, size: int) -> list[tuple[Ar
 
 
 def _scikit_learn(task: _Task) -> Solved:
-    X, dense, labels, weight, fold, _, tell = task
+    X, dense, labels, weight, fold, _, report = task
     # one after another: the random numbers of liblinear belong to the whole process
     A = sparse.csr_matrix(sparse.hstack([X, sparse.csr_array(dense)]), dtype=np.float64)
     A.indices, A.indptr = A.indices.astype(np.int32), A.indptr.astype(np.int32)
@@ -228,8 +228,8 @@ def _scikit_learn(task: _Task) -> Solved:
             converged &= ended
             squares[1] += (found[:-1] ** 2).sum() / FOLDS
             left_out[held, label] = A[held] @ found[:-1] + found[-1]
-        if tell is not None:
-            tell(label + 1, labels.shape[1])
+        if report is not None:
+            report(label + 1, labels.shape[1])
     return weights, left_out, squares, converged
 
 

@@ -12,7 +12,6 @@ shard:
 All sums are added by ``tree_sum``, so engines with the same shards give the same bits.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -26,14 +25,13 @@ from vbnmf.core.rows import effective_terms, of_unit_length
 from vbnmf.core.shardwork import Local, OpenShard
 from vbnmf.engines.mapping import ShardEngine, tree_sum
 from vbnmf.prediction import fullbatch
-from vbnmf.prediction.assembly import HeldOut, Linear, assemble
 from vbnmf.prediction.dividing import held_out
 from vbnmf.prediction.evidence import evidence_left_out
 from vbnmf.prediction.fullbatch import Features, HingeSums, Solved
+from vbnmf.prediction.head import Posterior, Report, Trained, unfinished_calibration
+from vbnmf.prediction.linear import HeldOut, Linear, LinearHead, assemble
 from vbnmf.prediction.machines import ENOUGH
-from vbnmf.prediction.material import Posterior, Trained
 from vbnmf.prediction.scaling import Scaling
-from vbnmf.prediction.training import unfinished_calibration
 
 LARGEST_SHARE = 0.2
 """Maximum share of the documents that are held out to calibrate the head."""
@@ -85,7 +83,7 @@ def train_on_shards(
     engine: ShardEngine,
     task: Task,
     found: Trained,
-    tell: Callable[[int, int], None] | None = None,
+    report: Report | None = None,
 ) -> tuple[Trained, int]:
     """Train the machines of a head on all documents, and calibrate them.
 
@@ -97,7 +95,7 @@ def train_on_shards(
         Values that all shards need.
     found : Trained
         A head with machines, trained on documents that are not held out.
-    tell : callable or None
+    report : callable or None
         Called with the number of iterations that are done, and with their maximum.
 
     Returns
@@ -107,26 +105,25 @@ def train_on_shards(
     n_passes : int
         Passes over all documents.
     """
-    begun = found.machine
-    assert begun is not None
+    begun, kind = found.machine, type(found.head)
+    assert isinstance(begun, Linear)
+    assert issubclass(kind, LinearHead)
     engine.change(partial(_features, task=task, scaling=begun.scaling))
-    halves = _Halves(engine, task, begun, tell)
+    halves = _Halves(engine, task, begun, report)
     before = halves.solve(_stacked(begun), without_held_out=True)
     held = halves.held_out(before.weights)
     after = halves.solve(before.weights, without_held_out=False)
     machine, smaller = (_linear(solved.weights, begun) for solved in (after, before))
     growth = machine.length / smaller.length if smaller.length > 0 else 1.0
-    made = assemble(machine, held, growth, task.counts > 0, multilabel=task.multilabel)
+    made = assemble(kind, machine, held, growth, task.counts > 0, multilabel=task.multilabel)
     unfinished = found.unfinished
     if not (before.converged and after.converged):
         most = fullbatch.MOST_ITERATIONS
         unfinished += (f"its machines on all documents in {most} iterations",)
     trained = replace(
         found,
-        calibration=made.calibration,
         head=made.head,
-        threshold=made.threshold,
-        unfinished=(*unfinished, *unfinished_calibration(made.calibration)),
+        unfinished=(*unfinished, *unfinished_calibration(made.head.calibration)),
         machine=machine,
     )
     return trained, before.n_passes + after.n_passes + 2
@@ -159,9 +156,9 @@ class _Halves:
         engine: ShardEngine,
         task: Task,
         begun: Linear,
-        tell: Callable[[int, int], None] | None,
+        report: Report | None,
     ) -> None:
-        self.engine, self.tell = engine, tell
+        self.engine, self.report = engine, report
         words, K = begun.words.size > 0, begun.dense.shape[1]
         self.view = _View(task.of_groups, task.share, task.n_threads, words, K)
         self.boosts = np.maximum(ENOUGH / np.maximum(task.counts, 1.0), 1.0)
@@ -178,11 +175,11 @@ class _Halves:
             sums: HingeSums = tree_sum(self.engine.map(work), hold=HingeSums.owned)
             return sums
 
-        def told(done: int, of: int) -> None:
-            if self.tell is not None:
-                self.tell(done + (0 if without_held_out else of), 2 * of)
+        def reported(done: int, of: int) -> None:
+            if self.report is not None:
+                self.report(done + (0 if without_held_out else of), 2 * of)
 
-        return fullbatch.solve(start, evaluate, told)
+        return fullbatch.solve(start, evaluate, reported)
 
     def held_out(self, weights: Array) -> HeldOut:
         """Score the held-out documents of known label."""

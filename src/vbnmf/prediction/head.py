@@ -1,0 +1,399 @@
+"""The prediction head: an object that scores the labels of documents and explains the scores.
+
+A kind of head is a subclass of ``Head``, in a file of its own, and a line in ``training.HEADS``.
+The records that all heads share are here too: the part of a fitted model that prediction needs
+(``Posterior``), the documents of a training (``TrainingDocuments``, ``Training``) and its result
+(``Trained``).
+
+Scores are sums over the terms of a document, so that explanations are exact. ``calibration``
+converts scores to probabilities, for all heads alike.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from scipy import sparse
+
+from vbnmf.core.model import Array
+from vbnmf.core.rows import effective_terms, is_empty
+from vbnmf.prediction.calibration import Calibration, best_threshold
+from vbnmf.prediction.dividing import folds
+from vbnmf.prediction.evidence import evidence_left_out, term_evidence
+from vbnmf.prediction.explanation import component_share
+
+CERTAIN = 20.0
+"""Logit of a label that all documents have. Its negative is that of a label that none has."""
+
+_TINY = np.finfo(float).tiny
+_LEAST_PROBABILITY = float(np.finfo(np.float32).tiny)
+
+Report = Callable[[int, int], None]
+"""Function that is called with the number of steps that are done, and with that of all steps."""
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Posterior quantities of a fitted model that prediction needs.
+
+    Attributes
+    ----------
+    shapes : array of shape (n_terms, K)
+        Shapes of the gamma posteriors of terms.
+    scales : array of shape (K,)
+        Scales of these posteriors.
+    sums : array of shape (K,)
+        Sums of the expected components over the terms.
+    rates : array of shape (n_labels, K)
+        Expected rates of the labels.
+    frequencies : array of shape (n_labels,)
+        Frequencies of the labels.
+    smoothing : float
+        Pseudo-count that is added to the shapes in the evidence.
+    """
+
+    shapes: Array
+    scales: Array
+    sums: Array
+    rates: Array
+    frequencies: Array
+    smoothing: float
+
+    @property
+    def log_prior(self) -> Array:
+        """Log-frequencies of the labels, (n_labels,); zeros count as the smallest number."""
+        return np.asarray(np.log(np.maximum(self.frequencies, _TINY)))
+
+    def components(self, terms: Array | slice) -> Array:
+        """Compute the expected weights of some of the terms, (K, n)."""
+        shapes = self.shapes[terms]
+        return np.asarray(shapes * self.scales.astype(shapes.dtype)).T
+
+    def term_evidence(self, terms: Array | slice) -> Array:
+        """Compute the evidence of some of the terms for each component, (n, K)."""
+        totals = self.sums / self.scales + len(self.shapes) * self.smoothing
+        return term_evidence(self.shapes[terms], totals, self.smoothing)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingDocuments:
+    """Training documents with known labels.
+
+    Attributes
+    ----------
+    X : csr_array of shape (n_docs, n_terms)
+        Document-term matrix.
+    V : array of shape (n_docs, K)
+        Coefficients.
+    labels : csr_array of shape (n_docs, n_labels)
+        Label indicators.
+    weight : array of shape (n_docs,)
+        Sample weights, greater than zero.
+    multilabel : bool
+        Whether documents may have several labels.
+    """
+
+    X: sparse.csr_array
+    V: Array
+    labels: sparse.csr_array
+    weight: Array
+    multilabel: bool
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels."""
+        return int(self.labels.shape[1])
+
+    def every(self, n: int) -> "TrainingDocuments":
+        """Return every n-th document."""
+        at = slice(None, None, n)
+        return replace(
+            self, X=self.X[at], V=self.V[at], labels=self.labels[at], weight=self.weight[at]
+        )
+
+    def quality(self, P: Array) -> float:
+        """Compute the accuracy of probabilities, or micro F1 if documents have several labels."""
+        if self.multilabel:
+            return best_threshold(P, self.labels.toarray() > 0, self.weight)[1]
+        right = P.argmax(axis=1) == self.labels.indices
+        return float(np.average(right, weights=self.weight))
+
+    def log_loss_by_label(self, P: Array) -> float:
+        """Compute the mean over labels of the log loss, for documents with one label each.
+
+        All labels have the same weight. So it shows whether a head predicts rare labels, which
+        hardly affect the accuracy.
+        """
+        own = self.labels.indices
+        loss = -np.log(np.maximum(P[np.arange(len(own)), own], _LEAST_PROBABILITY))
+        of_label = np.bincount(own, self.weight)
+        used = of_label > 0
+        return float((np.bincount(own, loss * self.weight)[used] / of_label[used]).mean())
+
+    def commonest(self) -> float:
+        """Compute the share of documents that have the commonest label."""
+        return float((self.weight @ self.labels).max() / self.weight.sum())
+
+
+class Training:
+    """What heads are trained on: documents, the fitted model, and what follows from both.
+
+    Parameters
+    ----------
+    documents : TrainingDocuments
+        Documents with known labels.
+    posterior : Posterior
+        The fitted model.
+    n_threads : int
+        Number of threads. Results do not depend on it.
+    report : callable or None
+        Called with the progress of the machines.
+    """
+
+    def __init__(
+        self,
+        documents: TrainingDocuments,
+        posterior: Posterior,
+        n_threads: int = 1,
+        report: Report | None = None,
+    ) -> None:
+        self.documents, self.posterior = documents, posterior
+        self.n_threads, self.report = n_threads, report
+
+    @cached_property
+    def evidence(self) -> Array:
+        """Evidence of the documents, as if each had been left out of the fit, (n_docs, K)."""
+        of, model = self.documents, self.posterior
+        return evidence_left_out(
+            of.X, of.V, model.shapes, model.scales, model.smoothing, of.weight, self.n_threads
+        )
+
+    @cached_property
+    def fold(self) -> Array:
+        """Number of the fold of each document, (n_docs,)."""
+        return folds(self.documents.X, self.documents.weight)
+
+    def release(self) -> None:
+        """Free the evidence, which is large. It is computed again on use."""
+        self.__dict__.pop("evidence", None)
+
+    def every(self, n: int) -> "Training":
+        """Return the training on every n-th document, without reports of progress."""
+        some = Training(self.documents.every(n), self.posterior, self.n_threads)
+        some.evidence, some.fold = self.evidence[::n], self.fold[::n]
+        return some
+
+
+class Sizes(NamedTuple):
+    """Sizes that the arrays of a head must have."""
+
+    n_labels: int
+    n_components: int
+    n_terms: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Head(ABC):
+    """A trained prediction head.
+
+    Attributes
+    ----------
+    calibration : Calibration
+        Map from scores to probabilities.
+    threshold : float
+        Probability from which a label is predicted, if documents may have several.
+    name : str
+        The kind of head, as the parameter ``classifier`` names it.
+    predicts_several : bool
+        Whether documents may have several labels.
+    """
+
+    calibration: Calibration
+    threshold: float = 0.5
+    name: ClassVar[str]
+    predicts_several: ClassVar[bool] = True
+
+    @classmethod
+    @abstractmethod
+    def train(cls, training: Training, reason: str) -> "Trained":
+        """Train a head; ``reason`` explains why it is of this kind."""
+
+    @classmethod
+    def replacement(cls, documents: TrainingDocuments) -> "Replacement | None":
+        """Return what to train if these documents do not permit this kind of head."""
+        return None
+
+    @abstractmethod
+    def scores(self, X: sparse.csr_array, posterior: Posterior) -> Array:
+        """Compute the scores of labels before calibration, (n_docs, n_labels)."""
+
+    def probabilities(self, X: sparse.csr_array, posterior: Posterior) -> Array:
+        """Compute the probabilities of labels, (n_docs, n_labels).
+
+        A document without any term gets the frequencies of the labels.
+        """
+        now = replace(self.calibration, frequencies=posterior.frequencies)
+        P = now.probabilities(self.scores(X, posterior), effective_terms(X))
+        P[is_empty(X)] = posterior.frequencies
+        return P
+
+    @property
+    def uses_words(self) -> bool:
+        """Whether single words have weights, besides components."""
+        return False
+
+    def parts(self, X: sparse.csr_array, posterior: Posterior) -> tuple[Array, Array]:
+        """Compute the contributions of components and of single words, (n_docs, n_labels) each."""
+        by_components = self.scores(X, posterior)
+        return by_components, np.zeros(by_components.shape)
+
+    def component_share(self, X: sparse.csr_array, posterior: Posterior, label: Array) -> Array:
+        """Compute the share of components in the scores of labels, (n_docs,).
+
+        Parameters
+        ----------
+        X : csr_array of shape (n_docs, n_terms)
+            Documents.
+        posterior : Posterior
+            The fitted model.
+        label : array of int of shape (n_docs,)
+            A label of each document.
+        """
+        if not self.uses_words:
+            return np.ones(X.shape[0])
+        by_components, by_words = (
+            part[np.arange(len(label)), label]
+            - (0 if self.calibration.multilabel else part.mean(axis=1))
+            for part in self.parts(X, posterior)
+        )
+        return component_share(by_components, by_words)
+
+    @abstractmethod
+    def term_parts(self, terms: Array, posterior: Posterior, label: int) -> tuple[Array, Array]:
+        """Compute what an occurrence of each term adds to the score of a label above the mean.
+
+        Returns an array of shape (n, K), by component, and which components the label uses, (K,).
+        """
+
+    def word_parts(self, terms: Array, label: int) -> Array | None:
+        """Compute the same of terms as single words, (n,); None if they have no weights."""
+        return None
+
+    def contributions(
+        self, terms: Array, x: Array, posterior: Posterior, label: int
+    ) -> tuple[Array, Array]:
+        """Compute the contributions of a document's terms to the score of a label.
+
+        Parameters
+        ----------
+        terms, x : arrays of shape (n,)
+            Terms of the document and their weights.
+        posterior : Posterior
+            The fitted model.
+        label : int
+            Index of the label.
+
+        Returns
+        -------
+        parts : ndarray of shape (n, K + 1)
+            By component, and in the last column by single words.
+        uses : ndarray of bool of shape (K,)
+            Components that the label uses.
+        """
+        by_component, uses = self.term_parts(terms, posterior, label)
+        by_component = by_component * (x / x.sum())[:, None]
+        x = x.astype(np.float64)
+        words = self.word_parts(terms, label)
+        alone = np.zeros(len(x)) if words is None else words * x / np.sqrt((x**2).sum())
+        growth = (x.sum() ** 2 / (x**2).sum()) ** self.calibration.length_exponent
+        return growth * np.column_stack([by_component, alone]), uses
+
+    def above_mean(self, weights: Array, label: int) -> Array:
+        """Return the weights of a label minus the mean over labels (not if multilabel)."""
+        own = weights[label].astype(np.float64)
+        of_several = self.calibration.multilabel
+        return own if of_several else own - weights.mean(axis=0, dtype=np.float64)
+
+    def bias_of_new_labels(self) -> float:
+        """Return the bias of a label that the head was not trained on: it is never predicted."""
+        return -CERTAIN
+
+    def with_labels(self, order: Array, n_components: int) -> Self:
+        """Return the head for more labels and components, about which it knows nothing yet.
+
+        Parameters
+        ----------
+        order : array of int of shape (n_labels,)
+            The place of each label among those so far; new labels come after them.
+        n_components : int
+            Number of components; new ones come after those so far.
+        """
+        new = len(order) - len(self.calibration.biases)
+        return replace(
+            self, calibration=self.calibration.with_labels(new, self.bias_of_new_labels(), order)
+        )
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return entries of a header, in types of JSON, and arrays, besides the calibration."""
+        return {}, {}
+
+    @classmethod
+    def from_state(
+        cls,
+        header: dict[str, Any],
+        arrays: dict[str, Array],
+        sizes: Sizes,
+        calibration: Calibration,
+        threshold: float,
+    ) -> Self:
+        """Rebuild a head. Damaged content raises ``ModelFileError`` or similar errors."""
+        return cls(calibration=calibration, threshold=threshold)
+
+
+class Replacement(NamedTuple):
+    """Another kind of head that is trained, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """The result of a training.
+
+    Attributes
+    ----------
+    head : Head
+        The head.
+    reason : str
+        Why this head was chosen, in words.
+    left_out : ndarray of float32 of shape (n_docs, n_labels)
+        Probabilities of the training documents as if each had been left out.
+    unfinished : tuple of str
+        Parts of the training that did not converge, in words.
+    machine : Any
+        What a training on all shards begins with (``linear.Linear``); None for a head that is not
+        trained on shards.
+    """
+
+    head: Head
+    reason: str
+    left_out: Array
+    unfinished: tuple[str, ...] = ()
+    machine: Any = None
+
+    def because(self, reason: str, *others: "Trained") -> "Trained":
+        """Return a copy with the reason why this head was preferred to others.
+
+        Convergence failures of the others are included, because the choice depended on them.
+        """
+        unfinished = dict.fromkeys(what for one in (self, *others) for what in one.unfinished)
+        return replace(self, reason=reason, unfinished=tuple(unfinished))
+
+
+def unfinished_calibration(calibration: Calibration) -> tuple[str, ...]:
+    """Describe a calibration that did not converge; return an empty tuple if it converged."""
+    return () if calibration.converged else ("its calibration",)

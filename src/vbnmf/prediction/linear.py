@@ -1,0 +1,374 @@
+"""Linear prediction heads: support vector machines on evidence for components, and on words.
+
+    s_dl = b_l + Σ_k w_lk e_dk + Σ_w u_lw x_dw / ‖x_d‖
+
+e is the evidence for components (``evidence``). The other sum is over single words of the document,
+scaled to unit length; ``ComponentsHead`` has no such weights. Machines are trained on scaled
+evidence (``scaling``, ``machines``). Their scores of held-out documents calibrate the head.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from vbnmf.core.model import Array
+from vbnmf.core.products import product_with_rows
+from vbnmf.core.rows import effective_terms, of_unit_length, without_unused_terms
+from vbnmf.prediction import machines
+from vbnmf.prediction.calibration import Calibration, best_threshold, calibrate
+from vbnmf.prediction.evidence import mean_over_terms
+from vbnmf.prediction.head import (
+    CERTAIN,
+    Head,
+    Posterior,
+    Replacement,
+    Sizes,
+    Trained,
+    Training,
+    TrainingDocuments,
+    unfinished_calibration,
+)
+from vbnmf.prediction.scaling import Scaling, standardise, whiten
+from vbnmf.store import LARGEST_WEIGHT, check_array, check_doubles
+
+EVIDENCE_SIZE = 0.2
+"""Mean squared length of the evidence, relative to words of length one.
+
+Chosen on held-out training documents of nine corpora (``python -m benchmarks heads``).
+"""
+
+EVIDENCE_SIZE_ALONE = 4.0
+"""Mean squared length of the evidence in a head without words: an inverse penalty."""
+
+MOST_WEIGHTS = 50_000_000
+"""Maximum of labels times terms for which single words get weights."""
+
+MOST_EVIDENCE = 100_000_000
+"""Maximum of documents times components for which evidence is computed."""
+
+MOST_WORK = 3_000_000_000
+"""Maximum of labels times non-zero features for which machines are trained."""
+
+LEAST_DOCUMENTS = 50
+"""Minimum number of documents for learning weights of single words."""
+
+_USUAL_SLOPE = 3.0  # usual factor from scores of machines to logits
+_DOCUMENTS_AT_ONCE = 1 << 12  # documents whose probabilities are held in double precision
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LinearHead(Head):
+    """A head with linear scores; its subclasses differ in the features that they use.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_labels, K)
+        Weights of the evidence.
+    intercepts : ndarray of shape (n_labels,)
+        Intercepts of the scores.
+    words : ndarray of float32 of shape (n_labels, n_terms), or (n_labels, 0)
+        Weights of single words; of shape (n_labels, 0) if they are not used.
+    """
+
+    weights: Array
+    intercepts: Array
+    words: Array
+    with_words: ClassVar[bool]
+
+    @classmethod
+    def train(cls, training: Training, reason: str) -> Trained:
+        """Train machines and calibrate them."""
+        of, n_docs = training.documents, len(training.fold)
+        X = of_unit_length(of.X, np.float32) if cls.with_words else sparse.csr_array((n_docs, 0))
+        with threadpool_limits(1):  # the same bits on any machine's BLAS
+            scaling = cls.scaled(training.evidence, of.weight)
+            dense = scaling.features(training.evidence)
+        found = machines.train(
+            X, dense, of.labels, of.weight, training.fold,
+            n_threads=training.n_threads, report=training.report,
+        )  # fmt: skip
+        del X, dense  # large
+        machine = Linear(found.words, found.dense, found.intercepts, scaling)
+        Y = of.labels.toarray() > 0
+        held = HeldOut(found.left_out, Y, effective_terms(of.X), of.weight)
+        made = assemble(cls, machine, held, found.growth, Y.any(axis=0), multilabel=of.multilabel)
+        epochs = machines.max_epochs(n_docs)
+        unfinished = [] if found.converged else [f"its machines in {epochs:,} epochs"]
+        return Trained(
+            made.head, reason, made.probabilities,
+            (*unfinished, *unfinished_calibration(made.head.calibration)), machine,
+        )  # fmt: skip
+
+    @classmethod
+    def scaled(cls, evidence: Array, weight: Array) -> Scaling:
+        """Return the scaling of evidence, which sets how much of the score comes from it."""
+        if cls.with_words:
+            return standardise(evidence, weight, EVIDENCE_SIZE)
+        return whiten(evidence, weight, EVIDENCE_SIZE_ALONE)
+
+    @property
+    def uses_words(self) -> bool:
+        """Whether single words have weights."""
+        return self.words.size > 0
+
+    def scores(self, X: sparse.csr_array, posterior: Posterior) -> Array:
+        """Compute the scores of labels before calibration, (n_docs, n_labels)."""
+        by_components, by_words = self.parts(X, posterior)
+        return np.asarray(by_components + self.intercepts + by_words)
+
+    def parts(self, X: sparse.csr_array, posterior: Posterior) -> tuple[Array, Array]:
+        """Compute the contributions of components and of single words, (n_docs, n_labels) each."""
+        X, used = without_unused_terms(X)
+        evidence = mean_over_terms(X, posterior.term_evidence(used))
+        by_components = product_with_rows(evidence, self.weights)
+        if not self.uses_words:
+            return by_components, np.zeros(by_components.shape)
+        words = self.words[:, used].T.astype(np.float64)
+        return by_components, np.asarray(of_unit_length(X) @ words)
+
+    def term_parts(self, terms: Array, posterior: Posterior, label: int) -> tuple[Array, Array]:
+        """Compute what an occurrence of each term adds to the score of a label above the mean."""
+        weights = self.above_mean(self.weights, label)
+        return posterior.term_evidence(terms) * weights, weights > 0
+
+    def word_parts(self, terms: Array, label: int) -> Array | None:
+        """Compute the same of terms as single words, (n,); None if they have no weights."""
+        return self.above_mean(self.words[:, terms], label) if self.uses_words else None
+
+    def with_labels(self, order: Array, n_components: int) -> Self:
+        """Return the head for more labels and components, about which it knows nothing yet."""
+        new, (n_labels, K) = len(order) - len(self.weights), self.weights.shape
+        wider = super().with_labels(order, n_components)
+        weights = np.zeros((n_labels + new, n_components))
+        weights[:n_labels, :K] = self.weights
+        return replace(
+            wider,
+            weights=weights[order],
+            intercepts=np.pad(self.intercepts, (0, new))[order],
+            words=np.pad(self.words, ((0, new), (0, 0)))[order],
+        )
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return entries of a header, and arrays."""
+        arrays = {"weights": self.weights, "intercepts": self.intercepts}
+        return {}, arrays | ({"words": self.words} if self.uses_words else {})
+
+    @classmethod
+    def from_state(
+        cls,
+        header: dict[str, Any],
+        arrays: dict[str, Array],
+        sizes: Sizes,
+        calibration: Calibration,
+        threshold: float,
+    ) -> Self:
+        """Rebuild a head. Damaged content raises ``ModelFileError`` or similar errors."""
+        n, K, n_terms = sizes
+        most = LARGEST_WEIGHT
+        words = np.zeros((n, 0), np.float32)
+        if cls.with_words and "words" in arrays:
+            words = check_array(arrays, "words", (n, n_terms), least=-most, most=most)
+        return cls(
+            calibration=calibration,
+            threshold=threshold,
+            weights=check_doubles(arrays, "weights", (n, K), least=-most, most=most),
+            intercepts=check_doubles(arrays, "intercepts", (n,), least=-most, most=most),
+            words=words,
+        )
+
+
+class ComponentsHead(LinearHead):
+    """Linear support vector machines on the evidence for components."""
+
+    name = "components"
+    with_words = False
+
+    @classmethod
+    def replacement(cls, documents: TrainingDocuments) -> Replacement | None:
+        """Return what to train if machines cannot be trained on these documents."""
+        return _without_machines(documents)
+
+    @classmethod
+    def only_label(cls, documents: TrainingDocuments, n_components: int) -> Trained:
+        """Return the head of a model with a single label, which all documents get."""
+        one = np.ones(1)
+        calibration = Calibration(one, CERTAIN * one, one, multilabel=documents.multilabel)
+        head = cls(
+            calibration=calibration,
+            weights=np.zeros((1, n_components)),
+            intercepts=np.zeros(1),
+            words=np.zeros((1, 0), np.float32),
+        )
+        left_out = np.ones((len(documents.weight), 1), np.float32)
+        return Trained(head, "there is only one label", left_out)
+
+
+class WordsHead(LinearHead):
+    """Linear support vector machines on the evidence for components and on single words.
+
+    Documents have unit length. The columns of evidence are standardised and scaled to a small total
+    size, ``EVIDENCE_SIZE``, which sets how much of the score comes from each group of features.
+    """
+
+    name = "words and components"
+    with_words = True
+
+    @classmethod
+    def replacement(cls, documents: TrainingDocuments) -> Replacement | None:
+        """Return what to train if single words cannot have weights, or machines not be trained."""
+        no_room = cls.no_room(documents)
+        if (found := _without_machines(documents)) is not None or not no_room:
+            return found
+        return Replacement(ComponentsHead.name, no_room)
+
+    @staticmethod
+    def no_room(documents: TrainingDocuments) -> str:
+        """Return why single words cannot have weights, or an empty string."""
+        n_docs, n_terms = documents.X.shape
+        if n_docs < LEAST_DOCUMENTS:
+            return f"{n_docs} documents are too few to learn weights of single words"
+        if documents.n_labels * n_terms > MOST_WEIGHTS:
+            return (
+                f"weights of {n_terms:,} words for {documents.n_labels:,} labels would not fit "
+                "into memory"
+            )
+        return ""
+
+
+def _without_machines(documents: TrainingDocuments) -> Replacement | None:
+    """Return the head to train if machines are too much work for these documents."""
+    if documents.multilabel:
+        return None  # there is no other head for several labels
+    n_docs, K = documents.V.shape
+    if n_docs * K > MOST_EVIDENCE:
+        why = f"evidence of {n_docs:,} documents for {K:,} components would not fit into memory"
+        return Replacement("generative", why)
+    if documents.n_labels * (documents.X.nnz + n_docs * K) > MOST_WORK:
+        why = f"training machines for {documents.n_labels:,} labels would take too long"
+        return Replacement("generative", why)
+    return None
+
+
+class Linear(NamedTuple):
+    """Weights of linear machines for scaled features.
+
+    Attributes
+    ----------
+    words : ndarray of float32 of shape (n_labels, n_terms), or (n_labels, 0)
+        Weights of terms, for documents of unit length.
+    dense : ndarray of shape (n_labels, K)
+        Weights of scaled evidence.
+    intercepts : ndarray of shape (n_labels,)
+    scaling : Scaling
+        Map from evidence to scaled evidence.
+    """
+
+    words: Array
+    dense: Array
+    intercepts: Array
+    scaling: Scaling
+
+    @property
+    def length(self) -> float:
+        """Euclidean length of all weights without the intercepts."""
+        return float(np.sqrt(sum(np.square(w, dtype=np.float64).sum() for w in self[:2])))
+
+
+class HeldOut(NamedTuple):
+    """Documents on which the machines were not trained.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_docs, n_labels)
+        Their scores.
+    Y : ndarray of bool of shape (n_docs, n_labels)
+        Their labels.
+    n_terms : ndarray of shape (n_docs,)
+        Their effective number of terms.
+    weight : ndarray of shape (n_docs,)
+        Sample weights.
+    """
+
+    scores: Array
+    Y: Array
+    n_terms: Array
+    weight: Array
+
+
+class Assembled(NamedTuple):
+    """A calibrated head.
+
+    Attributes
+    ----------
+    head : LinearHead
+        The head, with weights for unscaled evidence. The slopes of its calibration are one, because
+        the weights include them.
+    probabilities : ndarray of float32 of shape (n_docs, n_labels)
+        Calibrated probabilities of the held-out documents.
+    """
+
+    head: LinearHead
+    probabilities: Array
+
+
+def assemble(
+    kind: type[LinearHead],
+    machine: Linear,
+    held: HeldOut,
+    growth: float,
+    occurs: Array,
+    *,
+    multilabel: bool,
+) -> Assembled:
+    """Make a head from machines, and calibrate it on held-out documents.
+
+    Parameters
+    ----------
+    kind : type
+        Kind of head.
+    machine : Linear
+        Machines that were trained on all documents.
+    held : HeldOut
+        Documents with scores of machines that were trained without them.
+    growth : float
+        Length of the weights of ``machine``, divided by that of the machines that were trained
+        without the held-out documents. Scores of ``machine`` are larger by about this factor. Part
+        of the growth is justified, because machines that are trained on more documents predict
+        better. So slopes are divided by the square root of the factor.
+    occurs : array of bool of shape (n_labels,)
+        Labels that at least one training document has; others are never predicted.
+    multilabel : bool
+        Whether documents may have several labels.
+    """
+    fitted = calibrate(
+        held.scores, held.Y, held.n_terms, held.weight, usual_slope=_USUAL_SLOPE,
+        multilabel=multilabel, bent=True,
+    )  # fmt: skip
+    probabilities = _in_parts(fitted, held)
+    threshold = best_threshold(probabilities, held.Y, held.weight)[0] if multilabel else 0.5
+    slopes = fitted.slopes / np.sqrt(growth)
+    weights, intercepts = machine.scaling.unscaled(
+        machine.dense * slopes[:, None], machine.intercepts * slopes
+    )
+    biases = np.where(occurs, fitted.biases, -CERTAIN)
+    bend = fitted.bend / float(fitted.slopes[0])  # of scores that include the slope
+    calibration = replace(fitted, slopes=np.ones(len(slopes)), biases=biases, bend=bend)
+    words = machine.words
+    words = (words * slopes[:, None].astype(np.float32)) if words.size else words
+    head = kind(
+        calibration=calibration, threshold=threshold,
+        weights=weights, intercepts=intercepts, words=words,
+    )  # fmt: skip
+    return Assembled(head, probabilities)
+
+
+def _in_parts(calibration: Calibration, held: HeldOut) -> Array:
+    """Compute the probabilities of many documents in parts, (n_docs, n_labels) in float32."""
+    out = np.empty(held.scores.shape, np.float32)
+    for begin in range(0, len(out), _DOCUMENTS_AT_ONCE):
+        at = slice(begin, begin + _DOCUMENTS_AT_ONCE)
+        out[at] = calibration.probabilities(held.scores[at], held.n_terms[at])
+    return out
