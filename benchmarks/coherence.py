@@ -17,12 +17,14 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import scipy.sparse as sp
 
 from benchmarks import labelled, measure, topicmodels
 from vbnmf import SupervisedVBNMF
+from vbnmf.estimators.heads import HeadTrainer
 from vbnmf.metrics import (
     completion_log_likelihood,
     describing_terms,
@@ -211,8 +213,8 @@ def _runner(X: Any, y: Any, kind: Any, **parameters: Any) -> Any:
 
     def run(n_iter: int) -> None:
         model = kind(init="label", max_iter=n_iter, tol=0, bound_every=1000, **parameters)
-        model._fit_head = lambda *_: None
-        model.fit(X, y)
+        with mock.patch.object(HeadTrainer, "train", return_value=None):
+            model.fit(X, y)
 
     return run
 

@@ -90,6 +90,12 @@ CASES = {
 }
 
 
+def fitted_attributes(model):
+    """The public fitted attributes of an estimator, by name."""
+    names = [name for name in dir(model) if name.endswith("_") and not name.startswith("_")]
+    return {name: getattr(model, name) for name in names if hasattr(model, name)}
+
+
 def make_corpus(n_docs, n_terms, n_labels, seed=0, **_):
     """Weights with an empty document and an unused term where there is room, and label codes."""
     rng = np.random.default_rng(seed)

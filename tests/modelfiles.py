@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import fitted_attributes
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
@@ -76,7 +77,7 @@ def outcome(path, use=None):
 
 def transformed(model):
     V = model.transform(np.ones((2, model.n_features_in_), dtype=np.float32))
-    for name, value in vars(model).items():
+    for name, value in fitted_attributes(model).items():
         numbers = isinstance(value, np.ndarray) and value.dtype.kind == "f"
         expected = model.scopes_ if name == "label_rates_" else True  # infinite outside scopes
         if name == "component_agreement_" and numbers:  # NaN for components that are not shared

@@ -7,8 +7,7 @@ from scipy import sparse
 from test_weights import assert_same_model, corpus, make
 
 from vbnmf import SupervisedVBNMF
-from vbnmf.estimators.classweights import with_class_weights
-from vbnmf.estimators.targets import check_targets
+from vbnmf.estimators.labels import check_targets, with_class_weights
 
 
 @pytest.mark.parametrize("classifier", ["components", "generative"])

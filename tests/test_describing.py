@@ -6,10 +6,15 @@ import pytest
 from scipy import sparse
 
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, load
-from vbnmf.estimators import componentterms
+from vbnmf.estimators import describing
 from vbnmf.metrics import describing_terms
 from vbnmf.report.components import component_names
 from vbnmf.report.terms import shown_terms, term_parts
+
+
+def terms_of(estimator):
+    """The components and the passages of an estimator."""
+    return estimator.fitted_.components, estimator.fitted_.terms.passages
 
 
 def drawn(seed=0, n_docs=60, n_terms=25, K=4):
@@ -119,7 +124,7 @@ def test_a_fit_chooses_them(model):
     lasting = ~of.faded_
     X = model.vectorize(documents()[0])
     n = of.describing_terms_.shape[1]
-    assert n == min(componentterms.LENGTH, len(model.terms_))
+    assert n == min(describing.LENGTH, len(model.terms_))
     assert of.describing_terms_.dtype == np.int32
     expected = oracle_uses.describing_terms(of.components_[lasting], X.toarray(), n)
     assert of.describing_terms_[lasting].tolist() == expected
@@ -158,25 +163,26 @@ def test_they_are_saved(model, tmp_path):
 def test_faded_components_do_not_take_terms():
     _, X = drawn(3)
     model = VBNMF(2, random_state=0).fit(X)
-    model.component_shapes_ = model.component_shapes_.copy()
     model.component_shapes_[1] = model.hyperparameters_["term_shape"]
-    model.components_ = model.component_shapes_ * model.component_scales_[:, None]
+    model.components_[1] = model.component_shapes_[1] * model.component_scales_[1]
     assert model.faded_.tolist() == [False, True]
-    chosen = componentterms.choose_terms(model, sparse.csr_array(X), None)
-    alone = describing_terms(model.components_[:1], X, componentterms.LENGTH)
+    chosen = describing.choose_terms(*terms_of(model), sparse.csr_array(X), None)
+    alone = describing_terms(model.components_[:1], X, describing.LENGTH)
     assert chosen[:1].tolist() == alone.tolist()
     model.component_shapes_[0] = model.hyperparameters_["term_shape"]
-    assert componentterms.choose_terms(model, sparse.csr_array(X), None).shape == chosen.shape
+    assert (
+        describing.choose_terms(*terms_of(model), sparse.csr_array(X), None).shape == chosen.shape
+    )
 
 
 def test_a_sample_of_many_documents(monkeypatch):
     _, X = drawn(5, n_docs=200)
     weight = np.random.default_rng(0).uniform(1, 2, len(X))
     model = VBNMF(4, random_state=0).fit(X, sample_weight=weight)
-    monkeypatch.setattr(componentterms, "MOST_DOCUMENTS", 50)
-    chosen = componentterms.choose_terms(model, sparse.csr_array(X), weight)
+    monkeypatch.setattr(describing, "MOST_DOCUMENTS", 50)
+    chosen = describing.choose_terms(*terms_of(model), sparse.csr_array(X), weight)
     expected = describing_terms(
-        model.components_, X[::4], componentterms.LENGTH, sample_weight=weight[::4]
+        model.components_, X[::4], describing.LENGTH, sample_weight=weight[::4]
     )
     assert chosen.tolist() == expected.tolist()
 
@@ -190,5 +196,5 @@ def test_batches_choose_anew_or_not_at_all():
     supervised = SupervisedVBNMF(2, random_state=0).partial_fit(X, labels)
     supervised.partial_fit(X[:8], labels[:8])
     of = supervised.head_sample_
-    expected = componentterms.choose_terms(supervised, of.X, of.weight)
+    expected = describing.choose_terms(*terms_of(supervised), of.X, of.weight)
     assert supervised.describing_terms_.tolist() == expected.tolist()

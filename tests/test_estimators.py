@@ -5,7 +5,7 @@ What the fitted attributes hold is in ``test_fitted``; errors are in ``test_bad_
 
 import numpy as np
 import pytest
-from conftest import make_corpus
+from conftest import fitted_attributes, make_corpus
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
@@ -45,10 +45,14 @@ def quick(model, **parameters):
     return model(**{"n_components": 4, "max_iter": 12, "random_state": 0, **parameters})
 
 
+RECORDS = ("fitted_", "head_")
+
+
 def assert_same_fit(one, other):
     """Same bits in every fitted attribute."""
     ours, theirs = (
-        {key: value for key, value in vars(m).items() if key.endswith("_")} for m in (one, other)
+        {key: value for key, value in fitted_attributes(m).items() if key not in RECORDS}
+        for m in (one, other)
     )
     assert ours.keys() == theirs.keys()
     for key, value in ours.items():

@@ -216,7 +216,7 @@ class TestFit:
     def test_nothing_explained(self):
         """A model of no weight at all has a page too."""
         model = DocumentModel(VBNMF(2, max_iter=1, random_state=0)).fit(np.ones((3, 4)))
-        model.estimator_.component_shapes_ = np.full_like(model.estimator_.component_shapes_, 1e-9)
+        model.estimator_.component_shapes_[:] = 1e-9
         assert model.estimator_.component_mass_.sum() == 0
         payload, _ = model_payload(model)
         assert payload["terms"]["p"] == pytest.approx([0.25] * 4, rel=0.5)

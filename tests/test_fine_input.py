@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from conftest import INSTRUCTION_SETS, make_corpus
+from conftest import INSTRUCTION_SETS, fitted_attributes, make_corpus
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
@@ -27,8 +27,9 @@ def assert_sound(fitted, *coefficients):
     words = {"classes_", "classifier_", "hyperparameters_", "label_groups_"}
     words |= {"n_components_reason_", "classifier_reason_", "transform_prior_", "passages_"}
     words |= {"component_agreement_"}  # NaN for components that are not shared
+    words |= {"fitted_", "head_"}
     optional = {"background_"} if fitted.background_ is None else set()
-    for name in {name for name in vars(fitted) if name.endswith("_")} - words - optional:
+    for name in fitted_attributes(fitted).keys() - words - optional:
         value = getattr(fitted, name)
         if name == "label_rates_":
             assert np.isposinf(value[~fitted.scopes_]).all()

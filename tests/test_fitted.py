@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from conftest import make_corpus
+from conftest import fitted_attributes, make_corpus
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
@@ -196,8 +196,8 @@ def test_restarts_keep_the_one_with_the_best_bound(model):
     assert best not in (0, len(runs) - 1)
     several = plain(model, init="random", n_init=4, random_state=5)
     assert_array_equal(several.fit_coefficients(X, Y), coefficients[best])
-    for name, value in vars(runs[best]).items():
-        if name.endswith("_"):
+    for name, value in fitted_attributes(runs[best]).items():
+        if name not in ("fitted_", "head_"):
             found = getattr(several, name)
             if name == "label_term_documents_":
                 found, value = found.toarray(), value.toarray()

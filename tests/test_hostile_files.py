@@ -133,7 +133,7 @@ def test_unknown_versions(version, path, labelled):
 
 
 @pytest.mark.parametrize("place", ["vbnmf.store.safe_open", "vbnmf.store._unpack",
-                                   "vbnmf.estimators.saving.component_means"])  # fmt: skip
+                                   "vbnmf.estimators.posterior.component_means"])  # fmt: skip
 def test_too_little_memory_is_no_damage(place, path, labelled, monkeypatch):
     path.write_bytes(labelled.raw)
 

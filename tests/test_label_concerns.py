@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vbnmf import SupervisedVBNMF
-from vbnmf.estimators.labelconcerns import LabelWarning
+from vbnmf.estimators.labels import LabelWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 

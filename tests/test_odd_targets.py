@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 
 from vbnmf import SupervisedVBNMF, load
-from vbnmf.estimators.targets import check_targets
+from vbnmf.estimators.labels import check_targets
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 

@@ -11,7 +11,7 @@ from modelfiles import ModelFile, assert_refused
 
 from vbnmf import VBNMF, DocumentModel, Shards, SupervisedVBNMF, load
 from vbnmf.data.sharding import write_shards
-from vbnmf.estimators import componentterms
+from vbnmf.estimators import describing
 from vbnmf.metrics import describing_terms, find_passages
 from vbnmf.metrics.passages import Passages
 from vbnmf.report.explorer import explore
@@ -243,8 +243,8 @@ def test_shards_give_the_same(model, tmp_path):
 
 def test_samples_of_very_many(model, monkeypatch):
     X = model.vectorize(documents()[0])
-    monkeypatch.setattr(componentterms, "MOST_NONZEROS", X.nnz // 2)
-    found = componentterms.passages_of(X, None)
+    monkeypatch.setattr(describing, "MOST_NONZEROS", X.nnz // 2)
+    found = describing.passages_of(X, None)
     assert found == find_passages(X[::2])
     assert (found.documents, found.examined) == ((15,), 135)
 

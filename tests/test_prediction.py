@@ -250,7 +250,7 @@ def test_probabilities_are_calibrated(classifier):
 
 def summed(fitted, used, x, label):
     """The sum of the contributions of a document's terms to a label."""
-    return fitted.head_.contributions(used, x, fitted._posterior(), label)[0].sum()
+    return fitted.head_.contributions(used, x, fitted.fitted_.for_prediction, label)[0].sum()
 
 
 @both
@@ -262,7 +262,7 @@ def test_parts_add_up_to_differences_of_scores(classifier, n_labels, dtype, atol
     fitted = model(classifier=classifier).fit(X, y)
     n_terms = effective_terms(X)
     logits = replace(fitted.head_.calibration, bend=0.0).logits(
-        fitted.head_.scores(X, fitted._posterior()), n_terms
+        fitted.head_.scores(X, fitted.fitted_.for_prediction), n_terms
     )
     constants = fitted.head_.calibration.biases + np.outer(
         n_terms**fitted.head_.calibration.length_exponent, fitted.head_intercepts_
@@ -273,7 +273,7 @@ def test_parts_add_up_to_differences_of_scores(classifier, n_labels, dtype, atol
             continue
         parts = np.array(
             [
-                fitted.head_.contributions(used, x, fitted._posterior(), label)[0].sum()
+                fitted.head_.contributions(used, x, fitted.fitted_.for_prediction, label)[0].sum()
                 for label in range(n_labels)
             ]
         )
@@ -286,13 +286,13 @@ def test_parts_of_several_labels_add_up_to_log_odds():
     X, Y = pairs_of_documents()
     fitted = model().fit(X, Y)
     logits = fitted.head_.calibration.logits(
-        fitted.head_.scores(X, fitted._posterior()), effective_terms(X)
+        fitted.head_.scores(X, fitted.fitted_.for_prediction), effective_terms(X)
     )
     assert_allclose(expit(logits), fitted.predict_proba(X))
     for d in range(10):
         used, x = X.indices[X.indptr[d] : X.indptr[d + 1]], X[[d]].data
         parts = [
-            fitted.head_.contributions(used, x, fitted._posterior(), label)[0].sum()
+            fitted.head_.contributions(used, x, fitted.fitted_.for_prediction, label)[0].sum()
             for label in range(4)
         ]
         constant = (
@@ -317,7 +317,7 @@ def test_explanations_hold_the_largest_parts(classifier):
         assert [e.label for e in all_of_it[d]] == order.tolist()
         assert [e.probability for e in all_of_it[d]] == P[d][order].tolist()
         for whole, brief, label in zip(all_of_it[d], short[d], order, strict=True):
-            parts, uses = fitted.head_.contributions(used, x, fitted._posterior(), label)
+            parts, uses = fitted.head_.contributions(used, x, fitted.fitted_.for_prediction, label)
             by_term = dict(zip(used.tolist(), parts.sum(axis=1), strict=True))
             assert {t.term for t in whole.terms} == {w for w, part in by_term.items() if part > 0}
             assert all(t.part == pytest.approx(by_term[t.term]) for t in whole.terms)

@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 from test_online import documents
 
-from vbnmf.estimators.reservoir import Reservoir
+from vbnmf.estimators.posterior import Reservoir
 
 
 def sample(n_docs, seed=0, n_labels=3):
@@ -15,7 +15,7 @@ def sample(n_docs, seed=0, n_labels=3):
 
 
 def test_reservoir_does_not_depend_on_order(monkeypatch):
-    monkeypatch.setattr("vbnmf.estimators.reservoir.LEAST_OF_A_LABEL", 3)
+    monkeypatch.setattr("vbnmf.estimators.posterior.LEAST_OF_A_LABEL", 3)
     parts = [sample(60, seed) for seed in range(3)]
     kept = parts[0].add(parts[1], 40).add(parts[2], 40)
     other = parts[2].add(parts[0], 40).add(parts[1], 40)
@@ -30,5 +30,5 @@ def test_reservoir_keeps_rare_labels_and_its_bounds(monkeypatch):
     kept = many.with_labels(np.arange(3), 4).add(rare, 50)
     assert kept.X.shape[0] == 50
     assert kept.indicators[:, [3]].sum() == 4
-    monkeypatch.setattr("vbnmf.estimators.reservoir.MOST_NONZEROS", 200)
+    monkeypatch.setattr("vbnmf.estimators.posterior.MOST_NONZEROS", 200)
     assert many.cut(1000).X.nnz <= 200

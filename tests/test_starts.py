@@ -11,8 +11,8 @@ from scipy import sparse
 from vbnmf import SupervisedVBNMF
 from vbnmf.core import starts
 from vbnmf.engines.local import LocalEngine
+from vbnmf.estimators.labels import check_targets
 from vbnmf.estimators.starting import Start
-from vbnmf.estimators.targets import check_targets
 from vbnmf.kernels.reference import ReferenceKernel
 
 

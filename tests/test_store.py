@@ -59,8 +59,6 @@ def assert_same_model(one, other):
     ours, theirs = (
         {name: value for name, value in vars(m).items() if name.endswith("_")} for m in (one, other)
     )
-    for found in (ours, theirs):  # of the training documents, which files do not hold
-        found.pop("left_out_proba_", None)
     assert ours.keys() == theirs.keys()
     for name, value in ours.items():
         assert_same(value, theirs[name], name)

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from vbnmf import SupervisedVBNMF
-from vbnmf.estimators.targets import check_targets
+from vbnmf.estimators.labels import check_targets
 
 pd = pytest.importorskip("pandas")
 

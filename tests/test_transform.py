@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from conftest import INSTRUCTION_SETS, make_corpus
+from conftest import INSTRUCTION_SETS, fitted_attributes, make_corpus
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.special import psi
@@ -31,7 +31,8 @@ def either_kernel(request, monkeypatch):
 
 
 def attributes(fitted):
-    return {name: value for name, value in vars(fitted).items() if name.endswith("_")}
+    records = ("fitted_", "head_")
+    return {key: value for key, value in fitted_attributes(fitted).items() if key not in records}
 
 
 def assert_same_bits(one, other):

@@ -48,7 +48,9 @@ def test_parts_add_up_to_the_score(fitted):
     X, _ = corpus()
     X = X[:20]
     linear = replace(fitted.head_.calibration, bend=0.0)
-    logits = linear.logits(fitted.head_.scores(X, fitted._posterior()), effective_terms(X))
+    logits = linear.logits(
+        fitted.head_.scores(X, fitted.fitted_.for_prediction), effective_terms(X)
+    )
     above = logits - logits.mean(axis=1, keepdims=True)
     growth = effective_terms(X) ** fitted.head_.calibration.length_exponent
     constants = fitted.head_.calibration.biases + growth[:, None] * fitted.head_intercepts_
@@ -56,7 +58,7 @@ def test_parts_add_up_to_the_score(fitted):
     for d in range(20):
         used, x = X.indices[X.indptr[d] : X.indptr[d + 1]], X.data[X.indptr[d] : X.indptr[d + 1]]
         for label in range(4):
-            parts, _ = fitted.head_.contributions(used, x, fitted._posterior(), label)
+            parts, _ = fitted.head_.contributions(used, x, fitted.fitted_.for_prediction, label)
             assert parts.sum() + constants[d, label] == pytest.approx(above[d, label], abs=1e-10)
 
 
@@ -69,7 +71,7 @@ def test_parts_add_up_with_several_labels():
     for d in range(10):
         used, x = X.indices[X.indptr[d] : X.indptr[d + 1]], X.data[X.indptr[d] : X.indptr[d + 1]]
         for label in range(3):
-            parts, _ = model.head_.contributions(used, x, model._posterior(), label)
+            parts, _ = model.head_.contributions(used, x, model.fitted_.for_prediction, label)
             growth = effective_terms(X[[d]])[0] ** model.head_.calibration.length_exponent
             total = (
                 parts.sum()
@@ -126,7 +128,7 @@ def test_probabilities_are_the_formula(fitted, bend):
     fitted = copy(fitted)
     calibration = replace(fitted.head_.calibration, bend=bend)
     fitted.head_ = replace(fitted.head_, calibration=calibration)
-    e = mean_over_terms(X, fitted._posterior().term_evidence(slice(None)))
+    e = mean_over_terms(X, fitted.fitted_.for_prediction.term_evidence(slice(None)))
     length = np.sqrt(X.multiply(X).sum(axis=1))
     s = e @ fitted.head_weights_.T + fitted.head_intercepts_
     s = s + (X.toarray() / length[:, None]) @ fitted.word_weights_.T.astype(float)

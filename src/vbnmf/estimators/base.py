@@ -3,15 +3,15 @@
 import copy
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
@@ -22,28 +22,32 @@ from vbnmf.core.model import Array
 from vbnmf.core.rows import without_unused_terms
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.stream import ShardSource
-from vbnmf.estimators import intervals, pruning
-from vbnmf.estimators.componentterms import choose_terms, passages_of
-from vbnmf.estimators.online import LearnsOnline, note_fit
-from vbnmf.estimators.outcome import (
+from vbnmf.estimators.describing import term_view
+from vbnmf.estimators.labels import Targets
+from vbnmf.estimators.online import StepSchedule, check_batch
+from vbnmf.estimators.posterior import Components, Course, Fitted, FittedAttribute, Seen
+from vbnmf.estimators.running import (
     Outcome,
+    Reporter,
+    RunSettings,
+    best_of_starts,
     bound_rounded,
-    callers_level,
-    check_finite,
     is_rounded,
     not_converged,
 )
-from vbnmf.estimators.running import best_of_starts
 from vbnmf.estimators.starting import FitData, Start
-from vbnmf.estimators.streaming import checked
-from vbnmf.estimators.targets import Targets
+from vbnmf.estimators.streaming import batches, checked, is_source
 from vbnmf.estimators.validation import (
     MOST_ITERATIONS,
+    callers_level,
     check_count,
+    check_finite,
     check_init,
+    check_matrix,
     check_n_components,
     check_nonnegative,
     check_verbose,
+    check_weights,
     count_threads,
 )
 from vbnmf.kernels import open_kernel
@@ -60,13 +64,54 @@ def burn_in_of(burn_in: Any, init: Any) -> Any:
     return burn_in
 
 
-class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Base class of both models, without labels. Subclasses document the parameters."""
+class Pruning(NamedTuple):
+    """Result of pruning.
 
-    _named_starts: tuple[str, ...] = ("auto", "random")
+    Attributes
+    ----------
+    removed : ndarray of int
+        Indices of the removed components in the original model.
+    bound_before, bound_after : float
+        Lower bound before and after pruning.
+    """
+
+    removed: Array
+    bound_before: float
+    bound_after: float
+
+
+class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base class of both models, without labels. Subclasses document the parameters.
+
+    All that a fit finds is one record, ``fitted_``. Public attributes are its fields.
+    """
+
+    fitted_: Fitted
+    pruning_: Pruning
     callback: Callable[[Progress], None] | None
     checkpoint: Any
     engine: Any
+    _named_starts: tuple[str, ...] = ("auto", "random")
+    _uses_labels = False
+
+    components_ = FittedAttribute("components.means")
+    component_shapes_ = FittedAttribute("components.by_component")
+    component_scales_ = FittedAttribute("components.scales")
+    component_sums_ = FittedAttribute("components.sums")
+    component_mass_ = FittedAttribute("components.mass")
+    faded_ = FittedAttribute("components.faded")
+    hyperparameters_ = FittedAttribute("components.hyperparameters")
+    n_components_ = FittedAttribute("components.number")
+    n_components_reason_ = FittedAttribute("components.reason")
+    background_ = FittedAttribute("components.background")
+    bound_ = FittedAttribute("course.bound")
+    bound_history_ = FittedAttribute("course.history")
+    n_iter_ = FittedAttribute("course.n_iter")
+    n_samples_seen_ = FittedAttribute("seen.n_docs")
+    n_samples_total_ = FittedAttribute("seen.total")
+    n_steps_ = FittedAttribute("seen.n_steps")
+    describing_terms_ = FittedAttribute("terms.describing")
+    passages_ = FittedAttribute("terms.passages")
 
     @abstractmethod
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -142,15 +187,15 @@ class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         """
         max_iter = check_count("transform_max_iter", self.transform_max_iter, most=MOST_ITERATIONS)
         tol = check_nonnegative("transform_tol", self.transform_tol)
-        a_v = self.hyperparameters_["coef_shape"]
-        scale = 1.0 / (1.0 / self.coef_scales_ + self.component_sums_)
+        of = self.fitted_.components
+        a_v, K = of.hyperparameters["coef_shape"], of.number
+        scale = 1.0 / (1.0 / self.coef_scales_ + of.sums)
         X, used = without_unused_terms(X)
-        K = self._n_features_out
         E_v = np.empty((X.shape[0], K), X.dtype)
         with open_kernel(count_threads(self.n_jobs)) as kernel, np.errstate(over="ignore"):
             shapes = kernel.zeros(X.shape[1], K, X.dtype)
-            shapes[:, :K] = self.component_shapes_.T[used]
-            terms = starts.terms_of(kernel, shapes, self.component_scales_, tally=False)
+            shapes[:, :K] = of.shapes[used]
+            terms = starts.terms_of(kernel, shapes, of.scales, tally=False)
             for begin, end in _parts(X, _MOST_STEPS // (K * max_iter)):
                 E_v[begin:end], _n_iter = kernel.project(
                     X[begin:end], terms.L, scale, a_v, max_iter=max_iter, tol=tol
@@ -161,17 +206,8 @@ class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     @property
     def coef_scales_(self) -> Array:
         """Scale of the prior of coefficients in ``transform``, (n_components,)."""
-        return np.full(self._n_features_out, self.hyperparameters_["coef_scale"])
-
-    @property
-    def component_mass_(self) -> Array:
-        """Part of the documents' weight that each component explains, (n_components,)."""
-        return pruning.component_mass(self)
-
-    @property
-    def faded_(self) -> Array:
-        """Components whose terms all depend more on the prior than on documents, of bool."""
-        return pruning.faded(self)
+        of = self.fitted_.components
+        return np.full(of.number, of.hyperparameters["coef_scale"])
 
     def prune(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, least: float | None = None
@@ -198,7 +234,46 @@ class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             that were ``removed``, ``bound_before`` and ``bound_after``. Model files do not store
             it.
         """
-        return pruning.prune(self, X, y, sample_weight, least)
+        check_is_fitted(self, "components_")
+        check_matrix(self, X, reset=False)
+        removed = self._removed(least)
+        if not removed.any():
+            pruned = copy.copy(self)
+        else:
+            kept = np.flatnonzero(~removed)
+            start, after = self._without(kept)
+            pruned = clone(self).set_params(**start).fit(X, y, sample_weight=sample_weight)
+            pruned.set_params(**after)
+            pruned.fitted_ = self._fitted_without(pruned.fitted_, kept)
+        pruned.pruning_ = Pruning(np.flatnonzero(removed), self.bound_, pruned.bound_)
+        return pruned
+
+    def _removed(self, least: float | None) -> Array:
+        """Return whether ``prune`` removes each component, (K,) of bool."""
+        of = self.fitted_.components
+        removed = of.faded if least is None else of.mass < check_nonnegative("least", least)
+        if removed.all():
+            raise ValueError(_nothing_left(of, least))
+        return removed
+
+    def _without(self, kept: Array) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the parameters of the fit of ``prune``, and those of the pruned model.
+
+        The latter have only the remaining components, so that the model can be fitted again.
+        """
+        of = self.fitted_.components
+        explained = of.by_component[kept] - of.hyperparameters["term_shape"]
+        init = self.init if isinstance(self.init, str) else np.asarray(self.init)[kept]
+        start = {"n_components": len(kept), "init": np.maximum(explained, 0.0), "n_init": 1}
+        return start, {"n_init": self.n_init, "init": init}
+
+    def _fitted_without(self, fitted: Fitted, kept: Array) -> Fitted:
+        """Return the record of a pruned model, with what it takes over from this one."""
+        before, places = self.fitted_.components.background, kept.tolist()
+        if before not in places:
+            return fitted
+        at = places.index(before)
+        return replace(fitted, components=replace(fitted.components, background=at))
 
     def component_interval(
         self, level: float = 0.9, *, components: Any = None
@@ -225,7 +300,7 @@ class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             Ends of the intervals, in the units of ``components_``.
         """
         check_is_fitted(self, "components_")
-        return intervals.component_interval(self, level, components)
+        return self.fitted_.components.interval(level, components)
 
     def save(self, path: Any) -> None:
         """Save the fitted model to a file, which ``vbnmf.load`` reads.
@@ -267,14 +342,34 @@ class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return burn_in_of(self.burn_in, init)
 
     @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        """Restore the earlier fit if a new one fails."""
-        before = self.__dict__.copy()
+    def _restoring_terms(self) -> Iterator[None]:
+        """Restore the number and names of terms, which a check of X sets, if a fit fails."""
+        names = ("n_features_in_", "feature_names_in_")
+        before = {name: getattr(self, name) for name in names if hasattr(self, name)}
         try:
             yield
         except BaseException:
-            self.__dict__ = before
+            for name in names:
+                if name in before:
+                    setattr(self, name, before[name])
+                elif hasattr(self, name):
+                    delattr(self, name)
             raise
+
+    @abstractmethod
+    def _learned(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        *,
+        coefficients: bool = False,
+        only: int | None = None,
+    ) -> tuple[Fitted, Array | None]:
+        """Fit to documents; return the record, and the coefficients, (n_docs, K), on request.
+
+        ``only`` is the number of the only start to run, if other workers run the others.
+        """
 
     def _fit(
         self,
@@ -283,9 +378,10 @@ class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         weight: Array | None = None,
         *,
         coefficients: Array | bool,
+        only: int | None = None,
         hold: ExitStack | None = None,
-    ) -> Outcome:
-        """Fit to validated documents, set common attributes, and return the best outcome.
+    ) -> tuple[Outcome, Fitted]:
+        """Fit to checked documents; return the best outcome, and what both models have of it.
 
         ``coefficients`` requests those of all documents (True), of none (False), or of the
         documents with these numbers, in ascending order. With ``hold``, the outcome has the engine
@@ -294,36 +390,92 @@ class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         labels = None if targets is None else targets.labels
         group = np.zeros(X.shape[0], np.uint8) if targets is None else targets.group
         corpus = FitData(X, group, 1 if targets is None else targets.n_groups, labels, weight)
+        settings = self._settings(targets, weight, X.shape[1], only)
+        best = best_of_starts(settings, corpus, coefficients=coefficients, hold=hold)
+        result = best.fit
+        components = Components.of(best.shapes, result.state, best.reason, best.background)
+        check_finite(components.means, components.scales, components.sums)
+        n_docs = float(X.shape[0] if weight is None else weight.sum())
+        fitted = Fitted(
+            components,
+            Course(result.bound, np.array(result.bound_history), result.n_iter),
+            Seen(n_docs, n_docs),
+            term_view(components, X, weight),
+        )
+        if best.coefficients is not None:
+            check_finite(best.coefficients)
+        if is_rounded(best):
+            warnings.warn(bound_rounded(best), ConvergenceWarning, stacklevel=callers_level())
+        schedule = settings.schedule
+        if not result.converged and schedule.tol > 0:
+            warnings.warn(
+                not_converged(result, schedule), ConvergenceWarning, stacklevel=callers_level()
+            )
+        return best, fitted
+
+    def _settings(
+        self, targets: Targets | None, weight: Array | None, n_terms: int, only: int | None
+    ) -> RunSettings:
+        """Check the parameters of a fit."""
         n_labels = None if targets is None else len(targets.classes)
         K, why = check_n_components(self.n_components, self.init, n_labels)
-        init = check_init(self.init, self._named_starts, K, X.shape[1])
+        init = check_init(self.init, self._named_starts, K, n_terms)
         start = self._start(init, K, targets)
         knobs = self._knobs(targets, weight)
         schedule = self._schedule(burn_in=start.burn_in)
-        if labels is not None and len(labels.latent):
+        if targets is not None and len(targets.labels.latent):
             schedule = replace(schedule, annealing=ANNEALING)
         n_init = check_count("n_init", self.n_init)
         if not (self.callback is None or callable(self.callback)):
             raise ValueError(f"callback must be callable or None; got {self.callback!r}.")
         check_verbose(self.verbose)
-        best = best_of_starts(
-            self, corpus, start, knobs, schedule, why,
-            n_init=n_init, coefficients=coefficients, hold=hold,
+        return RunSettings(
+            start, knobs, schedule, why, n_init, only, self.random_state,
+            count_threads(self.n_jobs), self.checkpoint, self.get_params(deep=False),
+            self._reporter(),
         )  # fmt: skip
-        self._set_terms(best)
-        note_fit(self, float(X.shape[0] if weight is None else weight.sum()))
-        check_finite(self.components_, self.component_scales_, self.component_sums_)
-        self.passages_ = passages_of(X, weight)
-        self.describing_terms_ = choose_terms(self, X, weight)
-        if best.coefficients is not None:
-            check_finite(best.coefficients)
-        if is_rounded(best):
-            warnings.warn(bound_rounded(best), ConvergenceWarning, stacklevel=callers_level())
-        if not best.fit.converged and schedule.tol > 0:
-            warnings.warn(
-                not_converged(best.fit, schedule), ConvergenceWarning, stacklevel=callers_level()
-            )
-        return best
+
+    def _reporter(self, restart: int = 0) -> Reporter:
+        """Return what reports the progress of a start."""
+        name = type(self).__name__
+        return Reporter(name, self.callback, self.verbose, self.max_iter, self.n_init, restart)
+
+    def _after_batches(self, X: Any, y: Any, sample_weight: Any) -> Fitted:
+        """Return the record after a batch of ``partial_fit``, or after each shard as a batch."""
+        schedule = StepSchedule.checked(
+            self.learning_offset, self.learning_decay, self.total_samples
+        )
+        parts: Iterable[tuple[Any, Any, Any]] = [(X, y, sample_weight)]
+        if is_source(X):
+            parts = batches(X, y, sample_weight, labelled=self._uses_labels)
+        fitted: Fitted | None = vars(self).get("fitted_")
+        with self._restoring_terms():
+            for part in parts:
+                if fitted is None:
+                    fitted = self._after_first_batch(*part)
+                else:
+                    fitted = self._after_batch(fitted, schedule, *part)
+        assert fitted is not None
+        return fitted
+
+    def _after_first_batch(self, X: Any, y: Any, sample_weight: Any) -> Fitted:
+        """Return the record of a fit to the first batch."""
+        return self._learned(X, y, sample_weight)[0]
+
+    @abstractmethod
+    def _after_batch(
+        self, fitted: Any, schedule: StepSchedule, X: Any, y: Any, sample_weight: Any
+    ) -> Fitted:
+        """Return the record after a later batch."""
+
+    def _checked_batch(
+        self, components: Components, X: Any, sample_weight: Any
+    ) -> tuple[sparse.csr_array, Array | None]:
+        """Check the documents of a later batch, and their weights."""
+        X = check_matrix(self, X, reset=False).astype(components.shapes.dtype, copy=False)
+        weight = check_weights(sample_weight, X.shape[0])
+        check_batch(X, weight)
+        return X, weight
 
     def _start(self, init: Array | str, K: int | None, targets: Targets | None) -> Start:
         """Return the settings of the initialisation."""
@@ -345,30 +497,9 @@ class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             bound_every=check_count("bound_every", self.bound_every),
         )
 
-    def _set_terms(self, outcome: Outcome) -> None:
-        """Set the fitted attributes that are common to both models."""
-        result = outcome.fit
-        prior = result.state.prior
-        self.component_shapes_ = outcome.shapes.T
-        self.component_scales_ = result.state.terms.scale
-        self.component_sums_ = result.state.terms.E_sums
-        self.components_ = component_means(self.component_shapes_, self.component_scales_)
-        self.hyperparameters_ = {
-            "term_shape": prior.a_t,
-            "term_scale": prior.b_t,
-            "coef_shape": prior.a_v,
-            "coef_scale": prior.b_v,
-        }
-        self.n_components_ = len(self.components_)
-        self.n_components_reason_ = outcome.reason
-        self.background_ = outcome.background
-        self.bound_ = result.bound
-        self.bound_history_ = np.array(result.bound_history)
-        self.n_iter_ = result.n_iter
-
     @property
     def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
+        return self.fitted_.components.number
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -378,10 +509,16 @@ class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return tags
 
 
-def component_means(shapes: Array, scales: Array) -> Array:
-    """Compute the posterior means of components, (K, n_terms), in the dtype of the shapes."""
-    with np.errstate(over="ignore", under="ignore"):  # the caller checks for infinity
-        return np.asarray(shapes * scales.astype(shapes.dtype)[:, None])
+def _nothing_left(components: Components, least: float | None) -> str:
+    if least is None:
+        return (
+            "all components have faded: they are the same as in the prior. The values of X may be "
+            "too small; multiply X by a constant and fit again."
+        )
+    return (
+        f"least={least!r} would remove all components; the largest one has "
+        f"{components.mass.max():.3g} of the weight. Use a smaller value."
+    )
 
 
 def _parts(X: sparse.csr_array, work: int) -> Iterator[tuple[int, int]]:

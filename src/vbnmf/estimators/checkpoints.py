@@ -31,7 +31,7 @@ from vbnmf.discovery.drafts import Draft
 from vbnmf.discovery.search import Found
 from vbnmf.engines.mapping import ShardEngine
 from vbnmf.engines.stream import ShardSource
-from vbnmf.estimators.outcome import callers_level
+from vbnmf.estimators.validation import callers_level
 from vbnmf.kernels import describe
 
 _LOST = "lost"  # the file of a start that ended and was not the best
@@ -232,10 +232,10 @@ class Keeper:
         return None, {}, None
 
 
-def fingerprint(model: Any, X: Any, group: Array, weight: Array | None) -> str:
+def fingerprint(parameters: dict[str, Any], X: Any, group: Array, weight: Array | None) -> str:
     """A hash of documents and of the parameters that a fit depends on."""
     told = hashlib.sha256(describe().encode())  # other kernels round otherwise
-    for name, value in sorted(model.get_params(deep=False).items()):
+    for name, value in sorted(parameters.items()):
         if name not in _WITHOUT_EFFECT:
             told.update(f"{name}={type(value).__name__}".encode())
             told.update(value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode())

@@ -1,7 +1,6 @@
-"""The classifier methods of ``SupervisedVBNMF``: labels, probabilities and explanations.
+"""A model with labels as a classifier: its fitted attributes, predictions and explanations.
 
-The maths is in ``vbnmf.prediction``. This module connects it with fitted attributes and with the
-interface of scikit-learn. ``labelfitting`` trains the prediction head.
+The maths is in ``vbnmf.prediction``. ``supervised`` has the parameters and the fit.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,19 +12,51 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.model import Array
+from vbnmf.estimators.base import BaseVBNMF
+from vbnmf.estimators.labels import check_targets
 from vbnmf.estimators.lazy import is_lazy, labels_by_block
+from vbnmf.estimators.posterior import FittedAttribute, FittedLabels
 from vbnmf.estimators.streaming import checked
-from vbnmf.estimators.targets import check_targets
 from vbnmf.estimators.validation import check_count, check_matrix, check_weights, count_threads
-from vbnmf.prediction.explanation import ExplainedLabel, Explanation, summed_up
-from vbnmf.prediction.head import Head, Posterior
+from vbnmf.prediction.explanation import explain_documents
 from vbnmf.prediction.linear import LinearHead
 
 
-class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
-    """Mixin with the prediction methods of ``SupervisedVBNMF``, which documents the attributes."""
+class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
+    """Base class of ``SupervisedVBNMF``, which documents the attributes."""
 
-    head_: Head
+    fitted_: FittedLabels
+    unlabelled: Any
+
+    classes_ = FittedAttribute("labels.classes")
+    label_counts_ = FittedAttribute("labels.counts")
+    label_frequencies_ = FittedAttribute("labels.frequencies")
+    n_labelled_seen_ = FittedAttribute("labels.n_seen")
+    multilabel_ = FittedAttribute("labels.multilabel")
+    label_groups_ = FittedAttribute("labels.groups")
+    scoped_ = FittedAttribute("labels.scoped")
+    scopes_ = FittedAttribute("labels.scopes")
+    transform_prior_ = FittedAttribute("labels.transform_prior")
+    label_activations_ = FittedAttribute("labels.activations")
+    label_rates_ = FittedAttribute("labels.rates")
+    label_rate_shapes_ = FittedAttribute("labels.rate_shapes")
+    label_rate_scales_ = FittedAttribute("labels.rate_scales")
+    label_shapes_ = FittedAttribute("labels.shapes")
+    n_documents_ = FittedAttribute("counts.n_docs")
+    term_documents_ = FittedAttribute("counts.terms")
+    label_term_documents_ = FittedAttribute("counts.label_terms")
+    head_ = FittedAttribute("head.head")
+    classifier_ = FittedAttribute("head.head.name")
+    threshold_ = FittedAttribute("head.head.threshold")
+    classifier_reason_ = FittedAttribute("head.reason")
+    smoothing_ = FittedAttribute("head.smoothing")
+    component_agreement_ = FittedAttribute("head.agreement")
+    left_out_proba_ = FittedAttribute("head.left_out")
+    head_documents_ = FittedAttribute("head.documents", optional=True)
+    component_share_ = FittedAttribute("head.share")
+    label_component_shares_ = FittedAttribute("head.label_shares")
+    head_sample_ = FittedAttribute("sample.documents")
+    head_follows_ = FittedAttribute("sample.follows")
 
     def predict(self, X: Any) -> Array:
         """Predict the labels of documents.
@@ -66,46 +97,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         return checked(self, X, self._proba)
 
     def _proba(self, X: sparse.csr_array) -> Array:
-        return self.head_.probabilities(X, self._posterior())
-
-    def _posterior(self) -> Posterior:
-        """Return the part of the model that its prediction head needs."""
-        return Posterior(
-            self.component_shapes_.T,
-            self.component_scales_,
-            self.component_sums_,
-            self.label_rates_,
-            self.label_frequencies_,
-            self.smoothing_,
-        )
-
-    @property
-    def classifier_(self) -> str:
-        """Kind of prediction head in use."""
-        return str(self.head_.name)
-
-    @property
-    def threshold_(self) -> float:
-        """Probability from which a label is predicted, if documents may have several."""
-        return float(self.head_.threshold)
-
-    @property
-    def head_weights_(self) -> Array:
-        """Weights of the evidence for components, (n_labels, K); zero for other heads."""
-        head, shape = self.head_, self.label_rates_.shape
-        return head.weights if isinstance(head, LinearHead) else np.zeros(shape)
-
-    @property
-    def head_intercepts_(self) -> Array:
-        """Intercepts of the scores, (n_labels,); zero if the head has none."""
-        head, n_labels = self.head_, len(self.classes_)
-        return head.intercepts if isinstance(head, LinearHead) else np.zeros(n_labels)
-
-    @property
-    def word_weights_(self) -> Array:
-        """Weights of single words, (n_labels, n_terms); (n_labels, 0) if they are not used."""
-        head, n_labels = self.head_, len(self.classes_)
-        return head.words if isinstance(head, LinearHead) else np.zeros((n_labels, 0), np.float32)
+        return self.fitted_.head.head.probabilities(X, self.fitted_.for_prediction)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Predict the log-probabilities of labels.
@@ -167,11 +159,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
 
     def indicators_from(self, probabilities: Array) -> Array:
         """Convert the result of ``predict_proba`` to an indicator matrix (n_docs, n_labels)."""
-        if self.multilabel_:
-            return (probabilities >= self.threshold_).astype(np.int64)
-        given = np.zeros(probabilities.shape, dtype=np.int64)
-        np.put_along_axis(given, probabilities.argmax(axis=1)[:, None], 1, axis=1)
-        return given
+        return self.fitted_.head.head.predicted(probabilities)
 
     def explain(
         self,
@@ -227,17 +215,23 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         check_is_fitted(self, "components_")
         X = check_matrix(self, X, reset=False)
         P = self._proba(X)
-        names = self._names(names)
-        best = np.argsort(-P, axis=1, kind="stable")[:, :2].tolist()
-        more = [()] * len(best) if also is None else also
-        explained = [
-            self._explain_one(
-                *_terms_of(X, d), P[d], list(dict.fromkeys([*two, *more[d]])), names,
-                n_terms, n_components,
-            )
-            for d, two in enumerate(best)
-        ]  # fmt: skip
+        explained = explain_documents(
+            self.fitted_.head.head, self.fitted_.for_prediction, X, P, self.classes_.tolist(),
+            self._names(names), also, n_terms=n_terms, n_components=n_components,
+        )  # fmt: skip
         return (explained, P) if return_proba else explained
+
+    def _names(self, names: Any) -> Array:
+        """Check the names of terms, or return those from training."""
+        if names is None:
+            names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        names = np.asarray(names, dtype=object)
+        if names.shape != (self.n_features_in_,):
+            raise ValueError(
+                f"names must have one name for each of the {self.n_features_in_} terms; got "
+                f"{names.size}."
+            )
+        return names
 
     def component_share(self, X: Any, probabilities: Array | None = None) -> Array:
         """Compute the share of components in the score of the most probable label.
@@ -260,52 +254,63 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         """
         check_is_fitted(self, "components_")
         X = check_matrix(self, X, reset=False)
-        return self._component_share(X, self._proba(X) if probabilities is None else probabilities)
+        P = self._proba(X) if probabilities is None else probabilities
+        of = self.fitted_
+        return of.head.head.component_share(X, of.for_prediction, P.argmax(axis=1))
 
-    def _component_share(self, X: sparse.csr_array, P: Array) -> Array:
-        return self.head_.component_share(X, self._posterior(), P.argmax(axis=1))
+    @property
+    def head_weights_(self) -> Array:
+        """Weights of the evidence for components, (n_labels, K); zero for other heads."""
+        head, shape = self.head_, self.label_rates_.shape
+        return head.weights if isinstance(head, LinearHead) else np.zeros(shape)
 
-    def _names(self, names: Any) -> Array:
-        """Check the names of terms, or return those from training."""
-        if names is None:
-            names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
-        names = np.asarray(names, dtype=object)
-        if names.shape != (self.n_features_in_,):
-            raise ValueError(
-                f"names must have one name for each of the {self.n_features_in_} terms; got "
-                f"{names.size}."
-            )
-        return names
+    @property
+    def head_intercepts_(self) -> Array:
+        """Intercepts of the scores, (n_labels,); zero if the head has none."""
+        head, n_labels = self.head_, len(self.classes_)
+        return head.intercepts if isinstance(head, LinearHead) else np.zeros(n_labels)
 
-    def _explain_one(
-        self,
-        used: Array,
-        x: Array,
-        P: Array,
-        codes: list[int],
-        names: Array,
-        n_terms: int,
-        n_components: int,
-    ) -> list[Explanation]:
-        """Explain labels of a document with terms ``used``, weights x and probabilities P."""
-        labels, head, posterior = self.classes_.tolist(), self.head_, self._posterior()
-        return [
-            summed_up(
-                ExplainedLabel(
-                    labels[code],
-                    float(P[code]),
-                    *head.contributions(used, x, posterior, code),
-                    names[used],
-                ),
-                n_terms=n_terms,
-                n_components=n_components,
-            )
-            for code in (codes if len(used) else [])
-        ]
+    @property
+    def word_weights_(self) -> Array:
+        """Weights of single words, (n_labels, n_terms); (n_labels, 0) if they are not used."""
+        head, n_labels = self.head_, len(self.classes_)
+        return head.words if isinstance(head, LinearHead) else np.zeros((n_labels, 0), np.float32)
 
+    @property
+    def coef_scales_(self) -> Array:
+        """Scale of the prior of coefficients in ``transform``, (n_components,)."""
+        of = self.fitted_
+        even: Array = super().coef_scales_
+        return of.labels.coef_scales(of.components.hyperparameters["coef_shape"], even)
 
-def _terms_of(X: sparse.csr_array, d: int) -> tuple[Array, Array]:
-    """Return the terms of a document and their weights."""
-    at = slice(X.indptr[d], X.indptr[d + 1])
-    occurs = X.data[at] > 0
-    return X.indices[at][occurs], X.data[at][occurs]
+    def label_interval(self, level: float = 0.9) -> tuple[Array, Array]:
+        """Compute credible intervals of the mean coefficients of each label.
+
+        The mean is that of the population, not only of the training documents. The fewer documents
+        a label has, the wider the interval. The intervals are too narrow, because they ignore the
+        uncertainty of components and coefficients. On documents drawn from the model, intervals of
+        90 % covered 75–95 % of the means of a tenth of the label or more if labels use separate
+        components, 70–92 % if every document mixes all components, and fewer of the smaller means;
+        see docs/algorithm.md.
+
+        Parameters
+        ----------
+        level : float, default=0.9
+            Probability of each interval, with equal tails.
+
+        Returns
+        -------
+        low, high : ndarrays of shape (n_labels, n_components)
+            Ends of the intervals, in the units of ``label_activations_``. They are zero and
+            infinity for a label without documents.
+        """
+        check_is_fitted(self, "components_")
+        of = self.fitted_
+        return of.labels.interval(level, of.components.hyperparameters["coef_shape"])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.classifier_tags.poor_score = True  # on scikit-learn's checks with two features
+        tags.classifier_tags.multi_label = True
+        return tags

@@ -15,10 +15,8 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from vbnmf.estimators.lazy import computed, is_lazy
-from vbnmf.estimators.outcome import callers_level
 from vbnmf.estimators.placing import cluster_of
-from vbnmf.estimators.telling import Teller
-from vbnmf.estimators.validation import check_count
+from vbnmf.estimators.validation import callers_level, check_count
 
 _LOCK = threading.Lock()
 _HEARD: dict[int, list[Warning]] = {}  # warnings of the starts that run in this process, by thread
@@ -54,8 +52,9 @@ def fit_spread(model: Any, X: Any, y: Any, sample_weight: Any) -> bool:
     for number, (found, warned) in enumerate(
         tasks.map(_start, [(n,) for n in range(model.n_init)])
     ):
-        Teller(model, number, model.n_init)(found["n_iter_"], found["bound_"], float("nan"))
-        if not best or found["bound_"] > best["bound_"]:
+        course = found["fitted_"].course
+        model._reporter(number)(course.n_iter, course.bound, float("nan"))
+        if not best or course.bound > best["fitted_"].course.bound:
             best, heard = found, warned
     for name in [name for name in vars(model) if name.endswith("_")]:
         delattr(model, name)
@@ -69,13 +68,9 @@ def _start(shared: tuple[Any, Any, Any, Any], number: int) -> tuple[dict[str, An
     """Fit one of the starts, and return the fitted attributes and all warnings."""
     one, X, y, sample_weight = shared
     model = clone(one)
-    model._only_start = number
     with _recorded() as heard:
-        model.fit(X, y, sample_weight)
-    parameters = model.get_params(deep=False)
-    found = {name: value for name, value in vars(model).items() if name not in parameters}
-    del found["_only_start"]
-    return found, heard
+        fitted, _ = model._learned(X, y, sample_weight, only=number)
+    return {"fitted_": fitted, "n_features_in_": model.n_features_in_}, heard
 
 
 @contextmanager

@@ -5,6 +5,7 @@ is initialised with the terms of its documents, and it joins the components that
 those of its groups in a label tree. Without scopes it uses the components that there are.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,25 +15,27 @@ from vbnmf.core import starts, updates
 from vbnmf.core.model import Array, Prior
 from vbnmf.core.rows import mass
 from vbnmf.discovery import drafts
-from vbnmf.estimators.documentcounts import add_empty_rows
-from vbnmf.estimators.labeltree import check_label_tree
+from vbnmf.estimators import describing
+from vbnmf.estimators.posterior import Components, FittedLabels, LabelPosterior
+from vbnmf.estimators.scopes import check_label_tree, labels_of_groups
 
-_BY_LABEL = (
-    "label_counts_", "label_frequencies_", "label_activations_", "scopes_", "label_rate_shapes_",
-    "label_rate_scales_", "label_shapes_", "label_component_shares_", "label_term_documents_",
-)  # fmt: skip
 _TINY = np.finfo(float).tiny
 
 
 def add_labels(
-    model: Any, names: list[Any], X: sparse.csr_array, parts: sparse.csr_array, prior: Prior
-) -> Array:
-    """Add labels to a model, and return the places of all labels, those known before first.
+    fitted: FittedLabels,
+    names: list[Any],
+    X: sparse.csr_array,
+    parts: sparse.csr_array,
+    prior: Prior,
+    label_tree: Any,
+) -> tuple[FittedLabels, Array]:
+    """Return a model with more labels, and the places of all labels, those known before first.
 
     Parameters
     ----------
-    model : SupervisedVBNMF
-        Fitted model; its attributes are replaced.
+    fitted : FittedLabels
+        Fitted model.
     names : list
         New labels.
     X : csr_array of shape (n_docs, n_terms)
@@ -41,92 +44,120 @@ def add_labels(
         Weights of the documents in each new label.
     prior : Prior
         Hyperparameters of the model.
+    label_tree : str, mapping or None
+        Parameter of the model. A separator puts new labels into groups.
     """
+    components, labels = fitted.components, fitted.labels
     sums, n_docs = sparse.csr_array(parts.T @ X), np.asarray(parts.sum(axis=0)).ravel()
-    scopes = _scopes(model, names)
-    if model.scoped_:
-        _add_components(model, sums, prior.a_t)
+    scopes = _scopes(labels, names, label_tree)
+    if labels.scoped:
+        components = _with_components(components, sums, prior.a_t)
         own = np.zeros((len(scopes), len(names)), dtype=bool)
-        own[len(model.classes_) :] = np.eye(len(names), dtype=bool)
+        own[len(labels.classes) :] = np.eye(len(names), dtype=bool)
         scopes = np.hstack([scopes, own])
-    _add_rows(model, sums, n_docs, scopes, prior)
-    shares = model.label_component_shares_
-    model.label_component_shares_ = np.append(shares, np.full(len(names), model.component_share_))
-    return _sort(model, names)
+    order, classes = _sorted([*labels.classes.tolist()], names)
+    places = np.argsort(order)
+    reason = f"{components.number} components, with those added for labels that came later"
+    components = replace(components, reason=reason)
+    groups = labels.groups
+    if isinstance(label_tree, str):
+        groups = labels_of_groups(label_tree, classes)
+    sample = fitted.sample
+    if sample is not None:
+        moved = sample.documents.with_labels(places[: len(labels.classes)], len(order))
+        sample = replace(sample, documents=moved)
+    grown = replace(
+        fitted,
+        components=components,
+        labels=_with_rows(labels, components, sums, n_docs, scopes, prior, order, classes, groups),
+        counts=describing.with_labels(fitted.counts, order),
+        head=fitted.head.with_labels(order, components.number),
+        sample=sample,
+    )
+    return grown, places
 
 
-def _scopes(model: Any, names: list[Any]) -> Array:
+def _scopes(labels: LabelPosterior, names: list[Any], label_tree: Any) -> Array:
     """Return the scopes of the components so far with rows for new labels, all labels first."""
-    before = model.scopes_
+    before = labels.scopes
     n_labels = len(before)
-    rows = np.repeat(before.all(axis=0)[None], len(names), axis=0)
+    rows = np.repeat(np.all(before, axis=0, keepdims=True), len(names), axis=0)
     scopes = np.vstack([before, rows])
-    if isinstance(model.label_tree, str):
-        classes = _array([*model.classes_.tolist(), *names])
-        for places in check_label_tree(model.label_tree, classes).values():
+    if isinstance(label_tree, str):
+        classes = _array([*labels.classes.tolist(), *names])
+        for places in check_label_tree(label_tree, classes).values():
             group = np.zeros(len(classes), dtype=bool)
             group[places] = True
-            of_group = (before == group[:n_labels, None]).all(axis=0)
+            of_group = np.all(before == group[:n_labels, None], axis=0)
             scopes[np.ix_(group, of_group)] = True
     return scopes
 
 
-def _add_components(model: Any, sums: sparse.csr_array, a_t: float) -> None:
+def _with_components(components: Components, sums: sparse.csr_array, a_t: float) -> Components:
     """Add a component for each row of sums of terms, (n_new, n_terms)."""
-    dtype = model.component_shapes_.dtype
+    dtype = components.shapes.dtype
     shapes = sums.toarray().astype(dtype) + dtype.type(a_t)
-    size = float(model.component_sums_.mean())
+    size = float(components.sums.mean())
     scales = size / shapes.sum(axis=1, dtype=np.float64)
-    model.component_shapes_ = np.ascontiguousarray(np.vstack([model.component_shapes_, shapes]).T).T
-    model.component_scales_ = np.concatenate([model.component_scales_, scales])
-    model.component_sums_ = np.concatenate([model.component_sums_, np.full(len(shapes), size)])
-    if model.component_agreement_ is not None:
-        new = np.full(len(shapes), np.nan)
-        model.component_agreement_ = np.concatenate([model.component_agreement_, new])
-    for name in ("label_activations_", "label_rate_shapes_", "label_rate_scales_"):
-        values = getattr(model, name)
-        # out of scope, where these numbers have no effect
-        edge = np.zeros((len(values), len(shapes)))
-        edge += 0 if name == "label_activations_" else values.mean()
-        setattr(model, name, np.hstack([values, edge]))
+    return replace(
+        components,
+        shapes=np.ascontiguousarray(np.hstack([components.shapes, shapes.T])),
+        scales=np.concatenate([components.scales, scales]),
+        sums=np.concatenate([components.sums, np.full(len(shapes), size)]),
+    )
 
 
-def _add_rows(
-    model: Any, sums: sparse.csr_array, n_docs: Array, scopes: Array, prior: Prior
-) -> None:
+def _with_rows(
+    labels: LabelPosterior,
+    components: Components,
+    sums: sparse.csr_array,
+    n_docs: Array,
+    scopes: Array,
+    prior: Prior,
+    order: Array,
+    classes: Array,
+    groups: dict[str, Array],
+) -> LabelPosterior:
     """Add rates and activations of new labels, as their documents' terms suggest."""
     n_new = sums.shape[0]
+    more = components.number - labels.scopes.shape[1]
+
+    def widened(values: Array, edge: float) -> Array:  # out of scope, where it has no effect
+        return np.hstack([values, np.zeros((len(values), more)) + edge])
+
     mask = scopes[-n_new:]
-    portions = starts.fitted_portions(sums, model.component_shapes_.T)
+    portions = starts.fitted_portions(sums, components.shapes)
     portions = drafts.spread(portions * mask, mask)
     weight = mass(sums) / np.maximum(n_docs, _TINY)  # of a document
-    means = weight[:, None] * portions / model.component_sums_
-    shape = np.full(n_new, float(np.median(model.label_shapes_)))
+    means = weight[:, None] * portions / components.sums
+    shape = np.full(n_new, float(np.median(labels.shapes)))
     scale = float(np.median(np.asarray(prior.b_lam)))
     new = Prior(prior.a_t, prior.b_t, prior.a_v, prior.b_v, shape, scale)
     rates = updates.rates(new, n_docs[:, None] * mask, n_docs[:, None] * means)
-    model.scopes_ = scopes
-    model.label_activations_ = np.vstack([model.label_activations_, means])
-    model.label_rate_shapes_ = np.vstack([model.label_rate_shapes_, rates.shape])
-    model.label_rate_scales_ = np.vstack([model.label_rate_scales_, rates.scale])
-    model.label_shapes_ = np.concatenate([model.label_shapes_, shape])
-    model.label_counts_ = np.concatenate([model.label_counts_, np.zeros(n_new, np.int64)])
-    add_empty_rows(model, n_new)
-    model.label_frequencies_ = np.concatenate([model.label_frequencies_, np.zeros(n_new)])
+    shapes, scales = labels.rate_shapes, labels.rate_scales
+    return LabelPosterior(
+        classes=classes,
+        counts=np.concatenate([labels.counts, np.zeros(n_new, np.int64)])[order],
+        frequencies=np.concatenate([labels.frequencies, np.zeros(n_new)])[order],
+        n_seen=labels.n_seen,
+        multilabel=labels.multilabel,
+        groups=groups,
+        scoped=labels.scoped,
+        scopes=scopes[order],
+        activations=np.vstack([widened(labels.activations, 0.0), means])[order],
+        rate_shapes=np.vstack([widened(shapes, shapes.mean()), rates.shape])[order],
+        rate_scales=np.vstack([widened(scales, scales.mean()), rates.scale])[order],
+        shapes=np.concatenate([labels.shapes, shape])[order],
+    )
 
 
-def _sort(model: Any, names: list[Any]) -> Array:
-    """Sort the labels, if they were sorted before, and return the place of each."""
-    known = model.classes_.tolist()
+def _sorted(known: list[Any], names: list[Any]) -> tuple[Array, Array]:
+    """Return the order of all labels, and the labels in it: sorted, if they were sorted before."""
     labels = [*known, *names]
     order = np.arange(len(labels))
     if known == sorted(known):
         order = np.array(sorted(range(len(labels)), key=lambda place: labels[place]))
-    model.classes_ = _array([labels[place] for place in order])
-    for name in _BY_LABEL:
-        setattr(model, name, getattr(model, name)[order])
-    model.head_ = model.head_.with_labels(order, len(model.component_scales_))
-    return np.argsort(order)
+    return order, _array([labels[place] for place in order])
 
 
 def _array(labels: list[Any]) -> Array:

@@ -2,183 +2,124 @@
 
 The equations are in ``vbnmf.core.stochastic``. They need only the posterior of a fitted model. So a
 batch can follow a fit, another batch, or a model file.
+
+The prediction head of a model with labels is trained on a bounded sample of the labelled documents
+seen (``posterior.Reservoir``). A model that was fitted by ``fit`` has no such sample, and a head
+trained on new documents alone would forget the others. Such a model keeps its head until the sample
+of new documents has enough of each label, and a head trained on it is as accurate on them.
 """
 
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import TransformerMixin
 
 from vbnmf.core import starts, stochastic
-from vbnmf.core.model import Array, Labels, Prior, Rates, Scopes, State, Statistics
+from vbnmf.core.model import Array, Labels, Prior, Scopes, State, Statistics
 from vbnmf.core.rows import without_unused_terms
 from vbnmf.core.starts import Knobs
 from vbnmf.core.stochastic import BatchStep
 from vbnmf.discovery import drafts
 from vbnmf.engines.local import LocalEngine
-from vbnmf.estimators.outcome import check_finite
-from vbnmf.estimators.streaming import batches, is_source
+from vbnmf.estimators import describing, newlabels
+from vbnmf.estimators.heads import HeadTrainer
+from vbnmf.estimators.labels import Targets, grouped
+from vbnmf.estimators.posterior import (
+    Components,
+    Fitted,
+    FittedLabels,
+    HeadSample,
+    LabelPosterior,
+    Reservoir,
+    Seen,
+    TrainedHead,
+    moved_columns,
+    of_label_prior,
+)
+from vbnmf.estimators.running import Reporter
+from vbnmf.estimators.starting import FitData
 from vbnmf.estimators.validation import (
-    check_matrix,
+    check_finite,
     check_nonnegative,
     check_positive,
     check_shape_or_scale,
     check_term_shape,
     check_terms_left,
-    check_weights,
-    count_threads,
 )
 from vbnmf.kernels import open_kernel
-from vbnmf.metrics.passages import Passages
+from vbnmf.prediction.training import head_to_state
+
+ENOUGH_OF_A_LABEL = 20
+"""Number of documents of each label from which the sample may replace a head of ``fit``."""
 
 LOCAL_ITERATIONS, LOCAL_TOL = 50, 1e-3
 """Most iterations over a batch with fixed components, and the change of sums at which they end."""
 
+_KINDS = ("shape", "scale")
 _TINY = np.finfo(float).tiny
 
 
-class LearnsOnline(TransformerMixin):  # type: ignore[misc]
-    """Mixin with ``partial_fit``, for both models."""
+@dataclass(frozen=True)
+class StepSchedule:
+    """Sizes of steps: offset, decay, and the number of documents of the corpus, if it is known."""
 
-    describing_terms_: Array | None
-    passages_: Passages | None
+    offset: float
+    decay: float
+    total: float | None
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from a batch of documents, in addition to those before.
+    @classmethod
+    def checked(cls, offset: Any, decay: Any, total: Any) -> Self:
+        """Check the parameters of an estimator."""
+        tau = check_nonnegative("learning_offset", offset)
+        kappa = check_nonnegative("learning_decay", decay)
+        if kappa > 1:
+            raise ValueError(f"learning_decay must be between 0 and 1; got {decay!r}.")
+        return cls(tau, kappa, None if total is None else check_positive("total_samples", total))
 
-        The first batch of a model that is not fitted is fitted as by ``fit``, so it should not be
-        small: the components are found on it. Later batches move the components towards their own
-        by a step of ``(t + learning_offset) ** -learning_decay``, where t is the number of
-        documents seen before, in batches of this size.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_docs, n_terms), or Shards
-            Weights of terms, with the columns and the weighting of the first batch. Each shard of
-            ``Shards`` is a batch, and only one of them is in memory.
-        y : ignored
-            Present for compatibility with scikit-learn.
-        sample_weight : array-like of shape (n_docs,) or None
-            Sample weights.
-
-        Returns
-        -------
-        VBNMF
-            The model itself.
-        """
-        with self._all_or_nothing():
-            check_schedule(self)
-            parts: Iterable[tuple[Any, Any, Any]] = [(X, y, sample_weight)]
-            if is_source(X):
-                parts = batches(X, y, sample_weight, labelled=self._uses_labels)
-            for part in parts:
-                if hasattr(self, "components_"):
-                    self._learn_batch(*part)
-                else:
-                    self._learn_first(*part)
-        return self
-
-    _uses_labels = False
-
-    def _learn_first(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Fit the model to its first batch."""
-        self.fit(X, y, sample_weight)
-
-    def _learn_batch(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Learn from a later batch."""
-        X, weight = check_batch(self, X, sample_weight)
-        step_on(self, X, np.zeros(X.shape[0], np.int32), 1, weight, None, batch_knobs(self))
+    def next(self, seen: Seen, n_docs: float) -> tuple[BatchStep, float]:
+        """Return the step for a batch of so many documents, and the size of the corpus."""
+        rho = stochastic.step_size(seen.n_docs, n_docs, self.offset, self.decay)
+        D = self.total or seen.n_docs + n_docs
+        return BatchStep(rho, D / seen.total, D / n_docs), D
 
 
-def note_fit(model: Any, n_docs: float) -> None:
-    """Note the number of documents of a fit, from which batches go on."""
-    model.n_samples_seen_ = model.n_samples_total_ = n_docs
-    model.n_steps_ = 0
-
-
-def check_schedule(model: Any) -> tuple[float, float, float | None]:
-    """Check the parameters of steps: offset, decay and total number of documents."""
-    offset = check_nonnegative("learning_offset", model.learning_offset)
-    decay = check_nonnegative("learning_decay", model.learning_decay)
-    if decay > 1:
-        raise ValueError(f"learning_decay must be between 0 and 1; got {model.learning_decay!r}.")
-    if model.total_samples is None:
-        return offset, decay, None
-    return offset, decay, check_positive("total_samples", model.total_samples)
-
-
-def check_batch(model: Any, X: Any, sample_weight: Any) -> tuple[sparse.csr_array, Array | None]:
-    """Check the documents of a later batch, and their weights."""
-    X = check_matrix(model, X, reset=False).astype(model.component_shapes_.dtype, copy=False)
-    weight = check_weights(sample_weight, X.shape[0])
+def check_batch(X: sparse.csr_array, weight: Array | None) -> None:
+    """Refuse a later batch from which nothing can be learned."""
     if not X.data.any():
         raise ValueError(
             "no document of this batch has a term that the model knows, so there is nothing to "
             "learn from. Check that the batch was vectorized with the vocabulary of the model."
         )
     check_terms_left(X, weight)
-    return X, weight
 
 
-def next_step(model: Any, n_docs: float) -> tuple[BatchStep, float]:
-    """Return the step for a batch of so many documents, and the size of the corpus."""
-    offset, decay, total = check_schedule(model)
-    rho = stochastic.step_size(model.n_samples_seen_, n_docs, offset, decay)
-    D = total or model.n_samples_seen_ + n_docs
-    return BatchStep(rho, D / model.n_samples_total_, D / n_docs), D
-
-
-def batch_knobs(model: Any) -> Knobs:
-    """Return which hyperparameters batches learn; others stay as they are."""
-    learns_a_t = isinstance(model.term_shape, str)
-    least = check_term_shape(model.term_shape)[1] if learns_a_t else 0.0
-    labelled = hasattr(model, "label_shapes_")
-    a_lam = None
-    if labelled and (model.scoped_ or not isinstance(model.label_shape, str)):
-        a_lam = model.label_shapes_
+def batch_knobs(
+    components: Components, term_shape: Any, term_scale: Any, coef_scale: Any = "auto"
+) -> Knobs:
+    """Return which hyperparameters batches learn, by parameters; others stay as they are."""
+    learns_a_t = isinstance(term_shape, str)
     return Knobs(
-        a_t=None if learns_a_t else model.hyperparameters_["term_shape"],
-        least_a_t=least,
-        b_t=check_shape_or_scale("term_scale", model.term_scale),
-        a_v=model.hyperparameters_["coef_shape"],
-        b_v=None if labelled else check_shape_or_scale("coef_scale", model.coef_scale),
-        a_lam=a_lam,
-        b_lam=check_shape_or_scale("label_scale", model.label_scale) if labelled else None,
+        a_t=None if learns_a_t else components.hyperparameters["term_shape"],
+        least_a_t=check_term_shape(term_shape)[1] if learns_a_t else 0.0,
+        b_t=check_shape_or_scale("term_scale", term_scale),
+        a_v=components.hyperparameters["coef_shape"],
+        b_v=check_shape_or_scale("coef_scale", coef_scale),
     )
 
 
-def prior_of(model: Any) -> Prior:
-    """Return the hyperparameters of a fitted model."""
-    values = model.hyperparameters_
+def prior_of(
+    components: Components, labels: LabelPosterior | None = None, label_scale: Any = "auto"
+) -> Prior:
+    """Return the hyperparameters of a fitted model; ``label_scale`` is its parameter."""
+    values = components.hyperparameters
     prior = Prior(*(values[f"{of}_{what}"] for of in ("term", "coef") for what in _KINDS))
-    if not hasattr(model, "label_shapes_"):
+    if labels is None:
         return prior
-    a_lam, b_lam = model.label_shapes_, values["label_scale"]
-    if isinstance(model.label_scale, str):  # labels share the mean of the prior, a b
+    a_lam, b_lam = labels.shapes, values["label_scale"]
+    if isinstance(label_scale, str):  # labels share the mean of the prior, a b
         b_lam = b_lam / np.mean(1 / a_lam) / a_lam
     return replace(prior, a_lam=a_lam, b_lam=b_lam)
-
-
-_KINDS = ("shape", "scale")
-
-
-def batch_labels(model: Any, targets: Any) -> Labels:
-    """Return the labels of the groups of a batch, with frequencies and scopes of the model."""
-    frequency = model.label_frequencies_ / max(model.label_frequencies_.sum(), _TINY)
-    latent = np.repeat(frequency[None], len(targets.labels.latent), axis=0)
-    labels = Labels(targets.labels.known, latent, np.log(np.maximum(frequency, _TINY)))
-    if model.scopes_.all():
-        return labels
-    # an average document has about this weight on each component
-    weight = model.label_activations_ * model.component_sums_
-    mean = float((frequency @ weight).mean())
-    outside = drafts.rate_outside(
-        model.hyperparameters_["coef_shape"], float(model.component_sums_.mean()), mean
-    )
-    return replace(labels, scopes=Scopes(model.scopes_, outside))
 
 
 class Batch:
@@ -186,44 +127,41 @@ class Batch:
 
     Parameters
     ----------
-    model : VBNMF or SupervisedVBNMF
-        Fitted model.
-    X : csr_array of shape (n_docs, n_terms)
-        Documents, in the precision of the model.
-    group, n_groups, weight
-        As in ``LocalEngine``.
-    labels : Labels or None
-        Labels of the groups.
+    components : Components
+        Posterior of the components.
+    labels : LabelPosterior or None
+        Posterior of the labels.
+    prior : Prior
+        Hyperparameters.
+    data : FitData
+        Documents in the precision of the model, with the labels of their groups.
+    n_threads : int
+        Number of threads.
     """
 
     def __init__(
         self,
-        model: Any,
-        X: sparse.csr_array,
-        group: Array,
-        n_groups: int,
-        weight: Array | None,
-        labels: Labels | None,
+        components: Components,
+        labels: LabelPosterior | None,
+        prior: Prior,
+        data: FitData,
+        n_threads: int,
     ) -> None:
-        K, dtype = model.n_components_, X.dtype
-        X, self.used = without_unused_terms(X)
-        self._kernel = open_kernel(count_threads(model.n_jobs))
+        K = components.number
+        X, self.used = without_unused_terms(data.X)
+        self._kernel = open_kernel(n_threads)
         self.kernel = self._kernel.__enter__()
-        unknown = labels is not None and len(labels.latent) > 0
         self.engine = LocalEngine(
-            self.kernel, X, group, n_groups, K, weight=weight, unknown=unknown
+            self.kernel, X, data.group, data.n_groups, K, weight=data.weight, unknown=data.unknown
         )
-        shapes = self.kernel.zeros(X.shape[1], K, dtype)
-        shapes[:, :K] = model.component_shapes_.T[self.used]
-        terms = starts.terms_of(self.kernel, shapes, model.component_scales_, tally=False)
+        shapes = self.kernel.zeros(X.shape[1], K, X.dtype)
+        shapes[:, :K] = components.shapes[self.used]
+        terms = starts.terms_of(self.kernel, shapes, components.scales, tally=False)
         # components are sums over all terms, not over those of the batch
-        sums = model.component_sums_ / model.component_scales_
-        rates = None
-        if labels is not None:
-            rates = Rates(model.label_rate_shapes_, model.label_rate_scales_)
-        self.state = State(prior_of(model), replace(terms, shape_sums=sums), rates, labels, 1.0)
-        portions, in_scope = _portions(model, labels)
-        self.engine.begin(portions, in_scope)
+        terms = replace(terms, shape_sums=components.sums / components.scales)
+        rates = None if labels is None else labels.q
+        self.state = State(prior, terms, rates, data.labels, 1.0)
+        self.engine.begin(*_portions(components, labels, data.labels))
         stochastic.settle(self.engine, self.state, max_iter=LOCAL_ITERATIONS, tol=LOCAL_TOL)
 
     def __enter__(self) -> Self:
@@ -233,49 +171,265 @@ class Batch:
         self._kernel.__exit__(*exc)
 
 
-def _portions(model: Any, labels: Labels | None) -> tuple[Array, Array | None]:
+def _portions(
+    components: Components, of_labels: LabelPosterior | None, labels: Labels | None
+) -> tuple[Array, Array | None]:
     """Return the parts of a document's weight on each component, by group, and scopes."""
-    if labels is None:
-        return np.atleast_2d(model.component_mass_ + 1e-3 / model.n_components_), None
-    weight = model.label_activations_ * model.component_sums_
-    return drafts.by_group(labels, drafts.spread(weight, model.scopes_)), labels.in_scope
+    if labels is None or of_labels is None:
+        return np.atleast_2d(components.mass + 1e-3 / components.number), None
+    weight = of_labels.activations * components.sums
+    return drafts.by_group(labels, drafts.spread(weight, of_labels.scopes)), labels.in_scope
+
+
+class Stepped(NamedTuple):
+    """The result of a step: components, documents seen, the state, and its sums."""
+
+    components: Components
+    seen: Seen
+    state: State
+    sums: Statistics
 
 
 def step_on(
-    model: Any,
-    X: sparse.csr_array,
-    group: Array,
-    n_groups: int,
-    weight: Array | None,
-    labels: Labels | None,
+    components: Components,
+    labels: LabelPosterior | None,
+    seen: Seen,
+    prior: Prior,
+    data: FitData,
     knobs: Knobs,
+    schedule: StepSchedule,
+    n_threads: int,
     n_new: int = 0,
-) -> tuple[State, Statistics]:
-    """Take a step on a batch, and set the attributes about components.
-
-    The last ``n_new`` components are new.
-    """
-    n_docs = float(X.shape[0] if weight is None else weight.sum())
-    step, D = next_step(model, n_docs)
+) -> Stepped:
+    """Take a step on a batch. The last ``n_new`` components are new; see ``Batch`` for others."""
+    assert isinstance(data.X, sparse.csr_array)
+    n_docs = float(data.X.shape[0] if data.weight is None else data.weight.sum())
+    step, D = schedule.next(seen, n_docs)
     if n_new:
-        step = step.with_new(n_new, model.n_components_)
-    with Batch(model, X, group, n_groups, weight, labels) as batch, np.errstate(over="ignore"):
+        step = step.with_new(n_new, components.number)
+    with (
+        Batch(components, labels, prior, data, n_threads) as batch,
+        np.errstate(over="ignore"),
+    ):
         stats = batch.engine.sweep(batch.state, bound=False)
         state, sums = stochastic.global_step(
-            batch.kernel, batch.state, model.component_shapes_.T, batch.used, stats, D, step, knobs
+            batch.kernel, batch.state, components.shapes, batch.used, stats, D, step, knobs
         )
-    model.component_shapes_ = state.terms.shape.T
-    model.component_scales_ = state.terms.scale
-    model.component_sums_ = state.terms.E_sums
-    model.components_ = model.component_shapes_ * state.terms.scale.astype(X.dtype)[:, None]
-    check_finite(model.components_, model.component_scales_, model.component_sums_)
-    prior = state.prior
-    model.hyperparameters_ = model.hyperparameters_ | {
-        "term_shape": prior.a_t, "term_scale": prior.b_t, "coef_scale": prior.b_v,
-    }  # fmt: skip
-    model.n_components_ = len(model.components_)
-    model.describing_terms_ = None  # they described the previous components
-    model.n_samples_seen_ += n_docs
-    model.n_samples_total_ = D
-    model.n_steps_ += 1
-    return state, sums
+    values = components.hyperparameters | {
+        "term_shape": state.prior.a_t,
+        "term_scale": state.prior.b_t,
+        "coef_scale": state.prior.b_v,
+    }
+    after = replace(
+        components,
+        shapes=state.terms.shape,
+        scales=state.terms.scale,
+        sums=state.terms.E_sums,
+        hyperparameters=values | of_label_prior(state.prior),
+    )
+    check_finite(after.means, after.scales, after.sums)
+    return Stepped(after, Seen(seen.n_docs + n_docs, D, seen.n_steps + 1), state, sums)
+
+
+def learn_batch(
+    fitted: Fitted,
+    X: sparse.csr_array,
+    weight: Array | None,
+    knobs: Knobs,
+    schedule: StepSchedule,
+    n_threads: int,
+) -> Fitted:
+    """Return a model without labels after a batch of documents, (n_docs, n_terms)."""
+    data = FitData(X, np.zeros(X.shape[0], np.int32), 1, None, weight)
+    stepped = step_on(
+        fitted.components, None, fitted.seen, prior_of(fitted.components), data, knobs, schedule,
+        n_threads,
+    )  # fmt: skip
+    # the terms described the previous components
+    terms = replace(fitted.terms, describing=None)
+    return replace(fitted, components=stepped.components, seen=stepped.seen, terms=terms)
+
+
+@dataclass(frozen=True)
+class LabelStream:
+    """Settings of a stream of documents with labels; the first ones are parameters of the model."""
+
+    term_shape: Any
+    term_scale: Any
+    label_shape: Any
+    label_scale: Any
+    label_tree: Any
+    schedule: StepSchedule
+    classifier: str
+    head_samples: int
+    n_threads: int
+    reporter: Reporter
+
+    def knobs(self, components: Components, labels: LabelPosterior) -> Knobs:
+        """Return which hyperparameters batches learn; others stay as they are."""
+        given = labels.scoped or not isinstance(self.label_shape, str)
+        return replace(
+            batch_knobs(components, self.term_shape, self.term_scale),
+            b_v=None,
+            a_lam=labels.shapes if given else None,
+            b_lam=check_shape_or_scale("label_scale", self.label_scale),
+        )
+
+    def prior(self, components: Components, labels: LabelPosterior) -> Prior:
+        """Return the hyperparameters of a fitted model."""
+        return prior_of(components, labels, self.label_scale)
+
+    def learn(
+        self, fitted: FittedLabels, X: sparse.csr_array, given: Targets, weight: Array | None
+    ) -> FittedLabels:
+        """Return a model after a batch of documents, (n_docs, n_terms), with their labels."""
+        K = fitted.components.number
+        fitted, targets = self._placed(fitted, given, X, weight)
+        labels = _counted(fitted.labels, targets, weight)
+        counts = describing.add_counts(fitted.counts, X, targets)
+        components = fitted.components
+        of_groups = batch_labels(components, labels, targets)
+        stepped = step_on(
+            components, labels, fitted.seen, self.prior(components, labels),
+            FitData(X, targets.group, targets.n_groups, of_groups, weight),
+            self.knobs(components, labels), self.schedule, self.n_threads,
+            n_new=components.number - K,
+        )  # fmt: skip
+        fitted = replace(
+            fitted,
+            components=stepped.components,
+            seen=stepped.seen,
+            labels=labels.updated(stepped.state, stepped.sums),
+            counts=counts,
+            terms=replace(fitted.terms, describing=None),  # they described earlier components
+        )
+        if targets.indicators.nnz:
+            new, before = sample_of(X, targets.indicators, weight), fitted.sample
+            if before is not None:
+                documents = before.documents.add(new, self.head_samples)
+                sample = replace(before, documents=documents)
+            else:
+                sample = HeadSample(new.cut(self.head_samples), follows=False)
+            fitted = self._with_head(replace(fitted, sample=sample), sample)
+        if fitted.sample is not None:
+            of = fitted.sample.documents
+            terms = describing.term_view(fitted.components, of.X, of.weight)
+            fitted = replace(fitted, terms=terms)
+        return fitted
+
+    def _placed(
+        self, fitted: FittedLabels, given: Targets, X: sparse.csr_array, weight: Array | None
+    ) -> tuple[FittedLabels, Targets]:
+        """Return the labels of a batch in the order of the model, to which new ones are added."""
+        n_docs, known = X.shape[0], fitted.labels.classes
+        multilabel = fitted.labels.multilabel
+        if not given.indicators.nnz:
+            nothing = sparse.csr_array((n_docs, len(known)))
+            return fitted, grouped(known, [nothing], multilabel, named=True)
+        several = int((np.diff(given.indicators.indptr) > 1).sum())
+        if several and not multilabel:
+            raise ValueError(
+                f"{several} documents of this batch have several labels, but the model was fitted "
+                "to documents with one label each. Pass one label per document, or fit a new model."
+            )
+        indicators, labels = given.placed(known)
+        indicators = sparse.csr_array(indicators, dtype=np.float64)
+        names = labels[len(known) :]
+        if names:
+            _check_type(names, known)
+            parts = indicators[:, len(known) :] / np.diff(indicators.indptr).clip(1)[:, None]
+            if weight is not None:
+                parts = parts * weight[:, None]
+            parts = sparse.csr_array(parts)
+            prior = self.prior(fitted.components, fitted.labels)
+            fitted, places = newlabels.add_labels(fitted, names, X, parts, prior, self.label_tree)
+            indicators = moved_columns(indicators, places, len(places))
+        return fitted, grouped(fitted.labels.classes, [indicators], multilabel, named=True)
+
+    def _with_head(self, fitted: FittedLabels, sample: HeadSample) -> FittedLabels:
+        """Train the prediction head, unless it knows documents that the sample lacks."""
+        if sample.follows:
+            return replace(fitted, head=self._trained(fitted, sample.documents))
+        of = sample.documents
+        enough = np.minimum(fitted.labels.counts, ENOUGH_OF_A_LABEL)
+        if (np.bincount(of.indicators.indices, minlength=len(enough)) < enough).any():
+            return fitted
+        now = fitted.head.head
+        accuracy = _agreement(of, now.predicted(now.probabilities(of.X, fitted.for_prediction)))
+        new = self._trained(fitted, of)
+        if _agreement(of, new.head.predicted(new.left_out)) < accuracy:
+            return fitted
+        return replace(fitted, head=new, sample=replace(sample, follows=True))
+
+    def _trained(self, fitted: FittedLabels, of: Reservoir) -> TrainedHead:
+        """Train a prediction head on the sample, with the components as they are now."""
+        components, labels = fitted.components, fitted.labels
+        targets = grouped(labels.classes, [of.indicators], labels.multilabel, named=True)
+        of_groups = batch_labels(components, labels, targets)
+        data = FitData(of.X, targets.group, targets.n_groups, of_groups, of.weight)
+        batch = Batch(components, labels, self.prior(components, labels), data, self.n_threads)
+        with batch, np.errstate(over="ignore"):
+            V = batch.engine.coefficients(batch.state)
+        trainer = HeadTrainer(components, labels, self.classifier, self.n_threads, self.reporter)
+        trained = trainer.train(of.X, V, targets, of.weight)
+        check_finite(*head_to_state(trained.head)[1].values(), trained.left_out)
+        return trained
+
+
+def batch_labels(components: Components, labels: LabelPosterior, targets: Targets) -> Labels:
+    """Return the labels of the groups of a batch, with frequencies and scopes of the model."""
+    frequency = labels.frequencies / max(labels.frequencies.sum(), _TINY)
+    latent = np.repeat(frequency[None], len(targets.labels.latent), axis=0)
+    of_groups = Labels(targets.labels.known, latent, np.log(np.maximum(frequency, _TINY)))
+    if labels.scopes.all():
+        return of_groups
+    # an average document has about this weight on each component
+    weight = labels.activations * components.sums
+    mean = float((frequency @ weight).mean())
+    outside = drafts.rate_outside(
+        components.hyperparameters["coef_shape"], float(components.sums.mean()), mean
+    )
+    return replace(of_groups, scopes=Scopes(labels.scopes, outside))
+
+
+def sample_of(X: sparse.csr_array, indicators: sparse.csr_array, weight: Array | None) -> Reservoir:
+    """Return the documents with known labels, with their weights."""
+    counts_as = np.ones(X.shape[0]) if weight is None else weight
+    rows = np.flatnonzero((np.diff(indicators.indptr) > 0) & (counts_as > 0))
+    return Reservoir(X[rows], sparse.csr_array(indicators[rows]), counts_as[rows])
+
+
+def batch_class_weight(class_weight: Any, targets: Targets) -> Any:
+    """Return the class weights of the labels of a batch."""
+    if isinstance(class_weight, str):
+        raise ValueError(
+            f"class_weight={class_weight!r} is not supported by partial_fit, because it depends on "
+            "all documents. Pass a dict of weights, or sample_weight."
+        )
+    if isinstance(class_weight, dict):
+        return {label: class_weight[label] for label in targets.classes if label in class_weight}
+    return class_weight
+
+
+def _counted(labels: LabelPosterior, targets: Targets, weight: Array | None) -> LabelPosterior:
+    """Add the labels of a batch to counts and frequencies."""
+    counts_as = np.ones(len(targets.group)) if weight is None else weight
+    n_seen = labels.n_seen + float(counts_as[targets.known].sum())
+    sums = labels.n_seen * labels.frequencies + counts_as @ targets.indicators
+    counts = labels.counts + targets.counts
+    return replace(labels, counts=counts, n_seen=n_seen, frequencies=sums / n_seen)
+
+
+def _agreement(of: Reservoir, predicted: Array) -> float:
+    """Return the part of the sample whose labels are those predicted, (n_docs, n_labels)."""
+    right = (predicted == of.indicators.toarray()).all(axis=1)
+    return float(np.average(right, weights=of.weight))
+
+
+def _check_type(names: list[Any], known: Array) -> None:
+    """Refuse strings among numbers, and the reverse."""
+    if {isinstance(name, str) for name in names} != {isinstance(x, str) for x in known.tolist()}:
+        raise ValueError(
+            f"the labels of this batch are of another type than those of the model: got "
+            f"{names[0]!r}, and the model has {known.tolist()[0]!r}. Pass labels of one type."
+        )

@@ -1,54 +1,133 @@
-"""The starts of a fit, each from the beginning or from a checkpoint, and the best of them."""
+"""Run the starts of a fit, each from the beginning or from a checkpoint, and keep the best.
 
+``Reporter`` passes the progress on to the callback and, with ``verbose``, to standard error.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from vbnmf.core.fit import Loop, Schedule, fit
+from vbnmf.core.fit import Fit, Loop, Progress, Schedule, fit
 from vbnmf.core.model import Array, State
 from vbnmf.core.pages import release, return_freed
 from vbnmf.core.starts import Knobs
 from vbnmf.discovery.search import Found, Watch
 from vbnmf.engines.mapping import ShardEngine
 from vbnmf.estimators.checkpoints import Keeper, check_checkpoint, fingerprint
-from vbnmf.estimators.outcome import Outcome, check_finite, wind_up
 from vbnmf.estimators.starting import FitData, Start
-from vbnmf.estimators.telling import Teller
-from vbnmf.estimators.validation import count_threads
+from vbnmf.estimators.validation import check_finite
 from vbnmf.kernels import open_kernel
 
+_LARGEST_ROUNDING = 1e-6
+"""Largest rounding errors of the bound, relative to it; ``tol`` is 50 times as large."""
 
-def best_of_starts(
-    estimator: Any,
-    corpus: FitData,
-    start: Start,
-    knobs: Knobs,
-    schedule: Schedule,
-    why: str,
-    *,
-    n_init: int,
-    coefficients: Array | bool,
-    hold: ExitStack | None,
-) -> Outcome:
-    """Run all starts and return the outcome with the best bound.
+_REPORT_EVERY = 10  # iterations between the lines of verbose=1
 
-    Parameters
+
+@dataclass(frozen=True)
+class Reporter:
+    """Report each iteration to the callback and to standard error.
+
+    Attributes
     ----------
-    estimator : VBNMF or SupervisedVBNMF
-        Its seed, threads, checkpoint and reports of progress are used.
-    corpus : FitData
-        Documents.
+    name : str
+        Name of the estimator.
+    callback : callable or None
+        Called with a ``Progress``.
+    verbose : int
+        Parameter of the estimator.
+    max_iter : int
+        Maximum number of iterations of a start.
+    n_restarts : int
+        Number of starts.
+    restart : int
+        Number of this start.
+    """
+
+    name: str
+    callback: Callable[[Progress], None] | None
+    verbose: int
+    max_iter: int
+    n_restarts: int
+    restart: int = 0
+
+    def __call__(self, iteration: int, bound: float, rise: float) -> None:
+        """Report an iteration of the fit."""
+        self._report(Progress(iteration, self.max_iter, bound, rise, self.restart, self.n_restarts))
+
+    def stage(self, stage: str, iteration: int, of: int) -> None:
+        """Report an iteration of a stage before or after the fit."""
+        nan = float("nan")
+        self._report(Progress(iteration, of, nan, nan, self.restart, self.n_restarts, stage))
+
+    def _report(self, progress: Progress) -> None:
+        if self.callback is not None:
+            self.callback(progress)
+        if self.verbose and (self.verbose > 1 or progress.iteration % _REPORT_EVERY == 0):
+            sys.stderr.write(f"[{self.name}] {progress}\n")
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Settings of the starts of a fit.
+
+    Attributes
+    ----------
     start, knobs, schedule
         Initialisation, hyperparameters and stopping.
     why : str
         Reason of the number of components, if no search finds one.
     n_init : int
         Number of starts.
+    only : int or None
+        The only start to run, if other workers run the others; None for all.
+    random_state : int, RandomState or None
+        Seed.
+    n_threads : int
+        Number of threads.
+    checkpoint : str, path, Checkpoint or None
+        Where checkpoints are written.
+    parameters : dict
+        Parameters of the estimator, to which checkpoints belong.
+    reporter : Reporter
+        Reports progress.
+    """
+
+    start: Start
+    knobs: Knobs
+    schedule: Schedule
+    why: str
+    n_init: int
+    only: int | None
+    random_state: Any
+    n_threads: int
+    checkpoint: Any
+    parameters: dict[str, Any]
+    reporter: Reporter
+
+
+def best_of_starts(
+    settings: RunSettings,
+    corpus: FitData,
+    *,
+    coefficients: Array | bool,
+    hold: ExitStack | None,
+) -> "Outcome":
+    """Run all starts and return the outcome with the best bound.
+
+    Parameters
+    ----------
+    settings : RunSettings
+        Settings of the starts.
+    corpus : FitData
+        Documents.
     coefficients : array of int, or bool
         Documents whose coefficients the outcome has: all (True), none (False), or those with these
         numbers.
@@ -56,31 +135,32 @@ def best_of_starts(
         If given, the outcome has the engine of the best start, open until this stack is closed.
     """
     return_freed()
-    checkpoint = check_checkpoint(estimator.checkpoint)
+    start, knobs, schedule = settings.start, settings.knobs, settings.schedule
+    checkpoint, n_init = check_checkpoint(settings.checkpoint), settings.n_init
     belongs_to = ""
     if checkpoint is not None:
-        belongs_to = fingerprint(estimator, corpus.X, corpus.group, corpus.weight)
-    random_state = check_random_state(estimator.random_state)
+        belongs_to = fingerprint(settings.parameters, corpus.X, corpus.group, corpus.weight)
+    random_state = check_random_state(settings.random_state)
     keeper: Keeper | None = None
     best_keeper: Keeper | None = None
     best: Outcome | None = None
     counts: sparse.csr_array | None = None
     with ExitStack() as own:
         outer = own if hold is None else hold
-        kernel = outer.enter_context(open_kernel(count_threads(estimator.n_jobs)))
+        kernel = outer.enter_context(open_kernel(settings.n_threads))
         kept = outer.enter_context(ExitStack())  # the engine of the best start, if it is held
         for restart in range(n_init):
             rng = np.random.default_rng(random_state.randint(0, 2**32, 4, np.uint32))
-            if getattr(estimator, "_only_start", restart) != restart:
+            if settings.only not in (None, restart):
                 continue  # other workers run the other starts
             if checkpoint is not None:
                 number = restart if n_init > 1 else None
                 keeper = Keeper(checkpoint, belongs_to, number, schedule.max_iter)
                 if keeper.is_lost:
                     continue
-            tell = Teller(estimator, restart, n_init)
+            report = replace(settings.reporter, restart=restart)
             run = Run(start, keeper, kernel, corpus, knobs, rng)
-            found = run.find(rng if restart else None, tell.of_stage)
+            found = run.find(rng if restart else None, report.stage)
             release()
             with ExitStack() as trial:
                 engine = trial.enter_context(corpus.engine(kernel))
@@ -94,12 +174,12 @@ def best_of_starts(
                         run.begin(engine, found),
                         knobs,
                         schedule,
-                        tell,
+                        report,
                         run.loop,
                         partial(run.keep, engine, found),
                     ),
                     found,
-                    why,
+                    settings.why,
                     coefficients=coefficients,
                 )
                 check_finite(outcome.fit.bound, outcome.shapes)
@@ -151,3 +231,109 @@ class Run:
         """Write a checkpoint, if there is to be one."""
         if self.keeper is not None:
             self.keeper.keep(engine, loop, state, found)
+
+
+class Outcome(NamedTuple):
+    """Result of a fit from one initialisation."""
+
+    fit: Fit  # without its large arrays
+    shapes: Array  # shapes of q(T), (n_terms, K)
+    coefficients: Array | None  # (n_docs, K), of all documents or of those requested
+    background: int | None  # the component that was initialised as the background
+    reason: str  # explains the number of components
+    rounding: float  # size of rounding errors in the bound
+    engine: ShardEngine | None = None  # where the documents are, if it was to be held
+    term_documents: sparse.csr_array | None = None  # by label, and of all in the last row
+
+
+def wind_up(
+    engine: ShardEngine,
+    result: Fit,
+    found: Found | None,
+    why: str,
+    *,
+    coefficients: Array | bool,
+) -> Outcome:
+    """Extract the outcome of a fit, and free each large array before the next one is made."""
+    terms = result.state.terms
+    K = len(terms.scale)
+    shapes = terms.shape
+    nothing = np.empty((0, K))
+    light = replace(result.state, terms=replace(terms, shape=nothing, L=nothing))
+    result = replace(result, state=light)
+    del terms
+    engine.close()
+    E_v = None
+    with np.errstate(over="ignore"):  # the caller checks for infinity
+        if isinstance(coefficients, np.ndarray):
+            E_v = engine.coefficients(result.state, coefficients)
+        elif coefficients:
+            E_v = engine.coefficients(result.state)
+    return Outcome(
+        result,
+        np.ascontiguousarray(shapes[:, :K]),
+        E_v,
+        None if found is None else found.draft.background,
+        why if found is None else reason_of_number(K, found, why),
+        # terms of the size of Σ ln Γ(x + 1) cancel in the bound
+        float(np.finfo(np.float64).eps * abs(engine.totals.log_factorials)),
+    )
+
+
+def reason_of_number(K: int, found: Found, why: str) -> str:
+    """Explain why there are K components; ``why`` is the reason if no numbers were tried."""
+    tried, asked = found.tried, found.asked
+    if tried:
+        best = max(tried, key=lambda n: tried[n])
+        scores = ", ".join(f"{n}: {tried[n]:.3f}" for n in sorted(tried))
+        which = (
+            "had the best likelihood of held-out documents"
+            if asked == best
+            else "are the fewest within one standard error of the best likelihood of held-out "
+            f"documents, that of {best}"
+        )
+        more = "; a larger number may be better" if asked == max(tried) else ""
+        why = f"{asked} components {which} (log-likelihood per unit of weight: {scores}){more}"
+    if asked < K:
+        why += f"; {K - asked} more, so that labels take the same terms from what they share"
+    if asked > K:
+        why += f"; {asked - K} fewer, because labels share what they have in common"
+    return why
+
+
+def not_converged(best: Fit, schedule: Schedule) -> str:
+    """Return the message of a fit that did not converge."""
+    rising = (
+        "The bound was evaluated less than twice"
+        if np.isnan(best.rise)
+        else f"The relative increase of the bound was {best.rise:.2g} per iteration"
+    )
+    return (
+        f"the fit did not converge in max_iter={schedule.max_iter} iterations. {rising}; "
+        f"tol={schedule.tol:g}. Increase max_iter, or increase tol if the components are good "
+        "enough."
+    )
+
+
+def is_rounded(best: Outcome) -> bool:
+    """Return whether rounding errors make the bound inaccurate."""
+    return best.rounding > _LARGEST_ROUNDING * abs(best.fit.bound)
+
+
+def bound_rounded(best: Outcome) -> str:
+    """Return the message of a fit whose bound is inaccurate."""
+    return (
+        f"the bound is inaccurate: its rounding errors are about {best.rounding:.2g}, and the "
+        f"bound is {best.fit.bound:.4g}. It can fall, so the fit may have stopped too early. A "
+        "few values of X are far larger than the others. Check them, or reduce all large values, "
+        "for example with np.log1p."
+    )
+
+
+def head_not_converged(unfinished: Sequence[str]) -> str:
+    """Return the message of a prediction head that did not converge."""
+    return (
+        f"the prediction head did not converge ({' and '.join(unfinished)}). Its probabilities may "
+        "be inaccurate. Usual causes are documents or sample weights of very unequal size. Try "
+        "another weighting."
+    )

@@ -14,10 +14,10 @@ from scipy import sparse
 from vbnmf.core.fit import HEAD_ON_SHARDS
 from vbnmf.core.model import Array, State
 from vbnmf.engines.mapping import SHARD_NONZEROS, ShardEngine
+from vbnmf.estimators.heads import HeadTrainer
+from vbnmf.estimators.labels import Targets
+from vbnmf.estimators.posterior import TrainedHead
 from vbnmf.estimators.streaming import is_source
-from vbnmf.estimators.targets import Targets
-from vbnmf.estimators.telling import Teller
-from vbnmf.estimators.validation import count_threads
 from vbnmf.prediction.dividing import held_out
 from vbnmf.prediction.shardheads import Task, held_out_share, train_on_shards
 
@@ -38,20 +38,19 @@ def has_several_shards(X: Any) -> bool:
 
 
 def fit_head_on_shards(
-    model: Any,
+    trainer: HeadTrainer,
     X: Any,
     engine: ShardEngine,
     state: State,
     targets: Targets,
     weight: Array | None,
-    classifier: str,
-) -> None:
+) -> TrainedHead:
     """Fit the prediction head of a fitted model to the documents of all shards.
 
     Parameters
     ----------
-    model : SupervisedVBNMF
-        Fitted, without a head.
+    trainer : HeadTrainer
+        Trains heads of the fitted model.
     X : csr_array or Shards
         Documents.
     engine : ShardEngine
@@ -62,8 +61,6 @@ def fit_head_on_shards(
         Labels.
     weight : array of shape (n_docs,) or None
         Sample weights.
-    classifier : str
-        Parameter of the model.
     """
     takes_part = targets.known if weight is None else targets.known & (weight > 0)
     n_docs = int(takes_part.sum())
@@ -73,22 +70,23 @@ def fit_head_on_shards(
     of_sample = np.ones(len(rows)) if weight is None else weight[rows]
     V = engine.coefficients(state, rows)
     every = np.arange(len(rows))
-    found = model._trained_head(sample, V, targets.rows(rows), of_sample, classifier, every)
+    begun = trainer.begin(sample, V, targets.rows(rows), of_sample, every)
+    found = begun.found
     del V
-    told = f"chosen on a sample of {len(rows):,} documents"
-    reason = f"{found.reason}; {told}" if found.reason else told
+    where = f"chosen on a sample of {len(rows):,} documents"
+    reason = f"{found.reason}; {where}" if found.reason else where
     if found.machine is not None:
         task = Task(
-            state, model._posterior(), targets.of_groups, targets.sums(weight), share,
-            targets.multilabel, count_threads(model.n_jobs),
+            state, begun.posterior, targets.of_groups, targets.sums(weight), share,
+            targets.multilabel, trainer.n_threads,
         )  # fmt: skip
-        report = partial(Teller(model, model.n_init - 1, model.n_init).of_stage, HEAD_ON_SHARDS)
+        report = partial(trainer.reporter.stage, HEAD_ON_SHARDS)
         found, n_passes = train_on_shards(engine, task, found, report)
         reason += f", then trained on all {n_docs:,} documents of known label in {n_passes} passes"
     else:
         reason += ", which calibrates it"
-    model._set_head(replace(found, reason=reason), sample, every)
-    model.head_documents_ = rows
+    begun = begun._replace(found=replace(found, reason=reason))
+    return trainer.record(begun, sample, every, documents=rows)
 
 
 def _sample(X: Any, takes_part: Array, n_docs: int, share: float) -> tuple[Array, sparse.csr_array]:

@@ -15,8 +15,8 @@ from sklearn.utils.validation import _num_samples
 
 from vbnmf.core.model import Array
 from vbnmf.engines.stream import PlacedSource, ShardSource
+from vbnmf.estimators.labels import Targets, check_targets, grouped
 from vbnmf.estimators.lazy import by_block, computed, is_lazy
-from vbnmf.estimators.targets import Targets, check_targets, grouped
 from vbnmf.estimators.validation import check_matrix, check_weights
 
 

@@ -1,20 +1,67 @@
 """SupervisedVBNMF: variational Bayesian NMF with label-dependent sparsity."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any, Literal, Self
 
-from sklearn.utils.validation import check_is_fitted
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import _num_samples
 
 from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array
-from vbnmf.estimators import intervals
+from vbnmf.core.starts import Knobs
+from vbnmf.engines.stream import ShardSource
+from vbnmf.estimators.classifier import PredictsLabels
 from vbnmf.estimators.clusterstarts import fit_spread
-from vbnmf.estimators.labelfitting import FitsLabels
-from vbnmf.estimators.onlinelabels import LearnsLabelsOnline
-from vbnmf.estimators.streaming import check_in_memory
+from vbnmf.estimators.describing import counts_of_fit
+from vbnmf.estimators.heads import HeadTrainer, check_classifier, check_several
+from vbnmf.estimators.labels import (
+    Targets,
+    check_targets,
+    sums_by_group,
+    warn_of_odd_labels,
+    with_class_weights,
+)
+from vbnmf.estimators.online import LabelStream, StepSchedule, batch_class_weight, sample_of
+from vbnmf.estimators.placing import placed
+from vbnmf.estimators.posterior import (
+    Fitted,
+    FittedLabels,
+    HeadSample,
+    LabelPosterior,
+    posterior_of_labels,
+)
+from vbnmf.estimators.scopes import check_start, is_scoped, labels_of_groups
+from vbnmf.estimators.shardedheads import fit_head_on_shards, has_several_shards
+from vbnmf.estimators.starting import Start
+from vbnmf.estimators.streaming import (
+    check_in_memory,
+    check_source,
+    check_source_left,
+    is_source,
+    source_targets,
+    source_weights,
+)
+from vbnmf.estimators.validation import (
+    check_count,
+    check_label_shape,
+    check_matrix,
+    check_shape_or_scale,
+    check_term_shape,
+    check_terms_left,
+    check_verbose,
+    check_weights,
+    count_threads,
+)
+
+SHAPES_WITH_SCOPES = (0.1, 0.2)  # shapes of the priors of terms and of coefficients
+SHAPES_WITHOUT = (0.5, 1.0)  # the second as in the paper
+_LEAST_LABEL_SHAPE = 1.0  # label shape of a label that no document is known to have
 
 
-class SupervisedVBNMF(LearnsLabelsOnline, FitsLabels):
+class SupervisedVBNMF(PredictsLabels):
     """Variational Bayesian NMF with label-dependent sparsity of the coefficients.
 
     The model is that of ``VBNMF``, but the rate of a coefficient depends on the label l of its
@@ -136,22 +183,21 @@ class SupervisedVBNMF(LearnsLabelsOnline, FitsLabels):
         Number of documents known to have each label.
     label_frequencies_ : ndarray of shape (n_labels,)
         Part of the documents with known labels that have each label.
-    n_documents_ : int or None
+    n_documents_ : int
         Number of documents of the fit and of all batches, with and without known labels, whatever
-        their weights. None in models from older files.
-    term_documents_ : ndarray of int32 of shape (n_terms,), or None
+        their weights.
+    term_documents_ : ndarray of int32 of shape (n_terms,)
         Number of these documents that have each term: whose value in X is not zero. A term that
         all documents have can have the weight zero, as with TF-IDF; it is not counted.
-    label_term_documents_ : csr_array of int32 of shape (n_labels, n_terms), or None
+    label_term_documents_ : csr_array of int32 of shape (n_labels, n_terms)
         Number of the documents known to have each label that have each term. A document with
         several labels counts for each.
     scopes_ : ndarray of bool of shape (n_labels, n_components)
         Labels that may use each component.
-    component_agreement_ : ndarray of shape (n_components,), or None
+    component_agreement_ : ndarray of shape (n_components,)
         Agreement of the two main labels of each shared component: whether they take the same terms
         from it (``vbnmf.metrics.agreement``). About one if they do, and below 0.5 if the component
-        is two topics under one name. NaN for components that serve one label, or all. None in
-        models from older files.
+        is two topics under one name. NaN for components that serve one label, or all.
     scoped_ : bool
         Whether scopes were given or searched for. If False, every label may use every component.
     background_ : int or None
@@ -166,30 +212,23 @@ class SupervisedVBNMF(LearnsLabelsOnline, FitsLabels):
         The prediction head in use: "words and components", "components" or "generative".
     classifier_reason_ : str
         Explanation of the choice of the prediction head.
+    head_ : Head
+        The prediction head (``vbnmf.prediction.head``). Its ``calibration`` converts scores to
+        probabilities.
     head_weights_ : ndarray of shape (n_labels, n_components)
         Weights of the evidence for components; zero for the generative head.
     word_weights_ : ndarray of shape (n_labels, n_terms), or (n_labels, 0)
         Weights of single words; of shape (n_labels, 0) if the head does not use them.
     head_intercepts_ : ndarray of shape (n_labels,)
         Intercepts of the scores.
-    head_biases_ : ndarray of shape (n_labels,)
-        Biases that calibration adds to the scores.
-    length_exponent_ : float
-        Exponent with which scores grow with the effective number of terms of a document.
-    score_bend_ : float
-        Bend of negative scores in the probabilities (``prediction.calibration``).
-    label_noise_ : float
-        Estimated share of documents whose label is unrelated to their terms. It limits the
-        certainty of predictions.
     left_out_proba_ : ndarray of float32 of shape (n_docs, n_labels)
         Held-out probabilities of the training documents. A low probability of a document's own
-        label can indicate a wrong label. Not stored in model files. If there are
-        ``head_documents_``, only of these.
+        label can indicate a wrong label. If there are ``head_documents_``, only of these.
     head_documents_ : ndarray of int
         Only after a fit to ``Shards`` or to a matrix of more than 2²³ non-zeros: the documents of
         ``left_out_proba_``. With a single shard these are all documents. With several shards they
         are a sample of at most 2²³ non-zeros and 200,000 documents, on which the training of the
-        prediction head begins; it ends on all documents. Not stored in model files.
+        prediction head begins; it ends on all documents.
     component_share_ : float
         Mean share of components in the scores of training documents. The rest comes from single
         words. ``component_share`` computes it for each document.
@@ -198,8 +237,6 @@ class SupervisedVBNMF(LearnsLabelsOnline, FitsLabels):
     smoothing_ : float
         Pseudo-count that smooths the probabilities of terms in components: the mean of the non-zero
         weights in X.
-    score_scale_ : float
-        Factor of the scores of the generative head, before biases are added; 1 for other heads.
     multilabel_ : bool
         Whether documents may have several labels.
     threshold_ : float
@@ -219,11 +256,11 @@ class SupervisedVBNMF(LearnsLabelsOnline, FitsLabels):
         Expected weights of the terms in each component.
     describing_terms_ : ndarray of int32 of shape (n_components, at most 30), or None
         Columns of the terms that describe each component. They are relevant to it, occur together
-        in documents, and appear in few other lists (``vbnmf.metrics.describing_terms``). None in
-        models from older files, until a batch with labels is learned.
-    passages_ : Passages or None
+        in documents, and appear in few other lists (``vbnmf.metrics.describing_terms``). None
+        after batches without labels.
+    passages_ : Passages
         Passages that recur in documents, such as signatures (``vbnmf.metrics.find_passages``).
-        Lists of terms have one term of each. None in models from older files, as above.
+        Lists of terms have one term of each.
     component_shapes_ : ndarray of shape (n_components, n_terms)
         Shapes of the gamma posteriors of ``components_``.
     component_scales_ : ndarray of shape (n_components,)
@@ -263,6 +300,8 @@ class SupervisedVBNMF(LearnsLabelsOnline, FitsLabels):
     head_follows_ : bool
         Only after ``partial_fit``: whether the prediction head is trained on ``head_sample_``. If
         False, it is that of an earlier ``fit``.
+    fitted_ : FittedLabels
+        All of the above in records (``vbnmf.estimators.posterior``).
     n_features_in_, feature_names_in_
         Number of terms, and their names if X was a data frame.
 
@@ -289,6 +328,7 @@ class SupervisedVBNMF(LearnsLabelsOnline, FitsLabels):
     """
 
     _named_starts = ("auto", "label", "random")
+    _uses_labels = True
 
     def __init__(
         self,
@@ -375,7 +415,7 @@ class SupervisedVBNMF(LearnsLabelsOnline, FitsLabels):
             The fitted model.
         """
         if not fit_spread(self, X, y, sample_weight):
-            self._learn(X, y, sample_weight, coefficients=False)
+            self.fitted_, _ = self._learned(X, y, sample_weight)
         return self
 
     def fit_coefficients(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
@@ -396,37 +436,239 @@ class SupervisedVBNMF(LearnsLabelsOnline, FitsLabels):
             Expected coefficients at the end of training.
         """
         check_in_memory(X)
-        V = self._learn(X, y, sample_weight, coefficients=True)
+        self.fitted_, V = self._learned(X, y, sample_weight, coefficients=True)
         assert V is not None
         return V
 
-    def label_interval(self, level: float = 0.9) -> tuple[Array, Array]:
-        """Compute credible intervals of the mean coefficients of each label.
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None
+    ) -> Self:
+        """Learn from a batch of documents, in addition to those before.
 
-        The mean is that of the population, not only of the training documents. The fewer documents
-        a label has, the wider the interval. The intervals are too narrow, because they ignore the
-        uncertainty of components and coefficients. On documents drawn from the model, intervals of
-        90 % covered 75–95 % of the means of a tenth of the label or more if labels use separate
-        components, 70–92 % if every document mixes all components, and fewer of the smaller means;
-        see docs/algorithm.md.
+        The first batch of a model that is not fitted is fitted as by ``fit``, so it should not be
+        small: the components are found on it. Later batches move the components and the label
+        rates towards their own by a step of ``(t + learning_offset) ** -learning_decay``, where t
+        is the number of documents seen before, in batches of this size.
+
+        A label that appears for the first time gets a row of rates and, with scopes, a component of
+        its own. The prediction head is trained anew on ``head_sample_``. A model that was fitted by
+        ``fit`` has no such sample of its documents: its head is kept until the sample has enough
+        new documents of each label (``head_follows_``).
 
         Parameters
         ----------
-        level : float, default=0.9
-            Probability of each interval, with equal tails.
+        X : {array-like, sparse matrix} of shape (n_docs, n_terms), or Shards
+            Weights of terms, with the columns and the weighting of the first batch. Each shard of
+            ``Shards`` is a batch, and only one of them is in memory.
+        y : array-like of shape (n_docs,), lists of labels, or matrix of shape (n_docs, n_labels)
+            Labels, as for ``fit``. New labels may appear in any batch. After the first batch, all
+            labels of a batch may be unknown. None takes the labels of ``Shards``.
+        sample_weight : array-like of shape (n_docs,) or None
+            Sample weights.
+        classes : array-like or None
+            Labels that may occur, for compatibility with scikit-learn; another label is an error.
+            None accepts all labels.
 
         Returns
         -------
-        low, high : ndarrays of shape (n_labels, n_components)
-            Ends of the intervals, in the units of ``label_activations_``. They are zero and
-            infinity for a label without documents.
+        SupervisedVBNMF
+            The model itself.
         """
-        check_is_fitted(self, "components_")
-        return intervals.label_interval(self, level)
+        before = None if classes is None else set(np.asarray(classes).tolist())
+        fitted = self._after_batches(X, y, sample_weight)
+        assert isinstance(fitted, FittedLabels)
+        other = [] if before is None else sorted(set(fitted.labels.classes.tolist()) - before)
+        if other:
+            raise ValueError(
+                f"y has labels that are not in classes: {', '.join(map(repr, other[:5]))}. Add "
+                "them to classes, or leave classes out."
+            )
+        self.fitted_ = fitted
+        return self
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.classifier_tags.poor_score = True  # on scikit-learn's checks with two features
-        tags.classifier_tags.multi_label = True
-        return tags
+    def _learned(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        *,
+        coefficients: bool = False,
+        only: int | None = None,
+        class_weight: Any = None,
+    ) -> tuple[FittedLabels, Array | None]:
+        """Fit the model and the head; ``class_weight`` is used instead of the parameter."""
+        with self._restoring_terms():
+            classifier = check_classifier(self.classifier)
+            X = placed(self.engine, X)
+            if is_source(X):
+                X = check_source(self, X)
+                targets, weight = source_targets(self, X, y), source_weights(X, sample_weight)
+            else:
+                X = check_matrix(self, X, reset=True)
+                targets = check_targets(self, y, X.shape[0], self.unlabelled)
+                weight = check_weights(sample_weight, X.shape[0])
+            warn_of_odd_labels(targets, self.unlabelled)
+            class_weight = self.class_weight if class_weight is None else class_weight
+            weight = with_class_weights(class_weight, targets, weight)
+            _check_weight_left(X, targets, weight)
+            if targets.multilabel:
+                check_several(classifier)
+            return self._fit_with_head(X, targets, weight, classifier, coefficients, only)
+
+    def _fit_with_head(
+        self,
+        X: sparse.csr_array | ShardSource,
+        targets: Targets,
+        weight: Array | None,
+        classifier: str,
+        coefficients: bool,
+        only: int | None,
+    ) -> tuple[FittedLabels, Array | None]:
+        """Fit the model to checked documents, then its head."""
+        several = has_several_shards(X)
+        of_fit = targets if weight is None else targets.weighted(weight)
+        with ExitStack() as hold:
+            # a head of documents in memory needs the coefficients of all of them
+            outcome, common = self._fit(
+                X, of_fit, weight, coefficients=coefficients or not several, only=only,
+                hold=hold if several else None,
+            )  # fmt: skip
+            counts_as = targets.known if weight is None else weight[targets.known]
+            scopes, activations, rates, shapes = posterior_of_labels(
+                outcome.fit.state, outcome.fit.stats
+            )
+            labels = LabelPosterior(
+                classes=targets.classes,
+                counts=targets.counts,
+                frequencies=of_fit.frequencies(weight),
+                n_seen=float(counts_as.sum()),
+                multilabel=targets.multilabel,
+                groups=labels_of_groups(self.label_tree, targets.classes),
+                scoped=is_scoped(self.scopes, self.init, targets),
+                scopes=scopes,
+                activations=activations,
+                rate_shapes=rates.shape,
+                rate_scales=rates.scale,
+                shapes=shapes,
+            )
+            trainer = HeadTrainer(
+                common.components, labels, classifier, count_threads(self.n_jobs),
+                self._reporter(self.n_init - 1),
+            )  # fmt: skip
+            V = outcome.coefficients
+            if several:
+                assert outcome.engine is not None
+                head = fit_head_on_shards(
+                    trainer, X, outcome.engine, outcome.fit.state, targets, weight
+                )
+            else:
+                assert V is not None
+                every, each = np.arange(X.shape[0]), np.ones(X.shape[0])
+                in_memory = X.take(every) if isinstance(X, ShardSource) else X
+                head = trainer.train(in_memory, V, targets, each if weight is None else weight)
+                if isinstance(X, ShardSource):
+                    head = replace(head, documents=every)
+        assert outcome.term_documents is not None
+        fitted = FittedLabels(
+            components=common.components,
+            course=common.course,
+            seen=common.seen,
+            terms=common.terms,
+            labels=labels,
+            counts=counts_of_fit(outcome.term_documents, X.shape[0]),
+            head=head,
+        )
+        return fitted, V
+
+    def _after_first_batch(self, X: Any, y: Any, sample_weight: Any) -> FittedLabels:
+        most = check_count("head_samples", self.head_samples)
+        targets = check_targets(self, y, _num_samples(X), self.unlabelled)
+        class_weight = batch_class_weight(self.class_weight, targets)
+        fitted, _ = self._learned(X, y, sample_weight, class_weight=class_weight)
+        X, weight = self._checked_batch(fitted.components, X, sample_weight)
+        weight = with_class_weights(class_weight, targets, weight)
+        sample = sample_of(X, targets.indicators, weight).cut(most)
+        return replace(fitted, sample=HeadSample(sample, follows=True))
+
+    def _after_batch(
+        self, fitted: FittedLabels, schedule: StepSchedule, X: Any, y: Any, sample_weight: Any
+    ) -> FittedLabels:
+        stream = self._stream(schedule)
+        X, weight = self._checked_batch(fitted.components, X, sample_weight)
+        given = check_targets(self, y, X.shape[0], self.unlabelled, some=False)
+        class_weight = batch_class_weight(self.class_weight, given)
+        weight = with_class_weights(class_weight, given, weight)
+        return stream.learn(fitted, X, given, weight)
+
+    def _stream(self, schedule: StepSchedule) -> LabelStream:
+        """Check the parameters of later batches."""
+        classifier = check_classifier(self.classifier)
+        most = check_count("head_samples", self.head_samples)
+        n_init = check_count("n_init", self.n_init)  # the progress of the head depends on both
+        check_verbose(self.verbose)
+        return LabelStream(
+            self.term_shape, self.term_scale, self.label_shape, self.label_scale, self.label_tree,
+            schedule, classifier, most, count_threads(self.n_jobs), self._reporter(n_init - 1),
+        )  # fmt: skip
+
+    def _knobs(self, targets: Targets | None, weight: Array | None) -> Knobs:
+        assert targets is not None
+        scoped = is_scoped(self.scopes, self.init, targets)
+        of_terms, of_coefs = SHAPES_WITH_SCOPES if scoped else SHAPES_WITHOUT
+        a_t, least_a_t = check_term_shape(of_terms if self.term_shape is None else self.term_shape)
+        coef_shape = of_coefs if self.coef_shape is None else self.coef_shape
+        a_lam: Any = check_label_shape(self.label_shape)
+        if a_lam is None and scoped:
+            a_lam = 1.0
+        elif a_lam is None:
+            n_docs = sums_by_group(targets.group, weight, targets.n_groups)
+            a_lam = np.maximum(targets.labels.documents(n_docs), _LEAST_LABEL_SHAPE)
+        return Knobs(
+            a_t=a_t,
+            least_a_t=least_a_t,
+            b_t=check_shape_or_scale("term_scale", self.term_scale),
+            a_v=check_shape_or_scale("coef_shape", coef_shape, auto=False) or 0.0,
+            b_v=None,
+            a_lam=a_lam,
+            b_lam=check_shape_or_scale("label_scale", self.label_scale),
+        )
+
+    def _start(self, init: Array | str, K: int | None, targets: Targets | None) -> Start:
+        assert targets is not None
+        init, scopes, groups = check_start(self.scopes, self.label_tree, init, K, targets)
+        scoped = is_scoped(self.scopes, self.init, targets)
+        start = super()._start(init, K, targets)
+        return replace(start, scopes=scopes, scoped=scoped, groups=groups)
+
+    def _removed(self, least: float | None) -> Array:
+        removed = super()._removed(least)
+        of, labels = self.fitted_.components, self.fitted_.labels
+        alone = ~(labels.scopes & ~removed).any(axis=1)  # labels with no other component
+        removed[(labels.activations * of.sums)[alone].argmax(axis=1)] = False
+        return removed
+
+    def _without(self, kept: Array) -> tuple[dict[str, Any], dict[str, Any]]:
+        start, after = super()._without(kept)
+        labels = self.fitted_.labels
+        scopes = labels.scopes[:, kept] if labels.scoped else "all"
+        named = isinstance(self.scopes, str)
+        given = self.scopes if named else np.asarray(self.scopes)[:, kept]
+        start |= {"scopes": scopes, "label_tree": None}
+        return start, after | {"scopes": given, "label_tree": self.label_tree}
+
+    def _fitted_without(self, fitted: Fitted, kept: Array) -> FittedLabels:
+        pruned = super()._fitted_without(fitted, kept)
+        assert isinstance(pruned, FittedLabels)
+        return replace(pruned, labels=replace(pruned.labels, groups=self.label_groups_))
+
+
+def _check_weight_left(X: Any, targets: Targets, weight: Array | None) -> None:
+    """Refuse weights that leave no document with a known label, or no term."""
+    if weight is None:
+        return
+    if not weight[targets.known].any():
+        raise ValueError(
+            "all documents with known labels have weight zero, so there is nothing to learn labels "
+            "from. Check sample_weight and class_weight."
+        )
+    (check_source_left if is_source(X) else check_terms_left)(X, weight)

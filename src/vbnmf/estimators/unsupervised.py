@@ -10,8 +10,10 @@ from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
 from vbnmf.estimators.base import BaseVBNMF
 from vbnmf.estimators.clusterstarts import fit_spread
-from vbnmf.estimators.outcome import Outcome
+from vbnmf.estimators.labels import Targets
+from vbnmf.estimators.online import StepSchedule, batch_knobs, learn_batch
 from vbnmf.estimators.placing import placed
+from vbnmf.estimators.posterior import Fitted
 from vbnmf.estimators.streaming import (
     check_in_memory,
     check_source,
@@ -19,13 +21,13 @@ from vbnmf.estimators.streaming import (
     is_source,
     source_weights,
 )
-from vbnmf.estimators.targets import Targets
 from vbnmf.estimators.validation import (
     check_matrix,
     check_shape_or_scale,
     check_term_shape,
     check_terms_left,
     check_weights,
+    count_threads,
 )
 from vbnmf.metrics.likelihood import half_log_likelihood, split_documents
 
@@ -113,10 +115,10 @@ class VBNMF(BaseVBNMF):
     describing_terms_ : ndarray of int32 of shape (n_components, at most 30), or None
         Columns of the terms that describe each component. They are relevant to it, occur together
         in documents, and appear in few other lists (``vbnmf.metrics.describing_terms``). None after
-        a batch of ``partial_fit``, and in models from older files.
-    passages_ : Passages or None
+        a batch of ``partial_fit``.
+    passages_ : Passages
         Passages that recur in documents, such as signatures (``vbnmf.metrics.find_passages``).
-        Lists of terms have one term of each. None in models from older files.
+        Lists of terms have one term of each.
     component_shapes_ : ndarray of shape (n_components, n_terms)
         Shapes of the gamma posteriors of ``components_``.
     component_scales_ : ndarray of shape (n_components,)
@@ -143,6 +145,8 @@ class VBNMF(BaseVBNMF):
         Number of documents that the posterior stands for: ``total_samples``, or those seen.
     n_steps_ : int
         Number of batches after the first fit.
+    fitted_ : Fitted
+        All of the above in records (``vbnmf.estimators.posterior``).
     n_features_in_, feature_names_in_
         Number of terms, and their names if X was a data frame.
 
@@ -232,7 +236,7 @@ class VBNMF(BaseVBNMF):
             The fitted model.
         """
         if not fit_spread(self, X, None, sample_weight):
-            self._learn(X, sample_weight, coefficients=False)
+            self.fitted_, _ = self._learned(X, y, sample_weight)
         return self
 
     def fit_coefficients(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
@@ -252,7 +256,7 @@ class VBNMF(BaseVBNMF):
             Expected coefficients at the end of training.
         """
         check_in_memory(X)
-        V = self._learn(X, sample_weight, coefficients=True).coefficients
+        self.fitted_, V = self._learned(X, y, sample_weight, coefficients=True)
         assert V is not None
         return V
 
@@ -290,18 +294,60 @@ class VBNMF(BaseVBNMF):
         first, second = split_documents(check_matrix(self, X, reset=False))
         return half_log_likelihood(self, second, self._project(first))
 
-    def _learn(self, X: Any, sample_weight: Any, *, coefficients: bool) -> Outcome:
-        with self._all_or_nothing():
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from a batch of documents, in addition to those before.
+
+        The first batch of a model that is not fitted is fitted as by ``fit``, so it should not be
+        small: the components are found on it. Later batches move the components towards their own
+        by a step of ``(t + learning_offset) ** -learning_decay``, where t is the number of
+        documents seen before, in batches of this size.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_docs, n_terms), or Shards
+            Weights of terms, with the columns and the weighting of the first batch. Each shard of
+            ``Shards`` is a batch, and only one of them is in memory.
+        y : ignored
+            Present for compatibility with scikit-learn.
+        sample_weight : array-like of shape (n_docs,) or None
+            Sample weights.
+
+        Returns
+        -------
+        VBNMF
+            The model itself.
+        """
+        self.fitted_ = self._after_batches(X, y, sample_weight)
+        return self
+
+    def _learned(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        *,
+        coefficients: bool = False,
+        only: int | None = None,
+    ) -> tuple[Fitted, Array | None]:
+        with self._restoring_terms():
             X = placed(self.engine, X)
             if is_source(X):
                 X = check_source(self, X)
                 weight = source_weights(X, sample_weight)
                 check_source_left(X, weight)
-                return self._fit(X, weight=weight, coefficients=coefficients)
-            X = check_matrix(self, X, reset=True)
-            weight = check_weights(sample_weight, X.shape[0])
-            check_terms_left(X, weight)
-            return self._fit(X, weight=weight, coefficients=coefficients)
+            else:
+                X = check_matrix(self, X, reset=True)
+                weight = check_weights(sample_weight, X.shape[0])
+                check_terms_left(X, weight)
+            best, fitted = self._fit(X, weight=weight, coefficients=coefficients, only=only)
+        return fitted, best.coefficients
+
+    def _after_batch(
+        self, fitted: Fitted, schedule: StepSchedule, X: Any, y: Any, sample_weight: Any
+    ) -> Fitted:
+        X, weight = self._checked_batch(fitted.components, X, sample_weight)
+        knobs = batch_knobs(fitted.components, self.term_shape, self.term_scale, self.coef_scale)
+        return learn_batch(fitted, X, weight, knobs, schedule, count_threads(self.n_jobs))
 
     def _knobs(self, targets: Targets | None, weight: Array | None) -> Knobs:
         a_t, least_a_t = check_term_shape(self.term_shape)

@@ -2,6 +2,7 @@
 
 import math
 import os
+import sys
 from numbers import Integral, Real
 from typing import Any
 
@@ -318,3 +319,21 @@ def count_threads(n_jobs: Any) -> int:
             f"n_jobs must be None, a positive number of threads, or -1 for all; got {n_jobs!r}."
         )
     return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
+
+
+def check_finite(*found: Array | float) -> None:
+    """Refuse results that are not finite."""
+    if not all(np.isfinite(values).all() for values in found):
+        raise ValueError(
+            "some results of the fit are too large or too small for floating-point numbers. Divide "
+            "or multiply X by a constant, pass X in double precision (float64), or leave the "
+            "shapes and scales of the priors at their defaults."
+        )
+
+
+def callers_level() -> int:
+    """Return the ``stacklevel`` at which a warning points to the user's own code."""
+    level, frame = 0, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(("vbnmf.", "sklearn.")):
+        level, frame = level + 1, frame.f_back
+    return level + 1

@@ -24,7 +24,7 @@ from vbnmf.core.model import Array
 from vbnmf.core.rows import is_empty
 from vbnmf.data.shards import Shards
 from vbnmf.estimators import VBNMF, SupervisedVBNMF, saving
-from vbnmf.estimators.labelforms import is_indicator
+from vbnmf.estimators.labels import is_indicator
 from vbnmf.estimators.lazy import computed, is_lazy_texts
 from vbnmf.estimators.placing import cluster_of
 from vbnmf.pipeline.batches import LearnsDocuments

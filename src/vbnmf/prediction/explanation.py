@@ -7,11 +7,16 @@ difference between the score and its intercept. Only components that the label u
 contributions of other components are included in those of terms.
 """
 
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from vbnmf.core.model import Array
+
+if TYPE_CHECKING:
+    from vbnmf.prediction.head import Head, Posterior
 
 
 class TermPart(NamedTuple):
@@ -64,6 +69,65 @@ class ExplainedLabel(NamedTuple):
     parts: Array  # (n_terms_of_the_document, K + 1): by components, and by single words
     uses: Array  # (K,) of bool: components that the label uses
     names: Array  # (n_terms_of_the_document,)
+
+
+def explain_documents(
+    head: "Head",
+    posterior: "Posterior",
+    X: sparse.csr_array,
+    P: Array,
+    labels: list[Any],
+    names: Array,
+    also: Sequence[Iterable[int]] | None,
+    *,
+    n_terms: int,
+    n_components: int,
+) -> list[list[Explanation]]:
+    """Explain the two most probable labels of documents, and others on request.
+
+    Parameters
+    ----------
+    head : Head
+        Prediction head.
+    posterior : Posterior
+        The fitted model.
+    X : csr_array of shape (n_docs, n_terms)
+        Documents.
+    P : ndarray of shape (n_docs, n_labels)
+        Their probabilities.
+    labels : list of length n_labels
+        The labels.
+    names : ndarray of shape (n_terms,)
+        Names of the terms.
+    also : sequence of iterables of int, of length n_docs, or None
+        Further labels of each document, as indices.
+    n_terms, n_components : int
+        Maximum number of terms and of components to list.
+
+    Returns
+    -------
+    list of lists of Explanation
+        None for a document without any term.
+    """
+    best = np.argsort(-P, axis=1, kind="stable")[:, :2].tolist()
+    explained = []
+    for d, two in enumerate(best):
+        terms, x = _terms_of(X, d)
+        codes = list(dict.fromkeys([*two, *(() if also is None else also[d])]))
+        of_document = []
+        for code in codes if len(terms) else []:
+            parts, uses = head.contributions(terms, x, posterior, code)
+            whole = ExplainedLabel(labels[code], float(P[d, code]), parts, uses, names[terms])
+            of_document.append(summed_up(whole, n_terms=n_terms, n_components=n_components))
+        explained.append(of_document)
+    return explained
+
+
+def _terms_of(X: sparse.csr_array, d: int) -> tuple[Array, Array]:
+    """Return the terms of a document and their weights."""
+    at = slice(X.indptr[d], X.indptr[d + 1])
+    occurs = X.data[at] > 0
+    return X.indices[at][occurs], X.data[at][occurs]
 
 
 def summed_up(whole: ExplainedLabel, *, n_terms: int, n_components: int) -> Explanation:

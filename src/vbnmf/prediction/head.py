@@ -240,6 +240,14 @@ class Head(ABC):
         P[is_empty(X)] = posterior.frequencies
         return P
 
+    def predicted(self, probabilities: Array) -> Array:
+        """Return the labels that probabilities predict, (n_docs, n_labels) of zeros and ones."""
+        if self.calibration.multilabel:
+            return (probabilities >= self.threshold).astype(np.int64)
+        given = np.zeros(probabilities.shape, dtype=np.int64)
+        np.put_along_axis(given, probabilities.argmax(axis=1)[:, None], 1, axis=1)
+        return given
+
     @property
     def uses_words(self) -> bool:
         """Whether single words have weights, besides components."""

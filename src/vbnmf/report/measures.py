@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.estimators.reservoir import Reservoir
+from vbnmf.estimators.posterior import Reservoir
 from vbnmf.metrics import agreement, completion_log_likelihood, exclusivity, share_that_holds
 from vbnmf.metrics.agreement import AGREES, GLUED, MOST_DOCUMENTS
 from vbnmf.metrics.coherence import window_npmi_of_terms

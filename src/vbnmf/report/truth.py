@@ -12,8 +12,7 @@ from scipy import sparse
 
 from vbnmf.core.model import Array
 from vbnmf.data.labels import KnownLabels
-from vbnmf.estimators.labelforms import is_indicator
-from vbnmf.estimators.targets import check_targets
+from vbnmf.estimators.labels import check_targets, is_indicator
 from vbnmf.metrics import (
     PredictionScores,
     ProbabilityScores,

@@ -10,8 +10,8 @@ from sklearn.base import clone
 
 from vbnmf.core.model import Array
 from vbnmf.estimators import SupervisedVBNMF
-from vbnmf.estimators.labeltree import as_mapping, check_label_tree
-from vbnmf.estimators.targets import Targets, check_targets
+from vbnmf.estimators.labels import Targets, check_targets
+from vbnmf.estimators.scopes import as_mapping, check_label_tree
 from vbnmf.estimators.validation import check_matrix
 from vbnmf.metrics.likelihood import split_documents
 

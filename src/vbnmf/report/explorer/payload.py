@@ -17,7 +17,7 @@ import numpy as np
 
 from vbnmf.core.model import Array
 from vbnmf.estimators.info import versions
-from vbnmf.estimators.intervals import gamma_interval
+from vbnmf.estimators.posterior import gamma_interval
 from vbnmf.metrics import hoyer_sparsity
 from vbnmf.metrics.relevance import BALANCE, TermParts
 from vbnmf.pipeline import DocumentModel

@@ -1,8 +1,8 @@
-"""Groups of labels from a hierarchy that the user gives.
+"""Scopes of a model with labels: whether to search for them, and the groups of a label tree.
 
-The hierarchy is a separator in the names of labels ("comp.graphics" and "comp.windows" are in the
-group "comp"), or a mapping from each label or group to its parent group. The root, which has all
-labels, has no name.
+The tree is a separator in the names of labels ("comp.graphics" and "comp.windows" are in the group
+"comp"), or a mapping from each label or group to its parent group. The root, which has all labels,
+has no name.
 """
 
 from collections.abc import Hashable, Mapping
@@ -11,6 +11,63 @@ from typing import Any
 import numpy as np
 
 from vbnmf.core.model import Array
+from vbnmf.estimators.labels import Targets
+from vbnmf.estimators.validation import check_scopes
+
+_ENOUGH_KNOWN = 0.5  # minimum part of documents with known labels to search for scopes
+
+
+def is_scoped(scopes: Any, init: Any, targets: Targets) -> bool:
+    """Return whether components may be restricted to some labels."""
+    if not isinstance(scopes, str):
+        return True
+    searches = isinstance(init, str) and init == "auto"
+    return scopes == "auto" and searches and bool(targets.known.mean() >= _ENOUGH_KNOWN)
+
+
+def check_start(
+    scopes: Any, label_tree: Any, init: Array | str, K: int | None, targets: Targets
+) -> tuple[Array | str, Array | None, Array]:
+    """Check ``scopes`` and ``label_tree``; return init, scopes and groups as masks.
+
+    Parameters
+    ----------
+    scopes, label_tree
+        Parameters of the model.
+    init : array or str
+        Checked initialisation.
+    K : int or None
+        Number of components; None for "auto".
+    targets : Targets
+        Labels of the documents.
+    """
+    n_labels = len(targets.classes)
+    checked = check_scopes(scopes, n_labels, K)
+    groups = as_masks(check_label_tree(label_tree, targets.classes), n_labels)
+    auto = isinstance(init, str) and init == "auto"
+    if not isinstance(checked, str) and auto:
+        raise ValueError(
+            'an array of scopes cannot be combined with init="auto". Use init="label", "random" '
+            'or an array, or scopes="auto".'
+        )
+    if len(groups) and not auto:
+        raise ValueError('label_tree needs init="auto".')
+    if len(groups) and K is not None and len(groups) >= K:
+        raise ValueError(
+            f"n_components={K} is too few for label_tree: each of its {len(groups)} groups needs "
+            f"a component besides those of the labels. Use at least {len(groups) + 1}."
+        )
+    if not isinstance(checked, str):
+        return init, checked, groups
+    searches = checked == "all" or is_scoped(scopes, init, targets)
+    if auto and not searches and K is not None and not len(groups):
+        init = "label"
+    return init, None, groups
+
+
+def labels_of_groups(tree: Any, classes: Array) -> dict[str, Array]:
+    """Return the labels of each group of a label tree."""
+    return {name: classes[at] for name, at in check_label_tree(tree, classes).items()}
 
 
 def check_label_tree(tree: Any, classes: Array) -> dict[str, Array]:
