@@ -388,3 +388,32 @@ def test_single_precision():
     X, y = documents()
     model = SupervisedVBNMF(4, **FEW).partial_fit(X.astype(np.float32), y).partial_fit(X, y)
     assert model.components_.dtype == np.float32
+
+
+@pytest.mark.parametrize("names", [[0, 1, 2], ["x", "y", "z"]])
+def test_declared_classes_are_those_of_the_model(names):
+    X, y = documents()
+    codes = np.searchsorted(["a", "b", "c"], y)
+    first = codes < 2
+    labels = np.array(names)[codes]
+    model = SupervisedVBNMF(5, **FEW).partial_fit(X[first], labels[first], classes=names)
+    assert model.classes_.tolist() == names
+    assert model.label_counts_.tolist() == [40, 40, 0]
+    P = model.predict_proba(X[first])
+    assert P.shape == (80, 3)
+    assert P[:, 2].max() < 0.01
+    assert (model.predict(X[first]) == labels[first]).mean() > 0.9
+    model.partial_fit(X, labels, classes=names)
+    assert (model.predict(X) == labels).mean() > 0.9
+
+
+def test_labels_that_are_not_declared_are_refused_by_name():
+    X, y = documents()
+    expected = r"y has labels that are not in classes: 'c'\. Add them"
+    with pytest.raises(ValueError, match=expected):
+        SupervisedVBNMF(5, **FEW).partial_fit(X, y, classes=["a", "b"])
+    model = SupervisedVBNMF(5, **FEW).partial_fit(X[y != "c"], y[y != "c"], classes=["a", "b"])
+    before = model.fitted_
+    with pytest.raises(ValueError, match=expected):
+        model.partial_fit(X, y, classes=np.array(["a", "b"]))
+    assert model.fitted_ is before

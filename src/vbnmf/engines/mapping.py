@@ -240,7 +240,11 @@ class ShardEngine(ABC):
             memory = shard.documents.begin(
                 K, None if in_scope is None else shard.by_group(in_scope)
             )
-            return read_local(local_path(folder, next(numbers)), memory)
+            path = local_path(folder, next(numbers))
+            local = read_local(path, memory)
+            if len(local.latent) != shard.n_unknown:
+                raise ValueError(f"{path.name} belongs to other documents")
+            return local
 
         self.start(read)
 

@@ -440,7 +440,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         name = type(self).__name__
         return Reporter(name, self.callback, self.verbose, self.max_iter, self.n_init, restart)
 
-    def _after_batches(self, X: Any, y: Any, sample_weight: Any) -> Fitted:
+    def _after_batches(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Fitted:
         """Return the record after a batch of ``partial_fit``, or after each shard as a batch."""
         schedule = StepSchedule.checked(
             self.learning_offset, self.learning_decay, self.total_samples
@@ -452,14 +452,14 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         with self._restoring_terms():
             for part in parts:
                 if fitted is None:
-                    fitted = self._after_first_batch(*part)
+                    fitted = self._after_first_batch(*part, classes)
                 else:
                     fitted = self._after_batch(fitted, schedule, *part)
         assert fitted is not None
         return fitted
 
-    def _after_first_batch(self, X: Any, y: Any, sample_weight: Any) -> Fitted:
-        """Return the record of a fit to the first batch."""
+    def _after_first_batch(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> Fitted:
+        """Return the record of a fit to the first batch; ``classes`` are labels that may occur."""
         return self._learned(X, y, sample_weight)[0]
 
     @abstractmethod

@@ -3,8 +3,12 @@
     FOLDER/000120/state.vbnmf   what all documents share, and where the loop is
     FOLDER/000120/00000.local   what the documents of each shard keep
 
+    FOLDER/000120/checksums.json  CRC-32 of the other files
+
 A checkpoint is written under a hidden name and renamed, and older ones are removed after that. So
-there is a whole one at any moment. It says which documents and parameters it belongs to.
+there is a whole one at any moment. It says which documents and parameters it belongs to. What is
+read is compared with its checksums and with the documents, labels and settings of the fit, before
+anything is computed with it.
 
 A start that had written a checkpoint writes a last one at its end, from which its result can be
 restored. With several starts (``n_init``), each has a folder of its own in FOLDER, such as
@@ -13,11 +17,13 @@ so that they do not run again.
 """
 
 import hashlib
+import json
 import math
 import os
 import shutil
 import time
 import warnings
+import zlib
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,12 +35,18 @@ from vbnmf.core.fit import Loop
 from vbnmf.core.model import Array, Labels, Prior, Rates, Scopes, State, Terms
 from vbnmf.discovery.drafts import Draft
 from vbnmf.discovery.search import Found
-from vbnmf.engines.mapping import ShardEngine
+from vbnmf.engines.mapping import ShardEngine, load_array
 from vbnmf.engines.stream import ShardSource
 from vbnmf.estimators.validation import callers_level
 from vbnmf.kernels import describe
+from vbnmf.store import ModelFileError, check_array, check_mask, check_number
 
 _LOST = "lost"  # the file of a start that ended and was not the best
+_CHECKSUMS = "checksums.json"
+_MOST_SUMMED = 1 << 32  # bytes of local states with checksums; more would take longer than a fit
+_AT_ONCE = 1 << 20  # bytes
+_INVALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, EOFError,
+            MemoryError)  # fmt: skip
 
 _WITHOUT_EFFECT = ("n_jobs", "verbose", "callback", "checkpoint", "engine",
                    "transform_max_iter", "transform_tol", "classifier")  # fmt: skip
@@ -119,6 +131,12 @@ class Keeper:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._last = (0, time.monotonic())
         self.header, self._arrays, self._found_in = self._find()
+        self.loop: Loop | None = None  # where the earlier run was, if there was one
+        if self.header is not None:
+            try:
+                self.loop = _checked_loop(self.header["loop"], max_iter)
+            except _INVALID as error:
+                raise self._damaged(str(error)) from None
 
     @property
     def is_lost(self) -> bool:
@@ -135,15 +153,6 @@ class Keeper:
             shutil.rmtree(old, ignore_errors=True)
 
     @property
-    def loop(self) -> Loop | None:
-        """Where the earlier run was; None if there is none."""
-        if self.header is None:
-            return None
-        at = dict(self.header["loop"])
-        rise = math.nan if at["rise"] is None else at["rise"]
-        return Loop(at["iteration"], tuple(at["history"]), rise, at["converged"])
-
-    @property
     def found(self) -> Found | None:
         """What the search for components had found, without its arrays."""
         held = None if self.header is None else self.header["found"]
@@ -155,29 +164,37 @@ class Keeper:
         return Found(draft, int(held["asked"]), tried)
 
     def restore(self, engine: ShardEngine, labels: Labels | None, dtype: np.dtype[Any]) -> State:
-        """Bring the documents to where they were, and return the state that goes with it."""
+        """Bring the documents to where they were, and return the state that goes with it.
+
+        Raises
+        ------
+        ValueError
+            The checkpoint is damaged, or does not fit the documents.
+        """
         assert self.header is not None
-        header, arrays = self.header, self._arrays
-        K, n_terms = len(arrays["terms.scale"]), len(arrays["terms.offset"])
-        shape, L = (engine.kernel.zeros(n_terms, K, dtype) for _ in range(2))
-        if arrays["terms.shape"].shape != shape.shape or arrays["terms.shape"].dtype != dtype:
-            raise ValueError(f"the checkpoint in {self._folder} was written by another kernel.")
-        shape[:], L[:] = arrays["terms.shape"], arrays["terms.L"]
-        terms = Terms(
-            shape, arrays["terms.scale"], L, arrays["terms.offset"], arrays["terms.shape_sums"],
-            *(math.nan if value is None else value for value in header["terms"]),
-        )  # fmt: skip
-        rates = None
-        if "rates.shape" in arrays:
-            rates = Rates(arrays["rates.shape"], arrays["rates.scale"])
-        if labels is not None and "scopes.mask" in arrays:
-            mask = arrays["scopes.mask"].astype(bool)
-            labels = replace(labels, scopes=Scopes(mask, header["outside"]))
-        prior = Prior(*(arrays.get(f"prior.{i}", value) for i, value in enumerate(header["prior"])))
         assert self._found_in is not None
-        engine.restore(self._found_in, K, None if labels is None else labels.in_scope)
+        header, arrays = self.header, self._arrays
+        try:
+            n_terms = len(engine.totals.term_sums)
+            shape, L = (engine.kernel.zeros(n_terms, _number(arrays), dtype) for _ in range(2))
+            state = _checked_state(header, arrays, labels, shape, L)
+            K, in_scope = len(state.terms.scale), None
+            n_labels = 0
+            if state.labels is not None:
+                in_scope, n_labels = state.labels.in_scope, state.labels.known.shape[1]
+            _check_found(header["found"], K)
+            _check_locals(self._found_in, K, n_labels)
+            engine.restore(self._found_in, K, in_scope)
+        except _INVALID as error:
+            raise self._damaged(str(error)) from None
         self._arrays = {}
-        return State(prior, terms, rates, labels, header["inverse_temperature"])
+        return state
+
+    def _damaged(self, why: str) -> ValueError:
+        return ValueError(
+            f"the checkpoint in {self._folder} is damaged ({why}). Remove the folder, and the fit "
+            "starts from the beginning."
+        )
 
     def keep(self, engine: ShardEngine, loop: Loop, state: State, found: Found | None) -> None:
         """Write a checkpoint, if it is time for one or the start has ended.
@@ -203,6 +220,8 @@ class Keeper:
             header, arrays = _state(state)
             header |= {"loop": _loop(loop), "found": _found(found), "belongs_to": self._belongs_to}
             store.write(hidden / "state.vbnmf", header, arrays)
+            sums = json.dumps(_checksums(hidden))
+            (hidden / _CHECKSUMS).write_text(sums, encoding="ascii")
             hidden.rename(target)
         except OSError as error:
             shutil.rmtree(hidden, ignore_errors=True)
@@ -221,6 +240,7 @@ class Keeper:
         for folder in folders:
             header, arrays = store.read(folder / "state.vbnmf")
             if header.get("belongs_to") == self._belongs_to:
+                self._check_sums(folder)
                 return header, arrays, folder
         if folders:
             warnings.warn(
@@ -231,24 +251,55 @@ class Keeper:
             )
         return None, {}, None
 
+    def _check_sums(self, folder: Path) -> None:
+        """Compare the files of a checkpoint with their checksums."""
+        try:
+            expected = json.loads((folder / _CHECKSUMS).read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            raise self._damaged("its checksums cannot be read") from None
+        if _checksums(folder) != expected:
+            raise self._damaged("its files have other checksums")
+
+
+def _checksums(folder: Path) -> dict[str, int | None]:
+    """Compute the checksum of each file of a checkpoint; None where they are too large."""
+    found: dict[str, int | None] = {}
+    left = _MOST_SUMMED
+    for path in sorted(folder.iterdir()):
+        if path.name == _CHECKSUMS:
+            continue
+        left -= path.stat().st_size
+        found[path.name] = _checksum(path) if left >= 0 else None
+    return found
+
+
+def _checksum(path: Path) -> int:
+    value = 0
+    with open(path, "rb") as file:
+        while part := file.read(_AT_ONCE):
+            value = zlib.crc32(part, value)
+    return value
+
 
 def fingerprint(parameters: dict[str, Any], X: Any, group: Array, weight: Array | None) -> str:
     """A hash of documents and of the parameters that a fit depends on."""
-    told = hashlib.sha256(describe().encode())  # other kernels round otherwise
+    digest = hashlib.sha256(describe().encode())  # other kernels round otherwise
     for name, value in sorted(parameters.items()):
         if name not in _WITHOUT_EFFECT:
-            told.update(f"{name}={type(value).__name__}".encode())
-            told.update(value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode())
+            digest.update(f"{name}={type(value).__name__}".encode())
+            digest.update(
+                value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
+            )
     if isinstance(X, ShardSource):
-        told.update(str(X.shape).encode())
-        told.update(repr(getattr(X, "entries", None)).encode())
+        digest.update(str(X.shape).encode())
+        digest.update(repr(getattr(X, "entries", None)).encode())
     else:
-        told.update(str(X.shape).encode())
+        digest.update(str(X.shape).encode())
         for array in (X.data, X.indices, X.indptr):
-            told.update(np.ascontiguousarray(array).data)
-    told.update(np.ascontiguousarray(group).data)
-    told.update(b"" if weight is None else np.ascontiguousarray(weight).data)
-    return told.hexdigest()
+            digest.update(np.ascontiguousarray(array).data)
+    digest.update(np.ascontiguousarray(group).data)
+    digest.update(b"" if weight is None else np.ascontiguousarray(weight).data)
+    return digest.hexdigest()
 
 
 def _loop(loop: Loop) -> dict[str, Any]:
@@ -299,3 +350,134 @@ def _state(state: State) -> tuple[dict[str, Any], dict[str, Array]]:
         arrays["scopes.mask"] = state.labels.scopes.mask.astype(np.uint8)
         header["outside"] = float(state.labels.scopes.outside)
     return header, arrays
+
+
+# Checks of what is read
+
+
+def _number(arrays: dict[str, Array]) -> int:
+    """Return the number of components of a checkpoint."""
+    scale = arrays["terms.scale"]
+    if scale.ndim != 1 or not len(scale):
+        raise ModelFileError("the number of components is missing")
+    return len(scale)
+
+
+def _checked_loop(at: Any, max_iter: int) -> Loop:
+    iteration, history, converged = at["iteration"], at["history"], at["converged"]
+    rise = math.nan if at["rise"] is None else at["rise"]
+    sound = (
+        type(iteration) is int
+        and 0 <= iteration <= max_iter
+        and isinstance(history, list)
+        and len(history) <= iteration
+        and all(type(bound) is float and math.isfinite(bound) for bound in history)
+        and type(rise) is float
+        and isinstance(converged, bool)
+    )
+    if not sound:
+        raise ModelFileError("the state of the loop is not one of this fit")
+    return Loop(iteration, tuple(history), rise, converged)
+
+
+def _check_found(found: Any, K: int) -> None:
+    if found is None:
+        return
+    background, tried = found["background"], found["tried"]
+    sound = (
+        (background is None or (type(background) is int and 0 <= background < K))
+        and type(found["asked"]) is int
+        and all(n.isdecimal() and type(score) is float for n, score in tried.items())
+    )
+    if not sound:
+        raise ModelFileError("what the search found is not sound")
+
+
+def _checked_state(
+    header: dict[str, Any],
+    arrays: dict[str, Array],
+    labels: Labels | None,
+    shape: Array,
+    L: Array,
+) -> State:
+    """Return the state of a checkpoint, with its terms in memory of the kernel."""
+    K, n_terms = _number(arrays), len(shape)
+    for name, into in (("terms.shape", shape), ("terms.L", L)):
+        into[:] = _checked(arrays, name, into.shape, into.dtype)
+    if (shape[:, :K] <= 0).any() or (L[:, :K] < 0).any():
+        raise ModelFileError("the components are not positive")
+    psi, entropy = (math.nan if x is None else _finite(x) for x in header["terms"])
+    terms = Terms(
+        shape,
+        check_array(arrays, "terms.scale", (K,), positive=True),
+        L,
+        check_array(arrays, "terms.offset", (n_terms,)),
+        check_array(arrays, "terms.shape_sums", (K,), positive=True),
+        psi,
+        entropy,
+    )
+    n_labels = 0 if labels is None else labels.known.shape[1]
+    rates = None
+    if labels is not None:
+        flat = arrays["rates.shape"].ndim == 1
+        of_shape = (n_labels,) if flat else (n_labels, K)
+        rates = Rates(
+            check_array(arrays, "rates.shape", of_shape, positive=True),
+            check_array(arrays, "rates.scale", (n_labels, K), positive=True),
+        )
+    if labels is not None and "scopes.mask" in arrays:
+        mask = check_mask(arrays, "scopes.mask", (n_labels, K))
+        if not mask.any(axis=0).all() or not mask.any(axis=1).all():
+            raise ModelFileError("a label or a component is in no scope")
+        labels = replace(labels, scopes=Scopes(mask, _finite(header["outside"], positive=True)))
+    prior = _checked_prior(header["prior"], arrays, n_labels)
+    heat = check_number(header, "inverse_temperature", least=0, most=1)
+    return State(prior, terms, rates, labels, heat)
+
+
+def _checked_prior(stored: Any, arrays: dict[str, Array], n_labels: int) -> Prior:
+    """Return the hyperparameters: four numbers, and two more of labels, numbers or arrays."""
+    if not isinstance(stored, list) or len(stored) != 6:
+        raise ModelFileError("the hyperparameters are not six")
+    values: list[Any] = [_finite(value, positive=True) for value in stored[:4]]
+    for i, value in enumerate(stored[4:], start=4):
+        if not n_labels:
+            values.append(None)
+        elif f"prior.{i}" in arrays:
+            values.append(check_array(arrays, f"prior.{i}", (n_labels,), positive=True))
+        else:
+            values.append(_finite(value, positive=True))
+    return Prior(*values)
+
+
+def _checked(
+    arrays: dict[str, Array], name: str, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> Array:
+    array = check_array(arrays, name, shape)
+    if array.dtype != dtype:
+        raise ModelFileError(f"{name} is of {array.dtype} and not of {dtype}")
+    return array
+
+
+def _finite(value: Any, *, positive: bool = False) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value) or (positive and value <= 0):
+        raise ModelFileError(f"{value!r} is not a number that it can have")
+    return float(value)
+
+
+def _check_locals(folder: Path, K: int, n_labels: int) -> None:
+    """Check the small arrays of the local states: q(z), and E_v for the next one."""
+    for path in sorted(folder.glob("*.local")):
+        with open(path, "rb") as file:
+            latent, E_v = (load_array(file) for _ in range(2))
+        sound = (
+            latent.ndim == E_v.ndim == 2
+            and len(latent) == len(E_v)
+            and latent.shape[1] in (0, n_labels)
+            and E_v.shape[1] in (0, K)
+            and latent.dtype.kind == E_v.dtype.kind == "f"
+            and np.isfinite(latent).all()
+            and np.isfinite(E_v).all()
+        )
+        if not sound:
+            raise ModelFileError(f"{path.name} does not fit the labels and components")

@@ -79,6 +79,24 @@ class Targets:
         by_group = sums_by_group(self.group, weight, self.labels.known.shape[0] + 1)
         return np.asarray(by_group @ self.of_groups)
 
+    def with_classes(self, classes: Any) -> "Targets":
+        """Return the labels with all that may occur, also those that no document has so far.
+
+        Raises
+        ------
+        ValueError
+            A document has a label that is not among them.
+        """
+        allowed = read_labels(list(classes), None).classes
+        check_allowed(self.classes, allowed)
+        place = {label: code for code, label in enumerate(allowed.tolist())}
+        to = np.array([place[label] for label in self.classes.tolist()], dtype=np.int64)
+        before = self.indicators
+        parts = before.data, to[before.indices], before.indptr
+        indicators = sparse.csr_array(parts, shape=(len(self.group), len(allowed)))
+        indicators.sort_indices()
+        return grouped(allowed, [indicators], self.multilabel, named=True)
+
     def weighted(self, weight: Array) -> "Targets":
         """Return the labels for documents with sample weights, (n_docs,)."""
         n_known = self.labels.known.shape[0]
@@ -201,6 +219,16 @@ def check_targets(
             "known labels. To fit without labels, use VBNMF."
         )
     return grouped(classes, [indicators], multilabel, named)
+
+
+def check_allowed(labels: Array, classes: Array) -> None:
+    """Refuse labels that are not among ``classes``."""
+    other = sorted(set(labels.tolist()) - set(classes.tolist()))
+    if other:
+        raise ValueError(
+            f"y has labels that are not in classes: {_some(other)}. Add them to classes, or leave "
+            "classes out."
+        )
 
 
 def grouped(

@@ -19,6 +19,7 @@ from vbnmf.estimators.describing import counts_of_fit
 from vbnmf.estimators.heads import HeadTrainer, check_classifier, check_several
 from vbnmf.estimators.labels import (
     Targets,
+    check_allowed,
     check_targets,
     sums_by_group,
     warn_of_odd_labels,
@@ -466,23 +467,19 @@ class SupervisedVBNMF(PredictsLabels):
         sample_weight : array-like of shape (n_docs,) or None
             Sample weights.
         classes : array-like or None
-            Labels that may occur, for compatibility with scikit-learn; another label is an error.
-            None accepts all labels.
+            Labels that may occur, as in scikit-learn; another label is an error. With the first
+            batch, the model has all of them, also those that no document has so far. None accepts
+            all labels.
 
         Returns
         -------
         SupervisedVBNMF
             The model itself.
         """
-        before = None if classes is None else set(np.asarray(classes).tolist())
-        fitted = self._after_batches(X, y, sample_weight)
+        fitted = self._after_batches(X, y, sample_weight, classes)
         assert isinstance(fitted, FittedLabels)
-        other = [] if before is None else sorted(set(fitted.labels.classes.tolist()) - before)
-        if other:
-            raise ValueError(
-                f"y has labels that are not in classes: {', '.join(map(repr, other[:5]))}. Add "
-                "them to classes, or leave classes out."
-            )
+        if classes is not None:
+            check_allowed(fitted.labels.classes, np.asarray(classes))
         self.fitted_ = fitted
         return self
 
@@ -495,8 +492,13 @@ class SupervisedVBNMF(PredictsLabels):
         coefficients: bool = False,
         only: int | None = None,
         class_weight: Any = None,
+        classes: Any = None,
     ) -> tuple[FittedLabels, Array | None]:
-        """Fit the model and the head; ``class_weight`` is used instead of the parameter."""
+        """Fit the model and the head.
+
+        ``class_weight`` is used instead of the parameter. ``classes`` are all labels that may
+        occur.
+        """
         with self._restoring_terms():
             classifier = check_classifier(self.classifier)
             X = placed(self.engine, X)
@@ -507,6 +509,7 @@ class SupervisedVBNMF(PredictsLabels):
                 X = check_matrix(self, X, reset=True)
                 targets = check_targets(self, y, X.shape[0], self.unlabelled)
                 weight = check_weights(sample_weight, X.shape[0])
+            targets = targets if classes is None else targets.with_classes(classes)
             warn_of_odd_labels(targets, self.unlabelled)
             class_weight = self.class_weight if class_weight is None else class_weight
             weight = with_class_weights(class_weight, targets, weight)
@@ -580,11 +583,12 @@ class SupervisedVBNMF(PredictsLabels):
         )
         return fitted, V
 
-    def _after_first_batch(self, X: Any, y: Any, sample_weight: Any) -> FittedLabels:
+    def _after_first_batch(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> FittedLabels:
         most = check_count("head_samples", self.head_samples)
         targets = check_targets(self, y, _num_samples(X), self.unlabelled)
+        targets = targets if classes is None else targets.with_classes(classes)
         class_weight = batch_class_weight(self.class_weight, targets)
-        fitted, _ = self._learned(X, y, sample_weight, class_weight=class_weight)
+        fitted, _ = self._learned(X, y, sample_weight, class_weight=class_weight, classes=classes)
         X, weight = self._checked_batch(fitted.components, X, sample_weight)
         weight = with_class_weights(class_weight, targets, weight)
         sample = sample_of(X, targets.indicators, weight).cut(most)
