@@ -17,13 +17,15 @@ import joblib
 import numpy as np
 import pytest
 from conftest import make_corpus
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from safetensors import safe_open
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 import vbnmf
-from vbnmf import VBNMF, SupervisedVBNMF, load, store
+from vbnmf import VBNMF, Shards, SupervisedVBNMF, load, store
+from vbnmf.data.sharding import write_shards
+from vbnmf.text import EmptyDocumentWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 
@@ -207,6 +209,46 @@ def test_the_file_is_safetensors_with_a_readable_header(tmp_path):
     assert header["parameters"]["n_components"] == 3
     assert header["hyperparameters"] == fitted.hyperparameters_
     assert header["classes"]["values"] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("saved_again", [False, True])
+def test_files_of_format_1_load_and_predict_the_same(saved_again, tmp_path):
+    """Every later version must load this file."""
+    folder = Path(__file__).parent / "data"
+    expected = json.loads((folder / "model-format-1.json").read_text(encoding="utf-8"))
+    model = load(folder / "model-format-1.vbnmf")
+    if saved_again:
+        model.save(tmp_path / "model")
+        model = load(tmp_path / "model")
+    with pytest.warns(EmptyDocumentWarning, match=r"rows 3"):
+        proba = model.predict_proba(expected["texts"])
+    with pytest.warns(EmptyDocumentWarning, match=r"rows 3"):
+        coefficients = model.transform(expected["texts"])
+    assert_allclose(proba, expected["proba"], rtol=1e-5, atol=1e-9)
+    assert_allclose(coefficients, expected["coefficients"], rtol=1e-5)
+    assert_allclose(model.estimator_.left_out_proba_[:3], expected["left_out"], rtol=1e-5)
+    assert model.estimator_.classifier_ == expected["classifier"]
+    assert model.columns_ == {"text": "body", "label": "kind"}
+    assert "кофе" in model.terms_
+
+
+def test_left_out_probabilities_are_saved(tmp_path):
+    fitted = quick(SupervisedVBNMF).fit(X, Y)
+    fitted.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert_array_equal(again.left_out_proba_, fitted.left_out_proba_, strict=True)
+    assert again.left_out_proba_.shape == (14, 3)
+    assert not hasattr(again, "head_documents_")
+
+
+def test_the_documents_of_left_out_probabilities_are_saved(tmp_path):
+    write_shards(tmp_path / "shards", X, Y.tolist(), shard_nonzeros=20)
+    fitted = quick(SupervisedVBNMF).fit(Shards(tmp_path / "shards"))
+    fitted.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert_array_equal(again.left_out_proba_, fitted.left_out_proba_, strict=True)
+    assert_array_equal(again.head_documents_, fitted.head_documents_)
+    assert len(again.head_documents_) == len(again.left_out_proba_)
 
 
 def test_the_same_model_gives_the_same_bytes(tmp_path):
