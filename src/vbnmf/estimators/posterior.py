@@ -464,7 +464,7 @@ class FittedAttribute:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, model: Any, owner: type | None = None) -> Any:
+    def __get__(self, model: object, owner: type | None = None) -> Any:
         if model is None:
             return self
         value = vars(model).get("fitted_")
@@ -476,12 +476,12 @@ class FittedAttribute:
             raise self._missing(model)
         return value
 
-    def __set__(self, model: Any, value: Any) -> None:
+    def __set__(self, model: object, value: Any) -> None:
         if "fitted_" not in vars(model):
             raise self._missing(model)
-        model.fitted_ = _replaced(model.fitted_, self._path, value)
+        vars(model)["fitted_"] = _replaced(vars(model)["fitted_"], self._path, value)
 
-    def _missing(self, model: Any) -> AttributeError:
+    def _missing(self, model: object) -> AttributeError:
         return AttributeError(f"{type(model).__name__!r} object has no attribute {self._name!r}")
 
 
