@@ -307,20 +307,26 @@ class TestDamage:
 
     def test_a_head_that_cannot_be(self, small, tmp_path):
         file = ModelFile(small)
+        estimator = file.header["estimator"]
+        head = estimator["head"] | {"name": "components"}
+        file = ModelFile(file.with_header(estimator=estimator | {"head": head}))
         weights, intercepts = np.ones((2, 2)), np.zeros(2)
-        sound = {"estimator.head_weights": weights, "estimator.head_intercepts": intercepts}
+        sound = {"estimator.head.weights": weights, "estimator.head.intercepts": intercepts}
         path = tmp_path / "m.vbnmf"
         path.write_bytes(file.with_arrays(**sound))
         assert outcome(path, predicted) == "works"
         for change in (
-            {"estimator.head_weights": weights[:1]},
-            {"estimator.head_weights": weights[:, :1]},
-            {"estimator.head_weights": weights * np.nan},
-            {"estimator.head_weights": weights.astype(np.int32)},
-            {"estimator.head_weights": None},
-            {"estimator.head_intercepts": intercepts[:1]},
-            {"estimator.head_intercepts": intercepts + np.inf},
-            {"estimator.head_intercepts": None},
+            {"estimator.head.weights": weights[:1]},
+            {"estimator.head.weights": weights[:, :1]},
+            {"estimator.head.weights": weights * np.nan},
+            {"estimator.head.weights": weights.astype(np.int32)},
+            {"estimator.head.weights": None},
+            {"estimator.head.intercepts": intercepts[:1]},
+            {"estimator.head.intercepts": intercepts + np.inf},
+            {"estimator.head.intercepts": None},
+            {"estimator.head.calibration.slopes": intercepts},
+            {"estimator.head.calibration.biases": intercepts[:1]},
+            {"estimator.head.calibration.biases": None},
             {"estimator.label_frequencies": intercepts - 1},
             {"estimator.label_frequencies": None},
         ):
