@@ -12,7 +12,7 @@ from scipy.special import gammaln
 
 from benchmarks import drawn
 from vbnmf import VBNMF, SupervisedVBNMF
-from vbnmf.discovery import drafts, search
+from vbnmf.discovery import componentsearch, drafts
 from vbnmf.discovery.clusters import cluster_term_sums
 from vbnmf.discovery.drafts import Draft, Plan
 from vbnmf.discovery.merging import Merges, _Column, _gains, merge_order
@@ -253,13 +253,13 @@ def test_rare_terms_are_not_in_the_search_but_in_the_fit(monkeypatch):
     common = rng.poisson(2.0, (60, 12)) * (np.arange(12) // 6 == np.arange(60)[:, None] % 2)
     rare = np.eye(60, dtype=int)  # each in one document
     X, y = np.hstack([common, rare]), np.arange(60) % 2
-    seen, real = [], search.discover
+    seen, real = [], componentsearch.discover
 
     def discover(engine, *rest):
         seen.append(len(engine.totals.term_sums))
         return real(engine, *rest)
 
-    monkeypatch.setattr(search, "discover", discover)
+    monkeypatch.setattr(componentsearch, "discover", discover)
     monkeypatch.setattr(starting, "MOST_TERMS", 20)
     SupervisedVBNMF(2, classifier="generative").fit(X, y)
     assert seen == [72]  # a small search has room for all

@@ -27,8 +27,8 @@ import numpy as np
 from vbnmf import store
 from vbnmf.core.fit import Loop
 from vbnmf.core.model import Array, Labels, Prior, Rates, Scopes, State, Terms
+from vbnmf.discovery.componentsearch import Found
 from vbnmf.discovery.drafts import Draft
-from vbnmf.discovery.search import Found
 from vbnmf.engines.mapping import ShardEngine
 from vbnmf.engines.stream import ShardSource
 from vbnmf.estimators.outcome import callers_level

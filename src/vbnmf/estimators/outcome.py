@@ -10,7 +10,7 @@ from scipy import sparse
 
 from vbnmf.core.fit import Fit, Schedule
 from vbnmf.core.model import Array
-from vbnmf.discovery.search import Found
+from vbnmf.discovery.componentsearch import Found
 from vbnmf.engines.mapping import ShardEngine
 
 _LARGEST_ROUNDING = 1e-6

@@ -13,7 +13,7 @@ from vbnmf.core.fit import Loop, Schedule, fit
 from vbnmf.core.model import Array, State
 from vbnmf.core.pages import release, return_freed
 from vbnmf.core.starts import Knobs
-from vbnmf.discovery.search import Found, Watch
+from vbnmf.discovery.componentsearch import Found, Watch
 from vbnmf.engines.mapping import ShardEngine
 from vbnmf.estimators.checkpoints import Keeper, check_checkpoint, fingerprint
 from vbnmf.estimators.outcome import Outcome, check_finite, wind_up

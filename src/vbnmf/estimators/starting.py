@@ -1,7 +1,7 @@
 """Initialise a fit as ``init`` says.
 
-"auto" finds components and their scopes (``vbnmf.discovery.search``) on the documents with known
-labels, or on a sample of them. The other initialisations are in ``vbnmf.core.starts``.
+"auto" finds components and their scopes (``vbnmf.discovery``) on the documents with known labels,
+or on a sample of them. The other initialisations are in ``vbnmf.core.starts``.
 """
 
 from dataclasses import dataclass, replace
@@ -13,9 +13,9 @@ from scipy import sparse
 from vbnmf.core import starts
 from vbnmf.core.model import Array, Labels, State
 from vbnmf.core.starts import Knobs
-from vbnmf.discovery import drafts, search
+from vbnmf.discovery import componentsearch, drafts
+from vbnmf.discovery.componentsearch import Found, Watch
 from vbnmf.discovery.drafts import Draft, Plan
-from vbnmf.discovery.search import Found, Watch
 from vbnmf.engines.local import LocalEngine
 from vbnmf.engines.mapping import ShardEngine
 from vbnmf.engines.stream import PlacedSource, ShardSource, StreamEngine
@@ -173,11 +173,14 @@ class Start:
         n_labels = 1 if labels is None else labels.known.shape[1]
         plan = Plan(K, self.groups, self._has_room(K, n_labels), self.scoped, self.soft)
         dtype, common = looked_at.X.dtype, looked_at.common_terms()
-        if common.all() or len(common) * search.most_initial(plan, n_labels) <= MOST_NUMBERS:
+        if (
+            common.all()
+            or len(common) * componentsearch.most_initial(plan, n_labels) <= MOST_NUMBERS
+        ):
             engine = looked_at.in_memory(kernel)
-            return search.discover(engine, labels, knobs, plan, dtype, rng, watch)
+            return componentsearch.discover(engine, labels, knobs, plan, dtype, rng, watch)
         engine = looked_at.of_terms(common).in_memory(kernel)
-        found = search.discover(engine, labels, knobs, plan, dtype, rng, watch)
+        found = componentsearch.discover(engine, labels, knobs, plan, dtype, rng, watch)
         return replace(found, draft=drafts.with_terms(found.draft, common))
 
     def _has_room(self, K: int, n_labels: int) -> bool:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from vbnmf.core.hyper import LEAST_TERM_SHAPE
 from vbnmf.core.model import Array
-from vbnmf.discovery.search import MOST_LABELS
+from vbnmf.discovery.componentsearch import MOST_LABELS
 
 _LARGEST_SUM = 1e30  # products of two factors of this size fit into float32
 _LEAST = float(np.finfo(np.float32).tiny)  # smallest non-zero value

@@ -108,7 +108,8 @@ def count_documents(
     pairs: list[int] = []
     if by_pair and given is not None:
         right, wrongs = (Y[rows].T @ G[rows] for rows in map(np.flatnonzero, kinds[:2]))
-        at = sparse.coo_array(right + wrongs).coords
+        cells = sparse.coo_array(right + wrongs)
+        at = cells.row, cells.col
         columns = [*at, *(np.asarray(part.tocsr()[at]).ravel() for part in (right, wrongs))]
         pairs = np.stack(columns, axis=1).ravel().tolist()
     return {
