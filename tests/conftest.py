@@ -2,7 +2,7 @@
 
 With ``VBNMF_KERNEL=scipy`` the tests of maths, engines, estimators and prediction run on the SciPy
 kernels. Tests that would only repeat the ordinary run are left out then: those of the
-compiled kernels, of commands, pages, files, texts, experiments and benchmarks
+compiled kernels, of commands, pages, files, texts, the paper and benchmarks
 (``collect_ignore_glob``). All other tests run, also those that are added.
 """
 
@@ -25,9 +25,9 @@ if ON_SCIPY:
         f"test_{name}*"
         for name in (
             "advice", "alike", "benchmarks", "beyond", "cli_", "dask_", "data_", "describing",
-            "displays", "docs", "drawing", "experiments", "explorer", "files", "hostile", "holdout",
+            "displays", "docs", "explorer", "files", "hostile", "holdout",
             "label_descriptions", "log_odds", "lowest", "measures", "metrics_", "model_file",
-            "packaging", "passages", "report", "reproduction", "store", "term_counts", "text_",
+            "packaging", "paper_", "passages", "report", "store", "term_counts", "text_",
             "tuning", "vectorize", "workers",
         )
     ]  # fmt: skip

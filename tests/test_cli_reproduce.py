@@ -8,18 +8,15 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from cliruns import command, run
 from conftest import ON_SCIPY
 
 from vbnmf.cli.progress import CellProgress
-from vbnmf.cli.reproduce import _notes
-from vbnmf.experiments.cells import list_cells
-from vbnmf.experiments.results import METRICS, read_results
-from vbnmf.experiments.runner import Tally
-from vbnmf.experiments.specification import read_specification
+from vbnmf.paper.experiments import Tally
+from vbnmf.paper.results import METRICS, read_results
+from vbnmf.paper.specification import list_cells, read_specification
 
 SPEC = Path(__file__).with_name("tiny.toml")
 FIGURES = ["fig1", "fig2", "fig3a", "fig3b", "fig4", "fig5", "fig6", "fig7a", "fig7b"]
@@ -150,17 +147,6 @@ def test_progress_tells_the_time_left(monkeypatch):
     assert stream.getvalue().splitlines() == [
         "1 of 8 runs; about 3 min left",
         "7 of 8 runs, 2 failed; about 30 s left",
-    ]
-
-
-def test_runs_that_failed_or_did_not_converge_are_noted():
-    row = {"status": "done", "reason": ""}
-    unfinished = {"status": "done", "reason": "lbfgs failed to converge (status=1):"}
-    failed = {"status": "failed", "reason": "ValueError: no."}
-    rows = [row, unfinished, failed, unfinished]
-    assert _notes(SimpleNamespace(rows=rows)) == [
-        "1 run failed: ValueError: no.",
-        "2 runs with a warning: lbfgs failed to converge (status=1).",
     ]
 
 

@@ -1,5 +1,8 @@
 """Tables in the terminal."""
 
+import unicodedata
+from types import SimpleNamespace
+
 import pytest
 
 from vbnmf.cli.terminal import fraction, percent, rounded, table
@@ -50,6 +53,35 @@ def test_long_cells_stay_whole_where_there_is_room(monkeypatch):
 def test_narrow_terminals_get_something(monkeypatch):
     monkeypatch.setenv("COLUMNS", "1")
     assert table(["a", "b"], [["x" * 30, "y" * 30]]).splitlines()[2] == f"{'x' * 11}…  {'y' * 11}…"
+
+
+@pytest.mark.parametrize("word", ["x", "茶", "e\u0301"])
+def test_a_long_word_takes_time_in_proportion_to_its_length(word, monkeypatch):
+    """Removing one letter at a time, and measuring again, took minutes for 20,000 letters."""
+    looked_up = []
+
+    def category(char):
+        looked_up.append(char)
+        return unicodedata.category(char)
+
+    counting = SimpleNamespace(category=category, east_asian_width=unicodedata.east_asian_width)
+    monkeypatch.setattr("vbnmf.cli.terminal.unicodedata", counting)
+    text = word * 3000
+    row = table(["a", "b"], [[text, text]]).splitlines()[2]
+    assert row.count("…") == 2
+    assert len(looked_up) < 10 * 2 * len(text)
+
+
+def test_a_cut_text_is_as_long_as_fits():
+    """The accent stays with its letter; half a Chinese character is not shown."""
+    texts = {
+        "e\u0301" * 60: "e\u0301" * 19 + "…",
+        "茶" * 60: "茶" * 9 + "…",
+        "a b " * 30: "a b " * 4 + "a b…",
+    }
+    for text, expected in texts.items():
+        row = table(["a", "b"], [[text, "y" * 60]]).splitlines()[2]
+        assert row.startswith(expected + " ")
 
 
 def test_wide_characters_and_marks():

@@ -7,7 +7,7 @@ from cliruns import run
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, load
 from vbnmf.cli.update import in_batches
 from vbnmf.estimators import savingonline
-from vbnmf.text.unknown import unknown_terms
+from vbnmf.text.vectorizer import unknown_terms
 
 TEA = ["green tea leaves", "steep tea leaves", "pot of green tea", "a cup of tea"]
 COFFEE = ["roast coffee beans", "grind coffee beans", "a cup of coffee", "coffee beans"]

@@ -20,7 +20,7 @@ from vbnmf.report.explorer.quality import quality_payload
 from vbnmf.report.labels import describe_labels
 from vbnmf.report.truth import read_truth
 from vbnmf.text import DocumentVectorizer
-from vbnmf.text.sequences import token_sequences
+from vbnmf.text.vectorizer import token_sequences
 
 pytestmark = pytest.mark.filterwarnings("ignore::vbnmf.text.EmptyDocumentWarning")
 TOLD = ("npmi_documents", "npmi_windows", "diversity", "exclusivity", "held_out_log_likelihood")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from vbnmf.core.fit import Progress
-    from vbnmf.experiments.runner import Tally
+    from vbnmf.paper.experiments import Tally
 
 
 _PART_OF_HEAD = 0.2  # part of a fit's progress bar that is for training the prediction head

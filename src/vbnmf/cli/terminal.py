@@ -78,11 +78,21 @@ def one_line(text: str) -> str:
 
 def width(text: str) -> int:
     """Return the display width of a text: two for wide characters, none for combining marks."""
-    letters = [char for char in text if unicodedata.category(char) not in ("Mn", "Me")]
-    return len(letters) + sum(unicodedata.east_asian_width(char) in "WF" for char in letters)
+    return sum(map(_char_width, text))
+
+
+def _char_width(char: str) -> int:
+    if unicodedata.category(char) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 def _cut(text: str, room: int) -> str:
-    while width(text) > room - 1:
-        text = text[:-1]
+    """Return the longest beginning of a text that leaves room for an ellipsis."""
+    left = room - 1
+    for end, char in enumerate(text):
+        left -= _char_width(char)
+        if left < 0:
+            text = text[:end]
+            break
     return text.rstrip() + "…"

@@ -91,7 +91,7 @@ def matched(fitted: Any, labels: Any) -> list[Any]:
 def learn(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
     """Learn from documents, and return what has changed."""
     from vbnmf.core.rows import is_empty
-    from vbnmf.text.unknown import unknown_terms
+    from vbnmf.text.vectorizer import unknown_terms
 
     before = Snapshot(fitted)
     X = fitted.vectorize(contents)

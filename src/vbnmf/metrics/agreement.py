@@ -23,7 +23,7 @@ from vbnmf.core.explained import ratios
 from vbnmf.core.model import Array
 from vbnmf.core.rows import mass
 from vbnmf.discovery.labelterms import Explained, sampled_agreement, shared
-from vbnmf.metrics.ranking import as_nonnegative
+from vbnmf.metrics.relevance import as_nonnegative
 
 GLUED = 0.5
 """Agreement below which a component is two topics under one name."""

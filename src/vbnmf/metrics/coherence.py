@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.metrics.ranking import strongest_terms
+from vbnmf.metrics.relevance import strongest_terms
 
 _AT_ONCE = 1 << 20  # pairs of window and term that are held in memory
 

@@ -7,7 +7,7 @@ from sklearn.base import TransformerMixin
 from vbnmf.core.rows import is_empty
 from vbnmf.data.shards import Shards
 from vbnmf.estimators.lazy import is_lazy_texts
-from vbnmf.text.unknown import unknown_terms
+from vbnmf.text.vectorizer import unknown_terms
 
 
 class LearnsDocuments(TransformerMixin):  # type: ignore[misc]

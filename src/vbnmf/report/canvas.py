@@ -1,6 +1,6 @@
 """Draw the displays with matplotlib: fonts, layout, heat maps, bars and curves.
 
-``report.displays`` computes the data, and ``report.drawing`` draws the figures of the paper. Only
+``report.displays`` computes the data, and ``report.drawing`` has the style of all drawings. Only
 code that draws imports this module, because it needs matplotlib.
 """
 

@@ -22,7 +22,7 @@ from vbnmf.metrics.fidelity import SAID, DescribedDocuments
 from vbnmf.pipeline import DocumentModel
 from vbnmf.report.labels import COMPONENT_TERMS, TermOfLabel, describe_labels
 from vbnmf.report.terms import shown_terms
-from vbnmf.text.sequences import token_sequences
+from vbnmf.text.vectorizer import token_sequences
 
 TOP, DIVERSE, WINDOW = 10, 25, 10
 """Usual numbers of top terms, of top terms for diversity, and of tokens in a window."""

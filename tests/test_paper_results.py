@@ -3,11 +3,11 @@
 from math import isnan
 
 import pytest
-from experiment_rows import free, led, pca, row
 from hypothesis import given
 from hypothesis import strategies as st
+from paper_rows import free, led, pca, row
 
-from vbnmf.experiments.results import (
+from vbnmf.paper.results import (
     COLUMNS,
     Choice,
     choose_peak,

@@ -10,8 +10,9 @@ from matplotlib.collections import LineCollection
 from matplotlib.patches import Polygon
 from matplotlib.text import Annotation
 
-from vbnmf.experiments.figures import Cloud, Curve, Lines, Map, PlotMark, Scatter
-from vbnmf.report.drawing import FONT, draw, save_figure, text
+from vbnmf.paper.figures import Cloud, Curve, Lines, Map, PlotMark, Scatter
+from vbnmf.paper.plots import draw, save_figure
+from vbnmf.report.drawing import FONT, text
 
 HOSTILE = [
     "$x$",

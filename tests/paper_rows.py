@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from vbnmf.experiments.cells import Cell
-from vbnmf.experiments.folds import FOLDS, Matrices, write_matrices
-from vbnmf.experiments.results import COLUMNS
-from vbnmf.experiments.runner import Source
-from vbnmf.experiments.specification import read_specification
+from vbnmf.paper.experiments import Source
+from vbnmf.paper.folds import Matrices, write_matrices
+from vbnmf.paper.results import COLUMNS
+from vbnmf.paper.specification import FOLDS, Cell, read_specification
 
 PAPER = read_specification()
 

@@ -5,12 +5,13 @@ behind the verdict are stored with it. The rules were fixed before the results w
 check that each claim can be confirmed and can fail.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isnan
 
-from vbnmf.experiments.result_tables import NAMES, number
-from vbnmf.experiments.results import (
+from vbnmf.paper.result_tables import NAMES, ResultTable, number
+from vbnmf.paper.results import (
     ResultRow,
     choose_peak,
     choose_validated,
@@ -21,9 +22,10 @@ from vbnmf.experiments.results import (
     spread,
     where,
 )
-from vbnmf.experiments.specification import METHODS, Specification
+from vbnmf.paper.specification import METHODS, Specification
 
 CONFIRMED, REFUTED, UNKNOWN = "confirmed", "not confirmed", "not measured"
+SIGNS = {CONFIRMED: "✓", REFUTED: "✗", UNKNOWN: "–"}
 
 GOOD_PREDICTOR = 0.5
 """Minimum rank correlation with which inter-label sparsity predicts accuracy."""
@@ -54,6 +56,22 @@ def all_claims(rows: list[ResultRow], specification: Specification) -> list[Clai
         moderate_without_labels(rows),
         free_shape_impedes(rows),
     ]
+
+
+def claims_table(claims: list[Claim]) -> ResultTable:
+    """Return the claims with their verdicts as a table."""
+    counts = Counter(claim.verdict for claim in claims)
+    verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in SIGNS if counts[verdict])
+    return ResultTable(
+        "claims",
+        "The paper's claims",
+        f"Verdicts on {len(claims)} claims by our data: {verdicts}.",
+        ["verdict", "the paper's claim", "our data"],
+        [
+            [f"{SIGNS[claim.verdict]} {claim.verdict}", claim.text, claim.evidence]
+            for claim in claims
+        ],
+    )
 
 
 def order_of_methods(rows: list[ResultRow], *, validated: bool = False) -> Claim:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from vbnmf.experiments.cells import Cell
 from vbnmf.files import replacing
+from vbnmf.paper.specification import Cell
 
 ResultRow = dict[str, Any]
 Key = tuple[Any, ...]

@@ -1,6 +1,6 @@
 """Compute the figures of the paper as records, from the table of results and two label maps.
 
-``report.drawing`` draws them.
+``plots`` draws them.
 """
 
 from dataclasses import dataclass, field, replace
@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, QhullError
 
-from vbnmf.experiments.maps import ChosenMap
-from vbnmf.experiments.results import (
+from vbnmf.paper.experiments import ChosenMap
+from vbnmf.paper.results import (
     ResultRow,
     distinct,
     guarded,
@@ -19,7 +19,7 @@ from vbnmf.experiments.results import (
     rank_correlation,
     spread,
 )
-from vbnmf.experiments.specification import Specification
+from vbnmf.paper.specification import Specification
 
 MICRO = "micro-averaged accuracy"
 INTER_LABEL = "inter-label sparsity"
@@ -39,7 +39,7 @@ class Curve:
     y: list[float]
     low: list[float] = field(default_factory=list)
     high: list[float] = field(default_factory=list)
-    look: int | None = None  # number of its style; None for the position among the curves
+    style: int | None = None  # number of its style; None for the position among the curves
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def accuracy_of_supervised(
                 # the same style as in Figure 3 a
                 replace(
                     _curve(f"K = {d}", _with(near, dimension=d), "parameter", "micro"),
-                    look=distinct(found, "dimension").index(d),
+                    style=distinct(found, "dimension").index(d),
                 )
                 for d in shown
             ],

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 
-from vbnmf.experiments.results import (
+from vbnmf.paper.results import (
     Choice,
     ResultRow,
     Spread,
@@ -16,7 +16,7 @@ from vbnmf.experiments.results import (
     spread,
     where,
 )
-from vbnmf.experiments.specification import METHODS, Specification
+from vbnmf.paper.specification import METHODS, Specification
 
 NAMES = {
     "pca": "PCA",
@@ -207,7 +207,7 @@ def between(least: float | None, most: float | None) -> str:
     return "" if least is None or most is None else f"[{least:.4f}, {most:.4f}]"
 
 
-def said(summary: Spread) -> str:
+def with_range(summary: Spread) -> str:
     """Format a mean with its range."""
     if summary.n < 2:
         return number(summary.mean)

@@ -4,6 +4,14 @@ Test documents are always projected with fixed components and without labels. Th
 them with the coefficients of training documents from the fit (``micro``, ``macro``). We also
 compare them with training documents that are projected in the same way (``micro_projected``,
 ``macro_projected``). The stronger classifiers use projected training documents too.
+
+The paper says only that its initialisation is random. Its algorithm extends that of Cemgil (2009),
+which draws the factors from gamma distributions; see ``drawn_components``.
+
+References
+----------
+A. T. Cemgil (2009). Bayesian inference for nonnegative matrix factorisation models. Computational
+Intelligence and Neuroscience.
 """
 
 import time
@@ -14,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
@@ -25,14 +34,16 @@ from sklearn.svm import LinearSVC
 from vbnmf import VBNMF, SupervisedVBNMF, hoyer_sparsity, inter_label_sparsity
 from vbnmf.core.model import Array
 from vbnmf.estimators.base import BaseVBNMF
-from vbnmf.experiments.cells import Cell
-from vbnmf.experiments.folds import Matrices
-from vbnmf.experiments.random_start import drawn_components
+from vbnmf.paper.folds import Matrices
+from vbnmf.paper.specification import Cell
 
 Metrics = dict[str, float]
 
 MAP_TERMS = 5  # terms in the name of a component, as in the paper
 MOST_ITERATIONS = 300  # of logistic regression
+
+_NONZEROS_AT_ONCE = 1 << 14  # whose K parts are held in memory
+_TINY = 1e-12  # draws with small shapes may be zero
 
 
 class ImpossibleError(ValueError):
@@ -171,6 +182,45 @@ def _fitted(
         "bound": model.bound_,
         "seconds_fit": seconds,
     }  # fmt: skip
+
+
+def drawn_components(X: sparse.csr_matrix, K: int, a_v: float, seed: int) -> Array:
+    """Compute components, (K, n_terms), by one update of randomly drawn factors.
+
+    The factors are drawn as
+
+        t_wk ~ Gamma(1, ·),   v_dk ~ Gamma(a_v, ·)
+
+    The estimators can be initialised with components only. So the first update of S and T is made
+    here:
+
+        t_wk ← Σ_d x_dw t_wk v_dk / Σ_k' t_wk' v_dk'
+
+    Parameters
+    ----------
+    X : csr_matrix of shape (n_docs, n_terms)
+    K : int
+        Number of components.
+    a_v : float
+        Shape of the distribution of V, the same as in its prior.
+    seed : int
+    """
+    rng = np.random.default_rng(seed)
+    n_docs, n_terms = X.shape
+    T = rng.standard_gamma(1.0, (n_terms, K)) + _TINY
+    V = rng.standard_gamma(a_v, (n_docs, K)) + _TINY
+    sums = np.zeros((n_terms, K))
+    by_term = X.tocsc()
+    terms = np.repeat(np.arange(n_terms), np.diff(by_term.indptr))
+    for begin in range(0, by_term.nnz, _NONZEROS_AT_ONCE):
+        at = slice(begin, begin + _NONZEROS_AT_ONCE)
+        parts = T[terms[at]] * V[by_term.indices[at]]
+        parts *= (by_term.data[at] / parts.sum(axis=1))[:, None]
+        first, n = terms[at][0], len(parts)
+        # rows of a term are adjacent: add them up by a product with a 0/1 matrix
+        gather = sparse.csr_matrix((np.ones(n), (terms[at] - first, np.arange(n))))
+        sums[first : first + gather.shape[0]] += gather @ parts
+    return sums.T
 
 
 def _neighbours(V: Array, matrices: Matrices) -> KNeighborsClassifier:

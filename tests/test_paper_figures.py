@@ -4,11 +4,11 @@ import re
 
 import numpy as np
 import pytest
-from experiment_rows import PAPER, free, led, paper, pca, sparse_runs
+from paper_rows import PAPER, free, led, paper, pca, sparse_runs
 
-from vbnmf.experiments.figures import PlotMark, all_figures, label_map
-from vbnmf.experiments.maps import ChosenMap, choose_runs
-from vbnmf.experiments.measure import LabelMap
+from vbnmf.paper.experiments import ChosenMap, choose_runs
+from vbnmf.paper.figures import PlotMark, all_figures, label_map
+from vbnmf.paper.measure import LabelMap
 
 FIGURES = paper(hull_dimensions=(20, 60), zoom=(10.0, 1000.0), map_dimension=40)
 

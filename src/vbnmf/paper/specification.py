@@ -1,8 +1,13 @@
-"""Read the specification of the experiments from a TOML file such as ``paper.toml``."""
+"""Read the specification of the experiments, and list their runs.
+
+The specification is a TOML file such as ``paper.toml``. A ``Cell`` is one run: there is one for
+each fold, method, setting and seed. An item of the report, such as a figure, needs some of them.
+"""
 
 import math
 import tomllib
-from dataclasses import MISSING, dataclass, fields, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -10,6 +15,26 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 Kind = TypeVar("Kind")
 METHODS = ("pca", "unsupervised", "supervised")
 STARTS = ("drawn", "random")
+FOLDS = ("test", "validation")  # see ``folds``
+
+ITEMS = {
+    "fig1": ("pca",),
+    "fig2": ("unsupervised",),
+    "fig3": ("supervised",),
+    "fig4": ("unsupervised",),
+    "fig5": ("supervised",),
+    "fig6": ("supervised",),
+    "fig7": ("unsupervised", "supervised"),
+    "table1": METHODS,
+    "sparsities": ("unsupervised", "supervised"),
+    "grid": ("supervised",),
+    "classifiers": (*METHODS, "svm"),
+    "claims": (*METHODS, "free"),
+}
+"""The items of the report, each with the groups of cells that it needs."""
+
+VALIDATED = {"table1", "sparsities", "classifiers", "claims"}
+"""The items that show parameters selected on validation documents."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +71,7 @@ class MethodGrid:
     term_shape: float = 1.0
     iterations: int = 0
     burn_in: int = 10
-    start: str = "drawn"  # see ``random_start``
+    start: str = "drawn"  # see ``measure.drawn_components``
 
     def __post_init__(self) -> None:
         if self.term_shape == 0:
@@ -125,7 +150,7 @@ def read_specification(
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"{source}: not a specification of the experiments: {error}. Begin with a copy of "
-            "paper.toml, which comes with vbnmf.experiments."
+            "paper.toml, which comes with vbnmf.paper."
         ) from error
     return specification if seeds is None else _with_seeds(specification, seeds)
 
@@ -203,3 +228,103 @@ def _with_seeds(specification: Specification, seeds: int) -> Specification:
         seeds=Seeds(seeds, min(planned.validation, seeds), min(planned.heads, seeds)),
         free=replace(specification.free, seeds=min(specification.free.seeds, seeds)),
     )
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run.
+
+    Attributes
+    ----------
+    method : "pca", "unsupervised", "supervised", or "svm" (a linear SVM on the weights of terms).
+    fold : "test" or "validation"; see ``folds``.
+    dimension : K; for "svm" the number of terms, or 0 for all terms.
+    parameter : shape of the coefficients (unsupervised) or a^λ (supervised).
+    term_shape : a number, or "free" if it is learned without a lower limit.
+    iterations, burn_in : numbers of iterations of vbNMF.
+    start, seed : initialisation of vbNMF: "drawn" (see ``measure.drawn_components``) or "random"
+        (that of the estimators), and its seed.
+    heads : whether logistic regression and a linear SVM are also trained on the coefficients.
+    """
+
+    method: str
+    fold: str
+    dimension: int
+    parameter: float | None = None
+    term_shape: float | str | None = None
+    iterations: int | None = None
+    burn_in: int | None = None
+    start: str | None = None
+    seed: int | None = None
+    heads: bool = False
+
+    @property
+    def cost(self) -> float:
+        """Estimated time in arbitrary units, to estimate the remaining time."""
+        sweeps = self.dimension * (self.iterations or 0) / 200
+        return 20 + sweeps + (100 if self.heads else 0)
+
+    def as_row(self) -> dict[str, Any]:
+        """Return the columns of the cell in the table of results."""
+        return asdict(self)
+
+
+def list_cells(specification: Specification, items: Iterable[str] = tuple(ITEMS)) -> list[Cell]:
+    """List the cells that the items need, in the order in which they are run.
+
+    Raises
+    ------
+    ValueError
+        An item is not one of ``ITEMS``.
+    """
+    items = list(items)
+    groups: set[str] = set()
+    for item in items:
+        if item not in ITEMS:
+            raise ValueError(f"no item is called {item!r}; there are {', '.join(ITEMS)}.")
+        groups.update(ITEMS[item])
+    cells: list[Cell] = []
+    if "pca" in groups:
+        cells += _pca_cells(specification)
+    if "svm" in groups:
+        # the terms that the other methods use, and all terms
+        cells += [Cell("svm", "test", specification.corpus.terms), Cell("svm", "test", 0)]
+    for method in ("unsupervised", "supervised"):
+        if method in groups:
+            cells += _vbnmf_cells(specification, method)
+    if "free" in groups:
+        cells += _free_cells(specification)
+    if not VALIDATED & set(items):
+        cells = [cell for cell in cells if cell.fold == "test"]
+    # by seed, so that an interrupted run has results for all settings
+    return sorted(cells, key=lambda cell: cell.seed or 0)
+
+
+def _pca_cells(specification: Specification) -> Iterator[Cell]:
+    for fold in FOLDS:
+        for dimension in specification.pca.dimension:
+            yield Cell("pca", fold, dimension, heads=fold == "test")
+
+
+def _vbnmf_cells(specification: Specification, method: str) -> Iterator[Cell]:
+    grid, seeds = specification.grid(method), specification.seeds
+    for fold, n_seeds in (("test", seeds.test), ("validation", seeds.validation)):
+        for seed in range(n_seeds):
+            for dimension in grid.dimension:
+                for parameter in grid.parameter:
+                    yield Cell(
+                        method, fold, dimension, parameter, grid.term_shape, grid.iterations,
+                        grid.burn_in, grid.start, seed, heads=fold == "test" and seed < seeds.heads,
+                    )  # fmt: skip
+
+
+def _free_cells(specification: Specification) -> Iterator[Cell]:
+    for method in ("unsupervised", "supervised"):
+        grid = specification.grid(method)
+        for dimension in specification.free.dimension:
+            for parameter in grid.parameter:
+                for seed in range(specification.free.seeds):
+                    yield Cell(
+                        method, "test", dimension, parameter, "free", grid.iterations,
+                        grid.burn_in, grid.start, seed,
+                    )  # fmt: skip
