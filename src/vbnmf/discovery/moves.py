@@ -29,7 +29,7 @@ from vbnmf.core.rows import mass
 from vbnmf.core.shardwork import Shard
 from vbnmf.discovery.drafts import Draft, Plan, families, merged, spread, top_groups
 from vbnmf.discovery.labelterms import Explained, LabelTerms, label_sets, shared
-from vbnmf.discovery.merging import cosines, merge_order
+from vbnmf.discovery.merging import complexities, cosines, merge_order
 
 GLUED = 0.5
 """Agreement of its two main labels below which a component is two topics under one name."""
@@ -307,6 +307,30 @@ def reduced(look: Look, a_t: float, n_left: int, n_kept: int, plan: Plan) -> Dra
         joint=gains_of_joint_use(look, n_kept),
     )
     return merged(draft, merges.groups(), n_kept, plan)
+
+
+def without_unused(look: Look, a_t: float | None, n_kept: int, plan: Plan) -> Draft:
+    """Drop components that explain less than a document, or without which the bound is higher.
+
+    The first ``n_kept`` components are kept, and each label keeps one. If ``a_t`` is None, the
+    bound is not considered.
+    """
+    draft = look.draft
+    costs = np.zeros(draft.K - n_kept)
+    if a_t is not None:
+        costs = look.worth[n_kept:] - complexities(draft.counts[:, n_kept:], a_t)
+    of_document = draft.counts.sum(dtype=np.float64) / look.explained.weight.sum()
+    weight = draft.counts[:, n_kept:].sum(axis=0, dtype=np.float64)
+    costs[weight < of_document] = -np.inf
+    served = draft.mask.sum(axis=1)
+    kept = []
+    for k in np.argsort(costs, kind="stable").tolist():
+        labels = draft.mask[:, n_kept + k]
+        if costs[k] < 0 and (served[labels] > 1).all():
+            served[labels] -= 1
+        else:
+            kept.append([k])
+    return merged(draft, sorted(kept), n_kept, plan)
 
 
 def gains_of_joint_use(look: Look, n_kept: int) -> dict[tuple[int, int], float]:
