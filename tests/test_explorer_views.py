@@ -10,12 +10,12 @@ from explorer_browser import jump, ready
 from explorer_pages import long_names, page, scoped, several, usual
 
 from vbnmf.cli.evaluate import score
-from vbnmf.report.components import label_use
+from vbnmf.description.components import label_use
+from vbnmf.description.labels import describe_labels
 from vbnmf.report.explorer import explore
 from vbnmf.report.explorer.documents import look
 from vbnmf.report.explorer.payload import TOP
 from vbnmf.report.explorer.quality import quality_payload
-from vbnmf.report.labels import describe_labels
 
 
 class TestDownloads:

@@ -14,10 +14,10 @@ from test_heads import drawn
 from vbnmf import VBNMF, DocumentModel, Shards, SupervisedVBNMF, metrics
 from vbnmf.cli.evaluate import score, score_table
 from vbnmf.data.sharding import write_shards
+from vbnmf.description.labels import describe_labels
 from vbnmf.report import evaluation, measures
 from vbnmf.report.explorer.documents import look
 from vbnmf.report.explorer.quality import quality_payload
-from vbnmf.report.labels import describe_labels
 from vbnmf.report.truth import read_truth
 from vbnmf.text import DocumentVectorizer
 from vbnmf.text.sequences import token_sequences

@@ -30,8 +30,8 @@ def demo(out: str, seed: int, jobs: int | None, force: bool, quiet: bool) -> Non
       vbnmf demo --out somewhere
     """  # noqa: D301
     from vbnmf.data import load_corpus
+    from vbnmf.description.summary import summarise
     from vbnmf.report.explorer import explore
-    from vbnmf.report.summary import summarise
 
     folder = Path(out)
     if folder.exists() and not folder.is_dir():

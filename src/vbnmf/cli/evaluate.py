@@ -182,9 +182,9 @@ def _component_lines(scores: dict[str, Any]) -> list[Line]:
 
 
 def _truth_lines(scores: dict[str, Any]) -> list[Line]:
+    from vbnmf.description.labels import COMPONENT_TERMS
     from vbnmf.metrics.agreement import AGREES, GLUED
     from vbnmf.metrics.fidelity import SAID
-    from vbnmf.report.labels import COMPONENT_TERMS
     from vbnmf.report.measures import TOP
 
     of = f"of {scores['shared_components']} shared by some labels"

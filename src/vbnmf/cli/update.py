@@ -133,8 +133,7 @@ class Snapshot:
     """What a model is before an update, to tell what has changed after it."""
 
     def __init__(self, fitted: Any) -> None:
-        from vbnmf.report.components import component_names, label_use
-        from vbnmf.report.terms import row_parts
+        from vbnmf.description.components import component_names, label_use, row_parts
 
         of = fitted.estimator_
         self._labels = of.classes_.tolist() if fitted.has_labels else []
@@ -147,8 +146,7 @@ class Snapshot:
         """Return new labels, the labels and components that changed most, and the head."""
         import numpy as np
 
-        from vbnmf.report.components import component_names, label_use
-        from vbnmf.report.terms import row_parts
+        from vbnmf.description.components import component_names, label_use, row_parts
 
         of, K = fitted.estimator_, len(self._terms)
         names = component_names(fitted, fitted.terms_, _NAME_TERMS)

@@ -12,12 +12,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.model import Array
+from vbnmf.description.components import component_names, label_use, names_of_terms
+from vbnmf.description.scopes import scopes_of
 from vbnmf.estimators.base import BaseVBNMF, burn_in_of
 from vbnmf.estimators.validation import check_choice, check_count
 from vbnmf.pipeline import DocumentModel
-from vbnmf.report.components import component_names, label_use
-from vbnmf.report.scopes import scopes_of
-from vbnmf.report.terms import names_of_terms
 
 _MOST_COMPONENTS = 6  # components to draw by default
 

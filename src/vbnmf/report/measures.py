@@ -13,6 +13,8 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
+from vbnmf.description.components import lasting, lasting_terms
+from vbnmf.description.labels import COMPONENT_TERMS, TermOfLabel, describe_labels
 from vbnmf.estimators.reservoir import Reservoir
 from vbnmf.metrics import agreement, completion_log_likelihood, exclusivity, share_that_holds
 from vbnmf.metrics.agreement import AGREES, GLUED, MOST_DOCUMENTS
@@ -20,23 +22,10 @@ from vbnmf.metrics.coherence import window_npmi_of_terms
 from vbnmf.metrics.diversity import distinct_share
 from vbnmf.metrics.fidelity import SAID, DescribedDocuments
 from vbnmf.pipeline import DocumentModel
-from vbnmf.report.labels import COMPONENT_TERMS, TermOfLabel, describe_labels
-from vbnmf.report.terms import shown_terms
 from vbnmf.text.sequences import token_sequences
 
 TOP, DIVERSE, WINDOW = 10, 25, 10
 """Usual numbers of top terms, of top terms for diversity, and of tokens in a window."""
-
-
-def lasting(estimator: Any) -> Array:
-    """Return whether each component has not faded, (K,); True for all if all have faded."""
-    faded = estimator.faded_
-    return np.ones_like(faded) if faded.all() else ~faded
-
-
-def lasting_terms(model: DocumentModel, n: int) -> Array:
-    """Return the n terms that are shown of each component that has not faded, (≤ K, n)."""
-    return shown_terms(model, n, np.flatnonzero(lasting(model.estimator_)))
 
 
 def distinctness(model: DocumentModel) -> dict[str, float]:
@@ -105,7 +94,7 @@ class Said:
 def said_of_labels(
     model: Any, n_terms: int = TOP, n_component_terms: int = COMPONENT_TERMS
 ) -> Said | None:
-    """Return what ``report.labels`` says of each label.
+    """Return what ``description.labels`` says of each label.
 
     Parameters
     ----------

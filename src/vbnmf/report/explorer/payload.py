@@ -3,11 +3,11 @@
     p(w|k) = part of term w in component k         p(w)   = Σ_k p(k) p(w|k)
     p(k|w) = p(k) p(w|k) / p(w)
 
-p(k), p(k|l) and names are those of ``report.components``. The terms of labels are counted in their
-documents (``report.labels``). The terms that describe a component,
-q(w|k) and relevance are those of ``report.terms``. The page sorts, selects and draws; it computes
-nothing else. Numbers are rounded to a few significant digits, and lists are cut to what can be
-shown, so that the page stays small.
+p(k), p(k|l), names, the terms that describe a component, q(w|k) and relevance are those of
+``description.components``. The terms of labels are counted in their documents
+(``description.labels``). The page sorts, selects and draws; it computes nothing else. Numbers are
+rounded to a few significant digits, and lists are cut to what can be shown, so that the page stays
+small.
 """
 
 from dataclasses import asdict
@@ -16,26 +16,28 @@ from typing import Any
 import numpy as np
 
 from vbnmf.core.model import Array
+from vbnmf.description.components import (
+    MATTERS,
+    alike_components,
+    component_names,
+    component_passages,
+    component_probabilities,
+    label_use,
+    row_parts,
+    shown_terms,
+    term_parts,
+)
+from vbnmf.description.labels import LabelDescription, describe_labels
+from vbnmf.description.scopes import Scope, scopes_of
 from vbnmf.estimators.info import versions
 from vbnmf.estimators.intervals import gamma_interval
 from vbnmf.metrics import hoyer_sparsity
 from vbnmf.metrics.relevance import BALANCE, TermParts
 from vbnmf.pipeline import DocumentModel
-from vbnmf.report.alike import alike_components
-from vbnmf.report.components import (
-    MATTERS,
-    component_names,
-    component_probabilities,
-    label_use,
-)
 from vbnmf.report.explorer.numbers import hundredths, rounded, sig
 from vbnmf.report.explorer.ordering import order_components, order_map
 from vbnmf.report.explorer.scoping import scope_payload
-from vbnmf.report.labels import LabelDescription, describe_labels
 from vbnmf.report.measures import distinctness, lasting
-from vbnmf.report.passages import component_passages
-from vbnmf.report.scopes import Scope, scopes_of
-from vbnmf.report.terms import row_parts, shown_terms, term_parts
 
 STEPS = np.linspace(0, 2, 11)
 """Values of λ that the slider can take."""

@@ -6,6 +6,8 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.rows import is_empty
+from vbnmf.description.components import row_parts, shown_terms
+from vbnmf.description.labels import COMPONENT_TERMS
 from vbnmf.metrics import (
     ProbabilityScores,
     calibration_bins,
@@ -19,8 +21,6 @@ from vbnmf.pipeline import DocumentModel
 from vbnmf.report import measures
 from vbnmf.report.explorer.documents import Looked
 from vbnmf.report.explorer.numbers import rounded, sig
-from vbnmf.report.labels import COMPONENT_TERMS
-from vbnmf.report.terms import row_parts, shown_terms
 from vbnmf.report.truth import LabelScores, score_labels
 
 _BINS = 10  # of the picture

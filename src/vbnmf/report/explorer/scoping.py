@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from vbnmf.core.model import Array
+from vbnmf.description.scopes import BLOCKS, Scope, by_block
 from vbnmf.report.explorer.numbers import rounded, sig
 from vbnmf.report.explorer.ordering import map_blocks
-from vbnmf.report.scopes import BLOCKS, Scope, by_block
 
 _TINY = np.finfo(float).tiny
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from vbnmf.core.model import Array
-from vbnmf.report.components import label_use
+from vbnmf.description.components import label_use
 
 BLOCKS = {
     "common": "common to all labels",
