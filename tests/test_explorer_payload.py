@@ -213,9 +213,6 @@ class TestFit:
     def test_facts(self, payload):
         assert payload["fit"]["model"] == "SupervisedVBNMF"
         assert payload["fit"]["threshold"] is None
-        assert set(payload["fit"]["measures"]) == {
-            *("diversity", "exclusivity", "component_sparsity", "inter_label_sparsity")
-        }
         assert {"vbnmf", "python", "numpy"} <= set(payload["fit"]["versions"])
         labels = model_payload(several()[0])[0]
         assert labels["several"] is True

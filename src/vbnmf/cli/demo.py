@@ -60,7 +60,7 @@ def demo(out: str, seed: int, jobs: int | None, force: bool, quiet: bool) -> Non
     click.echo(table(["label", "part", "terms that describe the component"], rows, right=(1,)))
 
     scores = score(model, test.texts, test.labels)
-    click.echo(f"\nAccuracy on {scores['documents']:,} held-out documents\n")
+    click.echo(f"\nAccuracy on {scores['labelled_documents']:,} held-out documents\n")
     svm = _linear_svm(train, test)
     click.echo(
         table(

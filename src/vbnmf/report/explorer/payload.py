@@ -31,13 +31,11 @@ from vbnmf.description.labels import LabelDescription, describe_labels
 from vbnmf.description.scopes import Scope, scopes_of
 from vbnmf.estimators.info import versions
 from vbnmf.estimators.intervals import gamma_interval
-from vbnmf.metrics import hoyer_sparsity
 from vbnmf.metrics.relevance import BALANCE, TermParts
 from vbnmf.pipeline import DocumentModel
 from vbnmf.report.explorer.numbers import hundredths, rounded, sig
 from vbnmf.report.explorer.ordering import order_components, order_map
 from vbnmf.report.explorer.scoping import scope_payload
-from vbnmf.report.measures import distinctness, lasting
 
 STEPS = np.linspace(0, 2, 11)
 """Values of λ that the slider can take."""
@@ -76,13 +74,13 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
         listed_terms(relevant, k, shown[k])[: 0 if faded[k] else None] for k in range(len(parts))
     ]
     described, passages = _described(model), component_passages(model)
-    telling = [
+    of_labels = [
         np.array([term.column for term in terms], dtype=np.intp)
         for one in described or []
         for terms in (one.terms, *(part.terms for part in one.components))
     ]
     commonest = np.argsort(-p_w, kind="stable")[:MOST_TERMS]
-    kept = np.unique(np.concatenate([commonest, *listed, *telling]))
+    kept = np.unique(np.concatenate([commonest, *listed, *of_labels]))
     places = np.full(len(p_w), -1)
     places[kept] = np.arange(len(kept))
     payload = {
@@ -108,7 +106,7 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
                 zip(component_names(model, model.terms_), passages, strict=True)
             )
         ],
-        "labels": _labels(model, _told_apart(use, scopes), described, places),
+        "labels": _labels(model, _without_common(use, scopes), described, places),
         "use": [rounded(row, 6) for row in use],
         "activations": _activations(model),
         "order": _orders(estimator, use, scopes, parts, p_w),
@@ -231,7 +229,7 @@ def _labels(
     return found
 
 
-def _told_apart(use: Array, scopes: list[Scope] | None) -> Array:
+def _without_common(use: Array, scopes: list[Scope] | None) -> Array:
     """Return the use without components that serve all labels."""
     if scopes is None:
         return use
@@ -275,15 +273,7 @@ def _orders(
 def _fit(model: DocumentModel) -> dict[str, Any]:
     """Return what is known about the fit without documents."""
     estimator = model.estimator_
-    shown = estimator.components_[lasting(estimator)]
     facts = versions()
-    measures = {
-        **{name: sig(value) for name, value in distinctness(model).items()},
-        "component_sparsity": sig(float(np.mean([hoyer_sparsity(row) for row in shown]))),
-    }
-    if model.has_labels:
-        summed = estimator.label_activations_ * estimator.label_counts_[:, None]
-        measures["inter_label_sparsity"] = sig(hoyer_sparsity(summed))
     return {
         "model": type(estimator).__name__,
         "classifier": estimator.classifier_ if model.has_labels else None,
@@ -303,7 +293,6 @@ def _fit(model: DocumentModel) -> dict[str, Any]:
         "hyperparameters": {
             name: sig(float(value)) for name, value in estimator.hyperparameters_.items()
         },
-        "measures": measures,
         "versions": {
             name: facts[name]
             for name in ("vbnmf", "kernel", "python", "numpy", "scipy", "scikit-learn")

@@ -1,4 +1,4 @@
-"""The measures that `vbnmf evaluate` and the explorer tell of a fitted model."""
+"""Measures of a fitted model: those of `vbnmf evaluate`, the page and `tune` are the same."""
 
 import re
 
@@ -6,24 +6,28 @@ import numpy as np
 import pandas as pd
 import pytest
 from cliruns import make_corpus
-from explorer_pages import several, usual
+from explorer_pages import quality, several, unpacked, usual
 from oracle_uses import as_weights
 from scipy import sparse
 from test_heads import drawn
 
-from vbnmf import VBNMF, DocumentModel, Shards, SupervisedVBNMF, metrics
+from vbnmf import VBNMF, DocumentModel, Shards, SupervisedVBNMF, evaluate, metrics, tune
 from vbnmf.cli.evaluate import score, score_table
+from vbnmf.cli.tune import _table
 from vbnmf.data.sharding import write_shards
+from vbnmf.description.components import lasting
 from vbnmf.description.labels import describe_labels
-from vbnmf.report import evaluation, measures
-from vbnmf.report.explorer.documents import look
-from vbnmf.report.explorer.quality import quality_payload
-from vbnmf.report.truth import read_truth
+from vbnmf.evaluation import evaluation, measures
+from vbnmf.evaluation.parts import Subject
+from vbnmf.evaluation.statements import statements_of_labels
+from vbnmf.evaluation.truth import read_truth
+from vbnmf.report.explorer import explore
+from vbnmf.report.tuning import draw
 from vbnmf.text import DocumentVectorizer
 from vbnmf.text.sequences import token_sequences
 
 pytestmark = pytest.mark.filterwarnings("ignore::vbnmf.text.EmptyDocumentWarning")
-TOLD = ("npmi_documents", "npmi_windows", "diversity", "exclusivity", "held_out_log_likelihood")
+SHOWN = ("npmi_documents", "npmi_windows", "diversity", "exclusivity", "held_out_log_likelihood")
 
 
 def text_model(n_components=4, **options):
@@ -32,10 +36,10 @@ def text_model(n_components=4, **options):
 
 
 def test_of_texts():
-    """Unlabelled documents are not measured; stemmed tokens are matched with stemmed terms."""
+    """Documents without a label are measured too; stemmed tokens match stemmed terms."""
     model, texts, labels = usual()
+    assert None in labels
     scores = score(model, texts, labels)
-    texts = [text for text, label in zip(texts, labels, strict=True) if label is not None]
     estimator, X = model.estimator_, model.vectorize(texts)
     lasting = ~estimator.faded_
     kept = as_weights(estimator.describing_terms_[lasting], X.shape[1])
@@ -97,7 +101,7 @@ def test_what_is_said_of_labels_is_recounted():
     assert scores["shared_that_agree"] == scores["shared_that_are_glued"] == 0.5
     assert scores["label_fidelity"] > scores["label_fidelity_elsewhere"]
     inside, elsewhere = metrics.label_fidelity(
-        X[later], np.eye(4)[y[later]], measures.said_of_labels(model).terms
+        X[later], np.eye(4)[y[later]], statements_of_labels(model).terms
     )
     assert [row["fidelity"] for row in scores["labels"]] == inside.tolist()
     assert [row["fidelity_elsewhere"] for row in scores["labels"]] == elsewhere.tolist()
@@ -107,25 +111,43 @@ def test_what_is_said_of_labels_is_recounted():
     assert older["label_fidelity"] is older["component_fidelity"] is None
     assert older["agreement"] == scores["agreement"]
     assert "fidelity" not in score_table(older)
-    assert re.search(r"^components that agree +0\.5000 +of 2 shared by some labels", out, re.M)
+    said = r"part of the components shared by some labels \(2\) whose"
+    assert re.search(rf"^components that agree +0\.5000 +{said}", out, re.M)
     inside = f"{scores['label_fidelity']:.4f}"
     assert re.search(rf"^fidelity of labels +{inside} +part of a label's documents", out, re.M)
 
 
-def test_the_explorer_tells_the_same():
-    model, texts, labels = usual()
-    labels = [label or "tea" for label in labels]
-    scores = score(model, texts, labels)
-    looked = look(model, texts, labels, None, lambda part, doing: None)
-    payload = quality_payload(model, looked)
-    told = payload["measures"] | measures.distinctness(model)
-    assert payload["truth"] == {name: scores[name] for name in payload["truth"]}
-    assert 0 < payload["truth"]["label_fidelity"] <= 1
-    for name in TOLD:
-        assert told[name] == pytest.approx(scores[name], rel=1e-3), name
+@pytest.mark.parametrize("made", [usual, several])
+@pytest.mark.parametrize("n_blank", [0, 3, 4])
+def test_page_and_evaluate_measure_the_same_documents(made, n_blank):
+    """Also if three quarters of the labels are blank, or no document has a label."""
+    model, texts, labels = made()
+    tea = ["tea"] if made is several else "tea"
+    labels = [label or tea for label in labels]
+    labels = [None if i % 4 < n_blank else label for i, label in enumerate(labels)]
+    scores = evaluate(model, texts, labels)
+    payload, found = quality(model, texts, labels)
+    n_labelled = len(texts) * (4 - n_blank) // 4
+    assert scores["documents"] == payload["documents"] == len(texts)
+    assert scores["labelled_documents"] == payload["labelled"] == n_labelled
+    only_page = {"component_sparsity", "fitted_inter_label_sparsity"}
+    assert set(found) - only_page == {
+        key for key in scores["measured_on"] if scores[key] is not None
+    }
+    for key in set(found) - only_page:
+        assert found[key] == pytest.approx(scores[key], rel=1e-3), key
+    assert set(SHOWN) <= set(found)
+    assert ("label_fidelity" in found) == ("calibration_error" in found) == (n_labelled > 0)
     by_component = np.array(payload["npmi_documents"])
     kept = by_component[~model.estimator_.faded_]
     assert kept.mean() == pytest.approx(scores["npmi_documents"], abs=1e-3)
+    of = scores["measured_on"]
+    assert of["calibration_error"] == f"{n_labelled} labelled documents"
+    assert of["npmi_documents"] == of["component_share"] == f"all {len(texts)} documents"
+    assert of["diversity"] == "the model"
+    whole = evaluate(model, texts, [tea] * len(texts))  # measures that need no label
+    keys = [key for key, documents in of.items() if "labelled" not in documents]
+    assert {key: scores[key] for key in keys} == {key: whole[key] for key in keys}
 
 
 @pytest.mark.parametrize("made", [usual, several])
@@ -136,23 +158,21 @@ def test_the_explorer_scores_predictions_alike(made):
     is_rare = [label in ("tea", ["tea"]) for label in labels]
     labels = [None if rare else label for label, rare in zip(labels, is_rare, strict=True)]
     scores = score(model, [*texts, "kettle"], [*labels, new])
-    looked = look(model, [*texts, "kettle"], [*labels, new], None, lambda part, doing: None)
-    payload = quality_payload(model, looked)
+    payload, found = quality(model, [*texts, "kettle"], [*labels, new])
+    names = read_truth(model, [*labels, new], len(labels) + 1).names
     prefix = "micro_f1" if made is several else "micro_accuracy"
     simplest = "most_frequent_label_f1" if made is several else "most_frequent_label_accuracy"
-    said = payload["accuracy"]
-    assert scores["documents"] == payload["labelled"]
-    assert next(iter(said.values())) == pytest.approx(scores[prefix], rel=1e-3)
-    assert list(said.values())[-1] == pytest.approx(scores[simplest], rel=1e-3)
-    assert payload["calibration_error"] == pytest.approx(scores["calibration_error"], rel=1e-3)
-    by_label = dict(zip(looked.names, payload["by_label"], strict=True))
+    assert scores["labelled_documents"] == payload["labelled"]
+    for key in (prefix, simplest, "calibration_error"):
+        assert found[key] == pytest.approx(scores[key], rel=1e-3)
+    by_label = dict(zip(names, payload["by_label"], strict=True))
     assert "cocoa" not in model.classes_
     assert by_label["cocoa"] == [1, 0, None]
     for row in scores["labels"]:
-        told = [np.nan if number is None else number for number in by_label[row["label"]]]
+        shown = [np.nan if number is None else number for number in by_label[row["label"]]]
         right = np.nan if row["precision"] is None else row["precision"]
         expected = [row["documents"], row["recall"], right]
-        assert told == pytest.approx(expected, rel=1e-3, nan_ok=True)
+        assert shown == pytest.approx(expected, rel=1e-3, nan_ok=True)
     assert scores["log_loss"] is None
 
 
@@ -215,28 +235,61 @@ def test_of_a_matrix():
     assert scores["held_out_log_likelihood"] == metrics.completion_log_likelihood(estimator, X)
     table = score_table(scores)
     assert "windows" not in table
-    said = f"NPMI, diversity and exclusivity ignore {faded.sum()} faded components."
-    assert said in table.splitlines()
+    ignored = "NPMI, diversity and exclusivity ignore {}."
+    assert ignored.format(f"{faded.sum()} faded components") in table.splitlines()
+    table = score_table(scores | {"faded_components": 1})
+    assert ignored.format("1 faded component") in table.splitlines()
 
 
 @pytest.mark.filterwarnings("ignore:the fit did not converge")
 def test_all_components_count_if_all_have_faded():
     estimator = VBNMF(2, max_iter=1, random_state=0).fit(np.ones((3, 4)))
-    assert measures.lasting(estimator).dtype == bool
+    assert lasting(estimator).dtype == bool
     estimator.component_shapes_ = np.full_like(estimator.component_shapes_, 1e-9)
     assert estimator.faded_.all()
-    assert measures.lasting(estimator).tolist() == [True, True]
+    assert lasting(estimator).tolist() == [True, True]
 
 
 @pytest.mark.filterwarnings("ignore:the fit did not converge")
 def test_no_windows():
     texts = make_corpus(2)[0]
+
+    def by_windows(model, documents):
+        return evaluate(model, documents)["npmi_windows"]
+
     model = text_model()
-    assert measures.npmi_by_windows(model, texts) is not None
-    assert measures.npmi_by_windows(model, None) is None
-    assert measures.npmi_by_windows(model, ["", "?"]) is None
-    assert measures.npmi_by_windows(text_model(ngram_range=(1, 2)), texts) is None
-    assert measures.npmi_by_windows(text_model(analyzer="char_wb"), texts) is None
+    assert by_windows(model, texts) is not None
+    assert by_windows(model, model.vectorize(texts)) is None
+    assert by_windows(model, ["", "?"]) is None
+    assert by_windows(text_model(ngram_range=(1, 2)), texts) is None
+    assert by_windows(text_model(analyzer="char_wb"), texts) is None
+
+
+@pytest.mark.parametrize("made", [usual, several])
+def test_parts_add_up(made):
+    """All but the held-out halves, which are drawn in each part."""
+    model, texts, labels = made()
+    whole = evaluate(model, texts, labels)
+    X, truth = model.vectorize(texts), read_truth(model, labels, len(labels))
+    parts = evaluation.Evaluation(Subject(model, truth.names))
+    for begin in range(0, len(texts), 7):
+        some = slice(begin, begin + 7)
+        parts.add(X[some], truth.indicators[some], texts[some])
+    found = parts.scores()
+    assert found.pop("held_out_log_likelihood") < 0 > whole.pop("held_out_log_likelihood")
+    assert found.pop("agreement") == pytest.approx(whole.pop("agreement"))
+    assert found.pop("labels") == [pytest.approx(row) for row in whole.pop("labels")]
+    assert found.pop("measured_on") == whole.pop("measured_on")
+    assert found == pytest.approx(whole)
+
+
+def test_documents_without_a_known_term_are_counted():
+    model = text_model()
+    texts = ["kettle cup", "unheard of", "wheel brake", "?", "of unheard"]
+    scores = evaluate(model, texts, ["tea", "bike", "bike", None, None])
+    assert scores["documents_without_known_term"] == 3
+    assert (scores["documents"], scores["labelled_documents"]) == (5, 3)
+    assert quality(model, texts)[0]["empty"] == 3
 
 
 def test_documents_of_one_term_hold_nothing_out():
@@ -245,9 +298,8 @@ def test_documents_of_one_term_hold_nothing_out():
     scores = score(model, texts, ["tea", "bike", "tea"])
     assert scores["held_out_log_likelihood"] is None
     assert "log-likelihood" not in score_table(scores)
-    looked = look(model, texts, None, None, lambda part, doing: None)
-    assert quality_payload(model, looked)["measures"]["held_out_log_likelihood"] is None
-    assert measures.held_out_log_likelihood(model.estimator_, model.vectorize(["cup kettle"])) < 0
+    assert "held_out_log_likelihood" not in quality(model, texts)[1]
+    assert evaluate(model, ["cup kettle"])["held_out_log_likelihood"] < 0
 
 
 @pytest.mark.parametrize("kind", ["one", "several"])
@@ -262,17 +314,19 @@ def test_shards_are_scored_as_in_memory(kind, tmp_path, monkeypatch):
     labels[3], labels[10], labels[50] = new, None, None
     write_shards(tmp_path, X, labels, shard_nonzeros=300)
     expected = score(model, X, labels)
-    found = evaluation.evaluate_shards(model, Shards(tmp_path)).scores()
+    found = evaluate(model, Shards(tmp_path))
     assert found.pop("labels") == [pytest.approx(row) for row in expected.pop("labels")]
     halves = (scores.pop("held_out_log_likelihood") for scores in (found, expected))
     assert next(halves) == pytest.approx(next(halves), rel=0.1)  # each part has its own
     assert found.pop("agreement") == pytest.approx(expected.pop("agreement"))
+    assert found.pop("measured_on") == expected.pop("measured_on")
     assert found == pytest.approx(expected)
-    assert found["documents"] == len(y) - 2
+    assert found["documents"] == len(y)
+    assert found["labelled_documents"] == len(y) - 2
     if kind == "several":
         one = DocumentModel(SupervisedVBNMF(3, max_iter=3, tol=0, random_state=0)).fit(X, y)
         with pytest.raises(ValueError, match="several labels"):
-            evaluation.evaluate_shards(one, Shards(tmp_path))
+            evaluate(one, Shards(tmp_path))
 
 
 def test_nearly_all_is_not_all():
@@ -283,8 +337,72 @@ def test_nearly_all_is_not_all():
         "macro_accuracy": 1.0,
     }
     lines = score_table(scores).splitlines()
-    (micro,) = [line for line in lines if line.startswith("micro accuracy")]
-    (macro,) = [line for line in lines if line.startswith("macro accuracy")]
-    assert micro.split()[2] == ">0.9999"
-    assert "commonest label >0.9999" in micro
-    assert macro.split()[2] == "1.0000"
+    for name, value in {
+        "micro accuracy": ">0.9999",
+        "baseline: commonest label": ">0.9999",
+        "macro accuracy": "1.0000",
+    }.items():
+        (line,) = [line for line in lines if line.startswith(f"{name} ")]
+        assert line[len(name) :].split()[0] == value
+
+
+# a new measure is one entry
+
+
+@pytest.fixture
+def long_documents():
+    """A measure that ``vbnmf`` does not have: the part of the documents with three terms."""
+    toy = measures.Measure(
+        "long_documents", "long documents", measures.ALL, "part of {documents} with three terms",
+        lambda subject, sums: sums[0] / sums[1],
+        lambda part: np.array([(np.diff(part.X.indptr) >= 3).sum(), part.n_docs]),
+    )  # fmt: skip
+    measures.MEASURES.append(toy)
+    yield toy
+    measures.MEASURES.remove(toy)
+
+
+def test_a_new_measure_is_printed_everywhere(long_documents, tmp_path):
+    model, texts, labels = usual()
+    X = model.vectorize(texts)
+    expected = (np.diff(X.indptr) >= 3).mean()
+    assert 0 < expected < 1
+    scores = score(model, texts, labels)
+    assert scores["long_documents"] == expected
+    lines = score_table(scores).splitlines()
+    at = lines.index("Of all 60 documents:")
+    (line,) = [line for line in lines[at:] if line.startswith("long documents ")]
+    assert " ".join(line.split()) == f"long documents {expected:.4f} part of 60 with three terms"
+    row = unpacked(explore(model, texts, labels).html)["measures"][-1]
+    assert row["name"] == "Long documents"
+    assert row["of"] == "all 60 documents"
+    assert row["value"] == pytest.approx(expected, rel=1e-3)
+    y = [label or "tea" for label in labels]
+    path = tmp_path / "tune.csv"
+    found = tune(X, y, n_components=3, estimator=SupervisedVBNMF(max_iter=3), checkpoint=path)
+    assert 0 < found.rows[0].measures["long_documents"] < 1
+    assert "long documents" in _table(found).splitlines()[0]
+    assert pd.read_csv(path)["long_documents"].item() == found.rows[0].measures["long_documents"]
+    again = tune(X, y, n_components=3, estimator=SupervisedVBNMF(max_iter=3), checkpoint=path)
+    assert again.rows == found.rows
+    assert "long documents" in draw(found).legends[0].get_texts()[-1].get_text()
+
+
+def test_what_several_measures_need_is_computed_once(monkeypatch):
+    """Probabilities and coefficients of documents, also for the page; the halves once more."""
+    model, texts, labels = usual()
+    estimator, calls = model.estimator_, []
+    for name in ("predict_proba", "transform", "component_share"):
+        method = getattr(estimator, name)
+
+        def counted(X, *others, name=name, method=method):
+            calls.append((name, X.shape[0]))
+            return method(X, *others)
+
+        monkeypatch.setattr(estimator, name, counted)
+    once = [("component_share", 60), ("predict_proba", 60), *2 * [("transform", 60)]]
+    evaluate(model, texts, labels)
+    assert sorted(calls) == once
+    calls.clear()
+    explore(model, texts, labels)
+    assert sorted(calls) == once
