@@ -223,6 +223,7 @@ def _why(
         some = shown[begin : begin + _AT_ONCE]
         explained = model.estimator_.explain(
             analysed.part.X[some], n_terms=_WHY_TERMS, n_components=_WHY_COMPONENTS, names=numbers,
+            probabilities=analysed.part.probabilities[some],
             also=None if analysed.truth is None else [known(analysed.truth[d]) for d in some],
         )  # fmt: skip
         found += [
