@@ -14,8 +14,8 @@ from vbnmf import VBNMF, DocumentModel, load
 from vbnmf.description.components import label_use
 from vbnmf.metrics import log_odds
 from vbnmf.metrics.relevance import TermParts
-from vbnmf.report.explorer.numbers import rounded, sig
 from vbnmf.report.explorer.ordering import order_components, order_map, order_rows
+from vbnmf.report.explorer.packing import rounded, sig
 from vbnmf.report.explorer.payload import STEPS, TOP, listed_terms, model_payload, shares
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")

@@ -1,4 +1,4 @@
-"""Describe components: their terms and names, their part in labels, passages, and look-alikes.
+"""Describe components: their terms and names, their part in labels, passages, and which are alike.
 
 The terminal, the page, the displays and the measures of ``evaluation`` use these functions.
 
@@ -186,7 +186,7 @@ class PassageOfComponent:
     among : int
         Number of its terms among the most relevant terms of the component.
     of : int
-        Number of most relevant terms that were looked at.
+        Number of most relevant terms that were examined.
     """
 
     number: int

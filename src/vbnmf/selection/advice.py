@@ -159,7 +159,7 @@ def words(rows: Sequence[Trial], measure: str, n_validation: int) -> str:
     """
     best, chosen = best_of(rows), recommended_of(rows)
     several_shapes = len({row.label_shape for row in rows}) > 1
-    said = [
+    sentences = [
         f"Recommended: {_named(chosen, several_shapes)}{_reason(rows, measure, several_shapes)}."
     ]
     documents = count(n_validation, "validation document")
@@ -167,21 +167,21 @@ def words(rows: Sequence[Trial], measure: str, n_validation: int) -> str:
     if chosen is best:
         likelihood = _with_error(chosen.log_likelihood, chosen.log_likelihood_error)
         accuracy = _with_error(chosen.accuracy, chosen.accuracy_error)
-        said.append(f"{on} {likelihood}, and the {measure} is {accuracy}.")
+        sentences.append(f"{on} {likelihood}, and the {measure} is {accuracy}.")
     else:
         lower = _with_error(chosen.likelihood_below, chosen.likelihood_below_error)
         change = _with_error(-chosen.accuracy_below, chosen.accuracy_below_error)
-        said.append(
+        sentences.append(
             f"{on} {chosen.log_likelihood:.3f}, which is lower by {lower}. The {measure} is "
             f"{chosen.accuracy:.3f} instead of {best.accuracy:.3f}, a difference of {change}."
         )
-    said += [*_glue(chosen), *_edge(rows, chosen)]
+    sentences += [*_glue(chosen), *_edge(rows, chosen)]
     if len(rows) > 1:
-        said.append(
+        sentences.append(
             "The validation documents were used to choose, so evaluate the final model on other "
             "documents."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def _named(row: Trial, with_shape: bool) -> str:

@@ -18,7 +18,7 @@ from vbnmf.evaluation.truth import read_truth
 from vbnmf.pipeline import DocumentModel
 from vbnmf.report.explorer.choosing import choose, count_documents, is_wrong
 from vbnmf.report.explorer.marking import Marker
-from vbnmf.report.explorer.numbers import sig, thousandths
+from vbnmf.report.explorer.packing import sig, thousandths
 
 MOST_DOCUMENTS = 5000
 LONGEST = 2000

@@ -10,7 +10,7 @@ from vbnmf.evaluation import Evaluation, measures
 from vbnmf.evaluation.parts import Part
 from vbnmf.evaluation.statements import LABEL_TERMS
 from vbnmf.metrics import calibration_bins, score_predictions, score_probabilities
-from vbnmf.report.explorer.numbers import rounded, sig
+from vbnmf.report.explorer.packing import rounded, sig
 
 _BINS = 10  # of the picture
 
