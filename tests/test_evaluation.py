@@ -353,9 +353,9 @@ def test_nearly_all_is_not_all():
 def long_documents():
     """A measure that ``vbnmf`` does not have: the part of the documents with three terms."""
     toy = measures.Measure(
-        "long_documents", "long documents", measures.ALL, "part of {documents} with three terms",
+        "long_documents", "long documents", "part of {documents} with three terms",
         lambda subject, sums: sums[0] / sums[1],
-        lambda part: np.array([(np.diff(part.X.indptr) >= 3).sum(), part.n_docs]),
+        count=lambda part: np.array([(np.diff(part.X.indptr) >= 3).sum(), part.n_docs]),
     )  # fmt: skip
     measures.MEASURES.append(toy)
     yield toy

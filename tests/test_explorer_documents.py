@@ -355,19 +355,31 @@ class TestQuality:
 
     @pytest.mark.parametrize("make", [usual, several])
     def test_page_and_evaluate_agree(self, make, tmp_path):
-        """Also on a file in which another label is the commonest than in training."""
+        """Also if the commonest label is another one than in training, and most are blank."""
         model, texts, labels = make()
         last = str(model.estimator_.classes_[-1])
-        kept = [i for i, y in enumerate(labels) if y and (last in y or i % 4 == 0)]
-        rows = [{"text": texts[i], "label": labels[i]} for i in kept]
+        labels = [y if y and (last in y or i % 4 == 0) else None for i, y in enumerate(labels)]
+        n_labelled = sum(label is not None for label in labels)
+        assert 0 < n_labelled < len(texts)
+        rows = [{"text": text, "label": y} for text, y in zip(texts, labels, strict=True)]
         file = tmp_path / "some.jsonl"
         file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
         model.save(tmp_path / "m.vbnmf")
         scores = ok("evaluate", tmp_path / "m.vbnmf", file, "--json", "--label", "label").json
-        _, measures = quality(model, [texts[i] for i in kept], [labels[i] for i in kept])
+        page = tmp_path / "page.html"
+        ok("report", tmp_path / "m.vbnmf", "--documents", file, "--label", "label", "--out", page)
+        rows = unpacked(page.read_text(encoding="utf-8"))["measures"]
+        measures = {row["key"]: row["value"] for row in rows}
+        assert {row["of"] for row in rows} == {
+            *(f"{n_labelled} labelled documents", f"all {len(texts)} documents", "the model")
+        }
+        assert {row["key"]: row["of"] for row in rows}.items() >= {
+            key: of for key, of in scores["measured_on"].items() if scores[key] is not None
+        }.items()
         keys = ("micro_accuracy", "macro_accuracy", "most_frequent_label_accuracy")
         if make is several:
             keys = ("micro_f1", "macro_f1", "subset_accuracy", "most_frequent_label_f1")
+        keys += ("npmi_documents", "npmi_windows", "held_out_log_likelihood", "component_share")
         found = [measures[key] for key in keys]
         assert found == pytest.approx([scores[key] for key in keys], rel=1e-3)
 

@@ -10,6 +10,7 @@ A measure that needs no labels is of all documents, also of those without a labe
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -53,13 +54,13 @@ class Measure:
         Its name in JSON and in CSV files.
     name : str
         Its name in tables.
-    of : str
-        Which documents it is of: ``LABELLED``, ``ALL`` or ``MODEL``.
     meaning : str
         What it means, in a phrase or a sentence. ``{key}`` stands for another score.
     value : callable
         Called with the ``Subject`` and the total of the sums (None for a measure of the model).
         Returns a number; None or NaN if it is not defined.
+    of : str
+        Which documents it is of: ``LABELLED``, ``ALL`` or ``MODEL``.
     count : callable or None
         Called with a ``Part``. Returns sums, which are added with ``+``; None if there are none.
     about : str
@@ -78,9 +79,9 @@ class Measure:
 
     key: str
     name: str
-    of: str
     meaning: str
     value: Callable[[Subject, Any], Any]
+    of: str = ALL
     count: Callable[[Part], Any] | None = None
     about: str = COMPONENTS
     where: tuple[str, ...] = (EVALUATE, PAGE, TUNE)
@@ -303,147 +304,138 @@ def _term_fidelity(subject: Subject, counted: DescribedDocuments) -> float:
 
 _SHARED = "part of the components shared by some labels ({shared_components}) whose two main labels"
 _HOYER = "Hoyer's measure: 0 if all are equal, 1 if only one is not zero"
+_TENTH = f"part of the components of {100 * SAID:.0f} % of a label or more"
+_HALF = "for which half as many of its documents have two of the"
+
+_measure = partial(Measure, where=(EVALUATE, PAGE))
+_prediction = partial(_measure, of=LABELLED, count=predictions, about=PREDICTIONS, percent=True)
+_probability = partial(_measure, of=LABELLED, count=probabilities, about=PREDICTIONS)
+_statement = partial(
+    _measure, of=LABELLED, count=recounted, about=STATEMENTS, percent=True, applies=_labels
+)
 
 MEASURES: list[Measure] = [
-    Measure(
-        "micro_accuracy", "micro accuracy", LABELLED,
+    _prediction(
+        "micro_accuracy", "micro accuracy",
         "part of the documents whose label was predicted correctly",
-        _of_predictions("accuracy"), predictions, PREDICTIONS, (EVALUATE, PAGE),
-        percent=True, applies=_one_label,
+        _of_predictions("accuracy"), applies=_one_label,
     ),
-    Measure(
-        "macro_accuracy", "macro accuracy", LABELLED, "mean recall over the labels of documents",
-        _of_predictions("macro_accuracy"), predictions, PREDICTIONS, (EVALUATE, PAGE),
-        percent=True, applies=_one_label,
+    _prediction(
+        "macro_accuracy", "macro accuracy", "mean recall over the labels of documents",
+        _of_predictions("macro_accuracy"), applies=_one_label,
     ),
-    Measure(
-        "most_frequent_label_accuracy", "baseline: commonest label", LABELLED,
+    _prediction(
+        "most_frequent_label_accuracy", "baseline: commonest label",
         "micro accuracy of always predicting the label that was commonest in training",
-        _commonest_accuracy, predictions, PREDICTIONS, (EVALUATE, PAGE),
-        percent=True, applies=_one_label,
+        _commonest_accuracy, applies=_one_label,
     ),
-    Measure(
-        "micro_f1", "micro F1", LABELLED, "F1 over all pairs of document and label",
-        _of_predictions("micro_f1"), predictions, PREDICTIONS, (EVALUATE, PAGE),
-        percent=True, applies=_several_labels,
+    _prediction(
+        "micro_f1", "micro F1", "F1 over all pairs of document and label",
+        _of_predictions("micro_f1"), applies=_several_labels,
     ),
-    Measure(
-        "macro_f1", "macro F1", LABELLED, "mean F1 over the labels of documents",
-        _of_predictions("macro_f1"), predictions, PREDICTIONS, (EVALUATE, PAGE),
-        percent=True, applies=_several_labels,
+    _prediction(
+        "macro_f1", "macro F1", "mean F1 over the labels of documents",
+        _of_predictions("macro_f1"), applies=_several_labels,
     ),
-    Measure(
-        "subset_accuracy", "subset accuracy", LABELLED,
+    _prediction(
+        "subset_accuracy", "subset accuracy",
         "part of the documents for which exactly the true labels were predicted",
-        _of_predictions("accuracy"), predictions, PREDICTIONS, (EVALUATE, PAGE),
-        percent=True, applies=_several_labels,
+        _of_predictions("accuracy"), applies=_several_labels,
     ),
-    Measure(
-        "most_frequent_label_f1", "baseline: commonest label", LABELLED,
+    _prediction(
+        "most_frequent_label_f1", "baseline: commonest label",
         "micro F1 of always predicting the label that was commonest in training",
-        _commonest_f1, predictions, PREDICTIONS, (EVALUATE, PAGE),
-        percent=True, applies=_several_labels,
+        _commonest_f1, applies=_several_labels,
     ),
-    Measure(
-        "calibration_error", "calibration error", LABELLED,
+    _probability(
+        "calibration_error", "calibration error",
         "mean distance between predicted probability and observed frequency; 0 is best",
-        lambda _, tally: tally.calibration_error, probabilities, PREDICTIONS, (EVALUATE, PAGE),
-        percent=True, applies=_labels,
+        lambda _, tally: tally.calibration_error, percent=True, applies=_labels,
     ),
-    Measure(
-        "log_loss", "log loss", LABELLED,
+    _probability(
+        "log_loss", "log loss",
         "mean of −ln p, where p is the probability of the true label; 0 is best",
-        lambda _, tally: tally.log_loss, probabilities, PREDICTIONS, (EVALUATE, PAGE),
-        applies=_labels,
+        lambda _, tally: tally.log_loss, applies=_labels,
+    ),
+    _statement(
+        "fidelity", "fidelity of component terms",
+        f"{_TENTH} {_HALF} {TOP} terms that describe the component",
+        _term_fidelity, count=documents_described, where=(TUNE,), column="fidelity",
     ),
     Measure(
-        "fidelity", "fidelity of component terms", LABELLED,
-        f"part of the components of {100 * SAID:.0f} % of a label or more for which half as many "
-        f"of its documents have two of the {TOP} terms that describe the component",
-        _term_fidelity, documents_described, STATEMENTS, (TUNE,),
-        percent=True, column="fidelity", applies=_labels,
-    ),
-    Measure(
-        "inter_label_sparsity", "inter-label sparsity", LABELLED,
+        "inter_label_sparsity", "inter-label sparsity",
         "Hoyer's measure of coefficients summed by label: near 1 if each label uses few components",
-        _inter_label_sparsity, coefficients_by_label, column="sparsity",
+        _inter_label_sparsity, of=LABELLED, count=coefficients_by_label, column="sparsity",
     ),
-    Measure(
-        "component_share", "component share", ALL,
+    _measure(
+        "component_share", "component share",
         "part of the predicted label's score that comes from components; the rest is from single "
         "words",
-        _component_share, component_shares, where=(EVALUATE, PAGE), applies=_labels,
+        _component_share, count=component_shares, applies=_labels,
+    ),
+    _measure(
+        "coefficient_sparsity", "coefficient sparsity", _HOYER,
+        _coefficient_sparsity, count=coefficients,
     ),
     Measure(
-        "coefficient_sparsity", "coefficient sparsity", ALL, _HOYER,
-        _coefficient_sparsity, coefficients, where=(EVALUATE, PAGE),
-    ),
-    Measure(
-        "npmi_documents", "NPMI by documents", ALL,
+        "npmi_documents", "NPMI by documents",
         f"how often the first {TOP} terms of a component occur together: -1 never, 0 by chance, "
         "1 always",
-        _npmi, terms_together, column="NPMI",
+        _npmi, count=terms_together, column="NPMI",
     ),
-    Measure(
-        "npmi_windows", f"NPMI by windows of {WINDOW} tokens", ALL, "the same in windows",
-        _window_npmi, terms_in_windows, where=(EVALUATE, PAGE),
+    _measure(
+        "npmi_windows", f"NPMI by windows of {WINDOW} tokens", "the same in windows",
+        _window_npmi, count=terms_in_windows,
     ),
-    Measure(
-        "held_out_log_likelihood", "held-out log-likelihood", ALL,
+    _measure(
+        "held_out_log_likelihood", "held-out log-likelihood",
         "per unit of weight, of one half of each document given the other half; higher is better",
-        _held_out, half_documents, where=(EVALUATE, PAGE),
+        _held_out, count=half_documents,
     ),
-    Measure(
-        "diversity", "diversity", MODEL,
+    _measure(
+        "diversity", "diversity",
         f"share of distinct terms among the first {DIVERSE} terms of all components",
-        _diversity, where=(EVALUATE, PAGE),
+        _diversity, of=MODEL,
     ),
-    Measure(
-        "exclusivity", "exclusivity", MODEL,
+    _measure(
+        "exclusivity", "exclusivity",
         f"mean share of a component in the weight of its {TOP} heaviest terms",
-        _exclusivity, where=(EVALUATE, PAGE),
+        _exclusivity, of=MODEL,
     ),
     Measure(
-        "component_sparsity", "component sparsity", MODEL, f"{_HOYER}; mean over components",
-        _component_sparsity, where=(PAGE,),
+        "component_sparsity", "component sparsity", f"{_HOYER}; mean over components",
+        _component_sparsity, of=MODEL, where=(PAGE,),
     ),
     Measure(
-        "fitted_inter_label_sparsity", "inter-label sparsity of the fit", MODEL,
+        "fitted_inter_label_sparsity", "inter-label sparsity of the fit",
         "Hoyer's measure of the coefficients that the model expects of its training documents, "
         "summed by label",
-        _fitted_inter_label_sparsity, where=(PAGE,), applies=_labels,
+        _fitted_inter_label_sparsity, of=MODEL, where=(PAGE,), applies=_labels,
     ),
-    Measure(
-        "shared_that_agree", "components that agree", LABELLED,
+    _statement(
+        "shared_that_agree", "components that agree",
         f"{_SHARED} take the same terms from them (agreement ≥ {AGREES})",
-        _agreeing, recounted, STATEMENTS, (EVALUATE, PAGE),
-        percent=True, out_of="shared_components", applies=_labels,
+        _agreeing, out_of="shared_components",
     ),
-    Measure(
-        "shared_that_are_glued", "components that are glued", LABELLED,
+    _statement(
+        "shared_that_are_glued", "components that are glued",
         f"{_SHARED} take other terms from them: two topics under one name (agreement < {GLUED})",
-        _glued, recounted, STATEMENTS, (EVALUATE, PAGE),
-        percent=True, out_of="shared_components", applies=_labels,
+        _glued, out_of="shared_components",
     ),
-    Measure(
-        "label_fidelity", "fidelity of labels", LABELLED,
+    _statement(
+        "label_fidelity", "fidelity of labels",
         f"part of a label's documents with two of the {LABEL_TERMS} terms said of it; mean over "
         "labels",
-        _label_fidelity(0), recounted, STATEMENTS, (EVALUATE, PAGE),
-        percent=True, applies=_labels,
+        _label_fidelity(0),
     ),
-    Measure(
-        "label_fidelity_elsewhere", "fidelity elsewhere", LABELLED,
-        "the same for documents without the label; it should be much smaller",
-        _label_fidelity(1), recounted, STATEMENTS, (EVALUATE, PAGE),
-        percent=True, applies=_labels,
+    _statement(
+        "label_fidelity_elsewhere", "fidelity elsewhere",
+        "the same for documents without the label; it should be much smaller", _label_fidelity(1),
     ),
-    Measure(
-        "component_fidelity", "fidelity of components", LABELLED,
-        f"part of the components of {100 * SAID:.0f} % of a label or more ({{components_said}}) "
-        f"for which half as many of its documents have two of the {COMPONENT_TERMS} terms there",
-        _component_fidelity, recounted, STATEMENTS, (EVALUATE, PAGE),
-        percent=True, out_of="components_said", applies=_labels,
+    _statement(
+        "component_fidelity", "fidelity of components",
+        f"{_TENTH} ({{components_said}}) {_HALF} {COMPONENT_TERMS} terms there",
+        _component_fidelity, out_of="components_said",
     ),
 ]  # fmt: skip
 """The measures, in the order of tables."""
