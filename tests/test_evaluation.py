@@ -9,6 +9,7 @@ from cliruns import make_corpus
 from explorer_pages import quality, several, unpacked, usual
 from oracle_uses import as_weights
 from scipy import sparse
+from sklearn.metrics import f1_score
 from test_heads import drawn
 
 from vbnmf import VBNMF, DocumentModel, Shards, SupervisedVBNMF, evaluate, metrics, tune
@@ -17,7 +18,7 @@ from vbnmf.cli.tune import _table
 from vbnmf.data.sharding import write_shards
 from vbnmf.description.components import lasting
 from vbnmf.description.labels import describe_labels
-from vbnmf.evaluation import evaluation, measures
+from vbnmf.evaluation import accuracy, evaluation, measures
 from vbnmf.evaluation.parts import Subject
 from vbnmf.evaluation.statements import statements_of_labels
 from vbnmf.evaluation.truth import read_truth
@@ -263,6 +264,79 @@ def test_no_windows():
     assert by_windows(model, ["", "?"]) is None
     assert by_windows(text_model(ngram_range=(1, 2)), texts) is None
     assert by_windows(text_model(analyzer="char_wb"), texts) is None
+
+
+def test_sums_give_the_functions_of_metrics():
+    """One label has a single document, one has none, and some documents have no label."""
+    model, texts, labels = usual()
+    labels = ["tea" if i == 7 else None if label in ("tea", None) else label
+              for i, label in enumerate(labels)]  # fmt: skip
+    scores, of = evaluate(model, texts, labels), model.estimator_
+    known = [i for i, label in enumerate(labels) if label is not None]
+    y = [labels[i] for i in known]
+    assert y.count("tea") == 1
+    X = model.vectorize(texts)
+    V, shares, P = of.transform(X), of.component_share(X), of.predict_proba(X)
+    assert scores["coefficient_sparsity"] == pytest.approx(metrics.hoyer_sparsity(V))
+    expected = metrics.inter_label_sparsity(V[known], y)
+    assert scores["inter_label_sparsity"] == pytest.approx(expected)
+    assert scores["component_share"] == pytest.approx(shares.mean())
+    predicted = of.classes_[P.argmax(axis=1)]
+    by_label = {row["label"]: row for row in scores["labels"]}
+    assert set(by_label) == set(y)
+    for label in set(y) & set(predicted[known]):
+        expected = shares[known][predicted[known] == label].mean()
+        assert by_label[label]["component_share"] == pytest.approx(expected)
+    right = predicted[known] == y
+    assert scores["micro_accuracy"] == pytest.approx(right.mean())
+    assert accuracy(model, X, labels) == (pytest.approx(right.mean()), len(known))
+    assert accuracy(model, X, [None] * len(texts)) == (None, 0)
+    commonest = of.classes_[of.label_counts_.argmax()]
+    baseline = np.mean(np.array(y) == commonest)
+    assert scores["most_frequent_label_accuracy"] == pytest.approx(baseline)
+    _, found = quality(model, texts, labels)
+    sparsity = np.mean([metrics.hoyer_sparsity(row) for row in of.components_[~of.faded_]])
+    assert found["component_sparsity"] == pytest.approx(sparsity, rel=1e-3)
+    expected = metrics.hoyer_sparsity(of.label_activations_ * of.label_counts_[:, None])
+    assert found["fitted_inter_label_sparsity"] == pytest.approx(expected, rel=1e-3)
+
+
+def test_several_labels_and_the_commonest():
+    model, texts, labels = several()
+    scores, commonest = evaluate(model, texts, labels), model.estimator_.label_counts_.argmax()
+    known = read_truth(model, labels, len(labels)).indicators.toarray()
+    known = known[known.any(axis=1)]
+    always = np.zeros_like(known)
+    always[:, commonest] = 1
+    expected = f1_score(known, always, average="micro")
+    assert scores["most_frequent_label_f1"] == pytest.approx(expected)
+
+
+@pytest.mark.filterwarnings("ignore:the fit did not converge")
+def test_a_model_without_labels():
+    """It has no predictions, but labels of documents give the inter-label sparsity."""
+    X, y = drawn()
+    model = DocumentModel(VBNMF(3, max_iter=5, random_state=0)).fit(X)
+    scores = evaluate(model, X, y)
+    assert "micro_accuracy" not in scores
+    assert scores["labels"] == []
+    expected = metrics.inter_label_sparsity(model.transform(X), y)
+    assert scores["inter_label_sparsity"] == pytest.approx(expected)
+    assert evaluate(model, X)["inter_label_sparsity"] is None
+
+
+@pytest.mark.parametrize(
+    ("of", "n", "words"),
+    [
+        (measures.LABELLED, 1, "1 labelled document"),
+        (measures.LABELLED, 2000, "2,000 labelled documents"),
+        (measures.ALL, 1, "the only document"),
+        (measures.ALL, 2, "all 2 documents"),
+        (measures.MODEL, 2, "the model"),
+    ],
+)
+def test_documents_of_a_measure_in_words(of, n, words):
+    assert measures.documents_of(of, {"documents": n, "labelled_documents": n}) == words
 
 
 @pytest.mark.parametrize("made", [usual, several])
