@@ -110,10 +110,14 @@ def test_what_is_said_of_labels_is_recounted():
     del model.estimator_.label_term_documents_  # as in an older file
     older = score(model, X[later], y[later])
     assert older["label_fidelity"] is older["component_fidelity"] is None
+    assert older["components_said"] == 0
     assert older["agreement"] == scores["agreement"]
     assert "fidelity" not in score_table(older)
     said = r"part of the components shared by some labels \(2\) whose"
     assert re.search(rf"^components that agree +0\.5000 +{said}", out, re.M)
+    assert f"of 10 % of a label or more ({scores['components_said']}) for which half" in out
+    (of_terms,) = [one for one in measures.MEASURES if one.key == "fidelity"]
+    assert of_terms.meaning.startswith("part of the components of 10 % of a label or more for")
     inside = f"{scores['label_fidelity']:.4f}"
     assert re.search(rf"^fidelity of labels +{inside} +part of a label's documents", out, re.M)
 
@@ -291,6 +295,9 @@ def test_sums_give_the_functions_of_metrics():
     assert scores["micro_accuracy"] == pytest.approx(right.mean())
     assert accuracy(model, X, labels) == (pytest.approx(right.mean()), len(known))
     assert accuracy(model, X, [None] * len(texts)) == (None, 0)
+    unknown = evaluate(model, texts)
+    assert (unknown["labelled_documents"], unknown["labels"], unknown["agreement"]) == (0, [], [])
+    assert unknown["shared_components"] == unknown["components_said"] == 0
     commonest = of.classes_[of.label_counts_.argmax()]
     baseline = np.mean(np.array(y) == commonest)
     assert scores["most_frequent_label_accuracy"] == pytest.approx(baseline)
@@ -323,6 +330,7 @@ def test_a_model_without_labels():
     expected = metrics.inter_label_sparsity(model.transform(X), y)
     assert scores["inter_label_sparsity"] == pytest.approx(expected)
     assert evaluate(model, X)["inter_label_sparsity"] is None
+    assert Subject(model, ()).n_labels == 0
 
 
 @pytest.mark.parametrize(
