@@ -491,3 +491,28 @@ def test_what_several_measures_need_is_computed_once(monkeypatch):
     calls.clear()
     explore(model, texts, labels)
     assert sorted(calls) == once
+
+
+def test_parts_of_a_shard(monkeypatch):
+    """Of at most six non-zeros, unless a document has more, and of at most three documents."""
+    monkeypatch.setattr(evaluation, "PART_NONZEROS", 6)
+    monkeypatch.setattr(evaluation, "PART_NUMBERS", 13)
+    sizes = [3, 3, 5, 1, 9, 0, 1, 1, 1, 1]
+    X = sparse.csr_array([[1] * size + [0] * (9 - size) for size in sizes])
+    found = list(evaluation._parts(X, 4))
+    assert found == [(0, 2), (2, 4), (4, 5), (5, 8), (8, 10)]
+    assert list(evaluation._parts(X, 100)) == [(i, i + 1) for i in range(len(sizes))]
+
+
+def test_how_measures_are_printed():
+    """Parts of documents and of components are in per cent on the page; measures are not."""
+    percent = {one.key for one in measures.MEASURES if one.percent}
+    parts = ("accuracy", "f1", "calibration_error", "fidelity", "elsewhere", "agree", "glued")
+    assert percent == {one.key for one in measures.MEASURES if one.key.endswith(parts)}
+    keys = [one.key for one in measures.MEASURES]
+    assert len(set(keys)) == len(keys)
+    meaning = {one.key: one.meaning for one in measures.MEASURES}
+    assert "the first 25 terms" in meaning["diversity"]
+    for one in measures.MEASURES:
+        assert one.meaning
+        assert (one.count is None) == (one.of == measures.MODEL)
