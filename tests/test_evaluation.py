@@ -372,6 +372,7 @@ def test_documents_without_a_known_term_are_counted():
     assert scores["documents_without_known_term"] == 3
     assert (scores["documents"], scores["labelled_documents"]) == (5, 3)
     assert quality(model, texts)[0]["empty"] == 3
+    assert evaluate(model, texts[:1])["documents_without_known_term"] == 0
 
 
 def test_documents_of_one_term_hold_nothing_out():
