@@ -200,15 +200,17 @@ class TestEvaluate:
         scores = ok("evaluate", home / "m.vbnmf", home / "test.csv", "--json").json
         out = ok("evaluate", home / "m.vbnmf", home / "test.csv", "--quiet").out
         for name, key, said in [
-            ("micro accuracy", "micro_accuracy", "of 24 documents"),
-            ("macro accuracy", "macro_accuracy", "mean recall over labels"),
+            ("micro accuracy", "micro_accuracy", "part of the documents"),
+            ("macro accuracy", "macro_accuracy", "mean recall over the labels"),
             ("calibration error", "calibration_error", "mean distance"),
-            ("component share", "component_share", "part of the scores"),
+            ("component share", "component_share", "part of the predicted label's score"),
             ("inter-label sparsity", "inter_label_sparsity", "Hoyer"),
             ("NPMI by windows of 10 tokens", "npmi_windows", "the same"),
             ("held-out log-likelihood", "held_out_log_likelihood", "per unit of weight"),
         ]:
             assert re.search(rf"^{name} +{scores[key]:.4f} *{said}", out, re.MULTILINE), name
+        of = [line for line in out.splitlines() if line.startswith("Of ")]
+        assert of == ["Of 24 labelled documents:", "Of all 24 documents:", "Of the model:"]
         assert re.search(r"^tea +8 +\d+ % +\d+ % +\d+ %$", out, re.MULTILINE)
 
     def test_labels_that_the_model_does_not_know_count(self, home, tmp_path):

@@ -159,7 +159,7 @@ def test_missing_labels_are_left_out(tmp_path, monkeypatch):
         load("some.vbnmf").estimator_.components_, expected.estimator_.components_
     )
     scores = ok("evaluate", "some.vbnmf", "some.csv", "--json").json
-    assert scores["documents"] == 33
+    assert scores["labelled_documents"] == 33
 
 
 def test_numeric_labels(tmp_path, monkeypatch):

@@ -4,7 +4,6 @@ what a list leaves out is said. Every number is computed again from the model's 
 
 import csv
 import io
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -15,7 +14,6 @@ from explorer_pages import usual
 
 from vbnmf import DocumentModel, SupervisedVBNMF
 from vbnmf.report.explorer import explore
-from vbnmf.report.explorer import page as page_module
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -249,12 +247,7 @@ def test_percentages_are_never_rounded_to_none_or_all(visit, monkeypatch):
     model, texts, _ = usual()
     first = [0.99961, 0.99951, 0.9994, 0.9951, 0.9941, 1.0, 0.6, 0.9999999]
     P = np.array([[p, 1 - p, 0] for p in first])
-    look = page_module.look
-    monkeypatch.setattr(
-        page_module,
-        "look",
-        lambda *arguments: replace(look(*arguments), P=P, given=[[0]] * len(P)),
-    )
+    monkeypatch.setattr(model.estimator_, "predict_proba", lambda X: P)
     n = len(P)
     second = str(model.estimator_.classes_[1])
     tab = visit(explore(model, texts[:n], [second] * n), "view=document&order=file")

@@ -9,9 +9,9 @@ from cliruns import make_corpus, ok, run, write_csv
 from scipy import io, sparse
 
 from vbnmf import DocumentModel, SupervisedVBNMF, load
+from vbnmf.description.components import MATTERS, label_use
+from vbnmf.description.labels import describe_labels
 from vbnmf.metrics import log_odds
-from vbnmf.report.components import MATTERS, label_use
-from vbnmf.report.labels import describe_labels
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit did not", "ignore:(all|900) .* label")
 

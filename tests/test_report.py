@@ -11,10 +11,10 @@ from explorer_pages import scoped
 
 from vbnmf import VBNMF, DocumentModel, LabelMapDisplay, SupervisedVBNMF
 from vbnmf.cli.terminal import percent
-from vbnmf.report.components import MATTERS
+from vbnmf.description.components import MATTERS
+from vbnmf.description.labels import describe_labels
+from vbnmf.description.summary import components_of_label, summarise
 from vbnmf.report.explorer.payload import model_payload
-from vbnmf.report.labels import describe_labels
-from vbnmf.report.summary import components_of_label, summarise
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 

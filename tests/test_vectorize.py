@@ -237,6 +237,9 @@ def test_commands_take_a_shard_folder_for_a_file(home, command, tmp_path):
     assert a.pop("labels") == [pytest.approx(row) for row in b.pop("labels")]
     agreement = [np.array(one.pop("agreement"), dtype=float) for one in (a, b)]  # NaN for None
     np.testing.assert_allclose(*agreement)
+    of = a.pop("measured_on")
+    del of["npmi_windows"]
+    assert of.items() <= b.pop("measured_on").items()
     assert a == pytest.approx(b)
 
 

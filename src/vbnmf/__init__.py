@@ -21,6 +21,7 @@ _HOMES = {
     "vectorize_to_shards": "vbnmf.vectorizing",
     "load": "vbnmf.loading",
     "tune": "vbnmf.selection.search",
+    "evaluate": "vbnmf.evaluation",
     "explore": "vbnmf.report.explorer",
     "LabelMapDisplay": "vbnmf.report.displays",
     "ComponentTermsDisplay": "vbnmf.report.displays",

@@ -30,8 +30,8 @@ def demo(out: str, seed: int, jobs: int | None, force: bool, quiet: bool) -> Non
       vbnmf demo --out somewhere
     """  # noqa: D301
     from vbnmf.data import load_corpus
+    from vbnmf.description.summary import summarise
     from vbnmf.report.explorer import explore
-    from vbnmf.report.summary import summarise
 
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
@@ -60,7 +60,7 @@ def demo(out: str, seed: int, jobs: int | None, force: bool, quiet: bool) -> Non
     click.echo(table(["label", "part", "terms that describe the component"], rows, right=(1,)))
 
     scores = score(model, test.texts, test.labels)
-    click.echo(f"\nAccuracy on {scores['documents']:,} held-out documents\n")
+    click.echo(f"\nAccuracy on {scores['labelled_documents']:,} held-out documents\n")
     svm = _linear_svm(train, test)
     click.echo(
         table(

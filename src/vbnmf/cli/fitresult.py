@@ -52,7 +52,7 @@ def tell_result(
 
 def _n_glued(model: "DocumentModel") -> int:
     """Count the components from which labels take different terms."""
-    from vbnmf.report.scopes import scopes_of
+    from vbnmf.description.scopes import scopes_of
 
     scopes = scopes_of(model.estimator_) if model.has_labels else None
     return sum(scope.kind == "joined" for scope in scopes or ())

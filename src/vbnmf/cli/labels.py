@@ -33,7 +33,7 @@ def labels(model: str, label: str | None, top: int, as_json: bool) -> None:
       vbnmf labels tickets.vbnmf
       vbnmf labels tickets.vbnmf --label billing --top 20
     """  # noqa: D301
-    from vbnmf.report.labels import COMPONENT_TERMS, describe_labels
+    from vbnmf.description.labels import COMPONENT_TERMS, describe_labels
 
     chosen = None if label is None else [label]
     found = describe_labels(

@@ -57,7 +57,7 @@ def report(
     with PageProgress(quiet) as progress, counted:
         page = explore(
             fitted, contents, labels, ids=ids, title=title or Path(model).stem,
-            command=shlex.join(["vbnmf", *sys.argv[1:]]), tell=progress,
+            command=shlex.join(["vbnmf", *sys.argv[1:]]), progress=progress,
         )  # fmt: skip
         page.save(target, overwrite=force)
     unknown.tell(quiet)

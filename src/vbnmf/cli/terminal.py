@@ -51,6 +51,11 @@ def fraction(p: float, digits: int = 2) -> str:
     return f">{1 - step:.{digits}f}" if is_nearly_one else f"{p:.{digits}f}"
 
 
+def count(n: int, noun: str) -> str:
+    """Format a number of things: "1 document", "2,000 documents"."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
 def rounded(p: float) -> float:
     """Round a probability for a file, to four decimals.
 

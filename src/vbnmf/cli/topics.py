@@ -35,7 +35,7 @@ def topics(model: str, top: int, label: str | None, as_json: bool) -> None:
       vbnmf topics tickets.vbnmf
       vbnmf topics tickets.vbnmf --label billing --top 20
     """  # noqa: D301
-    from vbnmf.report.summary import summarise
+    from vbnmf.description.summary import summarise
 
     loaded = common.load_model(model)
     summary = summarise(loaded, n_terms=top)
@@ -56,7 +56,7 @@ def _with_terms_there(summary: Any, model: Any, label: str, top: int) -> Any:
     """Return the summary with terms that documents of the label have, if they were counted."""
     from dataclasses import replace
 
-    from vbnmf.report.labels import describe_labels
+    from vbnmf.description.labels import describe_labels
 
     estimator = model.estimator_
     if estimator.label_term_documents_ is None:  # a file of an older version
@@ -101,8 +101,8 @@ def component_table(summary: Any) -> str:
 
 def label_table(summary: Any, label: str) -> str:
     """Return a table of the components of one label, and the part of each kind of scope."""
-    from vbnmf.report.labels import NOT_THERE
-    from vbnmf.report.summary import blocks_of_label, components_of_label
+    from vbnmf.description.labels import NOT_THERE
+    from vbnmf.description.summary import blocks_of_label, components_of_label
 
     found = components_of_label(summary, label)
     head = ["#", f"expected part of {label}", "terms"]
@@ -121,7 +121,7 @@ def label_table(summary: Any, label: str) -> str:
 
 def _labels(summary: Any, place: int) -> str:
     """Return the scope of a component in words, or the labels that use it most."""
-    from vbnmf.report.components import MATTERS
+    from vbnmf.description.components import MATTERS
 
     component = summary.components[place]
     if component.scope is None:
@@ -153,7 +153,7 @@ def _weights(blocks: dict[str, float] | None, whole: str) -> str:
 
 
 def _plain(summary: Any, label: str | None) -> Any:
-    from vbnmf.report.summary import components_of_label
+    from vbnmf.description.summary import components_of_label
 
     shown = summary.components
     if label is not None:

@@ -185,6 +185,8 @@ def _table(found: "Tuning") -> str:
 
     Columns that would be the same in all rows, or repeat another column, are left out.
     """
+    from vbnmf.evaluation.measures import TUNE, measures_for
+
     rows = sorted(found.rows, key=lambda row: order(row.candidate))
     best, recommended = (tuple(each.values()) for each in (found.best, found.recommended))
     columns: dict[str, list[str]] = {"components": [str(row.n_found) for row in rows]}
@@ -202,9 +204,11 @@ def _table(found: "Tuning") -> str:
         found.measure: [_number(row.accuracy) for row in rows],
         "agree": [f"{row.agreeing}/{row.shared}" for row in rows],
         "glued": [str(row.glued) for row in rows],
-        "fidelity": [_number(row.fidelity) for row in rows],
-        "sparsity": [_number(row.inter_label_sparsity) for row in rows],
-        "NPMI": [_number(row.npmi) for row in rows],
+        **{
+            measure.column or measure.name: [_number(row.measures[measure.key]) for row in rows]
+            for measure in measures_for(TUNE)
+            if all(measure.key in row.measures for row in rows)
+        },
         "seconds": [f"{row.seconds:.1f}" for row in rows],
         "": [
             "recommended" if row.candidate == recommended
@@ -270,8 +274,6 @@ def _next_command(file: str, recommended: dict[str, Any]) -> str:
 
 
 def _as_json(found: "Tuning") -> dict[str, Any]:
-    from dataclasses import asdict
-
     names = ("best", "recommended", "recommendation", "measure", "n_validation")
 
     def known(value: Any) -> Any:
@@ -279,5 +281,5 @@ def _as_json(found: "Tuning") -> dict[str, Any]:
 
     return {
         **{name: getattr(found, name) for name in names},
-        "rows": [{name: known(v) for name, v in asdict(row).items()} for row in found.rows],
+        "rows": [{name: known(v) for name, v in row.as_row().items()} for row in found.rows],
     }

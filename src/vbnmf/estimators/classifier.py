@@ -155,6 +155,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         n_components: int = 3,
         names: Any = None,
         also: Sequence[Iterable[int]] | None = None,
+        probabilities: Array | None = None,
         return_proba: bool = False,
     ) -> Any:
         """Compute the contributions of components and terms to the two most probable labels.
@@ -175,6 +176,8 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             Names of the terms. None uses the names from training, or numbers if there were none.
         also : sequence of iterables of int, of length n_docs, or None, default=None
             Further labels of each document to explain, as indices into ``classes_``.
+        probabilities : ndarray of shape (n_docs, n_labels) or None, default=None
+            The result of ``predict_proba`` for X. None computes it.
         return_proba : bool, default=False
             Whether to return the probabilities too.
 
@@ -200,7 +203,7 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
         n_components = check_count("n_components", n_components)
         check_is_fitted(self, "components_")
         X = check_matrix(self, X, reset=False)
-        P = self._proba(X)
+        P = self._proba(X) if probabilities is None else probabilities
         names = self._names(names)
         best = np.argsort(-P, axis=1, kind="stable")[:, :2].tolist()
         more = [()] * len(best) if also is None else also

@@ -1,6 +1,6 @@
 """Numbers of training documents that have each term: of each label, and of all documents.
 
-Descriptions of labels are counted from them (``vbnmf.report.labels``). They are sums over
+Descriptions of labels are counted from them (``vbnmf.description.labels``). They are sums over
 documents, so batches of ``partial_fit`` add to them. Model files hold them as a sparse matrix.
 """
 

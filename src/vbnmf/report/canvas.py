@@ -20,7 +20,7 @@ from matplotlib.ticker import MaxNLocator
 from sklearn.preprocessing import normalize
 
 from vbnmf.core.model import Array
-from vbnmf.report.components import MATTERS
+from vbnmf.description.components import MATTERS
 from vbnmf.report.drawing import COLOURS, COLUMN, FURTHER_FONTS, PAGE, look, style, text
 from vbnmf.report.explorer.ordering import map_blocks, order_map, runs
 

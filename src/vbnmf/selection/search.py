@@ -29,8 +29,7 @@ from vbnmf.selection.advice import (
 )
 from vbnmf.selection.checkpoint import SearchRecord
 from vbnmf.selection.clustersearch import fit_on_cluster
-from vbnmf.selection.holdout import Split, prepare
-from vbnmf.selection.scores import DocumentScores, compare, score
+from vbnmf.selection.validation import DocumentScores, Split, compare, prepare, score
 
 FACTORS = (1, 1.5, 2, 3, 4, 6)
 """Default numbers of components to try, as multiples of the number of labels."""

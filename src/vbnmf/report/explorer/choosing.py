@@ -3,7 +3,7 @@
 A page that cannot hold all documents holds the wrong predictions first. Documents are chosen by
 *cells*, which the lists of the page show: a true label with a predicted one, or, where documents
 have several labels, a label that was missed or wrongly predicted. All documents of a small cell are
-chosen, and equally many of each larger one. The counts tell how many documents a list would have if
+chosen, and equally many of each larger one. The counts are how many documents a list would have if
 none were left out.
 """
 

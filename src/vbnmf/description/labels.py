@@ -1,7 +1,7 @@
 """Describe what makes each label, in counts of documents: one function for all that shows labels.
 
     n_lw    documents of label l that have term w, of N_l; m_lw documents elsewhere, of M_l
-    p(k|l)  share of component k in label l, expected by the model (``report.components``)
+    p(k|l)  share of component k in label l, expected by the model (``description.components``)
     p(w|k)  part of term w in component k
 
 Counts are of the training documents, and hold when recounted. *Elsewhere* are all documents that
@@ -35,12 +35,18 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
+from vbnmf.description.components import (
+    FADED,
+    MATTERS,
+    label_use,
+    names_of_terms,
+    passage_of_terms,
+    term_parts,
+)
+from vbnmf.description.scopes import Scope, scopes_of
 from vbnmf.metrics.logodds import characteristic_terms, log_odds
 from vbnmf.metrics.passages import first_of_each
 from vbnmf.metrics.relevance import TermParts
-from vbnmf.report.components import FADED, MATTERS, label_use
-from vbnmf.report.scopes import Scope, scopes_of
-from vbnmf.report.terms import names_of_terms, passage_of_terms, term_parts
 
 N_NEAREST = 3
 """Number of nearest labels."""

@@ -1,8 +1,8 @@
 """Describe a model as plain data: components, their terms and labels.
 
 The weight of a component is the part of all term weight that it explains. Its *use* by a label is
-its part in the label's expected weight (``report.components``): an expectation of the model, not a
-count of documents. Its terms are those that describe it (``metrics.describing``). Components are
+its part in the label's expected weight (``components.label_use``): an expectation of the model, not
+a count of documents. Its terms are those that describe it (``metrics.describing``). Components are
 sorted by scope: those common to all labels, those shared by several, those that join different
 terms of several, those of one label. Within a scope, and without scopes, they are sorted by weight.
 """
@@ -12,11 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from vbnmf.core.model import Array
+from vbnmf.description.components import (
+    FADED,
+    MATTERS,
+    PassageOfComponent,
+    alike_components,
+    component_passages,
+    label_use,
+    naming_terms,
+)
+from vbnmf.description.scopes import BLOCKS, Scope, by_block, scopes_of
 from vbnmf.pipeline import DocumentModel
-from vbnmf.report.alike import alike_components
-from vbnmf.report.components import FADED, MATTERS, label_use, naming_terms
-from vbnmf.report.passages import PassageOfComponent, component_passages
-from vbnmf.report.scopes import BLOCKS, Scope, by_block, scopes_of
 
 _TINY = np.finfo(float).tiny
 
@@ -44,7 +50,7 @@ class Component:
     faded : bool
         Whether it has faded: its terms come from the prior, not from documents.
     alike : list of (int, float)
-        Numbers of the components that are alike (``report.alike``), and the cosines of their terms.
+        Numbers of the components that are alike, and the cosines of their terms.
     passage : PassageOfComponent or None
         The passage that recurs, such as a signature, if the component is mostly that.
     """

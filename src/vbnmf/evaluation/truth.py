@@ -1,7 +1,7 @@
-"""Match and score the known labels of documents.
+"""Match the labels of documents with those of a model.
 
 ``KnownLabels`` matches the names of labels, and ``Targets`` encodes them as it does for ``fit`` and
-``score``. ``vbnmf evaluate`` and the page score predictions against the result.
+``score``. Predictions are scored against the result.
 """
 
 from dataclasses import dataclass
@@ -14,12 +14,6 @@ from vbnmf.core.model import Array
 from vbnmf.data.labels import KnownLabels
 from vbnmf.estimators.labelforms import is_indicator
 from vbnmf.estimators.targets import check_targets
-from vbnmf.metrics import (
-    PredictionScores,
-    ProbabilityScores,
-    score_predictions,
-    score_probabilities,
-)
 from vbnmf.pipeline import DocumentModel
 
 
@@ -73,7 +67,8 @@ def read_truth(model: DocumentModel, labels: Any, n_docs: int) -> Truth:
     if not is_indicator(labels):
         labels = [known.match(label) for label in labels]
         if len(labels) != n_docs:
-            raise ValueError(f"there are {n_docs} documents but {len(labels)} labels of them.")
+            there = "is 1 document" if n_docs == 1 else f"are {n_docs} documents"
+            raise ValueError(f"there {there} but {len(labels)} labels.")
         if not any(labels):
             return Truth(known.names, sparse.csr_array((n_docs, len(known.names)), dtype=np.int64))
     targets = check_targets(estimator, labels, n_docs)
@@ -89,57 +84,4 @@ def refuse_several_labels() -> NoReturn:
         "some documents have several labels, but the model was fitted to documents with one "
         "label each. Fit a model to documents with several labels, or check which column "
         "holds the labels."
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class LabelScores:
-    """Scores of a model's predictions.
-
-    Attributes
-    ----------
-    predictions : PredictionScores
-        Scores of the predicted labels.
-    probabilities : ProbabilityScores
-        Scores of the probabilities.
-    commonest : float
-        Accuracy of always predicting the label that was commonest in training. Micro F1 if
-        documents may have several labels.
-    """
-
-    predictions: PredictionScores
-    probabilities: ProbabilityScores
-    commonest: float
-
-
-def score_labels(model: DocumentModel, Y: sparse.csr_array, P: Array) -> LabelScores:
-    """Score probabilities and the labels predicted from them.
-
-    Parameters
-    ----------
-    model : DocumentModel
-        Model fitted with labels.
-    Y : csr_array of shape (n_docs, n_names)
-        ``Truth.indicators`` of documents with known labels.
-    P : ndarray of shape (n_docs, n_labels)
-        Probabilities of the same documents.
-    """
-    estimator = model.estimator_
-    commonest = int(np.argmax(estimator.label_counts_))
-    if not model.has_several_labels:
-        labels = np.arange(Y.shape[1])
-        predictions = score_predictions(Y.indices, P.argmax(axis=1), labels)
-        simplest = np.full(Y.shape[0], commonest)
-        return LabelScores(
-            predictions,
-            score_probabilities(Y.indices, P),
-            score_predictions(Y.indices, simplest, labels).accuracy,
-        )
-    given, simplest = (np.zeros(Y.shape, dtype=np.int64) for _ in range(2))
-    given[:, : P.shape[1]] = estimator.indicators_from(P)
-    simplest[:, commonest] = 1
-    return LabelScores(
-        score_predictions(Y, sparse.csr_array(given)),
-        score_probabilities(Y, P),
-        score_predictions(Y, sparse.csr_array(simplest)).micro_f1,
     )

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from vbnmf.core.model import Array
-from vbnmf.report.components import label_use
+from vbnmf.description.components import label_use
 
 BLOCKS = {
     "common": "common to all labels",
@@ -62,28 +62,28 @@ class Scope:
         return "common" if self.kind == "background" else self.kind
 
     def in_words(self, parts: Sequence[str] | None = None) -> str:
-        """Say the scope in words, such as "shared by A, B" or "joins different terms of A, B".
+        """Describe the scope in words, such as "shared by A, B" or "joins different terms of A, B".
 
         Parameters
         ----------
         parts : sequence of str or None
             The expected part of each label's weight; added to the names of labels.
         """
-        said = self.names
+        named = self.names
         if parts is not None:
-            said = [f"{name} {part}" for name, part in zip(self.names, parts, strict=True)]
-        most = f", most in {said[0]}" if parts is not None else ""
+            named = [f"{name} {part}" for name, part in zip(self.names, parts, strict=True)]
+        most = f", most in {named[0]}" if parts is not None else ""
         if self.block == "common":
             return ("background, " if self.kind == "background" else "") + BLOCKS["common"] + most
         if self.kind == "own":
-            return f"only {said[0]}"
+            return f"only {named[0]}"
         verb = "shared by" if self.kind == "shared" else "joins different terms of"
         if self.group is not None:
             return f"{verb} {self._group_in_words()}{most}"
-        return f"{verb} {_listed(said)}"
+        return f"{verb} {_listed(named)}"
 
     def agreement_in_words(self) -> str | None:
-        """Say how much its labels agree; None if it is not known."""
+        """Return how much its labels agree, in words; None if it is not known."""
         if self.agreement is None:
             return None
         terms = "different terms"
@@ -102,7 +102,7 @@ class Scope:
         return f"agreement {np.floor(100 * self.agreement + 1e-9) / 100:.2f}"
 
     def beside(self, label: str) -> str:
-        """Say how one of its labels uses the component: "own", "shared with B", "common"."""
+        """Describe how one of its labels uses the component: "own", "shared with B", "common"."""
         if self.kind not in ("shared", "joined"):
             return self.kind
         if self.group is not None:

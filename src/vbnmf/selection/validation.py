@@ -1,8 +1,13 @@
-"""Hold out validation documents, stratified by label."""
+"""Hold out validation documents, score candidates on them, and compare the candidates.
 
-from dataclasses import dataclass
+The split is stratified by label. The score of predictions is accuracy if each document has one
+label, and micro F1 if documents may have several. Measures are those of ``vbnmf.evaluation``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -13,7 +18,13 @@ from vbnmf.estimators import SupervisedVBNMF
 from vbnmf.estimators.labeltree import as_mapping, check_label_tree
 from vbnmf.estimators.targets import Targets, check_targets
 from vbnmf.estimators.validation import check_matrix
+from vbnmf.evaluation import Evaluation, measures
+from vbnmf.evaluation.parts import Subject
+from vbnmf.evaluation.statements import Sharing
+from vbnmf.metrics import agreement
 from vbnmf.metrics.likelihood import split_documents
+from vbnmf.metrics.ratios import ratio, ratio_difference
+from vbnmf.selection.advice import Candidate, Trial, best_of, count
 
 
 @dataclass(frozen=True)
@@ -99,7 +110,7 @@ def prepare(
         )
     if not split_documents(parts[1])[1].nnz:
         raise ValueError(
-            f"none of {len(held)} validation documents has two known terms: one for the "
+            f"of {count(len(held), 'validation document')}, none has two known terms: one for the "
             "coefficients, and one to score. Use documents with more terms, or more documents."
         )
     return Split(parts[0], Y[train], parts[1], Y[held], targets.multilabel, classes)
@@ -139,9 +150,9 @@ def hold_out(Y: sparse.csr_array, validation: float, seed: int) -> tuple[Array, 
         taken[members[0]] = False
     if not taken.any():
         raise ValueError(
-            f"no document is left for validation: there are {len(known)} documents with "
-            f"{len(counts)} labels, the fraction is {validation:g}, and each label needs a "
-            "training document. Use more documents, or a larger fraction."
+            f"no document is left for validation: of {count(len(known), 'document')} with "
+            f"{count(len(counts), 'label')}, the fraction is {validation:g}, and each label needs "
+            "a training document. Use more documents, or a larger fraction."
         )
     return np.flatnonzero(~taken), np.flatnonzero(taken)
 
@@ -156,3 +167,97 @@ def _codes(Y: sparse.csr_array, unlabelled: int) -> Array:
     codes = np.full(Y.shape[0], unlabelled)
     codes[np.diff(Y.indptr) > 0] = Y.indices
     return codes
+
+
+class DocumentScores(NamedTuple):
+    """Sums of each validation document, (n_validation,), from which models are compared.
+
+    The log-likelihood per unit of weight is Σ log_probability / Σ weight. The accuracy or micro F1
+    is Σ matches / Σ labels; see ``document_matches``.
+    """
+
+    log_probability: Array
+    weight: Array
+    matches: Array
+    labels: Array
+
+
+def score(model: SupervisedVBNMF, split: Split) -> tuple[dict[str, Any], DocumentScores]:
+    """Score a model that was fitted to the training part.
+
+    Parameters
+    ----------
+    model : SupervisedVBNMF
+        Fitted to ``split.X`` and ``split.y``.
+    split : Split
+        Training and validation documents.
+
+    Returns
+    -------
+    scores : dict
+        Fields of ``Trial`` by name: the number of components, and all scores.
+    documents : DocumentScores
+        The sums of each validation document.
+    """
+    evaluation = Evaluation(Subject(model, list(map(str, split.classes))), measures.TUNE)
+    part = evaluation.add(split.X_validation, split.Y_validation)
+    tally = measures.predictions(part)
+    predictions = tally.scores(np.arange(split.n_labels))
+    documents = DocumentScores(*part.log_sums, *part.matches)
+    likelihood = ratio(documents.log_probability, documents.weight)
+    return {
+        "n_found": model.n_components_,
+        "log_likelihood": likelihood.value,
+        "log_likelihood_error": likelihood.error,
+        "accuracy": predictions.micro_f1,
+        "accuracy_error": predictions.standard_error,
+        "macro_accuracy": predictions.macro,
+        **asdict(_sharing(model, split)),
+        "measures": {
+            key: float("nan") if value is None else value
+            for key, value in evaluation.values().items()
+        },
+    }, documents
+
+
+def _sharing(model: SupervisedVBNMF, split: Split) -> Sharing:
+    """Count shared components, those that agree, and those that are glued.
+
+    Agreement is computed from the training documents, because a shared component needs many
+    documents of each label.
+    """
+    if not model.scoped_:  # then all labels use all components
+        return Sharing(0, 0, 0)
+    labelled = np.flatnonzero(np.diff(split.Y.indptr))
+    found = agreement(split.X[labelled], split.Y[labelled], model.components_, model.scopes_)
+    return Sharing.of(found)
+
+
+def compare(
+    rows: Sequence[Trial], documents: Mapping[Candidate, DocumentScores]
+) -> tuple[Trial, ...]:
+    """Return the rows with their differences from the one with the best log-likelihood.
+
+    Parameters
+    ----------
+    rows : sequence of Trial
+        All candidates.
+    documents : mapping from candidates to DocumentScores
+        Sums of the same validation documents.
+    """
+    best = documents[best_of(rows).candidate]
+    compared = []
+    for row in rows:
+        own = documents[row.candidate]
+        likelihood = ratio_difference(best[:2], own[:2])
+        accuracy = ratio_difference(best[2:], own[2:])
+        compared.append(
+            replace(
+                row,
+                likelihood_below=likelihood.value,
+                likelihood_below_error=likelihood.error,
+                accuracy_below=accuracy.value,
+                accuracy_below_error=accuracy.error,
+            )
+        )
+    return tuple(compared)
