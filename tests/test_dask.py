@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,14 +16,13 @@ from test_shard_fits import ATTRIBUTES, labels_of
 
 from vbnmf import VBNMF, Checkpoint, Dask, Shards, SupervisedVBNMF
 from vbnmf.core.fit import FITTING, Schedule, fit
-from vbnmf.data.sharding import write_shards
 from vbnmf.engines import clusterfit, clusterwork, mapping
-from vbnmf.engines.blocks import BlockSource, Written
 from vbnmf.engines.cluster import Cluster
 from vbnmf.engines.clusterfit import DaskEngine
 from vbnmf.engines.clusterwork import ClusterError
 from vbnmf.estimators import shardedheads
 from vbnmf.kernels import open_kernel
+from vbnmf.shards import write_shards
 
 distributed = pytest.importorskip("distributed")
 SCHEDULE = Schedule(4, 0.0, 1, bound_every=2, annealing=1)
@@ -119,8 +119,9 @@ class Threads:
     ],
 )
 def test_threads_get_shards_by_non_zeros(nonzeros, threads, expected):
-    entries = [Written(str(i), 1, nnz, 0) for i, nnz in enumerate(nonzeros)]
-    shares = Cluster(Threads(**threads), BlockSource(Path(), entries, 5, np.float32)).shares()
+    entries = [SimpleNamespace(nnz=nnz) for nnz in nonzeros]
+    source = SimpleNamespace(entries=entries, starts=np.arange(len(entries) + 1))
+    shares = Cluster(Threads(**threads), source).shares()
     assert [(place, len(shards)) for place, shards in shares] == expected
     assert [number for _, shards in shares for number in shards] == list(range(len(nonzeros)))
 

@@ -14,9 +14,9 @@ from test_heads import drawn
 from test_shard_fits import ATTRIBUTES, labels_of
 
 from vbnmf import VBNMF, Shards, SupervisedVBNMF, load, tune
-from vbnmf.data.sharding import write_shards
 from vbnmf.engines import tasks
 from vbnmf.estimators import base
+from vbnmf.shards import write_shards
 
 distributed = pytest.importorskip("distributed")
 LOCAL = {"processes": False, "n_workers": 2, "threads_per_worker": 1}

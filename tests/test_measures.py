@@ -13,12 +13,12 @@ from test_heads import drawn
 
 from vbnmf import VBNMF, DocumentModel, Shards, SupervisedVBNMF, metrics
 from vbnmf.cli.evaluate import score, score_table
-from vbnmf.data.sharding import write_shards
 from vbnmf.report import evaluation, measures
 from vbnmf.report.explorer.documents import look
 from vbnmf.report.explorer.quality import quality_payload
 from vbnmf.report.labels import describe_labels
 from vbnmf.report.truth import read_truth
+from vbnmf.shards import write_shards
 from vbnmf.text import DocumentVectorizer
 from vbnmf.text.sequences import token_sequences
 

@@ -11,7 +11,6 @@ from explorer_browser import jump
 from modelfiles import ModelFile, assert_refused
 
 from vbnmf import VBNMF, DocumentModel, Shards, SupervisedVBNMF, load
-from vbnmf.data.sharding import write_shards
 from vbnmf.estimators import componentterms
 from vbnmf.metrics import describing_terms, find_passages
 from vbnmf.metrics.passages import Passages
@@ -20,6 +19,7 @@ from vbnmf.report.explorer.payload import model_payload
 from vbnmf.report.labels import describe_labels
 from vbnmf.report.passages import component_passages
 from vbnmf.report.terms import shown_terms
+from vbnmf.shards import write_shards
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 SIGNATURE = "gruber gg4x chastity intellect shameful cadre harbour"

@@ -11,7 +11,7 @@ from test_shards import contents
 
 import vbnmf
 from vbnmf import Shards, vectorizing
-from vbnmf.data.sharding import ShardWriter
+from vbnmf.shards import ShardWriter
 from vbnmf.text import DocumentVectorizer
 from vbnmf.vectorizing import read_vectorizer, vectorize_to_shards
 

@@ -17,7 +17,7 @@ _HOMES = {
     "DocumentModel": "vbnmf.pipeline",
     "Dask": "vbnmf.estimators.placing",
     "Checkpoint": "vbnmf.estimators.checkpoints",
-    "Shards": "vbnmf.data.shards",
+    "Shards": "vbnmf.shards",
     "vectorize_to_shards": "vbnmf.vectorizing",
     "load": "vbnmf.loading",
     "tune": "vbnmf.selection.search",

@@ -7,7 +7,7 @@ reads.
 """
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import numpy as np
 from distributed import Client
 from scipy import sparse
 
-from vbnmf.engines.blocks import BlockSource, Written, write_block
+from vbnmf.engines.blocks import ArrayShards, Block, open_blocks, write_block
 from vbnmf.engines.cluster import shared_folder
 from vbnmf.engines.tasks import Tasks, connected, told
 from vbnmf.text import DocumentVectorizer
@@ -30,7 +30,7 @@ from vbnmf.text.outofcore import PartsOfCounts, count_part, learn_parts, weigh_p
 @contextmanager
 def vectorized(
     texts: Any, vectorizer: DocumentVectorizer, client: Client, folder: Any
-) -> Iterator[BlockSource]:
+) -> Iterator[ArrayShards]:
     """Fit a vectorizer to texts, and yield their weights as shards. Remove these at the end.
 
     Parameters
@@ -66,14 +66,13 @@ def vectorized(
                 counts.note()
         # only arrays are sent from now on, and not the vocabulary
         parts = learn_parts(vectorizer, counts, workers)
-        n_terms, dtype = len(vectorizer.vocabulary_), np.dtype(vectorizer.dtype)
         tasks = ((number, path, *task) for number, task in enumerate(parts))
-        shards: list[Written] = []
+        blocks: list[Block] = []
         vectorizer.n_empty_ = 0
-        for written, n_empty in workers.map(_write, tasks):
-            shards += written
+        for block, n_empty in workers.map(_write, tasks):
+            blocks.append(block)
             vectorizer.n_empty_ += n_empty
-        yield BlockSource(path, shards, n_terms, dtype)
+        yield open_blocks(path, blocks, len(vectorizer.vocabulary_))
 
 
 def weights(texts: Any, vectorizer: DocumentVectorizer) -> Any:
@@ -118,10 +117,10 @@ def _count(vectorizer: DocumentVectorizer, path: Path, texts: Iterable[str]) -> 
 
 def _write(
     vectorizer: DocumentVectorizer, number: int, folder: Path, *task: Any
-) -> tuple[Sequence[Written], int]:
+) -> tuple[Block, int]:
     X = weigh_part(vectorizer, *task)
-    written = write_block(X, folder, number, X.dtype, X.shape[1])
-    return written, int((np.diff(X.indptr) == 0).sum())
+    block = write_block(X, folder, number, X.shape[1])
+    return block, int((np.diff(X.indptr) == 0).sum())
 
 
 def _weigh(vectorizer: DocumentVectorizer, texts: Iterable[str]) -> sparse.csr_matrix:

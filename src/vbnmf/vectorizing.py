@@ -23,10 +23,10 @@ from sklearn.base import clone
 import vbnmf
 from vbnmf import store
 from vbnmf.data import Documents, ReaderError, iter_documents
-from vbnmf.data.sharding import PARTIAL, ShardWriter
-from vbnmf.data.shards import MANIFEST, VECTORIZER, Shards
-from vbnmf.engines.mapping import SHARD_NONZEROS
 from vbnmf.files import only_user, replacing
+from vbnmf.shards.folder import MANIFEST, VECTORIZER, Shards
+from vbnmf.shards.shard import SHARD_NONZEROS
+from vbnmf.shards.writing import PARTIAL, ShardWriter
 from vbnmf.text import DocumentVectorizer
 from vbnmf.text.checks import check_parameters
 from vbnmf.text.markup import decide

@@ -86,8 +86,8 @@ def score(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
 
 def _score_shards(fitted: Any, file: str, quiet: bool) -> dict[str, Any]:
     """Score a model on the labelled documents of a shard folder, without loading them all."""
-    from vbnmf.data.shards import Shards
     from vbnmf.report.evaluation import evaluate_shards
+    from vbnmf.shards import Shards
 
     evaluation = evaluate_shards(fitted, Shards(file))
     if not evaluation.n_docs:

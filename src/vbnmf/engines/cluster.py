@@ -7,7 +7,7 @@ but may run on any other one, so that no task waits for a worker that died.
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -22,10 +22,10 @@ from scipy import sparse
 
 from vbnmf.core.model import Array
 from vbnmf.engines import clusterwork
-from vbnmf.engines.blocks import BlockSource, write_block
+from vbnmf.engines.blocks import open_blocks, write_block
 from vbnmf.engines.clusterwork import ClusterError, named, unpack
-from vbnmf.engines.mapping import ShardEngine, even_cuts
-from vbnmf.engines.stream import ShardSource
+from vbnmf.engines.mapping import ShardEngine
+from vbnmf.shards.shard import ShardSource, even_cuts
 
 if TYPE_CHECKING:
     from vbnmf.kernels import AnyKernel
@@ -204,11 +204,18 @@ class ClusterSource:
             return sparse.csr_array((0, self.shape[1]), dtype=self.dtype)
         return sparse.csr_array(sparse.vstack(parts, format="csr"))
 
-    def any_mass(self, weight: Array | None) -> bool:
-        """Return whether the weighted documents have any non-zero value."""
-        spans = enumerate(self._cluster.spans())
-        each = {number: None if weight is None else weight[a:b] for number, (a, b) in spans}
-        return any(self._cluster.by_shard("mass", clusterwork.any_mass, each))
+    def by_shard(self, work: Callable[..., Any], each: Iterable[Any]) -> list[Any]:
+        """Return ``work(rows, value)`` of each shard, on workers, with its value."""
+        values = {n: (work, value) for n, value in zip(range(self._cluster.n_shards), each)}  # noqa: B905
+        return self._cluster.by_shard("rows", clusterwork.on_rows, values)
+
+    def cast(self, dtype: Any) -> "ClusterSource":
+        """Return the same documents with values of another type."""
+        if dtype == self.dtype:
+            return self
+        other = ClusterSource(self._source.cast(dtype), self._cluster.client, self._folder)
+        other.temporary = self.temporary
+        return other
 
     def engine(
         self,
@@ -227,20 +234,17 @@ class ClusterSource:
         )
 
 
-def of_blocks(
-    X: Any, dtype: np.dtype[Any], client: Client, folder: str | os.PathLike[str] | None
-) -> ClusterSource:
+def of_blocks(X: Any, client: Client, folder: str | os.PathLike[str] | None) -> ClusterSource:
     """Let workers write the blocks of a Dask array as shards. Blocks must have whole rows."""
     home = tempfile.TemporaryDirectory(prefix=".blocks-", dir=shared_folder(client, folder))
     path = Path(home.name).absolute()
     blocks = enumerate(X.to_delayed().ravel())
     written = [
-        dask.delayed(write_block, pure=False)(block, path, number, dtype, X.shape[1])
+        dask.delayed(write_block, pure=False)(block, path, number, X.shape[1])
         for number, block in blocks
     ]
     parts = client.gather(client.compute(written))
-    source = BlockSource(path, [shard for part in parts for shard in part], X.shape[1], dtype)
-    found = ClusterSource(source, client, path)
+    found = ClusterSource(open_blocks(path, parts, X.shape[1]), client, path)
     found.temporary = home  # removed with the source
     return found
 

@@ -23,7 +23,6 @@ import numpy as np
 from distributed import Future
 
 from vbnmf.core.model import Array, State, Statistics
-from vbnmf.core.shardwork import Local, OpenShard, Shard
 from vbnmf.engines import clusterwork
 from vbnmf.engines.cluster import Cluster, rows_of_shards
 from vbnmf.engines.clusterwork import ClusterError, Job, Shared, link, share, unpack
@@ -34,8 +33,9 @@ from vbnmf.engines.mapping import (
     Work,
     coefficients_of,
     joined,
-    local_path,
 )
+from vbnmf.shards.shard import Local, OpenShard, Shard
+from vbnmf.shards.states import local_path
 
 if TYPE_CHECKING:
     from vbnmf.kernels import AnyKernel

@@ -28,20 +28,13 @@ from uuid import uuid4
 import numpy as np
 
 from vbnmf import __version__
-from vbnmf.core import shardwork
 from vbnmf.core.model import Array, Statistics
 from vbnmf.core.pages import large_heaps
-from vbnmf.core.shardwork import Local, OpenShard, Shard
-from vbnmf.engines.mapping import (
-    FAN_IN,
-    load_array,
-    local_path,
-    read_local,
-    tree_sum,
-    write_local,
-)
-from vbnmf.engines.stream import ShardSource
+from vbnmf.engines.mapping import FAN_IN, tree_sum
 from vbnmf.kernels import describe, open_kernel
+from vbnmf.shards import work as shardwork
+from vbnmf.shards.shard import Local, OpenShard, Shard, ShardSource
+from vbnmf.shards.states import load_array, local_path, read_local, write_local
 
 Packed = list[Any]
 _ALIGNED = mmap.ALLOCATIONGRANULARITY  # of arrays in files: kernels need whole cache lines
@@ -225,11 +218,11 @@ def take(source: ShardSource, number: int, rows: Array) -> Packed:
         return pack(source.rows(number)[rows])
 
 
-def any_mass(source: ShardSource, number: int, weight: Array | None) -> Packed:
-    """Return whether weighted documents of a shard have any non-zero value."""
+def on_rows(source: ShardSource, number: int, task: tuple[Callable[..., Any], Any]) -> Packed:
+    """Return ``work(rows, value)`` of the documents of a shard."""
+    work, value = task
     with _told_where(named([number])):
-        X = source.rows(number)
-        return pack(bool((X.data if weight is None else weight @ X).any()))
+        return pack(work(source.rows(number), value))
 
 
 def fold(job: Job, name: str, parts: list[list[Packed]]) -> list[Packed]:

@@ -16,7 +16,6 @@ from vbnmf.core.pages import release
 from vbnmf.core.products import row_products
 from vbnmf.core.rows import is_empty
 from vbnmf.core.starts import Knobs
-from vbnmf.engines.stream import ShardSource
 from vbnmf.estimators import documentcounts, labelscopes
 from vbnmf.estimators.base import BaseVBNMF
 from vbnmf.estimators.classifier import CLASSIFIERS, PredictsLabels
@@ -36,6 +35,7 @@ from vbnmf.metrics.agreement import fitted_agreement
 from vbnmf.prediction.evidence import mean_occurrence
 from vbnmf.prediction.material import Posterior, Trained, TrainingDocuments
 from vbnmf.prediction.training import train
+from vbnmf.shards.shard import ShardSource
 
 _SAMPLE = 2000  # maximum number of documents for component_share_
 _SAMPLE_SCORES = 5_000_000  # maximum of these documents times labels

@@ -4,11 +4,9 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from vbnmf.engines.clients import current_client
-from vbnmf.engines.stream import ShardSource
 from vbnmf.estimators.lazy import is_lazy, whole_rows
+from vbnmf.shards.shard import ShardSource
 
 
 @dataclass(frozen=True)
@@ -44,13 +42,11 @@ def placed(engine: Any, X: Any) -> Any:
     from vbnmf.engines.cluster import ClusterSource, of_blocks
 
     if is_lazy(X):
-        X = whole_rows(X)
-        dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-        return of_blocks(X, dtype, client, folder)
+        return of_blocks(whole_rows(X), client, folder)
     if not isinstance(X, ShardSource):
         raise ValueError(
             "engine='dask' takes documents as Shards or as a Dask array; got "
-            f"{type(X).__name__}. Write a matrix in memory with vbnmf.data.sharding.write_shards "
+            f"{type(X).__name__}. Write a matrix in memory with vbnmf.shards.write_shards "
             "to a folder that all workers can read, or leave engine at 'auto'."
         )
     return ClusterSource(X, client, getattr(X, "path", "") if folder is None else folder)

@@ -13,13 +13,14 @@ from scipy import sparse
 
 from vbnmf.core.fit import HEAD_ON_SHARDS
 from vbnmf.core.model import Array, State
-from vbnmf.engines.mapping import SHARD_NONZEROS, ShardEngine
+from vbnmf.engines.mapping import ShardEngine
 from vbnmf.estimators.streaming import is_source
 from vbnmf.estimators.targets import Targets
 from vbnmf.estimators.telling import Teller
 from vbnmf.estimators.validation import count_threads
 from vbnmf.prediction.dividing import held_out
 from vbnmf.prediction.shardheads import Task, held_out_share, train_on_shards
+from vbnmf.shards.shard import SHARD_NONZEROS
 
 HEAD_NONZEROS = SHARD_NONZEROS
 """A prediction head of several shards begins with a sample of about this many non-zeros,"""

@@ -4,8 +4,10 @@ The search for components looks at a sample of the documents, which is loaded in
 itself sees all documents, two shards at a time (``vbnmf.engines.stream``).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
 from itertools import repeat
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -14,10 +16,12 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from vbnmf.core.model import Array
-from vbnmf.engines.stream import PlacedSource, ShardSource
+from vbnmf.engines.stream import PlacedSource
 from vbnmf.estimators.lazy import by_block, computed, is_lazy
 from vbnmf.estimators.targets import Targets, check_targets, grouped
 from vbnmf.estimators.validation import check_matrix, check_weights
+from vbnmf.shards import values
+from vbnmf.shards.shard import ShardSource
 
 
 def is_source(X: Any) -> bool:
@@ -26,16 +30,16 @@ def is_source(X: Any) -> bool:
 
 
 def check_source(model: Any, X: Any) -> Any:
-    """Shards that can be learned from, all of which are read; notes their number of terms."""
-    if not _any_mass(X, None):
-        raise ValueError(
-            f"{X!r} has no value other than zero, so there is nothing to learn from. Check the "
-            "vocabulary: no document has any of its terms."
-        )
+    """Check the values of all shards for a fit, and return the shards in the type of the fit.
+
+    The number of terms is set in the model.
+    """
+    found = reduce(add, _by_shard(X, _summarized, repeat(None)))
+    values.check(found, fit=True)
     model.n_features_in_ = X.shape[1]
     if hasattr(model, "feature_names_in_"):
         del model.feature_names_in_
-    return X
+    return X.cast(values.fit_type(X.dtype, found.largest))
 
 
 def check_in_memory(X: Any) -> None:
@@ -112,24 +116,21 @@ def _placed(indicators: sparse.csr_array, place: Array) -> sparse.csr_array:
 
 
 def check_source_left(X: Any, weight: Array | None) -> None:
-    """Refuse weights that leave nothing but empty documents."""
-    if weight is None:
-        return
-    if not _any_mass(X, weight):
-        raise ValueError(
-            "the documents that have any term all have the weight zero, so there is nothing to "
-            "learn from. Check sample_weight."
-        )
+    """Refuse sample weights that leave only empty documents, or that overflow."""
+    if weight is not None:
+        each = (weight[a:b] for _number, a, b in _spans(X))
+        values.check_weighted_sum(sum(_by_shard(X, values.weighted_sum, each)))
 
 
-def _any_mass(X: Any, weight: Array | None) -> bool:
-    """Return whether the weighted documents have any non-zero value. All shards are read."""
+def _by_shard(X: Any, work: Callable[..., Any], each: Iterable[Any]) -> list[Any]:
+    """Return ``work(rows, value)`` of each shard, with the value of each."""
     if isinstance(X, PlacedSource):
-        return X.any_mass(weight)
-    parts = ((X.rows(i), slice(a, b)) for i, a, b in _spans(X))
-    if weight is None:
-        return sum(rows.data.sum(dtype=np.float64) for rows, _at in parts) > 0
-    return any((weight[at] @ rows).any() for rows, at in parts)
+        return X.by_shard(work, each)
+    return [work(X.rows(i), value) for (i, _a, _b), value in zip(_spans(X), each, strict=False)]
+
+
+def _summarized(rows: sparse.csr_array, _value: None) -> values.Summary:
+    return values.summarize(rows)
 
 
 def by_shard(model: Any, X: Any, work: Callable[[sparse.csr_array], Array]) -> Array:

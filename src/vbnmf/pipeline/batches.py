@@ -5,8 +5,8 @@ from typing import Any, Self
 from sklearn.base import TransformerMixin
 
 from vbnmf.core.rows import is_empty
-from vbnmf.data.shards import Shards
 from vbnmf.estimators.lazy import is_lazy_texts
+from vbnmf.shards import Shards
 from vbnmf.text.unknown import unknown_terms
 
 

@@ -22,7 +22,6 @@ import vbnmf
 from vbnmf import store
 from vbnmf.core.model import Array
 from vbnmf.core.rows import is_empty
-from vbnmf.data.shards import Shards
 from vbnmf.estimators import VBNMF, SupervisedVBNMF, saving
 from vbnmf.estimators.labelforms import is_indicator
 from vbnmf.estimators.lazy import computed, is_lazy_texts
@@ -30,6 +29,7 @@ from vbnmf.estimators.placing import cluster_of
 from vbnmf.pipeline.batches import LearnsDocuments
 from vbnmf.pipeline.inputs import is_matrix, term_names
 from vbnmf.pipeline.predicting import PredictsDocuments
+from vbnmf.shards import Shards
 from vbnmf.text import DocumentVectorizer
 from vbnmf.vectorizing import read_vectorizer
 

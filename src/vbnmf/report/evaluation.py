@@ -12,7 +12,6 @@ from scipy import sparse
 
 from vbnmf.core.model import Array
 from vbnmf.core.rows import is_empty
-from vbnmf.data.shards import Shards
 from vbnmf.metrics.coherence import counts_together, npmi_of_counts
 from vbnmf.metrics.likelihood import half_log_sums, split_documents
 from vbnmf.metrics.scoring import PredictionTally, ProbabilityTally
@@ -20,6 +19,7 @@ from vbnmf.metrics.sparsity import hoyer_of_sums, hoyer_sparsity
 from vbnmf.pipeline import DocumentModel
 from vbnmf.report import measures
 from vbnmf.report.truth import read_truth, refuse_several_labels
+from vbnmf.shards import Shards
 
 PART_NONZEROS = 1 << 20
 """Maximum of non-zeros in a part of a shard, unless a document has more."""
