@@ -46,7 +46,7 @@ def test_every_room_has_its_layer_and_its_line_on_the_map():
 # One name for a command and for what it runs, for a measure and for what it measures.
 SHARED_STEMS = {
     *("__init__", "fit", "report", "reproduce", "calibration", "documents", "rows", "labels"),
-    "passages",
+    *("passages", "search", "agreement"),
 }
 
 

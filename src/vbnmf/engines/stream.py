@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,27 +27,6 @@ if TYPE_CHECKING:
     from vbnmf.kernels import AnyKernel
 
 _AT_ONCE = 1 << 16  # numbers of parked sums that are read at a time
-
-
-@runtime_checkable
-class PlacedSource(ShardSource, Protocol):
-    """Shards with their own engine, such as those on a cluster."""
-
-    def engine(
-        self,
-        kernel: "AnyKernel",
-        group: Array,
-        n_groups: int,
-        weight: Array | None,
-        *,
-        unknown: bool,
-    ) -> ShardEngine:
-        """Return an engine for these shards; arguments as for ``StreamEngine``."""
-        ...
-
-    def by_shard(self, work: Callable[..., Any], each: Iterable[Any]) -> list[Any]:
-        """Return ``work(rows, value)`` of each shard, where its documents are, with its value."""
-        ...
 
 
 class StreamEngine(ShardEngine):

@@ -99,14 +99,14 @@ class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, Dask array} of shape (n_docs, n_terms), or Shards
+        X : {array-like, sparse matrix, array on a cluster} of shape (n_docs, n_terms), or Shards
             Weights of terms, computed as for training.
 
         Returns
         -------
         ndarray of shape (n_docs, n_components)
-            Expected coefficients; a Dask array for a Dask array, which is computed later. For a
-            document without any known term they depend only on the prior:
+            Expected coefficients, computed later if X is on a cluster. For a document without any
+            known term they depend only on the prior:
             ``coef_shape / (1 / coef_scales_ + component_sums_)``.
         """
         check_is_fitted(self, "components_")

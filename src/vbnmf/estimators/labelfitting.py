@@ -16,6 +16,7 @@ from vbnmf.core.pages import release
 from vbnmf.core.products import row_products
 from vbnmf.core.rows import is_empty
 from vbnmf.core.starts import Knobs
+from vbnmf.engines.backends import place
 from vbnmf.estimators import documentcounts, labelscopes
 from vbnmf.estimators.base import BaseVBNMF
 from vbnmf.estimators.classifier import CLASSIFIERS, PredictsLabels
@@ -24,7 +25,6 @@ from vbnmf.estimators.labelconcerns import warn_of_odd_labels
 from vbnmf.estimators.labelposterior import set_label_posterior
 from vbnmf.estimators.labeltree import check_label_tree
 from vbnmf.estimators.outcome import Outcome, callers_level, head_not_converged
-from vbnmf.estimators.placing import placed
 from vbnmf.estimators.shardedheads import fit_head_on_shards, has_several_shards
 from vbnmf.estimators.starting import Start
 from vbnmf.estimators.streaming import check_source, is_source, source_targets, source_weights
@@ -50,7 +50,7 @@ class FitsLabels(PredictsLabels, BaseVBNMF):
         """Fit the model and the head; return the coefficients, (n_docs, K), if requested."""
         with self._all_or_nothing():
             classifier = check_choice("classifier", self.classifier, ("auto", *CLASSIFIERS))
-            X = placed(self.engine, X)
+            X = place(self.engine, X)
             streamed = is_source(X)
             if streamed:
                 X = check_source(self, X)

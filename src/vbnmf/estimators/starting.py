@@ -16,9 +16,10 @@ from vbnmf.core.starts import Knobs
 from vbnmf.discovery import drafts, search
 from vbnmf.discovery.drafts import Draft, Plan
 from vbnmf.discovery.search import Found, Watch
+from vbnmf.engines.backends import PlacedSource
 from vbnmf.engines.local import LocalEngine
 from vbnmf.engines.mapping import ShardEngine
-from vbnmf.engines.stream import PlacedSource, StreamEngine
+from vbnmf.engines.stream import StreamEngine
 from vbnmf.estimators.componentnumber import choose_number, numbers_to_try
 from vbnmf.estimators.targets import sums_by_group
 from vbnmf.shards.shard import ShardSource

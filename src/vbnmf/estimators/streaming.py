@@ -5,7 +5,7 @@ itself sees all documents, two shards at a time (``vbnmf.engines.stream``).
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import reduce
+from functools import partial, reduce
 from itertools import repeat
 from operator import add
 from typing import Any
@@ -16,8 +16,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from vbnmf.core.model import Array
-from vbnmf.engines.stream import PlacedSource
-from vbnmf.estimators.lazy import by_block, computed, is_lazy
+from vbnmf.engines.backends import PlacedSource, computed, matrix_of
 from vbnmf.estimators.targets import Targets, check_targets, grouped
 from vbnmf.estimators.validation import check_matrix, check_weights
 from vbnmf.shards import values
@@ -129,7 +128,7 @@ def _by_shard(X: Any, work: Callable[..., Any], each: Iterable[Any]) -> list[Any
     return [work(X.rows(i), value) for (i, _a, _b), value in zip(_spans(X), each, strict=False)]
 
 
-def _summarized(rows: sparse.csr_array, _value: None) -> values.Summary:
+def _summarized(rows: sparse.csr_array, _value: None) -> values.ValueSummary:
     return values.summarize(rows)
 
 
@@ -147,10 +146,31 @@ def checked(model: Any, X: Any, work: Callable[[sparse.csr_array], Array]) -> Ar
     """Apply work to checked documents, in memory or shard by shard."""
     if is_source(X):
         return by_shard(model, X, work)
-    if is_lazy(X):
-        lazy: Array = by_block(model, X, work)
-        return lazy
-    return work(check_matrix(model, X, reset=False))
+    lazy = matrix_of(X)
+    if lazy is None:
+        return work(check_matrix(model, X, reset=False))
+    n_terms = model.n_features_in_
+    like = work(sparse.csr_array((1, n_terms), dtype=values.number_type(X.dtype)))
+    found: Array = lazy.map(partial(_on_block, model, work.__name__), like, n_terms)
+    return found
+
+
+def labels_from(model: Any, P: Any) -> Any:
+    """Convert probabilities to labels, in memory or later, as they are given."""
+    lazy = matrix_of(P)
+    if lazy is None:
+        return model.labels_from(P)
+    n_labels = P.shape[1]
+    return lazy.map(model.labels_from, model.labels_from(np.full((1, n_labels), 1.0 / n_labels)))
+
+
+def _on_block(model: Any, name: str, block: Any) -> Array:
+    """Apply a method of a model to a block of documents, which may be empty."""
+    if not block.shape[0]:
+        block = np.zeros((0, model.n_features_in_))
+        return np.asarray(getattr(model, name)(sparse.csr_array(block)))
+    result: Array = getattr(model, name)(check_matrix(model, block, reset=False))
+    return result
 
 
 def _spans(X: Any) -> list[tuple[int, int, int]]:

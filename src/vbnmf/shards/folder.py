@@ -239,7 +239,7 @@ class Shards:
         matrix.has_canonical_format = True
         if new:
             try:
-                before = values.Summary(int(self.starts[number]), 0.0, 0.0)
+                before = values.ValueSummary(int(self.starts[number]), 0.0, 0.0)
                 values.check(before + values.summarize(matrix))
             except ValueError as error:
                 raise ShardsError(f"{_of(self, number, f'{kind}.data')}: {error}") from None

@@ -1,7 +1,7 @@
 """The one check of the values of X, and the one cast, for memory, shards and arrays on a cluster.
 
-A :class:`Summary` has what the check needs to know about some documents. Summaries add up, so a
-corpus in parts is refused for the same values, with the same words, as the same matrix in memory.
+A :class:`ValueSummary` has what the check needs to know about some documents. Summaries add up. So
+a corpus in parts is refused for the same values, with the same words, as a matrix in memory.
 
     finite:      NaN and infinity are refused
     sign:        negative values are refused
@@ -27,7 +27,7 @@ LARGEST_SINGLE = 1e6
 """Largest value of a fit in float32. With larger values, rounding makes the bound inaccurate."""
 
 
-class Cell(NamedTuple):
+class ValueAt(NamedTuple):
     """A value of X and its place."""
 
     value: float
@@ -37,27 +37,27 @@ class Cell(NamedTuple):
     def __str__(self) -> str:
         return f"{self.value:.3g} at row {self.row}, column {self.column}"
 
-    def below(self, n_docs: int) -> "Cell":
+    def below(self, n_docs: int) -> "ValueAt":
         """Return the same value, with its row counted from so many documents before."""
         return self._replace(row=self.row + n_docs)
 
 
 @dataclass(frozen=True)
-class Summary:
+class ValueSummary:
     """What the check needs to know about the values of some documents."""
 
     n_docs: int
     total: float  # sum of all values
     largest: float  # 0 if there are no values
-    not_finite: Cell | None = None  # the first one
-    lowest: Cell | None = None  # if it is negative
-    least: Cell | None = None  # the smallest value other than zero, if it is too small
+    not_finite: ValueAt | None = None  # the first one
+    lowest: ValueAt | None = None  # if it is negative
+    least: ValueAt | None = None  # the smallest value other than zero, if it is too small
 
-    def __add__(self, other: "Summary") -> "Summary":
+    def __add__(self, other: "ValueSummary") -> "ValueSummary":
         """Return the summary of these documents followed by others."""
         with np.errstate(over="ignore", invalid="ignore"):
             total = float(np.add(self.total, other.total))
-        return Summary(
+        return ValueSummary(
             self.n_docs + other.n_docs,
             total,
             max(self.largest, other.largest),
@@ -67,19 +67,19 @@ class Summary:
         )
 
 
-def summarize(X: sparse.csr_array | sparse.csc_array) -> Summary:
+def summarize(X: sparse.csr_array | sparse.csc_array) -> ValueSummary:
     """Summarize the values of documents, (n_docs, n_terms), without duplicate entries."""
     data: Array = X.data
     if not data.size:
-        return Summary(X.shape[0], 0.0, 0.0)
+        return ValueSummary(X.shape[0], 0.0, 0.0)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found below
         total = float(data.sum(dtype=np.float64))
         lowest, largest = float(data.min()), float(data.max())
         least = float(data.min(where=data > 0, initial=np.inf))
     if lowest >= 0 and least >= LEAST and largest < np.inf:  # false for NaN
-        return Summary(X.shape[0], total, largest)
+        return ValueSummary(X.shape[0], total, largest)
     finite = np.isfinite(data)
-    return Summary(
+    return ValueSummary(
         X.shape[0],
         total,
         largest,
@@ -89,12 +89,12 @@ def summarize(X: sparse.csr_array | sparse.csc_array) -> Summary:
     )
 
 
-def check(found: Summary, *, fit: bool = False) -> None:
+def check(found: ValueSummary, *, fit: bool = False) -> None:
     """Refuse documents with values that cannot be computed with.
 
     Parameters
     ----------
-    found : Summary
+    found : ValueSummary
         The values of all documents.
     fit : bool
         Whether a model is to be fitted to them, which needs values other than zero.
@@ -174,13 +174,13 @@ def as_rows(X: Any) -> sparse.csr_array:
     return X
 
 
-def _cell(X: Any, at: int) -> Cell:
+def _cell(X: Any, at: int) -> ValueAt:
     """Return the entry of a compressed matrix with this number."""
     major, minor = int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
-    return Cell(float(X.data[at]), *((major, minor) if X.format == "csr" else (minor, major)))
+    return ValueAt(float(X.data[at]), *((major, minor) if X.format == "csr" else (minor, major)))
 
 
-def _lower(first: Cell | None, second: Cell | None, n_docs: int) -> Cell | None:
+def _lower(first: ValueAt | None, second: ValueAt | None, n_docs: int) -> ValueAt | None:
     """Return the lower of two values, of which the second is so many documents after the first."""
     if first is None or second is None:
         return first or (second and second.below(n_docs))

@@ -84,7 +84,7 @@ class ShardWriter:
         self._parts: list[tuple[sparse.csr_array, Array, Array, Array]] = []
         self.path.mkdir(parents=True, exist_ok=True)
         self._entries, self._codes, self._dtype = _continued(self.path, recipe)
-        self._found = values.Summary(self.n_done, 0.0, 0.0)
+        self._found = values.ValueSummary(self.n_done, 0.0, 0.0)
 
     @property
     def n_done(self) -> int:

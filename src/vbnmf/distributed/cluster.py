@@ -21,9 +21,11 @@ from distributed.comm import CommClosedError
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.engines import clusterwork
-from vbnmf.engines.blocks import open_blocks, write_block
-from vbnmf.engines.clusterwork import ClusterError, named, unpack
+from vbnmf.distributed import remote
+from vbnmf.distributed.arrays import open_blocks, whole_rows, write_block
+from vbnmf.distributed.remote import ClusterError, named, unpack
+from vbnmf.distributed.tasks import Tasks
+from vbnmf.engines.backends import StartWork
 from vbnmf.engines.mapping import ShardEngine
 from vbnmf.shards.shard import ShardSource, even_cuts
 
@@ -50,8 +52,8 @@ class Cluster:
         self._place_of: dict[str, str | None] = {}
         self._cuts: dict[int, Array] = {}  # shards at which threads begin, by number of threads
         # scattered data would be lost with its worker; the result of a task is computed again
-        with self.told():
-            self.on_workers = self.task("shards", _same, source)
+        with self.explained():
+            self.sent = self.task("shards", _same, source)
 
     @property
     def n_shards(self) -> int:
@@ -113,17 +115,17 @@ class Cluster:
 
     def by_shard(self, name: str, function: Callable[..., Any], each: dict[int, Any]) -> list[Any]:
         """Call ``function(source, number, value)`` for shards and their values, on workers."""
-        with self.told():
+        with self.explained():
             places = self.places()
             tasks = [
-                self.task(name, function, self.on_workers, number, value,
+                self.task(name, function, self.sent, number, value,
                           shards=[number], place=places[number])
                 for number, value in each.items()
             ]  # fmt: skip
             return [unpack(task.result()) for task in tasks]
 
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def explained(self) -> Iterator[None]:
         """Convert errors of the cluster to errors that say what to do."""
         try:
             yield
@@ -199,15 +201,38 @@ class ClusterSource:
     def take(self, rows: Array) -> sparse.csr_array:
         """Read some of the documents on workers; ``rows`` are ascending."""
         each = {number: of for number, of in enumerate(rows_of_shards(rows, self)) if len(of)}
-        parts = self._cluster.by_shard("take", clusterwork.take, each)
+        parts = self._cluster.by_shard("take", remote.take, each)
         if not parts:
             return sparse.csr_array((0, self.shape[1]), dtype=self.dtype)
         return sparse.csr_array(sparse.vstack(parts, format="csr"))
 
     def by_shard(self, work: Callable[..., Any], each: Iterable[Any]) -> list[Any]:
         """Return ``work(rows, value)`` of each shard, on workers, with its value."""
-        values = {n: (work, value) for n, value in zip(range(self._cluster.n_shards), each)}  # noqa: B905
-        return self._cluster.by_shard("rows", clusterwork.on_rows, values)
+        numbered = zip(range(self._cluster.n_shards), each, strict=False)
+        values = {number: (work, value) for number, value in numbered}
+        return self._cluster.by_shard("rows", remote.on_rows, values)
+
+    @contextmanager
+    def map_starts(
+        self, work: StartWork, numbers: Iterable[int]
+    ) -> Iterator[Iterator[tuple[Any, Path]] | None]:
+        """Run starts of a fit at the same time, each on one worker, with a folder for each.
+
+        If there are as many shards as threads, a start keeps all threads busy. Yield None then.
+        """
+        client = self._cluster.client
+        if self._cluster.n_shards >= sum(client.nthreads().values()):
+            yield None
+            return
+        scratch = Path(self._folder).absolute()
+        with remote.writable(scratch):
+            home = tempfile.TemporaryDirectory(prefix=".starts-", dir=scratch)
+        with home:
+            folders = {number: Path(home.name) / f"{number:05d}" for number in numbers}
+            for folder in folders.values():
+                folder.mkdir()
+            tasks = Tasks(client, (work, self._source))
+            yield zip(tasks.map(_start, folders.items()), folders.values(), strict=True)
 
     def cast(self, dtype: Any) -> "ClusterSource":
         """Return the same documents with values of another type."""
@@ -227,7 +252,7 @@ class ClusterSource:
         unknown: bool,
     ) -> ShardEngine:
         """Return an engine for these shards."""
-        from vbnmf.engines.clusterfit import DaskEngine
+        from vbnmf.distributed.engine import DaskEngine
 
         return DaskEngine(
             kernel, self._cluster, group, n_groups, weight, unknown=unknown, folder=self._folder
@@ -235,7 +260,8 @@ class ClusterSource:
 
 
 def of_blocks(X: Any, client: Client, folder: str | os.PathLike[str] | None) -> ClusterSource:
-    """Let workers write the blocks of a Dask array as shards. Blocks must have whole rows."""
+    """Let workers write the blocks of a Dask array as shards."""
+    X = whole_rows(X)
     home = tempfile.TemporaryDirectory(prefix=".blocks-", dir=shared_folder(client, folder))
     path = Path(home.name).absolute()
     blocks = enumerate(X.to_delayed().ravel())
@@ -266,6 +292,11 @@ def rows_of_shards(rows: Array, source: ShardSource) -> list[Array]:
     """Divide ascending indices of documents by shard, and count them from its first document."""
     parts = np.split(rows, np.searchsorted(rows, source.starts[1:-1]))
     return [part - first for part, first in zip(parts, source.starts, strict=False)]
+
+
+def _start(shared: tuple[StartWork, ShardSource], number: int, folder: Path) -> Any:
+    work, source = shared
+    return work(source, number, folder)
 
 
 def _same(value: Any) -> Any:
