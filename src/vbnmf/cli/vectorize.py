@@ -121,7 +121,7 @@ def write_shards(
             folder,
             vectorizer,
             n_jobs=count_threads(jobs),
-            tell=progress,
+            progress=progress,
             note=lambda text: common.say(text, quiet),
             **options,
         )

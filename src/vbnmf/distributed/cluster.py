@@ -140,7 +140,7 @@ class Cluster:
 
     def _deadly(self, error: KilledWorker) -> str:
         shards = self._shards_of.get(str(error.task), [])
-        # Dask also blames tasks that were waiting at the same worker; marks tell which had begun
+        # Dask also blames tasks that were waiting at the same worker; marks show which had begun
         begun = Counter(path.name[:5] for path in self.marks.glob("*.begun")) if self.marks else {}
         if begun:
             shards = [int(max(begun, key=begun.__getitem__))]

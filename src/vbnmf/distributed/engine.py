@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class DaskEngine(ShardEngine):
-    """Sweeps over shards on the workers of a cluster; to be used as a context manager.
+    """Run sweeps over shards on the workers of a cluster. Use it as a context manager.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ class DaskEngine(ShardEngine):
     n_groups : int
         Number of groups.
     weight : array of shape (n_docs,) or None
-        Sample weights; None is one for each document.
+        Sample weights; None for one each.
     unknown : bool
-        Whether the last group holds the documents whose label is not known.
+        Whether the last group holds the documents with unknown labels.
     folder : path
         A folder that this process and all workers can write to.
     """
@@ -191,9 +191,11 @@ class DaskEngine(ShardEngine):
                 yield unpack(tasks.pop().result())
 
     def _by_run(self, name: str, function: Callable[..., Any], *args: Any) -> list[Future]:
-        """Submit a task for the shards of each thread, or several if they cross a run of sums.
+        """Submit one task for the shards of each thread.
 
-        More tasks would wait. Dask moves waiting tasks to idle workers, which must send the sums.
+        A thread gets several tasks if its shards belong to several runs of ``FAN_IN``, whose sums
+        are added separately. There are no more tasks than that: Dask moves waiting tasks to idle
+        workers, and their sums would then have to be sent.
         """
         cluster = self._cluster
         cluster.forget()

@@ -48,10 +48,17 @@ def tree_sum(
     """Add up parts in a tree whose shape depends only on their number.
 
     ``FAN_IN`` parts are added in order to one sum of the next level, and so on. Only one sum per
-    level is held in memory. If the next part reuses the memory of a part, ``hold(part)`` must
-    return a copy. While the sum of the lowest level is formed, ``park(sum)`` stands for those of
-    higher levels: anything to which a sum can be added. It is also called with what it returned
-    before.
+    level is held.
+
+    Parameters
+    ----------
+    parts : iterable
+        The parts. A part may reuse the memory of the part before.
+    hold : callable
+        Returns a part to which others can be added: a copy, if memory is reused.
+    park : callable
+        Called with the sums of higher levels while the lowest level is being added. It may return
+        anything to which a sum can be added, such as a file, and is also called with that.
     """
     levels: list[tuple[int, Sum | None]] = []
     for part in parts:

@@ -1,7 +1,7 @@
-"""Fits on shards: what differs from a matrix in memory.
+"""Check documents in shards for a fit, and predict shard by shard, or later on a cluster.
 
-The search for components looks at a sample of the documents, which is loaded into memory. The fit
-itself sees all documents, two shards at a time (``vbnmf.engines.stream``).
+The search for components uses a sample of the documents, which is loaded into memory. The fit
+itself uses all documents, two shards at a time (``vbnmf.engines.stream``).
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -24,7 +24,7 @@ from vbnmf.shards.shard import ShardSource
 
 
 def is_source(X: Any) -> bool:
-    """Whether documents are in shards, as ``vbnmf.Shards``, and not in memory."""
+    """Return whether documents are in shards, such as ``vbnmf.Shards``, and not in memory."""
     return isinstance(X, ShardSource)
 
 
@@ -42,7 +42,7 @@ def check_source(model: Any, X: Any) -> Any:
 
 
 def check_in_memory(X: Any) -> None:
-    """Refuse shards where the coefficients of all documents are asked for."""
+    """Refuse shards if the coefficients of all documents are requested."""
     if is_source(X):
         raise ValueError(
             "fit_coefficients needs the documents in memory; got Shards. Use fit, and then "
@@ -51,13 +51,13 @@ def check_in_memory(X: Any) -> None:
 
 
 def source_weights(X: Any, sample_weight: Any) -> Array | None:
-    """Weights of documents: those given, or those of the shards."""
+    """Check the sample weights: those given, or those of the shards."""
     given = X.weights() if sample_weight is None else computed(sample_weight)
     return check_weights(given, X.shape[0])
 
 
 def source_targets(model: Any, X: Any, y: Any) -> Targets:
-    """Labels of documents: those given, or those of the shards."""
+    """Encode the labels of documents: those given, or those of the shards."""
     if y is not None:
         return check_targets(model, computed(y), X.shape[0], model.unlabelled)
     if not any(part.nnz for part in X.label_parts()):
@@ -78,8 +78,8 @@ def batches(
 ) -> Iterator[tuple[sparse.csr_array, Any, Array | None]]:
     """Yield the documents, labels and weights of each shard, as batches of ``partial_fit``.
 
-    Labels and weights are those given, or those of the shards. Labels that the shards lack are
-    None.
+    Labels and weights are those given, or those of the shards. A document without a label has the
+    label None.
     """
     weight = source_weights(X, sample_weight)
     y = computed(y)
@@ -106,7 +106,7 @@ def _named(X: Any, indicators: sparse.csr_array) -> Any:
 
 
 def _placed(indicators: sparse.csr_array, place: Array) -> sparse.csr_array:
-    """The same with columns in other places."""
+    """Reorder the columns of an indicator matrix: column j becomes column ``place[j]``."""
     found = sparse.csr_array(
         (indicators.data, place[indicators.indices], indicators.indptr), shape=indicators.shape
     )
@@ -133,7 +133,7 @@ def _summarized(rows: sparse.csr_array, _value: None) -> values.ValueSummary:
 
 
 def by_shard(model: Any, X: Any, work: Callable[[sparse.csr_array], Array]) -> Array:
-    """Apply work to the documents of each shard, checked, and join what it returns."""
+    """Apply work to the documents of each shard, and join the results."""
     if X.shape[1] != model.n_features_in_:
         raise ValueError(
             f"{X!r} must have the {model.n_features_in_:,} terms that "
@@ -143,7 +143,7 @@ def by_shard(model: Any, X: Any, work: Callable[[sparse.csr_array], Array]) -> A
 
 
 def checked(model: Any, X: Any, work: Callable[[sparse.csr_array], Array]) -> Array:
-    """Apply work to checked documents, in memory or shard by shard."""
+    """Check documents and apply work to them: in memory, shard by shard, or later on a cluster."""
     if is_source(X):
         return by_shard(model, X, work)
     lazy = matrix_of(X)
@@ -174,6 +174,6 @@ def _on_block(model: Any, name: str, block: Any) -> Array:
 
 
 def _spans(X: Any) -> list[tuple[int, int, int]]:
-    """Number, first and next document of each shard."""
+    """Return the number, the first document and the end of each shard."""
     starts = X.starts.tolist()
     return list(zip(range(len(starts) - 1), starts[:-1], starts[1:], strict=True))

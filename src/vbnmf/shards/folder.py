@@ -230,7 +230,7 @@ class Shards:
         indices = self._array(number, f"{kind}.indices", entry.nnz)
         data = self._array(number, f"{kind}.data", entry.nnz)
         new = (number, kind) not in self._sound
-        if new:  # checksums do not tell whether values are valid
+        if new:  # a checksum does not show whether values are valid
             of_indices = _of(self, number, f"{kind}.indices")
             _check_pointers(_of(self, number, f"{kind}.indptr"), indptr, entry.nnz)
             _check_range(of_indices, indices, n_minor)
