@@ -15,10 +15,10 @@ from test_heads import drawn
 
 from vbnmf import VBNMF, Checkpoint, Shards, SupervisedVBNMF
 from vbnmf.core.fit import FITTING, HEAD, HEAD_ON_SHARDS
-from vbnmf.data.sharding import write_shards
 from vbnmf.engines.mapping import ShardEngine
 from vbnmf.estimators import shardedheads
 from vbnmf.estimators.checkpoints import CheckpointWarning
+from vbnmf.shards import write_shards
 
 ATTRIBUTES = ["component_shapes_", "component_scales_", "bound_history_", "n_iter_", "background_"]
 

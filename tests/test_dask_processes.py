@@ -16,9 +16,9 @@ from test_shard_fits import ATTRIBUTES, labels_of
 
 from vbnmf import Checkpoint, Shards, SupervisedVBNMF, load
 from vbnmf.core.fit import FITTING
-from vbnmf.data.sharding import write_shards
-from vbnmf.engines.clients import connect
-from vbnmf.engines.clusterwork import ClusterError
+from vbnmf.distributed import connect
+from vbnmf.distributed.remote import ClusterError
+from vbnmf.shards import write_shards
 
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")

@@ -18,17 +18,17 @@ from vbnmf import Shards
 from vbnmf.core import starts
 from vbnmf.core.fit import Schedule, fit
 from vbnmf.core.model import Labels
-from vbnmf.core.shardwork import Local
-from vbnmf.data.shardchecks import ShardsError
-from vbnmf.data.sharding import write_shards
 from vbnmf.discovery import drafts
 from vbnmf.discovery.drafts import Draft
 from vbnmf.engines import mapping
 from vbnmf.engines.local import LocalEngine
-from vbnmf.engines.mapping import cut, even_cuts, read_local, tree_sum, write_local
+from vbnmf.engines.mapping import tree_sum
 from vbnmf.engines.stream import StreamEngine
 from vbnmf.kernels import open_kernel
 from vbnmf.kernels.reference import ReferenceKernel
+from vbnmf.shards import ShardsError, write_shards
+from vbnmf.shards.shard import Local, cut, even_cuts
+from vbnmf.shards.states import read_local, write_local
 
 KNOBS = starts.Knobs(a_t=0.7, b_t=None, a_v=0.9, b_v=None, a_lam=3.0, b_lam=None)
 SCHEDULE = Schedule(6, 0.0, 1, bound_every=2, annealing=2)

@@ -15,7 +15,6 @@ from test_heads import drawn
 from vbnmf import VBNMF, DocumentModel, Shards, SupervisedVBNMF, evaluate, metrics, tune
 from vbnmf.cli.evaluate import score, score_table
 from vbnmf.cli.tune import _table
-from vbnmf.data.sharding import write_shards
 from vbnmf.description.components import lasting
 from vbnmf.description.labels import describe_labels
 from vbnmf.evaluation import accuracy, evaluation, measures
@@ -24,6 +23,7 @@ from vbnmf.evaluation.statements import statements_of_labels
 from vbnmf.evaluation.truth import read_truth
 from vbnmf.report.explorer import explore
 from vbnmf.report.tuning import draw
+from vbnmf.shards import write_shards
 from vbnmf.text import DocumentVectorizer
 from vbnmf.text.vectorizer import token_sequences
 

@@ -11,13 +11,13 @@ from test_machines import documents, several
 from test_shard_fits import labels_of
 
 from vbnmf import Shards, SupervisedVBNMF
-from vbnmf.data.sharding import write_shards
 from vbnmf.engines.local import LocalEngine
 from vbnmf.engines.mapping import tree_sum
 from vbnmf.estimators import shardedheads, starting
 from vbnmf.kernels import kernel_name
 from vbnmf.prediction import fullbatch, machines
 from vbnmf.prediction.fullbatch import Features, hinge_sums
+from vbnmf.shards import write_shards
 
 
 def batch(multilabel=False, n_labels=5):

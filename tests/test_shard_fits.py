@@ -9,8 +9,8 @@ from scipy import sparse
 from test_heads import drawn
 
 from vbnmf import VBNMF, DocumentModel, Shards, SupervisedVBNMF
-from vbnmf.data.sharding import write_shards
 from vbnmf.estimators import shardedheads, starting
+from vbnmf.shards import write_shards
 
 ATTRIBUTES = ["components_", "label_rates_", "bound_history_", "word_weights_", "head_weights_"]
 

@@ -11,7 +11,7 @@ from test_shards import contents
 
 import vbnmf
 from vbnmf import Shards, vectorizing
-from vbnmf.data.sharding import ShardWriter
+from vbnmf.shards import ShardWriter
 from vbnmf.text import DocumentVectorizer
 from vbnmf.vectorizing import read_vectorizer, vectorize_to_shards
 
@@ -133,7 +133,7 @@ def test_a_run_that_was_stopped_continues_to_the_same_bytes(table, tmp_path, doi
 
     arguments = (table, tmp_path / "again")
     with pytest.raises(Stopped):
-        vectorize(*arguments, DocumentVectorizer(), shard_nonzeros=40, tell=stop)
+        vectorize(*arguments, DocumentVectorizer(), shard_nonzeros=40, progress=stop)
     with pytest.raises(ValueError, match=r"no manifest\.json"):
         Shards(tmp_path / "again")
     split = []
@@ -164,7 +164,7 @@ def test_other_options_begin_anew(table, tmp_path):
     vectorize(table, out, DocumentVectorizer(), shard_nonzeros=40)
     before = contents(out)
     with pytest.raises(Stopped):
-        vectorize(table, out, DocumentVectorizer(max_df=5), tell=_stop)
+        vectorize(table, out, DocumentVectorizer(max_df=5), progress=_stop)
     assert vectorizing.is_begun(out)
     vectorize(table, out, DocumentVectorizer(min_df=2), shard_nonzeros=10**6, note=notes.append)
     assert not any("Resuming" in note for note in notes)

@@ -71,8 +71,7 @@ def connected(given: dict[str, Any], jobs: int | None, quiet: bool) -> Iterator[
     if not is_wanted(given):
         yield "auto"
         return
-    from vbnmf.engines.clients import connect
-    from vbnmf.estimators.placing import Dask
+    from vbnmf.distributed import Dask, connect
 
     for name in ("distributed", "tornado", "asyncio"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # errors are told in one line

@@ -69,8 +69,8 @@ def score(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
 
 def _score_shards(fitted: Any, file: str, quiet: bool) -> dict[str, Any]:
     """Score a model on the documents of a shard folder, without loading them all."""
-    from vbnmf.data.shards import Shards
     from vbnmf.evaluation import evaluate as measure
+    from vbnmf.shards import Shards
 
     scores = _checked(measure(fitted, Shards(file)))
     n_empty = scores["documents_without_known_term"]

@@ -39,7 +39,7 @@ def fit_shards(
     """Fit a model to a shard folder with its labels, and save it."""
     import numpy as np
 
-    from vbnmf.data.shards import Shards
+    from vbnmf.shards import Shards
 
     refuse_settled(
         {**given, **{name: settings.get(name.replace("-", "_")) for name in TEXT_OPTIONS}}

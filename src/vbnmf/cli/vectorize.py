@@ -10,7 +10,7 @@ from vbnmf.cli.modeloptions import build, text_options
 from vbnmf.cli.progress import Display
 
 if TYPE_CHECKING:
-    from vbnmf.data.shards import Shards
+    from vbnmf.shards import Shards
     from vbnmf.text import DocumentVectorizer
 
 
@@ -121,7 +121,7 @@ def write_shards(
             folder,
             vectorizer,
             n_jobs=count_threads(jobs),
-            tell=progress,
+            progress=progress,
             note=lambda text: common.say(text, quiet),
             **options,
         )
@@ -151,7 +151,7 @@ class VectorizeProgress(Display):
 
 def _check_folder(folder: Path, force: bool) -> None:
     """Check that the folder does not contain files of other programs."""
-    from vbnmf.data.shards import is_shards
+    from vbnmf.shards import is_shards
     from vbnmf.vectorizing import is_begun
 
     if folder.exists() and not folder.is_dir():

@@ -26,10 +26,10 @@ from vbnmf.core import starts, updates
 from vbnmf.core.explained import NONZEROS_AT_ONCE
 from vbnmf.core.model import Array, Labels, State
 from vbnmf.core.rows import mass
-from vbnmf.core.shardwork import Shard
 from vbnmf.discovery.drafts import Draft, Plan, families, merged, spread, top_groups
 from vbnmf.discovery.labelterms import Explained, LabelTerms, label_sets, shared
 from vbnmf.discovery.merging import complexities, cosines, merge_order
+from vbnmf.shards.shard import Shard
 
 GLUED = 0.5
 """Agreement of its two main labels below which a component is two topics under one name."""

@@ -21,7 +21,6 @@ from vbnmf.core.fit import Progress, Schedule
 from vbnmf.core.model import Array
 from vbnmf.core.rows import without_unused_terms
 from vbnmf.core.starts import Knobs
-from vbnmf.engines.stream import ShardSource
 from vbnmf.estimators import intervals, pruning
 from vbnmf.estimators.componentterms import choose_terms, passages_of
 from vbnmf.estimators.online import LearnsOnline, note_fit
@@ -47,6 +46,7 @@ from vbnmf.estimators.validation import (
     count_threads,
 )
 from vbnmf.kernels import open_kernel
+from vbnmf.shards.shard import ShardSource
 
 BURN_IN = 10  # default number of burn-in iterations with init="random"
 _MOST_STEPS = 1 << 30  # non-zeros × components × iterations of one part of a projection
@@ -99,14 +99,14 @@ class BaseVBNMF(LearnsOnline, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, Dask array} of shape (n_docs, n_terms), or Shards
+        X : {array-like, sparse matrix, array on a cluster} of shape (n_docs, n_terms), or Shards
             Weights of terms, computed as for training.
 
         Returns
         -------
         ndarray of shape (n_docs, n_components)
-            Expected coefficients; a Dask array for a Dask array, which is computed later. For a
-            document without any known term they depend only on the prior:
+            Expected coefficients, computed later if X is on a cluster. For a document without any
+            known term they depend only on the prior:
             ``coef_shape / (1 / coef_scales_ + component_sums_)``.
         """
         check_is_fitted(self, "components_")

@@ -30,9 +30,9 @@ from vbnmf.core.model import Array, Labels, Prior, Rates, Scopes, State, Terms
 from vbnmf.discovery.componentsearch import Found
 from vbnmf.discovery.drafts import Draft
 from vbnmf.engines.mapping import ShardEngine
-from vbnmf.engines.stream import ShardSource
 from vbnmf.estimators.outcome import callers_level
 from vbnmf.kernels import describe
+from vbnmf.shards.shard import ShardSource
 
 _LOST = "lost"  # the file of a start that ended and was not the best
 

@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.model import Array
 from vbnmf.core.rows import effective_terms, is_empty, without_unused_terms
-from vbnmf.estimators.lazy import is_lazy, labels_by_block
-from vbnmf.estimators.streaming import checked
+from vbnmf.estimators.streaming import checked, labels_from
 from vbnmf.estimators.targets import check_targets
 from vbnmf.estimators.validation import check_count, check_matrix, check_weights, count_threads
 from vbnmf.prediction import generative
@@ -36,9 +35,9 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, Dask array} of shape (n_docs, n_terms), or Shards
-            Weights of terms, computed as for training. The result for a Dask array is another one,
-            which is computed later.
+        X : {array-like, sparse matrix, array on a cluster} of shape (n_docs, n_terms), or Shards
+            Weights of terms, computed as for training. The result for an array on a cluster is
+            another one, which is computed later.
 
         Returns
         -------
@@ -46,17 +45,16 @@ class PredictsLabels(ClassifierMixin):  # type: ignore[misc]
             The most probable label. If documents may have several labels: an indicator matrix of
             the labels with probability of at least ``threshold_``.
         """
-        P = self.predict_proba(X)
-        return labels_by_block(self, P) if is_lazy(P) else self.labels_from(P)
+        return labels_from(self, self.predict_proba(X))
 
     def predict_proba(self, X: Any) -> Array:
         """Predict the probabilities of labels.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, Dask array} of shape (n_docs, n_terms), or Shards
-            Weights of terms, computed as for training. The result for a Dask array is another one,
-            which is computed later.
+        X : {array-like, sparse matrix, array on a cluster} of shape (n_docs, n_terms), or Shards
+            Weights of terms, computed as for training. The result for an array on a cluster is
+            another one, which is computed later.
 
         Returns
         -------

@@ -9,10 +9,10 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.engines.stream import ShardSource
 from vbnmf.metrics.describing import describing_terms
 from vbnmf.metrics.passages import LEAST_TERMS, Passages, find_passages
 from vbnmf.metrics.relevance import strongest_terms
+from vbnmf.shards.shard import ShardSource
 from vbnmf.store import ModelFileError, read_rows
 
 LENGTH = 30

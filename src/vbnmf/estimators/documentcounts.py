@@ -10,8 +10,9 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.core.shardwork import Shard, label_term_documents
 from vbnmf.estimators.targets import Targets
+from vbnmf.shards.shard import Shard
+from vbnmf.shards.work import label_term_documents
 from vbnmf.store import ModelFileError, read_rows
 
 

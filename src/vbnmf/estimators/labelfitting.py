@@ -16,7 +16,7 @@ from vbnmf.core.pages import release
 from vbnmf.core.products import row_products
 from vbnmf.core.rows import is_empty
 from vbnmf.core.starts import Knobs
-from vbnmf.engines.stream import ShardSource
+from vbnmf.engines.backends import place
 from vbnmf.estimators import documentcounts, labelscopes
 from vbnmf.estimators.base import BaseVBNMF
 from vbnmf.estimators.classifier import CLASSIFIERS, PredictsLabels
@@ -25,7 +25,6 @@ from vbnmf.estimators.labelconcerns import warn_of_odd_labels
 from vbnmf.estimators.labelposterior import set_label_posterior
 from vbnmf.estimators.labeltree import check_label_tree
 from vbnmf.estimators.outcome import Outcome, callers_level, head_not_converged
-from vbnmf.estimators.placing import placed
 from vbnmf.estimators.shardedheads import fit_head_on_shards, has_several_shards
 from vbnmf.estimators.starting import Start
 from vbnmf.estimators.streaming import check_source, is_source, source_targets, source_weights
@@ -36,6 +35,7 @@ from vbnmf.metrics.agreement import fitted_agreement
 from vbnmf.prediction.evidence import mean_occurrence
 from vbnmf.prediction.material import Posterior, Trained, TrainingDocuments
 from vbnmf.prediction.training import train
+from vbnmf.shards.shard import ShardSource
 
 _SAMPLE = 2000  # maximum number of documents for component_share_
 _SAMPLE_SCORES = 5_000_000  # maximum of these documents times labels
@@ -50,7 +50,7 @@ class FitsLabels(PredictsLabels, BaseVBNMF):
         """Fit the model and the head; return the coefficients, (n_docs, K), if requested."""
         with self._all_or_nothing():
             classifier = check_choice("classifier", self.classifier, ("auto", *CLASSIFIERS))
-            X = placed(self.engine, X)
+            X = place(self.engine, X)
             streamed = is_source(X)
             if streamed:
                 X = check_source(self, X)

@@ -1,8 +1,11 @@
 """The starts of a fit, each from the beginning or from a checkpoint, and the best of them."""
 
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,7 @@ from vbnmf.core.model import Array, State
 from vbnmf.core.pages import release, return_freed
 from vbnmf.core.starts import Knobs
 from vbnmf.discovery.componentsearch import Found, Watch
+from vbnmf.engines.backends import PlacedSource
 from vbnmf.engines.mapping import ShardEngine
 from vbnmf.estimators.checkpoints import Keeper, check_checkpoint, fingerprint
 from vbnmf.estimators.outcome import Outcome, check_finite, wind_up
@@ -21,6 +25,7 @@ from vbnmf.estimators.starting import FitData, Start
 from vbnmf.estimators.telling import Teller
 from vbnmf.estimators.validation import count_threads
 from vbnmf.kernels import open_kernel
+from vbnmf.shards.shard import ShardSource
 
 
 def best_of_starts(
@@ -61,6 +66,17 @@ def best_of_starts(
     if checkpoint is not None:
         belongs_to = fingerprint(estimator, corpus.X, corpus.group, corpus.weight)
     random_state = check_random_state(estimator.random_state)
+    seeds = [random_state.randint(0, 2**32, 4, np.uint32) for _ in range(n_init)]
+    if n_init > 1 and checkpoint is None and isinstance(corpus.X, PlacedSource):
+        work = StartElsewhere(
+            replace(corpus, X=sparse.csr_array((0, 0))), start, knobs, schedule, why, seeds,
+            coefficients, hold is not None,
+            # a worker has a task for each of its threads
+            1 if estimator.n_jobs is None else count_threads(estimator.n_jobs),
+        )  # fmt: skip
+        with corpus.X.map_starts(work, range(n_init)) as found_elsewhere:
+            if found_elsewhere is not None:
+                return _best_elsewhere(estimator, corpus, found_elsewhere, n_init, hold)
     keeper: Keeper | None = None
     best_keeper: Keeper | None = None
     best: Outcome | None = None
@@ -70,9 +86,7 @@ def best_of_starts(
         kernel = outer.enter_context(open_kernel(count_threads(estimator.n_jobs)))
         kept = outer.enter_context(ExitStack())  # the engine of the best start, if it is held
         for restart in range(n_init):
-            rng = np.random.default_rng(random_state.randint(0, 2**32, 4, np.uint32))
-            if getattr(estimator, "_only_start", restart) != restart:
-                continue  # other workers run the other starts
+            rng = np.random.default_rng(seeds[restart])
             if checkpoint is not None:
                 number = restart if n_init > 1 else None
                 keeper = Keeper(checkpoint, belongs_to, number, schedule.max_iter)
@@ -86,23 +100,7 @@ def best_of_starts(
                 engine = trial.enter_context(corpus.engine(kernel))
                 if counts is None and corpus.labels is not None:
                     counts = engine.label_term_documents(corpus.labels.known)
-                # intermediate results get no names, which would keep large arrays alive
-                outcome = wind_up(
-                    engine,
-                    fit(
-                        engine,
-                        run.begin(engine, found),
-                        knobs,
-                        schedule,
-                        tell,
-                        run.loop,
-                        partial(run.keep, engine, found),
-                    ),
-                    found,
-                    why,
-                    coefficients=coefficients,
-                )
-                check_finite(outcome.fit.bound, outcome.shapes)
+                outcome = run.outcome(engine, found, schedule, tell, why, coefficients)
                 worse = keeper
                 if best is None or outcome.fit.bound > best.fit.bound:
                     best, best_keeper, worse = outcome, keeper, best_keeper
@@ -151,3 +149,93 @@ class Run:
         """Write a checkpoint, if there is to be one."""
         if self.keeper is not None:
             self.keeper.keep(engine, loop, state, found)
+
+    def outcome(
+        self,
+        engine: ShardEngine,
+        found: Found | None,
+        schedule: Schedule,
+        watch: Callable[[int, float, float], None],
+        why: str,
+        coefficients: Array | bool,
+    ) -> Outcome:
+        """Run the loop to its end, and return the outcome.
+
+        Intermediate results get no names, which would keep large arrays alive.
+        """
+        outcome = wind_up(
+            engine,
+            fit(
+                engine,
+                self.begin(engine, found),
+                self.knobs,
+                schedule,
+                watch,
+                self.loop,
+                partial(self.keep, engine, found),
+            ),
+            found,
+            why,
+            coefficients=coefficients,
+        )
+        check_finite(outcome.fit.bound, outcome.shapes)
+        return outcome
+
+
+@dataclass(frozen=True)
+class StartElsewhere:
+    """The starts of a fit, each of which can be run in another process."""
+
+    corpus: FitData  # without the documents
+    start: Start
+    knobs: Knobs
+    schedule: Schedule
+    why: str
+    seeds: list[Array]
+    coefficients: Array | bool
+    keeps_states: bool
+    n_threads: int
+
+    def __call__(self, source: ShardSource, number: int, folder: Path) -> Outcome:
+        """Run a start on all documents. Local states are written to the folder if they are kept."""
+        corpus, rng = replace(self.corpus, X=source), np.random.default_rng(self.seeds[number])
+        with open_kernel(self.n_threads) as kernel:
+            run = Run(self.start, None, kernel, corpus, self.knobs, rng)
+            found = run.find(rng if number else None, lambda stage, sweep, of: None)
+            with corpus.engine(kernel) as engine:
+                counts = None
+                if number == 0 and corpus.labels is not None:
+                    counts = engine.label_term_documents(corpus.labels.known)
+                outcome = run.outcome(
+                    engine, found, self.schedule, lambda iteration, bound, rise: None, self.why,
+                    self.coefficients,
+                )  # fmt: skip
+                if self.keeps_states:
+                    engine.snapshot(folder)
+        return outcome._replace(term_documents=counts)
+
+
+def _best_elsewhere(
+    estimator: Any,
+    corpus: FitData,
+    found: Iterator[tuple[Outcome, Path]],
+    n_init: int,
+    hold: ExitStack | None,
+) -> Outcome:
+    """Return the best outcome of starts in other processes, with an engine if it is held."""
+    best, states, counts = None, Path(), None
+    for number, (outcome, folder) in enumerate(found):
+        Teller(estimator, number, n_init)(outcome.fit.n_iter, outcome.fit.bound, float("nan"))
+        counts = outcome.term_documents if number == 0 else counts
+        if best is None or outcome.fit.bound > best.fit.bound:
+            best, states = outcome, folder
+    assert best is not None
+    best = deepcopy(best._replace(term_documents=counts))  # its arrays cannot be written to
+    if hold is not None:
+        kernel = hold.enter_context(open_kernel(count_threads(estimator.n_jobs)))
+        engine = hold.enter_context(corpus.engine(kernel))
+        state = best.fit.state
+        in_scope = None if state.labels is None else state.labels.in_scope
+        engine.restore(states, len(state.terms.scale), in_scope)
+        best = best._replace(engine=engine)
+    return best

@@ -16,11 +16,13 @@ from vbnmf.core.starts import Knobs
 from vbnmf.discovery import componentsearch, drafts
 from vbnmf.discovery.componentsearch import Found, Watch
 from vbnmf.discovery.drafts import Draft, Plan
+from vbnmf.engines.backends import PlacedSource
 from vbnmf.engines.local import LocalEngine
 from vbnmf.engines.mapping import ShardEngine
-from vbnmf.engines.stream import PlacedSource, ShardSource, StreamEngine
+from vbnmf.engines.stream import StreamEngine
 from vbnmf.estimators.componentnumber import choose_number, numbers_to_try
 from vbnmf.estimators.targets import sums_by_group
+from vbnmf.shards.shard import ShardSource
 
 MOST_DOCUMENTS = 15_000
 """Maximum number of documents in the search for components. The fit uses all documents."""

@@ -8,7 +8,6 @@ from sklearn.utils.validation import check_is_fitted
 from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array
 from vbnmf.estimators import intervals
-from vbnmf.estimators.clusterstarts import fit_spread
 from vbnmf.estimators.labelfitting import FitsLabels
 from vbnmf.estimators.onlinelabels import LearnsLabelsOnline
 from vbnmf.estimators.streaming import check_in_memory
@@ -123,10 +122,10 @@ class SupervisedVBNMF(LearnsLabelsOnline, FitsLabels):
         Folder to which the state of the fit is written once a minute; ``vbnmf.Checkpoint`` sets
         another interval. If the fit is stopped, the same call resumes it and gives the same bits.
         With ``n_init`` above one, initialisations that have ended are not run again.
-    engine : "auto", "dask" or Dask, default="auto"
+    engine : "auto", name of a cluster, or its settings, default="auto"
         Where the fit runs. "auto" runs in this process, on a matrix in memory or on ``Shards`` on
-        disk. "dask" runs on the cluster of the current ``distributed.Client``, on ``Shards`` that
-        all workers can read, or on a Dask array. ``vbnmf.Dask`` has more settings.
+        disk. A cluster takes ``Shards`` that all workers can read, or an array that it holds; see
+        ``vbnmf.distributed`` and docs/scale.md for the names and settings.
 
     Attributes
     ----------
@@ -374,8 +373,7 @@ class SupervisedVBNMF(LearnsLabelsOnline, FitsLabels):
         SupervisedVBNMF
             The fitted model.
         """
-        if not fit_spread(self, X, y, sample_weight):
-            self._learn(X, y, sample_weight, coefficients=False)
+        self._learn(X, y, sample_weight, coefficients=False)
         return self
 
     def fit_coefficients(self, X: Any, y: Any, sample_weight: Any = None) -> Array:

@@ -8,10 +8,9 @@ from sklearn.utils.validation import check_is_fitted
 from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
+from vbnmf.engines.backends import place
 from vbnmf.estimators.base import BaseVBNMF
-from vbnmf.estimators.clusterstarts import fit_spread
 from vbnmf.estimators.outcome import Outcome
-from vbnmf.estimators.placing import placed
 from vbnmf.estimators.streaming import (
     check_in_memory,
     check_source,
@@ -95,10 +94,10 @@ class VBNMF(BaseVBNMF):
         Folder to which the state of the fit is written once a minute; ``vbnmf.Checkpoint`` sets
         another interval. If the fit is stopped, the same call resumes it and gives the same bits.
         With ``n_init`` above one, initialisations that have ended are not run again.
-    engine : "auto", "dask" or Dask, default="auto"
+    engine : "auto", name of a cluster, or its settings, default="auto"
         Where the fit runs. "auto" runs in this process, on a matrix in memory or on ``Shards`` on
-        disk. "dask" runs on the cluster of the current ``distributed.Client``, on ``Shards`` that
-        all workers can read, or on a Dask array. ``vbnmf.Dask`` has more settings.
+        disk. A cluster takes ``Shards`` that all workers can read, or an array that it holds; see
+        ``vbnmf.distributed`` and docs/scale.md for the names and settings.
 
     Attributes
     ----------
@@ -231,8 +230,7 @@ class VBNMF(BaseVBNMF):
         VBNMF
             The fitted model.
         """
-        if not fit_spread(self, X, None, sample_weight):
-            self._learn(X, sample_weight, coefficients=False)
+        self._learn(X, sample_weight, coefficients=False)
         return self
 
     def fit_coefficients(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
@@ -292,7 +290,7 @@ class VBNMF(BaseVBNMF):
 
     def _learn(self, X: Any, sample_weight: Any, *, coefficients: bool) -> Outcome:
         with self._all_or_nothing():
-            X = placed(self.engine, X)
+            X = place(self.engine, X)
             if is_source(X):
                 X = check_source(self, X)
                 weight = source_weights(X, sample_weight)

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from vbnmf.data.shards import Shards
 from vbnmf.evaluation import measures
 from vbnmf.evaluation.measures import ALL, EVALUATE, LABELLED, number
 from vbnmf.evaluation.parts import Part, Subject
 from vbnmf.evaluation.truth import read_truth, refuse_several_labels
 from vbnmf.pipeline import DocumentModel
+from vbnmf.shards import Shards
 
 PART_NONZEROS = 1 << 20
 """Maximum of non-zeros in a part of a shard, unless a document has more."""

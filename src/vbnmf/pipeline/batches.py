@@ -5,8 +5,8 @@ from typing import Any, Self
 from sklearn.base import TransformerMixin
 
 from vbnmf.core.rows import is_empty
-from vbnmf.data.shards import Shards
-from vbnmf.estimators.lazy import is_lazy_texts
+from vbnmf.distributed import is_texts
+from vbnmf.shards import Shards
 from vbnmf.text.vectorizer import unknown_terms
 
 
@@ -39,9 +39,9 @@ class LearnsDocuments(TransformerMixin):  # type: ignore[misc]
         DocumentModel
             The model itself.
         """
-        if is_lazy_texts(documents):
+        if is_texts(documents):
             raise ValueError(
-                "partial_fit needs a batch of documents in memory; got a Dask collection. Compute "
+                "partial_fit needs a batch of documents in memory; got texts on a cluster. Compute "
                 "one partition after the other, or use fit, which converts texts on the workers."
             )
         if not (hasattr(documents, "shape") or hasattr(documents, "columns")):

@@ -22,14 +22,14 @@ import vbnmf
 from vbnmf import store
 from vbnmf.core.model import Array
 from vbnmf.core.rows import is_empty
-from vbnmf.data.shards import Shards
+from vbnmf.distributed import backend, is_texts
+from vbnmf.engines.backends import computed
 from vbnmf.estimators import VBNMF, SupervisedVBNMF, saving
 from vbnmf.estimators.labelforms import is_indicator
-from vbnmf.estimators.lazy import computed, is_lazy_texts
-from vbnmf.estimators.placing import cluster_of
 from vbnmf.pipeline.batches import LearnsDocuments
 from vbnmf.pipeline.inputs import is_matrix, term_names
 from vbnmf.pipeline.predicting import PredictsDocuments
+from vbnmf.shards import Shards
 from vbnmf.text import DocumentVectorizer
 from vbnmf.vectorizing import read_vectorizer
 
@@ -164,8 +164,9 @@ class DocumentModel(
         ----------
         documents : iterable of str, or matrix of shape (n_docs, n_terms), or Shards
             Texts (a list, a generator, an array or a column of a data frame), or weights of terms.
-            ``Shards`` include their labels and their vectorizer. A Dask bag, or a column of a Dask
-            data frame, needs ``engine="dask"`` in the estimator, and is converted on the workers.
+            ``Shards`` include their labels and their vectorizer. Texts on a cluster, in a bag or a
+            column of a data frame, need its ``engine`` in the estimator, and are converted on the
+            workers (docs/scale.md).
         labels : array-like of shape (n_docs,), lists of labels, indicator matrix, or None
             One label per document; None or NaN marks an unknown label. For several labels per
             document: lists of labels, or an indicator matrix of shape (n_docs, n_labels); an empty
@@ -212,8 +213,8 @@ class DocumentModel(
     def _fit(
         self, documents: Any, labels: Any, sample_weight: Any, terms: Any, how: str = "fit"
     ) -> Any:
-        """Fit both parts, and return the document-term matrix; None for a Dask collection."""
-        if is_lazy_texts(documents):
+        """Fit both parts, and return the document-term matrix; None for texts on a cluster."""
+        if is_texts(documents):
             return self._fit_lazy(documents, labels, sample_weight)
         streamed = isinstance(documents, Shards)
         has_labels = labels is not None or (streamed and documents.labels is not None)
@@ -235,16 +236,15 @@ class DocumentModel(
         return X
 
     def _fit_lazy(self, texts: Any, labels: Any, sample_weight: Any) -> None:
-        """Fit both parts to a Dask bag or a column of a Dask data frame, on the cluster."""
+        """Fit both parts to texts on a cluster, on its workers."""
         labels = computed(labels)
         estimator = self._new_estimator(labels is not None, labels)
         if self.estimator is None:
-            estimator.set_params(engine="dask")
-        client, folder = cluster_of(estimator.engine)
-        from vbnmf.lazytexts import vectorized
+            estimator.set_params(engine=backend())
+        from vbnmf.distributed.texts import vectorized
 
         vectorizer = clone(self.vectorizer or DocumentVectorizer()).set_output(transform="default")
-        with vectorized(texts, vectorizer, client, folder) as X:
+        with vectorized(texts, vectorizer, estimator.engine) as X:
             estimator.set_output(transform="default").fit(X, labels, sample_weight)
         names = term_names(vectorizer.get_feature_names_out(), X.shape[1])
         self._set_fitted(estimator, vectorizer, names, labels, vectorizer.n_empty_)
@@ -279,9 +279,9 @@ class DocumentModel(
 
         Parameters
         ----------
-        documents : iterable of str, matrix of shape (n_docs, n_terms), Dask bag or column
-            Texts or weights of terms. The result for a Dask bag, or a column of a Dask data frame,
-            is a Dask array, which is computed later.
+        documents : iterable of str, matrix of shape (n_docs, n_terms), or texts on a cluster
+            Texts or weights of terms. The result for texts on a cluster is an array there, which is
+            computed later.
 
         Returns
         -------
@@ -307,7 +307,7 @@ class DocumentModel(
             Weights of terms.
         """
         check_is_fitted(self, "estimator_")
-        lazy = is_lazy_texts(documents)
+        lazy = is_texts(documents)
         if not lazy and (isinstance(documents, Shards) or is_matrix(documents)):
             if documents.shape[1] != len(self.terms_):
                 raise ValueError(
@@ -321,7 +321,7 @@ class DocumentModel(
                 f"matrix with the same {len(self.terms_)} columns."
             )
         if lazy:
-            from vbnmf.lazytexts import weights
+            from vbnmf.distributed.texts import weights
 
             return weights(documents, self.vectorizer_)
         return self.vectorizer_.transform(documents)

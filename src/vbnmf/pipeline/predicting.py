@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.model import Array
+from vbnmf.engines.backends import matrix_of
 from vbnmf.estimators import SupervisedVBNMF
-from vbnmf.estimators.lazy import is_lazy, labels_by_block, whole_rows
+from vbnmf.estimators.streaming import labels_from
 
 
 class PredictsDocuments:
@@ -28,9 +29,9 @@ class PredictsDocuments:
 
         Parameters
         ----------
-        documents : iterable of str, matrix of shape (n_docs, n_terms), Dask bag or column
-            Texts or weights of terms. For a Dask bag, or a column of a Dask data frame, the result
-            is computed later. It is a Dask array, or a bag if the predictions are lists.
+        documents : iterable of str, matrix of shape (n_docs, n_terms), or texts on a cluster
+            Texts or weights of terms. For texts on a cluster, the result is computed later. It is
+            an array there, or a bag if the predictions are lists.
 
         Returns
         -------
@@ -41,7 +42,7 @@ class PredictsDocuments:
             ``classes_``.
         """
         P = self.predict_proba(documents)
-        if is_lazy(P):
+        if matrix_of(P) is not None:
             return self._lazy_labels(P, "lists")[0]
         given = self.estimator_.labels_from(P)
         return _lists(P, given, self.classes_.tolist())[0] if self.label_form_ == "lists" else given
@@ -65,7 +66,7 @@ class PredictsDocuments:
 
     def labels_with_score(self, probabilities: Array) -> tuple[Any, Any]:
         """Convert the result of ``predict_proba`` to that of ``predict_with_score``."""
-        if is_lazy(probabilities):
+        if matrix_of(probabilities) is not None:
             return self._lazy_labels(probabilities, "lists", "indicator")
         given = self.estimator_.labels_from(probabilities)
         if self.has_several_labels:
@@ -158,11 +159,11 @@ class PredictsDocuments:
         )
 
     def _lazy_labels(self, P: Any, *listed: str) -> tuple[Any, Any]:
-        """Return labels and their probabilities as Dask arrays, or as bags if labels are lists."""
-        if self.label_form_ not in listed:
-            highest = whole_rows(P).map_blocks(_highest, dtype=P.dtype, drop_axis=1)
-            return labels_by_block(self.estimator_, P), highest
-        from vbnmf.lazytexts import lists_by_block
+        """Return labels and their probabilities, computed later, in bags if labels are lists."""
+        lazy = matrix_of(P)
+        if self.label_form_ not in listed and lazy is not None:
+            return labels_from(self.estimator_, P), lazy.map(_highest, np.zeros(1, P.dtype))
+        from vbnmf.distributed.texts import lists_by_block
 
         labels, scores = lists_by_block(P, self, _part_of_lists, 2)
         return labels, scores

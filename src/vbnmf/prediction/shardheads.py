@@ -20,10 +20,8 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from vbnmf.core import shardwork
 from vbnmf.core.model import Array, State
 from vbnmf.core.rows import effective_terms, of_unit_length
-from vbnmf.core.shardwork import Local, OpenShard
 from vbnmf.engines.mapping import ShardEngine, tree_sum
 from vbnmf.prediction import fullbatch
 from vbnmf.prediction.assembly import HeldOut, Linear, assemble
@@ -34,6 +32,8 @@ from vbnmf.prediction.machines import ENOUGH
 from vbnmf.prediction.material import Posterior, Trained
 from vbnmf.prediction.scaling import Scaling
 from vbnmf.prediction.training import unfinished_calibration
+from vbnmf.shards import work as shardwork
+from vbnmf.shards.shard import Local, OpenShard
 
 LARGEST_SHARE = 0.2
 """Maximum share of the documents that are held out to calibrate the head."""

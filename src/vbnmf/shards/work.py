@@ -1,9 +1,10 @@
-"""Compute all that concerns the documents of one shard, with pure functions.
+"""Compute all that concerns the documents of one shard.
 
-A *shard* is a range of the documents of a corpus. The arguments of each function are a shard, the
-global state (:class:`~vbnmf.core.model.State`) and the local state of the shard (:class:`Local`).
-It returns the new local state, and sums that are added over shards. Engines only hold the shards
-and add up their sums; they contain no formulas.
+The arguments of each function are a shard, the global state (:class:`~vbnmf.core.model.State`) and
+the local state of the shard (:class:`~vbnmf.shards.shard.Local`). It returns the new local state,
+and sums that are added over shards. Results depend on the arguments only. A sweep writes the new
+local state into the arrays of the old one, which must not be used again. Engines only hold the
+shards and add up their sums; they contain no formulas.
 
     q(z):  from ⟨λ⟩ and the E_v of the previous sweep, for documents with unknown labels
     q(v):  scale from ⟨λ⟩, q(z) and Σ_w E_t; shape a_v + Sigma_v
@@ -12,8 +13,7 @@ and add up their sums; they contain no formulas.
 The passes over non-zeros are in ``vbnmf.kernels``.
 """
 
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
@@ -22,108 +22,11 @@ from scipy.special import gammaln
 from vbnmf.core import bound as bounds
 from vbnmf.core import updates
 from vbnmf.core.model import Array, BoundTally, DocumentSums, Labels, State, Statistics, Totals
-from vbnmf.core.rows import mass
+from vbnmf.shards.shard import Local, OpenShard, Shard
 
 _AT_ONCE = 1 << 16  # non-zeros whose ln Γ is held in memory
 _ROWS_AT_ONCE = 1 << 9  # documents whose scales are held in memory
 _TINY = np.finfo(float).tiny
-
-
-class KernelDocuments(Protocol):
-    """The documents of a shard in the layout of a kernel; ``vbnmf.kernels`` has two kernels."""
-
-    def begin(self, K: int, in_scope: Array | None = None) -> Array:
-        """Set the number of components, and return a Sigma_v of zeros, which may pad rows."""
-        ...
-
-    def hold(self, Sigma_v: Array) -> None:
-        """Set the Sigma_v from which the next sweep starts. The sweep changes it in place."""
-        ...
-
-    def sweep(
-        self,
-        L_t: Array,
-        scale: Array,
-        a_v: float,
-        *,
-        update: bool,
-        bound: bool,
-        out: Array | None = None,
-    ) -> DocumentSums:
-        """Complete q(v); with ``update``, compute the next Sigma_v, and R_t in ``out``."""
-        ...
-
-    def close(self) -> None:
-        """Free the memory that only sweeps need."""
-        ...
-
-
-@dataclass(frozen=True)
-class Shard:
-    """A range of documents.
-
-    ``group`` has the group of each document, from 0 to ``n_groups`` - 1. With ``unknown``, the last
-    group holds the documents with unknown labels. ``by_term`` is the same matrix in CSC format, or
-    None if it has to be computed. ``weight`` has the sample weights; None means one for each.
-    """
-
-    X: sparse.csr_array
-    group: Array
-    n_groups: int
-    unknown: bool = False
-    weight: Array | None = None
-    by_term: sparse.csc_array | None = None
-
-    @property
-    def n_known(self) -> int:
-        """Number of groups whose labels are known."""
-        return self.n_groups - int(self.unknown)
-
-    @property
-    def counts_as(self) -> Array:
-        """Sample weights, (n_docs,)."""
-        return np.ones(self.X.shape[0]) if self.weight is None else self.weight
-
-
-@dataclass(frozen=True)
-class Local:
-    """Local state of a shard, kept from one sweep to the next. A sweep may reuse its arrays."""
-
-    Sigma_v: Array  # (n_docs, K) in the kernel's layout
-    latent: Array  # (n_unknown, n_labels): q(z) of the previous sweep
-    E_v: Array  # (n_unknown, K): E_v of the previous sweep, for the next q(z)
-
-
-class OpenShard:
-    """A shard with its documents in the layout of a kernel.
-
-    Here each document with an unknown label is a group of its own, after the known groups.
-    """
-
-    def __init__(self, shard: Shard, kernel: Any) -> None:
-        n_known = shard.n_known
-        unknown = np.flatnonzero(shard.group >= n_known)
-        group = shard.group.astype(np.int32)
-        group[unknown] = n_known + np.arange(len(unknown), dtype=np.int32)
-        self.n_known, self.n_unknown = n_known, len(unknown)
-        self.group = group
-        self.n_docs = np.bincount(group, shard.counts_as, minlength=n_known + len(unknown))
-        self.X, self.weight = shard.X, shard.weight
-        self.documents: KernelDocuments = kernel.documents(
-            shard.X, group, len(self.n_docs), 1, shard.weight, shard.by_term
-        )
-
-    @property
-    def mass(self) -> Array:
-        """Σ_w x_dw of each document, (n_docs,)."""
-        return mass(self.X)
-
-    def by_group(self, rows: Array) -> Array:
-        """Return rows of groups, (n_groups, K) or (1, K), repeated for the groups of this shard."""
-        rows = np.broadcast_to(rows, (self.n_known + 1, rows.shape[1])) if len(rows) == 1 else rows
-        if not self.n_unknown:
-            return np.asarray(rows[: self.n_known])
-        return np.vstack([rows[: self.n_known], np.repeat(rows[-1:], self.n_unknown, axis=0)])
 
 
 def totals(shard: Shard) -> Totals:

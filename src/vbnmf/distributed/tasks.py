@@ -1,12 +1,10 @@
-"""An ordered map over the workers of a Dask cluster, as ``vbnmf.workers`` over processes."""
+"""An ordered map over the workers of a Dask cluster, as ``vbnmf.workers`` has over processes."""
 
 import math
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import uuid4
@@ -14,7 +12,9 @@ from uuid import uuid4
 from distributed import CancelledError, Client, Future, KilledWorker, get_worker
 from distributed.comm import CommClosedError
 
-from vbnmf.engines.clusterwork import ClusterError, Packed, check_software, pack, software, unpack
+from vbnmf.distributed.client import cluster_of
+from vbnmf.distributed.remote import ClusterError, Packed, check_software, pack, software, unpack
+from vbnmf.workers import in_order
 
 _LOST = "the connection to the Dask scheduler is lost. Start the cluster again, and repeat the run."
 _AHEAD = 2
@@ -39,14 +39,14 @@ class Tasks:
     def __init__(self, client: Client, shared: Any) -> None:
         # the result of a task survives its worker; scattered data would not
         self._client = client
-        with told(), connected():
+        with explained(), connected():
             self._shared = client.submit(_same, pack(shared), pure=False)
 
     def map(
         self,
         function: Callable[..., Any],
         tasks: Iterable[tuple[Any, ...]],
-        hear: Callable[[Any], None] | None = None,
+        receive: Callable[[Any], None] | None = None,
     ) -> Iterator[Any]:
         """Yield ``function(shared, *task)`` of each task, in the order of the tasks.
 
@@ -56,27 +56,31 @@ class Tasks:
             A function of a module. A task may run twice.
         tasks : iterable of tuple
             Arguments after the first.
-        hear : callable or None
-            Called with each message of a task (:func:`say`), while this method waits for a result.
+        receive : callable or None
+            Called with each message of a task (:func:`send`), while this method waits for a result.
         """
-        client, pending = self._client, deque[Any]()
-        with told(), _heard(client, hear) as (topic, wait):
-            tasks, args = iter(tasks), (function, software(), topic, self._shared)
-            while True:
+        client = self._client
+        with explained(), _messages(client, receive) as (topic, wait):
+            args = (function, software(), topic, self._shared)
+
+            def submit(task: tuple[Any, ...]) -> Future:
+                packed = pack(task)
                 with connected():
-                    ahead = _AHEAD * max(sum(client.nthreads().values()), 1)
-                for task in islice(tasks, max(ahead - len(pending), 0)):
-                    packed = pack(task)
-                    with connected():
-                        pending.append(client.submit(_run, *args, packed, pure=False))
-                if not pending:
-                    return
-                wait(pending[0])
-                yield unpack(pending.popleft().result())
+                    return client.submit(_run, *args, packed, pure=False)
+
+            def result(future: Future) -> Any:
+                wait(future)
+                return unpack(future.result())
+
+            def n_ahead() -> int:
+                with connected():
+                    return _AHEAD * max(sum(client.nthreads().values()), 1)
+
+            yield from in_order(tasks, submit, result, n_ahead)
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def explained() -> Iterator[None]:
     """Raise errors of the cluster with messages that say what to do."""
     try:
         yield
@@ -102,24 +106,24 @@ def connected() -> Iterator[None]:
         raise ClusterError(_LOST) from error
 
 
-def say(message: Any) -> None:
+def send(message: Any) -> None:
     """Send a message from a task to its client, unless it has sent one in the last half second.
 
     A message is a number, a string, or a list of these.
     """
-    topic, then = getattr(_TASK, "says", (None, 0.0))
+    topic, then = getattr(_TASK, "messages", (None, 0.0))
     now = time.monotonic()
     if topic is not None and now - then >= _SECONDS:
-        _TASK.says = topic, now
+        _TASK.messages = topic, now
         get_worker().log_event(topic, message)
 
 
 @contextmanager
-def _heard(
-    client: Client, hear: Callable[[Any], None] | None
+def _messages(
+    client: Client, receive: Callable[[Any], None] | None
 ) -> Iterator[tuple[str | None, Callable[[Future], None]]]:
     """Subscribe to messages of tasks; yield their topic and a function that waits for a task."""
-    if hear is None:
+    if receive is None:
         yield None, lambda future: None
         return
     topic, messages = f"vbnmf-{uuid4().hex}", SimpleQueue[Any]()
@@ -127,10 +131,10 @@ def _heard(
     def wait(future: Future) -> None:
         future.add_done_callback(lambda _: messages.put(_DONE))
         while not future.done():
-            with suppress(Empty):  # without messages, look at the task each second
+            with suppress(Empty):  # without messages, ask for the task each second
                 message = messages.get(timeout=1.0)
                 if message is not _DONE:
-                    hear(message)
+                    receive(message)
 
     client.subscribe_topic(topic, lambda event: messages.put(event[1]))
     try:
@@ -144,11 +148,23 @@ def _run(
     function: Callable[..., Any], of_client: str, topic: str | None, shared: Packed, task: Packed
 ) -> Packed:
     check_software(of_client)
-    _TASK.says = topic, -math.inf
+    _TASK.messages = topic, -math.inf
     try:
         return pack(function(unpack(shared), *unpack(task)))
     finally:
-        del _TASK.says
+        del _TASK.messages
+
+
+def map_on_cluster(
+    engine: Any,
+    shared: Any,
+    function: Callable[..., Any],
+    tasks: Iterable[tuple[Any, ...]],
+    receive: Callable[[Any], None] | None = None,
+) -> Iterator[Any]:
+    """Map a function over tasks, on the cluster of the parameter ``engine``; see :class:`Tasks`."""
+    client, _folder = cluster_of(engine)
+    return Tasks(client, shared).map(function, tasks, receive)
 
 
 def _same(value: Any) -> Any:

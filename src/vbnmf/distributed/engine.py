@@ -23,10 +23,9 @@ import numpy as np
 from distributed import Future
 
 from vbnmf.core.model import Array, State, Statistics
-from vbnmf.core.shardwork import Local, OpenShard, Shard
-from vbnmf.engines import clusterwork
-from vbnmf.engines.cluster import Cluster, rows_of_shards
-from vbnmf.engines.clusterwork import ClusterError, Job, Shared, link, share, unpack
+from vbnmf.distributed import remote
+from vbnmf.distributed.cluster import Cluster, rows_of_shards
+from vbnmf.distributed.remote import Job, Shared, link, share, unpack, writable
 from vbnmf.engines.mapping import (
     FAN_IN,
     ShardEngine,
@@ -34,15 +33,16 @@ from vbnmf.engines.mapping import (
     Work,
     coefficients_of,
     joined,
-    local_path,
 )
+from vbnmf.shards.shard import Local, OpenShard, Shard
+from vbnmf.shards.states import local_path
 
 if TYPE_CHECKING:
     from vbnmf.kernels import AnyKernel
 
 
 class DaskEngine(ShardEngine):
-    """Sweeps over shards on the workers of a cluster; to be used as a context manager.
+    """Run sweeps over shards on the workers of a cluster. Use it as a context manager.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ class DaskEngine(ShardEngine):
     n_groups : int
         Number of groups.
     weight : array of shape (n_docs,) or None
-        Sample weights; None is one for each document.
+        Sample weights; None for one each.
     unknown : bool
-        Whether the last group holds the documents whose label is not known.
+        Whether the last group holds the documents with unknown labels.
     folder : path
         A folder that this process and all workers can write to.
     """
@@ -75,7 +75,7 @@ class DaskEngine(ShardEngine):
     ) -> None:
         self._cluster, self._group, self._weight = cluster, group, weight
         home = Path(folder).absolute() / f".fit-{uuid4().hex}"
-        self._job = Job(home, n_groups, unknown, weight is not None, clusterwork.software())
+        self._job = Job(home, n_groups, unknown, weight is not None, remote.software())
         self._kept = 0  # number of the current local states
         _make_folder(home)
         cluster.marks = home
@@ -95,7 +95,7 @@ class DaskEngine(ShardEngine):
         client = self._cluster.client
         if client.status == "running":
             with suppress(Exception):  # a worker that is gone holds no memory
-                client.run(clusterwork.free, self._job, on_error="ignore")
+                client.run(remote.free, self._job, on_error="ignore")
 
     @property
     def n_shards(self) -> int:
@@ -112,27 +112,27 @@ class DaskEngine(ShardEngine):
 
     def add_up(self, work: Callable[[Shard], Sum]) -> Sum:
         """Apply work to each shard and add up the results."""
-        with self._cluster.told():
-            total = self._added(self._by_run("sum", clusterwork.add_up, work))
+        with self._cluster.explained():
+            total = self._added(self._by_run("sum", remote.add_up, work))
             found: Sum = unpack(total.result()[0])
             return found
 
     def start(self, work: Callable[[OpenShard], Local]) -> None:
         """Set the local state of each shard to the result of ``work``."""
-        with self._cluster.told(), self._shared(work) as shared, self._kept_anew() as into:
-            for task in self._by_run("start", clusterwork.start, shared, into):
+        with self._cluster.explained(), self._shared(work) as shared, self._kept_anew() as into:
+            for task in self._by_run("start", remote.start, shared, into):
                 task.result()
 
     def change(self, work: Callable[[OpenShard, Local], Local]) -> None:
         """Set the local state of each shard to the result of ``work``."""
         value = (work, self.K, self.in_scope)
-        with self._cluster.told(), self._shared(value) as shared, self._kept_anew() as into:
-            for task in self._by_run("change", clusterwork.change, shared, self._kept, into):
+        with self._cluster.explained(), self._shared(value) as shared, self._kept_anew() as into:
+            for task in self._by_run("change", remote.change, shared, self._kept, into):
                 task.result()
 
     def map(self, work: Work) -> Iterator[Any]:
         """Apply work that changes no local state to each shard, and yield the results."""
-        return self._look(work, [None] * self.n_shards)
+        return self._apply(work, [None] * self.n_shards)
 
     def sweep(self, state: State, *, bound: bool, update: bool = True) -> Statistics:
         """Complete q(z) and q(v) from the shared state, then compute all sums over documents.
@@ -141,15 +141,15 @@ class DaskEngine(ShardEngine):
         """
         changes = update or self._job.unknown
         with (
-            self._cluster.told(),
+            self._cluster.explained(),
             self._shared((_light(state), bound, update)) as shared,
             self._kept_anew(changes) as into,
         ):
             args = (shared, self._kept, into if changes else None)
-            total = self._added(self._by_run("sweep", clusterwork.sweep, *args))
+            total = self._added(self._by_run("sweep", remote.sweep, *args))
             path, place = shared.path.with_suffix(".sums"), self._cluster.place_of(total)
             dtype = state.terms.L.dtype
-            task = self._cluster.task("finish", clusterwork.finish, total, dtype, path, place=place)
+            task = self._cluster.task("finish", remote.finish, total, dtype, path, place=place)
             stats = _taken_out(task.result(), state)
         _remove(path)
         return stats
@@ -159,7 +159,7 @@ class DaskEngine(ShardEngine):
         if rows is None:
             return super().coefficients(_light(state))
         each = rows_of_shards(rows, self._cluster.source)
-        return joined(list(self._look(partial(coefficients_of, state=_light(state)), each)))
+        return joined(list(self._apply(partial(coefficients_of, state=_light(state)), each)))
 
     def snapshot(self, folder: Path) -> None:
         """Write the local state of each shard to a file in a folder."""
@@ -173,15 +173,15 @@ class DaskEngine(ShardEngine):
             for number in range(self.n_shards):
                 link(local_path(folder, number), local_path(self._job.iteration(into), number))
 
-    def _look(self, work: Work, rows: list[Any]) -> Iterator[Any]:
+    def _apply(self, work: Work, rows: list[Any]) -> Iterator[Any]:
         """Apply work to each shard and its local state, and yield these rows of each result."""
         cluster = self._cluster
         cluster.forget()
-        with cluster.told(), self._shared((work, self.K, self.in_scope)) as shared:
+        with cluster.explained(), self._shared((work, self.K, self.in_scope)) as shared:
             places = cluster.places()
-            args = (self._job, cluster.on_workers)
+            args = (self._job, cluster.sent)
             tasks = [
-                cluster.task("look", clusterwork.look, *args, number, shared, self._kept, taken,
+                cluster.task("apply", remote.apply, *args, number, shared, self._kept, taken,
                              shards=[number], place=places[number])
                 for number, taken in enumerate(rows)
                 if taken is None or len(taken)
@@ -191,13 +191,15 @@ class DaskEngine(ShardEngine):
                 yield unpack(tasks.pop().result())
 
     def _by_run(self, name: str, function: Callable[..., Any], *args: Any) -> list[Future]:
-        """Submit a task for the shards of each thread, or several if they cross a run of sums.
+        """Submit one task for the shards of each thread.
 
-        More tasks would wait. Dask moves waiting tasks to idle workers, which must send the sums.
+        A thread gets several tasks if its shards belong to several runs of ``FAN_IN``, whose sums
+        are added separately. There are no more tasks than that: Dask moves waiting tasks to idle
+        workers, and their sums would then have to be sent.
         """
         cluster = self._cluster
         cluster.forget()
-        source = cluster.on_workers
+        source = cluster.sent
         return [
             cluster.task(name, function, self._job, source, run, *args, shards=run, place=place)
             for place, shards in cluster.shares()
@@ -229,7 +231,7 @@ class DaskEngine(ShardEngine):
             total += run
             if len(total) > 1:
                 name = f"fold {next(self._folds)}"
-                fold = partial(clusterwork.fold, self._job, name)
+                fold = partial(remote.fold, self._job, name)
                 total = [cluster.task("add", fold, total, place=place)]
         return total[0]
 
@@ -238,7 +240,7 @@ class DaskEngine(ShardEngine):
         """Share a value with all workers as a file, which is not lost if a worker dies."""
         path = self._job.folder / f"shared-{uuid4().hex}"
         try:
-            with _told_where_to_write(path.parent.parent):
+            with writable(path.parent.parent):
                 shared = share(path, value)
             yield shared
         finally:
@@ -290,17 +292,5 @@ def _light(state: State) -> State:
 
 
 def _make_folder(path: Path) -> None:
-    with _told_where_to_write(path.parent):
+    with writable(path.parent):
         path.mkdir()
-
-
-@contextmanager
-def _told_where_to_write(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise ClusterError(
-            f"cannot write to {folder}: {error.strerror or error}. A fit on a cluster keeps "
-            "the state of its shards in a folder that this process and all workers can write to. "
-            "Name one with engine=Dask(folder=...), or --scratch on the command line."
-        ) from error

@@ -7,7 +7,7 @@ but may run on any other one, so that no task waits for a worker that died.
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -21,11 +21,13 @@ from distributed.comm import CommClosedError
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.engines import clusterwork
-from vbnmf.engines.blocks import BlockSource, write_block
-from vbnmf.engines.clusterwork import ClusterError, named, unpack
-from vbnmf.engines.mapping import ShardEngine, even_cuts
-from vbnmf.engines.stream import ShardSource
+from vbnmf.distributed import remote
+from vbnmf.distributed.arrays import open_blocks, whole_rows, write_block
+from vbnmf.distributed.remote import ClusterError, named, unpack
+from vbnmf.distributed.tasks import Tasks
+from vbnmf.engines.backends import StartWork
+from vbnmf.engines.mapping import ShardEngine
+from vbnmf.shards.shard import ShardSource, even_cuts
 
 if TYPE_CHECKING:
     from vbnmf.kernels import AnyKernel
@@ -50,8 +52,8 @@ class Cluster:
         self._place_of: dict[str, str | None] = {}
         self._cuts: dict[int, Array] = {}  # shards at which threads begin, by number of threads
         # scattered data would be lost with its worker; the result of a task is computed again
-        with self.told():
-            self.on_workers = self.task("shards", _same, source)
+        with self.explained():
+            self.sent = self.task("shards", _same, source)
 
     @property
     def n_shards(self) -> int:
@@ -113,17 +115,17 @@ class Cluster:
 
     def by_shard(self, name: str, function: Callable[..., Any], each: dict[int, Any]) -> list[Any]:
         """Call ``function(source, number, value)`` for shards and their values, on workers."""
-        with self.told():
+        with self.explained():
             places = self.places()
             tasks = [
-                self.task(name, function, self.on_workers, number, value,
+                self.task(name, function, self.sent, number, value,
                           shards=[number], place=places[number])
                 for number, value in each.items()
             ]  # fmt: skip
             return [unpack(task.result()) for task in tasks]
 
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def explained(self) -> Iterator[None]:
         """Convert errors of the cluster to errors that say what to do."""
         try:
             yield
@@ -138,7 +140,7 @@ class Cluster:
 
     def _deadly(self, error: KilledWorker) -> str:
         shards = self._shards_of.get(str(error.task), [])
-        # Dask also blames tasks that were waiting at the same worker; marks tell which had begun
+        # Dask also blames tasks that were waiting at the same worker; marks show which had begun
         begun = Counter(path.name[:5] for path in self.marks.glob("*.begun")) if self.marks else {}
         if begun:
             shards = [int(max(begun, key=begun.__getitem__))]
@@ -199,16 +201,46 @@ class ClusterSource:
     def take(self, rows: Array) -> sparse.csr_array:
         """Read some of the documents on workers; ``rows`` are ascending."""
         each = {number: of for number, of in enumerate(rows_of_shards(rows, self)) if len(of)}
-        parts = self._cluster.by_shard("take", clusterwork.take, each)
+        parts = self._cluster.by_shard("take", remote.take, each)
         if not parts:
             return sparse.csr_array((0, self.shape[1]), dtype=self.dtype)
         return sparse.csr_array(sparse.vstack(parts, format="csr"))
 
-    def any_mass(self, weight: Array | None) -> bool:
-        """Return whether the weighted documents have any non-zero value."""
-        spans = enumerate(self._cluster.spans())
-        each = {number: None if weight is None else weight[a:b] for number, (a, b) in spans}
-        return any(self._cluster.by_shard("mass", clusterwork.any_mass, each))
+    def by_shard(self, work: Callable[..., Any], each: Iterable[Any]) -> list[Any]:
+        """Return ``work(rows, value)`` of each shard, on workers, with its value."""
+        numbered = zip(range(self._cluster.n_shards), each, strict=False)
+        values = {number: (work, value) for number, value in numbered}
+        return self._cluster.by_shard("rows", remote.on_rows, values)
+
+    @contextmanager
+    def map_starts(
+        self, work: StartWork, numbers: Iterable[int]
+    ) -> Iterator[Iterator[tuple[Any, Path]] | None]:
+        """Run starts of a fit at the same time, each on one worker, with a folder for each.
+
+        If there are as many shards as threads, a start keeps all threads busy. Yield None then.
+        """
+        client = self._cluster.client
+        if self._cluster.n_shards >= sum(client.nthreads().values()):
+            yield None
+            return
+        scratch = Path(self._folder).absolute()
+        with remote.writable(scratch):
+            home = tempfile.TemporaryDirectory(prefix=".starts-", dir=scratch)
+        with home:
+            folders = {number: Path(home.name) / f"{number:05d}" for number in numbers}
+            for folder in folders.values():
+                folder.mkdir()
+            tasks = Tasks(client, (work, self._source))
+            yield zip(tasks.map(_start, folders.items()), folders.values(), strict=True)
+
+    def cast(self, dtype: Any) -> "ClusterSource":
+        """Return the same documents with values of another type."""
+        if dtype == self.dtype:
+            return self
+        other = ClusterSource(self._source.cast(dtype), self._cluster.client, self._folder)
+        other.temporary = self.temporary
+        return other
 
     def engine(
         self,
@@ -220,27 +252,25 @@ class ClusterSource:
         unknown: bool,
     ) -> ShardEngine:
         """Return an engine for these shards."""
-        from vbnmf.engines.clusterfit import DaskEngine
+        from vbnmf.distributed.engine import DaskEngine
 
         return DaskEngine(
             kernel, self._cluster, group, n_groups, weight, unknown=unknown, folder=self._folder
         )
 
 
-def of_blocks(
-    X: Any, dtype: np.dtype[Any], client: Client, folder: str | os.PathLike[str] | None
-) -> ClusterSource:
-    """Let workers write the blocks of a Dask array as shards. Blocks must have whole rows."""
+def of_blocks(X: Any, client: Client, folder: str | os.PathLike[str] | None) -> ClusterSource:
+    """Let workers write the blocks of a Dask array as shards."""
+    X = whole_rows(X)
     home = tempfile.TemporaryDirectory(prefix=".blocks-", dir=shared_folder(client, folder))
     path = Path(home.name).absolute()
     blocks = enumerate(X.to_delayed().ravel())
     written = [
-        dask.delayed(write_block, pure=False)(block, path, number, dtype, X.shape[1])
+        dask.delayed(write_block, pure=False)(block, path, number, X.shape[1])
         for number, block in blocks
     ]
     parts = client.gather(client.compute(written))
-    source = BlockSource(path, [shard for part in parts for shard in part], X.shape[1], dtype)
-    found = ClusterSource(source, client, path)
+    found = ClusterSource(open_blocks(path, parts, X.shape[1]), client, path)
     found.temporary = home  # removed with the source
     return found
 
@@ -262,6 +292,11 @@ def rows_of_shards(rows: Array, source: ShardSource) -> list[Array]:
     """Divide ascending indices of documents by shard, and count them from its first document."""
     parts = np.split(rows, np.searchsorted(rows, source.starts[1:-1]))
     return [part - first for part, first in zip(parts, source.starts, strict=False)]
+
+
+def _start(shared: tuple[StartWork, ShardSource], number: int, folder: Path) -> Any:
+    work, source = shared
+    return work(source, number, folder)
 
 
 def _same(value: Any) -> Any:

@@ -7,7 +7,7 @@ reads.
 """
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,12 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
-from distributed import Client
 from scipy import sparse
 
-from vbnmf.engines.blocks import BlockSource, Written, write_block
-from vbnmf.engines.cluster import shared_folder
-from vbnmf.engines.tasks import Tasks, connected, told
+from vbnmf.distributed.arrays import ArrayShards, WrittenBlock, open_blocks, write_block
+from vbnmf.distributed.client import cluster_of
+from vbnmf.distributed.cluster import shared_folder
+from vbnmf.distributed.tasks import Tasks, connected, explained
 from vbnmf.text import DocumentVectorizer
 from vbnmf.text.checks import check_parameters
 from vbnmf.text.markup import LOOKED_AT, decide
@@ -28,9 +28,7 @@ from vbnmf.text.outofcore import PartsOfCounts, count_part, learn_parts, weigh_p
 
 
 @contextmanager
-def vectorized(
-    texts: Any, vectorizer: DocumentVectorizer, client: Client, folder: Any
-) -> Iterator[BlockSource]:
+def vectorized(texts: Any, vectorizer: DocumentVectorizer, engine: Any) -> Iterator[ArrayShards]:
     """Fit a vectorizer to texts, and yield their weights as shards. Remove these at the end.
 
     Parameters
@@ -39,12 +37,11 @@ def vectorized(
         The texts. Each partition is one shard or several.
     vectorizer : DocumentVectorizer
         The vectorizer to fit, in place.
-    client : distributed.Client
-        Connection to the cluster.
-    folder : path or None
-        A folder that this process and all workers can write to. None creates a temporary folder;
-        then all workers must be on this machine.
+    engine : "dask" or Dask
+        The parameter of an estimator. Without a folder in it, a temporary folder is created; then
+        all workers must be on this machine.
     """
+    client, folder = cluster_of(engine)
     check_parameters(vectorizer.get_params())
     vectorizer._prepare()
     first = _first(texts) if vectorizer.strip == "auto" else []
@@ -58,7 +55,7 @@ def vectorized(
             dask.delayed(_count, pure=False)(shared, counts.path(number), part)
             for number, part in enumerate(texts.to_delayed())
         ]
-        with told():
+        with explained():
             with connected():
                 pending = client.compute(counted)
             for count in pending:
@@ -66,14 +63,13 @@ def vectorized(
                 counts.note()
         # only arrays are sent from now on, and not the vocabulary
         parts = learn_parts(vectorizer, counts, workers)
-        n_terms, dtype = len(vectorizer.vocabulary_), np.dtype(vectorizer.dtype)
         tasks = ((number, path, *task) for number, task in enumerate(parts))
-        shards: list[Written] = []
+        blocks: list[WrittenBlock] = []
         vectorizer.n_empty_ = 0
-        for written, n_empty in workers.map(_write, tasks):
-            shards += written
+        for block, n_empty in workers.map(_write, tasks):
+            blocks.append(block)
             vectorizer.n_empty_ += n_empty
-        yield BlockSource(path, shards, n_terms, dtype)
+        yield open_blocks(path, blocks, len(vectorizer.vocabulary_))
 
 
 def weights(texts: Any, vectorizer: DocumentVectorizer) -> Any:
@@ -118,10 +114,10 @@ def _count(vectorizer: DocumentVectorizer, path: Path, texts: Iterable[str]) -> 
 
 def _write(
     vectorizer: DocumentVectorizer, number: int, folder: Path, *task: Any
-) -> tuple[Sequence[Written], int]:
+) -> tuple[WrittenBlock, int]:
     X = weigh_part(vectorizer, *task)
-    written = write_block(X, folder, number, X.dtype, X.shape[1])
-    return written, int((np.diff(X.indptr) == 0).sum())
+    block = write_block(X, folder, number, X.shape[1])
+    return block, int((np.diff(X.indptr) == 0).sum())
 
 
 def _weigh(vectorizer: DocumentVectorizer, texts: Iterable[str]) -> sparse.csr_matrix:

@@ -5,53 +5,47 @@
     FOLDER/vectorizer.vbnmf   the vectorizer, if the documents were texts
 
 A shard holds its documents by rows and by columns, because a sweep needs both, and their labels and
-sample weights. Shards are divided by the number of non-zeros (``vbnmf.engines.mapping.cut``). A
-folder therefore holds the same shards as an engine in memory for the same matrix.
+sample weights. Documents are divided as in memory (``vbnmf.shards.shard.cut``).
 
-A shard is written to a hidden folder, which is then renamed. The manifest is written last, so a
-folder with a manifest is complete. Files are not trusted: before compiled code uses an array, its
-size and checksum are compared with the manifest, and its shape, type and values are checked.
+The manifest is written last, so a folder with a manifest is complete. Files are not trusted: before
+compiled code uses an array, its size and checksum are compared with the manifest, and its shape,
+type and values are checked. Folders are written by ``vbnmf.shards.writing``.
 """
 
+import copy
 import json
 import mmap
 import os
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from uuid import uuid4
 
 import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.data.shardchecks import (
-    ShardsError,
-    check_order,
-    check_pointers,
-    check_range,
-    check_values,
-    damaged,
-)
-from vbnmf.engines.mapping import load_array
+from vbnmf.shards import values
+from vbnmf.shards.states import load_array
 
 FORMAT, VERSION = "vbnmf shards", 1
 MANIFEST, VECTORIZER = "manifest.json", "vectorizer.vbnmf"
 MOST_MANIFEST = 1 << 30
 """Maximum number of bytes of a manifest; a million terms take about ten million bytes."""
 
-_NAME = re.compile(r"[0-9]{5,9}")
+_NAME = re.compile(r"[0-9]{5,10}")
+_AT_ONCE = 1 << 16  # indices whose order is checked at a time
 # Checks that copies from other processes have passed: a file has the right checksum, or, by "rows"
 # or "columns", all values are valid.
 _SOUND: dict[str, set[tuple[int, str]]] = {}
 _TYPES = {
     "rows.indptr": np.int32,
     "rows.indices": np.int32,
-    "rows.data": None,  # version of the manifest
+    "rows.data": None,  # that of the manifest, or one that it can hold
     "columns.indptr": np.int32,
     "columns.indices": np.int32,
     "columns.data": None,
@@ -60,6 +54,15 @@ _TYPES = {
     "weight": np.float64,
 }
 _ALWAYS = [name for name in _TYPES if name.startswith(("rows", "columns"))]
+
+
+class ShardsError(ValueError):
+    """Error about a folder that cannot be used as a shard folder."""
+
+
+def damaged(path: Path, why: str) -> ShardsError:
+    """Return the error about a damaged file."""
+    return ShardsError(f"{path} is damaged: {why}. Vectorize the documents again.")
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ class Shards:
     nnz : int
         Number of non-zeros.
     dtype : dtype
-        float32 or float64.
+        float32 or float64; see ``cast``.
     terms : list of str or None
         Names of the columns.
     labels : list or None
@@ -110,7 +113,7 @@ class Shards:
     >>> import tempfile
     >>> from scipy import sparse
     >>> from vbnmf import Shards
-    >>> from vbnmf.data.sharding import write_shards
+    >>> from vbnmf.shards import write_shards
     >>> folder = tempfile.mkdtemp()
     >>> X = sparse.csr_array([[5.0, 4, 0, 0], [3, 4, 0, 0], [0, 0, 6, 5], [0, 0, 3, 3]])
     >>> write_shards(folder, X)
@@ -146,19 +149,21 @@ class Shards:
         path = self.path / VECTORIZER
         return path if path.is_file() else None
 
+    def cast(self, dtype: Any) -> Self:
+        """Return the same documents with values of another type, cast when they are read."""
+        if dtype == self.dtype:
+            return self
+        other = copy.copy(self)
+        other.dtype = np.dtype(dtype)
+        return other
+
     def rows(self, number: int) -> sparse.csr_array:
         """Return the documents of a shard, (n_docs, n_terms), memory-mapped."""
-        data, indices, indptr = self._compressed(number, "rows", self.shape[1])
-        shape = (self.entries[number].n_docs, self.shape[1])
-        matrix = sparse.csr_array((data, indices, indptr), shape=shape)
-        matrix.has_canonical_format = True
-        return matrix
+        return self._compressed(number, "rows", sparse.csr_array)
 
     def by_term(self, number: int) -> sparse.csc_array:
         """Return the documents of a shard in CSC format, memory-mapped."""
-        n_docs = self.entries[number].n_docs
-        data, indices, indptr = self._compressed(number, "columns", n_docs)
-        return sparse.csc_array((data, indices, indptr), shape=(n_docs, self.shape[1]))
+        return self._compressed(number, "columns", sparse.csc_array)
 
     def take(self, rows: Array) -> sparse.csr_array:
         """Read some documents into memory; ``rows`` must be ascending."""
@@ -182,9 +187,9 @@ class Shards:
             raise ShardsError(f"{self.path} holds no labels. Vectorize the documents with --label.")
         for number, entry in enumerate(self.entries):
             indptr = self._array(number, "labels.indptr", entry.n_docs + 1)
-            check_pointers(_of(self, number, "labels.indptr"), indptr)
+            _check_pointers(_of(self, number, "labels.indptr"), indptr)
             indices = self._array(number, "labels.indices", int(indptr[-1]))
-            check_range(_of(self, number, "labels.indices"), indices, len(self.labels))
+            _check_range(_of(self, number, "labels.indices"), indices, len(self.labels))
             ones = np.ones(len(indices), np.int8)
             shape = (entry.n_docs, len(self.labels))
             yield sparse.csr_array((ones, np.array(indices), np.array(indptr)), shape=shape)
@@ -216,21 +221,30 @@ class Shards:
         about = f"{self.shape[0]:,} documents × {self.shape[1]:,} terms{labels}, {self.nnz:,}"
         return f"Shards({str(self.path)!r}): {about} non-zeros in {self.n_shards} {unit}"
 
-    def _compressed(self, number: int, kind: str, n_minor: int) -> tuple[Array, Array, Array]:
-        """Return data, indices and indptr of rows or columns; check them on first use."""
+    def _compressed(self, number: int, kind: str, form: Callable[..., Any]) -> Any:
+        """Return the rows or the columns of a shard; check them on first use."""
         entry = self.entries[number]
-        n_major = entry.n_docs if kind == "rows" else self.shape[1]
+        shape = (entry.n_docs, self.shape[1])
+        n_major, n_minor = shape if kind == "rows" else shape[::-1]
         indptr = self._array(number, f"{kind}.indptr", n_major + 1)
         indices = self._array(number, f"{kind}.indices", entry.nnz)
         data = self._array(number, f"{kind}.data", entry.nnz)
-        if (number, kind) not in self._sound:  # checksums do not tell whether values are valid
+        new = (number, kind) not in self._sound
+        if new:  # a checksum does not show whether values are valid
             of_indices = _of(self, number, f"{kind}.indices")
-            check_pointers(_of(self, number, f"{kind}.indptr"), indptr, entry.nnz)
-            check_range(of_indices, indices, n_minor)
-            check_order(of_indices, indptr, indices)
-            check_values(_of(self, number, f"{kind}.data"), data)
+            _check_pointers(_of(self, number, f"{kind}.indptr"), indptr, entry.nnz)
+            _check_range(of_indices, indices, n_minor)
+            _check_order(of_indices, indptr, indices)
+        matrix = form((data.astype(self.dtype, copy=False), indices, indptr), shape=shape)
+        matrix.has_canonical_format = True
+        if new:
+            try:
+                before = values.ValueSummary(int(self.starts[number]), 0.0, 0.0)
+                values.check(before + values.summarize(matrix))
+            except ValueError as error:
+                raise ShardsError(f"{_of(self, number, f'{kind}.data')}: {error}") from None
             self._sound.add((number, kind))
-        return data, indices, indptr
+        return matrix
 
     def _array(self, number: int, name: str, length: int) -> Array:
         """Return a memory-mapped array; check its checksum on first use."""
@@ -240,10 +254,11 @@ class Shards:
             array = load_array(path, mapped=True)
         except (OSError, ValueError, EOFError) as error:
             raise damaged(path, f"it is not a plain array ({error})") from None
-        dtype = _TYPES[name] or self.dtype
-        if array.dtype != dtype or array.shape != (length,):
+        dtype = np.dtype(_TYPES[name] or self.dtype)
+        fits = array.dtype == dtype or (_TYPES[name] is None and array.dtype == np.float32)
+        if not fits or array.shape != (length,):
             found = f"{array.dtype} of shape {array.shape}"
-            raise damaged(path, f"expected {np.dtype(dtype)} of shape {(length,)}, found {found}")
+            raise damaged(path, f"expected {dtype} of shape {(length,)}, found {found}")
         if (number, name) not in self._sound:
             if checksum(path) != entry.files[name][1]:
                 raise damaged(path, "its checksum differs from the manifest")
@@ -358,6 +373,31 @@ def _check_files(shards: Shards) -> None:
             if path.stat().st_size != size:
                 found = f"{path.stat().st_size:,} bytes instead of {size:,}"
                 raise damaged(path, f"it has {found}")
+
+
+def _check_pointers(path: Path, indptr: Array, nnz: int | None = None) -> None:
+    """Check that the file has the first entry of each row, and the number of entries."""
+    wrong = indptr[0] != 0 or (np.diff(indptr) < 0).any()
+    if wrong or (nnz is not None and indptr[-1] != nnz):
+        raise damaged(path, "its entries are not counts")
+
+
+def _check_range(path: Path, indices: Array, n: int) -> None:
+    """Check that all indices are below ``n``."""
+    if indices.size and not 0 <= indices.min() <= indices.max() < n:
+        raise damaged(path, f"it has entries outside 0 to {n - 1:,}")
+
+
+def _check_order(path: Path, indptr: Array, indices: Array) -> None:
+    """Check that the indices of each row increase, so that no entry is repeated."""
+    for begin in range(0, len(indices), _AT_ONCE):
+        first = max(begin, 1)
+        rises = np.diff(indices[first - 1 : begin + _AT_ONCE]) > 0
+        # the first index of a row need not be above the last index of the row before
+        a, b = np.searchsorted(indptr, (first, first + len(rises)))
+        rises[indptr[a:b] - first] = True
+        if not rises.all():
+            raise damaged(path, "its entries are not in order")
 
 
 def _of(shards: Shards, number: int, name: str) -> Path:

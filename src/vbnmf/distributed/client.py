@@ -1,12 +1,65 @@
-"""Clients of a Dask cluster: the current one, or a new one. Dask is imported only on request."""
+"""The settings of a Dask cluster, and the connection to it. Dask is imported only on request."""
 
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from vbnmf.engines.backends import PlacedSource, backend_of, matrix_of
+from vbnmf.shards.shard import ShardSource
+
 _INSTALL = "engine='dask' needs Dask, which is not installed. Run: pip install 'vbnmf[dask]'"
+
+
+@dataclass(frozen=True)
+class Dask:
+    """Settings of a fit on a Dask cluster; ``engine="dask"`` uses the defaults.
+
+    The cluster is that of the current ``distributed.Client``.
+
+    Parameters
+    ----------
+    folder : str, path or None, default=None
+        Folder for the state of the documents while the fit runs. This process and all workers must
+        be able to write to it under the same path. It takes 8 bytes for each document and
+        component, rounded up to a multiple of 16 components. None is the shard folder itself.
+
+    Examples
+    --------
+    >>> from vbnmf import VBNMF, Dask
+    >>> VBNMF(20, engine=Dask(folder="/scratch"))
+    VBNMF(engine=Dask(folder='/scratch'), n_components=20)
+    """
+
+    folder: str | os.PathLike[str] | None = None
+
+    def place(self, X: Any) -> PlacedSource:
+        """Return documents, as Shards or as a Dask array, as shards that workers read."""
+        client = current_client()
+        from vbnmf.distributed.cluster import ClusterSource, of_blocks
+
+        if matrix_of(X) is not None:
+            return of_blocks(X, client, self.folder)
+        if not isinstance(X, ShardSource):
+            raise ValueError(
+                "engine='dask' takes documents as Shards or as a Dask array; got "
+                f"{type(X).__name__}. Write a matrix in memory with vbnmf.shards.write_shards to a "
+                "folder that all workers can read, or leave engine at 'auto'."
+            )
+        folder = getattr(X, "path", "") if self.folder is None else self.folder
+        return ClusterSource(X, client, folder)
+
+
+def cluster_of(engine: Any) -> tuple[Any, str | os.PathLike[str] | None]:
+    """Return the current client, and the folder of the parameter ``engine``."""
+    if isinstance(engine, str) and engine == "auto":
+        raise ValueError("engine='auto' takes no Dask collection; use engine='dask' to fit to one.")
+    found = backend_of(engine)
+    assert isinstance(found, Dask)
+    return current_client(), found.folder
 
 
 def current_client() -> Any:

@@ -28,20 +28,13 @@ from uuid import uuid4
 import numpy as np
 
 from vbnmf import __version__
-from vbnmf.core import shardwork
 from vbnmf.core.model import Array, Statistics
 from vbnmf.core.pages import large_heaps
-from vbnmf.core.shardwork import Local, OpenShard, Shard
-from vbnmf.engines.mapping import (
-    FAN_IN,
-    load_array,
-    local_path,
-    read_local,
-    tree_sum,
-    write_local,
-)
-from vbnmf.engines.stream import ShardSource
+from vbnmf.engines.mapping import FAN_IN, tree_sum
 from vbnmf.kernels import describe, open_kernel
+from vbnmf.shards import work as shardwork
+from vbnmf.shards.shard import Local, OpenShard, Shard, ShardSource
+from vbnmf.shards.states import load_array, local_path, read_local, write_local
 
 Packed = list[Any]
 _ALIGNED = mmap.ALLOCATIONGRANULARITY  # of arrays in files: kernels need whole cache lines
@@ -133,14 +126,14 @@ def add_up(
         with _marked(job, number):
             return work(_shard(job, source, number))
 
-    with _told_where(named(numbers)):
+    with _located(named(numbers)):
         check_software(job.software)
         return _summed(job, numbers, worked)
 
 
 def start(job: Job, source: ShardSource, numbers: list[int], shared: Shared, into: int) -> None:
     """Set the local states of shards to the results of the shared function."""
-    with _told_where(named(numbers)), open_kernel() as kernel:
+    with _located(named(numbers)), open_kernel() as kernel:
         check_software(job.software)
         work = shared.value
         for number in numbers:
@@ -153,7 +146,7 @@ def change(
     job: Job, source: ShardSource, numbers: list[int], shared: Shared, at: int, into: int
 ) -> None:
     """Replace the local state of each shard by the result of the shared function."""
-    with _told_where(named(numbers)), open_kernel() as kernel:
+    with _located(named(numbers)), open_kernel() as kernel:
         check_software(job.software)
         work, K, in_scope = shared.value
         for number in numbers:
@@ -162,7 +155,7 @@ def change(
                 _write(job, number, work(shard, local), into)
 
 
-def look(
+def apply(
     job: Job, source: ShardSource, number: int, shared: Shared, at: int, rows: Array | None
 ) -> Packed:
     """Apply the shared function to a shard, and return some rows of the result, or all."""
@@ -178,7 +171,7 @@ def sweep(
     job: Job, source: ShardSource, numbers: list[int], shared: Shared, at: int, into: int | None
 ) -> list[Packed]:
     """Sweep over consecutive shards, and return their sums as :func:`_summed` does."""
-    with _told_where(named(numbers)), large_heaps(), open_kernel() as kernel:
+    with _located(named(numbers)), large_heaps(), open_kernel() as kernel:
         check_software(job.software)
         state, bound, update = shared.value
         K, in_scope = len(state.terms.scale), state.labels and state.labels.in_scope
@@ -221,15 +214,15 @@ def _added_here(numbers: list[int]) -> bool:
 
 def take(source: ShardSource, number: int, rows: Array) -> Packed:
     """Return some of the documents of a shard."""
-    with _told_where(named([number])):
+    with _located(named([number])):
         return pack(source.rows(number)[rows])
 
 
-def any_mass(source: ShardSource, number: int, weight: Array | None) -> Packed:
-    """Return whether weighted documents of a shard have any non-zero value."""
-    with _told_where(named([number])):
-        X = source.rows(number)
-        return pack(bool((X.data if weight is None else weight @ X).any()))
+def on_rows(source: ShardSource, number: int, task: tuple[Callable[..., Any], Any]) -> Packed:
+    """Return ``work(rows, value)`` of the documents of a shard."""
+    work, value = task
+    with _located(named([number])):
+        return pack(work(source.rows(number), value))
 
 
 def fold(job: Job, name: str, parts: list[list[Packed]]) -> list[Packed]:
@@ -368,7 +361,7 @@ def named(numbers: list[int]) -> str:
 
 
 @contextmanager
-def _told_where(what: str) -> Iterator[None]:
+def _located(what: str) -> Iterator[None]:
     """Add the worker and the shards to the message of an error."""
     try:
         yield
@@ -386,7 +379,7 @@ def _marked(job: Job, number: int) -> Iterator[None]:
     If the worker dies, the file remains.
     """
     mark = job.folder / f"{number:05d}.{uuid4().hex}.begun"
-    with _told_where(named([number])):
+    with _located(named([number])):
         try:
             mark.touch()
             yield
@@ -398,3 +391,16 @@ def _worker() -> str:
     from distributed import get_worker
 
     return str(get_worker().address)
+
+
+@contextmanager
+def writable(folder: Path) -> Iterator[None]:
+    """Explain what a folder is for if it cannot be written to."""
+    try:
+        yield
+    except OSError as error:
+        raise ClusterError(
+            f"cannot write to {folder}: {error.strerror or error}. A fit on a cluster keeps "
+            "the state of its shards in a folder that this process and all workers can write to. "
+            "Name one with engine=Dask(folder=...), or --scratch on the command line."
+        ) from error

@@ -1,6 +1,7 @@
 """Write documents to shard folders in parts, and resume interrupted runs.
 
-The format and its checks are in :mod:`vbnmf.data.shards`.
+The format is described in :mod:`vbnmf.shards.folder`. A shard is written to a hidden folder, which
+is then renamed. Values that no fit accepts are refused before they are written.
 """
 
 import json
@@ -10,15 +11,16 @@ from collections.abc import Iterable, Sequence
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.data.shardchecks import ShardsError
-from vbnmf.data.shards import FORMAT, MANIFEST, VERSION, Entry, checksum
-from vbnmf.engines.mapping import SHARD_NONZEROS, cut
 from vbnmf.files import replacing
+from vbnmf.shards import values
+from vbnmf.shards.folder import FORMAT, MANIFEST, VERSION, Entry, ShardsError, checksum
+from vbnmf.shards.shard import SHARD_NONZEROS, cut
 
 PARTIAL = "partial.json"
 """Name of the file that lists the shards written so far."""
@@ -33,8 +35,9 @@ class ShardWriter:
         The folder. It is created if it does not exist.
     n_terms : int
         Number of columns of every part.
-    dtype : dtype, default=float32
-        Type of the weights of terms.
+    dtype : dtype or None, default=None
+        Type of the weights of terms, float32 or float64. None is float32 if all parts have this
+        type, and float64 otherwise, as in memory.
     terms : sequence of str or None
         Names of the columns.
     labelled : bool
@@ -63,7 +66,7 @@ class ShardWriter:
         path: str | os.PathLike[str],
         n_terms: int,
         *,
-        dtype: Any = np.float32,
+        dtype: Any = None,
         terms: Sequence[str] | None = None,
         labelled: bool = False,
         multilabel: bool = False,
@@ -73,14 +76,15 @@ class ShardWriter:
         shard_nonzeros: int = SHARD_NONZEROS,
     ) -> None:
         self.path = Path(path)
-        self._n_terms, self._dtype = n_terms, np.dtype(dtype)
+        self._n_terms, self._given = n_terms, None if dtype is None else np.dtype(dtype)
         self._terms = None if terms is None else [str(term) for term in terms]
         self._labelled, self._multilabel, self._weighted = labelled, multilabel, weighted
         self._columns, self._recipe = columns or {}, recipe
         self._size = shard_nonzeros
         self._parts: list[tuple[sparse.csr_array, Array, Array, Array]] = []
         self.path.mkdir(parents=True, exist_ok=True)
-        self._entries, self._codes = _continued(self.path, recipe)
+        self._entries, self._codes, self._dtype = _continued(self.path, recipe)
+        self._found = values.ValueSummary(self.n_done, 0.0, 0.0)
 
     @property
     def n_done(self) -> int:
@@ -89,10 +93,11 @@ class ShardWriter:
 
     def add(self, X: Any, labels: Iterable[Any] | None = None, weight: Any = None) -> None:
         """Add documents, (n_docs, n_terms), with their labels and weights."""
-        X = sparse.csr_array(X, dtype=self._dtype)
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
+        X = values.as_rows(sparse.csr_array(X))
+        self._found += values.summarize(X)
+        values.check(self._found)
+        X = X.astype(self._given or X.dtype, copy=False)
+        self._dtype = np.promote_types(self._dtype, X.dtype)
         listed = [None] * X.shape[0] if labels is None else list(labels)
         sizes, codes = self._coded(listed)
         counts_as = np.ones(X.shape[0]) if weight is None else np.asarray(weight, np.float64)
@@ -108,23 +113,17 @@ class ShardWriter:
     def finish(self) -> None:
         """Write the last shard and the manifest. The folder can be used after that."""
         self._flush(whole=True)
-        if not self._entries:
-            raise ShardsError(f"there are no documents for {self.path}.")
-        manifest = {
-            "format": FORMAT,
-            "version": VERSION,
-            "n_docs": self.n_done,
-            "n_terms": self._n_terms,
-            "nnz": sum(entry.nnz for entry in self._entries),
-            "dtype": self._dtype.name,
-            "labels": list(self._codes) if self._labelled else None,
-            "multilabel": self._multilabel,
-            "weights": self._weighted,
-            "columns": self._columns,
-            "shards": [entry.as_dict() for entry in self._entries],
-            "terms": self._terms,
-        }
-        _write_json(self.path / MANIFEST, manifest)
+        write_manifest(
+            self.path,
+            self._entries,
+            self._n_terms,
+            self._dtype,
+            labels=list(self._codes) if self._labelled else None,
+            multilabel=self._multilabel,
+            weights=self._weighted,
+            columns=self._columns,
+            terms=self._terms,
+        )
         (self.path / PARTIAL).unlink(missing_ok=True)
 
     def _coded(self, labels: list[Any]) -> tuple[Array, Array]:
@@ -176,25 +175,19 @@ class ShardWriter:
         self._parts = [rest] if done < X.shape[0] else []
 
     def _write(self, X: sparse.csr_array, n_labels: Array, codes: Array, weight: Array) -> None:
-        by_term = X.tocsc()
-        arrays = {
-            "rows.indptr": X.indptr.astype(np.int32),
-            "rows.indices": X.indices.astype(np.int32),
-            "rows.data": X.data,
-            "columns.indptr": by_term.indptr.astype(np.int32),
-            "columns.indices": by_term.indices.astype(np.int32),
-            "columns.data": by_term.data,
-        }
+        arrays: dict[str, Array] = {}
         if self._labelled:
             arrays["labels.indptr"] = np.concatenate([[0], np.cumsum(n_labels)]).astype(np.int32)
             arrays["labels.indices"] = codes
         if self._weighted:
             arrays["weight"] = weight
         name = f"{len(self._entries):05d}"
-        files = _write_arrays(self.path / name, arrays)
-        self._entries.append(Entry(name, X.shape[0], X.nnz, files))
+        for old in (self.path / name, *self.path.glob(f".{name}.*")):  # of interrupted runs
+            shutil.rmtree(old, ignore_errors=True)
+        self._entries.append(write_shard(self.path, name, X, arrays))
         partial = {
             "recipe": self._recipe,
+            "dtype": self._dtype.name,
             "labels": list(self._codes),
             "shards": [entry.as_dict() for entry in self._entries],
         }
@@ -217,7 +210,8 @@ def write_shards(
     path : str or path
         The folder.
     X : {array-like, sparse matrix} of shape (n_docs, n_terms)
-        Non-negative weights of terms. float64 is kept; other types are converted to float32.
+        Non-negative weights of terms. float32 is kept; other types are converted to float64, as
+        in a fit to X.
     y : iterable of labels, of lists of labels, or None
         Labels of the documents; None for an unknown label.
     sample_weight : array-like of shape (n_docs,) or None
@@ -232,7 +226,6 @@ def write_shards(
     writer = ShardWriter(
         path,
         X.shape[1],
-        dtype=X.dtype if X.dtype == np.float64 else np.float32,
         terms=terms,
         labelled=y is not None,
         multilabel=any(isinstance(label, list | set) for label in labels or []),
@@ -243,13 +236,96 @@ def write_shards(
     writer.finish()
 
 
+def write_shard(
+    folder: Path, name: str, X: sparse.csr_array, arrays: dict[str, Array] | None = None
+) -> Entry:
+    """Write documents to a folder as the shard of this name, and return its entry.
+
+    Several processes may write the same shard at the same time. The first one is kept.
+
+    Parameters
+    ----------
+    folder : path
+        The shard folder.
+    name : str
+        Digits.
+    X : csr_array of shape (n_docs, n_terms)
+        Documents, as :func:`~vbnmf.shards.values.as_rows` returns them.
+    arrays : dict or None
+        Labels and weights of the documents, by the names of their files.
+    """
+    by_term = X.tocsc()
+    arrays = {
+        "rows.indptr": X.indptr.astype(np.int32),
+        "rows.indices": X.indices.astype(np.int32),
+        "rows.data": X.data,
+        "columns.indptr": by_term.indptr.astype(np.int32),
+        "columns.indices": by_term.indices.astype(np.int32),
+        "columns.data": by_term.data,
+        **(arrays or {}),
+    }
+    return Entry(name, X.shape[0], X.nnz, _write_arrays(folder / name, arrays))
+
+
+def write_manifest(
+    folder: Path,
+    entries: Sequence[Entry],
+    n_terms: int,
+    dtype: np.dtype[Any],
+    *,
+    labels: list[Any] | None = None,
+    multilabel: bool = False,
+    weights: bool = False,
+    columns: dict[str, Any] | None = None,
+    terms: list[str] | None = None,
+) -> None:
+    """Write the manifest of a folder, which makes it complete.
+
+    Parameters
+    ----------
+    folder : path
+        The shard folder.
+    entries : sequence of Entry
+        The shards, in the order of their documents.
+    n_terms : int
+        Number of columns.
+    dtype : dtype
+        Type of the values. Shards in float32 are cast to it when they are read.
+    labels : list or None
+        All labels, in the order of their codes; None if documents have none.
+    multilabel, weights : bool
+        Whether documents may have several labels; whether they have sample weights.
+    columns : dict or None
+        Text and label columns of the source.
+    terms : list of str or None
+        Names of the columns.
+    """
+    if not entries:
+        raise ShardsError(f"there are no documents for {folder}.")
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "n_docs": sum(entry.n_docs for entry in entries),
+        "n_terms": n_terms,
+        "nnz": sum(entry.nnz for entry in entries),
+        "dtype": dtype.name,
+        "labels": labels,
+        "multilabel": multilabel,
+        "weights": weights,
+        "columns": columns or {},
+        "shards": [entry.as_dict() for entry in entries],
+        "terms": terms,
+    }
+    _write_json(folder / MANIFEST, manifest)
+
+
 def _plain(label: Any) -> Any:
     """Convert a label to a type that JSON has."""
     return label.item() if isinstance(label, np.generic) else label
 
 
-def _continued(folder: Path, recipe: str) -> tuple[list[Entry], dict[Any, int]]:
-    """Return the shards and labels of an interrupted run; none if its recipe was another."""
+def _continued(folder: Path, recipe: str) -> tuple[list[Entry], dict[Any, int], np.dtype[Any]]:
+    """Return the shards, labels and type of an interrupted run; none if its recipe was another."""
     (folder / MANIFEST).unlink(missing_ok=True)
     try:
         partial = json.loads((folder / PARTIAL).read_bytes())
@@ -258,11 +334,12 @@ def _continued(folder: Path, recipe: str) -> tuple[list[Entry], dict[Any, int]]:
             for e in partial["shards"]
         ]
         if recipe and partial["recipe"] == recipe and all(_is_whole(folder, e) for e in entries):
-            return entries, {label: code for code, label in enumerate(partial["labels"])}
+            codes = {label: code for code, label in enumerate(partial["labels"])}
+            return entries, codes, np.dtype(partial["dtype"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         pass
     (folder / PARTIAL).unlink(missing_ok=True)
-    return [], {}
+    return [], {}, np.dtype(np.float32)
 
 
 def _is_whole(folder: Path, entry: Entry) -> bool:
@@ -274,9 +351,7 @@ def _is_whole(folder: Path, entry: Entry) -> bool:
 
 def _write_arrays(folder: Path, arrays: dict[str, Array]) -> dict[str, tuple[int, int]]:
     """Write the arrays of a shard to a hidden folder, then rename the folder."""
-    hidden = folder.with_name(f".{folder.name}.part")
-    for old in (hidden, folder):
-        shutil.rmtree(old, ignore_errors=True)
+    hidden = folder.with_name(f".{folder.name}.{uuid4().hex}")
     hidden.mkdir()
     files = {}
     try:
@@ -291,6 +366,8 @@ def _write_arrays(folder: Path, arrays: dict[str, Array]) -> dict[str, tuple[int
     except BaseException as error:
         shutil.rmtree(hidden, ignore_errors=True)
         if isinstance(error, OSError):
+            if len(files) == len(arrays) and folder.is_dir():  # another process was faster
+                return files
             reason = error.strerror or str(error)
             raise type(error)(f"cannot write {folder}: {reason}.") from error
         raise
