@@ -218,7 +218,7 @@ class TestSeveralTextColumns:
         ok("fit", "a.csv", "--config", "fit.toml", *FIT, "--out", "b.vbnmf")
         assert load("b.vbnmf").columns_ == model.columns_
         columns = ("--text", "left", "--text", "right", "--label", "team")
-        tuned = ok("tune", "a.csv", *columns, "-k", "3", "--label-shapes", "auto")
+        tuned = ok("tune", "a.csv", *columns, "-k", "3", "--label-shape", "auto")
         assert " ".join(columns[:4]) in tuned.out
 
     def test_an_empty_cell_is_passed_over(self, tmp_path):

@@ -27,7 +27,8 @@ def home(tmp_path_factory):
     sparse.save_npz(home / "a.npz", counts()[0])
     (home / "labels.txt").write_text("\n".join(LABELS), encoding="utf-8")
     ok("fit", home / "a.csv", "--label", "label", *FIT, "--out", home / "csv.vbnmf")
-    ok("fit", home / "a.npz", "--labels", home / "labels.txt", *FIT, "--out", home / "npz.vbnmf")
+    labels = ("--label-file", home / "labels.txt")
+    ok("fit", home / "a.npz", *labels, *FIT, "--out", home / "npz.vbnmf")
     return home
 
 
@@ -65,7 +66,7 @@ def test_memory_does_not_grow_with_the_file(home, tmp_path, monkeypatch):
             home / "csv.vbnmf",
             path,
             "--quiet",
-            "--jobs",
+            "--n-jobs",
             1,
             "--out",
             tmp_path / "p.csv",

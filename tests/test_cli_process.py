@@ -86,7 +86,7 @@ def test_names_of_files_that_are_no_text(tmp_path):
             pytest.skip("the file system takes names that are UTF-8 only")
     (tmp_path / "labels.txt").write_text("\n".join(["a", "b"] * 21))
     model = tmp_path / "m.vbnmf"
-    ok("fit", folder, "--labels", tmp_path / "labels.txt", *FIT, "--out", model)
+    ok("fit", folder, "--label-file", tmp_path / "labels.txt", *FIT, "--out", model)
     printed = process("predict", model, folder)
     assert printed.returncode == 0
     assert printed.stdout.decode("utf-8").splitlines()[1].startswith(r"00\udcff.txt,")

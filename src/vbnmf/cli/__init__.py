@@ -61,7 +61,7 @@ for command in _COMMANDS:
 
 def main() -> None:
     """Run the command line. An error that the user can fix prints one line and exits with 2."""
-    warnings.showwarning = _say_warning
+    warnings.showwarning = _show_warning
     warnings.simplefilter("default", UserWarning)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper) and not stream.isatty():
@@ -100,7 +100,7 @@ def _tidy_ending() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-def _say_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     context = click.get_current_context(silent=True)
     quiet = context is not None and bool(context.params.get("quiet"))
-    common.say(f"Note: {message}", quiet)
+    common.message(f"Note: {message}", quiet)

@@ -2,7 +2,7 @@
 
 import click
 
-from vbnmf.cli import common
+from vbnmf.cli import common, options
 
 
 @click.group(short_help="List and download example corpora.")
@@ -11,7 +11,7 @@ def data() -> None:
 
 
 @data.command("list")
-@common.as_json
+@options.as_json
 def list_(as_json: bool) -> None:
     """List the corpora, and which of them need a download.
 
@@ -47,8 +47,8 @@ def fetch(name: str, source: str) -> None:
     """  # noqa: D301
     from vbnmf.data import fetch_corpus
 
-    common.say(f"Looking for {name}; it is downloaded if it is not in the cache …")
+    common.message(f"Looking for {name}; it is downloaded if it is not in the cache …")
     corpus = fetch_corpus(name, source=source)
     for note in corpus.notes:
-        common.say(note)
+        common.message(note)
     click.echo(f"{name}: {len(corpus):,} documents, {len(corpus.label_names)} labels, ready.")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from vbnmf.cli import common
+from vbnmf.cli import common, options
 from vbnmf.cli.evaluate import score
 from vbnmf.cli.modeloptions import build, how_many
 from vbnmf.cli.progress import FitProgress
@@ -15,11 +15,11 @@ from vbnmf.cli.terminal import fraction, percent, table
 @click.command(short_help="Fit, show and score a model of an offline corpus.")
 @click.option("--out", metavar="DIR", default="vbnmf-demo", show_default=True,
               help="Folder for the model and the page.")  # fmt: skip
-@common.seed
-@common.jobs
-@common.force
-@common.quiet
-def demo(out: str, seed: int, jobs: int | None, force: bool, quiet: bool) -> None:
+@options.random_state
+@options.n_jobs
+@options.force
+@options.quiet
+def demo(out: str, random_state: int, n_jobs: int | None, force: bool, quiet: bool) -> None:
     """Fit a model to a corpus that needs no network, show its components, and score it.
 
     The documents are the docstrings of the installed NumPy, SciPy and scikit-learn. The labels are
@@ -40,13 +40,14 @@ def demo(out: str, seed: int, jobs: int | None, force: bool, quiet: bool) -> Non
         if (folder / name).exists():
             common.check_out(folder / name, force)
     started = time.monotonic()
-    common.say("Reading the docstrings of NumPy, SciPy and scikit-learn …", quiet)
+    common.message("Reading the docstrings of NumPy, SciPy and scikit-learn …", quiet)
     train, test = (load_corpus("scipy-docs", subset=subset) for subset in ("train", "test"))
     model = build(
-        len(train.label_names), seed=seed, jobs=jobs, stop_words="english", stem="english", min_df=2
-    )
+        len(train.label_names), random_state=random_state, n_jobs=n_jobs, stop_words="english",
+        stem="english", min_df=2,
+    )  # fmt: skip
     about = f"{len(train):,} documents with {len(train.label_names)} labels"
-    common.say(f"Fitting {how_many(None, len(train.label_names))} to {about} …", quiet)
+    common.message(f"Fitting {how_many(None, len(train.label_names))} to {about} …", quiet)
     with FitProgress(quiet) as progress:
         model.estimator.set_params(callback=progress)
         model.fit(train.texts, train.labels)

@@ -4,25 +4,24 @@ from typing import Any
 
 import click
 
-from vbnmf.cli import common
-from vbnmf.cli.fitshards import is_shard_folder, refuse_settled
+from vbnmf.cli import common, options
 from vbnmf.cli.terminal import fraction, percent, table
 
 Line = tuple[str, float | None, str]  # a measure's name, value and meaning
 
 
-@click.command(short_help="Score a model on labelled documents.")
+@click.command(cls=options.GroupedCommand, short_help="Score a model on labelled documents.")
 @click.argument("model")
 @click.argument("file")
-@common.labels_of_model
-@common.reading
-@common.jobs
-@common.trust
-@common.config
-@common.quiet
-@common.as_json
+@options.labels_of_model
+@options.reading
+@options.n_jobs
+@options.trusted
+@options.config
+@options.quiet
+@options.as_json
 def evaluate(
-    model: str, file: str, label: tuple[str, ...], jobs: int | None, quiet: bool, as_json: bool,
+    model: str, file: str, label: tuple[str, ...], n_jobs: int | None, quiet: bool, as_json: bool,
     **reading: Any,
 ) -> None:  # fmt: skip
     """Score the predictions of MODEL on the labelled documents in FILE.
@@ -44,10 +43,10 @@ def evaluate(
     fitted = common.load_model(model)
     if not fitted.has_labels:
         raise ValueError(f"{model} was fitted without labels, so it has no predictions to score.")
-    fitted.estimator_.set_params(n_jobs=jobs)
-    if is_shard_folder(file):
-        given = {name: reading[name] for name in ("text", "labels", "terms")}
-        refuse_settled({"label": label != ("auto",), **given})
+    fitted.estimator_.set_params(n_jobs=n_jobs)
+    if common.is_shard_folder(file):
+        given = {"label-file": reading["labels"], **{n: reading[n] for n in ("text", "terms")}}
+        common.refuse_settled({"label": label != ("auto",), **given})
         scores = _score_shards(fitted, file, quiet)
     else:
         columns = common.column_names(label)
@@ -55,7 +54,7 @@ def evaluate(
         unknown = common.UnknownDocuments()
         with unknown.among(documents):
             scores = score(fitted, common.content(fitted, documents), documents.labels)
-        unknown.tell(quiet)
+        unknown.report(quiet)
     if as_json:
         common.print_json(scores)
     else:
@@ -95,7 +94,7 @@ def _score_shards(fitted: Any, file: str, quiet: bool) -> dict[str, Any]:
     scores = evaluation.scores()
     n_empty = scores["documents_without_known_term"]
     if n_empty:
-        common.say(
+        common.message(
             f"Note: {n_empty:,} of {scores['documents']:,} documents have no known term of "
             "non-zero weight. Their labels cannot be predicted from their text.",
             quiet,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from vbnmf.cli import common
+from vbnmf.cli import common, options
 from vbnmf.cli.progress import CellProgress
 
 if TYPE_CHECKING:
@@ -49,11 +49,9 @@ if TYPE_CHECKING:
     type=click.Path(exists=True, dir_okay=False),
     help="Specification of the experiments.  [default: paper.toml, which comes with vbnmf]",
 )
-@click.option(
-    "--jobs", type=click.IntRange(1), metavar="N", help="Parallel runs.  [default: all cores]"
-)
-@common.force
-@common.quiet
+@options.n_jobs
+@options.force
+@options.quiet
 def reproduce(
     source: str,
     out: str,
@@ -61,7 +59,7 @@ def reproduce(
     seeds: int | None,
     quick: bool,
     spec: str | None,
-    jobs: int | None,
+    n_jobs: int | None,
     force: bool,
     quiet: bool,
 ) -> None:
@@ -101,13 +99,15 @@ def reproduce(
                 source,
                 folder,
                 items=items,
-                jobs=jobs,
-                tell=lambda text: common.say(text, quiet),
+                jobs=n_jobs,
+                tell=lambda text: common.message(text, quiet),
                 progress=progress,
             )
         write(experiment, items, folder, seconds=time.monotonic() - begin, quiet=quiet)
     except KeyboardInterrupt:
-        common.say(f"Stopped. Results so far are in {folder}. Repeat the command to resume.", quiet)
+        common.message(
+            f"Stopped. Results so far are in {folder}. Repeat the command to resume.", quiet
+        )
         sys.exit(1)
 
 
@@ -136,9 +136,9 @@ def write(
     for claim in report.claims:
         click.echo(f"{claim.verdict}: {claim.text}\n  {claim.evidence}")
     for note in report.notes:
-        common.say(note, quiet)
+        common.message(note, quiet)
     pages = [str(path) for path in paths if path.suffix in (".html", ".md")]
-    common.say(f"Wrote {folder / 'results.csv'}, {', '.join(pages)}.", quiet)
+    common.message(f"Wrote {folder / 'results.csv'}, {', '.join(pages)}.", quiet)
 
 
 def assemble(experiment: "Experiment", items: list[str], seconds: float) -> "Reproduction":
@@ -186,7 +186,7 @@ def _command(only: str | None) -> str:
     for option in context.command.params:
         name = str(option.name)
         given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if given and name not in ("only", "jobs", "force", "quiet"):
+        if given and name not in ("only", "n_jobs", "force", "quiet"):
             value = context.params[name]
             words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
     return shlex.join(words + (["--only", only] if only else []))

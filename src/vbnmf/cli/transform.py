@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from vbnmf.cli import common
+from vbnmf.cli import common, options
 from vbnmf.cli.progress import DocumentProgress
 
 Cells = list[tuple[Any, ...]]  # the id of a document and its kept cells
@@ -16,14 +16,14 @@ Write = Callable[[Cells, Any], None]
 _ENDINGS = (".csv", ".tsv", ".parquet", ".npz")
 
 
-@click.command(short_help="Write the coefficients of documents.")
+@click.command(cls=options.GroupedCommand, short_help="Write the coefficients of documents.")
 @click.argument("model")
 @click.argument("file")
 @click.option("--out", required=True, metavar="COEFS", help="File to write: .csv, .tsv, .parquet "
               "or .npz.")  # fmt: skip
-@common.writing_rows
+@options.writing_rows
 def transform(
-    model: str, file: str, out: str, jobs: int | None, force: bool, quiet: bool, **reading: Any
+    model: str, file: str, out: str, n_jobs: int | None, force: bool, quiet: bool, **reading: Any
 ) -> None:
     """Write how much each document in FILE uses each component of MODEL.
 
@@ -43,7 +43,7 @@ def transform(
             f"{out} must end in one of {', '.join(_ENDINGS)}: the ending sets the format."
         )
     fitted = common.load_model(model)
-    fitted.estimator_.set_params(n_jobs=jobs)
+    fitted.estimator_.set_params(n_jobs=n_jobs)
     parts = common.parts_for(fitted, file, quiet, **reading)
     number = 0
     unknown = common.UnknownDocuments()
@@ -63,8 +63,8 @@ def transform(
                 write([(name, *cells) for name, cells in rows], V)
                 number += len(documents)
                 progress(number)
-        unknown.tell(quiet)
-    common.say(f"Wrote {target}: {number:,} documents × {len(components)} components.", quiet)
+        unknown.report(quiet)
+    common.message(f"Wrote {target}: {number:,} documents × {len(components)} components.", quiet)
 
 
 def _writer(path: Path, ending: str, names: list[str], K: int) -> AbstractContextManager[Write]:

@@ -5,29 +5,30 @@ from typing import Any
 
 import click
 
-from vbnmf.cli import common
-from vbnmf.cli.savemodel import save_model
+from vbnmf.cli import common, options
 from vbnmf.cli.terminal import percent, table
 
 _SHOWN = 5  # labels and components in the tables
 _NAME_TERMS = 4  # terms that name a component
 
 
-@click.command(short_help="Bring a model up to date with new documents.")
+@click.command(
+    cls=options.GroupedCommand, short_help="Bring a model up to date with new documents."
+)
 @click.argument("model")
 @click.argument("file")
-@common.labels_of_model
+@options.labels_of_model
 @click.option("--out", metavar="NEW", help="Model file to write.  [default: MODEL is replaced]")
-@common.reading
-@common.jobs
-@common.force
-@common.trust
-@common.config
-@common.quiet
-@common.as_json
+@options.reading
+@options.n_jobs
+@options.force
+@options.trusted
+@options.config
+@options.quiet
+@options.as_json
 def update(
     model: str, file: str, label: tuple[str, ...], label_separator: str | None, out: str | None,
-    jobs: int | None, force: bool, quiet: bool, as_json: bool, **reading: Any,
+    n_jobs: int | None, force: bool, quiet: bool, as_json: bool, **reading: Any,
 ) -> None:  # fmt: skip
     """Learn from the documents in FILE, in addition to those that MODEL has seen.
 
@@ -48,8 +49,8 @@ def update(
     fitted = common.load_model(model)
     if out is None:
         common.check_writable_file(target)
-    n_jobs = fitted.estimator_.n_jobs
-    fitted.estimator_.set_params(n_jobs=jobs)
+    n_jobs_before = fitted.estimator_.n_jobs
+    fitted.estimator_.set_params(n_jobs=n_jobs)
     columns = common.column_names(label) if fitted.has_labels else None
     separator = label_separator if fitted.has_labels else None
     documents = common.read_for(
@@ -59,10 +60,10 @@ def update(
     with unknown.among(documents):
         labels = None if documents.labels is None else matched(fitted, documents.labels)
         result = learn(fitted, common.content(fitted, documents), labels)
-    unknown.tell(quiet)
-    fitted.estimator_.set_params(n_jobs=n_jobs)
-    save_model(fitted, target, overwrite=force or out is None)
-    common.say(f"Wrote {target}.", quiet)
+    unknown.report(quiet)
+    fitted.estimator_.set_params(n_jobs=n_jobs_before)
+    common.save_model(fitted, target, overwrite=force or out is None)
+    common.message(f"Wrote {target}.", quiet)
     if as_json:
         common.print_json({"model": str(target), **result})
     else:

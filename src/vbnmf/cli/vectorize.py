@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vbnmf.cli import common
+from vbnmf.cli import common, options
 from vbnmf.cli.modeloptions import build, text_options
 from vbnmf.cli.progress import Display
 
@@ -14,12 +14,16 @@ if TYPE_CHECKING:
     from vbnmf.text import DocumentVectorizer
 
 
-@click.command(short_help="Write a corpus that does not fit into memory to a shard folder.")
+@click.command(
+    cls=options.GroupedCommand,
+    main=("label", "text", "label_separator", "out", "force"),
+    short_help="Write a corpus that does not fit into memory to a shard folder.",
+)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--out", required=True, metavar="FOLDER", help="Shard folder to write.")
 @click.option("--label", metavar="COL", multiple=True, help="Label column. 'auto' guesses it by "
               "its name, or uses the names of sub-folders. Can be repeated.")  # fmt: skip
-@common.label_separator
+@options.label_separator
 @click.option("--only-labelled", is_flag=True, help="Ignore documents without a label.")
 @click.option("--model", metavar="MODEL", help="Use the terms and weights of this model. Use "
               "it for documents whose labels the model is to predict.")  # fmt: skip
@@ -29,18 +33,17 @@ if TYPE_CHECKING:
               "different terms in memory. If more terms pass --min-df, it is raised.  [default: "
               "2000000]"
               )  # fmt: skip
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes to use.  [default: "
-              "all cores]")  # fmt: skip
-@common.reading
+@options.n_jobs
+@options.reading
 @text_options
-@common.config
-@common.force
-@common.quiet
-@common.as_json
+@options.config
+@options.force
+@options.quiet
+@options.as_json
 def vectorize(
     files: tuple[str, ...], out: str, label: tuple[str, ...], label_separator: str | None,
     only_labelled: bool, model: str | None, shard_nonzeros: int | None, max_vocabulary: int | None,
-    jobs: int | None, force: bool, quiet: bool, as_json: bool,
+    n_jobs: int | None, force: bool, quiet: bool, as_json: bool,
     text: tuple[str, ...], labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
     skip_empty: bool, **settings: Any,
 ) -> None:  # fmt: skip
@@ -61,7 +64,7 @@ def vectorize(
     _check_folder(folder, force)
     vectorizer: Any = build(None, **settings).vectorizer
     if model is not None:
-        if any(settings.values()):
+        if any(value is not None for value in settings.values()):
             raise click.UsageError(
                 "with --model, terms and weights are those of the model. Leave out text options."
             )
@@ -73,7 +76,7 @@ def vectorize(
         raise click.UsageError("--only-labelled needs --label.")
     limits = {"shard_nonzeros": shard_nonzeros, "max_vocabulary": max_vocabulary}
     shards = write_shards(
-        list(files), folder, vectorizer, quiet=quiet, jobs=jobs, only_labelled=only_labelled,
+        list(files), folder, vectorizer, quiet=quiet, n_jobs=n_jobs, only_labelled=only_labelled,
         **{name: limit for name, limit in limits.items() if limit is not None},
         text=common.column_names(text), label=columns, labels=labels,
         label_separator=label_separator, terms=terms, encoding=encoding, format=format,
@@ -90,7 +93,7 @@ def vectorize(
         )  # fmt: skip
         return
     about = "" if shards.labels is None else f", {len(shards.labels):,} labels"
-    common.say(
+    common.message(
         f"Wrote {folder}: {n_docs:,} documents × {n_terms:,} terms{about}, {shards.nnz:,} "
         f"non-zeros in {shards.n_shards} {'shard' if shards.n_shards == 1 else 'shards'}.\n"
         + (
@@ -108,8 +111,8 @@ def write_shards(
     vectorizer: "DocumentVectorizer | None",
     *,
     quiet: bool,
-    jobs: int | None,
-    **options: Any,
+    n_jobs: int | None,
+    **reading: Any,
 ) -> "Shards":
     """Write a shard folder with ``vectorize_to_shards``, and show progress and notes."""
     from vbnmf.estimators.validation import count_threads
@@ -120,10 +123,10 @@ def write_shards(
             files,
             folder,
             vectorizer,
-            n_jobs=count_threads(jobs),
+            n_jobs=count_threads(n_jobs),
             tell=progress,
-            note=lambda text: common.say(text, quiet),
-            **options,
+            note=lambda text: common.message(text, quiet),
+            **reading,
         )
 
 
