@@ -196,7 +196,7 @@ class TestJoiningResults:
         for command, args in READERS[:1] + READERS[2:]:
             wanted = ("--id", "id") if command != "evaluate" else ()
             result = use(command, path, *wanted, *args)
-            assert "1 of 1 documents have no known term of non-zero weight (ids T-1)." in result.err
+            assert "1 of 1 documents has no known term of non-zero weight (id T-1)," in result.err
 
 
 class TestSeveralTextColumns:

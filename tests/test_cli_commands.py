@@ -132,7 +132,7 @@ class TestPredict:
         stdin = "text\nkettle\nzzz\noolong brew"
         result = ok("predict", home / "m.vbnmf", "-", stdin=stdin)
         assert [row["note"] for row in result.rows] == ["", "no known term", ""]
-        assert "Note: 1 of 3 documents have no known term" in result.err
+        assert "Note: 1 of 3 documents has no known term" in result.err
         assert ok("predict", home / "m.vbnmf", "-", "--quiet", stdin=stdin).err == ""
 
     def test_quiet_and_refusal(self, home, tmp_path):

@@ -52,7 +52,7 @@ def test_any_number_of_parts_gives_the_same(home, tmp_path, monkeypatch, command
     assert read(tmp_path / f"parts-{name}") == read(tmp_path / f"whole-{name}")
     assert parts.err == whole.err.replace("whole-", "parts-")
     if source == "csv":
-        assert "1 of 43 documents have no known term of non-zero weight (ids 44)." in parts.err
+        assert "1 of 43 documents has no known term of non-zero weight (id 44)," in parts.err
 
 
 def test_memory_does_not_grow_with_the_file(home, tmp_path, monkeypatch):

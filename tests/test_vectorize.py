@@ -104,7 +104,7 @@ def test_empty_documents_are_told_once(table, tmp_path):
     notes = []
     vectorize(table, tmp_path / "s", note=notes.append)
     assert [note for note in notes if "no known term" in note] == [
-        "Note: 1 of 44 documents have no known term of non-zero weight. Check their text, its "
+        "Note: 1 of 44 documents has no known term of non-zero weight. Check the text, its "
         "language and the options."
     ]
 

@@ -143,11 +143,13 @@ class UnknownDocuments:
         names = list(dict.fromkeys(self._names))  # a document may have been recorded twice
         if not names:
             return
+        one = len(names) == 1
         first = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
         message(
-            f"Note: {len(names):,} of {self._total:,} documents have no known term of non-zero "
-            f"weight (ids {first}). Their labels cannot be predicted from their text. Check the "
-            "text, its language and the options, or leave these documents out.",
+            f"Note: {len(names):,} of {self._total:,} documents {'has' if one else 'have'} no "
+            f"known term of non-zero weight ({'id' if one else 'ids'} {first}), from which a label "
+            "could be predicted. Check the text, its language and the options, or leave out such "
+            "documents.",
             quiet,
         )
 

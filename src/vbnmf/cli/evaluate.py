@@ -95,8 +95,9 @@ def _score_shards(fitted: Any, file: str, quiet: bool) -> dict[str, Any]:
     n_empty = scores["documents_without_known_term"]
     if n_empty:
         common.message(
-            f"Note: {n_empty:,} of {scores['documents']:,} documents have no known term of "
-            "non-zero weight. Their labels cannot be predicted from their text.",
+            f"Note: {n_empty:,} of {scores['documents']:,} documents "
+            f"{'has' if n_empty == 1 else 'have'} no known term of non-zero weight, "
+            "from which a label could be predicted.",
             quiet,
         )
     return scores

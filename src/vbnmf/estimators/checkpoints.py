@@ -25,13 +25,13 @@ from typing import Any
 import numpy as np
 
 from vbnmf import store
+from vbnmf.callers import callers_level
 from vbnmf.core.fit import Loop
 from vbnmf.core.model import Array, Labels, Prior, Rates, Scopes, State, Terms
 from vbnmf.discovery.drafts import Draft
 from vbnmf.discovery.search import Found
 from vbnmf.engines.mapping import ShardEngine
 from vbnmf.engines.stream import ShardSource
-from vbnmf.estimators.outcome import callers_level
 from vbnmf.kernels import describe
 
 _LOST = "lost"  # the file of a start that ended and was not the best

@@ -14,8 +14,8 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from vbnmf.callers import callers_level
 from vbnmf.estimators.lazy import computed, is_lazy
-from vbnmf.estimators.outcome import callers_level
 from vbnmf.estimators.placing import cluster_of
 from vbnmf.estimators.telling import Teller
 from vbnmf.estimators.validation import check_count

@@ -30,7 +30,7 @@ def check_source(model: Any, X: Any) -> Any:
     if not _any_mass(X, None):
         raise ValueError(
             f"{X!r} has no value other than zero, so there is nothing to learn from. Check the "
-            "vocabulary: no document has any of its terms."
+            "vocabulary and the weighting: no document has a term of non-zero weight."
         )
     model.n_features_in_ = X.shape[1]
     if hasattr(model, "feature_names_in_"):

@@ -50,8 +50,8 @@ def check_matrix(estimator: Any, X: Any, *, reset: bool) -> sparse.csr_array:
         )
     if reset and total == 0:
         raise ValueError(
-            "all values of X are zero, so there is nothing to learn from. Check the vocabulary: no "
-            "document has any of its terms."
+            "all values of X are zero, so there is nothing to learn from. Check the vocabulary and "
+            "the weighting: no document has a term of non-zero weight."
         )
     if reset and X.dtype == np.float32 and X.data.max() > _LARGEST_SINGLE:
         return X.astype(np.float64)
