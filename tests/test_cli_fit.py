@@ -383,3 +383,25 @@ def test_the_model_knows_its_columns(tmp_path):
 
 
 NAMED = [("kettle leaves steam", "tea"), ("wheel chain pedal", "bike")] * 8
+
+
+def test_one_of_each(tmp_path, monkeypatch):
+    """Numbers agree with their nouns."""
+    monkeypatch.chdir(tmp_path)
+    write_csv(tmp_path / "a.csv", ["kettle"], ["tea"])
+    options = ("--label", "label", "--weighting", "counts", "-k", "1", "--max-iter", "1")
+    said = ok("fit", "a.csv", *options, "--out", "m").err
+    assert "Fitting 1 component to 1 document with 1 label." in said
+    assert "Wrote m: 1 component of 1 term, bound " in said
+    assert "after 1 iteration.\n" in said
+    assert "a.csv: 1 prediction.\n" in ok("predict", "m", "a.csv", "--out", "pa.csv").err
+    assert "1 document × 1 component." in ok("transform", "m", "a.csv", "--out", "ca.csv").err
+    assert ok("labels", "m").out.startswith("tea: 1 document\n")
+    assert "of 1 document (" in ok("evaluate", "m", "a.csv").out
+    assert ok("update", "m", "a.csv", "--out", "n").out.startswith("1 new document, 2 seen in all.")
+    written = ok("vectorize", "a.csv", "--label", "label", "--weighting", "counts", "--out", "s")
+    assert "Wrote s: 1 document × 1 term, 1 label, 1 non-zero in 1 shard." in written.err
+    assert "to 1 document with 1 label, in 1 shard." in ok("fit", "s", "-k", "1", "--out", "o").err
+    (tmp_path / "b.csv").write_text("text,label\nkettle,tea\nlid,tea\n")
+    note = "1 of 2 documents has no known term of non-zero weight (id 3), from which"
+    assert note in ok("predict", "m", "b.csv").err

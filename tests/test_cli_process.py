@@ -143,3 +143,36 @@ def test_interrupted_fit_leaves_nothing(tmp_path):
     assert stdout == ""
     assert out.read_text() == "the model of yesterday"
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a.csv", "m.vbnmf"]
+
+
+class TestClosedStandardError:
+    """Messages are lost, and everything else is done."""
+
+    @pytest.fixture
+    def args(self, home, tmp_path):
+        return command("fit", home / "a.csv", "--label", "label", "-k", "6", "--max-iter", "15",
+                       "--out", tmp_path / "m.vbnmf")  # fmt: skip
+
+    @posix
+    @pytest.mark.parametrize("closed", ["2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+    def test_from_the_beginning(self, args, home, tmp_path, closed):
+        shell = ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", *args]
+        assert subprocess.run(shell, check=False).returncode == 0  # noqa: S603
+        assert (tmp_path / "m.vbnmf").read_bytes() == (home / "a.vbnmf").read_bytes()
+
+    @posix
+    def test_an_error_has_its_exit_code(self, args, tmp_path):
+        (tmp_path / "m.vbnmf").write_text("taken")
+        shell = ["/bin/sh", "-c", 'exec "$@" 2>&-', "sh", *args]
+        assert subprocess.run(shell, check=False).returncode == 2  # noqa: S603
+
+    @posix
+    def test_by_its_reader(self, args, home, tmp_path):
+        read, write = os.pipe()
+        os.close(read)
+        try:
+            run = subprocess.run(args, stderr=write, check=False)  # noqa: S603
+        finally:
+            os.close(write)
+        assert run.returncode == 0
+        assert (tmp_path / "m.vbnmf").read_bytes() == (home / "a.vbnmf").read_bytes()

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sys
 import tempfile
 import warnings
 from collections.abc import Iterable, Iterator
@@ -320,9 +321,12 @@ def _places() -> list[str]:
 
 def message(text: str, quiet: bool = False) -> None:
     """Print a message to standard error. If nobody can read it, the command goes on."""
-    if not quiet:
-        with suppress(OSError):  # such as a pipe whose reader has ended
-            click.echo(printable(text), err=True)
+    if quiet:
+        return
+    try:
+        click.echo(printable(text), err=True)
+    except OSError:  # such as a pipe whose reader has ended; Python would fail again at the end
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
 def counted(number: int, noun: str) -> str:

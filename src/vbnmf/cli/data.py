@@ -51,4 +51,6 @@ def fetch(name: str, source: str) -> None:
     corpus = fetch_corpus(name, source=source)
     for note in corpus.notes:
         common.message(note)
-    click.echo(f"{name}: {len(corpus):,} documents, {len(corpus.label_names)} labels, ready.")
+    documents = common.counted(len(corpus), "document")
+    labels = common.counted(len(corpus.label_names), "label")
+    click.echo(f"{name}: {documents}, {labels}, ready.")

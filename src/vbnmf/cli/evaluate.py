@@ -123,7 +123,8 @@ def score_table(scores: dict[str, Any]) -> str:
         f"{name:{width}}   {value:>7}   {said}".rstrip() for name, value, said in known
     )
     n_faded = scores["faded_components"]
-    faded = f"NPMI, diversity and exclusivity ignore {n_faded} faded components.\n"
+    n = common.counted(n_faded, "faded component")
+    faded = f"NPMI, diversity and exclusivity ignore {n}.\n"
     return (
         f"{by_label}\n\n{numbers}\n{faded if n_faded else ''}\n"
         "recall: of the documents with this label, the part that was predicted as this label\n"
@@ -133,7 +134,7 @@ def score_table(scores: dict[str, Any]) -> str:
 
 
 def _prediction_lines(scores: dict[str, Any]) -> list[Line]:
-    of = f"of {scores['documents']:,} documents"
+    of = f"of {common.counted(scores['documents'], 'document')}"
     if "micro_f1" in scores:
         simplest = f"baseline: commonest label {fraction(scores['most_frequent_label_f1'], 4)}"
         return [

@@ -108,9 +108,7 @@ def fit(
     n_labels = None if y is None else len(_distinct(y))
     model = build(n_labels, **settings)
     n_docs = len(y) if y is not None else len(documents)
-    about = "without labels" if y is None else f"with {n_labels} labels"
-    k = model.estimator.n_components
-    common.message(f"Fitting {how_many(k, n_labels)} to {n_docs:,} documents {about}.", quiet)
+    common.message(f"Fitting {_subject(model, n_docs, n_labels)}.", quiet)
     columns_of_file = {
         "text": documents.text_column,
         "label": documents.label_column,
@@ -171,11 +169,12 @@ def labelled(documents: Any, quiet: bool, *, only: bool = True) -> tuple[Any, An
     missing = len(labels) - len(kept)
     if not missing:
         return contents, labels
+    n_missing = common.counted(missing, "document")
     if not only:
-        used = "is used too; its label is" if missing == 1 else ("are used too; their labels are")
-        common.message(f"{_documents(missing)} without a label {used} inferred.", quiet)
+        used = "is used too; its label is" if missing == 1 else "are used too; their labels are"
+        common.message(f"{n_missing} without a label {used} inferred.", quiet)
         return contents, labels
-    common.message(f"Ignored {_documents(missing)} without a label.", quiet)
+    common.message(f"Ignored {n_missing} without a label.", quiet)
     y = labels[kept]
     if not isinstance(y[0], list):
         y = y.tolist()  # without missing labels they may be plain numbers
@@ -184,8 +183,11 @@ def labelled(documents: Any, quiet: bool, *, only: bool = True) -> tuple[Any, An
     return [contents[i] for i in kept], y
 
 
-def _documents(number: int) -> str:
-    return "1 document" if number == 1 else f"{number:,} documents"
+def _subject(model: "DocumentModel", n_docs: int, n_labels: int | None) -> str:
+    """Say what is fitted to what: "4 components to 12 documents with 2 labels"."""
+    labels = "without labels" if n_labels is None else f"with {common.counted(n_labels, 'label')}"
+    components = how_many(model.estimator.n_components, n_labels)
+    return f"{components} to {common.counted(n_docs, 'document')} {labels}"
 
 
 def _distinct(labels: Any) -> set[Any]:
@@ -222,12 +224,8 @@ def fit_shards(
     shards = Shards(file)
     n_labels = None if shards.labels is None else len(shards.labels)
     model = build(n_labels, **settings)
-    about = "without labels" if n_labels is None else f"with {n_labels} labels"
-    common.message(
-        f"Fitting {how_many(model.estimator.n_components, n_labels)} to {shards.shape[0]:,} "
-        f"documents {about}, in {shards.n_shards} {'shard' if shards.n_shards == 1 else 'shards'}.",
-        quiet,
-    )
+    about = _subject(model, shards.shape[0], n_labels)
+    common.message(f"Fitting {about}, in {common.counted(shards.n_shards, 'shard')}.", quiet)
     with FitProgress(quiet) as progress:
         model.estimator.set_params(callback=progress)
         model.fit(shards)
@@ -329,8 +327,9 @@ def report_result(
     if result["passages"]:
         common.message(_of_passages(result["passages"]), quiet)
     common.message(
-        f"Wrote {target}: {result['components']} components of {result['terms']:,} terms, bound "
-        f"{result['bound']:,.0f} after {result['iterations']} iterations.\n"
+        f"Wrote {target}: {common.counted(result['components'], 'component')} of "
+        f"{common.counted(result['terms'], 'term')}, bound {result['bound']:,.0f} after "
+        f"{common.counted(result['iterations'], 'iteration')}.\n"
         f"Show the components with: vbnmf topics {target}",
         quiet,
     )
@@ -350,7 +349,8 @@ def _glued(model: "DocumentModel") -> str:
     several = "1 component joins" if n == 1 else f"{n} components join"
     said = f"{several} different terms of several labels, as vbnmf topics shows"
     if n_labels > K:
-        return f"{said}: there are {K} components for {n_labels} labels. Use a larger -k."
+        few = f"{common.counted(K, 'component')} for {n_labels} labels"
+        return f"{said}: there are only {few}. Use a larger -k."
     return f"{said}. With a larger -k there may be fewer."
 
 
@@ -383,9 +383,9 @@ def _of_passages(passages: list[dict[str, Any]]) -> str:
     return (
         f"{len(passages):,} {'passages recur' if many else 'passage recurs'} (signatures, headers, "
         f"boilerplate): {'the longest' if many else 'it'} has {len(longest['terms']):,} terms in "
-        f"{longest['documents']:,} documents; lists show one term of each. To leave them out, "
-        "remove them from the texts, or put their terms, which --json prints, into a file for "
-        "--stop-words."
+        f"{common.counted(longest['documents'], 'document')}; lists show one term of each. To "
+        "leave them out, remove them from the texts, or put their terms, which --json prints, into "
+        "a file for --stop-words."
     )
 
 

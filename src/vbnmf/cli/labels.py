@@ -85,8 +85,7 @@ def plain(one: Any) -> dict[str, Any]:
 
 def _block(one: Any, n_terms: int) -> str:
     """Return the lines about a label, with the first terms of each component."""
-    n = one.documents
-    lines = [f"{one_line(str(one.label))}: {n:,} {'document' if n == 1 else 'documents'}"]
+    lines = [f"{one_line(str(one.label))}: {common.counted(one.documents, 'document')}"]
     said = [_counted(term, one) for term in one.terms]
     lines.append(_wrapped("terms: ", said or ["none is more frequent here than elsewhere"]))
     if one.components:
@@ -110,7 +109,7 @@ def _counted(term: Any, one: Any) -> str:
     if one.elsewhere:
         counts += f", elsewhere {term.elsewhere:,} of {one.elsewhere:,}"
     if term.passage is not None:
-        counts += f"; of a passage in {term.passage:,} documents"
+        counts += f"; of a passage in {common.counted(term.passage, 'document')}"
     return f"{one_line(term.term)} ({counts})"
 
 

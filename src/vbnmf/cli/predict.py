@@ -81,7 +81,7 @@ def predict(
             number = _write_table(stream, rows, names, _DELIMITERS[ending], separator)
         unknown.report(quiet)
     if target is not None:
-        common.message(f"Wrote {target}: {number:,} predictions.", quiet)
+        common.message(f"Wrote {target}: {common.counted(number, 'prediction')}.", quiet)
 
 
 def _all_rows(

@@ -64,7 +64,8 @@ def transform(
                 number += len(documents)
                 progress(number)
         unknown.report(quiet)
-    common.message(f"Wrote {target}: {number:,} documents × {len(components)} components.", quiet)
+    shape = f"{common.counted(number, 'document')} × {common.counted(len(components), 'component')}"
+    common.message(f"Wrote {target}: {shape}.", quiet)
 
 
 def _writer(path: Path, ending: str, names: list[str], K: int) -> AbstractContextManager[Write]:

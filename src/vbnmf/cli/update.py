@@ -191,7 +191,8 @@ class Snapshot:
 
 def described(result: dict[str, Any]) -> str:
     """Describe what has changed, for a terminal."""
-    lines = [f"{result['documents']:,} new documents, {result['documents_seen']:,} seen in all."]
+    n_new = common.counted(result["documents"], "new document")
+    lines = [f"{n_new}, {result['documents_seen']:,} seen in all."]
     if result["accuracy_before"] is not None:
         lines.append(f"Before the update, {percent(result['accuracy_before'])} of them were "
                      "predicted correctly.")  # fmt: skip

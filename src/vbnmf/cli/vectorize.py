@@ -92,10 +92,11 @@ def vectorize(
             }
         )  # fmt: skip
         return
-    about = "" if shards.labels is None else f", {len(shards.labels):,} labels"
+    about = "" if shards.labels is None else f", {common.counted(len(shards.labels), 'label')}"
     common.message(
-        f"Wrote {folder}: {n_docs:,} documents × {n_terms:,} terms{about}, {shards.nnz:,} "
-        f"non-zeros in {shards.n_shards} {'shard' if shards.n_shards == 1 else 'shards'}.\n"
+        f"Wrote {folder}: {common.counted(n_docs, 'document')} × "
+        f"{common.counted(n_terms, 'term')}{about}, {common.counted(shards.nnz, 'non-zero')} in "
+        f"{common.counted(shards.n_shards, 'shard')}.\n"
         + (
             f"Fit a model with: vbnmf fit {folder}"
             if model is None
