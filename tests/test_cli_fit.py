@@ -341,7 +341,6 @@ def test_progress_before_the_fit(monkeypatch):
 
 
 def test_progress_on_a_terminal(monkeypatch):
-    pytest.importorskip("rich", reason="the bar is rich's")
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "200")
     written = show(monkeypatch, Terminal())
@@ -349,19 +348,14 @@ def test_progress_on_a_terminal(monkeypatch):
     assert show(monkeypatch, Terminal(), quiet=True) == ""
 
 
-def test_progress_on_a_terminal_without_rich(monkeypatch):
-    monkeypatch.setitem(sys.modules, "rich.console", None)
-    assert show(monkeypatch, Terminal()).startswith("iteration 27 of at most 40")
-
-
 def test_a_fit_on_a_terminal(monkeypatch, tmp_path):
     """The bar of rich holds locks, which scikit-learn's clone could not copy."""
-    pytest.importorskip("rich", reason="the bar is rich's")
     from vbnmf import DocumentModel, SupervisedVBNMF
     from vbnmf.cli.progress import FitProgress
 
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(FitProgress, "_seconds_between_lines", 0.0)
     with FitProgress(quiet=False) as progress:
         model = SupervisedVBNMF(2, max_iter=7, tol=0, callback=progress)
         DocumentModel(model).fit(*zip(*NAMED, strict=True))

@@ -30,9 +30,11 @@ PART = 4000
 
 def read(source: str, quiet: bool, **options: Any) -> "Documents":
     """Read documents, and print which columns were guessed and which rows were skipped."""
+    from vbnmf.cli.progress import Waiting
     from vbnmf.data import read_documents
 
-    documents = read_documents(source, **_columns(options))
+    with Waiting(quiet, "reading"):
+        documents = read_documents(source, **_columns(options))
     for note in documents.notes:
         message(note, quiet)
     return documents

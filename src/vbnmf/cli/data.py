@@ -3,6 +3,7 @@
 import click
 
 from vbnmf.cli import common, options
+from vbnmf.cli.progress import Waiting
 
 
 @click.group(short_help="List and download example corpora.")
@@ -48,7 +49,8 @@ def fetch(name: str, source: str) -> None:
     from vbnmf.data import fetch_corpus
 
     common.message(f"Looking for {name}; it is downloaded if it is not in the cache …")
-    corpus = fetch_corpus(name, source=source)
+    with Waiting(quiet=False, doing="downloading"):
+        corpus = fetch_corpus(name, source=source)
     for note in corpus.notes:
         common.message(note)
     documents = common.counted(len(corpus), "document")

@@ -8,7 +8,8 @@ import click
 from vbnmf.cli import common, options
 from vbnmf.cli.evaluate import score
 from vbnmf.cli.modeloptions import build, how_many
-from vbnmf.cli.progress import FitProgress
+from vbnmf.cli.progress import FitProgress, Waiting
+from vbnmf.cli.report import PageProgress
 from vbnmf.cli.terminal import fraction, percent, table
 
 
@@ -60,9 +61,10 @@ def demo(out: str, random_state: int, n_jobs: int | None, force: bool, quiet: bo
     click.echo("\nThe strongest component of each label: its expected part of the label's weight\n")
     click.echo(table(["label", "part", "terms that describe the component"], rows, right=(1,)))
 
-    scores = score(model, test.texts, test.labels)
+    with Waiting(quiet, "evaluating"):
+        scores = score(model, test.texts, test.labels)
+        svm = _linear_svm(train, test)
     click.echo(f"\nAccuracy on {scores['documents']:,} held-out documents\n")
-    svm = _linear_svm(train, test)
     click.echo(
         table(
             ["", "accuracy", "predicts from"],
@@ -84,11 +86,12 @@ def demo(out: str, random_state: int, n_jobs: int | None, force: bool, quiet: bo
     )
     folder.mkdir(parents=True, exist_ok=True)
     model.save(folder / "demo.vbnmf")
-    page = explore(
-        model, test.texts, test.labels, ids=test.ids, command="vbnmf demo",
-        title="vbnmf demo: sub-packages by their docstrings",
-    )  # fmt: skip
-    page.save(folder / "demo.html")
+    with PageProgress(quiet) as progress_of_page:
+        page = explore(
+            model, test.texts, test.labels, ids=test.ids, command="vbnmf demo",
+            title="vbnmf demo: sub-packages by their docstrings", tell=progress_of_page,
+        )  # fmt: skip
+        page.save(folder / "demo.html")
     took = time.monotonic() - started
     shown = common.printable(str(folder))
     click.echo(

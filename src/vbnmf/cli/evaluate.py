@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from vbnmf.cli import common, options
+from vbnmf.cli.progress import Waiting
 from vbnmf.cli.terminal import fraction, percent, table
 
 Line = tuple[str, float | None, str]  # a measure's name, value and meaning
@@ -52,7 +53,7 @@ def evaluate(
         columns = common.column_names(label)
         documents = common.read_for(fitted, file, quiet, label=columns, **reading)
         unknown = common.UnknownDocuments()
-        with unknown.among(documents):
+        with unknown.among(documents), Waiting(quiet, "evaluating"):
             scores = score(fitted, common.content(fitted, documents), documents.labels)
         unknown.report(quiet)
     if as_json:
@@ -88,7 +89,8 @@ def _score_shards(fitted: Any, file: str, quiet: bool) -> dict[str, Any]:
     from vbnmf.data.shards import Shards
     from vbnmf.report.evaluation import evaluate_shards
 
-    evaluation = evaluate_shards(fitted, Shards(file))
+    with Waiting(quiet, "evaluating"):
+        evaluation = evaluate_shards(fitted, Shards(file))
     if not evaluation.n_docs:
         raise ValueError(_NO_LABEL)
     scores = evaluation.scores()

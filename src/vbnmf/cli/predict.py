@@ -8,6 +8,7 @@ from typing import IO, Any
 import click
 
 from vbnmf.cli import common, options
+from vbnmf.cli.progress import DocumentProgress, count_documents
 from vbnmf.cli.terminal import fraction, percent, rounded, table
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -70,27 +71,37 @@ def predict(
     separator = _separator(fitted, label_separator, quiet)
     unknown = common.UnknownDocuments()
     kept = common.Kept(parts, (*_NAMES, "explanation"))
-    rows = _all_rows(fitted, kept, unknown, explain=explain)
+    total = None if quiet else count_documents(file, reading["format"])
     with common.output(target, force) as stream:
-        if as_json or ending in _JSON_LINES:
-            number = _write_lines(stream, rows)
-        elif explain:
-            number = _write_explanations(stream, rows)
-        else:
-            names = [*_NAMES, *kept.names]
-            number = _write_table(stream, rows, names, _DELIMITERS[ending], separator)
+        with DocumentProgress(quiet, "predicting", total) as progress:
+            rows = _all_rows(fitted, kept, unknown, progress, explain=explain)
+            if as_json or ending in _JSON_LINES:
+                number = _write_lines(stream, rows)
+            elif explain:
+                number = _write_explanations(stream, rows)
+            else:
+                names = [*_NAMES, *kept.names]
+                number = _write_table(stream, rows, names, _DELIMITERS[ending], separator)
         unknown.report(quiet)
     if target is not None:
         common.message(f"Wrote {target}: {common.counted(number, 'prediction')}.", quiet)
 
 
 def _all_rows(
-    fitted: Any, kept: common.Kept, unknown: common.UnknownDocuments, *, explain: bool
+    fitted: Any,
+    kept: common.Kept,
+    unknown: common.UnknownDocuments,
+    progress: DocumentProgress,
+    *,
+    explain: bool,
 ) -> Rows:
+    number = 0
     for documents in kept.parts:
         if len(documents):
             with unknown.among(documents):
                 rows = list(_rows(fitted, documents, kept, explain=explain))
+            number += len(documents)
+            progress(number)
             yield from rows
 
 

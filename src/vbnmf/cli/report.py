@@ -71,7 +71,7 @@ class PageProgress(Display):
 
     def __call__(self, part: float, text: str) -> None:
         """Show the part that is done, from 0 to 1, and the current step."""
-        self._show(part, text, "")
+        self._show(part, text)
 
 
 def _read(

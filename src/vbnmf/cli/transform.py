@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from vbnmf.cli import common, options
-from vbnmf.cli.progress import DocumentProgress
+from vbnmf.cli.progress import DocumentProgress, count_documents
 
 Cells = list[tuple[Any, ...]]  # the id of a document and its kept cells
 Write = Callable[[Cells, Any], None]
@@ -45,6 +45,7 @@ def transform(
     fitted = common.load_model(model)
     fitted.estimator_.set_params(n_jobs=n_jobs)
     parts = common.parts_for(fitted, file, quiet, **reading)
+    total = None if quiet else count_documents(file, reading["format"])
     number = 0
     unknown = common.UnknownDocuments()
     components = [f"component_{k}" for k in range(fitted.estimator_.n_components_)]
@@ -53,7 +54,7 @@ def transform(
     with (
         replacing(target, overwrite=force) as temporary,
         _writer(temporary, target.suffix.lower(), names, len(components)) as write,
-        DocumentProgress(quiet, "transforming") as progress,
+        DocumentProgress(quiet, "transforming", total) as progress,
     ):
         for documents in kept.parts:
             if len(documents):

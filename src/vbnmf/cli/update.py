@@ -1,11 +1,13 @@
 """vbnmf update: bring a saved model up to date with new documents."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
 from vbnmf.cli import common, options
+from vbnmf.cli.progress import DocumentProgress
 from vbnmf.cli.terminal import percent, table
 
 _SHOWN = 5  # labels and components in the tables
@@ -59,7 +61,8 @@ def update(
     unknown = common.UnknownDocuments()
     with unknown.among(documents):
         labels = None if documents.labels is None else matched(fitted, documents.labels)
-        result = learn(fitted, common.content(fitted, documents), labels)
+        with DocumentProgress(quiet, "updating", len(documents)) as progress:
+            result = learn(fitted, common.content(fitted, documents), labels, progress)
     unknown.report(quiet)
     fitted.estimator_.set_params(n_jobs=n_jobs_before)
     common.save_model(fitted, target, overwrite=force or out is None)
@@ -67,7 +70,7 @@ def update(
     if as_json:
         common.print_json({"model": str(target), **result})
     else:
-        click.echo(common.printable(described(result)))
+        click.echo(described(result))
 
 
 def matched(fitted: Any, labels: Any) -> list[Any]:
@@ -89,7 +92,9 @@ def matched(fitted: Any, labels: Any) -> list[Any]:
     return [row[0] if row else None for row in found]
 
 
-def learn(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
+def learn(
+    fitted: Any, contents: Any, labels: Any, progress: Callable[[int], None]
+) -> dict[str, Any]:
     """Learn from documents, and return what has changed."""
     from vbnmf.core.rows import is_empty
     from vbnmf.text.unknown import unknown_terms
@@ -102,9 +107,13 @@ def learn(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
     accuracy = None
     if labels is not None and not fitted.has_several_labels and any(y is not None for y in labels):
         accuracy = fitted.score(X, labels)
+    done = 0
+    progress(done)
     for rows in in_batches(X.shape[0], fitted.estimator_.n_samples_seen_):
         some = None if labels is None else [labels[i] for i in rows]
         fitted.partial_fit(X[rows], some)
+        done += len(rows)
+        progress(done)
     return {
         "documents": X.shape[0],
         "documents_seen": round(fitted.estimator_.n_samples_seen_),
@@ -199,13 +208,15 @@ def described(result: dict[str, Any]) -> str:
     if result["unknown_word_share"] is not None:
         most = ", ".join(result["unknown_words"][:_SHOWN])
         share = percent(result["unknown_word_share"])
+        most = common.printable(most)
         lines.append(f"{share} of their words are not in the vocabulary: {most}." if most
                      else "All of their words are in the vocabulary.")  # fmt: skip
     if "labels" in result:
         new = result["new_labels"]
         added = result["new_components"]
         said = f" Components added for them: {added}." if added else ""
-        lines.append(f"New labels: {', '.join(new)}.{said}" if new else "No new labels.")
+        names = common.printable(", ".join(new))
+        lines.append(f"New labels: {names}.{said}" if new else "No new labels.")
         lines.append(_head(result))
         rows = [
             [

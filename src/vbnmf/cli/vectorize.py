@@ -7,7 +7,7 @@ import click
 
 from vbnmf.cli import common, options
 from vbnmf.cli.modeloptions import build, text_options
-from vbnmf.cli.progress import Display
+from vbnmf.cli.progress import Display, count_documents
 
 if TYPE_CHECKING:
     from vbnmf.data.shards import Shards
@@ -119,7 +119,9 @@ def write_shards(
     from vbnmf.estimators.validation import count_threads
     from vbnmf.vectorizing import vectorize_to_shards
 
-    with VectorizeProgress(quiet) as progress:
+    counts = [] if quiet else [count_documents(file, reading.get("format")) for file in files]
+    total = sum(filter(None, counts)) if all(counts) else None
+    with VectorizeProgress(quiet, total) as progress:
         return vectorize_to_shards(
             files,
             folder,
@@ -137,20 +139,22 @@ class VectorizeProgress(Display):
     _doing = "vectorizing"
     _shares = {"reading": (0.0, 0.8), "weighting": (0.8, 0.9), "writing": (0.9, 1.0)}  # noqa: RUF012
 
-    def __init__(self, quiet: bool) -> None:
+    def __init__(self, quiet: bool, total: int | None) -> None:
         super().__init__(quiet)
         self._n_parts = 0
+        self._total = total
 
     def __call__(self, doing: str, n: int) -> None:
         """Show the number of documents, then the parts of them that are done."""
         first, last = self._shares[doing]
-        if doing == "reading":  # how many there are is not known
+        if doing == "reading":
             self._n_parts += 1
-            self._show(first, f"reading: {n:,} documents", "")
+            part = min(n / self._total, 1.0) * last if self._total else first
+            self._show(part, f"reading: {common.counted(n, 'document')}")
             return
         done = (n + 1) / self._n_parts
         text = f"{doing}: part {n + 1:,} of {self._n_parts:,}"
-        self._show(first + (last - first) * done, text, "")
+        self._show(first + (last - first) * done, text)
 
 
 def _check_folder(folder: Path, force: bool) -> None:
