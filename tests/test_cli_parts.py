@@ -230,3 +230,8 @@ def test_documents_of_folders(tmp_path):
     ok("vectorize", tmp_path / "a.csv", "--out", tmp_path / "s", "--quiet")
     assert progress.count_documents(str(tmp_path / "s"), None) == len(TEXTS)
     assert progress.count_documents("-", "csv") is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a file of Linux that cannot be read")
+def test_documents_of_a_file_that_cannot_be_read():
+    assert progress.count_documents("/proc/self/mem", "csv") is None

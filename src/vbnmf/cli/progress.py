@@ -211,7 +211,10 @@ def count_documents(source: str, format: str | None) -> int | None:  # noqa: A00
     if kind == "folder":
         return sum(len(names) for _, _, names in os.walk(source))
     if kind in ("csv", "tsv", "jsonl") and os.path.isfile(source):
-        n_lines = _count_lines(source, quoted=kind == "csv")
+        try:
+            n_lines = _count_lines(source, quoted=kind == "csv")
+        except OSError:  # of which the reader has a better message
+            return None
         return n_lines if n_lines is None or kind == "jsonl" else max(n_lines - 1, 0)
     return None
 
