@@ -134,8 +134,8 @@ def test_vectorize(capsys, tmp_path, monkeypatch):
     rows = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["rows"]
     assert [row[""] for row in rows] == [
         "CountVectorizer()",
-        "vectorize --jobs 1",
-        "vectorize --jobs 2",
+        "vectorize --n-jobs 1",
+        "vectorize --n-jobs 2",
     ]
 
 

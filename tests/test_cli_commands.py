@@ -42,7 +42,7 @@ def _wide_terminal(monkeypatch):
 
 class TestTopics:
     def test_table(self, home, model):
-        head, _, *rows, _, _ = ok("topics", home / "m.vbnmf", "--top", "4").out.splitlines()
+        head, _, *rows, _, _ = ok("topics", home / "m.vbnmf", "--n-terms", "4").out.splitlines()
         assert head.split() == "# weight scope (expected part) terms".split()  # noqa: SIM905
         assert [int(row.split()[0]) for row in rows] == [
             row["component"] for row in ok("topics", home / "m.vbnmf", "--json").json
@@ -72,7 +72,7 @@ class TestTopics:
         assert ok("topics", home / "u.vbnmf", "--json").json[0]["labels"] == {}
 
     def test_json(self, home, model):
-        rows = ok("topics", home / "m.vbnmf", "--top", "3", "--json").json
+        rows = ok("topics", home / "m.vbnmf", "--n-terms", "3", "--json").json
         keys = {"component", "weight", "labels", "terms"}
         keys |= {"scope", "scope_kind", "agreement", "alike", "background", "faded", "passage"}
         assert all(set(row) == keys for row in rows)
@@ -132,7 +132,7 @@ class TestPredict:
         stdin = "text\nkettle\nzzz\noolong brew"
         result = ok("predict", home / "m.vbnmf", "-", stdin=stdin)
         assert [row["note"] for row in result.rows] == ["", "no known term", ""]
-        assert "Note: 1 of 3 documents have no known term" in result.err
+        assert "Note: 1 of 3 documents has no known term" in result.err
         assert ok("predict", home / "m.vbnmf", "-", "--quiet", stdin=stdin).err == ""
 
     def test_quiet_and_refusal(self, home, tmp_path):

@@ -92,7 +92,7 @@ def here(home, monkeypatch):
         ("tags.jsonl", ("--label", "tags"), {"label": "tags"}),
         (
             "tags.csv",
-            ("--labels", "labels.txt", "--label-separator", "|", "--text", "text"),
+            ("--label-file", "labels.txt", "--label-separator", "|", "--text", "text"),
             {"label_separator": "|"},
         ),
     ],
@@ -110,7 +110,9 @@ def test_all_forms_give_the_same_model(file, options, columns, tmp_path):
     assert found.estimator_.classes_.tolist() == sorted(WORDS)
     assert found.has_several_labels
     assert found.columns_ == {"text": "text", **columns}
-    scores = ok("evaluate", out, file, *(options if "--labels" in options else ()), "--json").json
+    scores = ok(
+        "evaluate", out, file, *(options if "--label-file" in options else ()), "--json"
+    ).json
     assert scores["labelled_documents"] == 50
 
 
@@ -177,7 +179,7 @@ def test_separator_of_predictions(model, home, tmp_path):
     labels = load(model).predict(TEXTS)
     rows = ok("predict", model, "tags.csv", "--label-separator", " + ").rows
     assert [row["label"] for row in rows] == joined(" + ", labels)
-    ok("fit", "tags.csv", "--labels", "labels.txt", "--label-separator", "|", "--text", "text",
+    ok("fit", "tags.csv", "--label-file", "labels.txt", "--label-separator", "|", "--text", "text",
        *FIT, "--out", tmp_path / "bar.vbnmf")  # fmt: skip
     rows = ok("predict", tmp_path / "bar.vbnmf", "tags.csv").rows
     assert [row["label"] for row in rows] == joined("|", labels)

@@ -1,11 +1,14 @@
 """Tables in the terminal."""
 
+import io
+import sys
 import unicodedata
 from types import SimpleNamespace
 
+import click
 import pytest
 
-from vbnmf.cli.terminal import fraction, percent, rounded, table
+from vbnmf.cli.terminal import fraction, percent, rounded, table, width
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +51,50 @@ def test_long_cells_leave_room_for_the_last_column():
 def test_long_cells_stay_whole_where_there_is_room(monkeypatch):
     monkeypatch.setenv("COLUMNS", "300")
     assert "L" * 90 in table(["labels", "terms"], [["L" * 90, "t" * 90]])
+
+
+def test_very_long_cells():
+    """Cutting takes a time that grows with the length, not with its square."""
+    row = table(["a", "b"], [["x", "é" * 400_000]]).splitlines()[2]
+    assert row == "x  " + "é" * 46 + "…"
+
+
+class TestOnATerminal:
+    def begin(self, monkeypatch):
+        """In the test itself: pytest sets standard output after its fixtures."""
+        stream = io.StringIO()
+        stream.isatty = lambda: True
+        monkeypatch.setattr(sys, "stdout", stream)
+        monkeypatch.setenv("TERM", "xterm")
+
+    def plain(self, text):
+        return "\n".join(line.rstrip() for line in click.unstyle(text).splitlines())
+
+    @pytest.mark.parametrize(
+        "rows",
+        [
+            [["tea", "5", "green leaf"], ["coffee", "12", "bean"]],
+            [["L" * 90, "7", "t" * 90]],
+            [["茶" * 40, "7", "e\u0301 [bold]not markup[/bold] :tea:"]],
+            [],
+        ],
+    )
+    def test_the_same_with_styles(self, rows, monkeypatch):
+        self.begin(monkeypatch)
+        head = ["label", "n", "terms"]
+        styled = table(head, rows, right=(1,))
+        assert "\x1b[1m" in styled
+        monkeypatch.setenv("TERM", "dumb")
+        plain = table(head, rows, right=(1,))
+        assert "\x1b" not in plain
+        assert self.plain(styled).replace("─", "") == plain.replace("─", "")
+        assert all(width(line) <= 50 for line in self.plain(styled).splitlines())
+
+    def test_control_characters(self, monkeypatch):
+        self.begin(monkeypatch)
+        shown = table(["x"], [["a\x1b[31mb\x07"]]).splitlines()[-1]
+        assert "\x1b[31m" not in shown
+        assert "\x07" not in shown
 
 
 def test_narrow_terminals_get_something(monkeypatch):

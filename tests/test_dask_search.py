@@ -61,7 +61,7 @@ def test_the_command_line(client, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     texts, labels = make_corpus(1, n_each=12, mixed=0.4)
     file = write_csv(tmp_path / "a.csv", texts, labels)
-    command = ("tune", file, "--label", "label", "-k", "3,6", "--label-shapes", "10", "--json")
+    command = ("tune", file, "--label", "label", "-k", "3,6", "--label-shape", "10", "--json")
     here = ok(*command, "--out", "here").json
     address = client.scheduler.address
     spread = ok(*command, "--out", "spread", "--scheduler", address).json

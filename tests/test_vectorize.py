@@ -104,7 +104,7 @@ def test_empty_documents_are_told_once(table, tmp_path):
     notes = []
     vectorize(table, tmp_path / "s", note=notes.append)
     assert [note for note in notes if "no known term" in note] == [
-        "Note: 1 of 44 documents have no known term of non-zero weight. Check their text, its "
+        "Note: 1 of 44 documents has no known term of non-zero weight. Check the text, its "
         "language and the options."
     ]
 
@@ -245,7 +245,7 @@ def test_commands_take_a_shard_folder_for_a_file(home, command, tmp_path):
 
 def test_tune_takes_a_sample_of_a_shard_folder(home, tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules["vbnmf.cli.tune"], "MOST_DOCUMENTS", 30)
-    options = ("-k", "2,4", "--label-shapes", "auto", "--out", tmp_path / "t")
+    options = ("-k", "2,4", "--label-shape", "auto", "--out", tmp_path / "t")
     said = ok("tune", home / "all.shards", *options)
     assert "Using 30 of the 42 documents" in said.err
     assert f"vbnmf fit {home / 'all.shards'} -k" in said.out
@@ -259,7 +259,7 @@ def test_matrices(tmp_path):
     ok(
         "vectorize",
         tmp_path / "a.npz",
-        "--labels",
+        "--label-file",
         tmp_path / "labels.txt",
         "--out",
         tmp_path / "s",
@@ -284,7 +284,7 @@ def test_matrices(tmp_path):
         (["fit", "all.shards", "--label", "label", "--out", "x"], "--label cannot change a shard"),
         (["fit", "all.shards", "--stem", "english", "--out", "x"], "--stem cannot change a shard"),
         (["predict", "csv.vbnmf", "all.shards", "--text", "a"], "no column 'a'"),
-        (["evaluate", "csv.vbnmf", "all.shards", "--labels", "all.csv"], "vbnmf vectorize"),
+        (["evaluate", "csv.vbnmf", "all.shards", "--label-file", "all.csv"], "vbnmf vectorize"),
     ],
 )
 def test_refusals(home, arguments, message, monkeypatch):

@@ -240,8 +240,9 @@ class _Sink:
         self._writer.finish()
         if self._n_empty:
             note(
-                f"Note: {self._n_empty:,} of {self._seen:,} documents have no known term of "
-                "non-zero weight. Check their text, its language and the options."
+                f"Note: {self._n_empty:,} of {self._seen:,} documents "
+                f"{'has' if self._n_empty == 1 else 'have'} no known term of non-zero "
+                "weight. Check the text, its language and the options."
             )
 
     def _add(self, X: Any, labels: list[Any] | None, terms: list[str] | None) -> None:

@@ -92,7 +92,7 @@ class Workers:
             yield from in_order(tasks, submit, _result, lambda: _AHEAD * self._n_jobs)
         except BrokenProcessPool:
             raise ChildProcessError(
-                "a worker process has ended. If memory ran out, use fewer processes (--jobs, "
+                "a worker process has ended. If memory ran out, use fewer processes (--n-jobs, "
                 "n_jobs). In a script, put the call under `if __name__ == '__main__':`."
             ) from None
 

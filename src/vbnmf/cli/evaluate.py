@@ -4,23 +4,23 @@ from typing import Any
 
 import click
 
-from vbnmf.cli import common
-from vbnmf.cli.fitshards import is_shard_folder, refuse_settled
-from vbnmf.cli.terminal import count, fraction, percent, table
+from vbnmf.cli import common, options
+from vbnmf.cli.progress import Waiting
+from vbnmf.cli.terminal import fraction, percent, table
 
 
-@click.command(short_help="Score a model on labelled documents.")
+@click.command(cls=options.GroupedCommand, short_help="Score a model on labelled documents.")
 @click.argument("model")
 @click.argument("file")
-@common.labels_of_model
-@common.reading
-@common.jobs
-@common.trust
-@common.config
-@common.quiet
-@common.as_json
+@options.labels_of_model
+@options.reading
+@options.n_jobs
+@options.trusted
+@options.config
+@options.quiet
+@options.as_json
 def evaluate(
-    model: str, file: str, label: tuple[str, ...], jobs: int | None, quiet: bool, as_json: bool,
+    model: str, file: str, label: tuple[str, ...], n_jobs: int | None, quiet: bool, as_json: bool,
     **reading: Any,
 ) -> None:  # fmt: skip
     """Score the predictions of MODEL on the labelled documents in FILE.
@@ -42,18 +42,18 @@ def evaluate(
     fitted = common.load_model(model)
     if not fitted.has_labels:
         raise ValueError(f"{model} was fitted without labels, so it has no predictions to score.")
-    fitted.estimator_.set_params(n_jobs=jobs)
-    if is_shard_folder(file):
-        given = {name: reading[name] for name in ("text", "labels", "terms")}
-        refuse_settled({"label": label != ("auto",), **given})
+    fitted.estimator_.set_params(n_jobs=n_jobs)
+    if common.is_shard_folder(file):
+        given = {"label-file": reading["labels"], **{n: reading[n] for n in ("text", "terms")}}
+        common.refuse_settled({"label": label != ("auto",), **given})
         scores = _score_shards(fitted, file, quiet)
     else:
         columns = common.column_names(label)
         documents = common.read_for(fitted, file, quiet, label=columns, **reading)
         unknown = common.UnknownDocuments()
-        with unknown.among(documents):
+        with unknown.among(documents), Waiting(quiet, "evaluating"):
             scores = score(fitted, common.content(fitted, documents), documents.labels)
-        unknown.tell(quiet)
+        unknown.report(quiet)
     if as_json:
         common.print_json(scores)
     else:
@@ -72,11 +72,12 @@ def _score_shards(fitted: Any, file: str, quiet: bool) -> dict[str, Any]:
     from vbnmf.evaluation import evaluate as measure
     from vbnmf.shards import Shards
 
-    scores = _checked(measure(fitted, Shards(file)))
+    with Waiting(quiet, "evaluating"):
+        scores = _checked(measure(fitted, Shards(file)))
     n_empty = scores["documents_without_known_term"]
     if n_empty:
         have = "has" if n_empty == 1 else "have"
-        common.say(
+        common.message(
             f"Note: {n_empty:,} of {scores['documents']:,} documents {have} no known term of "
             "non-zero weight. Their labels cannot be predicted from their text.",
             quiet,
@@ -104,7 +105,8 @@ def score_table(scores: dict[str, Any]) -> str:
     names = ["label", "documents", "recall", "precision", "component share"]
     by_label = table(names, rows, right=(1, 2, 3, 4))
     n_faded = scores["faded_components"]
-    faded = f"NPMI, diversity and exclusivity ignore {count(n_faded, 'faded component')}.\n"
+    n = common.counted(n_faded, "faded component")
+    faded = f"NPMI, diversity and exclusivity ignore {n}.\n"
     return (
         f"{by_label}\n\n{_measures(scores)}\n{faded if n_faded else ''}\n"
         "recall: of the documents with this label, the part that was predicted as this label\n"

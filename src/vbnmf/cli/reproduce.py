@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from vbnmf.cli import common
+from vbnmf.cli import common, options
 from vbnmf.cli.progress import CellProgress
 
 
@@ -45,11 +45,9 @@ from vbnmf.cli.progress import CellProgress
     type=click.Path(exists=True, dir_okay=False),
     help="Specification of the experiments.  [default: paper.toml, which comes with vbnmf]",
 )
-@click.option(
-    "--jobs", type=click.IntRange(1), metavar="N", help="Parallel runs.  [default: all cores]"
-)
-@common.force
-@common.quiet
+@options.n_jobs
+@options.force
+@options.quiet
 def reproduce(
     source: str,
     out: str,
@@ -57,7 +55,7 @@ def reproduce(
     seeds: int | None,
     quick: bool,
     spec: str | None,
-    jobs: int | None,
+    n_jobs: int | None,
     force: bool,
     quiet: bool,
 ) -> None:
@@ -97,8 +95,8 @@ def reproduce(
                 source,
                 folder,
                 items=items,
-                jobs=jobs,
-                report=lambda text: common.say(text, quiet),
+                jobs=n_jobs,
+                report=lambda text: common.message(text, quiet),
                 progress=progress,
             )
         command = partial(_command, click.get_current_context())
@@ -106,14 +104,16 @@ def reproduce(
         page = collect(experiment, items, seconds=seconds, command=command)
         paths = write_pages(page, folder)
     except KeyboardInterrupt:
-        common.say(f"Stopped. Results so far are in {folder}. Repeat the command to resume.", quiet)
+        common.message(
+            f"Stopped. Results so far are in {folder}. Repeat the command to resume.", quiet
+        )
         sys.exit(1)
     for claim in page.claims:
         click.echo(f"{claim.verdict}: {claim.text}\n  {claim.evidence}")
     for note in page.notes:
-        common.say(note, quiet)
+        common.message(note, quiet)
     pages = [str(path) for path in paths if path.suffix in (".html", ".md")]
-    common.say(f"Wrote {folder / 'results.csv'}, {', '.join(pages)}.", quiet)
+    common.message(f"Wrote {folder / 'results.csv'}, {', '.join(pages)}.", quiet)
 
 
 def _check_page(folder: Path, items: list[str]) -> None:
@@ -136,7 +136,7 @@ def _command(context: click.Context, only: str | None) -> str:
     for option in context.command.params:
         name = str(option.name)
         given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if given and name not in ("only", "jobs", "force", "quiet"):
+        if given and name not in ("only", "n_jobs", "force", "quiet"):
             value = context.params[name]
             words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
     return shlex.join(words + (["--only", only] if only else []))

@@ -1,33 +1,36 @@
 """vbnmf update: bring a saved model up to date with new documents."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from vbnmf.cli import common
-from vbnmf.cli.savemodel import save_model
-from vbnmf.cli.terminal import count, percent, table
+from vbnmf.cli import common, options
+from vbnmf.cli.progress import DocumentProgress
+from vbnmf.cli.terminal import percent, table
 
 _SHOWN = 5  # labels and components in the tables
 _NAME_TERMS = 4  # terms that name a component
 
 
-@click.command(short_help="Bring a model up to date with new documents.")
+@click.command(
+    cls=options.GroupedCommand, short_help="Bring a model up to date with new documents."
+)
 @click.argument("model")
 @click.argument("file")
-@common.labels_of_model
+@options.labels_of_model
 @click.option("--out", metavar="NEW", help="Model file to write.  [default: MODEL is replaced]")
-@common.reading
-@common.jobs
-@common.force
-@common.trust
-@common.config
-@common.quiet
-@common.as_json
+@options.reading
+@options.n_jobs
+@options.force
+@options.trusted
+@options.config
+@options.quiet
+@options.as_json
 def update(
     model: str, file: str, label: tuple[str, ...], label_separator: str | None, out: str | None,
-    jobs: int | None, force: bool, quiet: bool, as_json: bool, **reading: Any,
+    n_jobs: int | None, force: bool, quiet: bool, as_json: bool, **reading: Any,
 ) -> None:  # fmt: skip
     """Learn from the documents in FILE, in addition to those that MODEL has seen.
 
@@ -48,8 +51,8 @@ def update(
     fitted = common.load_model(model)
     if out is None:
         common.check_writable_file(target)
-    n_jobs = fitted.estimator_.n_jobs
-    fitted.estimator_.set_params(n_jobs=jobs)
+    n_jobs_before = fitted.estimator_.n_jobs
+    fitted.estimator_.set_params(n_jobs=n_jobs)
     columns = common.column_names(label) if fitted.has_labels else None
     separator = label_separator if fitted.has_labels else None
     documents = common.read_for(
@@ -58,15 +61,16 @@ def update(
     unknown = common.UnknownDocuments()
     with unknown.among(documents):
         labels = None if documents.labels is None else matched(fitted, documents.labels)
-        result = learn(fitted, common.content(fitted, documents), labels)
-    unknown.tell(quiet)
-    fitted.estimator_.set_params(n_jobs=n_jobs)
-    save_model(fitted, target, overwrite=force or out is None)
-    common.say(f"Wrote {target}.", quiet)
+        with DocumentProgress(quiet, "updating", len(documents)) as progress:
+            result = learn(fitted, common.content(fitted, documents), labels, progress)
+    unknown.report(quiet)
+    fitted.estimator_.set_params(n_jobs=n_jobs_before)
+    common.save_model(fitted, target, overwrite=force or out is None)
+    common.message(f"Wrote {target}.", quiet)
     if as_json:
         common.print_json({"model": str(target), **result})
     else:
-        click.echo(common.printable(described(result)))
+        click.echo(described(result))
 
 
 def matched(fitted: Any, labels: Any) -> list[Any]:
@@ -88,7 +92,9 @@ def matched(fitted: Any, labels: Any) -> list[Any]:
     return [row[0] if row else None for row in found]
 
 
-def learn(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
+def learn(
+    fitted: Any, contents: Any, labels: Any, progress: Callable[[int], None]
+) -> dict[str, Any]:
     """Learn from documents, and return what has changed."""
     from vbnmf.core.rows import is_empty
     from vbnmf.evaluation import accuracy
@@ -102,9 +108,13 @@ def learn(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
     right, n_labelled = None, 0
     if labels is not None and not fitted.has_several_labels:
         right, n_labelled = accuracy(fitted, X, labels)
+    done = 0
+    progress(done)
     for rows in in_batches(X.shape[0], fitted.estimator_.n_samples_seen_):
         some = None if labels is None else [labels[i] for i in rows]
         fitted.partial_fit(X[rows], some)
+        done += len(rows)
+        progress(done)
     return {
         "documents": X.shape[0],
         "labelled_documents": n_labelled,
@@ -190,22 +200,24 @@ class Snapshot:
 
 def described(result: dict[str, Any]) -> str:
     """Describe what has changed, for a terminal."""
-    new = count(result["documents"], "new document")
-    lines = [f"{new}, {result['documents_seen']:,} seen in all."]
+    n_new = common.counted(result["documents"], "new document")
+    lines = [f"{n_new}, {result['documents_seen']:,} seen in all."]
     if result["accuracy_before"] is not None:
-        of = count(result["labelled_documents"], "labelled document")
+        of = common.counted(result["labelled_documents"], "labelled document")
         right = percent(result["accuracy_before"])
         lines.append(f"Predicted correctly before the update: {right} of {of}.")
     if result["unknown_word_share"] is not None:
         most = ", ".join(result["unknown_words"][:_SHOWN])
         share = percent(result["unknown_word_share"])
+        most = common.printable(most)
         lines.append(f"{share} of their words are not in the vocabulary: {most}." if most
                      else "All of their words are in the vocabulary.")  # fmt: skip
     if "labels" in result:
         labels = result["new_labels"]
         added = result["new_components"]
         said = f" Components added for them: {added}." if added else ""
-        lines.append(f"New labels: {', '.join(labels)}.{said}" if labels else "No new labels.")
+        names = common.printable(", ".join(labels))
+        lines.append(f"New labels: {names}.{said}" if labels else "No new labels.")
         lines.append(_head(result))
         rows = [
             [

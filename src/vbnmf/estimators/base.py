@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from vbnmf.callers import callers_level
 from vbnmf.core import starts
 from vbnmf.core.fit import Progress, Schedule
 from vbnmf.core.model import Array
@@ -27,7 +28,6 @@ from vbnmf.estimators.online import LearnsOnline, note_fit
 from vbnmf.estimators.outcome import (
     Outcome,
     bound_rounded,
-    callers_level,
     check_finite,
     is_rounded,
     not_converged,

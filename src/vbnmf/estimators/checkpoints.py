@@ -25,12 +25,12 @@ from typing import Any
 import numpy as np
 
 from vbnmf import store
+from vbnmf.callers import callers_level
 from vbnmf.core.fit import Loop
 from vbnmf.core.model import Array, Labels, Prior, Rates, Scopes, State, Terms
 from vbnmf.discovery.componentsearch import Found
 from vbnmf.discovery.drafts import Draft
 from vbnmf.engines.mapping import ShardEngine
-from vbnmf.estimators.outcome import callers_level
 from vbnmf.kernels import describe
 from vbnmf.shards.shard import ShardSource
 

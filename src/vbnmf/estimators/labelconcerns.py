@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from vbnmf.callers import callers_level
 from vbnmf.estimators.targets import Targets
 
 _ENOUGH_DOCUMENTS = 20  # no warnings for smaller data, such as examples
@@ -20,7 +21,7 @@ class LabelWarning(UserWarning):
 def warn_of_odd_labels(targets: Targets, unlabelled: object) -> None:
     """Issue a ``LabelWarning`` for each likely mistake in the labels."""
     for concern in _concerns(targets, unlabelled):
-        warnings.warn(concern, LabelWarning, stacklevel=5)
+        warnings.warn(concern, LabelWarning, stacklevel=callers_level())
 
 
 def _concerns(targets: Targets, unlabelled: object) -> Iterator[str]:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from vbnmf.callers import callers_level
 from vbnmf.core.fit import HEAD
 from vbnmf.core.model import Array
 from vbnmf.core.pages import release
@@ -24,7 +25,7 @@ from vbnmf.estimators.classweights import check_weight_left, with_class_weights
 from vbnmf.estimators.labelconcerns import warn_of_odd_labels
 from vbnmf.estimators.labelposterior import set_label_posterior
 from vbnmf.estimators.labeltree import check_label_tree
-from vbnmf.estimators.outcome import Outcome, callers_level, head_not_converged
+from vbnmf.estimators.outcome import Outcome, head_not_converged
 from vbnmf.estimators.shardedheads import fit_head_on_shards, has_several_shards
 from vbnmf.estimators.starting import Start
 from vbnmf.estimators.streaming import check_source, is_source, source_targets, source_weights

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
+from vbnmf.callers import callers_level
 from vbnmf.core.model import Array
 
 _SETS = (list, set, frozenset)
@@ -215,7 +216,7 @@ def _as_vector(y: Any) -> Array:
             labels = np.array(y, dtype=object)
     if labels.ndim == 2 and labels.shape[1] == 1:
         message = "A column-vector y was passed when a 1d array was expected; it is used as one."
-        warnings.warn(message, DataConversionWarning, stacklevel=2)
+        warnings.warn(message, DataConversionWarning, stacklevel=callers_level())
         labels = labels.ravel()
     if labels.ndim != 1:
         raise ValueError(

@@ -1,6 +1,5 @@
 """The result of one initialisation of a fit, and messages about it."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -93,14 +92,6 @@ def check_finite(*found: Array | float) -> None:
             "or multiply X by a constant, pass X in double precision (float64), or leave the "
             "shapes and scales of the priors at their defaults."
         )
-
-
-def callers_level() -> int:
-    """Return the ``stacklevel`` at which a warning points to the user's own code."""
-    level, frame = 0, sys._getframe(1)
-    while frame.f_back and frame.f_globals.get("__name__", "").startswith(("vbnmf.", "sklearn.")):
-        level, frame = level + 1, frame.f_back
-    return level + 1
 
 
 def not_converged(best: Fit, schedule: Schedule) -> str:

@@ -42,6 +42,9 @@ LEAST_DOCUMENTS = 2
 LEAST_WEIGHT = 0.5
 """Minimum share of these terms in the weight of all. The search uses all terms otherwise."""
 
+LEAST_WITH_TERMS = 0.1
+"""Part of a sample that must have terms. Otherwise only documents with terms are sampled."""
+
 _AT_ONCE = 1 << 16  # documents whose places are found at a time
 
 
@@ -81,19 +84,27 @@ class FitData:
     def to_look_at(self) -> "FitData":
         """Return the documents with known labels, or a sample if there are very many."""
         n_known = 1 if self.labels is None else self.labels.known.shape[0]
-        sizes = sums_by_group(self.group, None, self.n_groups)[:n_known].astype(np.int64)
-        if sizes.sum() > MOST_DOCUMENTS:
-            rows = _sample(self.group, sizes, None if self.labels is None else self.labels.known)
-        else:
-            rows = np.flatnonzero(self.group < n_known)
+        rows = self._sampled(self.group, n_known)
+        X = self.X.take(rows) if isinstance(self.X, ShardSource) else self.X[rows]
+        is_sample = len(rows) < np.count_nonzero(self.group < n_known)
+        if is_sample and (np.diff(X.indptr) > 0).mean() < LEAST_WITH_TERMS:
+            group = np.where(_have_terms(self.X), self.group, np.int64(self.n_groups))
+            rows = self._sampled(group, n_known)
+            X = self.X.take(rows) if isinstance(self.X, ShardSource) else self.X[rows]
         if len(rows) == self.X.shape[0] and not isinstance(self.X, ShardSource):
             return self
         labels = self.labels
         if labels is not None:
             labels = replace(labels, latent=np.zeros((0, labels.known.shape[1])))
         weight = None if self.weight is None else self.weight[rows]
-        X = self.X.take(rows) if isinstance(self.X, ShardSource) else self.X[rows]
         return FitData(X, self.group[rows], n_known, labels, weight)
+
+    def _sampled(self, group: Array, n_known: int) -> Array:
+        """Return the documents of the first ``n_known`` groups, or a sample of them."""
+        sizes = sums_by_group(group, None, self.n_groups + 1)[:n_known].astype(np.int64)
+        if sizes.sum() <= MOST_DOCUMENTS:
+            return np.flatnonzero(group < n_known)
+        return _sample(group, sizes, None if self.labels is None else self.labels.known)
 
     def common_terms(self) -> Array:
         """Return whether each term is in enough documents for the search, (n_terms,) of bool.
@@ -243,6 +254,12 @@ class Start:
 def _naming(watch: Watch, what: str) -> Watch:
     """Return a function that tells ``watch`` of stages, with what they are part of."""
     return lambda stage, sweep, of: watch(f"{what}: {stage}", sweep, of)
+
+
+def _have_terms(X: sparse.csr_array | ShardSource) -> Array:
+    """Return whether each document has a non-zero value, (n_docs,) of bool."""
+    shards = map(X.rows, range(len(X.entries))) if isinstance(X, ShardSource) else [X]
+    return np.concatenate([np.diff(shard.indptr) > 0 for shard in shards])
 
 
 def _sample(group: Array, sizes: Array, known: sparse.csr_array | None) -> Array:

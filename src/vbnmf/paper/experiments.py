@@ -296,7 +296,7 @@ def _outcomes(
         except BrokenExecutor as error:
             raise MemoryError(
                 "a process of a run was killed, most likely because memory ran out. Finished runs "
-                f"are kept. Repeat the command with --jobs below {n_jobs}."
+                f"are kept. Repeat the command with --n-jobs below {n_jobs}."
             ) from error
 
 

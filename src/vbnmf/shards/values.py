@@ -123,8 +123,8 @@ def check(found: ValueSummary, *, fit: bool = False) -> None:
         )
     if fit and found.total == 0:
         raise ValueError(
-            "all values of X are zero, so there is nothing to learn from. Check the vocabulary: no "
-            "document has any of its terms."
+            "all values of X are zero, so there is nothing to learn from. Check the vocabulary "
+            "and the weighting: no document has a term of non-zero weight."
         )
 
 

@@ -220,7 +220,8 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         names = [all_stems[column] for column in passed]
         self._set_fitted(names, idf, columns, shown, n_documents, length)
         X = self._finish(weights)
-        self.n_empty_ = report_empty(X)
+        all_alike = self.weighting != "counts" and not self.idf_.any()
+        self.n_empty_ = report_empty(X, all_alike=all_alike)
         return self._contained(X, documents)
 
     def transform(self, documents: Iterable[str]) -> sp.csr_matrix:

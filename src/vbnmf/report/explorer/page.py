@@ -25,6 +25,7 @@ from vbnmf.report.explorer.documents import (
 from vbnmf.report.explorer.packing import compact, pack
 from vbnmf.report.explorer.payload import model_payload
 from vbnmf.report.explorer.quality import measure_rows, quality_payload
+from vbnmf.text import DocumentVectorizer
 
 _SMALL = 12_000_000  # characters; notebooks store what they display
 _PACKED = 8_500_000  # characters of compressed documents, so that a page stays below 10 MB
@@ -120,6 +121,11 @@ def explore(
             "it takes texts or a matrix."
         )
     check_is_fitted(model, "estimator_")
+    if documents is not None and not isinstance(model.vectorizer_, DocumentVectorizer | None):
+        raise ValueError(
+            "pages with documents need a DocumentVectorizer, which finds terms in texts; this "
+            f"model has a {type(model.vectorizer_).__name__}. Make the page without documents."
+        )
     progress = progress or (lambda _part, _step: None)
     progress(0.0, "reading the model")
     title = title or "vbnmf"
