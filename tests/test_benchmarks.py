@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import ON_SCIPY
 from numpy.testing import assert_allclose
 
 from benchmarks import (
@@ -30,7 +29,7 @@ from benchmarks import (
 )
 from vbnmf import vectorizing
 
-pytestmark = pytest.mark.skipif(ON_SCIPY, reason="benchmarks are of the compiled kernels")
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(autouse=True)

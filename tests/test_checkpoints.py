@@ -42,6 +42,8 @@ def same(a, b):
         assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
 
 
+# a stop in the middle is in the ordinary run, one at either end is not
+FIRST, LAST = (pytest.param(stop, marks=pytest.mark.slow) for stop in (1, 14))
 CASES = {
     "auto": (SupervisedVBNMF, {"n_components": 5}),
     "number found": (SupervisedVBNMF, {"n_components": "auto"}),
@@ -52,7 +54,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("stop", [1, 6, 14])
+@pytest.mark.parametrize("stop", [FIRST, 6, LAST])
 @pytest.mark.parametrize("where", ["memory", "shards"])
 def test_a_stopped_fit_goes_on_to_the_same_bits(case, stop, where, tmp_path):
     make, parameters = CASES[case]
@@ -112,7 +114,9 @@ def test_refusals(value):
 
 
 @pytest.mark.parametrize("where", ["memory", "shards"])
-@pytest.mark.parametrize("restart", [0, 1, 2])
+@pytest.mark.parametrize(
+    "restart", [pytest.param(0, marks=pytest.mark.slow), 1, pytest.param(2, marks=pytest.mark.slow)]
+)
 def test_several_starts(restart, where, tmp_path):
     X, y = drawn()
     if where == "shards":
@@ -150,6 +154,7 @@ SupervisedVBNMF(5, init="label", max_iter=40, tol=0, random_state=0, callback=sl
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no kill -9")
 def test_kill_9_at_random_moments(tmp_path):
     X, y = drawn()
