@@ -5,8 +5,12 @@ Tests marked ``slow`` are long or exhaustive. The ordinary run leaves them out (
 with ``VBNMF_KERNEL=scipy``. All other tests would only repeat the ordinary run there.
 """
 
+import os
 import shutil
 import signal
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # a process for each core: no more threads by default
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import properties  # noqa: F401  # the number of examples of Hypothesis

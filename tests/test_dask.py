@@ -60,7 +60,7 @@ def agree(client, folder, size, dtype=np.float64, **options):
     return engine, left
 
 
-@examples(6)
+@examples(6, ordinary=3)
 @given(
     st.integers(0, 10**6),
     st.integers(80, 300),
@@ -79,8 +79,8 @@ def test_engines_agree_to_the_bit(
     assert not list(folder.glob(".fit-*"))
 
 
-@pytest.mark.parametrize("fan_in", [2, 3, 16])
-@pytest.mark.parametrize("size", [20, 35])
+@pytest.mark.parametrize("fan_in", [2, pytest.param(3, marks=pytest.mark.slow), 16])
+@pytest.mark.parametrize("size", [20, pytest.param(35, marks=pytest.mark.slow)])
 def test_many_shards_are_added_in_the_same_tree(client, tmp_path, monkeypatch, fan_in, size):
     for module in (mapping, clusterfit, clusterwork):
         monkeypatch.setattr(module, "FAN_IN", fan_in)
@@ -185,6 +185,7 @@ def test_workers_hold_no_memory_after_a_fit(client, tmp_path, monkeypatch):
     assert not clusterwork._MEMORY
 
 
+@pytest.mark.slow
 def test_heads_of_all_shards(client, tmp_path, monkeypatch):
     X, y = drawn(n_docs=300)
     write_shards(tmp_path, X, labels_of(y, "unknown"), shard_nonzeros=X.nnz // 18)

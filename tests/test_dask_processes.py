@@ -22,6 +22,7 @@ from vbnmf.engines.clusterwork import ClusterError
 
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
+pytestmark = pytest.mark.slow
 PARAMETERS = {"max_iter": 8, "tol": 0, "random_state": 0, "init": "label"}
 FIT = ("-k", "6", "--max-iter", "8", "--tol", "0")
 

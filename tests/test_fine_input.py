@@ -2,22 +2,17 @@
 
 import numpy as np
 import pytest
-from conftest import INSTRUCTION_SETS, make_corpus
+from conftest import make_corpus
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from vbnmf import VBNMF, SupervisedVBNMF
 
-pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
+pytestmark = [pytest.mark.kernel, pytest.mark.filterwarnings("ignore:the fit did not converge")]
 
 MODELS = [VBNMF, SupervisedVBNMF]
 # tests of many combinations leave one precision out of the ordinary run
 SINGLE, DOUBLE = (pytest.param(t, marks=pytest.mark.slow) for t in (np.float32, np.float64))
-
-
-@pytest.fixture(params=["scipy", *(["native"] if INSTRUCTION_SETS else [])], autouse=True)
-def either_kernel(request, monkeypatch):
-    monkeypatch.setenv("VBNMF_KERNEL", request.param)
 
 
 def quick(model, **parameters):

@@ -11,6 +11,8 @@ from sklearn.model_selection import cross_val_score
 from vbnmf import SupervisedVBNMF
 from vbnmf.prediction import calibration, machines
 
+pytestmark = pytest.mark.kernel
+
 
 def drawn(n_labels=3, n_docs=90, seed=0):
     """Documents of labels with words of their own, and some that all share."""

@@ -15,6 +15,8 @@ from vbnmf.core.rows import effective_terms
 from vbnmf.prediction import generative, training
 from vbnmf.prediction.evidence import mean_over_terms, term_evidence
 
+pytestmark = pytest.mark.kernel
+
 CLASSIFIERS = ["components", "generative"]
 both = pytest.mark.parametrize("classifier", CLASSIFIERS)
 

@@ -9,6 +9,8 @@ from test_recovery import draw, match
 import vbnmf
 from vbnmf import VBNMF, SupervisedVBNMF
 
+pytestmark = pytest.mark.kernel
+
 X, Y, T, *_ = draw(n_docs=300)
 
 

@@ -6,6 +6,8 @@ from scipy.optimize import linear_sum_assignment
 
 from vbnmf import VBNMF, SupervisedVBNMF, inter_label_sparsity
 
+pytestmark = pytest.mark.kernel
+
 
 def draw(n_docs=600, n_terms=80, K=4, seed=0):
     """Documents of the supervised model: each label switches on one or two components."""

@@ -23,6 +23,8 @@ from vbnmf.discovery.drafts import Draft
 from vbnmf.engines.local import LocalEngine
 from vbnmf.kernels.reference import ReferenceKernel
 
+pytestmark = pytest.mark.kernel
+
 KNOBS = Knobs(a_t=0.7, b_t=None, a_v=0.6, b_v=None, a_lam=3.0, b_lam=None)
 MASK = np.array([[1, 1, 0, 1, 0], [1, 0, 1, 0, 0], [1, 1, 0, 0, 1]], dtype=bool)
 N, K = 24, MASK.shape[1]

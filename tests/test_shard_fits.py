@@ -12,6 +12,8 @@ from vbnmf import VBNMF, DocumentModel, Shards, SupervisedVBNMF
 from vbnmf.data.sharding import write_shards
 from vbnmf.estimators import shardedheads, starting
 
+pytestmark = pytest.mark.kernel
+
 ATTRIBUTES = ["components_", "label_rates_", "bound_history_", "word_weights_", "head_weights_"]
 
 

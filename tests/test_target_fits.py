@@ -17,6 +17,8 @@ import vbnmf
 from vbnmf import SupervisedVBNMF
 from vbnmf.estimators.base import ANNEALING
 
+pytestmark = pytest.mark.kernel
+
 pd = pytest.importorskip("pandas")
 
 

@@ -15,6 +15,8 @@ from vbnmf.core.rows import effective_terms
 from vbnmf.prediction import training
 from vbnmf.prediction.evidence import mean_over_terms
 
+pytestmark = pytest.mark.kernel
+
 
 def corpus(n_docs=400, n_labels=4, seed=0):
     """Labels mix the same three topics; a few words of their own tell them apart."""
