@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from cliruns import FIT, LABELS, TEXTS, ok, run, write_csv
 from numpy.testing import assert_array_equal
-from test_heads import drawn
+from smallfits import drawn
 
 from vbnmf import VBNMF, Checkpoint, Shards, SupervisedVBNMF
 from vbnmf.core.fit import FITTING, HEAD, HEAD_ON_SHARDS

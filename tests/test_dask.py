@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from properties import examples
+from smallfits import ATTRIBUTES, drawn, labels_of
 from test_engines import KNOBS, K, begun, corpus, local
-from test_heads import drawn
-from test_shard_fits import ATTRIBUTES, labels_of
 
 from vbnmf import VBNMF, Checkpoint, Dask, Shards, SupervisedVBNMF
 from vbnmf.core.fit import FITTING, Schedule, fit

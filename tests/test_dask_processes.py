@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from cliruns import ok, run
 from numpy.testing import assert_array_equal
-from test_heads import drawn
-from test_shard_fits import ATTRIBUTES, labels_of
+from smallfits import ATTRIBUTES, drawn, labels_of
 
 from vbnmf import Checkpoint, Shards, SupervisedVBNMF, load
 from vbnmf.core.fit import FITTING

@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from smallfits import labels_of
 from test_machines import documents, several
-from test_shard_fits import labels_of
 
 from vbnmf import Shards, SupervisedVBNMF
 from vbnmf.data.sharding import write_shards

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.special import expit, softmax
-from test_heads import drawn, model, pairs_of_documents
+from smallfits import drawn, model, pairs_of_documents
 
 from vbnmf import load
 from vbnmf.core.rows import effective_terms

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from test_recovery import draw, match
+from smallfits import draw, match
 
 import vbnmf
 from vbnmf import VBNMF, SupervisedVBNMF

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from properties import examples
 from scipy.special import psi
+from smallfits import drawn, model
 from test_fit import LEARN_ALL, as_oracle, oracle_iterations
-from test_heads import drawn, model
 from test_kernels import start, terms_of
 
 from vbnmf import VBNMF, SupervisedVBNMF
