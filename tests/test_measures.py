@@ -9,7 +9,7 @@ from cliruns import make_corpus
 from explorer_pages import several, usual
 from oracle_uses import as_weights
 from scipy import sparse
-from smallfits import drawn
+from test_heads import drawn
 
 from vbnmf import VBNMF, DocumentModel, Shards, SupervisedVBNMF, metrics
 from vbnmf.cli.evaluate import score, score_table
