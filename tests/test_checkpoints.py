@@ -198,6 +198,7 @@ SupervisedVBNMF(5, init="label", max_iter=10, tol=0, random_state=0, callback=ki
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no kill -9")
 @pytest.mark.parametrize("stage", [HEAD, HEAD_ON_SHARDS])
 def test_kill_9_in_the_training_of_the_head(tmp_path, monkeypatch, stage):

@@ -50,6 +50,7 @@ def test_the_number_of_components_is_found(found):
     assert "likelihood of held-out documents" in model.n_components_reason_
 
 
+@pytest.mark.slow
 def test_seeds_make_no_difference_and_starts_do(found):
     _, corpus, model = found
     other = SupervisedVBNMF(len(corpus.components), classifier="generative", random_state=7).fit(
