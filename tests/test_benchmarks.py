@@ -69,7 +69,6 @@ def test_scaling(capsys):
     scaling.main(["--quick", "--drawn"])
     lines = rows_of(capsys.readouterr().out, "R²")
     assert len({row["line over"] for row in lines}) == 3
-    assert all(np.isfinite(float(row["ns per nnz·K"])) for row in lines)
 
 
 def test_a_line_is_fitted_to_times():
