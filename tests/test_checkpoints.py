@@ -53,7 +53,10 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(c, marks=pytest.mark.slow if c == "number found" else ()) for c in CASES],
+)
 @pytest.mark.parametrize("stop", [FIRST, 6, LAST])
 @pytest.mark.parametrize("where", ["memory", "shards"])
 def test_a_stopped_fit_goes_on_to_the_same_bits(case, stop, where, tmp_path):

@@ -84,7 +84,7 @@ def test_documents_without_labels_are_recovered_too():
     assert (drawn.match(model.components_, corpus)[0] > 0.9).mean() >= 0.8
 
 
-@examples(25)
+@examples(25, ordinary=8)
 @given(st.integers(1, 6), st.integers(1, 9), st.sampled_from([1, 2, 7, 30]), st.integers(0, 10**6))
 def test_as_many_components_as_asked_for(n_labels, K, docs_of_a_label, seed):
     """Whatever there is of labels and documents; every label has one and every one has a label."""
@@ -98,13 +98,9 @@ def test_as_many_components_as_asked_for(n_labels, K, docs_of_a_label, seed):
 
 
 @pytest.mark.filterwarnings("ignore:.*different labels")
+@pytest.mark.slow
 @pytest.mark.parametrize(  # more than 600 labels are clustered first
-    ("n_labels", "K"),
-    [
-        pytest.param(500, 30, marks=pytest.mark.slow),
-        pytest.param(700, 30, marks=pytest.mark.slow),
-        (620, "auto"),
-    ],
+    ("n_labels", "K"), [(500, 30), (700, 30), (700, "auto")]
 )
 def test_many_labels_of_one_document(n_labels, K):
     rng = np.random.default_rng(0)

@@ -122,7 +122,7 @@ def test_the_bound_never_falls(seed, n_labels, K, n_unknown):
     assert (np.diff(history) >= -1e-9 * np.abs(history[1:])).all()
 
 
-@pytest.mark.parametrize("K", [5, 16, 40, 250, 500])
+@pytest.mark.parametrize("K", [5, 16, 40, 250, pytest.param(500, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(60, 700), (700, 60)])
 @pytest.mark.parametrize("cached", [1 << 30, 9_000])
