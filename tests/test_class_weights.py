@@ -10,6 +10,8 @@ from vbnmf import SupervisedVBNMF
 from vbnmf.estimators.classweights import with_class_weights
 from vbnmf.estimators.targets import check_targets
 
+pytestmark = pytest.mark.kernel
+
 
 @pytest.mark.parametrize("classifier", ["components", "generative"])
 def test_balanced_is_the_weight_that_makes_labels_equal(classifier):

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from cliruns import command, run
-from conftest import ON_SCIPY
 
 from vbnmf.cli.progress import CellProgress
 from vbnmf.paper.experiments import Tally
@@ -43,6 +42,7 @@ def whole(tmp_path_factory):
     return folder, reproduce(folder)
 
 
+@pytest.mark.slow
 def test_everything_is_drawn_and_written(whole):
     folder, said = whole
     names = {f"{key}.{kind}" for key in FIGURES for kind in ("png", "svg")}
@@ -60,6 +60,7 @@ def test_everything_is_drawn_and_written(whole):
     assert "PCA-10 with k-NN: accuracy 0." in said.stderr
 
 
+@pytest.mark.slow
 def test_the_table_has_a_row_for_each_cell(whole):
     folder, said = whole
     rows = read_results(folder / "results.csv")
@@ -75,6 +76,7 @@ def test_the_table_has_a_row_for_each_cell(whole):
             assert None not in [row[name] for name in METRICS[:4] + METRICS[8:]]
 
 
+@pytest.mark.slow
 def test_the_same_command_runs_nothing_again(whole):
     folder, _ = whole
     before = (folder / "results.csv").read_bytes()
@@ -96,7 +98,7 @@ def test_the_same_command_runs_nothing_again(whole):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-@pytest.mark.skipif(ON_SCIPY, reason="how a run is stopped does not depend on kernels")
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_to_the_same_table(whole, tmp_path):
     folder = tmp_path / "out"
     args = command("reproduce", "--spec", SPEC, "--out", folder)

@@ -159,6 +159,7 @@ def test_json(file, here):
     assert "--label auto" in result.json["command"]
 
 
+@pytest.mark.slow
 def test_goes_on_and_begins_anew(file, here, monkeypatch):
     from vbnmf.cli.tune import _TuneProgress
 

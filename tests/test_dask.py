@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from properties import examples
+from smallfits import ATTRIBUTES, drawn, labels_of
 from test_engines import KNOBS, K, begun, corpus, local
-from test_heads import drawn
-from test_shard_fits import ATTRIBUTES, labels_of
 
 from vbnmf import VBNMF, Checkpoint, Dask, Shards, SupervisedVBNMF
 from vbnmf.core.fit import FITTING, Schedule, fit
@@ -62,7 +61,7 @@ def agree(client, folder, size, dtype=np.float64, **options):
     return engine, left
 
 
-@examples(6)
+@examples(6, ordinary=3)
 @given(
     st.integers(0, 10**6),
     st.integers(80, 300),
@@ -81,8 +80,8 @@ def test_engines_agree_to_the_bit(
     assert not list(folder.glob(".fit-*"))
 
 
-@pytest.mark.parametrize("fan_in", [2, 3, 16])
-@pytest.mark.parametrize("size", [20, 35])
+@pytest.mark.parametrize("fan_in", [2, pytest.param(3, marks=pytest.mark.slow), 16])
+@pytest.mark.parametrize("size", [20, pytest.param(35, marks=pytest.mark.slow)])
 def test_many_shards_are_added_in_the_same_tree(client, tmp_path, monkeypatch, fan_in, size):
     for module in (mapping, dask_engine, remote):
         monkeypatch.setattr(module, "FAN_IN", fan_in)
@@ -209,6 +208,7 @@ def test_starts_at_the_same_time_with_a_head_on_several_shards(client, tmp_path)
     assert set(tmp_path.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_heads_of_all_shards(client, tmp_path, monkeypatch):
     X, y = drawn(n_docs=300)
     write_shards(tmp_path, X, labels_of(y, "unknown"), shard_nonzeros=X.nnz // 18)

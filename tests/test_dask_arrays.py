@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from test_heads import drawn
+from smallfits import drawn
 
 from vbnmf import VBNMF, Dask, SupervisedVBNMF
 

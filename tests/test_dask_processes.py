@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from cliruns import ok, run
 from numpy.testing import assert_array_equal
-from test_heads import drawn
-from test_shard_fits import ATTRIBUTES, labels_of
+from smallfits import ATTRIBUTES, drawn, labels_of
 
 from vbnmf import Checkpoint, Shards, SupervisedVBNMF, load
 from vbnmf.core.fit import FITTING
@@ -22,6 +21,7 @@ from vbnmf.shards import write_shards
 
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
+pytestmark = pytest.mark.slow
 PARAMETERS = {"max_iter": 8, "tol": 0, "random_state": 0, "init": "label"}
 FIT = ("-k", "6", "--max-iter", "8", "--tol", "0")
 

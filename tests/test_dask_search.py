@@ -10,8 +10,7 @@ import pytest
 from cliruns import make_corpus, ok, run, write_csv
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
-from test_heads import drawn
-from test_shard_fits import ATTRIBUTES, labels_of
+from smallfits import ATTRIBUTES, drawn, labels_of
 
 from vbnmf import VBNMF, Shards, SupervisedVBNMF, load, tune
 from vbnmf.core.fit import FITTING

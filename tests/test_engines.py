@@ -30,6 +30,8 @@ from vbnmf.shards import ShardsError, write_shards
 from vbnmf.shards.shard import Local, cut, even_cuts
 from vbnmf.shards.states import read_local, write_local
 
+pytestmark = pytest.mark.kernel
+
 KNOBS = starts.Knobs(a_t=0.7, b_t=None, a_v=0.9, b_v=None, a_lam=3.0, b_lam=None)
 SCHEDULE = Schedule(6, 0.0, 1, bound_every=2, annealing=2)
 K = 5
@@ -157,7 +159,7 @@ def test_the_bound_never_falls_in_shards(seed, size, scoped):
     assert (np.diff(history) >= -1e-9 * np.abs(history[1:])).all()
 
 
-@examples(12)
+@examples(12, ordinary=4)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 300),

@@ -34,6 +34,11 @@ def several():
 
 
 @cache
+def page_of_several():
+    return explore(*several())
+
+
+@cache
 def sets(make):
     """Probabilities, and sets of true labels (None: unknown) and of predicted ones."""
     model, texts, labels = make()
@@ -64,7 +69,7 @@ def ids(tab):
 
 def test_each_label_has_its_own_probability(visit):
     names, P, truth, given = sets(several)
-    tab = ready(visit(explore(*several()), "view=document&order=file"))
+    tab = ready(visit(page_of_several(), "view=document&order=file"))
     heads = [card.inner_text() for card in tab.locator(".verdict").all()]
     assert len(heads) == 40
     assert max(map(len, given[:40])) >= 2
@@ -82,7 +87,7 @@ def test_each_label_has_its_own_probability(visit):
 @pytest.mark.parametrize("which", ["truth", "given"])
 def test_lists_of_a_label_are_sorted_by_its_probability(visit, which, only):
     names, P, truth, given = sets(several)
-    tab = visit(explore(*several()))
+    tab = visit(page_of_several())
     for at, name in enumerate(names):
         jump(tab, f"view=document&{which}={at}&only={only}")
         chosen = {
@@ -119,7 +124,7 @@ def test_lists_of_a_label_are_sorted_by_its_probability(visit, which, only):
 def test_mistakes_about_a_label(visit):
     """Counted in the heading, sorted by the label's probability; all of them behind the link."""
     names, P, truth, given = sets(several)
-    tab = visit(explore(*several()))
+    tab = visit(page_of_several())
     linked = 0
     for at, name in enumerate(names):
         missed = [d for d, t in enumerate(truth) if t and name in t and name not in given[d]]

@@ -10,6 +10,8 @@ from scipy import sparse
 
 from vbnmf import VBNMF, SupervisedVBNMF
 
+pytestmark = pytest.mark.kernel
+
 corpora = st.builds(
     lambda n_docs, n_terms, seed, size, density: _draw(n_docs, n_terms, seed, size, density),
     st.integers(1, 25),

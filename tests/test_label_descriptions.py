@@ -127,6 +127,7 @@ def test_labels_of_one_document(tmp_path):
     assert by_name["boat"]["components"][0]["terms"]
 
 
+@pytest.mark.slow
 def test_five_hundred_labels_of_one_or_two_documents():
     rng = np.random.default_rng(0)
     X = sparse.csr_array((rng.random((900, 400)) < 0.02).astype(np.float64))

@@ -17,6 +17,8 @@ from vbnmf.discovery.merging import _Column, merge_order
 from vbnmf.engines.local import LocalEngine
 from vbnmf.kernels import open_kernel
 
+pytestmark = pytest.mark.kernel
+
 KNOBS = Knobs(a_t=0.1, b_t=None, a_v=0.2, b_v=None, a_lam=1.0)
 
 

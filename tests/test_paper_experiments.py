@@ -302,6 +302,7 @@ def group(leader):
 
 
 @LINUX
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_killed_run_is_completed_to_the_same_table(whole, tmp_path, jobs):
     child = started(tmp_path, jobs, "hang")
@@ -315,7 +316,7 @@ def test_a_killed_run_is_completed_to_the_same_table(whole, tmp_path, jobs):
 
 
 @LINUX
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_ctrl_c_leaves_the_table_and_nothing_else(tmp_path, jobs):
     child = started(tmp_path, jobs, "long")
     try:

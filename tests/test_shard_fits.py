@@ -6,22 +6,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from test_heads import drawn
+from smallfits import ATTRIBUTES, drawn, labels_of
 
 from vbnmf import VBNMF, DocumentModel, Shards, SupervisedVBNMF
 from vbnmf.estimators import shardedheads, starting
 from vbnmf.shards import write_shards
 
-ATTRIBUTES = ["components_", "label_rates_", "bound_history_", "word_weights_", "head_weights_"]
-
-
-def labels_of(y, kind):
-    names = [f"label {code}" for code in y]
-    if kind == "unknown":
-        return [None if i % 5 == 0 else name for i, name in enumerate(names)]
-    if kind == "several":
-        return [[name, "even"] if i % 2 == 0 else [name] for i, name in enumerate(names)]
-    return names
+pytestmark = pytest.mark.kernel
 
 
 @pytest.mark.parametrize("kind", ["one", "unknown", "several"])

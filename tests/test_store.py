@@ -321,7 +321,14 @@ def fail(error):
     return failing
 
 
-@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt(), MemoryError()])
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError("disk full"),
+        pytest.param(KeyboardInterrupt(), marks=pytest.mark.slow),
+        pytest.param(MemoryError(), marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize(
     "where", ["save_file", "os.fsync", "os.chmod", "os.open", "os.replace", "np.ascontiguousarray"]
 )

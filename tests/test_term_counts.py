@@ -8,8 +8,7 @@ import pytest
 from modelfiles import assert_refused, model_file
 from numpy.testing import assert_array_equal
 from safetensors.numpy import load as load_tensors
-from test_heads import drawn
-from test_shard_fits import labels_of
+from smallfits import drawn, labels_of
 
 from vbnmf import Shards, SupervisedVBNMF, load
 from vbnmf.engines.local import LocalEngine

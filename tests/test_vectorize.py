@@ -243,6 +243,7 @@ def test_commands_take_a_shard_folder_for_a_file(home, command, tmp_path):
     assert a == pytest.approx(b)
 
 
+@pytest.mark.slow
 def test_tune_takes_a_sample_of_a_shard_folder(home, tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules["vbnmf.cli.tune"], "MOST_DOCUMENTS", 30)
     options = ("-k", "2,4", "--label-shape", "auto", "--out", tmp_path / "t")
