@@ -118,6 +118,7 @@ def fit_everything(model, X, y, **parameters):
     return attributes(fitted) | {"V": V, "projected": fitted.transform(X)}
 
 
+@pytest.mark.skipif(not INSTRUCTION_SETS, reason="the SciPy kernel has one thread")
 @pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.float64, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("model", MODELS)
 def test_threads_do_not_change_a_bit(model, dtype, monkeypatch):
