@@ -171,20 +171,17 @@ def test_copies_of_a_component_are_merged_first(explorer):
     assert moves.gains_of_joint_use(look, 0)[0, 1] > 0
 
 
-def test_unused_components_are_dropped(explorer):
-    X, y, T = corpus(6, [[0.5, 0.5, 0], [0, 0, 1]], n_docs=40)
-    unused = np.vstack([T, T[2][::-1]])
-    mask = np.array([[1, 1, 0, 1], [0, 0, 1, 0]], dtype=bool)
-    found, plan = explorer(X, y), Plan(4, no_groups(2), background=False)
-    look = found.look(draft_of(unused, mask, X, y), "")
-    look.draft.counts[:, 3] *= 0.5 * X.sum() / X.shape[0] / look.draft.counts[:, 3].sum()
-    for a_t in (None, found.a_t):
-        fewer = moves.without_unused(look, a_t, 0, plan)
-        assert_array_equal(fewer.counts, look.draft.counts[:, :3])
-        assert moves.without_unused(look, a_t, 4, plan).K == 4
-    alone = explorer(X[y == 0], y[y == 0])
-    nothing = draft_of(T[[2]], [[1]], X, y)
-    assert moves.without_unused(alone.look(nothing, ""), found.a_t, 0, plan).K == 1  # the last
+def test_unused_components_are_dropped():
+    """The third explains half a document; label 1 keeps its only component, which is as weak."""
+    counts = np.array([[30.0, 0.0, 1.0, 0.5], [0.0, 48.0, 0.0, 0.5]])
+    mask = np.array([[1, 1, 1, 0], [0, 0, 0, 1]], dtype=bool)
+    draft = Draft(counts, mask / mask.sum(axis=1, keepdims=True), mask)
+    plan = Plan(4, no_groups(2), background=False)
+    fewer = moves.without_unused(draft, 40.0, 0, plan)  # documents of weight 2
+    assert_array_equal(fewer.counts, counts[:, [0, 1, 3]])
+    assert_array_equal(fewer.mask, mask[:, [0, 1, 3]])
+    assert moves.without_unused(draft, 80.0, 0, plan) is draft  # of weight 1
+    assert moves.without_unused(draft, 40.0, 3, plan) is draft
 
 
 def test_a_component_is_offered_to_a_label_that_has_its_terms(explorer):

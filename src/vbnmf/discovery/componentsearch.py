@@ -11,7 +11,7 @@
    in each label, offer components to labels that they explain in part, drop labels that hardly use
    a component, and reduce the number again (``vbnmf.discovery.moves``). A round is kept if fewer
    components are two topics under one name, or else if the bound is higher.
-5. If the number may vary, drop components that are hardly used.
+5. If the number may vary, drop components that explain less than a document.
 
 Each step makes a *draft*, an initial state of a fit. Drafts are compared by the bound after the
 same few sweeps. The search is deterministic unless ``rng`` is given.
@@ -160,13 +160,7 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
             best = reduced(look, explorer.a_t, most, n_kept, plan)
             best = explorer.settle(best, "fewer components")
     if plan.soft:
-        look = explorer.look(best, "components that are hardly used")
-        fewer = without_unused(look, explorer.a_t, n_kept, plan)
-        if fewer.K < best.K:
-            fewer = explorer.settle(fewer, "fewer components")
-        if fewer.bound < best.bound:  # then only those that explain less than a document
-            fewer = without_unused(look, None, n_kept, plan)
-        best = fewer
+        best = without_unused(best, float(explorer.engine.totals.n_docs.sum()), n_kept, plan)
     if plan.n_components > best.K and not plan.soft:
         look = explorer.look(best, "what is left unexplained")
         best = filled(look, plan.n_components, explorer.label_mass)

@@ -112,7 +112,10 @@ def merge_order(
     """
     n_terms, K = counts.shape
     kept = _not_negligible(counts)
-    columns = _columns(counts, a_t)
+    columns = [
+        _Column.of(kept.indices[begin:end], kept.data[begin:end], a_t)
+        for begin, end in pairwise(kept.indptr.tolist())
+    ]
     families = [0] * K if family is None else family.tolist()
     serves = np.ones((1, K), dtype=bool) if scopes is None else scopes
     scope = [frozenset(np.flatnonzero(column).tolist()) for column in serves.T]
@@ -207,20 +210,6 @@ class _Column:
         likelihood = float((self.counts * np.log(self.counts / self.total)).sum())
         of_total = gammaln(n_terms * a_t) - gammaln(n_terms * a_t + self.total)
         return likelihood - float(self.logs.sum() + of_total)
-
-
-def complexities(counts: Array, a_t: float) -> Array:
-    """Compute Σ_w c_w ln(c_w / Σ c) − g(c) of each component, (K,)."""
-    n_terms = len(counts)
-    return np.array([column.complexity(a_t, n_terms) for column in _columns(counts, a_t)])
-
-
-def _columns(counts: Array, a_t: float) -> list["_Column"]:
-    kept = _not_negligible(counts)
-    return [
-        _Column.of(kept.indices[begin:end], kept.data[begin:end], a_t)
-        for begin, end in pairwise(kept.indptr.tolist())
-    ]
 
 
 def cosines(counts: Array) -> Array:

@@ -28,7 +28,7 @@ from vbnmf.core.model import Array, Labels, State
 from vbnmf.core.rows import mass
 from vbnmf.discovery.drafts import Draft, Plan, families, merged, spread, top_groups
 from vbnmf.discovery.labelterms import Explained, LabelTerms, label_sets, shared
-from vbnmf.discovery.merging import complexities, cosines, merge_order
+from vbnmf.discovery.merging import cosines, merge_order
 from vbnmf.shards.shard import Shard
 
 GLUED = 0.5
@@ -309,28 +309,21 @@ def reduced(look: Look, a_t: float, n_left: int, n_kept: int, plan: Plan) -> Dra
     return merged(draft, merges.groups(), n_kept, plan)
 
 
-def without_unused(look: Look, a_t: float | None, n_kept: int, plan: Plan) -> Draft:
-    """Drop components that explain less than a document, or without which the bound is higher.
+def without_unused(draft: Draft, n_docs: float, n_kept: int, plan: Plan) -> Draft:
+    """Drop components that explain less than a document of mean weight.
 
-    The first ``n_kept`` components are kept, and each label keeps one. If ``a_t`` is None, the
-    bound is not considered.
+    The first ``n_kept`` components are kept, and each label keeps one.
     """
-    draft = look.draft
-    costs = np.zeros(draft.K - n_kept)
-    if a_t is not None:
-        costs = look.worth[n_kept:] - complexities(draft.counts[:, n_kept:], a_t)
-    of_document = draft.counts.sum(dtype=np.float64) / look.explained.weight.sum()
-    weight = draft.counts[:, n_kept:].sum(axis=0, dtype=np.float64)
-    costs[weight < of_document] = -np.inf
+    weight = draft.counts.sum(axis=0, dtype=np.float64)
     served = draft.mask.sum(axis=1)
     kept = []
-    for k in np.argsort(costs, kind="stable").tolist():
+    for k in np.argsort(weight[n_kept:], kind="stable").tolist():
         labels = draft.mask[:, n_kept + k]
-        if costs[k] < 0 and (served[labels] > 1).all():
+        if weight[n_kept + k] * n_docs < weight.sum() and (served[labels] > 1).all():
             served[labels] -= 1
         else:
             kept.append([k])
-    return merged(draft, sorted(kept), n_kept, plan)
+    return merged(draft, sorted(kept), n_kept, plan) if len(kept) < draft.K - n_kept else draft
 
 
 def gains_of_joint_use(look: Look, n_kept: int) -> dict[tuple[int, int], float]:
