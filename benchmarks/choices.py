@@ -13,12 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.measure import markdown
-from vbnmf.experiments.cells import Cell
-from vbnmf.experiments.reproduce import prepare_source
-from vbnmf.experiments.result_tables import said
-from vbnmf.experiments.results import spread, where
-from vbnmf.experiments.runner import Source, run
-from vbnmf.experiments.specification import Specification, read_specification
+from vbnmf.paper.experiments import Source, prepare_source, run
+from vbnmf.paper.result_tables import with_range
+from vbnmf.paper.results import spread, where
+from vbnmf.paper.specification import Cell, Specification, read_specification
 
 LABEL_SHAPE, COEF_SHAPE = 300.0, 0.5  # in the middle of where the grid of paper.toml is best
 CHANGES: dict[str, dict[str, object]] = {
@@ -77,7 +75,7 @@ def lines(
         line: dict[str, object] = {"choice": name}
         for method in plain:
             found = where(rows, method=method)
-            line[f"{method}: accuracy"] = said(spread(found, "micro"))
+            line[f"{method}: accuracy"] = with_range(spread(found, "micro"))
             for metric in ("sparsity", "inter_label_sparsity"):
                 line[f"{method}: {metric.replace('_', ' ')}"] = spread(found, metric).mean
         micro = "impossible" if read["micro"] is None else f"{read['micro']:.4f}"

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vbnmf.engines.clients import connect
-from vbnmf.engines.mapping import even_cuts
+from vbnmf.distributed import connect
+from vbnmf.shards.shard import even_cuts
 
 FAN_IN = 16  # sums that are added one after the other; vbnmf.engines.mapping
 

@@ -24,6 +24,7 @@ import scipy.sparse as sp
 
 from benchmarks import labelled, measure, topicmodels
 from vbnmf import SupervisedVBNMF
+from vbnmf.description.components import label_use
 from vbnmf.estimators.heads import HeadTrainer
 from vbnmf.metrics import (
     completion_log_likelihood,
@@ -35,7 +36,6 @@ from vbnmf.metrics import (
 )
 from vbnmf.metrics.coherence import counts_together, npmi_of_counts
 from vbnmf.metrics.diversity import distinct_share
-from vbnmf.report.components import label_use
 
 Row = dict[str, Any]
 NO_STABILITY: Row = {"stability, seeds": None, "stability, samples": None}

@@ -34,9 +34,9 @@ import scipy.sparse as sp
 
 from benchmarks import drawn, labelled, measure, topicmodels, truth
 from vbnmf import VBNMF, SupervisedVBNMF
+from vbnmf.description.components import shown_terms
 from vbnmf.metrics import completion_log_likelihood, matched_similarity
 from vbnmf.metrics.coherence import counts_together, npmi_of_counts
-from vbnmf.report.terms import shown_terms
 
 Row = dict[str, Any]
 PARTS = ("drawn", "corpora", "stability", "likelihood", "seconds")

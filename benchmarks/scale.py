@@ -32,7 +32,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from benchmarks import cluster, measure
-from vbnmf.engines.mapping import SHARD_NONZEROS
+from vbnmf.shards.shard import SHARD_NONZEROS
 
 N_TERMS = 50_000
 N_LABELS = 20
@@ -101,8 +101,7 @@ def draw(n_docs: int, seed: int = 0) -> Iterator[tuple[sp.csr_array, NDArray[np.
 
 def _written(folder: Path, n_docs: int, size: int) -> int:
     """Write the shards, unless they exist, and return the number of non-zeros."""
-    from vbnmf.data.sharding import ShardWriter
-    from vbnmf.data.shards import Shards, is_shards
+    from vbnmf.shards import Shards, ShardWriter, is_shards
 
     if not is_shards(folder):
         writer = ShardWriter(folder, N_TERMS, labelled=True, shard_nonzeros=size)
@@ -149,7 +148,7 @@ def _row(
 
 def _sent(folder: Path, n_docs: int, K: int, n_workers: int, sent: float) -> dict[str, object]:
     """Return the bytes that Dask workers sent in an iteration, and the predicted bytes."""
-    from vbnmf.data.shards import Shards
+    from vbnmf.shards import Shards
 
     nonzeros = [entry.nnz for entry in Shards(folder).entries]
     predicted = cluster.predicted_bytes(nonzeros, n_workers, N_TERMS, K)

@@ -24,11 +24,11 @@ from benchmarks import labelled, measure
 from vbnmf import Shards, SupervisedVBNMF
 from vbnmf.core.fit import FITTING, Progress
 from vbnmf.core.rows import effective_terms
-from vbnmf.data.sharding import write_shards
 from vbnmf.estimators import shardedheads
 from vbnmf.metrics import score_predictions, score_probabilities
 from vbnmf.prediction import machines
 from vbnmf.prediction.linear import HeldOut, assemble
+from vbnmf.shards import write_shards
 
 ONLY, FOLDS, HELD_OUT = (
     " only", " and on all shards, calibrated on folds of the sample", " and on all shards"

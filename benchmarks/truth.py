@@ -14,9 +14,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from vbnmf.evaluation.measures import MEASURES, number, recounted
+from vbnmf.evaluation.parts import Part, Subject
+from vbnmf.evaluation.statements import statements_of_labels
 from vbnmf.metrics import agreement
 from vbnmf.metrics.agreement import AGREES, GLUED
-from vbnmf.report import measures
 
 Array = NDArray[Any]
 Row = dict[str, Any]
@@ -24,7 +26,7 @@ Row = dict[str, Any]
 
 def label_terms(model: Any) -> list[Array]:
     """Return the columns of the terms that are said of each label, as users are shown them."""
-    said = measures.said_of_labels(model)
+    said = statements_of_labels(model)
     assert said is not None  # it was fitted with this version
     return said.terms
 
@@ -40,11 +42,16 @@ def indicators(model: Any, labels: Sequence[Sequence[Any]]) -> sp.csr_array:
 
 def of_model(model: Any, X: sp.csr_array, Y: sp.csr_array) -> Row:
     """Recount what a model says of labels, in the documents of X with the label indicators Y."""
-    said = measures.said_of_labels(model)
-    scores = measures.Recounted.of(said, X, Y).scores(model)
+    subject = Subject(model, model.classes_.tolist())
+    counted = recounted(Part(subject, X, Y))
+    scores = {
+        measure.key: number(measure.value(subject, counted))
+        for measure in MEASURES
+        if measure.count is recounted
+    }
     absent, rarer, n_said = false_terms(label_terms(model), X, Y)
     return {
-        "shared": scores["shared_components"],
+        "shared": counted.sharing.shared,
         "glued": scores["shared_that_are_glued"],
         "agree": scores["shared_that_agree"],
         "terms of labels": n_said,
@@ -53,7 +60,7 @@ def of_model(model: Any, X: sp.csr_array, Y: sp.csr_array) -> Row:
         "fidelity of labels": scores["label_fidelity"],
         "elsewhere": scores["label_fidelity_elsewhere"],
         "fidelity of components": scores["component_fidelity"],
-        "components said": scores["components_said"],
+        "components said": counted.of_components[1],
     }
 
 

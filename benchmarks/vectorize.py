@@ -96,7 +96,7 @@ def _timed(
     rivals: dict[str, Callable[[], object]] = {
         "CountVectorizer()": lambda: CountVectorizer().fit_transform(texts)
     }
-    rivals |= {f"vectorize --jobs {n}": write(n) for n in jobs}
+    rivals |= {f"vectorize --n-jobs {n}": write(n) for n in jobs}
     best = dict.fromkeys(rivals, (float("inf"), float("inf")))
     for _ in range(repeats):
         for name, run in rivals.items():

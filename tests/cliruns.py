@@ -179,7 +179,7 @@ def _write_folders(folder):
     (folder / "kinds.csv").write_text("\n".join(rows), encoding="utf-8")
     return {
         "folder": Source(tree),
-        "folder + labels": Source(flat, labelled=("--labels", folder / "kinds.csv")),
+        "folder + labels": Source(flat, labelled=("--label-file", folder / "kinds.csv")),
     }
 
 
@@ -192,7 +192,7 @@ def _write_matrices(folder):
     (folder / "labels.txt").write_text("\n".join(LABELS), encoding="utf-8")
     (folder / "terms.txt").write_text("\n".join(terms), encoding="utf-8")
     named = ("--terms", folder / "terms.txt")
-    apart = ("--labels", folder / "labels.txt")
+    apart = ("--label-file", folder / "labels.txt")
     return {
         "svmlight": Source(folder / "a.svm", is_matrix=True),
         "mtx": Source(folder / "a.mtx", labelled=apart, is_matrix=True),

@@ -1,14 +1,16 @@
 """Small corpora, the kernels under test, and the browser that opens pages.
 
-With ``VBNMF_KERNEL=scipy`` the tests of maths, engines, estimators and prediction run on the SciPy
-kernels. Tests that would only repeat the ordinary run are left out then: those of the
-compiled kernels, of commands, pages, files, texts, experiments and benchmarks
-(``collect_ignore_glob``). All other tests run, also those that are added.
+Tests marked ``slow`` are long or exhaustive. The ordinary run leaves them out (pyproject.toml);
+``.ci/run`` runs them. Tests marked ``kernel`` reach a kernel. ``.ci/run`` runs them a second time,
+with ``VBNMF_KERNEL=scipy``. All other tests would only repeat the ordinary run there.
 """
 
 import os
 import shutil
 import signal
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # a process for each core: no more threads by default
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import properties  # noqa: F401  # the number of examples of Hypothesis
@@ -19,18 +21,6 @@ from scipy import sparse
 from vbnmf.kernels import describe, kernel_name
 from vbnmf.kernels.reference import ReferenceKernel
 
-ON_SCIPY = os.environ.get("VBNMF_KERNEL") == "scipy"
-if ON_SCIPY:
-    collect_ignore_glob = [
-        f"test_{name}*"
-        for name in (
-            "advice", "alike", "benchmarks", "beyond", "cli_", "dask_", "data_", "describing",
-            "displays", "docs", "drawing", "experiments", "explorer", "files", "hostile", "holdout",
-            "label_descriptions", "log_odds", "lowest", "measures", "metrics_", "model_file",
-            "packaging", "passages", "report", "reproduction", "store", "term_counts", "text_",
-            "tuning", "vectorize", "workers",
-        )
-    ]  # fmt: skip
 INSTRUCTION_SETS = []  # as in the pure wheel; .ci/run checks that this is not why tests are missing
 if kernel_name() == "native":
     from vbnmf.kernels import _native
@@ -130,8 +120,6 @@ def client():
 @pytest.fixture(scope="module")
 def browser():
     """The machine's browser, offline; where there is none tests are skipped, but not in CI."""
-    if ON_SCIPY:
-        pytest.skip("pages compute nothing, so kernels do not matter to a browser")
     try:
         from playwright.sync_api import sync_playwright
     except ImportError as error:

@@ -9,7 +9,10 @@ import numpy as np
 from cliruns import make_corpus
 
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF
+from vbnmf.evaluation import Evaluation
 from vbnmf.report.explorer import explore
+from vbnmf.report.explorer.documents import analyse_documents
+from vbnmf.report.explorer.quality import measure_rows, quality_payload
 from vbnmf.text import DocumentVectorizer
 
 HOSTILE = [
@@ -32,6 +35,25 @@ def unpacked(html, name="payload"):
     """What a page holds: its "payload", or its documents, "packed"."""
     packed = html.split(f'id="{name}">')[1].split("</script>")[0]
     return json.loads(gzip.decompress(base64.b64decode(packed)))
+
+
+def analysed(model, documents, labels=None, ids=None):
+    """The documents as ``explore`` analyses them."""
+
+    def progress(part, step):
+        assert 0 <= part <= 1
+        assert step
+
+    return analyse_documents(model, documents, labels, ids, progress)
+
+
+def quality(model, documents, labels=None):
+    """What the page shows of the quality of a model, and the values of its measures by key."""
+    part = analysed(model, documents, labels).part
+    evaluation = Evaluation(part.subject, "page")
+    evaluation.add_part(part)
+    measures = {row["key"]: row["value"] for row in measure_rows(evaluation)}
+    return quality_payload(evaluation, part), measures
 
 
 def restored(packed):

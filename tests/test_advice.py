@@ -14,7 +14,7 @@ def row(k, below=0.0, error=0.01, *, shape="auto", worse=0.0, worse_error=0.01, 
         n_components=k, label_shape=shape, iterations=20,
         log_likelihood=-6.0 - below, log_likelihood_error=0.04,
         accuracy=0.9 - worse, accuracy_error=0.02, macro_accuracy=0.8,
-        fidelity=0.9, inter_label_sparsity=0.5, npmi=0.1, seconds=1.0,
+        measures={"fidelity": 0.9, "inter_label_sparsity": 0.5, "npmi_documents": 0.1}, seconds=1.0,
         likelihood_below=below, likelihood_below_error=error,
         accuracy_below=worse, accuracy_below_error=worse_error, **found,
     )  # fmt: skip

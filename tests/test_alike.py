@@ -8,11 +8,10 @@ from cliruns import ok
 from explorer_browser import jump
 
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF
-from vbnmf.report.alike import alike_components
-from vbnmf.report.components import component_names
+from vbnmf.description.components import alike_components, component_names
+from vbnmf.description.summary import summarise
 from vbnmf.report.explorer import explore
 from vbnmf.report.explorer.payload import model_payload
-from vbnmf.report.summary import summarise
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 TERMS = [f"term{i:02}" for i in range(30)]
@@ -66,7 +65,7 @@ def test_the_closest_first_and_faded_ones_never():
 
 def test_blocks_of_terms_add_up(model, monkeypatch):
     whole = alike_components(model.estimator_)
-    monkeypatch.setattr("vbnmf.report.alike._MOST_NUMBERS", 21)  # seven terms at a time
+    monkeypatch.setattr("vbnmf.description.components._MOST_NUMBERS", 21)  # seven terms at a time
     parts = alike_components(model.estimator_)
     assert [dict(row) for row in parts] == [pytest.approx(dict(row)) for row in whole]
 

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import ON_SCIPY
 from numpy.testing import assert_allclose
 
 from benchmarks import (
@@ -30,13 +29,21 @@ from benchmarks import (
 )
 from vbnmf import vectorizing
 
-pytestmark = pytest.mark.skipif(ON_SCIPY, reason="benchmarks are of the compiled kernels")
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch):
     monkeypatch.setattr(inputs, "SHAPE", (120, 80))
     monkeypatch.setattr(inputs, "NNZ", 1500)
+
+
+def rows_of(text, column):
+    """The rows of the first printed table that has this column, by the names of columns."""
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
+    start = next(i for i, cells in enumerate(lines) if column in cells)
+    stop = next((i for i in range(start, len(lines)) if not lines[i]), len(lines))
+    return [dict(zip(lines[start], cells, strict=True)) for cells in lines[start + 2 : stop]]
 
 
 def test_drawn_matrix():
@@ -60,12 +67,26 @@ def test_iteration(capsys, tmp_path):
 
 def test_scaling(capsys):
     scaling.main(["--quick", "--drawn"])
-    assert "R²" in capsys.readouterr().out
+    lines = rows_of(capsys.readouterr().out, "R²")
+    assert len({row["line over"] for row in lines}) == 3
+
+
+def test_a_line_is_fitted_to_times():
+    times = [
+        {"nnz": nnz, "K": K, "ms an iteration": 3 + 2e-6 * nnz * K}
+        for nnz in (1000, 4000)
+        for K in (32, 128)
+    ]
+    for line in scaling._fits(times):
+        found = [line[name] for name in ("ns per nnz·K", "fixed ms", "R²")]
+        assert_allclose(found, [2, 3, 1], rtol=1e-6)
 
 
 def test_memory(capsys):
     memory.main(["--quick", "--drawn"])
-    assert "peak with X, MB" in capsys.readouterr().out
+    rows = rows_of(capsys.readouterr().out, "peak with X, MB")
+    assert rows
+    assert all(float(row["peak with X, MB"]) > 0 for row in rows)
 
 
 def test_scale(capsys, tmp_path):
@@ -134,8 +155,8 @@ def test_vectorize(capsys, tmp_path, monkeypatch):
     rows = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["rows"]
     assert [row[""] for row in rows] == [
         "CountVectorizer()",
-        "vectorize --jobs 1",
-        "vectorize --jobs 2",
+        "vectorize --n-jobs 1",
+        "vectorize --n-jobs 2",
     ]
 
 
@@ -170,8 +191,10 @@ def test_heads_of_shards(capsys):
 
 def test_missing(capsys):
     missing.main(["--corpora", "drawn", "--parts", "0.05", "0.5", "--seeds", "1"])
-    out = capsys.readouterr().out
-    assert len(re.findall(r"^\| drawn \| (?:5|50) % \| 0\.\d", out, re.MULTILINE)) == 2
+    rows = rows_of(capsys.readouterr().out, "gain")
+    assert [row["labels kept"] for row in rows] == ["5 %", "50 %"]
+    few, many = (float(row["vbnmf, all documents"]) for row in rows)
+    assert 1 / 6 < few <= many <= 1
 
 
 def test_the_part_that_keeps_labels():

@@ -8,13 +8,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from conftest import ON_SCIPY
 
 from benchmarks import components, drawn, topicmodels, truth
 from benchmarks.labelled import LabelledCorpus
 from vbnmf.metrics import completion_log_likelihood
 
-pytestmark = pytest.mark.skipif(ON_SCIPY, reason="benchmarks are of the compiled kernels")
+pytestmark = pytest.mark.slow
 SMALL = ["--corpora", "scipy-docs", "--documents", "250", "--seeds", "2"]
 ROOT = Path(__file__).parent.parent
 

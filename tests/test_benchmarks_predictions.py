@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from conftest import ON_SCIPY
 
 from benchmarks import (
     accuracy,
@@ -21,7 +20,7 @@ from benchmarks import (
 )
 from vbnmf.text import DocumentVectorizer
 
-pytestmark = pytest.mark.skipif(ON_SCIPY, reason="benchmarks are of the compiled kernels")
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(autouse=True)

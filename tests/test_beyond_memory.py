@@ -1,13 +1,14 @@
 """vbnmf fit of a file beyond memory: what is estimated, and the model by way of shards."""
 
 import gzip
+import os
 
 import numpy as np
 import pytest
-from cliruns import FIT, LABELS, TEXTS, ok, run, write_csv
+from cliruns import LABELS, TEXTS, ok, run, write_csv
+from scipy import io, sparse
 
 from vbnmf import memory, store
-from vbnmf.cli import beyond
 
 SMALL = "1M"
 
@@ -63,7 +64,7 @@ def test_the_size_of_a_parquet_file_is_that_of_its_columns(tmp_path):
     [
         ("--label", "label"),
         ("--label", "label", "--only-labelled", "--stem", "english", "--min-df", "2"),
-        ("--text", "text", "--ngrams", "2"),
+        ("--text", "text", "--ngram-range", "1,2"),
     ],
 )
 def test_the_model_is_that_of_memory(table, tmp_path, monkeypatch, options):
@@ -88,19 +89,15 @@ def test_the_model_is_that_of_memory(table, tmp_path, monkeypatch, options):
 
 def test_nothing_is_left_after_an_error(table, tmp_path, monkeypatch):
     monkeypatch.setenv(memory.VARIABLE, SMALL)
-    (tmp_path / "t").mkdir()
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "t"))
-    places = []
-
-    def fail(folder, *_, **__):
-        places.append(folder)
-        raise ValueError("no")
-
-    monkeypatch.setattr(beyond, "fit_shards", fail)
-    said = run("fit", table, "--label", "label", *FIT, "--out", tmp_path / "m.vbnmf")
-    assert (said.code, said.err) == (2, "Error: no\n")
-    assert places[0].startswith(str(tmp_path / "t"))
-    assert list((tmp_path / "t").iterdir()) == []
+    place = tmp_path / "t"
+    place.mkdir()
+    os.utime(place, (0, 0))
+    monkeypatch.setenv("TMPDIR", str(place))
+    options = ("--label", "label", "--tol", "-1", "--quiet")  # refused when the shards are there
+    said = run("fit", table, *options, "--out", tmp_path / "m.vbnmf")
+    assert (said.code, said.err) == (2, "Error: tol must be a number of at least 0; got -1.0.\n")
+    assert place.stat().st_mtime > 0  # something was written there
+    assert list(place.iterdir()) == []
     assert not (tmp_path / "m.vbnmf").exists()
 
 
@@ -121,7 +118,8 @@ def test_errors(table, tmp_path, monkeypatch, file, limit, message):
 
 def test_standard_input_and_matrices_are_read_into_memory(table, tmp_path, monkeypatch):
     monkeypatch.setenv(memory.VARIABLE, "1")
-    ok("fit", "-", "--format", "csv", *FIT, "--out", tmp_path / "m.vbnmf", stdin=table.read_bytes())
-    assert not beyond.is_beyond_memory("-", "csv", quiet=True)
-    (tmp_path / "a.mtx").write_text("")
-    assert not beyond.is_beyond_memory(str(tmp_path / "a.mtx"), None, quiet=True)
+    out = ("--max-iter", "2", "--out", tmp_path / "m.vbnmf", "--force")
+    read = ok("fit", "-", "--format", "csv", *out, stdin=table.read_bytes())
+    assert "needs about" not in read.err
+    io.mmwrite(tmp_path / "a.mtx", sparse.csr_matrix(np.eye(30)))
+    assert "needs about" not in ok("fit", tmp_path / "a.mtx", *out).err

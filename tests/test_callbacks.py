@@ -8,9 +8,9 @@ from test_fitted import MODELS, K, X, Y, quick
 
 from vbnmf import VBNMF, SupervisedVBNMF
 from vbnmf.core.fit import FITTING, HEAD, Progress
-from vbnmf.discovery import search
+from vbnmf.discovery import componentsearch
 
-SWEEPS, LOOK = search.SWEEPS, search.SWEEPS_TO_LOOK
+SWEEPS, LOOK = componentsearch.SWEEPS, componentsearch.SWEEPS_TO_LOOK
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 

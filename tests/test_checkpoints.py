@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from cliruns import FIT, LABELS, TEXTS, ok, run, write_csv
 from numpy.testing import assert_array_equal
-from test_heads import drawn
+from smallfits import drawn
 
 from vbnmf import VBNMF, Checkpoint, Shards, SupervisedVBNMF
 from vbnmf.core.fit import FITTING, HEAD, HEAD_ON_SHARDS
-from vbnmf.data.sharding import write_shards
 from vbnmf.engines.mapping import ShardEngine
 from vbnmf.estimators import shardedheads
 from vbnmf.estimators.checkpoints import CheckpointWarning
+from vbnmf.shards import write_shards
 
 ATTRIBUTES = ["component_shapes_", "component_scales_", "bound_history_", "n_iter_", "background_"]
 
@@ -42,6 +42,8 @@ def same(a, b):
         assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
 
 
+# a stop in the middle is in the ordinary run, one at either end is not
+FIRST, LAST = (pytest.param(stop, marks=pytest.mark.slow) for stop in (1, 14))
 CASES = {
     "auto": (SupervisedVBNMF, {"n_components": 5}),
     "number found": (SupervisedVBNMF, {"n_components": "auto"}),
@@ -51,8 +53,11 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("stop", [1, 6, 14])
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(c, marks=pytest.mark.slow if c == "number found" else ()) for c in CASES],
+)
+@pytest.mark.parametrize("stop", [FIRST, 6, LAST])
 @pytest.mark.parametrize("where", ["memory", "shards"])
 def test_a_stopped_fit_goes_on_to_the_same_bits(case, stop, where, tmp_path):
     make, parameters = CASES[case]
@@ -112,7 +117,9 @@ def test_refusals(value):
 
 
 @pytest.mark.parametrize("where", ["memory", "shards"])
-@pytest.mark.parametrize("restart", [0, 1, 2])
+@pytest.mark.parametrize(
+    "restart", [pytest.param(0, marks=pytest.mark.slow), 1, pytest.param(2, marks=pytest.mark.slow)]
+)
 def test_several_starts(restart, where, tmp_path):
     X, y = drawn()
     if where == "shards":
@@ -150,6 +157,7 @@ SupervisedVBNMF(5, init="label", max_iter=40, tol=0, random_state=0, callback=sl
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no kill -9")
 def test_kill_9_at_random_moments(tmp_path):
     X, y = drawn()
@@ -193,6 +201,7 @@ SupervisedVBNMF(5, init="label", max_iter=10, tol=0, random_state=0, callback=ki
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no kill -9")
 @pytest.mark.parametrize("stage", [HEAD, HEAD_ON_SHARDS])
 def test_kill_9_in_the_training_of_the_head(tmp_path, monkeypatch, stage):

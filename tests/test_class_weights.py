@@ -9,6 +9,8 @@ from test_weights import assert_same_model, corpus, make
 from vbnmf import SupervisedVBNMF
 from vbnmf.estimators.labels import check_targets, with_class_weights
 
+pytestmark = pytest.mark.kernel
+
 
 @pytest.mark.parametrize("classifier", ["components", "generative"])
 def test_balanced_is_the_weight_that_makes_labels_equal(classifier):

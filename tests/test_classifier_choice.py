@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from test_heads import drawn, model
+from smallfits import drawn, model
 
 
 def few_documents(n_docs):

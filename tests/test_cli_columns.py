@@ -196,7 +196,7 @@ class TestJoiningResults:
         for command, args in READERS[:1] + READERS[2:]:
             wanted = ("--id", "id") if command != "evaluate" else ()
             result = use(command, path, *wanted, *args)
-            assert "1 of 1 documents have no known term of non-zero weight (ids T-1)." in result.err
+            assert "1 of 1 documents has no known term of non-zero weight (id T-1)," in result.err
 
 
 class TestSeveralTextColumns:
@@ -218,7 +218,7 @@ class TestSeveralTextColumns:
         ok("fit", "a.csv", "--config", "fit.toml", *FIT, "--out", "b.vbnmf")
         assert load("b.vbnmf").columns_ == model.columns_
         columns = ("--text", "left", "--text", "right", "--label", "team")
-        tuned = ok("tune", "a.csv", *columns, "-k", "3", "--label-shapes", "auto")
+        tuned = ok("tune", "a.csv", *columns, "-k", "3", "--label-shape", "auto")
         assert " ".join(columns[:4]) in tuned.out
 
     def test_an_empty_cell_is_passed_over(self, tmp_path):

@@ -42,7 +42,7 @@ def _wide_terminal(monkeypatch):
 
 class TestTopics:
     def test_table(self, home, model):
-        head, _, *rows, _, _ = ok("topics", home / "m.vbnmf", "--top", "4").out.splitlines()
+        head, _, *rows, _, _ = ok("topics", home / "m.vbnmf", "--n-terms", "4").out.splitlines()
         assert head.split() == "# weight scope (expected part) terms".split()  # noqa: SIM905
         assert [int(row.split()[0]) for row in rows] == [
             row["component"] for row in ok("topics", home / "m.vbnmf", "--json").json
@@ -72,7 +72,7 @@ class TestTopics:
         assert ok("topics", home / "u.vbnmf", "--json").json[0]["labels"] == {}
 
     def test_json(self, home, model):
-        rows = ok("topics", home / "m.vbnmf", "--top", "3", "--json").json
+        rows = ok("topics", home / "m.vbnmf", "--n-terms", "3", "--json").json
         keys = {"component", "weight", "labels", "terms"}
         keys |= {"scope", "scope_kind", "agreement", "alike", "background", "faded", "passage"}
         assert all(set(row) == keys for row in rows)
@@ -132,7 +132,7 @@ class TestPredict:
         stdin = "text\nkettle\nzzz\noolong brew"
         result = ok("predict", home / "m.vbnmf", "-", stdin=stdin)
         assert [row["note"] for row in result.rows] == ["", "no known term", ""]
-        assert "Note: 1 of 3 documents have no known term" in result.err
+        assert "Note: 1 of 3 documents has no known term" in result.err
         assert ok("predict", home / "m.vbnmf", "-", "--quiet", stdin=stdin).err == ""
 
     def test_quiet_and_refusal(self, home, tmp_path):
@@ -200,15 +200,17 @@ class TestEvaluate:
         scores = ok("evaluate", home / "m.vbnmf", home / "test.csv", "--json").json
         out = ok("evaluate", home / "m.vbnmf", home / "test.csv", "--quiet").out
         for name, key, said in [
-            ("micro accuracy", "micro_accuracy", "of 24 documents"),
-            ("macro accuracy", "macro_accuracy", "mean recall over labels"),
+            ("micro accuracy", "micro_accuracy", "part of the documents"),
+            ("macro accuracy", "macro_accuracy", "mean recall over the labels"),
             ("calibration error", "calibration_error", "mean distance"),
-            ("component share", "component_share", "part of the scores"),
+            ("component share", "component_share", "part of the predicted label's score"),
             ("inter-label sparsity", "inter_label_sparsity", "Hoyer"),
             ("NPMI by windows of 10 tokens", "npmi_windows", "the same"),
             ("held-out log-likelihood", "held_out_log_likelihood", "per unit of weight"),
         ]:
             assert re.search(rf"^{name} +{scores[key]:.4f} *{said}", out, re.MULTILINE), name
+        of = [line for line in out.splitlines() if line.startswith("Of ")]
+        assert of == ["Of 24 labelled documents:", "Of all 24 documents:", "Of the model:"]
         assert re.search(r"^tea +8 +\d+ % +\d+ % +\d+ %$", out, re.MULTILINE)
 
     def test_labels_that_the_model_does_not_know_count(self, home, tmp_path):

@@ -22,7 +22,8 @@ def home(tmp_path_factory):
     home = tmp_path_factory.mktemp("errors")
     write_all(home)
     ok("fit", home / "a.csv", "--label", "label", *FIT, "--out", home / "text.vbnmf")
-    ok("fit", home / "a.npz", "--labels", home / "labels.txt", *FIT, "--out", home / "npz.vbnmf")
+    labels = ("--label-file", home / "labels.txt")
+    ok("fit", home / "a.npz", *labels, *FIT, "--out", home / "npz.vbnmf")
     return home
 
 
@@ -55,7 +56,7 @@ def refused(home, monkeypatch):
         (("a.csv", "--format", "jsonl"), "a.csv, line 1: not JSON"),
         (("a.csv", "--encoding", "klingon"), "unknown encoding 'klingon'; try 'utf-8'"),
         (("a.csv", "--terms", "terms.txt"), "terms are only for a matrix, but this is text"),
-        (("a.csv", "--labels", "nowhere.txt"), "nowhere.txt: no such file or folder."),
+        (("a.csv", "--label-file", "nowhere.txt"), "nowhere.txt: no such file or folder."),
         (("a.npz", "--label", "auto"), "a matrix has none. Pass a file with one label per line"),
         (("a.npz", "--text", "body"), "no column 'body': it is not a table of texts"),
         (("a.npz", "--terms", "labels.txt"), "42 terms"),
@@ -65,12 +66,12 @@ def refused(home, monkeypatch):
         (("a.csv", "-k", "0"), "n_components must be an integer of at least 1; got 0"),
         (("a.csv", "-k", "many"), "'many' is neither a number nor 'auto'"),
         (("a.csv", "--max-iter", "0"), "max_iter must be an integer of at least 1; got 0"),
-        (("a.csv", "--starts", "0"), "n_init must be an integer of at least 1; got 0"),
+        (("a.csv", "--n-init", "0"), "n_init must be an integer of at least 1; got 0"),
         (("a.csv", "--tol", "-1"), "tol must be a number of at least 0; got -1.0"),
         (("a.csv", "--coef-shape", "0"), "coef_shape must be a positive number; got 0.0"),
         (("a.csv", "--term-shape", "x"), "'x' is neither a number nor 'auto'"),
-        (("a.csv", "--jobs", "0"), "n_jobs must be None, a positive number of threads"),
-        (("a.csv", "--seed", "-1"), "Seed must be between 0 and 2**32 - 1"),
+        (("a.csv", "--n-jobs", "0"), "0 is not a number of cores; use 1 or more, or -1 for all."),
+        (("a.csv", "--random-state", "-1"), "Seed must be between 0 and 2**32 - 1"),
         (("a.csv", "--max-terms", "0"), "max_terms must be None or an int from 1; got 0"),
         (("a.csv", "--min-df", "99"), "Decrease min_df or increase max_df"),
         (
@@ -78,7 +79,7 @@ def refused(home, monkeypatch):
             "min_df must be a number of documents (int from 1) or a fraction",
         ),
         (("a.csv", "--max-df", "half"), "'half' is neither a count (5) nor a fraction"),
-        (("a.csv", "--ngrams", "0"), "0 is not in the range 1<=x<=5"),
+        (("a.csv", "--ngram-range", "0,1"), "ngram_range must be two ints, 1 <= first"),
         (("a.csv", "--stem", "klingon"), "'klingon' is not a Snowball algorithm"),
         (("a.csv", "--stop-words", "none.txt"), "Cannot read the stop-word file none.txt"),
         (("a.csv", "--token-pattern", "("), "is not a regular expression"),
@@ -145,12 +146,12 @@ def test_the_ways_out_work(tmp_path):
     [
         (("topics", "nowhere.vbnmf"), "there is no model file nowhere.vbnmf"),
         (("topics", "a.csv"), "a.csv is damaged or is not a vbnmf model"),
-        (("topics", "text.vbnmf", "--top", "0"), "0 is not in the range x>=1"),
+        (("topics", "text.vbnmf", "--n-terms", "0"), "0 is not in the range x>=1"),
         (("report", "a.npz", "--out", "x.html"), "a.npz is damaged or is not a vbnmf model"),
         (("report", "text.vbnmf", "--out", "no/x.html"), "there is no folder no"),
         (("predict", "text.vbnmf", "nowhere.csv"), "nowhere.csv: no such file or folder"),
         (("predict", "text.vbnmf", "a.csv", "--text", "x"), "there is no text column 'x'"),
-        (("predict", "text.vbnmf", "a.csv", "--jobs", "0"), "n_jobs must be None"),
+        (("predict", "text.vbnmf", "a.csv", "--n-jobs", "0"), "0 is not a number of cores"),
         (
             ("predict", "npz.vbnmf", "a.csv"),
             "fitted to a matrix, so it has no vectorizer for texts",

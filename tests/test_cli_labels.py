@@ -8,14 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from cliruns import FIT, WORDS, make_corpus, ok, run, write_csv
-from explorer_pages import unpacked
+from explorer_pages import analysed, unpacked
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from vbnmf import DocumentModel, SupervisedVBNMF, load
 from vbnmf.cli.terminal import rounded
 from vbnmf.data import read_documents
-from vbnmf.report.explorer.documents import look
 from vbnmf.text import DocumentVectorizer
 
 SEPARATED = ("--label", "tags", "--label-separator", ";")
@@ -93,7 +92,7 @@ def here(home, monkeypatch):
         ("tags.jsonl", ("--label", "tags"), {"label": "tags"}),
         (
             "tags.csv",
-            ("--labels", "labels.txt", "--label-separator", "|", "--text", "text"),
+            ("--label-file", "labels.txt", "--label-separator", "|", "--text", "text"),
             {"label_separator": "|"},
         ),
     ],
@@ -111,8 +110,10 @@ def test_all_forms_give_the_same_model(file, options, columns, tmp_path):
     assert found.estimator_.classes_.tolist() == sorted(WORDS)
     assert found.has_several_labels
     assert found.columns_ == {"text": "text", **columns}
-    scores = ok("evaluate", out, file, *(options if "--labels" in options else ()), "--json").json
-    assert scores["documents"] == 50
+    scores = ok(
+        "evaluate", out, file, *(options if "--label-file" in options else ()), "--json"
+    ).json
+    assert scores["labelled_documents"] == 50
 
 
 def test_messages(tmp_path):
@@ -178,7 +179,7 @@ def test_separator_of_predictions(model, home, tmp_path):
     labels = load(model).predict(TEXTS)
     rows = ok("predict", model, "tags.csv", "--label-separator", " + ").rows
     assert [row["label"] for row in rows] == joined(" + ", labels)
-    ok("fit", "tags.csv", "--labels", "labels.txt", "--label-separator", "|", "--text", "text",
+    ok("fit", "tags.csv", "--label-file", "labels.txt", "--label-separator", "|", "--text", "text",
        *FIT, "--out", tmp_path / "bar.vbnmf")  # fmt: skip
     rows = ok("predict", tmp_path / "bar.vbnmf", "tags.csv").rows
     assert [row["label"] for row in rows] == joined("|", labels)
@@ -213,7 +214,7 @@ class TestEvaluate:
         truth = names.fit_transform([lists[i] for i in kept])
         given = names.transform(load(model).predict([texts[i] for i in kept]))
         scores = ok("evaluate", model, "later.csv", "--json").json
-        assert scores["documents"] == len(kept) == 51
+        assert scores["labelled_documents"] == len(kept) == 51
         assert scores["micro_f1"] == pytest.approx(f1_score(truth, given, average="micro"))
         assert scores["macro_f1"] == pytest.approx(f1_score(truth, given, average="macro"))
         assert scores["subset_accuracy"] == pytest.approx(accuracy_score(truth, given))
@@ -360,6 +361,6 @@ def test_whole_numbers_are_the_same_labels_in_all_files(tmp_path, monkeypatch, t
     assert scores["micro_accuracy"] == 1.0
     assert [row["label"] for row in scores["labels"]] == ["0", "1", "2"]
     documents = read_documents(scored, label="label")
-    looked = look(load("m.vbnmf"), documents.texts, documents.labels, None, lambda *_: None)
-    assert looked.names == ["0", "1", "2"]
-    assert not any(looked.wrong)
+    found = analysed(load("m.vbnmf"), documents.texts, documents.labels)
+    assert found.names == ["0", "1", "2"]
+    assert not any(found.wrong)

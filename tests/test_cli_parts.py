@@ -1,7 +1,9 @@
 """predict and transform read and write in parts, whose number and size make no difference."""
 
+import gzip
 import io
 import json
+import re
 import sys
 import tracemalloc
 
@@ -11,8 +13,8 @@ import pytest
 from cliruns import FIT, LABELS, TEXTS, counts, ok, run, write_csv
 from scipy import sparse
 
-from vbnmf.cli import common
-from vbnmf.cli.progress import Display, DocumentProgress
+from vbnmf.cli import common, progress
+from vbnmf.cli.progress import Display, DocumentProgress, Waiting
 
 WRITERS = [
     *(("predict", name) for name in ("p.csv", "p.tsv", "p.jsonl")),
@@ -27,7 +29,8 @@ def home(tmp_path_factory):
     sparse.save_npz(home / "a.npz", counts()[0])
     (home / "labels.txt").write_text("\n".join(LABELS), encoding="utf-8")
     ok("fit", home / "a.csv", "--label", "label", *FIT, "--out", home / "csv.vbnmf")
-    ok("fit", home / "a.npz", "--labels", home / "labels.txt", *FIT, "--out", home / "npz.vbnmf")
+    labels = ("--label-file", home / "labels.txt")
+    ok("fit", home / "a.npz", *labels, *FIT, "--out", home / "npz.vbnmf")
     return home
 
 
@@ -51,7 +54,7 @@ def test_any_number_of_parts_gives_the_same(home, tmp_path, monkeypatch, command
     assert read(tmp_path / f"parts-{name}") == read(tmp_path / f"whole-{name}")
     assert parts.err == whole.err.replace("whole-", "parts-")
     if source == "csv":
-        assert "1 of 43 documents have no known term of non-zero weight (ids 44)." in parts.err
+        assert "1 of 43 documents has no known term of non-zero weight (id 44)," in parts.err
 
 
 def test_memory_does_not_grow_with_the_file(home, tmp_path, monkeypatch):
@@ -65,7 +68,7 @@ def test_memory_does_not_grow_with_the_file(home, tmp_path, monkeypatch):
             home / "csv.vbnmf",
             path,
             "--quiet",
-            "--jobs",
+            "--n-jobs",
             1,
             "--out",
             tmp_path / "p.csv",
@@ -141,17 +144,94 @@ def test_transform_shows_progress(home, tmp_path, monkeypatch, quiet):
     lines = ok(*arguments, *(["--quiet"] if quiet else [])).err.splitlines()
     shown = [line for line in lines if line.startswith("transforming: ")]
     ends = [*range(5, len(TEXTS) + 1, 5), len(TEXTS) + 1]
-    assert shown == ([] if quiet else [f"transforming: {n} documents" for n in ends])
+    total = len(TEXTS) + 1
+    assert [line.partition(";")[0] for line in shown] == (
+        [] if quiet else [f"transforming: {n} of {total} documents" for n in ends]
+    )
+    assert all(line.endswith(" s left") for line in shown)
+
+
+def test_predict_shows_progress(home, tmp_path, monkeypatch):
+    monkeypatch.setattr(common, "PART", 20)
+    monkeypatch.setattr(Display, "_seconds_between_lines", 0.0)
+    said = ok("predict", home / "csv.vbnmf", home / "a.csv", "--out", tmp_path / "p.csv").err
+    assert re.search(r"^predicting: 20 of 43 documents; about \d+ s left$", said, re.MULTILINE)
+    piped = ok("predict", home / "csv.vbnmf", "-", "--format", "csv",
+               stdin=(home / "a.csv").read_bytes())  # fmt: skip
+    assert "predicting: 20 documents\n" in piped.err
 
 
 def test_progress_of_documents_on_a_terminal(monkeypatch):
-    pytest.importorskip("rich", reason="the bar is rich's")
+    monkeypatch.setattr(Display, "_seconds_between_lines", 0.0)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "200")
     stream = io.StringIO()
     stream.isatty = lambda: True
     monkeypatch.setattr(sys, "stderr", stream)
-    with DocumentProgress(quiet=False, doing="transforming") as progress:
-        progress(4000)
+    with DocumentProgress(quiet=False, doing="transforming") as show:
+        show(4000)
     assert "4,000 documents" in stream.getvalue()
     assert "transforming" in stream.getvalue()
+    with DocumentProgress(quiet=False, doing="transforming", total=9000) as show:
+        show(4000)
+    assert "4,000 of 9,000 documents" in stream.getvalue()
+
+
+def test_short_work_has_no_bar(monkeypatch):
+    stream = io.StringIO()
+    stream.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", stream)
+    with DocumentProgress(quiet=False, doing="transforming") as show:
+        show(40)
+    with Waiting(quiet=False, doing="reading"):
+        pass
+    assert stream.getvalue() == ""
+
+
+@pytest.mark.parametrize(("quiet", "terminal"), [(False, True), (True, True), (False, False)])
+def test_long_work_of_unknown_length(monkeypatch, quiet, terminal):
+    monkeypatch.setattr(Display, "_seconds_between_lines", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    stream = io.StringIO()
+    stream.isatty = lambda: terminal
+    monkeypatch.setattr(sys, "stderr", stream)
+    with Waiting(quiet, "reading") as waiting:
+        if waiting._timer.ident is not None:
+            waiting._timer.join()
+    assert ("reading" in stream.getvalue()) == (terminal and not quiet)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "number"),
+    [
+        ("a.csv", "text,label\nx,1\ny,2\n", 2),
+        ("a.csv", 'text,label\n"one\ntwo ""three""\n",1\ny,2', 2),
+        ("a.tsv", 'text\tlabel\n5" pipe\t1\n6" pipe\t1\n', 2),
+        ("a.jsonl", '{"text": "x"}\n{"text": "y"}\n', 2),
+        ("a.csv", "", 0),
+        ("a.txt.csv.gz", gzip.compress(b"text\nx\n", mtime=0), None),
+        ("nowhere.csv", None, None),
+    ],
+)
+@pytest.mark.parametrize("at_once", [1, 7, 1 << 20])
+def test_documents_of_a_file(tmp_path, monkeypatch, name, content, number, at_once):
+    monkeypatch.setattr(progress, "_AT_ONCE", at_once if number is not None else 1 << 20)
+    if content is not None:
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    assert progress.count_documents(str(tmp_path / name), None) == number
+
+
+def test_documents_of_folders(tmp_path):
+    (tmp_path / "docs").mkdir()
+    for i in range(3):
+        (tmp_path / "docs" / f"{i}.txt").write_text("kettle")
+    assert progress.count_documents(str(tmp_path / "docs"), None) == 3
+    write_csv(tmp_path / "a.csv")
+    ok("vectorize", tmp_path / "a.csv", "--out", tmp_path / "s", "--quiet")
+    assert progress.count_documents(str(tmp_path / "s"), None) == len(TEXTS)
+    assert progress.count_documents("-", "csv") is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a file of Linux that cannot be read")
+def test_documents_of_a_file_that_cannot_be_read():
+    assert progress.count_documents("/proc/self/mem", "csv") is None

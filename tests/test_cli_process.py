@@ -86,7 +86,7 @@ def test_names_of_files_that_are_no_text(tmp_path):
             pytest.skip("the file system takes names that are UTF-8 only")
     (tmp_path / "labels.txt").write_text("\n".join(["a", "b"] * 21))
     model = tmp_path / "m.vbnmf"
-    ok("fit", folder, "--labels", tmp_path / "labels.txt", *FIT, "--out", model)
+    ok("fit", folder, "--label-file", tmp_path / "labels.txt", *FIT, "--out", model)
     printed = process("predict", model, folder)
     assert printed.returncode == 0
     assert printed.stdout.decode("utf-8").splitlines()[1].startswith(r"00\udcff.txt,")
@@ -143,3 +143,36 @@ def test_interrupted_fit_leaves_nothing(tmp_path):
     assert stdout == ""
     assert out.read_text() == "the model of yesterday"
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a.csv", "m.vbnmf"]
+
+
+class TestClosedStandardError:
+    """Messages are lost, and everything else is done."""
+
+    @pytest.fixture
+    def args(self, home, tmp_path):
+        return command("fit", home / "a.csv", "--label", "label", "-k", "6", "--max-iter", "15",
+                       "--out", tmp_path / "m.vbnmf")  # fmt: skip
+
+    @posix
+    @pytest.mark.parametrize("closed", ["2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+    def test_from_the_beginning(self, args, home, tmp_path, closed):
+        shell = ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", *args]
+        assert subprocess.run(shell, check=False).returncode == 0  # noqa: S603
+        assert (tmp_path / "m.vbnmf").read_bytes() == (home / "a.vbnmf").read_bytes()
+
+    @posix
+    def test_an_error_has_its_exit_code(self, args, tmp_path):
+        (tmp_path / "m.vbnmf").write_text("taken")
+        shell = ["/bin/sh", "-c", 'exec "$@" 2>&-', "sh", *args]
+        assert subprocess.run(shell, check=False).returncode == 2  # noqa: S603
+
+    @posix
+    def test_by_its_reader(self, args, home, tmp_path):
+        read, write = os.pipe()
+        os.close(read)
+        try:
+            run = subprocess.run(args, stderr=write, check=False)  # noqa: S603
+        finally:
+            os.close(write)
+        assert run.returncode == 0
+        assert (tmp_path / "m.vbnmf").read_bytes() == (home / "a.vbnmf").read_bytes()

@@ -31,16 +31,16 @@ def expected():
     return {False: fitted(), True: fitted(X, LABELS, terms)}
 
 
-@pytest.fixture(params=FORMATS)
+@pytest.fixture(scope="module", params=FORMATS)
 def source(request, sources):
     assert set(sources) == set(FORMATS)
     return sources[request.param]
 
 
-@pytest.fixture
-def model(source, tmp_path):
+@pytest.fixture(scope="module")
+def model(source, tmp_path_factory):
     """A model of one format, fitted by the command line."""
-    path = tmp_path / "m.vbnmf"
+    path = tmp_path_factory.mktemp("model") / "m.vbnmf"
     run = ok("fit", source.path, *source.labelled, *FIT, "--out", path, stdin=source.stdin)
     assert run.out == run.err == ""
     return path

@@ -8,18 +8,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from cliruns import command, run
-from conftest import ON_SCIPY
 
 from vbnmf.cli.progress import CellProgress
-from vbnmf.cli.reproduce import _notes
-from vbnmf.experiments.cells import list_cells
-from vbnmf.experiments.results import METRICS, read_results
-from vbnmf.experiments.runner import Tally
-from vbnmf.experiments.specification import read_specification
+from vbnmf.paper.experiments import Tally
+from vbnmf.paper.results import METRICS, read_results
+from vbnmf.paper.specification import list_cells, read_specification
 
 SPEC = Path(__file__).with_name("tiny.toml")
 FIGURES = ["fig1", "fig2", "fig3a", "fig3b", "fig4", "fig5", "fig6", "fig7a", "fig7b"]
@@ -46,6 +42,7 @@ def whole(tmp_path_factory):
     return folder, reproduce(folder)
 
 
+@pytest.mark.slow
 def test_everything_is_drawn_and_written(whole):
     folder, said = whole
     names = {f"{key}.{kind}" for key in FIGURES for kind in ("png", "svg")}
@@ -63,6 +60,7 @@ def test_everything_is_drawn_and_written(whole):
     assert "PCA-10 with k-NN: accuracy 0." in said.stderr
 
 
+@pytest.mark.slow
 def test_the_table_has_a_row_for_each_cell(whole):
     folder, said = whole
     rows = read_results(folder / "results.csv")
@@ -78,6 +76,7 @@ def test_the_table_has_a_row_for_each_cell(whole):
             assert None not in [row[name] for name in METRICS[:4] + METRICS[8:]]
 
 
+@pytest.mark.slow
 def test_the_same_command_runs_nothing_again(whole):
     folder, _ = whole
     before = (folder / "results.csv").read_bytes()
@@ -99,7 +98,7 @@ def test_the_same_command_runs_nothing_again(whole):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-@pytest.mark.skipif(ON_SCIPY, reason="how a run is stopped does not depend on kernels")
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_to_the_same_table(whole, tmp_path):
     folder = tmp_path / "out"
     args = command("reproduce", "--spec", SPEC, "--out", folder)
@@ -150,17 +149,6 @@ def test_progress_tells_the_time_left(monkeypatch):
     assert stream.getvalue().splitlines() == [
         "1 of 8 runs; about 3 min left",
         "7 of 8 runs, 2 failed; about 30 s left",
-    ]
-
-
-def test_runs_that_failed_or_did_not_converge_are_noted():
-    row = {"status": "done", "reason": ""}
-    unfinished = {"status": "done", "reason": "lbfgs failed to converge (status=1):"}
-    failed = {"status": "failed", "reason": "ValueError: no."}
-    rows = [row, unfinished, failed, unfinished]
-    assert _notes(SimpleNamespace(rows=rows)) == [
-        "1 run failed: ValueError: no.",
-        "2 runs with a warning: lbfgs failed to converge (status=1).",
     ]
 
 

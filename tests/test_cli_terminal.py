@@ -1,8 +1,14 @@
 """Tables in the terminal."""
 
+import io
+import sys
+import unicodedata
+from types import SimpleNamespace
+
+import click
 import pytest
 
-from vbnmf.cli.terminal import fraction, percent, rounded, table
+from vbnmf.cli.terminal import fraction, percent, rounded, table, width
 
 
 @pytest.fixture(autouse=True)
@@ -47,9 +53,82 @@ def test_long_cells_stay_whole_where_there_is_room(monkeypatch):
     assert "L" * 90 in table(["labels", "terms"], [["L" * 90, "t" * 90]])
 
 
+def test_very_long_cells():
+    """Cutting takes a time that grows with the length, not with its square."""
+    row = table(["a", "b"], [["x", "é" * 400_000]]).splitlines()[2]
+    assert row == "x  " + "é" * 46 + "…"
+
+
+class TestOnATerminal:
+    def begin(self, monkeypatch):
+        """In the test itself: pytest sets standard output after its fixtures."""
+        stream = io.StringIO()
+        stream.isatty = lambda: True
+        monkeypatch.setattr(sys, "stdout", stream)
+        monkeypatch.setenv("TERM", "xterm")
+
+    def plain(self, text):
+        return "\n".join(line.rstrip() for line in click.unstyle(text).splitlines())
+
+    @pytest.mark.parametrize(
+        "rows",
+        [
+            [["tea", "5", "green leaf"], ["coffee", "12", "bean"]],
+            [["L" * 90, "7", "t" * 90]],
+            [["茶" * 40, "7", "e\u0301 [bold]not markup[/bold] :tea:"]],
+            [],
+        ],
+    )
+    def test_the_same_with_styles(self, rows, monkeypatch):
+        self.begin(monkeypatch)
+        head = ["label", "n", "terms"]
+        styled = table(head, rows, right=(1,))
+        assert "\x1b[1m" in styled
+        monkeypatch.setenv("TERM", "dumb")
+        plain = table(head, rows, right=(1,))
+        assert "\x1b" not in plain
+        assert self.plain(styled).replace("─", "") == plain.replace("─", "")
+        assert all(width(line) <= 50 for line in self.plain(styled).splitlines())
+
+    def test_control_characters(self, monkeypatch):
+        self.begin(monkeypatch)
+        shown = table(["x"], [["a\x1b[31mb\x07"]]).splitlines()[-1]
+        assert "\x1b[31m" not in shown
+        assert "\x07" not in shown
+
+
 def test_narrow_terminals_get_something(monkeypatch):
     monkeypatch.setenv("COLUMNS", "1")
     assert table(["a", "b"], [["x" * 30, "y" * 30]]).splitlines()[2] == f"{'x' * 11}…  {'y' * 11}…"
+
+
+@pytest.mark.parametrize("word", ["x", "茶", "e\u0301"])
+def test_a_long_word_takes_time_in_proportion_to_its_length(word, monkeypatch):
+    """Removing one letter at a time, and measuring again, took minutes for 20,000 letters."""
+    looked_up = []
+
+    def category(char):
+        looked_up.append(char)
+        return unicodedata.category(char)
+
+    counting = SimpleNamespace(category=category, east_asian_width=unicodedata.east_asian_width)
+    monkeypatch.setattr("vbnmf.cli.terminal.unicodedata", counting)
+    text = word * 3000
+    row = table(["a", "b"], [[text, text]]).splitlines()[2]
+    assert row.count("…") == 2
+    assert len(looked_up) < 10 * 2 * len(text)
+
+
+def test_a_cut_text_is_as_long_as_fits():
+    """The accent stays with its letter; half a Chinese character is not shown."""
+    texts = {
+        "e\u0301" * 60: "e\u0301" * 19 + "…",
+        "茶" * 60: "茶" * 9 + "…",
+        "a b " * 30: "a b " * 4 + "a b…",
+    }
+    for text, expected in texts.items():
+        row = table(["a", "b"], [[text, "y" * 60]]).splitlines()[2]
+        assert row.startswith(expected + " ")
 
 
 def test_wide_characters_and_marks():

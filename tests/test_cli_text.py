@@ -26,8 +26,8 @@ def test_text_options(table):
     (table.parent / "stop.txt").write_text("wheel\nkettle")
     model = fit(
         *("--weighting", "paper", "--max-terms", "12", "--min-df", "3", "--max-df", "0.9"),
-        *("--stop-words", "stop.txt", "--stem", "english", "--ngrams", "2"),
-        *("--token-pattern", r"\b[a-zA-Z]{4,}\b", "--keep-case"),
+        *("--stop-words", "stop.txt", "--stem", "english", "--ngram-range", "1,2"),
+        *("--token-pattern", r"\b[a-zA-Z]{4,}\b", "--no-lowercase"),
     )
     vectorizer = model.vectorizer_
     assert vectorizer.weighting == "paper"

@@ -14,11 +14,12 @@ from scipy import sparse
 from test_advice import row as candidate
 
 from vbnmf import SupervisedVBNMF, tune
+from vbnmf.evaluation.measures import TUNE, measures_for
 from vbnmf.selection.advice import Trial
 from vbnmf.selection.search import Tuning
 from vbnmf.text import DocumentVectorizer
 
-FEW = ("-k", "3,6", "--label-shapes", "10,100")
+FEW = ("-k", "3,6", "--label-shape", "10,100")
 
 
 @pytest.fixture(scope="module")
@@ -114,12 +115,14 @@ def test_shows_how_long_the_search_still_takes(file, here, monkeypatch):
 
 
 def test_the_next_command_runs(file, here):
-    options = ("--label", "label", "--min-df", "1", "--keep-case", "--text", "text", "--seed", "4")
-    result = ok("tune", file, *options, *FEW, "--jobs", "1", "--json", "--quiet").json
+    options = ("--label", "label", "--min-df", "1", "--no-lowercase", "--text", "text",
+               "--random-state", "4", "--ngram-range", "1,2")  # fmt: skip
+    result = ok("tune", file, *options, *FEW, "--n-jobs", "1", "--json", "--quiet").json
     command = shlex.split(result["command"])
     assert command[:3] == ["vbnmf", "fit", str(file)]
     assert " ".join(command[3:]).startswith(
-        "--label label --text text --min-df 1 --keep-case --seed 4 --jobs 1 -k "
+        "--label label --text text --min-df 1 --ngram-range 1,2 --no-lowercase --random-state 4 "
+        "--n-jobs 1 -k "
     )
     fitted = ok(*command[1:], "--json").json
     assert fitted["components"] == result["recommended"]["n_components"]
@@ -127,7 +130,7 @@ def test_the_next_command_runs(file, here):
 
 
 def test_auto_is_the_default_of_fit(file, here):
-    options = ("--label", "label", "-k", "3", "--label-shapes", "10, auto")
+    options = ("--label", "label", "-k", "3", "--label-shape", "10, auto")
     result = ok("tune", file, *options)
     lines = result.out.splitlines()
     assert [line.split()[:2] for line in lines[2:4]] == [["3", "auto"], ["3", "10"]]
@@ -150,10 +153,13 @@ def test_json(file, here):
     }  # fmt: skip
     assert result.json["n_validation"] == 15
     assert len(result.json["rows"]) == 4
-    assert result.json["rows"][0].keys() == {field.name for field in fields(Trial)}
+    expected = {field.name for field in fields(Trial)} - {"measures"}
+    expected |= {measure.key for measure in measures_for(TUNE)}
+    assert result.json["rows"][0].keys() == expected
     assert "--label auto" in result.json["command"]
 
 
+@pytest.mark.slow
 def test_goes_on_and_begins_anew(file, here, monkeypatch):
     from vbnmf.cli.tune import _TuneProgress
 
@@ -166,10 +172,10 @@ def test_goes_on_and_begins_anew(file, here, monkeypatch):
     ok("tune", file, *FEW, "--quiet")
     whole, resumed = (rows_of(path) for path in (here / "whole" / "tune.csv", table))
     assert [{**row, "seconds": ""} for row in resumed] == [{**row, "seconds": ""} for row in whole]
-    other = run("tune", file, *FEW, "--seed", "1", "--quiet")
+    other = run("tune", file, *FEW, "--random-state", "1", "--quiet")
     assert other.code == 2
     assert "results of other documents or settings" in other.err
-    ok("tune", file, *FEW, "--seed", "1", "--quiet", "--force")
+    ok("tune", file, *FEW, "--random-state", "1", "--quiet", "--force")
     assert rows_of(table)[0]["data"] != whole[0]["data"]
 
 
@@ -201,8 +207,8 @@ def test_matrix_and_several_labels(here):
     X, _ = counts()
     sparse.save_npz(here / "a.npz", X)
     (here / "labels.txt").write_text("\n".join(LABELS), encoding="utf-8")
-    result = ok("tune", "a.npz", "--labels", "labels.txt", *FEW, "--json", "--quiet").json
-    assert "--labels labels.txt" in result["command"]
+    result = ok("tune", "a.npz", "--label-file", "labels.txt", *FEW, "--json", "--quiet").json
+    assert "--label-file labels.txt" in result["command"]
     both = [f"{label};drink" if label != "bike" else label for label in LABELS]
     write_csv(here / "b.csv", TEXTS, both)
     several = ("--label", "label", "--label-separator", ";", "--out", "b")
@@ -216,8 +222,8 @@ def test_matrix_and_several_labels(here):
     [
         (("-k", "3,x"), "'3,x' is not a list such as 20,40,80"),
         (("-k", "0"), "n_components must be an integer of at least 1"),
-        (("--label-shapes", "-3"), "must be a positive number"),
-        (("--label-shapes", "auto,much"), "'auto,much' is not a list such as auto,30,300"),
+        (("--label-shape", "-3"), "must be a positive number"),
+        (("--label-shape", "auto,much"), "'auto,much' is not a list such as auto,30,300"),
         (("--validation", "1.5"), "1.5"),
         (("--label", "nowhere"), "no label column 'nowhere'"),
         (("--out", "taken"), "takes a folder"),

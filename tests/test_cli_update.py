@@ -1,12 +1,14 @@
 """vbnmf update, and DocumentModel.partial_fit, on small files."""
 
+import re
+
 import numpy as np
 import pytest
 from cliruns import run
 
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, load
 from vbnmf.cli.update import in_batches
-from vbnmf.text.unknown import unknown_terms
+from vbnmf.text.vectorizer import unknown_terms
 
 TEA = ["green tea leaves", "steep tea leaves", "pot of green tea", "a cup of tea"]
 COFFEE = ["roast coffee beans", "grind coffee beans", "a cup of coffee", "coffee beans"]
@@ -59,6 +61,8 @@ def test_update_replaces_the_model_and_tells_what_changed(folder, options):
     again = run("update", model, "more.csv")
     assert again.code == 0
     assert "8 new documents, 32 seen in all." in again.out
+    assert re.search(r"^Predicted correctly before the update: \d+ % of 8 labelled documents\.$",
+                     again.out, re.M)  # fmt: skip
     assert "No new labels." in again.out
 
 

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,20 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from properties import examples
+from smallfits import ATTRIBUTES, drawn, labels_of
 from test_engines import KNOBS, K, begun, corpus, local
-from test_heads import drawn
-from test_shard_fits import ATTRIBUTES, labels_of
 
 from vbnmf import VBNMF, Checkpoint, Dask, Shards, SupervisedVBNMF
 from vbnmf.core.fit import FITTING, Schedule, fit
-from vbnmf.data.sharding import write_shards
-from vbnmf.engines import clusterfit, clusterwork, mapping
-from vbnmf.engines.blocks import BlockSource, Written
-from vbnmf.engines.cluster import Cluster
-from vbnmf.engines.clusterfit import DaskEngine
-from vbnmf.engines.clusterwork import ClusterError
+from vbnmf.distributed import engine as dask_engine
+from vbnmf.distributed import remote
+from vbnmf.distributed.cluster import Cluster
+from vbnmf.distributed.engine import DaskEngine
+from vbnmf.distributed.remote import ClusterError
+from vbnmf.engines import mapping
 from vbnmf.estimators import shardedheads
 from vbnmf.kernels import open_kernel
+from vbnmf.shards import write_shards
 
 distributed = pytest.importorskip("distributed")
 SCHEDULE = Schedule(4, 0.0, 1, bound_every=2, annealing=1)
@@ -60,7 +61,7 @@ def agree(client, folder, size, dtype=np.float64, **options):
     return engine, left
 
 
-@examples(6)
+@examples(6, ordinary=3)
 @given(
     st.integers(0, 10**6),
     st.integers(80, 300),
@@ -79,14 +80,14 @@ def test_engines_agree_to_the_bit(
     assert not list(folder.glob(".fit-*"))
 
 
-@pytest.mark.parametrize("fan_in", [2, 3, 16])
-@pytest.mark.parametrize("size", [20, 35])
+@pytest.mark.parametrize("fan_in", [2, pytest.param(3, marks=pytest.mark.slow), 16])
+@pytest.mark.parametrize("size", [20, pytest.param(35, marks=pytest.mark.slow)])
 def test_many_shards_are_added_in_the_same_tree(client, tmp_path, monkeypatch, fan_in, size):
-    for module in (mapping, clusterfit, clusterwork):
+    for module in (mapping, dask_engine, remote):
         monkeypatch.setattr(module, "FAN_IN", fan_in)
     engine, left = agree(client, tmp_path, size)
     assert engine.n_shards > 9
-    runs = [engine._cluster.shards_of(task) for task in engine._by_run("sum", clusterwork.add_up)]
+    runs = [engine._cluster.shards_of(task) for task in engine._by_run("sum", remote.add_up)]
     assert [number for run in runs for number in run] == list(range(engine.n_shards))
     assert all(run[0] // fan_in == run[-1] // fan_in for run in runs)
     assert len(runs) <= 4 + -(-engine.n_shards // fan_in)  # there are four threads
@@ -119,8 +120,9 @@ class Threads:
     ],
 )
 def test_threads_get_shards_by_non_zeros(nonzeros, threads, expected):
-    entries = [Written(str(i), 1, nnz, 0) for i, nnz in enumerate(nonzeros)]
-    shares = Cluster(Threads(**threads), BlockSource(Path(), entries, 5, np.float32)).shares()
+    entries = [SimpleNamespace(nnz=nnz) for nnz in nonzeros]
+    source = SimpleNamespace(entries=entries, starts=np.arange(len(entries) + 1))
+    shares = Cluster(Threads(**threads), source).shares()
     assert [(place, len(shards)) for place, shards in shares] == expected
     assert [number for _, shards in shares for number in shards] == list(range(len(nonzeros)))
 
@@ -166,25 +168,47 @@ def test_workers_hold_no_memory_after_a_fit(client, tmp_path, monkeypatch):
 
     def sweep(self, *args, **options):
         found = whole(self, *args, **options)
-        held.append(
-            {kind for of in clusterwork._MEMORY.values() for m in of.values() for kind in m}
-        )
+        held.append({kind for of in remote._MEMORY.values() for m in of.values() for kind in m})
         return found
 
     monkeypatch.setattr(DaskEngine, "sweep", sweep)
     agree(client, tmp_path, 100)
     assert {"documents", "sums"} <= held[-1]
-    assert not clusterwork._MEMORY
+    assert not remote._MEMORY
 
     def stop(progress):
-        assert clusterwork._MEMORY
+        assert remote._MEMORY
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         VBNMF(3, engine="dask", init="random", callback=stop).fit(Shards(tmp_path))
-    assert not clusterwork._MEMORY
+    assert not remote._MEMORY
 
 
+def test_starts_at_the_same_time_with_a_head_on_several_shards(client, tmp_path):
+    """The head goes on from the local states of the best start, which a worker has written."""
+    X, y = drawn()
+    write_shards(tmp_path, X, labels_of(y, "unknown"), shard_nonzeros=X.nnz // 2)
+    shards = Shards(tmp_path)
+    assert 2 <= shards.n_shards < 4  # fewer than threads, so starts are spread
+    parameters = {"n_init": 3, "max_iter": 6, "tol": 0, "init": "random"}
+    before = set(tmp_path.iterdir())
+    for seed in (0, 1):
+        here = SupervisedVBNMF(6, **parameters, random_state=np.random.RandomState(seed))
+        here.fit(shards)
+        seen = []
+        there = SupervisedVBNMF(
+            6, **parameters, random_state=np.random.RandomState(seed), engine="dask",
+            callback=seen.append,
+        ).fit(shards)  # fmt: skip
+        assert [at.restart for at in seen if at.stage == FITTING] == [0, 1, 2]
+        assert vars(there).keys() == vars(here).keys()
+        for name in ATTRIBUTES:
+            assert_array_equal(getattr(there, name), getattr(here, name), err_msg=name)
+    assert set(tmp_path.iterdir()) == before
+
+
+@pytest.mark.slow
 def test_heads_of_all_shards(client, tmp_path, monkeypatch):
     X, y = drawn(n_docs=300)
     write_shards(tmp_path, X, labels_of(y, "unknown"), shard_nonzeros=X.nnz // 18)
@@ -294,7 +318,7 @@ def test_a_file_that_is_missing_is_named_with_the_worker(client, tmp_path):
 def test_a_worker_with_other_software_is_refused(client, tmp_path, monkeypatch):
     write_shards(tmp_path, drawn()[0])
     versions = iter(["vbnmf 9"])
-    monkeypatch.setattr(clusterwork, "software", lambda: next(versions, "vbnmf 8"))
+    monkeypatch.setattr(remote, "software", lambda: next(versions, "vbnmf 8"))
     with pytest.raises(ClusterError, match=r"this worker has vbnmf 8.* VBNMF_SIMD"):
         VBNMF(3, engine="dask").fit(Shards(tmp_path))
 

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from cliruns import ok, run
 from numpy.testing import assert_array_equal
-from test_heads import drawn
-from test_shard_fits import ATTRIBUTES, labels_of
+from smallfits import ATTRIBUTES, drawn, labels_of
 
 from vbnmf import Checkpoint, Shards, SupervisedVBNMF, load
 from vbnmf.core.fit import FITTING
-from vbnmf.data.sharding import write_shards
-from vbnmf.engines.clients import connect
-from vbnmf.engines.clusterwork import ClusterError
+from vbnmf.distributed import connect
+from vbnmf.distributed.remote import ClusterError
+from vbnmf.shards import write_shards
 
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
+pytestmark = pytest.mark.slow
 PARAMETERS = {"max_iter": 8, "tol": 0, "random_state": 0, "init": "label"}
 FIT = ("-k", "6", "--max-iter", "8", "--tol", "0")
 

@@ -10,13 +10,13 @@ import pytest
 from cliruns import make_corpus, ok, run, write_csv
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
-from test_heads import drawn
-from test_shard_fits import ATTRIBUTES, labels_of
+from smallfits import ATTRIBUTES, drawn, labels_of
 
 from vbnmf import VBNMF, Shards, SupervisedVBNMF, load, tune
-from vbnmf.data.sharding import write_shards
-from vbnmf.engines import tasks
+from vbnmf.core.fit import FITTING
+from vbnmf.distributed import tasks
 from vbnmf.estimators import base
+from vbnmf.shards import write_shards
 
 distributed = pytest.importorskip("distributed")
 LOCAL = {"processes": False, "n_workers": 2, "threads_per_worker": 1}
@@ -60,7 +60,7 @@ def test_the_command_line(client, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     texts, labels = make_corpus(1, n_each=12, mixed=0.4)
     file = write_csv(tmp_path / "a.csv", texts, labels)
-    command = ("tune", file, "--label", "label", "-k", "3,6", "--label-shapes", "10", "--json")
+    command = ("tune", file, "--label", "label", "-k", "3,6", "--label-shape", "10", "--json")
     here = ok(*command, "--out", "here").json
     address = client.scheduler.address
     spread = ok(*command, "--out", "spread", "--scheduler", address).json
@@ -82,8 +82,9 @@ def test_starts_at_the_same_time_give_the_same_model(client, tmp_path, labelled)
     parameters = {"n_init": 3, "max_iter": 6, "tol": 0, "random_state": 0, "init": "random"}
     make = SupervisedVBNMF if labelled else VBNMF
     here = make(4, **parameters).fit(Shards(tmp_path))
-    seen = []
-    spread = make(4, **parameters, engine="dask", callback=seen.append).fit(Shards(tmp_path))
+    reported = []
+    spread = make(4, **parameters, engine="dask", callback=reported.append).fit(Shards(tmp_path))
+    seen = [progress for progress in reported if progress.stage == FITTING]
     assert [(progress.restart, progress.n_restarts) for progress in seen] == [
         (0, 3),
         (1, 3),

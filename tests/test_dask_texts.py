@@ -37,13 +37,13 @@ def state(vectorizer):
 @pytest.mark.parametrize("kind", ["bag", "column"])
 @pytest.mark.parametrize("weighting", ["log", "paper"])
 def test_the_same_vocabulary_and_bits_as_in_memory(client, tmp_path, kind, weighting):
-    from vbnmf.lazytexts import vectorized
+    from vbnmf.distributed.texts import vectorized
 
     options = {"stem": "english", "min_df": 2, "max_terms": 8, "weighting": weighting}
     expected = DocumentVectorizer(**options)
     X = expected.fit_transform(TEXTS)
     found = DocumentVectorizer(**options)
-    with vectorized(lazy(kind), found, client, tmp_path) as source:
+    with vectorized(lazy(kind), found, Dask(tmp_path)) as source:
         assert len(source.starts) == 4
         assert_array_equal(source.take(np.arange(len(TEXTS))).toarray(), X.toarray())
     assert state(found) == state(expected)
@@ -79,7 +79,7 @@ def test_lists_of_labels_and_no_labels(client, tmp_path):
     model = DocumentModel(VBNMF(3, max_iter=4, tol=0, engine="dask"))
     V = model.fit_transform(lazy("bag"))
     assert_array_equal(V.compute(), model.transform(TEXTS))
-    assert DocumentModel().fit(lazy("bag"), LABELS).estimator_.engine == "dask"
+    assert DocumentModel().fit(lazy("bag"), LABELS).estimator_.engine == Dask()
 
 
 def of_parts(*parts):
@@ -126,8 +126,8 @@ def slow(*_args, **_options):
 
 
 def test_an_error_of_a_task_is_not_a_lost_scheduler(client, monkeypatch):
-    from vbnmf.engines.clusterwork import ClusterError
-    from vbnmf.engines.tasks import Tasks
+    from vbnmf.distributed.remote import ClusterError
+    from vbnmf.distributed.tasks import Tasks
 
     with pytest.raises(TimeoutError, match="document server") as error:
         list(Tasks(client, None).map(slow, [(1,)]))

@@ -69,7 +69,7 @@ def test_matrix_files(tmp_path: Path, name: str, kind: str, labels: Path, terms:
     assert got.terms == TERMS
     assert got.notes == ["1 of 3 documents have no label."]
     assert read_documents(path).labels is None
-    refused(path, "labels are requested, but a matrix has none.*--labels", label="auto")
+    refused(path, "labels are requested, but a matrix has none.*--label-file", label="auto")
     refused(path, "no column 'body': it is not a table of texts", text="body")
     parts = list(iter_documents(path, labels=labels, terms=terms, chunk=2))
     assert [part.matrix.shape[0] for part in parts] == [2, 1]

@@ -6,10 +6,9 @@ import pytest
 from scipy import sparse
 
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, load
+from vbnmf.description.components import component_names, shown_terms, term_parts
 from vbnmf.estimators import describing
 from vbnmf.metrics import describing_terms
-from vbnmf.report.components import component_names
-from vbnmf.report.terms import shown_terms, term_parts
 
 
 def terms_of(estimator):

@@ -12,16 +12,20 @@ from scipy.special import gammaln
 
 from benchmarks import drawn
 from vbnmf import VBNMF, SupervisedVBNMF
-from vbnmf.discovery import drafts, search
+from vbnmf.discovery import componentsearch, drafts
 from vbnmf.discovery.clusters import cluster_term_sums
 from vbnmf.discovery.drafts import Draft, Plan
 from vbnmf.discovery.merging import Merges, _Column, _gains, merge_order
 from vbnmf.estimators import starting
 
+QUICK = "mixed and common"
 NO_GROUPS = np.zeros((0, 3), dtype=bool)
 
 
-@pytest.fixture(scope="module", params=drawn.KINDS)
+OTHER = [pytest.param(kind, marks=pytest.mark.slow) for kind in drawn.KINDS if kind != QUICK]
+
+
+@pytest.fixture(scope="module", params=[QUICK, *OTHER])
 def found(request):
     """A corpus of each kind, smaller than those of the benchmark, and the default fit to it."""
     corpus = drawn.draw(request.param, 0, n_docs=1200, n_terms=300)
@@ -46,6 +50,7 @@ def test_the_number_of_components_is_found(found):
     assert "likelihood of held-out documents" in model.n_components_reason_
 
 
+@pytest.mark.slow
 def test_seeds_make_no_difference_and_starts_do(found):
     _, corpus, model = found
     other = SupervisedVBNMF(len(corpus.components), classifier="generative", random_state=7).fit(
@@ -79,7 +84,7 @@ def test_documents_without_labels_are_recovered_too():
     assert (drawn.match(model.components_, corpus)[0] > 0.9).mean() >= 0.8
 
 
-@examples(25)
+@examples(25, ordinary=8)
 @given(st.integers(1, 6), st.integers(1, 9), st.sampled_from([1, 2, 7, 30]), st.integers(0, 10**6))
 def test_as_many_components_as_asked_for(n_labels, K, docs_of_a_label, seed):
     """Whatever there is of labels and documents; every label has one and every one has a label."""
@@ -93,6 +98,7 @@ def test_as_many_components_as_asked_for(n_labels, K, docs_of_a_label, seed):
 
 
 @pytest.mark.filterwarnings("ignore:.*different labels")
+@pytest.mark.slow
 @pytest.mark.parametrize(  # more than 600 labels are clustered first
     ("n_labels", "K"), [(500, 30), (700, 30), (700, "auto")]
 )
@@ -109,12 +115,12 @@ def test_many_labels_of_one_document(n_labels, K):
 def test_labels_that_are_alike_begin_together():
     """Of many labels, those with the same words share their components."""
     rng = np.random.default_rng(0)
-    kind = np.arange(900) % 3
-    X = np.zeros((900, 60))
+    kind = np.arange(630) % 3
+    X = np.zeros((630, 60))
     for k in range(3):
-        X[kind == k, 20 * k : 20 * k + 20] = rng.poisson(2, (300, 20))
+        X[kind == k, 20 * k : 20 * k + 20] = rng.poisson(2, (210, 20))
     model = SupervisedVBNMF(3, max_iter=5, tol=0, classifier="generative")
-    model.fit(np.vstack([X, X]), np.tile(np.arange(900), 2))
+    model.fit(np.vstack([X, X]), np.tile(np.arange(630), 2))
     strongest = np.argmax(model.label_activations_, axis=1)
     assert all(len(set(strongest[kind == k])) == 1 for k in range(3))
     assert len(set(strongest)) == 3
@@ -253,13 +259,13 @@ def test_rare_terms_are_not_in_the_search_but_in_the_fit(monkeypatch):
     common = rng.poisson(2.0, (60, 12)) * (np.arange(12) // 6 == np.arange(60)[:, None] % 2)
     rare = np.eye(60, dtype=int)  # each in one document
     X, y = np.hstack([common, rare]), np.arange(60) % 2
-    seen, real = [], search.discover
+    seen, real = [], componentsearch.discover
 
     def discover(engine, *rest):
         seen.append(len(engine.totals.term_sums))
         return real(engine, *rest)
 
-    monkeypatch.setattr(search, "discover", discover)
+    monkeypatch.setattr(componentsearch, "discover", discover)
     monkeypatch.setattr(starting, "MOST_TERMS", 20)
     SupervisedVBNMF(2, classifier="generative").fit(X, y)
     assert seen == [72]  # a small search has room for all

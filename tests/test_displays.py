@@ -108,7 +108,13 @@ class TestLabelMap:
 
     @pytest.mark.parametrize(
         ("n_labels", "K", "thin"),
-        [(1, 1, (1, 1)), (1, 30, (1, 1)), (30, 1, (1, 1)), (12, 10, (1, 1)), (200, 500, (4, 10))],
+        [
+            (1, 1, (1, 1)),
+            (1, 30, (1, 1)),
+            (30, 1, (1, 1)),
+            (12, 10, (1, 1)),
+            pytest.param(200, 500, (4, 10), marks=pytest.mark.slow),
+        ],
     )
     def test_any_size_is_legible(self, n_labels, K, thin):
         values = np.random.default_rng(0).dirichlet(np.full(K, 0.1), n_labels)

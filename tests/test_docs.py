@@ -72,6 +72,7 @@ def test_docstring_equals_signature(name):
         assert ast.literal_eval(default) == signature[key].default, key
 
 
+@pytest.mark.slow
 def test_examples_of_the_page_on_scikit_learn():
     found = doctest.testfile(str(ROOT / "docs" / "sklearn.md"), module_relative=False)
     assert found.attempted > 10

@@ -14,6 +14,12 @@ from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import (
+    CountVectorizer,
+    HashingVectorizer,
+    TfidfTransformer,
+    TfidfVectorizer,
+)
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
@@ -162,6 +168,54 @@ def test_metadata_routing_knows_the_weights():
         weights = {"sample_weight": np.ones(len(TEXTS))}
         found = cross_validate(model, TEXTS, LABELS, cv=3, params=weights, error_score="raise")
     assert found["test_score"].min() > 0.9
+
+
+def test_parameters_have_the_names_of_scikit_learn():
+    model = make().fit(X=TEXTS, y=LABELS)
+    assert model.score(X=TEXTS, y=LABELS) > 0.9
+    assert model.predict(X=TEXTS).tolist() == make().fit(TEXTS, LABELS).predict(TEXTS).tolist()
+    assert model.transform(X=TEXTS[:2]).shape == (2, 5)
+    assert make().partial_fit(X=TEXTS, y=LABELS).classes_.tolist() == model.classes_.tolist()
+    assert make().fit_transform(X=TEXTS, y=LABELS).shape == (len(TEXTS), 5)
+
+
+# Other vectorizers
+
+
+@pytest.mark.parametrize(
+    "vectorizer",
+    [
+        TfidfVectorizer(sublinear_tf=True),
+        CountVectorizer(binary=True),
+        make_pipeline(CountVectorizer(), TfidfTransformer()),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+class TestOtherVectorizers:
+    def test_the_same_as_its_parts(self, vectorizer):
+        model = DocumentModel(make().estimator, vectorizer).fit(TEXTS, LABELS)
+        X = clone(vectorizer).fit_transform(TEXTS)
+        expected = clone(make().estimator).fit(X, LABELS)
+        assert_array_equal(model.predict_proba(TEXTS), expected.predict_proba(X))
+        assert model.terms_.tolist() == model.vectorizer_.get_feature_names_out().tolist()
+        assert model.explain(TEXTS[:1])[0][0].terms
+        assert cross_val_score(model, TEXTS, LABELS, cv=3, error_score="raise").min() > 0.9
+
+    def test_batches(self, vectorizer):
+        model = DocumentModel(make().estimator, vectorizer).partial_fit(TEXTS, LABELS)
+        assert model.partial_fit(TEXTS, LABELS).unknown_share_ is None
+        assert model.score(TEXTS, LABELS) > 0.9
+
+    def test_a_file_cannot_hold_it(self, vectorizer, tmp_path):
+        model = DocumentModel(make().estimator, vectorizer).fit(TEXTS, LABELS)
+        with pytest.raises(ValueError, match=f"a {type(vectorizer).__name__} cannot be saved"):
+            model.save(tmp_path / "m.vbnmf")
+        assert not (tmp_path / "m.vbnmf").exists()
+
+
+def test_a_vectorizer_without_names_is_refused():
+    with pytest.raises(TypeError, match="HashingVectorizer has no get_feature_names_out"):
+        DocumentModel(vectorizer=HashingVectorizer()).fit(TEXTS, LABELS)
 
 
 # A transformer

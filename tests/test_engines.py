@@ -18,17 +18,19 @@ from vbnmf import Shards
 from vbnmf.core import starts
 from vbnmf.core.fit import Schedule, fit
 from vbnmf.core.model import Labels
-from vbnmf.core.shardwork import Local
-from vbnmf.data.shardchecks import ShardsError
-from vbnmf.data.sharding import write_shards
 from vbnmf.discovery import drafts
 from vbnmf.discovery.drafts import Draft
 from vbnmf.engines import mapping
 from vbnmf.engines.local import LocalEngine
-from vbnmf.engines.mapping import cut, even_cuts, read_local, tree_sum, write_local
+from vbnmf.engines.mapping import tree_sum
 from vbnmf.engines.stream import StreamEngine
 from vbnmf.kernels import open_kernel
 from vbnmf.kernels.reference import ReferenceKernel
+from vbnmf.shards import ShardsError, write_shards
+from vbnmf.shards.shard import Local, cut, even_cuts
+from vbnmf.shards.states import read_local, write_local
+
+pytestmark = pytest.mark.kernel
 
 KNOBS = starts.Knobs(a_t=0.7, b_t=None, a_v=0.9, b_v=None, a_lam=3.0, b_lam=None)
 SCHEDULE = Schedule(6, 0.0, 1, bound_every=2, annealing=2)
@@ -157,7 +159,7 @@ def test_the_bound_never_falls_in_shards(seed, size, scoped):
     assert (np.diff(history) >= -1e-9 * np.abs(history[1:])).all()
 
 
-@examples(12)
+@examples(12, ordinary=4)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 300),

@@ -17,6 +17,8 @@ from vbnmf.prediction.evidence import (
     term_evidence,
 )
 
+pytestmark = pytest.mark.kernel
+
 
 def posterior(n_terms, K, seed=0, dtype=np.float64):
     rng = np.random.default_rng(seed)

@@ -21,9 +21,13 @@ PLACES = {
     "term": "view=term&w=3",
     "quality": "view=quality",
 }
+LARGE = ("200 labels", "500 components")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(k, marks=pytest.mark.slow if k in LARGE else ()) for k in KINDS],
+)
 def test_every_view_of_every_kind(visit, kind):
     """Nothing goes wrong and nothing is asked for, in any view and any size of a model."""
     tab = visit(page(kind), "view=map")

@@ -9,6 +9,7 @@ from importlib.resources import files
 
 import pytest
 from explorer_pages import HOSTILE, KINDS, page, restored, unpacked, usual
+from sklearn.feature_extraction.text import CountVectorizer
 
 from vbnmf import VBNMF, DocumentModel, explore
 from vbnmf.report.explorer import Report
@@ -182,7 +183,9 @@ class TestReport:
         with pytest.raises(ValueError, match="needs a DocumentModel; got VBNMF"):
             explore(VBNMF())
 
-    def test_earlier_name(self):
-        assert not hasattr(DocumentModel(), "report")
-        with pytest.raises(AttributeError, match=r"Use vbnmf\.explore\(model, documents, labels\)"):
-            DocumentModel().report()
+    def test_documents_need_a_vectorizer_that_finds_terms(self):
+        texts = ["wheel chain", "leaf cup", "wheel pedal", "cup kettle"]
+        model = DocumentModel(VBNMF(2, random_state=0), CountVectorizer()).fit(texts)
+        assert explore(model).html.startswith("<!doctype html>")
+        with pytest.raises(ValueError, match=r"need a DocumentVectorizer.*has a CountVectorizer"):
+            explore(model, texts)

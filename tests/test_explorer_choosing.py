@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from vbnmf.report.explorer.choosing import choose, count_documents, is_wrong
-from vbnmf.report.explorer.numbers import hundredths, sig, thousandths
+from vbnmf.report.explorer.packing import hundredths, sig, thousandths
 
 N_NAMES, N_LABELS, N_DOCS = 5, 4, 400  # the last name is of no label of the model
 

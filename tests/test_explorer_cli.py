@@ -41,7 +41,7 @@ def page(path):
         ("labels.csv", (), True),  # a usual name
         ("labels.csv", ("--label", "label"), True),
         ("plain.csv", (), False),
-        ("plain.csv", ("--labels", "plain.txt"), True),
+        ("plain.csv", ("--label-file", "plain.txt"), True),
     ],
 )
 def test_documents(home, tmp_path, monkeypatch, file, options, labelled):

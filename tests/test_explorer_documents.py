@@ -5,19 +5,19 @@ import json
 import numpy as np
 import pytest
 from cliruns import ok
-from explorer_pages import counts, fit, restored, several, unpacked, usual
+from explorer_pages import analysed, counts, fit, quality, restored, several, unpacked, usual
 from oracle_uses import as_weights
 from scipy import sparse
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, recall_score
 
 from vbnmf import DocumentModel, SupervisedVBNMF
-from vbnmf.metrics import ProbabilityScores, document_npmi
+from vbnmf.metrics import document_npmi
 from vbnmf.report.explorer import explore
 from vbnmf.report.explorer import page as page_module
-from vbnmf.report.explorer.documents import document_payload, look, shortened
+from vbnmf.report.explorer.documents import document_payload, shortened
 from vbnmf.report.explorer.marking import Marker
 from vbnmf.report.explorer.payload import model_payload
-from vbnmf.report.explorer.quality import _calibrated, quality_payload
+from vbnmf.report.explorer.quality import calibration_points
 from vbnmf.text import DocumentVectorizer
 
 pytestmark = pytest.mark.filterwarnings(
@@ -31,9 +31,9 @@ def silent(part, doing):
 
 
 def shown(model, documents, labels=None, most=5000, ids=None):
-    looked = look(model, documents, labels, ids, silent)
+    found = analysed(model, documents, labels, ids)
     payload, places = model_payload(model)
-    return payload, looked, *document_payload(model, looked, places, most, silent)
+    return payload, found, *document_payload(model, found, places, most, silent)
 
 
 @pytest.fixture(scope="module")
@@ -103,23 +103,25 @@ class TestDocuments:
 
     def test_terms_are_owed_to_components(self, all_of_it):
         model = usual()[0]
-        payload, looked, _, details = all_of_it
+        payload, found, _, details = all_of_it
         place = {term: i for i, term in enumerate(model.terms_)}
         for d in (0, 5, 30):
             flat = details["terms"][d]
             assert flat
             for w, k in zip(flat[::2], flat[1::2], strict=True):
                 at = place[payload["terms"]["names"][w]]
-                assert k == (model.estimator_.components_[:, at] * looked.V[d]).argmax()
+                assert (
+                    k == (model.estimator_.components_[:, at] * found.part.coefficients[d]).argmax()
+                )
 
     def test_typical(self, all_of_it):
         """Documents in which the component is strongest, but not the shortest of them."""
-        _, looked, facts, _ = all_of_it
-        assert len(facts["typical"]) == looked.V.shape[1]
+        _, found, facts, _ = all_of_it
+        assert len(facts["typical"]) == found.part.coefficients.shape[1]
         for k, flat in enumerate(facts["typical"]):
             assert len(flat[::2]) == len(set(flat[::2])) <= 8
             if flat:
-                best = looked.V[flat[0]] * usual()[0].estimator_.component_sums_
+                best = found.part.coefficients[flat[0]] * usual()[0].estimator_.component_sums_
                 assert best[k] / best.sum() == pytest.approx(flat[1] / 1000, abs=0.001)
                 assert 1 not in flat[::2]  # it has no known term
 
@@ -181,11 +183,15 @@ class TestDocuments:
 
     def test_unsupervised(self):
         model = fit(0, 3, list("abcdef"))
-        _, looked, facts, details = shown(model, counts(4, 6), ["x", "y", "x", None])
+        labels = ["x", "y", "x", None]
+        _, _, facts, details = shown(model, counts(4, 6), labels)
         assert facts["names"] == ["x", "y"]
         assert details["truth"] == [[0], [1], [0], None]
         assert details["given"] is details["why"] is details["p"] is None
-        assert "accuracy" not in quality_payload(model, looked)
+        payload, measures = quality(model, counts(4, 6), labels)
+        assert "by_label" not in payload
+        assert "micro_accuracy" not in measures
+        assert 0 < measures["inter_label_sparsity"] < 1
 
     def test_labels_that_are_not_known(self):
         """As a fit takes them: None, NaN, the NA of pandas, an empty list, what stands for none."""
@@ -221,15 +227,15 @@ class TestDocuments:
         ("documents", "labels", "ids", "message"),
         [
             ([], None, None, "no documents"),
-            (["wheel"], ["a", "b"], None, "1 documents but 2 labels"),
-            (["wheel"], None, ["a", "b"], "1 documents but 2 ids"),
+            (["wheel"], ["a", "b"], None, "is 1 document but 2 labels"),
+            (["wheel"], None, ["a", "b"], "is 1 document but 2 ids"),
             (["wheel"], [["bike", "tea"]], None, "have several labels"),
             (["wheel"], np.ones((1, 9)), None, "9 columns"),
         ],
     )
     def test_refusals(self, documents, labels, ids, message):
         with pytest.raises(ValueError, match=message):
-            look(usual()[0], documents, labels, ids, silent)
+            analysed(usual()[0], documents, labels, ids)
 
 
 class TestMarking:
@@ -318,16 +324,15 @@ class TestMarking:
 class TestQuality:
     def test_single(self, all_of_it):
         model, texts, labels = usual()
-        payload = quality_payload(model, all_of_it[1])
+        payload, measures = quality(model, texts, labels)
         known = [i for i, label in enumerate(labels) if label is not None]
         y, z = np.array(labels)[known], model.predict(texts)[known]
         names = all_of_it[2]["names"]
         assert payload["labelled"] == len(known) == 59
         assert payload["empty"] == 1
-        accuracy = payload["accuracy"]
-        assert accuracy["accuracy"] == pytest.approx(accuracy_score(y, z), rel=1e-3)
+        assert measures["micro_accuracy"] == pytest.approx(accuracy_score(y, z), rel=1e-3)
         recall = recall_score(y, z, labels=names, average=None, zero_division=0)
-        assert accuracy["macro accuracy"] == pytest.approx(recall.mean(), rel=1e-3)
+        assert measures["macro_accuracy"] == pytest.approx(recall.mean(), rel=1e-3)
         assert payload["confusion"] == confusion_matrix(y, z, labels=names).tolist()
         found = [row[1] for row in payload["by_label"]]
         assert found == pytest.approx(recall.tolist(), rel=1e-3)
@@ -338,33 +343,44 @@ class TestQuality:
 
     def test_several(self):
         model, texts, labels = several()
-        looked = look(model, texts, labels, None, silent)
-        payload = quality_payload(model, looked)
-        names = looked.names
+        payload, measures = quality(model, texts, labels)
+        names = analysed(model, texts, labels).names
         known = [i for i, label in enumerate(labels) if label is not None]
         Y = np.array([[int(n in labels[i]) for n in names] for i in known])
         Z = model.estimator_.predict(model.vectorize([texts[i] for i in known]))
         f1 = f1_score(Y, Z, average="micro")
-        assert payload["accuracy"]["micro F1"] == pytest.approx(f1, rel=1e-3)
+        assert measures["micro_f1"] == pytest.approx(f1, rel=1e-3)
         assert sum(n for _, _, n in payload["calibration"]) == Y.size
         assert "confusion" not in payload
 
     @pytest.mark.parametrize("make", [usual, several])
     def test_page_and_evaluate_agree(self, make, tmp_path):
-        """Also on a file in which another label is the commonest than in training."""
+        """Also if the commonest label is another one than in training, and most are blank."""
         model, texts, labels = make()
         last = str(model.estimator_.classes_[-1])
-        kept = [i for i, y in enumerate(labels) if y and (last in y or i % 4 == 0)]
-        rows = [{"text": texts[i], "label": labels[i]} for i in kept]
+        labels = [y if y and (last in y or i % 4 == 0) else None for i, y in enumerate(labels)]
+        n_labelled = sum(label is not None for label in labels)
+        assert 0 < n_labelled < len(texts)
+        rows = [{"text": text, "label": y} for text, y in zip(texts, labels, strict=True)]
         file = tmp_path / "some.jsonl"
         file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
         model.save(tmp_path / "m.vbnmf")
         scores = ok("evaluate", tmp_path / "m.vbnmf", file, "--json", "--label", "label").json
-        looked = look(model, [texts[i] for i in kept], [labels[i] for i in kept], None, silent)
-        found = list(quality_payload(model, looked)["accuracy"].values())
+        page = tmp_path / "page.html"
+        ok("report", tmp_path / "m.vbnmf", "--documents", file, "--label", "label", "--out", page)
+        rows = unpacked(page.read_text(encoding="utf-8"))["measures"]
+        measures = {row["key"]: row["value"] for row in rows}
+        assert {row["of"] for row in rows} == {
+            *(f"{n_labelled} labelled documents", f"all {len(texts)} documents", "the model")
+        }
+        assert {row["key"]: row["of"] for row in rows}.items() >= {
+            key: of for key, of in scores["measured_on"].items() if scores[key] is not None
+        }.items()
         keys = ("micro_accuracy", "macro_accuracy", "most_frequent_label_accuracy")
         if make is several:
             keys = ("micro_f1", "macro_f1", "subset_accuracy", "most_frequent_label_f1")
+        keys += ("npmi_documents", "npmi_windows", "held_out_log_likelihood", "component_share")
+        found = [measures[key] for key in keys]
         assert found == pytest.approx([scores[key] for key in keys], rel=1e-3)
 
     def test_a_label_that_was_never_predicted(self):
@@ -373,22 +389,22 @@ class TestQuality:
         wanted = str(model.estimator_.classes_[0])
         given = model.predict(texts)
         kept = [i for i, y in enumerate(labels) if y == given[i] == wanted]
-        looked = look(model, [texts[i] for i in kept], [wanted] * len(kept), None, silent)
-        first, *others = quality_payload(model, looked)["by_label"]
+        payload, _ = quality(model, [texts[i] for i in kept], [wanted] * len(kept))
+        first, *others = payload["by_label"]
         assert first == [len(kept), 1, 1]
         assert others == [[0, None, None]] * len(others)
 
     def test_no_label_known(self):
         model, texts, _ = usual()
-        payload = quality_payload(model, look(model, texts, [None] * 60, None, silent))
+        payload, measures = quality(model, texts, [None] * 60)
         assert payload["labelled"] == 0
-        assert "accuracy" not in payload
+        assert "by_label" not in payload
+        assert "micro_accuracy" not in measures
 
     def test_calibration(self):
         p = np.array([0.05, 0.95, 0.96, 1.0, 0.55])
         hit = np.array([False, True, False, True, True])
-        scores = ProbabilityScores(p, hit, 0.0, None)
-        assert _calibrated(scores)["calibration"] == [[0.05, 0, 1], [0.55, 1, 1], [0.97, 0.6667, 3]]
+        assert calibration_points(p, hit) == [[0.05, 0, 1], [0.55, 1, 1], [0.97, 0.6667, 3]]
 
 
 def test_what_is_packed_is_what_was_found(all_of_it):

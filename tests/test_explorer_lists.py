@@ -4,7 +4,6 @@ what a list leaves out is said. Every number is computed again from the model's 
 
 import csv
 import io
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -15,7 +14,6 @@ from explorer_pages import usual
 
 from vbnmf import DocumentModel, SupervisedVBNMF
 from vbnmf.report.explorer import explore
-from vbnmf.report.explorer import page as page_module
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -33,6 +31,11 @@ def several():
     texts, labels = make_corpus(4, n_each=30, mixed=0.4)
     lists = [[label, *(["early"] if rng.random() < 0.5 else [])] for label in labels]
     return model, texts, [*lists[:-2], [], None]
+
+
+@cache
+def page_of_several():
+    return explore(*several())
 
 
 @cache
@@ -66,7 +69,7 @@ def ids(tab):
 
 def test_each_label_has_its_own_probability(visit):
     names, P, truth, given = sets(several)
-    tab = ready(visit(explore(*several()), "view=document&order=file"))
+    tab = ready(visit(page_of_several(), "view=document&order=file"))
     heads = [card.inner_text() for card in tab.locator(".verdict").all()]
     assert len(heads) == 40
     assert max(map(len, given[:40])) >= 2
@@ -84,7 +87,7 @@ def test_each_label_has_its_own_probability(visit):
 @pytest.mark.parametrize("which", ["truth", "given"])
 def test_lists_of_a_label_are_sorted_by_its_probability(visit, which, only):
     names, P, truth, given = sets(several)
-    tab = visit(explore(*several()))
+    tab = visit(page_of_several())
     for at, name in enumerate(names):
         jump(tab, f"view=document&{which}={at}&only={only}")
         chosen = {
@@ -121,7 +124,7 @@ def test_lists_of_a_label_are_sorted_by_its_probability(visit, which, only):
 def test_mistakes_about_a_label(visit):
     """Counted in the heading, sorted by the label's probability; all of them behind the link."""
     names, P, truth, given = sets(several)
-    tab = visit(explore(*several()))
+    tab = visit(page_of_several())
     linked = 0
     for at, name in enumerate(names):
         missed = [d for d, t in enumerate(truth) if t and name in t and name not in given[d]]
@@ -249,12 +252,7 @@ def test_percentages_are_never_rounded_to_none_or_all(visit, monkeypatch):
     model, texts, _ = usual()
     first = [0.99961, 0.99951, 0.9994, 0.9951, 0.9941, 1.0, 0.6, 0.9999999]
     P = np.array([[p, 1 - p, 0] for p in first])
-    look = page_module.look
-    monkeypatch.setattr(
-        page_module,
-        "look",
-        lambda *arguments: replace(look(*arguments), P=P, given=[[0]] * len(P)),
-    )
+    monkeypatch.setattr(model.estimator_, "predict_proba", lambda X: P)
     n = len(P)
     second = str(model.estimator_.classes_[1])
     tab = visit(explore(model, texts[:n], [second] * n), "view=document&order=file")

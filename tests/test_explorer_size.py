@@ -38,6 +38,7 @@ def test_large_model(measured):
     assert tab.locator(".map td").count() > 20
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the fit did not converge")
 def test_many_documents(measured):
     """5,000 long documents of random words, which hardly compress: below 10 MB, all shown."""

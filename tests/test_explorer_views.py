@@ -7,15 +7,15 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from explorer_browser import jump, ready
-from explorer_pages import long_names, page, scoped, several, usual
+from explorer_pages import long_names, page, quality, scoped, several, usual
 
 from vbnmf.cli.evaluate import score
-from vbnmf.report.components import label_use
+from vbnmf.description.components import label_use
+from vbnmf.description.labels import describe_labels
 from vbnmf.report.explorer import explore
-from vbnmf.report.explorer.documents import look
 from vbnmf.report.explorer.payload import TOP
-from vbnmf.report.explorer.quality import quality_payload
-from vbnmf.report.labels import describe_labels
+
+FITTED = "Inter-label sparsity of the fit"
 
 
 class TestDownloads:
@@ -100,15 +100,20 @@ class TestDownloads:
     @pytest.mark.filterwarnings("ignore:the fit did not converge")
     def test_measures(self, visit):
         """Each by a name of its own; those of documents only where there are documents."""
-        of_model = ["Diversity", "Exclusivity", "Sparsity of components"]
+        of_model = ["Diversity", "Exclusivity", "Component sparsity", FITTED]
         of_documents = [
             *("NPMI by documents", "NPMI by windows of 10 tokens"),
-            *("Held-out log-likelihood", "Component share", "Sparsity of coefficients"),
+            *("Held-out log-likelihood", "Component share", "Coefficient sparsity"),
         ]
         model, texts, _ = usual()
-        looked = look(model, texts, None, None, lambda part, doing: None)
-        expected = quality_payload(model, looked)["measures"]
-        rows = dict(self.rows(visit(page("usual"), "view=quality"), "measures")[1:])
+        expected = quality(model, texts)[1]
+        header, *lines = self.rows(visit(page("usual"), "view=quality"), "measures")
+        assert header == ["measure", "value", "of"]
+        rows = {name: value for name, value, _ in lines}
+        of = {name: documents for name, _, documents in lines}
+        assert {of[name] for name in of_documents} == {"all 60 documents"}
+        assert {of[name] for name in of_model} == {"the model"}
+        assert of["Inter-label sparsity"] == "59 labelled documents"
         assert set(rows) == {*of_model, *of_documents, "Inter-label sparsity"}
         for name, key in zip(
             of_documents,
@@ -122,9 +127,11 @@ class TestDownloads:
             strict=True,
         ):
             assert float(rows[name]) == expected[key]
-        rows = dict(self.rows(visit(page("no documents"), "view=quality"), "measures")[1:])
-        assert set(rows) == {*of_model, "Inter-label sparsity"}
-        rows = dict(self.rows(visit(page("one label"), "view=quality"), "measures")[1:])
+        rows = [
+            row[0] for row in self.rows(visit(page("no documents"), "view=quality"), "measures")
+        ]
+        assert set(rows[1:]) == {*of_model}
+        rows = [row[0] for row in self.rows(visit(page("one label"), "view=quality"), "measures")]
         assert "NPMI by documents" in rows
         assert "NPMI by windows of 10 tokens" not in rows
 
@@ -136,16 +143,16 @@ class TestDownloads:
         header, *rows = self.rows(tab, "recounted")
         assert header == ["statement", "part", "of", "meaning"]
         names = {
-            "Shared components whose labels agree": ("shared_that_agree", "shared_components"),
-            "Glued components": ("shared_that_are_glued", "shared_components"),
+            "Components that agree": ("shared_that_agree", "shared_components"),
+            "Components that are glued": ("shared_that_are_glued", "shared_components"),
             "Fidelity of labels": ("label_fidelity", None),
-            "The same, elsewhere": ("label_fidelity_elsewhere", None),
+            "Fidelity elsewhere": ("label_fidelity_elsewhere", None),
             "Fidelity of components": ("component_fidelity", "components_said"),
         }
         assert [row[0] for row in rows] == list(names)
         for name, part, of, about in rows:
             value, number = names[name]
-            assert float(part) == pytest.approx(found[value])
+            assert float(part) == pytest.approx(found[value], rel=1e-3)
             assert of == ("" if number is None else str(found[number]))
             assert ("0.8" in about) == ("agree" in name)
         shown = tab.locator("table:has(caption:text-is('What is said of labels, recounted'))")
@@ -165,8 +172,7 @@ class TestDownloads:
     def test_components_of_a_label(self, visit):
         """The model's expectation beside the part in documents, and all terms that are there."""
         model, X, y = scoped()
-        looked = look(model, X, y, None, lambda part, doing: None)
-        parts = quality_payload(model, looked)["label_parts"][2]
+        parts = quality(model, X, y)[0]["label_parts"][2]
         use = label_use(model.estimator_)[2]
         described = describe_labels(model, labels=["c"])[0].components
         there = {part.component: [term.term for term in part.terms] for part in described}
@@ -272,7 +278,7 @@ class TestDocuments:
         given = model.predict(texts[1:2])[0]
         assert all(label in tab.inner_text(".facts") for label in given)
         jump(tab, "view=quality")
-        assert "micro F1" in tab.inner_text("main")
+        assert "Micro F1" in tab.inner_text("main")
 
 
 class TestLongNames:

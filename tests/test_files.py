@@ -15,7 +15,7 @@ from numpy.testing import assert_array_equal
 from safetensors import SafetensorError
 
 from vbnmf import files, load, store
-from vbnmf.cli import savemodel
+from vbnmf.cli import common
 from vbnmf.files import check_writable, only_user, replacing
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals, limits and locks of POSIX")
@@ -31,7 +31,7 @@ def elsewhere(tmp_path, monkeypatch):
     """The folder for temporary files, and no other place for a model that cannot be saved."""
     folder = tmp_path / "temporary"
     folder.mkdir()
-    monkeypatch.setattr(savemodel, "_places", lambda: [str(tmp_path / "missing"), str(folder)])
+    monkeypatch.setattr(common, "_places", lambda: [str(tmp_path / "missing"), str(folder)])
     return folder
 
 
@@ -125,13 +125,13 @@ def test_a_disk_that_is_full(small_disk, tmp_path, elsewhere):
 
 def test_places_for_a_model_that_cannot_be_saved(monkeypatch, tmp_path):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert savemodel._places()[0] == str(tmp_path)
+    assert common._places()[0] == str(tmp_path)
 
     def nowhere():
         raise FileNotFoundError("no usable temporary directory found")
 
     monkeypatch.setattr("tempfile.gettempdir", nowhere)
-    assert savemodel._places()[0] == os.path.expanduser("~")
+    assert common._places()[0] == os.path.expanduser("~")
 
 
 @posix
@@ -286,7 +286,7 @@ def test_a_folder_has_one_user_at_a_time(tmp_path):
 def test_two_tune_in_one_folder(tmp_path):
     path = write_csv(tmp_path / "a.csv")
     (tmp_path / "out").mkdir()
-    args = ("tune", path, "-k", "3", "--label-shapes", "auto", "--out", tmp_path / "out", "--force")
+    args = ("tune", path, "-k", "3", "--label-shape", "auto", "--out", tmp_path / "out", "--force")
     with only_user(tmp_path / "out"):
         result = run(*args)
     assert result.code == 2
@@ -309,14 +309,14 @@ def test_names_of_files_do_not_control_the_terminal(tmp_path):
     for i, text in enumerate(make_corpus(0)[0]):
         (folder / f"\x1b{i}.txt").write_text(text, encoding="utf-8")
     (tmp_path / "labels").write_text("\n".join(["a", "b"] * 21))
-    ok("fit", folder, "--labels", tmp_path / "labels", *FIT, "--out", tmp_path / "m")
+    ok("fit", folder, "--label-file", tmp_path / "labels", *FIT, "--out", tmp_path / "m")
     assert r"\x1b0.txt" in ok("predict", tmp_path / "m", folder).out
 
 
 def test_results_do_not_control_the_terminal(tmp_path):
     """The command that `tune` suggests, and the new labels that `update` lists."""
     evil = write_csv(tmp_path / "\x1b[31mred.csv")
-    found = ok("tune", evil, "-k", "3", "--label-shapes", "auto", "--out", tmp_path / "out")
+    found = ok("tune", evil, "-k", "3", "--label-shape", "auto", "--out", tmp_path / "out")
     assert r"\x1b[31mred.csv" in found.out
     ok("fit", evil, "--label", "auto", *FIT, "--out", tmp_path / "m.vbnmf")
     write_csv(tmp_path / "new.csv", TEXTS[:3], ["\x1b[31mred"] * 3)

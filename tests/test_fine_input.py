@@ -2,20 +2,17 @@
 
 import numpy as np
 import pytest
-from conftest import INSTRUCTION_SETS, fitted_attributes, make_corpus
+from conftest import fitted_attributes, make_corpus
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from vbnmf import VBNMF, SupervisedVBNMF
 
-pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
+pytestmark = [pytest.mark.kernel, pytest.mark.filterwarnings("ignore:the fit did not converge")]
 
 MODELS = [VBNMF, SupervisedVBNMF]
-
-
-@pytest.fixture(params=["scipy", *(["native"] if INSTRUCTION_SETS else [])], autouse=True)
-def either_kernel(request, monkeypatch):
-    monkeypatch.setenv("VBNMF_KERNEL", request.param)
+# tests of many combinations leave one precision out of the ordinary run
+SINGLE, DOUBLE = (pytest.param(t, marks=pytest.mark.slow) for t in (np.float32, np.float64))
 
 
 def quick(model, **parameters):
@@ -107,7 +104,7 @@ def test_a_document_of_only_unused_terms_is_projected(model):
 # One of something
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, DOUBLE])
 @pytest.mark.parametrize(
     "shape",
     [(1, 1), (1, 7), (7, 1), (2, 2), (9, 4)],
@@ -188,7 +185,7 @@ def test_projection_of_other_units_than_those_of_training(model):
             assert (V >= 0).all()
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [SINGLE, np.float64])
 @pytest.mark.parametrize("name", ["coef_shape", "term_shape", "term_scale", "label_shape"])
 @pytest.mark.parametrize("value", [1e-6, 1e-2, 1e3, 1e6])
 @pytest.mark.parametrize("model", MODELS)

@@ -13,6 +13,8 @@ from vbnmf.core.fit import Schedule, fit
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.local import LocalEngine
 
+pytestmark = pytest.mark.kernel
+
 LEARN_ALL = {
     "supervised": Knobs(a_t=None, b_t=None, a_v=1.0, b_v=None, a_lam=3.0, b_lam=None),
     "unsupervised": Knobs(a_t=None, b_t=None, a_v=0.4, b_v=None),

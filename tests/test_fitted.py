@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from vbnmf import VBNMF, SupervisedVBNMF
 from vbnmf.core.hyper import LEAST_TERM_SHAPE
 
-pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
+pytestmark = [pytest.mark.kernel, pytest.mark.filterwarnings("ignore:the fit did not converge")]
 
 MODELS = [VBNMF, SupervisedVBNMF]
 N_DOCS, N_TERMS, K, N_LABELS = 23, 31, 4, 3

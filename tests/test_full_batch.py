@@ -7,17 +7,17 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from smallfits import labels_of
 from test_machines import documents, several
-from test_shard_fits import labels_of
 
 from vbnmf import Shards, SupervisedVBNMF
-from vbnmf.data.sharding import write_shards
 from vbnmf.engines.local import LocalEngine
 from vbnmf.engines.mapping import tree_sum
 from vbnmf.estimators import shardedheads, starting
 from vbnmf.kernels import kernel_name
 from vbnmf.prediction import fullbatch, machines
 from vbnmf.prediction.fullbatch import Features, hinge_sums
+from vbnmf.shards import write_shards
 
 
 def batch(multilabel=False, n_labels=5):
@@ -131,7 +131,14 @@ def fit(X, y=None, weight=None, **parameters):
     return SupervisedVBNMF(6, **parameters).fit(X, y, weight)
 
 
-@pytest.mark.parametrize("kind", ["one", "unknown", "several"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("one", marks=pytest.mark.slow),
+        "unknown",
+        pytest.param("several", marks=pytest.mark.slow),
+    ],
+)
 def test_memory_and_disk_give_the_same_bits(kind, tmp_path, monkeypatch):
     X, y = corpus(400)
     labels, weight = labels_of(y, kind), np.where(np.arange(len(y)) % 3, 1.0, 2.5)

@@ -4,27 +4,13 @@ import numpy as np
 import pytest
 from cliruns import make_corpus, ok, write_csv
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
+from smallfits import drawn, model, pairs_of_documents
 
-from vbnmf import SupervisedVBNMF
 from vbnmf.prediction import calibration, machines
 
-
-def drawn(n_labels=3, n_docs=90, seed=0):
-    """Documents of labels with words of their own, and some that all share."""
-    rng = np.random.default_rng(seed)
-    y = np.arange(n_docs) % n_labels
-    rates = np.full((n_labels, 6 * n_labels + 8), 0.05)
-    for label in range(n_labels):
-        rates[label, 6 * label : 6 * label + 6] = 1.5
-    rates[:, -8:] = 1.0
-    return sparse.csr_array(rng.poisson(rates[y]).astype(float)), y
-
-
-def model(**parameters):
-    return SupervisedVBNMF(**{"n_components": 6, "random_state": 0, "max_iter": 60} | parameters)
+pytestmark = pytest.mark.kernel
 
 
 @pytest.mark.parametrize("n_labels", [1, 2, 5])
@@ -41,15 +27,6 @@ def test_labels_are_found(n_labels):
 def test_it_works_in_cross_validation():
     X, y = drawn()
     assert cross_val_score(model(), X, y, cv=3).min() > 0.8
-
-
-def pairs_of_documents():
-    """Documents made of two each, and the labels of both."""
-    X, _ = drawn(4, 160)
-    pairs = np.random.default_rng(1).integers(0, 160, (160, 2))
-    Y = np.zeros((160, 4), dtype=int)
-    np.put_along_axis(Y, pairs % 4, 1, axis=1)
-    return sparse.csr_array(X[pairs[:, 0]] + X[pairs[:, 1]]), Y
 
 
 def test_several_labels():

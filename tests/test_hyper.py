@@ -12,6 +12,8 @@ from vbnmf.core import hyper
 from vbnmf.core.bound import rates_term
 from vbnmf.core.model import Prior, Rates
 
+pytestmark = pytest.mark.kernel
+
 
 @given(st.floats(1e-3, 1e6), st.floats(1e-6, 1e6))
 def test_shape_solves_its_equation(a, mean):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from properties import examples
 from scipy import stats
 from sklearn.exceptions import NotFittedError
-from test_recovery import draw, match
+from smallfits import draw, match
 
 from vbnmf import VBNMF, SupervisedVBNMF
 

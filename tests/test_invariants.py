@@ -10,6 +10,8 @@ from scipy import sparse
 
 from vbnmf import VBNMF, SupervisedVBNMF
 
+pytestmark = pytest.mark.kernel
+
 corpora = st.builds(
     lambda n_docs, n_terms, seed, size, density: _draw(n_docs, n_terms, seed, size, density),
     st.integers(1, 25),
@@ -125,7 +127,9 @@ def test_order_of_documents_does_not_matter(labels, init):
     assert_allclose(a[order], b, rtol=1e-6)
 
 
-@pytest.mark.parametrize("K", [1, 3, 60, "auto"])
+@pytest.mark.parametrize(
+    "K", [1, 3, *(pytest.param(K, marks=pytest.mark.slow) for K in (60, "auto"))]
+)
 def test_order_of_documents_of_some_unknown_and_several_labels_does_not_matter(K):
     X, y = corpus_with_structure()
     rng = np.random.default_rng(1)

@@ -16,6 +16,8 @@ from vbnmf.core import starts
 from vbnmf.kernels.layout import cut_into_blocks
 from vbnmf.kernels.reference import ReferenceKernel
 
+pytestmark = pytest.mark.kernel
+
 RTOL = 1e-10
 
 

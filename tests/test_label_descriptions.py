@@ -9,9 +9,9 @@ from cliruns import make_corpus, ok, run, write_csv
 from scipy import io, sparse
 
 from vbnmf import DocumentModel, SupervisedVBNMF, load
+from vbnmf.description.components import MATTERS, label_use
+from vbnmf.description.labels import describe_labels
 from vbnmf.metrics import log_odds
-from vbnmf.report.components import MATTERS, label_use
-from vbnmf.report.labels import describe_labels
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit did not", "ignore:(all|900) .* label")
 
@@ -67,17 +67,17 @@ def test_recounted_from_texts(tmp_path):
     assert all(one["terms"] and one["components"] and one["nearest"] for one in found)
     only = ok("labels", tmp_path / "m", "--json", "--label", "tea").json
     assert only == found[2:]
-    longer = ok("labels", tmp_path / "m", "--json", "--top", "12").json
+    longer = ok("labels", tmp_path / "m", "--json", "--n-terms", "12").json
     assert_true(longer, texts, [[label] for label in labels])
     assert longer[0]["terms"][:10] == found[0]["terms"]
     for one, more in zip(found, longer, strict=True):
         for part, further in zip(one["components"], more["components"], strict=True):
             assert part["terms"] == further["terms"]
-    shorter = ok("labels", tmp_path / "m", "--json", "--top", "3").json
+    shorter = ok("labels", tmp_path / "m", "--json", "--n-terms", "3").json
     assert [one["components"] for one in shorter] == [one["components"] for one in found]
     assert [len(one["terms"]) for one in shorter] == [3, 3, 3]
     assert all(len(one["components"][0]["terms"]) > 3 for one in found)
-    shown = ok("labels", tmp_path / "m", "--label", "tea", "--top", "3").out
+    shown = ok("labels", tmp_path / "m", "--label", "tea", "--n-terms", "3").out
     for part in found[2]["components"]:
         line = rf"(?m)^ *{part['component']} .*  {' '.join(part['terms'][:3])}$"
         assert re.search(line, shown)
@@ -127,6 +127,7 @@ def test_labels_of_one_document(tmp_path):
     assert by_name["boat"]["components"][0]["terms"]
 
 
+@pytest.mark.slow
 def test_five_hundred_labels_of_one_or_two_documents():
     rng = np.random.default_rng(0)
     X = sparse.csr_array((rng.random((900, 400)) < 0.02).astype(np.float64))
@@ -159,7 +160,7 @@ def test_matrix_model(tmp_path):
     X = rng.poisson(np.repeat(rng.dirichlet(np.full(30, 0.2), 3) * 25, 12, axis=0))
     io.mmwrite(tmp_path / "x.mtx", sparse.coo_matrix(X))
     Path(tmp_path / "y.txt").write_text("\n".join(y), encoding="utf-8")
-    ok("fit", tmp_path / "x.mtx", "--labels", tmp_path / "y.txt", *FIT, "--out", tmp_path / "m")
+    ok("fit", tmp_path / "x.mtx", "--label-file", tmp_path / "y.txt", *FIT, "--out", tmp_path / "m")
     found = ok("labels", tmp_path / "m", "--json").json
     names = load(tmp_path / "m").terms_.tolist()
     texts = [" ".join(names[w].replace(" ", "_") for w in np.flatnonzero(row)) for row in X]
@@ -257,7 +258,7 @@ def test_topics_of_a_label_have_terms_that_are_there(tmp_path):
         rows = ok("topics", tmp_path / "m", "--label", one["label"], "--json").json
         there = {row["component"]: list(row["terms"]) for row in rows}
         assert there == {part["component"]: part["terms"] for part in one["components"]}
-        table = ok("topics", tmp_path / "m", "--label", one["label"], "--top", "2").out
+        table = ok("topics", tmp_path / "m", "--label", one["label"], "--n-terms", "2").out
         for part in one["components"]:
             assert " ".join(part["terms"][:2]) in table
     estimator = load(tmp_path / "m").estimator_

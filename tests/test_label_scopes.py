@@ -2,24 +2,16 @@
 
 import numpy as np
 import pytest
-from conftest import INSTRUCTION_SETS
 from numpy.testing import assert_allclose, assert_array_equal
 from test_label_tree import shelves
 
 from vbnmf import SupervisedVBNMF
 
-pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
+pytestmark = [pytest.mark.kernel, pytest.mark.filterwarnings("ignore:the fit did not converge")]
 
 # Scopes that are given
 
 MASK = np.array([[1, 1, 0, 0, 1], [0, 1, 0, 0, 1], [0, 0, 1, 0, 1], [0, 0, 1, 1, 1]], dtype=bool)
-
-
-@pytest.fixture(params=["scipy", "native"])
-def kernel_name(request, monkeypatch):
-    if request.param == "native" and not INSTRUCTION_SETS:
-        pytest.skip("no compiled kernels")
-    monkeypatch.setenv("VBNMF_KERNEL", request.param)
 
 
 def scoped(**parameters):
@@ -29,7 +21,7 @@ def scoped(**parameters):
 
 @pytest.mark.parametrize("start", ["label", "random", "given"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_coefficients_out_of_scope_are_zero(kernel_name, start, dtype):
+def test_coefficients_out_of_scope_are_zero(start, dtype):
     X, y = shelves()
     init = np.random.default_rng(0).random((5, 28)) if start == "given" else start
     model = scoped(init=init)
@@ -48,7 +40,7 @@ def test_coefficients_out_of_scope_are_zero(kernel_name, start, dtype):
     assert (high >= model.label_activations_).all()
 
 
-def test_documents_of_several_labels_use_the_components_of_each(kernel_name):
+def test_documents_of_several_labels_use_the_components_of_each():
     X, y = shelves()
     Y = np.unique(y)[None] == y[:, None]
     Y[::3, 3] = True
@@ -58,7 +50,7 @@ def test_documents_of_several_labels_use_the_components_of_each(kernel_name):
     assert (V[of_document] > 0).all()
 
 
-def test_documents_of_unknown_label_may_use_all_components(kernel_name):
+def test_documents_of_unknown_label_may_use_all_components():
     X, y = shelves()
     labels = [None if d % 4 == 0 else label for d, label in enumerate(y.tolist())]
     V = scoped(max_iter=60).fit_coefficients(X, labels)
@@ -69,13 +61,13 @@ def test_documents_of_unknown_label_may_use_all_components(kernel_name):
 
 
 @pytest.mark.parametrize("start", ["label", "random"])
-def test_the_bound_never_falls_within_scopes(kernel_name, start):
+def test_the_bound_never_falls_within_scopes(start):
     X, y = shelves()
     history = scoped(init=start, max_iter=40, tol=0, bound_every=1).fit(X, y).bound_history_
     assert (np.diff(history) >= -1e-9 * np.abs(history[1:])).all()
 
 
-def test_scopes_of_all_labels_are_the_paper_s_model(kernel_name):
+def test_scopes_of_all_labels_are_the_paper_s_model():
     """Given the same shapes: their defaults are others with scopes than without."""
     X, y = shelves()
     shapes = {"label_shape": 3, "term_shape": 0.5, "coef_shape": 1}

@@ -16,6 +16,8 @@ from vbnmf.core.model import Labels
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.local import LocalEngine
 
+pytestmark = pytest.mark.kernel
+
 KNOBS = Knobs(a_t=0.7, b_t=None, a_v=1.0, b_v=None, a_lam=3.0, b_lam=None)
 N, K = 24, 4
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from vbnmf.core.explained import coefficients, explained_terms
-from vbnmf.discovery.agreement import Explained, LabelTerms, sampled_agreement, shared
+from vbnmf.discovery.labelterms import Explained, LabelTerms, sampled_agreement, shared
 from vbnmf.metrics import agreement, label_agreement
 from vbnmf.metrics.agreement import AGREES, GLUED, _most_each, _sample
 

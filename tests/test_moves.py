@@ -10,12 +10,14 @@ from benchmarks import drawn
 from vbnmf import SupervisedVBNMF, load
 from vbnmf.core.model import Labels
 from vbnmf.core.starts import Knobs
-from vbnmf.discovery import moves, search
-from vbnmf.discovery.agreement import LabelTerms
+from vbnmf.discovery import componentsearch, moves
 from vbnmf.discovery.drafts import Draft, Plan, narrowed
+from vbnmf.discovery.labelterms import LabelTerms
 from vbnmf.discovery.merging import _Column, merge_order
 from vbnmf.engines.local import LocalEngine
 from vbnmf.kernels import open_kernel
+
+pytestmark = pytest.mark.kernel
 
 KNOBS = Knobs(a_t=0.1, b_t=None, a_v=0.2, b_v=None, a_lam=1.0)
 
@@ -52,7 +54,7 @@ def explorer():
             n_labels = y.max() + 1
             engine = LocalEngine(kernel, X, y.astype(np.int32), n_labels)
             labels = Labels.one_each(np.bincount(y).astype(float))
-            return search._Explorer(engine, labels, KNOBS, X.dtype, lambda *_: None)
+            return componentsearch._Explorer(engine, labels, KNOBS, X.dtype, lambda *_: None)
 
         yield make
 
@@ -99,7 +101,7 @@ def test_worth_is_what_the_documents_lose(explorer):
         return moves.look_at(documents, draft, state, V)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "look_at", keep)
+        patch.setattr(componentsearch, "look_at", keep)
         look = explorer(X, y).look(draft_of(T, mask, X, y), "")
     state, V, E_t, dense = seen["state"], seen["V"], seen["E_t"], X.toarray()
     rate, a_v = state.rates.E, state.prior.a_v
@@ -123,6 +125,63 @@ def test_worth_is_what_the_documents_lose(explorer):
     left = np.maximum(dense - (V * mask[y]) @ E_t.T, 0) * (dense > 0)
     expected = np.stack([left[y == label].sum(axis=0) for label in range(3)])
     assert_allclose(look.residual.toarray(), expected, rtol=1e-6, atol=1e-9)
+
+
+def test_gain_of_one_coefficient_instead_of_two(explorer):
+    """The definition in loops."""
+    X, y, T = corpus(5, [[0.6, 0.4, 0], [0.5, 0, 0.5]], n_docs=8)
+    halves = np.vstack([T[0], 0.7 * T[0] + 0.3 * T[1], T[1], T[2]])
+    mask = np.array([[1, 1, 1, 0], [1, 1, 0, 1]], dtype=bool)
+    look = explorer(X, y).look(draft_of(halves, mask, X, y), "")
+    V, E_t, a_v = look.explained.V.toarray(), look.explained.T, look.use.a_v
+    dense = X.toarray()
+
+    def part(s, rho):
+        return gammaln(a_v + s) - gammaln(a_v) + a_v * np.log(rho) - (a_v + s) * np.log1p(rho)
+
+    expected = 0.0
+    for d in range(len(dense)):
+        shares = V[d] * E_t
+        shares *= (dense[d] / np.maximum(shares.sum(axis=1), 1e-300))[:, None]
+        s_0, s_1 = shares[:, :2].sum(axis=0)
+        rho_0, rho_1 = look.use.rate[y[d], :2]
+        expected += part(s_0 + s_1, 1 / (1 / rho_0 + 1 / rho_1)) - part(s_0, rho_0)
+        expected -= part(s_1, rho_1)
+        for one, other in shares[:, :2]:
+            if one > 0 and other > 0:
+                expected += one * np.log(one / (one + other))
+                expected += other * np.log(other / (one + other))
+    gains = moves.gains_of_joint_use(look, 0)
+    assert_allclose(gains[0, 1], expected, rtol=1e-8)
+    assert (2, 3) not in gains  # no document uses both
+    assert (0, 1) not in moves.gains_of_joint_use(look, 1)  # they are numbered without the first
+
+
+def test_copies_of_a_component_are_merged_first(explorer):
+    """Documents of label 0 divide one topic between two components; label 1 has two topics."""
+    X, y, T = corpus(6, [[1, 0, 0], [0, 0.5, 0.5]], n_docs=80)
+    rng = np.random.default_rng(0)
+    copies = T[0] * rng.uniform(0.5, 1.5, (2, T.shape[1]))
+    start = np.vstack([copies / copies.sum(axis=1, keepdims=True), T[1:]])
+    mask = np.array([[1, 1, 0, 0], [0, 0, 1, 1]], dtype=bool)
+    found = explorer(X, y)
+    look = found.look(draft_of(start, mask, X, y), "")
+    fewer = moves.reduced(look, found.a_t, 3, 0, Plan(3, no_groups(2), background=False))
+    assert_array_equal(fewer.mask.sum(axis=1), [1, 2])
+    assert moves.gains_of_joint_use(look, 0)[0, 1] > 0
+
+
+def test_unused_components_are_dropped():
+    """The third explains half a document; label 1 keeps its only component, which is as weak."""
+    counts = np.array([[30.0, 0.0, 1.0, 0.5], [0.0, 48.0, 0.0, 0.5]])
+    mask = np.array([[1, 1, 1, 0], [0, 0, 0, 1]], dtype=bool)
+    draft = Draft(counts, mask / mask.sum(axis=1, keepdims=True), mask)
+    plan = Plan(4, no_groups(2), background=False)
+    fewer = moves.without_unused(draft, 40.0, 0, plan)  # documents of weight 2
+    assert_array_equal(fewer.counts, counts[:, [0, 1, 3]])
+    assert_array_equal(fewer.mask, mask[:, [0, 1, 3]])
+    assert moves.without_unused(draft, 80.0, 0, plan) is draft  # of weight 1
+    assert moves.without_unused(draft, 40.0, 3, plan) is draft
 
 
 def test_a_component_is_offered_to_a_label_that_has_its_terms(explorer):

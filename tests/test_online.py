@@ -16,7 +16,10 @@ from vbnmf.estimators.online import Batch, StepSchedule, batch_knobs, batch_labe
 from vbnmf.estimators.starting import FitData
 
 FEW = {"random_state": 0, "n_jobs": 1, "max_iter": 30, "tol": 0.0}
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
 
 
 def documents(n_docs=120, n_labels=3, seed=0):

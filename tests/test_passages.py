@@ -10,15 +10,14 @@ from explorer_browser import jump
 from modelfiles import ModelFile, assert_refused
 
 from vbnmf import VBNMF, DocumentModel, Shards, SupervisedVBNMF, load
-from vbnmf.data.sharding import write_shards
+from vbnmf.description.components import component_passages, shown_terms
+from vbnmf.description.labels import describe_labels
 from vbnmf.estimators import describing
 from vbnmf.metrics import describing_terms, find_passages
 from vbnmf.metrics.passages import Passages
 from vbnmf.report.explorer import explore
 from vbnmf.report.explorer.payload import model_payload
-from vbnmf.report.labels import describe_labels
-from vbnmf.report.passages import component_passages
-from vbnmf.report.terms import shown_terms
+from vbnmf.shards import write_shards
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 SIGNATURE = "gruber gg4x chastity intellect shameful cadre harbour"

@@ -8,12 +8,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.special import expit, softmax
-from test_heads import drawn, model, pairs_of_documents
+from smallfits import drawn, model, pairs_of_documents
 
 from vbnmf import load
 from vbnmf.core.rows import effective_terms
 from vbnmf.prediction import generative
 from vbnmf.prediction.evidence import mean_over_terms, term_evidence
+
+pytestmark = pytest.mark.kernel
 
 CLASSIFIERS = ["components", "generative"]
 both = pytest.mark.parametrize("classifier", CLASSIFIERS)

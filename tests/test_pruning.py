@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from test_recovery import draw, match
+from smallfits import draw, match
 
 import vbnmf
 from vbnmf import VBNMF, SupervisedVBNMF
+
+pytestmark = pytest.mark.kernel
 
 X, Y, T, *_ = draw(n_docs=300)
 

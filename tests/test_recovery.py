@@ -2,29 +2,11 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import linear_sum_assignment
+from smallfits import draw, match
 
 from vbnmf import VBNMF, SupervisedVBNMF, inter_label_sparsity
 
-
-def draw(n_docs=600, n_terms=80, K=4, seed=0):
-    """Documents of the supervised model: each label switches on one or two components."""
-    rng = np.random.default_rng(seed)
-    T = rng.gamma(0.3, 1.0, (n_terms, K))
-    T /= T.sum(axis=0)
-    means = np.full((3, K), 0.3)
-    means[0, 0] = means[1, 1] = means[2, 2] = means[2, 3] = 60
-    y = rng.integers(0, 3, n_docs)
-    V = rng.exponential(means[y])
-    return rng.poisson(V @ T.T).astype(float), y, T, V, means
-
-
-def match(found, true):
-    """Cosines of the best one-to-one match of rows, and the match."""
-    unit = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (found, true)]
-    cosines = unit[0] @ unit[1].T
-    rows, columns = linear_sum_assignment(-cosines)
-    return cosines[rows, columns], columns
+pytestmark = pytest.mark.kernel
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -8,8 +8,8 @@ from oracle_uses import relevance as by_definition
 from scipy import sparse
 
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF
+from vbnmf.description.components import term_parts, term_units
 from vbnmf.metrics.relevance import relevance
-from vbnmf.report.terms import term_parts, term_units
 from vbnmf.text import DocumentVectorizer
 
 

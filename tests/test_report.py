@@ -11,10 +11,10 @@ from explorer_pages import scoped
 
 from vbnmf import VBNMF, DocumentModel, LabelMapDisplay, SupervisedVBNMF
 from vbnmf.cli.terminal import percent
-from vbnmf.report.components import MATTERS
+from vbnmf.description.components import MATTERS
+from vbnmf.description.labels import describe_labels
+from vbnmf.description.summary import components_of_label, summarise
 from vbnmf.report.explorer.payload import model_payload
-from vbnmf.report.labels import describe_labels
-from vbnmf.report.summary import components_of_label, summarise
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 
@@ -69,13 +69,13 @@ def test_terminal_page_and_display_agree(kind, faded, tmp_path, monkeypatch):
     np.testing.assert_allclose(page["use"], display.activations, rtol=1e-5)
     names = [component["name"] for component in page["components"]]
     assert list(display.components) == [f"{k} {name}" for k, name in enumerate(names)]
-    rows = ok("topics", tmp_path / "m.vbnmf", "--top", "3").out.splitlines()[2:]
+    rows = ok("topics", tmp_path / "m.vbnmf", "--n-terms", "3").out.splitlines()[2:]
     cells = [re.split("  +", row.strip()) for row in rows if row[:3].strip().isdigit()]
     assert {int(row[0]): row[-1] for row in cells} == dict(enumerate(names))
     described = describe_labels(model)
     for i, label in enumerate(display.labels):
         there = {part.component: part.name(3) for part in described[i].components}
-        table = ok("topics", tmp_path / "m.vbnmf", "--top", "3", "--label", label).out
+        table = ok("topics", tmp_path / "m.vbnmf", "--n-terms", "3", "--label", label).out
         for k, use in enumerate(page["use"][i]):
             line = rf"(?m)^ *{k} +{percent(use)}  .*{re.escape(there.get(k, ''))}$"
             assert bool(re.search(line, table)) == (use >= MATTERS)

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from vbnmf import VBNMF, LabelMapDisplay
 from vbnmf.cli.terminal import percent
 from vbnmf.cli.topics import _plain, component_table
-from vbnmf.report.components import label_use
+from vbnmf.description.components import label_use
+from vbnmf.description.labels import describe_labels
+from vbnmf.description.scopes import by_block, scopes_of
+from vbnmf.description.summary import blocks_of_label, summarise
 from vbnmf.report.explorer import explore
 from vbnmf.report.explorer.ordering import map_blocks, order_map, runs
 from vbnmf.report.explorer.payload import model_payload
-from vbnmf.report.labels import describe_labels
-from vbnmf.report.scopes import by_block, scopes_of
-from vbnmf.report.summary import blocks_of_label, summarise
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 

@@ -23,6 +23,8 @@ from vbnmf.discovery.drafts import Draft
 from vbnmf.engines.local import LocalEngine
 from vbnmf.kernels.reference import ReferenceKernel
 
+pytestmark = pytest.mark.kernel
+
 KNOBS = Knobs(a_t=0.7, b_t=None, a_v=0.6, b_v=None, a_lam=3.0, b_lam=None)
 MASK = np.array([[1, 1, 0, 1, 0], [1, 0, 1, 0, 0], [1, 1, 0, 0, 1]], dtype=bool)
 N, K = 24, MASK.shape[1]
@@ -120,7 +122,7 @@ def test_the_bound_never_falls(seed, n_labels, K, n_unknown):
     assert (np.diff(history) >= -1e-9 * np.abs(history[1:])).all()
 
 
-@pytest.mark.parametrize("K", [5, 16, 40, 250, 500])
+@pytest.mark.parametrize("K", [5, 16, 40, 250, pytest.param(500, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(60, 700), (700, 60)])
 @pytest.mark.parametrize("cached", [1 << 30, 9_000])

@@ -6,22 +6,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from test_heads import drawn
+from smallfits import ATTRIBUTES, drawn, labels_of
 
 from vbnmf import VBNMF, DocumentModel, Shards, SupervisedVBNMF
-from vbnmf.data.sharding import write_shards
 from vbnmf.estimators import shardedheads, starting
+from vbnmf.shards import write_shards
 
-ATTRIBUTES = ["components_", "label_rates_", "bound_history_", "word_weights_", "head_weights_"]
-
-
-def labels_of(y, kind):
-    names = [f"label {code}" for code in y]
-    if kind == "unknown":
-        return [None if i % 5 == 0 else name for i, name in enumerate(names)]
-    if kind == "several":
-        return [[name, "even"] if i % 2 == 0 else [name] for i, name in enumerate(names)]
-    return names
+pytestmark = pytest.mark.kernel
 
 
 @pytest.mark.parametrize("kind", ["one", "unknown", "several"])
@@ -40,6 +31,24 @@ def test_one_shard_gives_the_same_bits_as_memory(tmp_path, kind):
     assert_array_equal(streamed.predict_proba(shards), P)
     assert_array_equal(streamed.transform(shards), V)
     assert_array_equal(streamed.head_documents_, np.arange(len(y)))
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+def test_nearly_all_documents_are_empty(tmp_path, labelled):
+    """The search samples documents: those with terms, if a sample would hardly have any."""
+    n_docs = 100_000
+    entries = [3.0] * 6, (np.repeat([5, 9], 3), np.arange(6))
+    X = sparse.csr_array(sparse.coo_array(entries, (n_docs, 6)))
+    y = np.where(np.arange(n_docs) % 10 == 5, "a", "b") if labelled else None
+    write_shards(tmp_path, X, y, shard_nonzeros=3)
+    kind = SupervisedVBNMF if labelled else VBNMF
+    memory, streamed = (
+        kind(2, max_iter=8, tol=0, random_state=0).fit(*documents)
+        for documents in ((X, y) if labelled else (X,), (Shards(tmp_path),))
+    )
+    heavy = memory.components_ > memory.components_.mean(axis=1, keepdims=True)
+    assert sorted(heavy.astype(int).tolist()) == [[0, 0, 0, 1, 1, 1], [1, 1, 1, 0, 0, 0]]
+    assert_allclose(streamed.components_, memory.components_, rtol=1e-6)
 
 
 def test_many_shards_differ_by_rounding(tmp_path, monkeypatch):

@@ -17,10 +17,9 @@ from properties import examples
 from scipy import sparse
 
 from vbnmf import Shards
-from vbnmf.data import shards as shards_module
-from vbnmf.data.shardchecks import ShardsError
-from vbnmf.data.sharding import ShardWriter, write_shards
-from vbnmf.engines.mapping import cut
+from vbnmf.shards import ShardsError, ShardWriter, values, write_shards
+from vbnmf.shards import folder as shards_module
+from vbnmf.shards.shard import cut
 
 LABELS = ["b", None, "a", "b", "c", "a"] * 5
 
@@ -47,7 +46,7 @@ def test_what_is_written_is_read(tmp_path, dtype, size):
     shards = Shards(tmp_path)
     assert shards.shape == X.shape
     assert shards.nnz == X.nnz
-    assert shards.dtype == (np.float64 if dtype is np.float64 else np.float32)
+    assert shards.dtype == (np.float32 if dtype is np.float32 else np.float64)
     assert_array_equal(shards.starts, cut(np.diff(X.indptr), size))
     numbers = range(shards.n_shards)
     for kind in (shards.rows, shards.by_term):
@@ -208,8 +207,8 @@ DAMAGE = {
     "negative index": (replaced("columns.indices", lambda a: -a - 1), "outside 0 to"),
     "order": (replaced("rows.indices", lambda a: a[::-1].copy()), "not in order"),
     "pointer": (replaced("rows.indptr", lambda a: a + 1), "are not counts"),
-    "nan": (replaced("rows.data", lambda a: a * np.float32(np.nan)), "not finite"),
-    "negative": (replaced("columns.data", lambda a: -a - 1), "negative"),
+    "nan": (replaced("rows.data", lambda a: a * np.float32(np.nan)), "X contains NaN at row 0"),
+    "negative": (replaced("columns.data", lambda a: -a - 1), "Negative values in data"),
     "type": (replaced("rows.data", lambda a: a.astype(np.float64)), "found float64"),
     "length": (replaced("weight", lambda a: a[1:]), "found float64 of shape"),
     "label": (replaced("labels.indices", lambda a: a + 3), "outside 0 to 2"),
@@ -274,14 +273,13 @@ def test_copies_in_another_process_check_files_once(tmp_path, monkeypatch):
     write_shards(tmp_path, sparse.csr_array([[1.0, 2], [0, 3]]))
     checked = []
 
-    def counted(name):
-        whole = getattr(shards_module, name)
-        monkeypatch.setattr(shards_module, name, lambda *args: checked.append(name) or whole(*args))
+    def counted(module, name):
+        whole = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *args: checked.append(name) or whole(*args))
 
-    values = ["check_pointers", "check_range", "check_order", "check_values"]
-    for name in ("checksum", *values):
-        counted(name)
-    once = ["checksum"] * 3 + values
+    counted(shards_module, "checksum")
+    counted(values, "check")
+    once = ["checksum"] * 3 + ["check"]
     sent = pickle.dumps(Shards(tmp_path))
     pickle.loads(sent).rows(0)
     assert checked == once

@@ -15,6 +15,8 @@ from vbnmf.estimators.labels import check_targets
 from vbnmf.estimators.starting import Start
 from vbnmf.kernels.reference import ReferenceKernel
 
+pytestmark = pytest.mark.kernel
+
 
 def begin(engine, init, K, knobs, labels, rng, dtype, burn_in=0):
     groups = np.zeros((0, labels.known.shape[1]), dtype=bool)

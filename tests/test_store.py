@@ -24,7 +24,7 @@ from sklearn.exceptions import NotFittedError
 
 import vbnmf
 from vbnmf import VBNMF, Shards, SupervisedVBNMF, load, store
-from vbnmf.data.sharding import write_shards
+from vbnmf.shards import write_shards
 from vbnmf.text import EmptyDocumentWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
@@ -330,7 +330,14 @@ def fail(error):
     return failing
 
 
-@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt(), MemoryError()])
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError("disk full"),
+        pytest.param(KeyboardInterrupt(), marks=pytest.mark.slow),
+        pytest.param(MemoryError(), marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize(
     "where", ["save_file", "os.fsync", "os.chmod", "os.open", "os.replace", "np.ascontiguousarray"]
 )

@@ -17,6 +17,8 @@ import vbnmf
 from vbnmf import SupervisedVBNMF
 from vbnmf.estimators.base import ANNEALING
 
+pytestmark = pytest.mark.kernel
+
 pd = pytest.importorskip("pandas")
 
 
@@ -33,7 +35,7 @@ def some_missing(y, part=0.6, seed=3):
 FITTED = ("components_", "label_rates_", "label_activations_", "label_counts_", "bound_history_")
 
 
-@pytest.mark.parametrize("init", ["label", "random"])
+@pytest.mark.parametrize("init", ["label", pytest.param("random", marks=pytest.mark.slow)])
 def test_one_label_each_is_the_same_in_any_form_to_the_last_bit(init):
     X, y = corpus_with_structure()
     forms = [[[label] for label in y], [{label} for label in y], np.eye(4)[y],

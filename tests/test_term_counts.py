@@ -1,17 +1,20 @@
 """Numbers of documents that have each term, recounted: fits, shards, batches, model files."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from modelfiles import assert_refused, model_file
 from numpy.testing import assert_array_equal
 from safetensors.numpy import load as load_tensors
-from test_heads import drawn
-from test_shard_fits import labels_of
+from smallfits import drawn, labels_of
 
 from vbnmf import Shards, SupervisedVBNMF, load
-from vbnmf.core.shardwork import Shard, label_term_documents
-from vbnmf.data.sharding import write_shards
-from vbnmf.engines import local, mapping
+from vbnmf.engines.local import LocalEngine
+from vbnmf.estimators import shardedheads, starting
+from vbnmf.shards import write_shards
+from vbnmf.shards.shard import Shard
+from vbnmf.shards.work import label_term_documents
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 
@@ -63,8 +66,8 @@ def test_explicit_zeros_and_several_shards_in_memory(monkeypatch):
     X, y = drawn()
     X = X.tocsr().astype(np.float32)
     X.data[::3] = 0
-    monkeypatch.setattr(mapping, "SHARD_NONZEROS", 200)
-    monkeypatch.setattr(local, "SHARD_NONZEROS", 200)
+    monkeypatch.setattr(starting, "LocalEngine", partial(LocalEngine, shard_nonzeros=200))
+    monkeypatch.setattr(shardedheads, "SHARD_NONZEROS", 200)
     labels = labels_of(y, "unknown")
     assert_counted(quick().fit(X, labels), X.toarray(), labels)
 

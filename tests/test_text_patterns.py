@@ -45,7 +45,7 @@ def path(tmp_path):
 
 
 def test_other_patterns_are_loaded_only_if_trusted(path):
-    with pytest.raises(ModelFileError, match=r"could take very long.*trusted=True.*--trust"):
+    with pytest.raises(ModelFileError, match=r"could take very long.*trusted=True.*--trusted"):
         load(path)
     assert "green-tea" in load(path, trusted=True).terms_
 
@@ -60,5 +60,5 @@ def test_the_command_line_is_told_to_trust(command, path, tmp_path):
         args += ["--out", tmp_path / ("out.csv" if command == "transform" else "out.html")]
     refused = run(*args)
     assert refused.code == 2
-    assert "--trust" in refused.err
-    ok(*args, "--trust")
+    assert "--trusted" in refused.err
+    ok(*args, "--trusted")

@@ -11,8 +11,8 @@ from properties import examples
 from sklearn.feature_extraction.text import CountVectorizer
 
 from vbnmf.text import DocumentVectorizer
-from vbnmf.text.sequences import token_sequences
 from vbnmf.text.splitting import is_plain, tokens
+from vbnmf.text.vectorizer import token_sequences
 
 plain = CountVectorizer().build_analyzer()
 

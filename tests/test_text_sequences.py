@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from vbnmf.text import DocumentVectorizer
-from vbnmf.text.sequences import token_sequences
+from vbnmf.text.vectorizer import token_sequences
 
 TEXTS = ["The apples, the RED apple and apples!", "", "Cars and car: a red car?", "zebras"]
 

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from vbnmf import VBNMF, SupervisedVBNMF
 from vbnmf.metrics import completion_log_likelihood
 
-pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
+pytestmark = [pytest.mark.kernel, pytest.mark.filterwarnings("ignore:the fit did not converge")]
 
 MODELS = [VBNMF, SupervisedVBNMF]
 X, Y = make_corpus(40, 31, 3)

@@ -13,9 +13,8 @@ from vbnmf import SupervisedVBNMF, store, tune
 from vbnmf.estimators.validation import default_components
 from vbnmf.metrics import completion_log_likelihood
 from vbnmf.selection import search
-from vbnmf.selection.holdout import prepare
-from vbnmf.selection.scores import score
 from vbnmf.selection.search import default_grid
+from vbnmf.selection.validation import prepare, score
 
 SMALL = {"n_components": [3, 4, 6], "label_shapes": [100, "auto"], "random_state": 3}
 
@@ -54,6 +53,7 @@ def test_each_row_is_what_the_estimator_gives(found):
         model = SupervisedVBNMF(**row.parameters, max_iter=60, random_state=3)
         model.fit(split.X, split.y)
         scores, documents[row.candidate] = score(model, split)
+        assert row.measures == pytest.approx(scores.pop("measures"), nan_ok=True)
         assert {name: getattr(row, name) for name in scores} == pytest.approx(scores, nan_ok=True)
         assert row.iterations == model.n_iter_
         assert row.log_likelihood == completion_log_likelihood(model, split.X_validation)
@@ -353,7 +353,7 @@ def test_bad_data():
         tune(X[:3], ["a", "b", "c"])
     with pytest.raises(TypeError, match="must be a SupervisedVBNMF; got str"):
         tune(X, y, estimator="nmf")
-    with pytest.raises(ValueError, match="none of 2 validation documents has two known terms"):
+    with pytest.raises(ValueError, match="of 2 validation documents, none has two known terms"):
         tune(np.eye(8), [0, 0, 0, 0, 1, 1, 1, 1])
     with pytest.raises(ValueError, match="same length"):
         tune(X, y[:-1])

@@ -11,7 +11,7 @@ from test_shards import contents
 
 import vbnmf
 from vbnmf import Shards, vectorizing
-from vbnmf.data.sharding import ShardWriter
+from vbnmf.shards import ShardWriter
 from vbnmf.text import DocumentVectorizer
 from vbnmf.vectorizing import read_vectorizer, vectorize_to_shards
 
@@ -104,7 +104,7 @@ def test_empty_documents_are_told_once(table, tmp_path):
     notes = []
     vectorize(table, tmp_path / "s", note=notes.append)
     assert [note for note in notes if "no known term" in note] == [
-        "Note: 1 of 44 documents have no known term of non-zero weight. Check their text, its "
+        "Note: 1 of 44 documents has no known term of non-zero weight. Check the text, its "
         "language and the options."
     ]
 
@@ -133,7 +133,7 @@ def test_a_run_that_was_stopped_continues_to_the_same_bytes(table, tmp_path, doi
 
     arguments = (table, tmp_path / "again")
     with pytest.raises(Stopped):
-        vectorize(*arguments, DocumentVectorizer(), shard_nonzeros=40, tell=stop)
+        vectorize(*arguments, DocumentVectorizer(), shard_nonzeros=40, progress=stop)
     with pytest.raises(ValueError, match=r"no manifest\.json"):
         Shards(tmp_path / "again")
     split = []
@@ -164,7 +164,7 @@ def test_other_options_begin_anew(table, tmp_path):
     vectorize(table, out, DocumentVectorizer(), shard_nonzeros=40)
     before = contents(out)
     with pytest.raises(Stopped):
-        vectorize(table, out, DocumentVectorizer(max_df=5), tell=_stop)
+        vectorize(table, out, DocumentVectorizer(max_df=5), progress=_stop)
     assert vectorizing.is_begun(out)
     vectorize(table, out, DocumentVectorizer(min_df=2), shard_nonzeros=10**6, note=notes.append)
     assert not any("Resuming" in note for note in notes)
@@ -237,12 +237,16 @@ def test_commands_take_a_shard_folder_for_a_file(home, command, tmp_path):
     assert a.pop("labels") == [pytest.approx(row) for row in b.pop("labels")]
     agreement = [np.array(one.pop("agreement"), dtype=float) for one in (a, b)]  # NaN for None
     np.testing.assert_allclose(*agreement)
+    of = a.pop("measured_on")
+    del of["npmi_windows"]
+    assert of.items() <= b.pop("measured_on").items()
     assert a == pytest.approx(b)
 
 
+@pytest.mark.slow
 def test_tune_takes_a_sample_of_a_shard_folder(home, tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules["vbnmf.cli.tune"], "MOST_DOCUMENTS", 30)
-    options = ("-k", "2,4", "--label-shapes", "auto", "--out", tmp_path / "t")
+    options = ("-k", "2,4", "--label-shape", "auto", "--out", tmp_path / "t")
     said = ok("tune", home / "all.shards", *options)
     assert "Using 30 of the 42 documents" in said.err
     assert f"vbnmf fit {home / 'all.shards'} -k" in said.out
@@ -256,7 +260,7 @@ def test_matrices(tmp_path):
     ok(
         "vectorize",
         tmp_path / "a.npz",
-        "--labels",
+        "--label-file",
         tmp_path / "labels.txt",
         "--out",
         tmp_path / "s",
@@ -281,7 +285,7 @@ def test_matrices(tmp_path):
         (["fit", "all.shards", "--label", "label", "--out", "x"], "--label cannot change a shard"),
         (["fit", "all.shards", "--stem", "english", "--out", "x"], "--stem cannot change a shard"),
         (["predict", "csv.vbnmf", "all.shards", "--text", "a"], "no column 'a'"),
-        (["evaluate", "csv.vbnmf", "all.shards", "--labels", "all.csv"], "vbnmf vectorize"),
+        (["evaluate", "csv.vbnmf", "all.shards", "--label-file", "all.csv"], "vbnmf vectorize"),
     ],
 )
 def test_refusals(home, arguments, message, monkeypatch):

@@ -63,7 +63,7 @@ def test_a_fitted_vectorizer(table, tmp_path):
 def test_a_signal_leaves_a_run_that_continues_and_no_process(table, whole, tmp_path, number, code):
     folder = tmp_path / "s"
     command = [sys.executable, "-c", SMALL_PARTS, "vectorize", table, "--label", "label", "--text",
-               "text", "--out", folder, "--jobs", str(N_JOBS)]  # fmt: skip
+               "text", "--out", folder, "--n-jobs", str(N_JOBS)]  # fmt: skip
     stopped = subprocess.Popen(  # noqa: S603
         command, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -106,14 +106,14 @@ def _processes(session):
 def test_an_error_in_a_worker_is_one_line(table, tmp_path, monkeypatch):
     folder = tmp_path / "s"
     monkeypatch.setattr(vectorizing.PartsOfCounts, "path", lambda *_: tmp_path / "none" / "a.npz")
-    said = run("vectorize", table, "--label", "label", "--text", "text", "--out", folder, "--jobs",
-               N_JOBS, "--quiet")  # fmt: skip
+    said = run("vectorize", table, "--label", "label", "--text", "text", "--out", folder,
+               "--n-jobs", N_JOBS, "--quiet")  # fmt: skip
     assert said.code == 2
     assert said.err.startswith("Error: cannot write ")
     assert said.err.count("\n") == 1
 
 
 def test_jobs_must_be_a_number_of_processes(table, tmp_path):
-    said = run("vectorize", table, "--out", tmp_path / "s", "--jobs", 0)
+    said = run("vectorize", table, "--out", tmp_path / "s", "--n-jobs", 0)
     assert said.code == 2
-    assert "--jobs" in said.err
+    assert "--n-jobs" in said.err

@@ -3,14 +3,14 @@
 import numpy as np
 import oracle
 import pytest
-from conftest import INSTRUCTION_SETS, make_corpus
+from conftest import make_corpus
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from properties import examples
 from scipy.special import psi
+from smallfits import drawn, model
 from test_fit import LEARN_ALL, as_oracle, oracle_iterations
-from test_heads import drawn, model
 from test_kernels import start, terms_of
 
 from vbnmf import VBNMF, SupervisedVBNMF
@@ -18,6 +18,8 @@ from vbnmf.core import starts
 from vbnmf.core.fit import Schedule, fit
 from vbnmf.engines.local import LocalEngine
 from vbnmf.kernels.reference import ReferenceKernel
+
+pytestmark = pytest.mark.kernel
 
 RTOL = 1e-10
 
@@ -146,14 +148,6 @@ def test_weighted_fit_equals_the_oracle_of_repeated_documents(kernel, labels):
 # Estimators
 
 
-@pytest.fixture(params=["scipy", "native"])
-def kernel_name(request, monkeypatch):
-    if request.param == "native" and not INSTRUCTION_SETS:
-        pytest.skip("no compiled kernels")
-    monkeypatch.setenv("VBNMF_KERNEL", request.param)
-    return request.param
-
-
 def corpus(n_docs=45, dtype=float, seed=0):
     """Labels of unequal size with words of their own."""
     rng = np.random.default_rng(seed)
@@ -190,7 +184,7 @@ MODELS = [(labels, init) for labels in START for init in START[labels]]
 
 @pytest.mark.parametrize(("labels", "init"), MODELS)
 @pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-7), (np.float32, 3e-3)])
-def test_whole_weights_repeat_documents(kernel_name, labels, init, dtype, rtol):
+def test_whole_weights_repeat_documents(labels, init, dtype, rtol):
     X, y = corpus(dtype=dtype)
     weight = np.random.default_rng(1).integers(1, 4, len(y))
     rows = np.repeat(np.arange(len(y)), weight)
@@ -201,7 +195,7 @@ def test_whole_weights_repeat_documents(kernel_name, labels, init, dtype, rtol):
 
 
 @pytest.mark.parametrize(("labels", "init"), MODELS)
-def test_documents_of_no_weight_are_left_out(kernel_name, labels, init):
+def test_documents_of_no_weight_are_left_out(labels, init):
     X, y = corpus()
     weight = np.random.default_rng(1).integers(0, 2, len(y)).astype(float)
     weight[:3] = 1
@@ -211,7 +205,7 @@ def test_documents_of_no_weight_are_left_out(kernel_name, labels, init):
     assert_same_model(weighted, left_out, X)
 
 
-def test_whole_weights_repeat_documents_of_several_labels(kernel_name):
+def test_whole_weights_repeat_documents_of_several_labels():
     X, y = corpus()
     Y = np.column_stack([y == 0, y != 1, y == 2]).astype(int)
     Y[:, 1] |= Y.sum(axis=1) == 0
@@ -225,7 +219,7 @@ def partly(y, every=3):
     return [None if d % every == 1 and d > 3 else label for d, label in enumerate(y.tolist())]
 
 
-def test_whole_weights_repeat_documents_of_unknown_label(kernel_name):
+def test_whole_weights_repeat_documents_of_unknown_label():
     X, y = corpus()
     labels = partly(y)
     weight = np.random.default_rng(1).integers(0, 4, len(y))

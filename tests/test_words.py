@@ -15,6 +15,8 @@ from vbnmf.core.rows import effective_terms
 from vbnmf.prediction import linear
 from vbnmf.prediction.evidence import mean_over_terms
 
+pytestmark = pytest.mark.kernel
+
 
 def corpus(n_docs=400, n_labels=4, seed=0):
     """Labels mix the same three topics; a few words of their own tell them apart."""
@@ -205,6 +207,7 @@ def test_components_alone_are_preferred_where_they_are_as_good():
     assert model.word_weights_.shape == (3, 0)
 
 
+@pytest.mark.slow
 def test_left_out_probabilities_are_close_to_cross_validated_ones():
     X, y = corpus(600, seed=2)
     model = SupervisedVBNMF(3, classifier="words and components").fit(X, y)
@@ -230,6 +233,7 @@ def test_long_documents_make_it_surer():
     assert model.head_.calibration.length_exponent > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the fit did not converge")
 def test_a_label_of_5_documents_beside_25_000_is_found():
     rng = np.random.default_rng(0)

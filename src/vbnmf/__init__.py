@@ -15,12 +15,13 @@ _HOMES = {
     "hoyer_sparsity": "vbnmf.metrics",
     "inter_label_sparsity": "vbnmf.metrics",
     "DocumentModel": "vbnmf.pipeline",
-    "Dask": "vbnmf.estimators.placing",
+    "Dask": "vbnmf.distributed",
     "Checkpoint": "vbnmf.estimators.checkpoints",
-    "Shards": "vbnmf.data.shards",
+    "Shards": "vbnmf.shards",
     "vectorize_to_shards": "vbnmf.vectorizing",
     "load": "vbnmf.loading",
     "tune": "vbnmf.selection.search",
+    "evaluate": "vbnmf.evaluation",
     "explore": "vbnmf.report.explorer",
     "LabelMapDisplay": "vbnmf.report.displays",
     "ComponentTermsDisplay": "vbnmf.report.displays",
@@ -29,6 +30,20 @@ _HOMES = {
 }
 
 __all__ = ["__version__", *_HOMES]
+
+CLUSTERS = {"dask": "vbnmf.distributed"}
+"""Room of each kind of cluster, by its name in ``engine=...``."""
+
+COLLECTIONS = {"dask": "dask", "dask_expr": "dask"}
+"""Kind of cluster, by the package that defines its arrays, bags and data frames."""
+
+
+def cluster_room(kind: str) -> Any:
+    """Return the room of a kind of cluster, for ``vbnmf.engines.backends``, which says what it has.
+
+    Estimators are below these rooms and cannot import them.
+    """
+    return import_module(CLUSTERS[kind])
 
 
 def __getattr__(name: str) -> Any:

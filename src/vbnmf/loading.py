@@ -49,7 +49,7 @@ def load(path: str | os.PathLike[str], *, trusted: bool = False) -> Any:
     except UnsafePatternError as error:
         raise ModelFileError(
             f"{os.fspath(path)}: {error} If you trust the source of the file, load it with "
-            "load(path, trusted=True), or with --trust on the command line."
+            "load(path, trusted=True), or with --trusted on the command line."
         ) from None
     except MemoryError:
         raise store.too_large(path) from None

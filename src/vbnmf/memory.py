@@ -1,4 +1,4 @@
-"""How much memory there is, and how much reading a file of texts would take."""
+"""Measure the memory that may be used, and estimate the memory that a fit to a file takes."""
 
 import gzip
 import os

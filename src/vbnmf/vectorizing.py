@@ -1,9 +1,9 @@
-"""From files of documents to a shard folder, in bounded memory and with several processes.
+"""Convert files of documents to a shard folder, in bounded memory and with several processes.
 
 Texts are split into terms once. Their counts are kept in parts in ``FOLDER/counts`` until the
-shards are written (``vbnmf.text.outofcore``). A part or a shard that is on disk is not made again,
-so that a run that was stopped can be continued. The bytes of the folder do not depend on the number
-of processes.
+shards are written (``vbnmf.text.outofcore``). A run that was stopped is resumed: parts and shards
+that are on disk are not made again. The bytes of the folder do not depend on the number of
+processes.
 """
 
 import json
@@ -23,10 +23,10 @@ from sklearn.base import clone
 import vbnmf
 from vbnmf import store
 from vbnmf.data import Documents, ReaderError, iter_documents
-from vbnmf.data.sharding import PARTIAL, ShardWriter
-from vbnmf.data.shards import MANIFEST, VECTORIZER, Shards
-from vbnmf.engines.mapping import SHARD_NONZEROS
 from vbnmf.files import only_user, replacing
+from vbnmf.shards.folder import MANIFEST, VECTORIZER, Shards
+from vbnmf.shards.shard import SHARD_NONZEROS
+from vbnmf.shards.writing import PARTIAL, ShardWriter
 from vbnmf.text import DocumentVectorizer
 from vbnmf.text.checks import check_parameters
 from vbnmf.text.markup import decide
@@ -45,7 +45,7 @@ COUNTS, RECIPE = "counts", "recipe.json"
 PART = 4000
 """Maximum number of documents that are split at a time."""
 
-Tell = Callable[[str, int], None]
+ShowProgress = Callable[[str, int], None]
 Note = Callable[[str], None]
 
 
@@ -72,7 +72,7 @@ def vectorize_to_shards(
     shard_nonzeros: int = SHARD_NONZEROS,
     max_vocabulary: int = MAX_VOCABULARY,
     n_jobs: int = 1,
-    tell: Tell = lambda doing, n: None,
+    progress: ShowProgress = lambda doing, n: None,
     note: Note = lambda text: None,
     **reading: Any,
 ) -> Shards:
@@ -101,9 +101,9 @@ def vectorize_to_shards(
     n_jobs : int, default=1
         Number of processes that split texts. If it is not 1, a script must call this function under
         ``if __name__ == "__main__":``.
-    tell : callable
-        Called as ``tell("reading", n_documents)``, then ``tell("weighting", part)`` and
-        ``tell("writing", part)``, to show the progress.
+    progress : callable
+        Called as ``progress("reading", n_documents)``, then ``progress("weighting", part)`` and
+        ``progress("writing", part)``.
     note : callable
         Called with a sentence about each thing that the user should know: guessed columns, a run
         that is continued, a raised `min_df`, documents that are empty or were left out.
@@ -151,11 +151,11 @@ def vectorize_to_shards(
             note(f"Resuming the interrupted run in {folder}.")
         sink = _Sink(folder, how, first, recipe, shard_nonzeros)
         if first.matrix is not None:
-            sink.of_matrices(parts, tell)
+            sink.of_matrices(parts, progress)
         elif fitted:
-            sink.of_texts(vectorizer, parts, workers, tell)
+            sink.of_texts(vectorizer, parts, workers, progress)
         else:
-            sink.fit(vectorizer, parts, workers, max_vocabulary, tell, note)
+            sink.fit(vectorizer, parts, workers, max_vocabulary, progress, note)
         if first.matrix is None:
             write_vectorizer(folder / VECTORIZER, vectorizer)
         sink.finish(note)
@@ -193,7 +193,7 @@ class _Sink:
         parts: Iterator[Documents],
         workers: Workers,
         max_vocabulary: int,
-        tell: Tell,
+        progress: ShowProgress,
         note: Note,
     ) -> None:
         """Split all texts, fit the vectorizer, and add the weights of all parts."""
@@ -206,10 +206,10 @@ class _Sink:
         )
         for _ in workers.map(count_part, tasks):
             counted.note()
-            tell("reading", counted.n_documents)
+            progress("reading", counted.n_documents)
         labels = counted.labels()
         terms: list[str] | None = None
-        for X in fit_parts(vectorizer, counted, workers, tell, note):
+        for X in fit_parts(vectorizer, counted, workers, progress, note):
             terms = terms or vectorizer.get_feature_names_out().tolist()
             self._add(X, next(labels), terms)
 
@@ -218,20 +218,20 @@ class _Sink:
         vectorizer: DocumentVectorizer,
         parts: Iterator[Documents],
         workers: Workers,
-        tell: Tell,
+        progress: ShowProgress,
     ) -> None:
         """Add the weights of texts from a fitted vectorizer."""
         terms = vectorizer.get_feature_names_out().tolist()
         labels: deque[list[Any] | None] = deque()
         for X in workers.map(weigh_texts, _texts(parts, labels)):
             self._add(X, labels.popleft(), terms)
-            tell("reading", self._seen)
+            progress("reading", self._seen)
 
-    def of_matrices(self, parts: Iterator[Documents], tell: Tell) -> None:
+    def of_matrices(self, parts: Iterator[Documents], progress: ShowProgress) -> None:
         """Add rows of matrices unchanged."""
         for part in parts:
             self._add(part.matrix, _plain_labels(part), part.terms)
-            tell("reading", self._seen)
+            progress("reading", self._seen)
 
     def finish(self, note: Note) -> None:
         """Write what is left, and the manifest."""
@@ -240,8 +240,9 @@ class _Sink:
         self._writer.finish()
         if self._n_empty:
             note(
-                f"Note: {self._n_empty:,} of {self._seen:,} documents have no known term of "
-                "non-zero weight. Check their text, its language and the options."
+                f"Note: {self._n_empty:,} of {self._seen:,} documents "
+                f"{'has' if self._n_empty == 1 else 'have'} no known term of non-zero "
+                "weight. Check the text, its language and the options."
             )
 
     def _add(self, X: Any, labels: list[Any] | None, terms: list[str] | None) -> None:
@@ -307,10 +308,10 @@ def _recipe(
     files: list[str], vectorizer: DocumentVectorizer, fitted: bool, made_by: list[Any]
 ) -> str:
     """Return a description of all inputs that the content of a shard folder depends on."""
-    told = [(os.path.abspath(file), *_stamp(file)) for file in files]
+    sources = [(os.path.abspath(file), *_stamp(file)) for file in files]
     parameters = {name: repr(value) for name, value in vectorizer.get_params().items()}
     terms = vectorizer.get_feature_names_out().tolist() if fitted else None
-    return json.dumps([vbnmf.__version__, told, parameters, terms, made_by])
+    return json.dumps([vbnmf.__version__, sources, parameters, terms, made_by])
 
 
 def _stamp(file: str) -> tuple[int, int]:

@@ -1,6 +1,7 @@
 """Map a function over tasks in worker processes, with the results in the order of the tasks.
 
-A worker never outlives the process that started it. Ctrl-C is left to that process.
+A worker never outlives the process that started it. Ctrl-C is left to that process. The order is
+kept by :func:`in_order`, which a map over the workers of a cluster uses too.
 """
 
 import multiprocessing
@@ -15,7 +16,10 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import chain, islice
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
+
+Task = TypeVar("Task")
+Pending = TypeVar("Pending")
 
 _AHEAD = 2
 """Tasks of each worker that are prepared before their results are needed."""
@@ -79,18 +83,16 @@ class Workers:
             yield from (function(self._shared, *task) for task in tasks)
             return
         pool = self._started(function.__module__)
-        pending: deque[Future[Any]] = deque()
+
+        def submit(task: tuple[Any, ...]) -> Future[Any]:
+            with _signals_wait():
+                return pool.submit(_run, function, task)
+
         try:
-            for task in tasks:
-                with _signals_wait():
-                    pending.append(pool.submit(_run, function, task))
-                if len(pending) >= _AHEAD * self._n_jobs:
-                    yield _result(pending.popleft())
-            while pending:
-                yield _result(pending.popleft())
+            yield from in_order(tasks, submit, _result, lambda: _AHEAD * self._n_jobs)
         except BrokenProcessPool:
             raise ChildProcessError(
-                "a worker process has ended. If memory ran out, use fewer processes (--jobs, "
+                "a worker process has ended. If memory ran out, use fewer processes (--n-jobs, "
                 "n_jobs). In a script, put the call under `if __name__ == '__main__':`."
             ) from None
 
@@ -106,6 +108,34 @@ class Workers:
                 self._n_jobs, mp_context=context, initializer=_begin, initargs=(self._shared,)
             )
         return self._pool
+
+
+def in_order(
+    tasks: Iterable[Task],
+    submit: Callable[[Task], Pending],
+    result: Callable[[Pending], Any],
+    n_ahead: Callable[[], int],
+) -> Iterator[Any]:
+    """Submit tasks as they are needed, and yield their results in the order of the tasks.
+
+    Parameters
+    ----------
+    tasks : iterable
+        Tasks. One is taken when it is submitted.
+    submit : callable
+        Begins a task, and returns something that stands for its result.
+    result : callable
+        Waits for such a result, and returns it.
+    n_ahead : callable
+        Returns the number of tasks to submit before the result of the first one is needed.
+    """
+    tasks, pending = iter(tasks), deque[Pending]()
+    while True:
+        for task in islice(tasks, max(n_ahead() - len(pending), 0)):
+            pending.append(submit(task))
+        if not pending:
+            return
+        yield result(pending.popleft())
 
 
 @contextmanager

@@ -61,21 +61,32 @@ for command in _COMMANDS:
 
 def main() -> None:
     """Run the command line. An error that the user can fix prints one line and exits with 2."""
-    warnings.showwarning = _say_warning
-    warnings.simplefilter("default", UserWarning)
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper) and not stream.isatty():
             # Windows code pages lack most letters, and file names may not be valid text
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    with _tidy_ending():
+    with _tidy_ending(), warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        warnings.simplefilter("default", UserWarning)
         if os.environ.get("VBNMF_DEBUG"):
             cli(prog_name="vbnmf")
         try:
             cli(prog_name="vbnmf")
         except (ValueError, OSError, ImportError, MemoryError) as error:
-            message = common.printable(str(error) or type(error).__name__)
-            click.echo(f"Error: {message}", err=True)
+            common.message(f"Error: {str(error) or type(error).__name__}")
             sys.exit(2)
+
+
+def _open_closed_streams() -> None:
+    """Open the null device for standard streams that are closed, in the order of their numbers.
+
+    Otherwise the next file that is opened would get such a number, and messages of libraries would
+    be written into it.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
 @contextmanager
@@ -100,7 +111,7 @@ def _tidy_ending() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-def _say_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     context = click.get_current_context(silent=True)
     quiet = context is not None and bool(context.params.get("quiet"))
-    common.say(f"Note: {message}", quiet)
+    common.message(f"Note: {message}", quiet)

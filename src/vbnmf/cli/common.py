@@ -1,22 +1,26 @@
-"""Options that several commands share, and the functions that read, print and write for them."""
+"""Read documents and models, print messages, and write files, for all commands."""
 
 import json
+import os
 import re
+import sys
 import tempfile
-import tomllib
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
+from shutil import rmtree
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from vbnmf.cli.options import TRUSTED
+
 if TYPE_CHECKING:
     from vbnmf.data import Documents
+    from vbnmf.pipeline import DocumentModel
 
-Command = Callable[..., Any]
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and line feeds
 FREE_COLUMNS = 2**20
 """Number of columns that a matrix may have beyond its number of entries, as with hashing."""
@@ -24,135 +28,15 @@ PART = 4000
 """Number of documents that are predicted or transformed at a time."""
 
 
-def options(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Combine several options into one decorator, in the order in which help lists them."""
-
-    def decorate(command: Command) -> Command:
-        for decorator in reversed(decorators):
-            command = decorator(command)
-        return command
-
-    return decorate
-
-
-reading = options(
-    click.option("--text", metavar="COL", multiple=True, help="Text column. Can be repeated, to "
-                 "join several columns.  [default: the text column of the model, if there is a "
-                 "model and the file has the column; else a column with a usual name, such as "
-                 "'text']"),
-    click.option("--labels", metavar="FILE", help="Separate file with one label per line."),
-    click.option("--terms", metavar="FILE", help="File with the names of a matrix's "
-                 "columns, one per line."),
-    click.option("--encoding", default="utf-8", show_default=True, help="Encoding of text files."),
-    click.option("--format", metavar="NAME", help="File format, such as csv or jsonl.  [default: "
-                 "by the file's ending]"),
-    click.option("--skip-empty", is_flag=True, help="Skip rows without text."),
-)  # fmt: skip
-
-identified = click.option(
-    "--id", metavar="COL", help="Column with the ids of the documents.  [default: line numbers]"
-)
-kept = click.option(
-    "--keep", metavar="COL", multiple=True, help="Column to copy to the output. Can be repeated."
-)
-
-label_separator = click.option(
-    "--label-separator", metavar="SEP", help="Separator between several labels in one cell."
-)
-
-labels_of_model = options(
-    click.option("--label", metavar="COL", multiple=True, default=("auto",), show_default=True,
-                 help="Label column. 'auto' uses that of the model, or guesses it by its name. Can "
-                 "be repeated."),
-    label_separator,
-)  # fmt: skip
-
-quiet = click.option("--quiet", is_flag=True, help="Print only results and errors.")
-as_json = click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
-force = click.option("--force", is_flag=True, help="Overwrite existing files.")
-_TRUSTED = "vbnmf.trusted"
-
-
-def _remember_trust(context: click.Context, _: click.Parameter, value: bool) -> None:
-    context.meta[_TRUSTED] = value
-
-
-trust = click.option("--trust", is_flag=True, expose_value=False, callback=_remember_trust,
-                     help="Accept any token pattern in MODEL. Use it only for models from a source "
-                     "that you trust: with some patterns a command never ends.")  # fmt: skip
-jobs = click.option("--jobs", type=int, metavar="N", help="Threads to use.  [default: all cores]")
-seed = click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
-
-
-def _read_config(context: click.Context, _: click.Parameter, path: str | None) -> None:
-    """Make the values of a TOML file the defaults of this command."""
-    if path is None:
-        return
-    try:
-        with open(path, "rb") as file:
-            values = tomllib.load(file)
-    except OSError as error:
-        raise click.BadParameter(f"{path} cannot be read: {error.strerror}.") from None
-    except ValueError as error:  # not TOML, or not UTF-8
-        raise click.BadParameter(f"{path} is not a valid TOML file: {error}") from None
-    values |= _pop_tables(context, values)  # the command's own table has precedence
-    known = {
-        flag.lstrip("-").replace("-", "_"): option
-        for option in context.command.params
-        for flag in option.opts
-        if option.expose_value
-    }
-    unknown = [key for key in values if key.replace("-", "_") not in known]
-    if unknown:
-        raise click.BadParameter(
-            f"{path} has the unknown options {', '.join(unknown)}. "
-            f"`{context.info_name}` has {', '.join(sorted(known))}."
-        )
-    defaults: dict[str, Any] = {}
-    for key, value in values.items():
-        option = known[key.replace("-", "_")]
-        multiple = getattr(option, "multiple", False)
-        several = value if multiple and isinstance(value, list) else [value]
-        if not all(isinstance(item, str | int | float) for item in several):
-            raise click.BadParameter(
-                f"{path} has {key} = {value!r}; expected a string, a number, true or false."
-            )
-        # convert to text as on the command line, so that 4.5 is not accepted as an integer
-        texts = several if getattr(option, "is_flag", False) else list(map(str, several))
-        defaults[str(option.name)] = texts if multiple else texts[0]
-    context.default_map = defaults | dict(context.default_map or {})
-
-
-def _pop_tables(context: click.Context, values: dict[str, Any]) -> dict[str, Any]:
-    """Remove the tables of all commands from a configuration; return that of this command."""
-    group = context.parent.command if context.parent else None
-    names = list(group.commands) if isinstance(group, click.Group) else []
-    tables = {name: values.pop(name) for name in names if isinstance(values.get(name), dict)}
-    own: dict[str, Any] = tables.get(context.info_name or "", {})
-    return own
-
-
-config = click.option(
-    "--config",
-    metavar="FILE",
-    is_eager=True,
-    expose_value=False,
-    callback=_read_config,
-    help="TOML file with options, at the top level or in a table named after the command. "
-    "Options on the command line have precedence.",
-)
-
-writing_rows = options(reading, identified, kept, jobs, force, trust, config, quiet)
-"""Options of commands that read documents and write a row for each."""
-
-
 def read(source: str, quiet: bool, **options: Any) -> "Documents":
     """Read documents, and print which columns were guessed and which rows were skipped."""
+    from vbnmf.cli.progress import Waiting
     from vbnmf.data import read_documents
 
-    documents = read_documents(source, **_columns(options))
+    with Waiting(quiet, "reading"):
+        documents = read_documents(source, **_columns(options))
     for note in documents.notes:
-        say(note, quiet)
+        message(note, quiet)
     return documents
 
 
@@ -184,7 +68,7 @@ def parts_for(model: Any, source: str, quiet: bool, **reading: Any) -> "Iterator
         source, fitted_columns=model.columns_, allow_empty=True, chunk=PART, **_columns(reading)
     ):
         for note in documents.notes:
-            say(note, quiet)
+            message(note, quiet)
         yield documents
 
 
@@ -257,16 +141,18 @@ class UnknownDocuments:
             warnings.showwarning = collect
             yield
 
-    def tell(self, quiet: bool) -> None:
+    def report(self, quiet: bool) -> None:
         """Print how many there were, and the ids of the first five."""
         names = list(dict.fromkeys(self._names))  # a document may have been recorded twice
         if not names:
             return
+        one = len(names) == 1
         first = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-        say(
-            f"Note: {len(names):,} of {self._total:,} documents have no known term of non-zero "
-            f"weight (ids {first}). Their labels cannot be predicted from their text. Check the "
-            "text, its language and the options, or leave these documents out.",
+        message(
+            f"Note: {len(names):,} of {self._total:,} documents {'has' if one else 'have'} no "
+            f"known term of non-zero weight ({'id' if one else 'ids'} {first}), from which a label "
+            "could be predicted. Check the text, its language and the options, or leave out such "
+            "documents.",
             quiet,
         )
 
@@ -299,13 +185,27 @@ def load_model(path: str) -> Any:
     from vbnmf.loading import load
     from vbnmf.pipeline import DocumentModel
 
-    model = load(path, trusted=click.get_current_context().meta.get(_TRUSTED, False))
+    model = load(path, trusted=click.get_current_context().meta.get(TRUSTED, False))
     if not isinstance(model, DocumentModel):
         raise ValueError(
             f"{path} holds a {type(model).__name__} without terms and without a vectorizer. The "
             "command line needs a model that was saved by `vbnmf fit` or DocumentModel.save."
         )
     return model
+
+
+def is_shard_folder(file: str) -> bool:
+    """Return whether a source is a shard folder, without reading it."""
+    return Path(file).joinpath("manifest.json").is_file() and Path(file).is_dir()
+
+
+def refuse_settled(given: dict[str, Any]) -> None:
+    """Refuse options that were settled when a shard folder was written."""
+    for name, value in given.items():
+        if value:
+            raise click.UsageError(
+                f"--{name} cannot change a shard folder. Pass it to `vbnmf vectorize` instead."
+            )
 
 
 def content(model: Any, documents: "Documents") -> Any:
@@ -376,10 +276,64 @@ def check_writable_file(path: Path) -> None:
     check_writable(path)
 
 
-def say(message: str, quiet: bool = False) -> None:
-    """Print a message to standard error."""
-    if not quiet:
-        click.echo(printable(message), err=True)
+def save_model(model: "DocumentModel", target: Path, *, overwrite: bool) -> None:
+    """Save a fitted model, in another folder if its file cannot be written.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written. The message says why, and where the model is now.
+    """
+    try:
+        model.save(target, overwrite=overwrite)
+    except FileExistsError:  # the model was saved beside the other program's file
+        raise
+    except OSError as error:
+        kept = _save_elsewhere(model, target.name)
+        if kept is None:
+            raise type(error)(
+                f"{error} No other folder had room for the model, so it is lost. Free some space "
+                "and run the command again."
+            ) from error
+        raise type(error)(
+            f"{error} The model was saved to {kept} instead. Move it to where you need it."
+        ) from error
+
+
+def _save_elsewhere(model: "DocumentModel", name: str) -> Path | None:
+    """Save a model to a new folder in the first place that has room, and return its file."""
+    for place in _places():
+        with suppress(OSError):
+            folder = tempfile.mkdtemp(prefix="vbnmf-", dir=place)
+            try:
+                model.save(Path(folder, name))
+            except BaseException:
+                rmtree(folder, ignore_errors=True)
+                raise
+            return Path(folder, name)
+    return None
+
+
+def _places() -> list[str]:
+    places = [os.path.expanduser("~"), "/dev/shm"]  # noqa: S108
+    with suppress(FileNotFoundError):  # no temporary folder can be written to
+        places.insert(0, tempfile.gettempdir())
+    return places
+
+
+def message(text: str, quiet: bool = False) -> None:
+    """Print a message to standard error. If nobody can read it, the command goes on."""
+    if quiet:
+        return
+    try:
+        click.echo(printable(text), err=True)
+    except OSError:  # such as a pipe whose reader has ended; Python would fail again at the end
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: "1 document", "1,200 documents"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def print_json(value: Any) -> None:

@@ -2,7 +2,8 @@
 
 import click
 
-from vbnmf.cli import common
+from vbnmf.cli import common, options
+from vbnmf.cli.progress import Waiting
 
 
 @click.group(short_help="List and download example corpora.")
@@ -11,7 +12,7 @@ def data() -> None:
 
 
 @data.command("list")
-@common.as_json
+@options.as_json
 def list_(as_json: bool) -> None:
     """List the corpora, and which of them need a download.
 
@@ -47,8 +48,11 @@ def fetch(name: str, source: str) -> None:
     """  # noqa: D301
     from vbnmf.data import fetch_corpus
 
-    common.say(f"Looking for {name}; it is downloaded if it is not in the cache …")
-    corpus = fetch_corpus(name, source=source)
+    common.message(f"Looking for {name}; it is downloaded if it is not in the cache …")
+    with Waiting(quiet=False, doing="downloading"):
+        corpus = fetch_corpus(name, source=source)
     for note in corpus.notes:
-        common.say(note)
-    click.echo(f"{name}: {len(corpus):,} documents, {len(corpus.label_names)} labels, ready.")
+        common.message(note)
+    documents = common.counted(len(corpus), "document")
+    labels = common.counted(len(corpus.label_names), "label")
+    click.echo(f"{name}: {documents}, {labels}, ready.")

@@ -5,21 +5,22 @@ from pathlib import Path
 
 import click
 
-from vbnmf.cli import common
+from vbnmf.cli import common, options
 from vbnmf.cli.evaluate import score
 from vbnmf.cli.modeloptions import build, how_many
-from vbnmf.cli.progress import FitProgress
+from vbnmf.cli.progress import FitProgress, Waiting
+from vbnmf.cli.report import PageProgress
 from vbnmf.cli.terminal import fraction, percent, table
 
 
 @click.command(short_help="Fit, show and score a model of an offline corpus.")
 @click.option("--out", metavar="DIR", default="vbnmf-demo", show_default=True,
               help="Folder for the model and the page.")  # fmt: skip
-@common.seed
-@common.jobs
-@common.force
-@common.quiet
-def demo(out: str, seed: int, jobs: int | None, force: bool, quiet: bool) -> None:
+@options.random_state
+@options.n_jobs
+@options.force
+@options.quiet
+def demo(out: str, random_state: int, n_jobs: int | None, force: bool, quiet: bool) -> None:
     """Fit a model to a corpus that needs no network, show its components, and score it.
 
     The documents are the docstrings of the installed NumPy, SciPy and scikit-learn. The labels are
@@ -30,8 +31,8 @@ def demo(out: str, seed: int, jobs: int | None, force: bool, quiet: bool) -> Non
       vbnmf demo --out somewhere
     """  # noqa: D301
     from vbnmf.data import load_corpus
+    from vbnmf.description.summary import summarise
     from vbnmf.report.explorer import explore
-    from vbnmf.report.summary import summarise
 
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
@@ -40,13 +41,14 @@ def demo(out: str, seed: int, jobs: int | None, force: bool, quiet: bool) -> Non
         if (folder / name).exists():
             common.check_out(folder / name, force)
     started = time.monotonic()
-    common.say("Reading the docstrings of NumPy, SciPy and scikit-learn …", quiet)
+    common.message("Reading the docstrings of NumPy, SciPy and scikit-learn …", quiet)
     train, test = (load_corpus("scipy-docs", subset=subset) for subset in ("train", "test"))
     model = build(
-        len(train.label_names), seed=seed, jobs=jobs, stop_words="english", stem="english", min_df=2
-    )
+        len(train.label_names), random_state=random_state, n_jobs=n_jobs, stop_words="english",
+        stem="english", min_df=2,
+    )  # fmt: skip
     about = f"{len(train):,} documents with {len(train.label_names)} labels"
-    common.say(f"Fitting {how_many(None, len(train.label_names))} to {about} …", quiet)
+    common.message(f"Fitting {how_many(None, len(train.label_names))} to {about} …", quiet)
     with FitProgress(quiet) as progress:
         model.estimator.set_params(callback=progress)
         model.fit(train.texts, train.labels)
@@ -59,9 +61,10 @@ def demo(out: str, seed: int, jobs: int | None, force: bool, quiet: bool) -> Non
     click.echo("\nThe strongest component of each label: its expected part of the label's weight\n")
     click.echo(table(["label", "part", "terms that describe the component"], rows, right=(1,)))
 
-    scores = score(model, test.texts, test.labels)
-    click.echo(f"\nAccuracy on {scores['documents']:,} held-out documents\n")
-    svm = _linear_svm(train, test)
+    with Waiting(quiet, "evaluating"):
+        scores = score(model, test.texts, test.labels)
+        svm = _linear_svm(train, test)
+    click.echo(f"\nAccuracy on {scores['labelled_documents']:,} held-out documents\n")
     click.echo(
         table(
             ["", "accuracy", "predicts from"],
@@ -83,11 +86,12 @@ def demo(out: str, seed: int, jobs: int | None, force: bool, quiet: bool) -> Non
     )
     folder.mkdir(parents=True, exist_ok=True)
     model.save(folder / "demo.vbnmf")
-    page = explore(
-        model, test.texts, test.labels, ids=test.ids, command="vbnmf demo",
-        title="vbnmf demo: sub-packages by their docstrings",
-    )  # fmt: skip
-    page.save(folder / "demo.html")
+    with PageProgress(quiet) as progress_of_page:
+        page = explore(
+            model, test.texts, test.labels, ids=test.ids, command="vbnmf demo",
+            title="vbnmf demo: sub-packages by their docstrings", progress=progress_of_page,
+        )  # fmt: skip
+        page.save(folder / "demo.html")
     took = time.monotonic() - started
     shown = common.printable(str(folder))
     click.echo(

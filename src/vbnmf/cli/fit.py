@@ -1,25 +1,37 @@
 """vbnmf fit: fit a model to a file of documents and save it."""
 
+import os
+import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from vbnmf.cli import clusteroptions, common
-from vbnmf.cli.beyond import fit_beyond_memory, is_beyond_memory
-from vbnmf.cli.fitresult import tell_result
-from vbnmf.cli.fitshards import fit_shards, is_shard_folder
-from vbnmf.cli.modeloptions import build, given, how_many, model_options, text_options
+from vbnmf.cli import clusteroptions, common, options
+from vbnmf.cli.modeloptions import TEXT_OPTIONS, build, given, how_many, model_options, text_options
 from vbnmf.cli.progress import FitProgress
-from vbnmf.cli.savemodel import save_model
+from vbnmf.cli.terminal import percent, rounded
+
+if TYPE_CHECKING:
+    from vbnmf.pipeline import DocumentModel
+
+_STREAMED = ("csv", "tsv", "jsonl", "parquet", "arrow", "folder")
+"""Formats that can be converted to shards, a part of the documents at a time."""
 
 
-@click.command(short_help="Fit a model to a file of documents.")
+@click.command(
+    cls=options.GroupedCommand,
+    main=(
+        "label", "text", "label_separator", "n_components", "stop_words", "stem", "min_df",
+        "random_state", "out", "force",
+    ),
+    short_help="Fit a model to a file of documents.",
+)  # fmt: skip
 @click.argument("file")
 @click.option("--label", metavar="COL", multiple=True, help="Label column. 'auto' guesses it by "
               "its name, or uses the names of sub-folders. Can be repeated. Without it the model "
               "is unsupervised.")  # fmt: skip
-@common.label_separator
+@options.label_separator
 @click.option("--only-labelled", is_flag=True, help="Ignore documents without a label. Without "
               "this flag they are used too, and their labels are inferred.")  # fmt: skip
 @click.option("--out", metavar="MODEL", help="Model file to write.  [default: FILE's name.vbnmf]")
@@ -30,15 +42,15 @@ from vbnmf.cli.savemodel import save_model
 @click.option("--resume", is_flag=True, help="Resume an interrupted fit from the last checkpoint "
               "in the folder given by --checkpoint.")  # fmt: skip
 @clusteroptions.options
-@common.reading
+@options.reading
 @model_options
 @text_options
-@common.config
-@common.seed
-@common.jobs
-@common.force
-@common.quiet
-@common.as_json
+@options.config
+@options.random_state
+@options.n_jobs
+@options.force
+@options.quiet
+@options.as_json
 def fit(
     file: str, label: tuple[str, ...], label_separator: str | None, only_labelled: bool,
     out: str | None, force: bool, quiet: bool, as_json: bool,
@@ -63,13 +75,14 @@ def fit(
     check_resume(checkpoint, resume)
     settings["checkpoint"] = checkpoint
     on_cluster = clusteroptions.pop_options(settings)
-    if is_shard_folder(file):
+    if common.is_shard_folder(file):
         of_reading = {
             "label": label, "label-separator": label_separator, "only-labelled": only_labelled,
-            "text": text, "labels": labels, "terms": terms, "skip-empty": skip_empty,
+            "text": text, "label-file": labels, "terms": terms, "skip-empty": skip_empty,
             "updatable": updatable,
         }  # fmt: skip
-        with clusteroptions.connected(on_cluster, settings.get("jobs"), quiet) as engine:
+        cores = clusteroptions.cores_each(on_cluster, settings["n_jobs"])
+        with clusteroptions.connected(on_cluster, cores, quiet) as engine:
             settings["engine"] = engine
             fit_shards(
                 file, target, of_reading, settings, force=force, quiet=quiet, as_json=as_json
@@ -95,9 +108,7 @@ def fit(
     n_labels = None if y is None else len(_distinct(y))
     model = build(n_labels, **settings)
     n_docs = len(y) if y is not None else len(documents)
-    about = "without labels" if y is None else f"with {n_labels} labels"
-    k = model.estimator.n_components
-    common.say(f"Fitting {how_many(k, n_labels)} to {n_docs:,} documents {about}.", quiet)
+    common.message(f"Fitting {_subject(model, n_docs, n_labels)}.", quiet)
     columns_of_file = {
         "text": documents.text_column,
         "label": documents.label_column,
@@ -110,9 +121,9 @@ def fit(
             model.columns_ = given(columns_of_file)
         else:
             model.fit(contents, y, terms=documents.terms, columns=given(columns_of_file))
-    save_model(model, target, overwrite=force)
+    common.save_model(model, target, overwrite=force)
     n_unknown = 0 if y is None else sum(label is None for label in y)
-    tell_result(model, target, n_docs, n_unknown, quiet=quiet, as_json=as_json)
+    report_result(model, target, n_docs, n_unknown, quiet=quiet, as_json=as_json)
 
 
 def check_resume(checkpoint: str | None, resume: bool) -> None:
@@ -158,11 +169,12 @@ def labelled(documents: Any, quiet: bool, *, only: bool = True) -> tuple[Any, An
     missing = len(labels) - len(kept)
     if not missing:
         return contents, labels
+    n_missing = common.counted(missing, "document")
     if not only:
-        used = "is used too; its label is" if missing == 1 else ("are used too; their labels are")
-        common.say(f"{_documents(missing)} without a label {used} inferred.", quiet)
+        used = "is used too; its label is" if missing == 1 else "are used too; their labels are"
+        common.message(f"{n_missing} without a label {used} inferred.", quiet)
         return contents, labels
-    common.say(f"Ignored {_documents(missing)} without a label.", quiet)
+    common.message(f"Ignored {n_missing} without a label.", quiet)
     y = labels[kept]
     if not isinstance(y[0], list):
         y = y.tolist()  # without missing labels they may be plain numbers
@@ -171,8 +183,11 @@ def labelled(documents: Any, quiet: bool, *, only: bool = True) -> tuple[Any, An
     return [contents[i] for i in kept], y
 
 
-def _documents(number: int) -> str:
-    return "1 document" if number == 1 else f"{number:,} documents"
+def _subject(model: "DocumentModel", n_docs: int, n_labels: int | None) -> str:
+    """Say what is fitted to what: "4 components to 12 documents with 2 labels"."""
+    labels = "without labels" if n_labels is None else f"with {common.counted(n_labels, 'label')}"
+    components = how_many(model.estimator.n_components, n_labels)
+    return f"{components} to {common.counted(n_docs, 'document')} {labels}"
 
 
 def _distinct(labels: Any) -> set[Any]:
@@ -187,3 +202,209 @@ def _default_name(file: str) -> str:
     if path.is_dir():
         return path.name.removesuffix(".shards") + ".vbnmf"
     return Path(path.name.removesuffix(".gz")).stem + ".vbnmf"
+
+
+def fit_shards(
+    file: str,
+    target: Path,
+    given: dict[str, Any],
+    settings: dict[str, Any],
+    *,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Fit a model to a shard folder with its labels, and save it."""
+    import numpy as np
+
+    from vbnmf.shards import Shards
+
+    texts = {name: settings.get(name.replace("-", "_")) is not None for name in TEXT_OPTIONS}
+    common.refuse_settled({**given, **texts})
+    shards = Shards(file)
+    n_labels = None if shards.labels is None else len(shards.labels)
+    model = build(n_labels, **settings)
+    about = _subject(model, shards.shape[0], n_labels)
+    common.message(f"Fitting {about}, in {common.counted(shards.n_shards, 'shard')}.", quiet)
+    with FitProgress(quiet) as progress:
+        model.estimator.set_params(callback=progress)
+        model.fit(shards)
+    model.columns_ = dict(shards.source_columns)
+    common.save_model(model, target, overwrite=force)
+    n_unknown = 0
+    if n_labels is not None:
+        n_unknown = sum(int((np.diff(part.indptr) == 0).sum()) for part in shards.label_parts())
+    report_result(model, target, shards.shape[0], n_unknown, quiet=quiet, as_json=as_json)
+
+
+def is_beyond_memory(file: str, format: str | None, quiet: bool) -> bool:  # noqa: A002
+    """Estimate whether a file is too large for memory, and say so if it is."""
+    from vbnmf import memory
+    from vbnmf.data.readers import find_format
+
+    kind = find_format(file, format)
+    if file == "-" or kind not in _STREAMED or not os.path.exists(file):
+        return False
+    needed, available = memory.needed(file, kind), memory.available()
+    if available is None or needed <= available:
+        return False
+    common.message(
+        f"{file} needs about {_size(needed)} of memory, and {_size(available)} are available. It "
+        "is converted to a temporary shard folder first, as by `vbnmf vectorize`.",
+        quiet,
+    )
+    return True
+
+
+def fit_beyond_memory(
+    file: str,
+    target: Path,
+    reading: dict[str, Any],
+    settings: dict[str, Any],
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Convert a file to shards, fit a model to them, and write it.
+
+    The shards are in ``TMPDIR`` if it is set, otherwise beside the model. They are removed at the
+    end, also after an error.
+    """
+    from vbnmf.cli.vectorize import write_shards
+
+    n_labels = None if reading["label"] is None else 1  # how many there are is not known yet
+    vectorizer = build(n_labels, **settings).vectorizer
+    of_text = {name.replace("-", "_") for name in TEXT_OPTIONS}
+    others = {name: value for name, value in settings.items() if name not in of_text}
+    place = os.environ.get("TMPDIR") or target.resolve().parent
+    with tempfile.TemporaryDirectory(".shards", f".{target.name}.", place) as temporary:
+        folder = Path(temporary)
+        write_shards(
+            [file], folder, vectorizer, quiet=quiet, n_jobs=settings["n_jobs"],
+            **reading | {"text": common.column_names(reading["text"])},
+        )  # fmt: skip
+        fit_shards(temporary, target, {}, others, force=force, quiet=quiet, as_json=as_json)
+
+
+def _size(number: int) -> str:
+    """Format a number of bytes."""
+    for unit, size in (("GB", 10**9), ("MB", 10**6)):
+        if number >= size:
+            return f"{number / size:.1f} {unit}"
+    return f"{number:,} bytes"
+
+
+def report_result(
+    model: "DocumentModel", target: Path, n_docs: int, n_unknown: int, *, quiet: bool, as_json: bool
+) -> None:
+    """Say what was fitted, in words or as JSON."""
+    result = {
+        "model": str(target),
+        "documents": n_docs,
+        "documents_without_label": n_unknown,
+        "documents_without_known_term": model.n_empty_,
+        "terms": len(model.terms_),
+        "components": model.estimator_.n_components_,
+        "components_reason": model.estimator_.n_components_reason_,
+        "components_glued": _n_glued(model),
+        "labels": len(model.estimator_.classes_) if model.has_labels else 0,
+        **_of_prediction(model),
+        "iterations": int(model.estimator_.n_iter_),
+        "bound": model.estimator_.bound_,
+        "hyperparameters": model.estimator_.hyperparameters_,
+        "passages": _passages(model),
+    }
+    _report_checkpoint(model.estimator.checkpoint, quiet)
+    if as_json:
+        common.print_json(result)
+        return
+    if model.estimator.n_components == "auto":
+        common.message(f"{result['components_reason']}.", quiet)
+    if model.has_labels:
+        if result["components_glued"]:
+            common.message(_glued(model), quiet)
+        common.message(f"Prediction head: {_head_in_words(result)}.", quiet)
+    if result["passages"]:
+        common.message(_of_passages(result["passages"]), quiet)
+    common.message(
+        f"Wrote {target}: {common.counted(result['components'], 'component')} of "
+        f"{common.counted(result['terms'], 'term')}, bound {result['bound']:,.0f} after "
+        f"{common.counted(result['iterations'], 'iteration')}.\n"
+        f"Show the components with: vbnmf topics {target}",
+        quiet,
+    )
+
+
+def _n_glued(model: "DocumentModel") -> int:
+    """Count the components from which labels take different terms."""
+    from vbnmf.description.scopes import scopes_of
+
+    scopes = scopes_of(model.estimator_) if model.has_labels else None
+    return sum(scope.kind == "joined" for scope in scopes or ())
+
+
+def _glued(model: "DocumentModel") -> str:
+    """Say how many components join different terms of labels, and why."""
+    n, K, n_labels = _n_glued(model), model.estimator_.n_components_, len(model.classes_)
+    several = "1 component joins" if n == 1 else f"{n} components join"
+    said = f"{several} different terms of several labels, as vbnmf topics shows"
+    if n_labels > K:
+        few = f"{common.counted(K, 'component')} for {n_labels} labels"
+        return f"{said}: there are only {few}. Use a larger -k."
+    return f"{said}. With a larger -k there may be fewer."
+
+
+def _report_checkpoint(checkpoint: str | None, quiet: bool) -> None:
+    """Say that a fit ended before its first checkpoint."""
+    from vbnmf.estimators.checkpoints import has_checkpoint
+
+    if checkpoint is not None and not has_checkpoint(checkpoint):
+        common.message(
+            "The fit took less than a minute, so no checkpoint was written and none is needed.",
+            quiet,
+        )
+
+
+def _passages(model: "DocumentModel") -> list[dict[str, Any]]:
+    """Return the passages that recur: their terms, and the documents that have half of them."""
+    passages = model.estimator_.passages_
+    if passages is None:
+        return []
+    return [
+        {"documents": n, "terms": [str(model.terms_[w]) for w in columns]}
+        for columns, n in zip(passages.terms, passages.documents, strict=True)
+    ]
+
+
+def _of_passages(passages: list[dict[str, Any]]) -> str:
+    """Say that passages recur, what was done, and how to leave them out."""
+    longest = max(passages, key=lambda one: len(one["terms"]))
+    many = len(passages) > 1
+    return (
+        f"{len(passages):,} {'passages recur' if many else 'passage recurs'} (signatures, headers, "
+        f"boilerplate): {'the longest' if many else 'it'} has {len(longest['terms']):,} terms in "
+        f"{common.counted(longest['documents'], 'document')}; lists show one term of each. To "
+        "leave them out, remove them from the texts, or put their terms, which --json prints, into "
+        "a file for --stop-words."
+    )
+
+
+def _of_prediction(model: "DocumentModel") -> dict[str, Any]:
+    """Return the prediction head, why it was chosen, and the share of components in it."""
+    if not model.has_labels:
+        return {"classifier": None, "classifier_reason": None, "component_share": None}
+    fitted = model.estimator_
+    return {
+        "classifier": fitted.classifier_,
+        "classifier_reason": fitted.classifier_reason_,
+        "component_share": rounded(fitted.component_share_),
+    }
+
+
+def _head_in_words(result: dict[str, Any]) -> str:
+    """Describe the prediction head in words."""
+    names = {"components": "components only", "generative": "generative, from the fitted model"}
+    name = names.get(result["classifier"], result["classifier"])
+    if result["classifier"] == "words and components":
+        name = f"components ({percent(result['component_share'])} of the scores) and single words"
+    return f"{name}. Reason: {result['classifier_reason']}"

@@ -5,19 +5,19 @@ from typing import Any
 
 import click
 
-from vbnmf.cli import common
+from vbnmf.cli import common, options
 from vbnmf.cli.terminal import fraction, one_line, percent, rounded, table, width
 
 
 @click.command(short_help="Show what makes each label: documents, terms, components.")
 @click.argument("model")
 @click.option("--label", metavar="LABEL", help="Show only this label.")
-@click.option("--top", type=click.IntRange(1), default=10, show_default=True,
+@click.option("--n-terms", type=click.IntRange(1), metavar="N", default=10, show_default=True,
               help="Number of terms of each label. The table shows as many of each of its "
               "components.")  # fmt: skip
-@common.trust
-@common.as_json
-def labels(model: str, label: str | None, top: int, as_json: bool) -> None:
+@options.trusted
+@options.as_json
+def labels(model: str, label: str | None, n_terms: int, as_json: bool) -> None:
     """Show what makes each label of MODEL.
 
     The terms of a label are more frequent in its documents than elsewhere. Beside each term is the
@@ -31,21 +31,21 @@ def labels(model: str, label: str | None, top: int, as_json: bool) -> None:
     \b
     Examples:
       vbnmf labels tickets.vbnmf
-      vbnmf labels tickets.vbnmf --label billing --top 20
+      vbnmf labels tickets.vbnmf --label billing --n-terms 20
     """  # noqa: D301
-    from vbnmf.report.labels import COMPONENT_TERMS, describe_labels
+    from vbnmf.description.labels import COMPONENT_TERMS, describe_labels
 
     chosen = None if label is None else [label]
     found = describe_labels(
         common.load_model(model),
-        n_terms=top,
-        n_component_terms=max(top, COMPONENT_TERMS),
+        n_terms=n_terms,
+        n_component_terms=max(n_terms, COMPONENT_TERMS),
         labels=chosen,
     )
     if as_json:
         common.print_json([plain(one) for one in found])
     else:
-        click.echo("\n\n".join(_block(one, top) for one in found))
+        click.echo("\n\n".join(_block(one, n_terms) for one in found))
 
 
 def plain(one: Any) -> dict[str, Any]:
@@ -83,15 +83,14 @@ def plain(one: Any) -> dict[str, Any]:
     }
 
 
-def _block(one: Any, top: int) -> str:
+def _block(one: Any, n_terms: int) -> str:
     """Return the lines about a label, with the first terms of each component."""
-    n = one.documents
-    lines = [f"{one_line(str(one.label))}: {n:,} {'document' if n == 1 else 'documents'}"]
+    lines = [f"{one_line(str(one.label))}: {common.counted(one.documents, 'document')}"]
     said = [_counted(term, one) for term in one.terms]
     lines.append(_wrapped("terms: ", said or ["none is more frequent here than elsewhere"]))
     if one.components:
         rows = [
-            [str(part.component), percent(part.share), part.scope or "", part.name(top)]
+            [str(part.component), percent(part.share), part.scope or "", part.name(n_terms)]
             for part in one.components
         ]
         head = ["#", "expected share", "scope", "terms there"]
@@ -110,7 +109,7 @@ def _counted(term: Any, one: Any) -> str:
     if one.elsewhere:
         counts += f", elsewhere {term.elsewhere:,} of {one.elsewhere:,}"
     if term.passage is not None:
-        counts += f"; of a passage in {term.passage:,} documents"
+        counts += f"; of a passage in {common.counted(term.passage, 'document')}"
     return f"{one_line(term.term)} ({counts})"
 
 

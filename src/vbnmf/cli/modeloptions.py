@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vbnmf.cli import common
+from vbnmf.cli.options import options as combined
 
 if TYPE_CHECKING:
     from vbnmf.pipeline import DocumentModel
@@ -34,6 +35,20 @@ def _whole_number_or(word: str) -> Callable[..., Any]:
     return convert
 
 
+def _with_blanks(_: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """Convert a word of the command line to that of Python: words-and-components has blanks."""
+    return None if value is None else value.replace("-", " ")
+
+
+def _two_numbers(_: click.Context, option: click.Parameter, value: str | None) -> Any:
+    if value is None:
+        return None
+    if not re.fullmatch(r"\d+,\d+", value):
+        raise click.BadParameter(f"{value!r} is not two numbers, such as 1,2.")
+    first, last = map(int, value.split(","))
+    return first, last
+
+
 def _count_or_part(_: click.Context, option: click.Parameter, value: Any) -> Any:
     if value is None:
         return None
@@ -45,35 +60,36 @@ def _count_or_part(_: click.Context, option: click.Parameter, value: Any) -> Any
     raise click.BadParameter(f"{text!r} is neither a count (5) nor a fraction of documents (0.01).")
 
 
-model_options = common.options(
-    click.option("-k", "--components", callback=_whole_number_or("auto"), metavar="N|auto",
+model_options = combined(
+    click.option("-k", "--n-components", callback=_whole_number_or("auto"), metavar="N|auto",
                  help="Number of components. 'auto' chooses it by the lower bound.  [default: two "
                  "for each label, at least 20, at most 300]"),
     click.option("--label-tree", metavar="SEPARATOR", help="Separator of the levels in "
                  "hierarchical label names, such as '.' or '/'. Each group of labels gets a "
                  "component of its own."),
-    click.option("--label-shape", type=float, help="Pseudo-count a^λ of the label prior. With "
-                 "larger values a label uses fewer components."),
+    click.option("--label-shape", type=float, metavar="A", help="Pseudo-count a^λ of the label "
+                 "prior. With larger values a label uses fewer components."),
     click.option("--class-weight", type=click.Choice(["balanced"]), help="'balanced' gives rare "
                  "labels the same total weight as common ones."),
     click.option("--classifier", type=click.Choice(
-                     ["auto", "words and components", "components", "generative"]),
-                 help="Prediction head. 'generative' uses the fitted model without a trained head. "
-                 "'auto' compares heads on held-out documents.  [default: auto]"),
-    click.option("--coef-shape", type=float, help="Shape of the prior of coefficients. With "
-                 "smaller values a document uses fewer components."),
+                     ["auto", "words-and-components", "components", "generative"]),
+                 callback=_with_blanks, help="Prediction head. 'generative' uses the fitted model "
+                 "without a trained head. 'auto' compares heads on held-out documents.  [default: "
+                 "auto]"),
+    click.option("--coef-shape", type=float, metavar="A", help="Shape of the prior of "
+                 "coefficients. With smaller values a document uses fewer components."),
     click.option("--term-shape", metavar="A|auto|free", callback=_number_or_auto,
                  help="Shape of the prior of components: a number, 'auto' (learned, with a lower "
                  "limit) or 'free' (learned without a limit)."),
-    click.option("--max-iter", type=int, help="Maximum number of iterations."),
-    click.option("--tol", type=float, help="Stop when the relative increase of the bound is below "
-                 "this value."),
-    click.option("--starts", "n_init", type=int, help="Number of random initialisations. The best "
-                 "fit is kept."),
+    click.option("--max-iter", type=int, metavar="N", help="Maximum number of iterations."),
+    click.option("--tol", type=float, metavar="X", help="Stop when the relative increase of the "
+                 "bound is below this value."),
+    click.option("--n-init", type=int, metavar="N", help="Number of random initialisations. "
+                 "The best fit is kept."),
 )  # fmt: skip
 
 # Options that are not given keep the defaults of DocumentVectorizer, as in Python.
-text_options = common.options(
+text_options = combined(
     click.option("--weighting", type=click.Choice(["paper", "counts", "log"]),
                  help="Weighting of term counts; see docs/text.md."),
     click.option("--max-terms", callback=_whole_number_or("all"), metavar="N|all",
@@ -89,8 +105,8 @@ text_options = common.options(
                  "or a file with one word per line."),
     click.option("--stem", metavar="LANGUAGE", help="Stem words of this language: english, german, "
                  "…"),
-    click.option("--ngrams", type=click.IntRange(1, 5), help="Maximum length of n-grams.  "
-                 "[default: 1]"),
+    click.option("--ngram-range", metavar="MIN,MAX", callback=_two_numbers, help="Minimum and "
+                 "maximum length of n-grams.  [default: 1,1]"),
     click.option("--analyzer", type=click.Choice(["auto", "word", "char", "char_wb"]),
                  help="auto: words, and pairs of characters in scripts without spaces. word: "
                  "matches of --token-pattern. char, char_wb: character n-grams.  [default: auto]"),
@@ -98,29 +114,28 @@ text_options = common.options(
                  "word."),
     click.option("--strip", type=click.Choice(["auto", "html", "none"]), help="Remove HTML markup. "
                  "'auto' removes it if most documents contain it.  [default: auto]"),
-    click.option("--keep-case", is_flag=True, help="Do not convert to lower case."),
+    click.option("--lowercase/--no-lowercase", default=None, help="Whether to convert text to "
+                 "lower case.  [default: lowercase]"),
 )  # fmt: skip
 
 
 TEXT_OPTIONS = (
-    "weighting", "max-terms", "min-df", "max-df", "stop-words", "stem", "ngrams", "analyzer",
-    "token-pattern", "strip", "keep-case",
+    "weighting", "max-terms", "min-df", "max-df", "stop-words", "stem", "ngram-range",
+    "analyzer", "token-pattern", "strip", "lowercase",
 )  # fmt: skip
 
 
 def build(
     n_labels: int | None,
     *,
-    seed: int = 0,
-    jobs: int | None = None,
-    components: Any = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    n_components: Any = None,
     label_tree: str | None = None,
     label_shape: float | None = None,
     class_weight: str | None = None,
     classifier: str | None = None,
     coef_shape: float | None = None,
-    ngrams: int | None = None,
-    keep_case: bool = False,
     max_terms: Any = None,
     strip: str | None = None,
     term_shape: Any = None,
@@ -153,12 +168,10 @@ def build(
         "engine": engine,
     }
     estimator = default_estimator(labelled=n_labels is not None)
-    estimator.set_params(n_components=components, random_state=seed, n_jobs=jobs, **given(settings))
+    estimator.set_params(
+        n_components=n_components, random_state=random_state, n_jobs=n_jobs, **given(settings)
+    )
     vectorizer = DocumentVectorizer(**given(text))
-    if keep_case:
-        vectorizer.set_params(lowercase=False)
-    if ngrams is not None:
-        vectorizer.set_params(ngram_range=(1, ngrams))
     if max_terms is not None:
         vectorizer.set_params(max_terms=None if max_terms == "all" else max_terms)
     if strip is not None:
@@ -166,13 +179,14 @@ def build(
     return DocumentModel(estimator, vectorizer)
 
 
-def how_many(components: Any, n_labels: int | None) -> str:
+def how_many(n_components: Any, n_labels: int | None) -> str:
     """Describe the number of components of an unfitted model."""
     from vbnmf.estimators.validation import default_components
 
-    if components == "auto":
+    if n_components == "auto":
         return "a number of components chosen by the bound"
-    return f"{default_components(n_labels) if components is None else components} components"
+    number = default_components(n_labels) if n_components is None else n_components
+    return common.counted(number, "component")
 
 
 def given(options: dict[str, Any]) -> dict[str, Any]:

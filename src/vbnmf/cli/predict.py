@@ -7,7 +7,8 @@ from typing import IO, Any
 
 import click
 
-from vbnmf.cli import common
+from vbnmf.cli import common, options
+from vbnmf.cli.progress import DocumentProgress, count_documents
 from vbnmf.cli.terminal import fraction, percent, rounded, table
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -16,7 +17,7 @@ _NAMES = ("id", "label", "score", "note")
 Rows = Iterator[dict[str, Any]]
 
 
-@click.command(short_help="Predict labels of documents.")
+@click.command(cls=options.GroupedCommand, short_help="Predict labels of documents.")
 @click.argument("model")
 @click.argument("file")
 @click.option("--out", metavar="PREDICTIONS", help="File to write: .csv, .tsv or .jsonl.  "
@@ -25,11 +26,11 @@ Rows = Iterator[dict[str, Any]]
               "of a document.  [default: that of the fit, or ';']")  # fmt: skip
 @click.option("--explain", is_flag=True, help="Show the contributions of components and terms to "
               "the two most probable labels.")  # fmt: skip
-@common.writing_rows
-@common.as_json
+@options.writing_rows
+@options.as_json
 def predict(
     model: str, file: str, out: str | None, label_separator: str | None, explain: bool,
-    jobs: int | None, force: bool, quiet: bool, as_json: bool, **reading: Any,
+    n_jobs: int | None, force: bool, quiet: bool, as_json: bool, **reading: Any,
 ) -> None:  # fmt: skip
     """Predict a label for each document in FILE.
 
@@ -65,32 +66,42 @@ def predict(
     fitted = common.load_model(model)
     if not fitted.has_labels:
         raise ValueError(f"{model} was fitted without labels, so it cannot predict labels.")
-    fitted.estimator_.set_params(n_jobs=jobs)
+    fitted.estimator_.set_params(n_jobs=n_jobs)
     parts = common.parts_for(fitted, file, quiet, **reading)
     separator = _separator(fitted, label_separator, quiet)
     unknown = common.UnknownDocuments()
     kept = common.Kept(parts, (*_NAMES, "explanation"))
-    rows = _all_rows(fitted, kept, unknown, explain=explain)
+    total = None if quiet else count_documents(file, reading["format"])
     with common.output(target, force) as stream:
-        if as_json or ending in _JSON_LINES:
-            number = _write_lines(stream, rows)
-        elif explain:
-            number = _write_explanations(stream, rows)
-        else:
-            names = [*_NAMES, *kept.names]
-            number = _write_table(stream, rows, names, _DELIMITERS[ending], separator)
-        unknown.tell(quiet)
+        with DocumentProgress(quiet, "predicting", total) as progress:
+            rows = _all_rows(fitted, kept, unknown, progress, explain=explain)
+            if as_json or ending in _JSON_LINES:
+                number = _write_lines(stream, rows)
+            elif explain:
+                number = _write_explanations(stream, rows)
+            else:
+                names = [*_NAMES, *kept.names]
+                number = _write_table(stream, rows, names, _DELIMITERS[ending], separator)
+        unknown.report(quiet)
     if target is not None:
-        common.say(f"Wrote {target}: {number:,} predictions.", quiet)
+        common.message(f"Wrote {target}: {common.counted(number, 'prediction')}.", quiet)
 
 
 def _all_rows(
-    fitted: Any, kept: common.Kept, unknown: common.UnknownDocuments, *, explain: bool
+    fitted: Any,
+    kept: common.Kept,
+    unknown: common.UnknownDocuments,
+    progress: DocumentProgress,
+    *,
+    explain: bool,
 ) -> Rows:
+    number = 0
     for documents in kept.parts:
         if len(documents):
             with unknown.among(documents):
                 rows = list(_rows(fitted, documents, kept, explain=explain))
+            number += len(documents)
+            progress(number)
             yield from rows
 
 
@@ -182,7 +193,7 @@ def _separator(fitted: Any, given: str | None, quiet: bool) -> str:
     labels = fitted.estimator_.classes_.tolist() if fitted.has_several_labels else []
     unclear = [label for label in labels if separator in str(label)]
     if unclear:
-        common.say(
+        common.message(
             f"The label {unclear[0]!r} contains the separator {separator!r}. "
             "Choose another one with --label-separator, or write JSON lines.",
             quiet,

@@ -8,27 +8,27 @@ from typing import Any
 
 import click
 
-from vbnmf.cli import common
+from vbnmf.cli import common, options
 from vbnmf.cli.progress import Display
 
 
-@click.command(short_help="Write an HTML page that shows a model.")
+@click.command(cls=options.GroupedCommand, short_help="Write an HTML page that shows a model.")
 @click.argument("model")
 @click.option("--documents", metavar="FILE", help="Documents to show and to score. Use documents "
               "that the model was not fitted to.")  # fmt: skip
 @click.option("--out", metavar="PAGE.html", help="Page to write.  [default: MODEL's name.html]")
 @click.option("--title", metavar="TEXT", help="Title of the page.  [default: MODEL's name]")
-@common.labels_of_model
-@common.reading
-@common.identified
-@common.jobs
-@common.force
-@common.trust
-@common.config
-@common.quiet
+@options.labels_of_model
+@options.reading
+@options.identified
+@options.n_jobs
+@options.force
+@options.trusted
+@options.config
+@options.quiet
 def report(
     model: str, documents: str | None, out: str | None, title: str | None, label: tuple[str, ...],
-    jobs: int | None, force: bool, quiet: bool, **reading: Any,
+    n_jobs: int | None, force: bool, quiet: bool, **reading: Any,
 ) -> None:  # fmt: skip
     """Write one HTML file to explore a MODEL in any browser, offline.
 
@@ -46,7 +46,7 @@ def report(
     sources = [model] if documents is None else [model, documents]
     target = common.check_out(out or Path(model).with_suffix(".html").name, force, *sources)
     fitted = common.load_model(model)
-    fitted.estimator_.set_params(n_jobs=jobs)
+    fitted.estimator_.set_params(n_jobs=n_jobs)
     contents = labels = ids = None
     unknown = common.UnknownDocuments()
     counted: Any = nullcontext()
@@ -57,11 +57,11 @@ def report(
     with PageProgress(quiet) as progress, counted:
         page = explore(
             fitted, contents, labels, ids=ids, title=title or Path(model).stem,
-            command=shlex.join(["vbnmf", *sys.argv[1:]]), tell=progress,
+            command=shlex.join(["vbnmf", *sys.argv[1:]]), progress=progress,
         )  # fmt: skip
         page.save(target, overwrite=force)
-    unknown.tell(quiet)
-    common.say(f"Wrote {target}.", quiet)
+    unknown.report(quiet)
+    common.message(f"Wrote {target}.", quiet)
 
 
 class PageProgress(Display):
@@ -71,13 +71,13 @@ class PageProgress(Display):
 
     def __call__(self, part: float, text: str) -> None:
         """Show the part that is done, from 0 to 1, and the current step."""
-        self._show(part, text, "")
+        self._show(part, text)
 
 
 def _read(
     fitted: Any, source: str, quiet: bool, label: tuple[str, ...], reading: dict[str, Any]
 ) -> Any:
-    """Read documents. Labels are optional unless `--label` or `--labels` is given."""
+    """Read documents. Labels are optional unless `--label` or `--label-file` is given."""
     asked = label != ("auto",) or reading["labels"] is not None
     columns = common.column_names(label) if asked or fitted.has_labels else None
     return common.read_for(fitted, source, quiet, label=columns, labels_required=asked, **reading)

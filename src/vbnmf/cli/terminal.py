@@ -1,8 +1,15 @@
-"""Format tables for the terminal, cut to its width."""
+"""Format numbers, and tables that are cut to the width of the terminal.
 
+On a terminal, tables have styles of rich. Elsewhere they are plain text.
+"""
+
+import io
+import os
 import shutil
+import sys
 import unicodedata
 from collections.abc import Sequence
+from typing import Literal
 
 _NARROWEST_COLUMN = 12
 
@@ -30,8 +37,45 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence
         widths[:-1] = [min(one, most) for one in widths[:-1]]
         left = terminal - sum(widths[:-1]) - gaps
         widths[-1] = min(widths[-1], max(left, _NARROWEST_COLUMN))
+    cells = [[_cut(cell, room) for cell, room in zip(row, widths, strict=True)] for row in cells]
+    if is_terminal():
+        return _rich_table(cells, widths, right)
     lines = [_line(row, widths, right) for row in cells]
     return "\n".join([lines[0], "─" * max(map(width, lines)), *lines[1:]])
+
+
+def is_terminal() -> bool:
+    """Return whether results go to a terminal that can show styles."""
+    return sys.stdout.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
+
+
+def _rich_table(cells: list[list[str]], widths: Sequence[int], right: Sequence[int]) -> str:
+    """Format cells, of which the first are the header, with columns of these widths."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table(
+        box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), border_style="dim"
+    )
+    for i, (title, room) in enumerate(zip(cells[0], widths, strict=True)):
+        side: Literal["left", "right"] = "right" if i in right else "left"
+        shown.add_column(
+            Text(title), justify=side, width=room, no_wrap=True, overflow="ellipsis"
+        )  # fmt: skip
+    for row in cells[1:]:
+        shown.add_row(*map(Text, row))
+    console = Console(
+        file=io.StringIO(),
+        force_terminal=True,
+        color_system="standard",
+        legacy_windows=False,
+        width=sum(widths) + 2 * len(widths),
+    )
+    with console.capture() as captured:
+        console.print(shown)
+    return captured.get().rstrip("\n")
 
 
 def percent(part: float) -> str:
@@ -64,9 +108,8 @@ def rounded(p: float) -> float:
 def _line(row: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> str:
     parts = []
     for i, (cell, room) in enumerate(zip(row, widths, strict=True)):
-        text = cell if width(cell) <= room else _cut(cell, room)
-        gap = " " * (room - width(text))
-        parts.append(gap + text if i in right else text + gap)
+        gap = " " * (room - width(cell))
+        parts.append(gap + cell if i in right else cell + gap)
     return "  ".join(parts).rstrip()
 
 
@@ -78,11 +121,21 @@ def one_line(text: str) -> str:
 
 def width(text: str) -> int:
     """Return the display width of a text: two for wide characters, none for combining marks."""
-    letters = [char for char in text if unicodedata.category(char) not in ("Mn", "Me")]
-    return len(letters) + sum(unicodedata.east_asian_width(char) in "WF" for char in letters)
+    return sum(map(_char_width, text))
+
+
+def _char_width(char: str) -> int:
+    if unicodedata.category(char) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 def _cut(text: str, room: int) -> str:
-    while width(text) > room - 1:
-        text = text[:-1]
+    """Return the longest beginning of a text that leaves room for an ellipsis."""
+    left = room - 1
+    for end, char in enumerate(text):
+        left -= _char_width(char)
+        if left < 0:
+            text = text[:end]
+            break
     return text.rstrip() + "…"

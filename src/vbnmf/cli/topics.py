@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from vbnmf.cli import common
+from vbnmf.cli import common, options
 from vbnmf.cli.terminal import fraction, percent, table
 
 _MOST_ALIKE = 3  # components that are named as alike in the table
@@ -12,12 +12,12 @@ _MOST_ALIKE = 3  # components that are named as alike in the table
 
 @click.command(short_help="Show the components, their terms and their labels.")
 @click.argument("model")
-@click.option("--top", type=click.IntRange(1), default=10, show_default=True,
+@click.option("--n-terms", type=click.IntRange(1), metavar="N", default=10, show_default=True,
               help="Number of terms of each component.")  # fmt: skip
 @click.option("--label", metavar="LABEL", help="Show only the components of this label.")
-@common.trust
-@common.as_json
-def topics(model: str, top: int, label: str | None, as_json: bool) -> None:
+@options.trusted
+@options.as_json
+def topics(model: str, n_terms: int, label: str | None, as_json: bool) -> None:
     """Show the components of MODEL with their labels and characteristic terms.
 
     Components common to all labels come first, then those shared by several labels, then those of
@@ -33,17 +33,17 @@ def topics(model: str, top: int, label: str | None, as_json: bool) -> None:
     \b
     Examples:
       vbnmf topics tickets.vbnmf
-      vbnmf topics tickets.vbnmf --label billing --top 20
+      vbnmf topics tickets.vbnmf --label billing --n-terms 20
     """  # noqa: D301
-    from vbnmf.report.summary import summarise
+    from vbnmf.description.summary import summarise
 
     loaded = common.load_model(model)
-    summary = summarise(loaded, n_terms=top)
+    summary = summarise(loaded, n_terms=n_terms)
     if label is not None and label not in summary.labels:
         known = ", ".join(summary.labels) or "none, as it was fitted without labels"
         raise click.BadParameter(f"{label!r} is not a label of this model. Its labels: {known}.")
     if label is not None:
-        summary = _with_terms_there(summary, loaded, label, top)
+        summary = _with_terms_there(summary, loaded, label, n_terms)
     if as_json:
         common.print_json(_plain(summary, label))
     elif label is not None:
@@ -52,11 +52,11 @@ def topics(model: str, top: int, label: str | None, as_json: bool) -> None:
         click.echo(component_table(summary))
 
 
-def _with_terms_there(summary: Any, model: Any, label: str, top: int) -> Any:
+def _with_terms_there(summary: Any, model: Any, label: str, n_terms: int) -> Any:
     """Return the summary with terms that documents of the label have, if they were counted."""
     from dataclasses import replace
 
-    from vbnmf.report.labels import describe_labels
+    from vbnmf.description.labels import describe_labels
 
     estimator = model.estimator_
     if estimator.label_term_documents_ is None:  # a file of an older version
@@ -67,7 +67,7 @@ def _with_terms_there(summary: Any, model: Any, label: str, top: int) -> Any:
             for term in part.terms
             for size in [estimator.component_sums_[part.component]]
         ]
-        for one in describe_labels(model, n_component_terms=top, labels=[label])
+        for one in describe_labels(model, n_component_terms=n_terms, labels=[label])
         for part in one.components
     }
     components = [
@@ -101,8 +101,8 @@ def component_table(summary: Any) -> str:
 
 def label_table(summary: Any, label: str) -> str:
     """Return a table of the components of one label, and the part of each kind of scope."""
-    from vbnmf.report.labels import NOT_THERE
-    from vbnmf.report.summary import blocks_of_label, components_of_label
+    from vbnmf.description.labels import NOT_THERE
+    from vbnmf.description.summary import blocks_of_label, components_of_label
 
     found = components_of_label(summary, label)
     head = ["#", f"expected part of {label}", "terms"]
@@ -121,7 +121,7 @@ def label_table(summary: Any, label: str) -> str:
 
 def _labels(summary: Any, place: int) -> str:
     """Return the scope of a component in words, or the labels that use it most."""
-    from vbnmf.report.components import MATTERS
+    from vbnmf.description.components import MATTERS
 
     component = summary.components[place]
     if component.scope is None:
@@ -153,7 +153,7 @@ def _weights(blocks: dict[str, float] | None, whole: str) -> str:
 
 
 def _plain(summary: Any, label: str | None) -> Any:
-    from vbnmf.report.summary import components_of_label
+    from vbnmf.description.summary import components_of_label
 
     shown = summary.components
     if label is not None:

@@ -8,22 +8,22 @@ from typing import Any
 
 import click
 
-from vbnmf.cli import common
-from vbnmf.cli.progress import DocumentProgress
+from vbnmf.cli import common, options
+from vbnmf.cli.progress import DocumentProgress, count_documents
 
 Cells = list[tuple[Any, ...]]  # the id of a document and its kept cells
 Write = Callable[[Cells, Any], None]
 _ENDINGS = (".csv", ".tsv", ".parquet", ".npz")
 
 
-@click.command(short_help="Write the coefficients of documents.")
+@click.command(cls=options.GroupedCommand, short_help="Write the coefficients of documents.")
 @click.argument("model")
 @click.argument("file")
 @click.option("--out", required=True, metavar="COEFS", help="File to write: .csv, .tsv, .parquet "
               "or .npz.")  # fmt: skip
-@common.writing_rows
+@options.writing_rows
 def transform(
-    model: str, file: str, out: str, jobs: int | None, force: bool, quiet: bool, **reading: Any
+    model: str, file: str, out: str, n_jobs: int | None, force: bool, quiet: bool, **reading: Any
 ) -> None:
     """Write how much each document in FILE uses each component of MODEL.
 
@@ -43,8 +43,9 @@ def transform(
             f"{out} must end in one of {', '.join(_ENDINGS)}: the ending sets the format."
         )
     fitted = common.load_model(model)
-    fitted.estimator_.set_params(n_jobs=jobs)
+    fitted.estimator_.set_params(n_jobs=n_jobs)
     parts = common.parts_for(fitted, file, quiet, **reading)
+    total = None if quiet else count_documents(file, reading["format"])
     number = 0
     unknown = common.UnknownDocuments()
     components = [f"component_{k}" for k in range(fitted.estimator_.n_components_)]
@@ -53,7 +54,7 @@ def transform(
     with (
         replacing(target, overwrite=force) as temporary,
         _writer(temporary, target.suffix.lower(), names, len(components)) as write,
-        DocumentProgress(quiet, "transforming") as progress,
+        DocumentProgress(quiet, "transforming", total) as progress,
     ):
         for documents in kept.parts:
             if len(documents):
@@ -63,8 +64,9 @@ def transform(
                 write([(name, *cells) for name, cells in rows], V)
                 number += len(documents)
                 progress(number)
-        unknown.tell(quiet)
-    common.say(f"Wrote {target}: {number:,} documents × {len(components)} components.", quiet)
+        unknown.report(quiet)
+    shape = f"{common.counted(number, 'document')} × {common.counted(len(components), 'component')}"
+    common.message(f"Wrote {target}: {shape}.", quiet)
 
 
 def _writer(path: Path, ending: str, names: list[str], K: int) -> AbstractContextManager[Write]:

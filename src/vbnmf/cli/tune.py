@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from vbnmf.cli import clusteroptions, common
+from vbnmf.cli import clusteroptions, common, options
 from vbnmf.cli.fit import labelled
-from vbnmf.cli.fitshards import is_shard_folder, refuse_settled
 from vbnmf.cli.modeloptions import TEXT_OPTIONS, build, text_options
 from vbnmf.cli.progress import Display, time_left
 from vbnmf.cli.terminal import fraction, table
@@ -45,18 +44,25 @@ def _label_shape(text: str) -> LabelShape:
     return "auto" if text.strip() == "auto" else float(text)
 
 
-@click.command(short_help="Choose --components for a fit.")
+@click.command(
+    cls=options.GroupedCommand,
+    main=(
+        "label", "text", "label_separator", "n_components", "label_shape", "validation",
+        "stop_words", "stem", "min_df", "out", "force",
+    ),
+    short_help="Choose --n-components for a fit.",
+)  # fmt: skip
 @click.argument("file")
 @click.option("--label", metavar="COL", multiple=True, default=["auto"], show_default=True,
               help="Label column. 'auto' guesses it by its name, or uses the names of "
               "sub-folders. Can be repeated.")  # fmt: skip
-@common.label_separator
+@options.label_separator
 @click.option("--only-labelled", is_flag=True, help="Ignore documents without a label.")
-@click.option("-k", "--components", metavar="N,N,…", callback=_several(int, "20,40,80"),
+@click.option("-k", "--n-components", metavar="N,N,…", callback=_several(int, "20,40,80"),
               help="Numbers of components to try.  [default: chosen from the number of "
               "labels]")  # fmt: skip
-@click.option("--label-shapes", metavar="A,A,…", callback=_several(_label_shape, "auto,30,300"),
-              help="Values of --label-shape to try with each number of components.  "
+@click.option("--label-shape", metavar="A,A,…", callback=_several(_label_shape, "auto,30,300"),
+              help="Values of the label shape to try with each number of components.  "
               "[default: auto, as `vbnmf fit`]")  # fmt: skip
 @click.option("--validation", type=click.FloatRange(0, 1, min_open=True, max_open=True),
               metavar="FRACTION", default=0.25, show_default=True,
@@ -64,19 +70,19 @@ def _label_shape(text: str) -> LabelShape:
 @click.option("--out", metavar="DIR", default="vbnmf-tune", show_default=True,
               help="Folder for the table and the figure. An interrupted search in it is "
               "resumed.")  # fmt: skip
-@common.reading
+@options.reading
 @text_options
 @clusteroptions.for_candidates
-@common.config
-@common.seed
-@common.jobs
-@common.force
-@common.quiet
-@common.as_json
+@options.config
+@options.random_state
+@options.n_jobs
+@options.force
+@options.quiet
+@options.as_json
 def tune(
     file: str, label: tuple[str, ...], label_separator: str | None, only_labelled: bool,
-    components: list[int] | None, label_shapes: list[LabelShape] | None, validation: float,
-    out: str, seed: int, jobs: int | None, force: bool, quiet: bool, as_json: bool,
+    n_components: list[int] | None, label_shape: list[LabelShape] | None, validation: float,
+    out: str, random_state: int, n_jobs: int | None, force: bool, quiet: bool, as_json: bool,
     text: tuple[str, ...], labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
     skip_empty: bool, **texts: Any,
 ) -> None:  # fmt: skip
@@ -97,14 +103,15 @@ def tune(
     from vbnmf.selection.search import tune as search
 
     cluster = clusteroptions.pop_options(texts)
+    cores = clusteroptions.cores_each(cluster, n_jobs)
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
         raise click.BadParameter(f"{folder} is a file; --out takes a folder.")
-    if is_shard_folder(file):
+    if common.is_shard_folder(file):
         documents = _sample(file, quiet, {
             "label": tuple(label) != ("auto",), "label-separator": label_separator, "text": text,
-            "labels": labels, "terms": terms, "skip-empty": skip_empty,
-            **{name: texts.get(name.replace("-", "_")) for name in TEXT_OPTIONS},
+            "label-file": labels, "terms": terms, "skip-empty": skip_empty,
+            **{name: texts.get(name.replace("-", "_")) is not None for name in TEXT_OPTIONS},
         })  # fmt: skip
     else:
         documents = common.read(
@@ -113,7 +120,7 @@ def tune(
             skip_empty=skip_empty,
         )  # fmt: skip
     contents, y = labelled(documents, quiet, only=only_labelled)
-    model = build(1, seed=seed, jobs=jobs, **texts)
+    model = build(1, random_state=random_state, n_jobs=cores, **texts)
     is_text = documents.matrix is None
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / "tune.csv"
@@ -129,18 +136,20 @@ def tune(
             found = search(
                 contents,
                 y,
-                n_components=components,
-                label_shapes=label_shapes,
+                n_components=n_components,
+                label_shapes=label_shape,
                 estimator=model.estimator,
                 vectorizer=model.vectorizer if is_text else None,
                 validation=validation,
-                random_state=seed,
+                random_state=random_state,
                 checkpoint=target,
                 progress=progress,
                 engine=engine,
             )
     except KeyboardInterrupt:
-        common.say(f"Stopped. Results so far are in {folder}. Repeat the command to resume.", quiet)
+        common.message(
+            f"Stopped. Results so far are in {folder}. Repeat the command to resume.", quiet
+        )
         sys.exit(1)
     files = [target, *_picture(found, folder, quiet)]
     command = _next_command(file, found.recommended)
@@ -149,17 +158,17 @@ def tune(
         return
     said = click.wrap_text(found.recommendation, width=get_terminal_size((100, 24)).columns)
     click.echo(f"{_table(found)}\n\n{said}\n\nNext:\n  {common.printable(command)}")
-    common.say(f"Wrote {', '.join(map(str, files))}.", quiet)
+    common.message(f"Wrote {', '.join(map(str, files))}.", quiet)
 
 
 def _sample(file: str, quiet: bool, given: dict[str, Any]) -> "Documents":
     """Read a sample of a shard folder, and print how large it is."""
     from vbnmf.data.shardrows import sample_shards
 
-    refuse_settled(given)
+    common.refuse_settled(given)
     documents = sample_shards(file, MOST_DOCUMENTS)
     for note in documents.notes:
-        common.say(note, quiet)
+        common.message(note, quiet)
     return documents
 
 
@@ -185,6 +194,8 @@ def _table(found: "Tuning") -> str:
 
     Columns that would be the same in all rows, or repeat another column, are left out.
     """
+    from vbnmf.evaluation.measures import TUNE, measures_for
+
     rows = sorted(found.rows, key=lambda row: order(row.candidate))
     best, recommended = (tuple(each.values()) for each in (found.best, found.recommended))
     columns: dict[str, list[str]] = {"components": [str(row.n_found) for row in rows]}
@@ -202,9 +213,11 @@ def _table(found: "Tuning") -> str:
         found.measure: [_number(row.accuracy) for row in rows],
         "agree": [f"{row.agreeing}/{row.shared}" for row in rows],
         "glued": [str(row.glued) for row in rows],
-        "fidelity": [_number(row.fidelity) for row in rows],
-        "sparsity": [_number(row.inter_label_sparsity) for row in rows],
-        "NPMI": [_number(row.npmi) for row in rows],
+        **{
+            measure.column or measure.name: [_number(row.measures[measure.key]) for row in rows]
+            for measure in measures_for(TUNE)
+            if all(measure.key in row.measures for row in rows)
+        },
         "seconds": [f"{row.seconds:.1f}" for row in rows],
         "": [
             "recommended" if row.candidate == recommended
@@ -229,7 +242,7 @@ def _picture(found: "Tuning", folder: Path, quiet: bool) -> list[Path]:
     try:
         from vbnmf.report.tuning import save_picture
     except ImportError:
-        common.say(
+        common.message(
             "The figure needs matplotlib: pip install 'vbnmf[plot]'. Then repeat the command; it "
             "draws the figure without another search.",
             quiet,
@@ -239,7 +252,7 @@ def _picture(found: "Tuning", folder: Path, quiet: bool) -> list[Path]:
 
 
 _NOT_OF_FIT = (
-    "components", "label_shapes", "validation", "out", "force", "quiet", "as_json",
+    "n_components", "label_shape", "validation", "out", "force", "quiet", "as_json",
     *clusteroptions.NAMES,
 )  # fmt: skip
 
@@ -254,14 +267,15 @@ def _next_command(file: str, recommended: dict[str, Any]) -> str:
             ParameterSource.COMMANDLINE,
             ParameterSource.DEFAULT_MAP,
         )
-        needed = name == "label" and not context.params["labels"] and not is_shard_folder(file)
+        needed = (
+            name == "label" and not context.params["labels"] and not common.is_shard_folder(file)
+        )
         if not isinstance(option, click.Option) or name in (*_NOT_OF_FIT, "config"):
             continue
         if given or needed:
-            flag, value = option.opts[-1], context.params[name]
-            values = value if isinstance(value, tuple) else [value]
-            for item in values:
-                parts += [flag] if item is True else [] if item is False else [flag, str(item)]
+            value = context.params[name]
+            for item in value if option.multiple else [value]:
+                parts += _as_words(option, item)
     k, shape = recommended["n_components"], recommended["label_shape"]
     parts += ["-k", str(k)]
     if shape != "auto":  # the default
@@ -269,9 +283,17 @@ def _next_command(file: str, recommended: dict[str, Any]) -> str:
     return shlex.join(parts)
 
 
-def _as_json(found: "Tuning") -> dict[str, Any]:
-    from dataclasses import asdict
+def _as_words(option: click.Option, value: Any) -> list[str]:
+    """Return an option with its value as on the command line."""
+    if value is False:
+        return option.secondary_opts[-1:]
+    if value is True:
+        return option.opts[-1:]
+    text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return [option.opts[-1], text]
 
+
+def _as_json(found: "Tuning") -> dict[str, Any]:
     names = ("best", "recommended", "recommendation", "measure", "n_validation")
 
     def known(value: Any) -> Any:
@@ -279,5 +301,5 @@ def _as_json(found: "Tuning") -> dict[str, Any]:
 
     return {
         **{name: getattr(found, name) for name in names},
-        "rows": [{name: known(v) for name, v in asdict(row).items()} for row in found.rows],
+        "rows": [{name: known(v) for name, v in row.as_row().items()} for row in found.rows],
     }

@@ -1,33 +1,36 @@
 """vbnmf update: bring a saved model up to date with new documents."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from vbnmf.cli import common
-from vbnmf.cli.savemodel import save_model
+from vbnmf.cli import common, options
+from vbnmf.cli.progress import DocumentProgress
 from vbnmf.cli.terminal import percent, table
 
 _SHOWN = 5  # labels and components in the tables
 _NAME_TERMS = 4  # terms that name a component
 
 
-@click.command(short_help="Bring a model up to date with new documents.")
+@click.command(
+    cls=options.GroupedCommand, short_help="Bring a model up to date with new documents."
+)
 @click.argument("model")
 @click.argument("file")
-@common.labels_of_model
+@options.labels_of_model
 @click.option("--out", metavar="NEW", help="Model file to write.  [default: MODEL is replaced]")
-@common.reading
-@common.jobs
-@common.force
-@common.trust
-@common.config
-@common.quiet
-@common.as_json
+@options.reading
+@options.n_jobs
+@options.force
+@options.trusted
+@options.config
+@options.quiet
+@options.as_json
 def update(
     model: str, file: str, label: tuple[str, ...], label_separator: str | None, out: str | None,
-    jobs: int | None, force: bool, quiet: bool, as_json: bool, **reading: Any,
+    n_jobs: int | None, force: bool, quiet: bool, as_json: bool, **reading: Any,
 ) -> None:  # fmt: skip
     """Learn from the documents in FILE, in addition to those that MODEL has seen.
 
@@ -48,8 +51,8 @@ def update(
     fitted = common.load_model(model)
     if out is None:
         common.check_writable_file(target)
-    n_jobs = fitted.estimator_.n_jobs
-    fitted.estimator_.set_params(n_jobs=jobs)
+    n_jobs_before = fitted.estimator_.n_jobs
+    fitted.estimator_.set_params(n_jobs=n_jobs)
     columns = common.column_names(label) if fitted.has_labels else None
     separator = label_separator if fitted.has_labels else None
     documents = common.read_for(
@@ -58,15 +61,16 @@ def update(
     unknown = common.UnknownDocuments()
     with unknown.among(documents):
         labels = None if documents.labels is None else matched(fitted, documents.labels)
-        result = learn(fitted, common.content(fitted, documents), labels)
-    unknown.tell(quiet)
-    fitted.estimator_.set_params(n_jobs=n_jobs)
-    save_model(fitted, target, overwrite=force or out is None)
-    common.say(f"Wrote {target}.", quiet)
+        with DocumentProgress(quiet, "updating", len(documents)) as progress:
+            result = learn(fitted, common.content(fitted, documents), labels, progress)
+    unknown.report(quiet)
+    fitted.estimator_.set_params(n_jobs=n_jobs_before)
+    common.save_model(fitted, target, overwrite=force or out is None)
+    common.message(f"Wrote {target}.", quiet)
     if as_json:
         common.print_json({"model": str(target), **result})
     else:
-        click.echo(common.printable(described(result)))
+        click.echo(described(result))
 
 
 def matched(fitted: Any, labels: Any) -> list[Any]:
@@ -88,29 +92,37 @@ def matched(fitted: Any, labels: Any) -> list[Any]:
     return [row[0] if row else None for row in found]
 
 
-def learn(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
+def learn(
+    fitted: Any, contents: Any, labels: Any, progress: Callable[[int], None]
+) -> dict[str, Any]:
     """Learn from documents, and return what has changed."""
     from vbnmf.core.rows import is_empty
-    from vbnmf.text.unknown import unknown_terms
+    from vbnmf.evaluation import accuracy
+    from vbnmf.text.vectorizer import unknown_terms
 
     before = Snapshot(fitted)
     X = fitted.vectorize(contents)
     words = None
     if X is not contents:
         words = unknown_terms(fitted.vectorizer_, contents)
-    accuracy = None
-    if labels is not None and not fitted.has_several_labels and any(y is not None for y in labels):
-        accuracy = fitted.score(X, labels)
+    right, n_labelled = None, 0
+    if labels is not None and not fitted.has_several_labels:
+        right, n_labelled = accuracy(fitted, X, labels)
+    done = 0
+    progress(done)
     for rows in in_batches(X.shape[0], fitted.estimator_.n_samples_seen_):
         some = None if labels is None else [labels[i] for i in rows]
         fitted.partial_fit(X[rows], some)
+        done += len(rows)
+        progress(done)
     return {
         "documents": X.shape[0],
+        "labelled_documents": n_labelled,
         "documents_seen": round(fitted.estimator_.n_samples_seen_),
         "documents_without_known_term": int(is_empty(X).sum()),
         "unknown_word_share": None if words is None else words.share,
         "unknown_words": [] if words is None else [word for word, _ in words.commonest],
-        "accuracy_before": accuracy,
+        "accuracy_before": right,
         **before.changes(fitted),
     }
 
@@ -133,8 +145,7 @@ class Snapshot:
     """What a model is before an update, to tell what has changed after it."""
 
     def __init__(self, fitted: Any) -> None:
-        from vbnmf.report.components import component_names, label_use
-        from vbnmf.report.terms import row_parts
+        from vbnmf.description.components import component_names, label_use, row_parts
 
         of = fitted.estimator_
         self._labels = of.classes_.tolist() if fitted.has_labels else []
@@ -147,8 +158,7 @@ class Snapshot:
         """Return new labels, the labels and components that changed most, and the head."""
         import numpy as np
 
-        from vbnmf.report.components import component_names, label_use
-        from vbnmf.report.terms import row_parts
+        from vbnmf.description.components import component_names, label_use, row_parts
 
         of, K = fitted.estimator_, len(self._terms)
         names = component_names(fitted, fitted.terms_, _NAME_TERMS)
@@ -165,14 +175,14 @@ class Snapshot:
         if not fitted.has_labels:
             return {"components": components, "new_components": len(names) - K}
         labels: list[dict[str, Any]] = []
-        for label, use, count in zip(of.classes_, label_use(of), of.label_counts_, strict=True):
+        for label, use, n_docs in zip(of.classes_, label_use(of), of.label_counts_, strict=True):
             known = label in self._use
             use_before = np.append(self._use[label], np.zeros(len(use) - K)) if known else 0 * use
             labels.append(
                 {
                     "label": str(label),
-                    "documents": int(count - self._counts.get(label, 0)),
-                    "documents_seen": int(count),
+                    "documents": int(n_docs - self._counts.get(label, 0)),
+                    "documents_seen": int(n_docs),
                     "change": 0.5 * float(np.abs(use - use_before).sum()) if known else None,
                     "new": not known,
                 }
@@ -190,20 +200,24 @@ class Snapshot:
 
 def described(result: dict[str, Any]) -> str:
     """Describe what has changed, for a terminal."""
-    lines = [f"{result['documents']:,} new documents, {result['documents_seen']:,} seen in all."]
+    n_new = common.counted(result["documents"], "new document")
+    lines = [f"{n_new}, {result['documents_seen']:,} seen in all."]
     if result["accuracy_before"] is not None:
-        lines.append(f"Before the update, {percent(result['accuracy_before'])} of them were "
-                     "predicted correctly.")  # fmt: skip
+        of = common.counted(result["labelled_documents"], "labelled document")
+        right = percent(result["accuracy_before"])
+        lines.append(f"Predicted correctly before the update: {right} of {of}.")
     if result["unknown_word_share"] is not None:
         most = ", ".join(result["unknown_words"][:_SHOWN])
         share = percent(result["unknown_word_share"])
+        most = common.printable(most)
         lines.append(f"{share} of their words are not in the vocabulary: {most}." if most
                      else "All of their words are in the vocabulary.")  # fmt: skip
     if "labels" in result:
-        new = result["new_labels"]
+        labels = result["new_labels"]
         added = result["new_components"]
         said = f" Components added for them: {added}." if added else ""
-        lines.append(f"New labels: {', '.join(new)}.{said}" if new else "No new labels.")
+        names = common.printable(", ".join(labels))
+        lines.append(f"New labels: {names}.{said}" if labels else "No new labels.")
         lines.append(_head(result))
         rows = [
             [

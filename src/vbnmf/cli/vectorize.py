@@ -5,21 +5,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vbnmf.cli import common
+from vbnmf.cli import common, options
 from vbnmf.cli.modeloptions import build, text_options
-from vbnmf.cli.progress import Display
+from vbnmf.cli.progress import Display, count_documents
 
 if TYPE_CHECKING:
-    from vbnmf.data.shards import Shards
+    from vbnmf.shards import Shards
     from vbnmf.text import DocumentVectorizer
 
 
-@click.command(short_help="Write a corpus that does not fit into memory to a shard folder.")
+@click.command(
+    cls=options.GroupedCommand,
+    main=("label", "text", "label_separator", "out", "force"),
+    short_help="Write a corpus that does not fit into memory to a shard folder.",
+)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--out", required=True, metavar="FOLDER", help="Shard folder to write.")
 @click.option("--label", metavar="COL", multiple=True, help="Label column. 'auto' guesses it by "
               "its name, or uses the names of sub-folders. Can be repeated.")  # fmt: skip
-@common.label_separator
+@options.label_separator
 @click.option("--only-labelled", is_flag=True, help="Ignore documents without a label.")
 @click.option("--model", metavar="MODEL", help="Use the terms and weights of this model. Use "
               "it for documents whose labels the model is to predict.")  # fmt: skip
@@ -29,18 +33,17 @@ if TYPE_CHECKING:
               "different terms in memory. If more terms pass --min-df, it is raised.  [default: "
               "2000000]"
               )  # fmt: skip
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes to use.  [default: "
-              "all cores]")  # fmt: skip
-@common.reading
+@options.n_jobs
+@options.reading
 @text_options
-@common.config
-@common.force
-@common.quiet
-@common.as_json
+@options.config
+@options.force
+@options.quiet
+@options.as_json
 def vectorize(
     files: tuple[str, ...], out: str, label: tuple[str, ...], label_separator: str | None,
     only_labelled: bool, model: str | None, shard_nonzeros: int | None, max_vocabulary: int | None,
-    jobs: int | None, force: bool, quiet: bool, as_json: bool,
+    n_jobs: int | None, force: bool, quiet: bool, as_json: bool,
     text: tuple[str, ...], labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
     skip_empty: bool, **settings: Any,
 ) -> None:  # fmt: skip
@@ -61,7 +64,7 @@ def vectorize(
     _check_folder(folder, force)
     vectorizer: Any = build(None, **settings).vectorizer
     if model is not None:
-        if any(settings.values()):
+        if any(value is not None for value in settings.values()):
             raise click.UsageError(
                 "with --model, terms and weights are those of the model. Leave out text options."
             )
@@ -73,7 +76,7 @@ def vectorize(
         raise click.UsageError("--only-labelled needs --label.")
     limits = {"shard_nonzeros": shard_nonzeros, "max_vocabulary": max_vocabulary}
     shards = write_shards(
-        list(files), folder, vectorizer, quiet=quiet, jobs=jobs, only_labelled=only_labelled,
+        list(files), folder, vectorizer, quiet=quiet, n_jobs=n_jobs, only_labelled=only_labelled,
         **{name: limit for name, limit in limits.items() if limit is not None},
         text=common.column_names(text), label=columns, labels=labels,
         label_separator=label_separator, terms=terms, encoding=encoding, format=format,
@@ -89,10 +92,11 @@ def vectorize(
             }
         )  # fmt: skip
         return
-    about = "" if shards.labels is None else f", {len(shards.labels):,} labels"
-    common.say(
-        f"Wrote {folder}: {n_docs:,} documents × {n_terms:,} terms{about}, {shards.nnz:,} "
-        f"non-zeros in {shards.n_shards} {'shard' if shards.n_shards == 1 else 'shards'}.\n"
+    about = "" if shards.labels is None else f", {common.counted(len(shards.labels), 'label')}"
+    common.message(
+        f"Wrote {folder}: {common.counted(n_docs, 'document')} × "
+        f"{common.counted(n_terms, 'term')}{about}, {common.counted(shards.nnz, 'non-zero')} in "
+        f"{common.counted(shards.n_shards, 'shard')}.\n"
         + (
             f"Fit a model with: vbnmf fit {folder}"
             if model is None
@@ -108,22 +112,24 @@ def write_shards(
     vectorizer: "DocumentVectorizer | None",
     *,
     quiet: bool,
-    jobs: int | None,
-    **options: Any,
+    n_jobs: int | None,
+    **reading: Any,
 ) -> "Shards":
     """Write a shard folder with ``vectorize_to_shards``, and show progress and notes."""
     from vbnmf.estimators.validation import count_threads
     from vbnmf.vectorizing import vectorize_to_shards
 
-    with VectorizeProgress(quiet) as progress:
+    counts = [] if quiet else [count_documents(file, reading.get("format")) for file in files]
+    total = sum(filter(None, counts)) if all(counts) else None
+    with VectorizeProgress(quiet, total) as progress:
         return vectorize_to_shards(
             files,
             folder,
             vectorizer,
-            n_jobs=count_threads(jobs),
-            tell=progress,
-            note=lambda text: common.say(text, quiet),
-            **options,
+            n_jobs=count_threads(n_jobs),
+            progress=progress,
+            note=lambda text: common.message(text, quiet),
+            **reading,
         )
 
 
@@ -133,25 +139,27 @@ class VectorizeProgress(Display):
     _doing = "vectorizing"
     _shares = {"reading": (0.0, 0.8), "weighting": (0.8, 0.9), "writing": (0.9, 1.0)}  # noqa: RUF012
 
-    def __init__(self, quiet: bool) -> None:
+    def __init__(self, quiet: bool, total: int | None) -> None:
         super().__init__(quiet)
         self._n_parts = 0
+        self._total = total
 
     def __call__(self, doing: str, n: int) -> None:
         """Show the number of documents, then the parts of them that are done."""
         first, last = self._shares[doing]
-        if doing == "reading":  # how many there are is not known
+        if doing == "reading":
             self._n_parts += 1
-            self._show(first, f"reading: {n:,} documents", "")
+            part = min(n / self._total, 1.0) * last if self._total else first
+            self._show(part, f"reading: {common.counted(n, 'document')}")
             return
         done = (n + 1) / self._n_parts
         text = f"{doing}: part {n + 1:,} of {self._n_parts:,}"
-        self._show(first + (last - first) * done, text, "")
+        self._show(first + (last - first) * done, text)
 
 
 def _check_folder(folder: Path, force: bool) -> None:
     """Check that the folder does not contain files of other programs."""
-    from vbnmf.data.shards import is_shards
+    from vbnmf.shards import is_shards
     from vbnmf.vectorizing import is_begun
 
     if folder.exists() and not folder.is_dir():

@@ -114,7 +114,7 @@ class Labels:
 
     Groups with known labels come first. Documents with an unknown label are one more group, whose
     row is p(z). A shard replaces this row by q(z), with one row for each of its documents
-    (``vbnmf.core.shardwork``). Several labels of a document have equal weights. The bound is then
+    (``vbnmf.shards.work``). Several labels of a document have equal weights. The bound is then
     the paper's relaxed bound (Jensen's inequality): Σ_l δ ln λ_l ≤ ln Σ_l δ λ_l. With scopes, the
     weights are restricted to the labels that the component serves: δ_dl B_lk / Σ_j δ_dj B_jk.
     """
@@ -362,7 +362,7 @@ class ClusteringEngine(Engine, Protocol):
 
     @property
     def documents(self) -> Any:
-        """The documents, as a ``vbnmf.core.shardwork.Shard``."""
+        """The documents, as a ``vbnmf.shards.shard.Shard``."""
         ...
 
     def coefficients(self, state: State) -> Array:

@@ -100,7 +100,7 @@ def read_matrix(
         if inline is None and labels_required:
             raise ReaderError(
                 f"{origin}: labels are requested, but a matrix has none. Pass a file with one "
-                "label per line with labels='...' (--labels on the command line)."
+                "label per line with labels='...' (--label-file on the command line)."
             )
         tags = inline
     where = labels if isinstance(labels, str | os.PathLike) else None

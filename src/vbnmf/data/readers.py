@@ -17,9 +17,9 @@ from vbnmf.data.labels import LabelsSource, check_separator
 from vbnmf.data.matrices import TermsSource, read_anndata, read_matrix
 from vbnmf.data.rows import open_rows, read_parts
 from vbnmf.data.shardrows import iter_shards, read_shards
-from vbnmf.data.shards import is_shards
 from vbnmf.data.streams import STDIN, origin_of
 from vbnmf.data.tables import is_frame
+from vbnmf.shards import is_shards
 
 FORMATS = {
     "csv": (".csv",),

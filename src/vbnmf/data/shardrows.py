@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.data.documents import Documents, ReaderError
-from vbnmf.data.shards import Shards
+from vbnmf.shards import Shards
 
 
 def read_shards(path: str | os.PathLike[str], *, labels: bool, required: bool) -> Documents:

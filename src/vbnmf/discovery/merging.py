@@ -7,8 +7,9 @@ g(c_i + c_j) − g(c_i) − g(c_j), where
     g(c) = Σ_w [ ln Γ(a_t + c_w) − ln Γ(a_t) ] − ln Γ(W a_t + Σ_w c_w) + ln Γ(W a_t)
 
 is the log marginal likelihood of counts under a symmetric Dirichlet prior. If no document uses both
-components, this is the whole change, because coefficients stay the same. Only neighbours are
-compared, whose distributions overlap most (Bhattacharyya coefficient).
+components, this is the whole change, because coefficients stay the same. What documents that use
+both gain is computed from the documents (``vbnmf.discovery.moves.gains_of_joint_use``). Only
+neighbours are compared, whose distributions overlap most (Bhattacharyya coefficient).
 
 If a component is dropped, its documents are left to the other components. The bound loses at most
 what the component is worth to the documents, less its complexity Σ_w c_w ln(c_w / Σ c) − g(c).
@@ -25,15 +26,16 @@ International Conference on Machine Learning, 297-304.
 
 import heapq
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 from scipy import sparse
 from scipy.special import gammaln
 
 from vbnmf.core.model import Array
-from vbnmf.core.rows import mass
+from vbnmf.core.rows import mass, of_unit_length
 
 ALIKE = 0.6
 """Cosine of expected counts from which on components of different scopes may be merged."""
@@ -80,6 +82,7 @@ def merge_order(
     *,
     scopes: Array | None = None,
     worth: Array | None = None,
+    joint: Mapping[tuple[int, int], float] | None = None,
 ) -> Merges:
     """Find the order in which to merge or drop components until ``n_left`` are left.
 
@@ -100,6 +103,9 @@ def merge_order(
     worth : array of shape (K,) or None
         What the documents lose without each component. None: components are only merged. A label
         keeps at least one component.
+    joint : mapping of (i, j), i < j, to float, or None
+        What documents that use components i and j gain if these are merged. Pairs that are
+        missing gain nothing. Gains of merged components are added.
 
     With ``scopes``, alike components of different scopes are also merged beyond ``n_left``, as long
     as the bound rises: several labels then share one component.
@@ -124,9 +130,14 @@ def merge_order(
         heap = [(_FREE, cost, -weights[k], k, -1) for k, cost in costs.items()]
         heapq.heapify(heap)
 
+    members = [[k] for k in range(K)]
+    documents = joint or {}
+
     def compare(i: int, others: list[int]) -> None:
         gains = _gains(columns, i, others, a_t, n_terms)
-        for j, (gain, cosine) in zip(others, gains, strict=True):
+        for j, (of_terms, cosine) in zip(others, gains, strict=True):
+            pairs_of_both = product(members[i], members[j])
+            gain = of_terms + sum(documents.get((min(p), max(p)), 0.0) for p in pairs_of_both)
             kind = _FREE if scope[i] == scope[j] or cosine >= ALIKE else _UNLIKE
             kind = kind if families[i] == families[j] else _OTHER_FAMILY
             heapq.heappush(heap, (kind, -gain, -(weights[i] + weights[j]), i, j))
@@ -149,6 +160,7 @@ def merge_order(
             continue
         n_unlike += kind != _FREE
         new = len(columns)
+        members.append(members[i] + members[j])
         families.append(families[i])
         scope.append(scope[i] | scope[j])
         served.subtract(scope[i] & scope[j])
@@ -198,6 +210,12 @@ class _Column:
         likelihood = float((self.counts * np.log(self.counts / self.total)).sum())
         of_total = gammaln(n_terms * a_t) - gammaln(n_terms * a_t + self.total)
         return likelihood - float(self.logs.sum() + of_total)
+
+
+def cosines(counts: Array) -> Array:
+    """Compute the cosines of the expected counts of all pairs of components, (K, K)."""
+    unit = of_unit_length(_not_negligible(counts))
+    return np.asarray((unit @ unit.T).toarray())  # of sparse arrays, so without BLAS
 
 
 def _not_negligible(counts: Array) -> sparse.csr_array:

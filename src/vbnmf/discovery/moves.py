@@ -10,26 +10,26 @@ of it remains. In drawn corpora, α was between 0.2 and 0.5.
 *Widening* adds a label to the scope of a component that explains part of its terms. Components of
 this label alone are left out of the comparison, because they may be blends of shared ones.
 *Splitting* gives labels that take different terms from a component one of their own, because such a
-component is two topics under one name (``vbnmf.discovery.agreement``). *Residuals* add components
+component is two topics under one name (``vbnmf.discovery.labelterms``). *Residuals* add components
 of what is left unexplained. *Reducing* merges and drops components (``vbnmf.discovery.merging``).
 
-``vbnmf.discovery.search`` decides which moves are taken.
+``vbnmf.discovery.componentsearch`` decides which moves are taken.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
-from scipy.special import gammaln, psi
+from scipy.special import entr, gammaln, psi
 
 from vbnmf.core import starts, updates
 from vbnmf.core.explained import NONZEROS_AT_ONCE
 from vbnmf.core.model import Array, Labels, State
 from vbnmf.core.rows import mass
-from vbnmf.core.shardwork import Shard
-from vbnmf.discovery.agreement import Explained, LabelTerms, label_sets, shared
 from vbnmf.discovery.drafts import Draft, Plan, families, merged, spread, top_groups
-from vbnmf.discovery.merging import merge_order
+from vbnmf.discovery.labelterms import Explained, LabelTerms, label_sets, shared
+from vbnmf.discovery.merging import cosines, merge_order
+from vbnmf.shards.shard import Shard
 
 GLUED = 0.5
 """Agreement of its two main labels below which a component is two topics under one name."""
@@ -39,11 +39,44 @@ LEAST_PART = 0.02  # part of a label from which on a component is offered to it
 _LEAST_SPLIT = 0.01  # part of a label that gets a component of its own, at least
 _MOST_CANDIDATES = 24  # components that are fitted to a label
 _STEPS = 20  # of expectation maximisation
+_NEAR = 0.3  # cosine of components that documents may use together, to be merged
+_MOST_NEAR = 4  # of each component
 _ADDED = 0.5  # part of what is left unexplained that new components begin with
 _OFFERED = 0.5  # weight of the components that explain a label in its new portions
 _LARGEST_SHARE = 1 - 1e-6  # of a term that a component explains
 _REMAINS = 0.35  # α: part of the loss of a component that remains when others have taken over
 _TINY = np.finfo(float).tiny
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """Prior of the coefficients, in units of what components explain.
+
+    Attributes
+    ----------
+    a_v : float
+        Shape.
+    rate : ndarray of shape (n_groups, K)
+        Rates, divided by the sums of the components. Zero out of scope.
+    group : ndarray of int of shape (n_docs,)
+        Group of each document.
+    """
+
+    a_v: float
+    rate: Array
+    group: Array
+
+    @classmethod
+    def of(cls, state: State, scale: Array, rate: Array, group: Array) -> "Use":
+        """Make it from scales of q(v) and rates of the prior, (n_groups, K)."""
+        sums = np.maximum(state.terms.E_sums[: scale.shape[1]], _TINY)
+        return cls(state.prior.a_v, np.where(scale > 0, rate / sums, 0.0), group)
+
+    def marginal(self, s: Array, rate: Array) -> Array:
+        """Compute ℓ(s, ρ), the log marginal likelihood of what a component explains, (n_docs,)."""
+        a_v = self.a_v
+        of_shape = gammaln(a_v + s) - gammaln(a_v)
+        return np.asarray(of_shape + a_v * np.log(rate) - (a_v + s) * np.log1p(rate))
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +93,15 @@ class Look:
         Sums of what is left unexplained, max(x − Σ_k v t, 0), by label.
     worth : ndarray of shape (K,)
         What the documents lose without each component.
+    use : Use
+        Prior of the coefficients.
     """
 
     draft: Draft
     explained: Explained
     residual: sparse.csr_array
     worth: Array
+    use: Use
 
     def label_terms(self, k: int) -> LabelTerms:
         """Return what each label takes from component k."""
@@ -135,7 +171,7 @@ def look_at(documents: Shard, draft: Draft, state: State, V: Array) -> Look:
         sparse.csc_array(in_scope, dtype=np.float64), T, Y, draft.mask, weight,
     )  # fmt: skip
     residual = sparse.csr_array(Y.T @ (sparse.diags_array(weight) @ of_document))
-    return Look(draft, explained, residual, worth)
+    return Look(draft, explained, residual, worth, Use.of(state, scale, rate, documents.group))
 
 
 def widened(draft: Draft, label_sums: sparse.csr_array, n_kept: int, plan: Plan) -> Draft:
@@ -268,8 +304,65 @@ def reduced(look: Look, a_t: float, n_left: int, n_kept: int, plan: Plan) -> Dra
         families(draft, plan, n_kept),
         scopes=draft.mask[:, n_kept:],
         worth=look.worth[n_kept:],
+        joint=gains_of_joint_use(look, n_kept),
     )
     return merged(draft, merges.groups(), n_kept, plan)
+
+
+def without_unused(draft: Draft, n_docs: float, n_kept: int, plan: Plan) -> Draft:
+    """Drop components that explain less than a document of mean weight.
+
+    The first ``n_kept`` components are kept, and each label keeps one.
+    """
+    weight = draft.counts.sum(axis=0, dtype=np.float64)
+    served = draft.mask.sum(axis=1)
+    kept = []
+    for k in np.argsort(weight[n_kept:], kind="stable").tolist():
+        labels = draft.mask[:, n_kept + k]
+        if weight[n_kept + k] * n_docs < weight.sum() and (served[labels] > 1).all():
+            served[labels] -= 1
+        else:
+            kept.append([k])
+    return merged(draft, sorted(kept), n_kept, plan) if len(kept) < draft.K - n_kept else draft
+
+
+def gains_of_joint_use(look: Look, n_kept: int) -> dict[tuple[int, int], float]:
+    """Compute what documents that use two components gain in the bound if these are merged.
+
+    Such a document then has one coefficient instead of two, and nothing is divided between them:
+
+        ℓ(s, ρ) = ln Γ(a_v + s) − ln Γ(a_v) + a_v ln ρ − (a_v + s) ln(1 + ρ)
+        gain = Σ_d [ ℓ(s_di + s_dj, ρ) − ℓ(s_di, ρ_i) − ℓ(s_dj, ρ_j) − Σ_w H(s_dwi, s_dwj) ]
+
+    with s_d = Σ_w s_dw, relative rates 1/ρ = 1/ρ_i + 1/ρ_j, and the entropy H of a division in two.
+    ℓ is the part of a coefficient in the bound, at its best q(v). Only the nearest components are
+    considered. The first ``n_kept`` are left out, and components are numbered without them.
+    """
+    mask = sparse.csr_array(look.draft.mask[:, n_kept:], dtype=np.float64)
+    cosine = cosines(look.draft.counts[:, n_kept:])
+    cosine[(mask.T @ mask).toarray() == 0] = 0.0  # no document with one label uses both
+    gains: dict[tuple[int, int], float] = {}
+    for i in range(len(cosine)):
+        near = np.argsort(-cosine[i, :i], kind="stable")[:_MOST_NEAR]
+        for j in near[cosine[i, near] >= _NEAR].tolist():
+            gains[j, i] = _gain_of_joint_use(look, n_kept + j, n_kept + i)
+    return gains
+
+
+def _gain_of_joint_use(look: Look, i: int, j: int) -> float:
+    """Compute what documents that use components i and j gain if these are merged."""
+    explained, use = look.explained, look.use
+    v = explained.V[:, [i, j]].toarray()
+    rates = use.rate[use.group][:, [i, j]]
+    rows = np.flatnonzero(((v > 0) & (rates > 0)).all(axis=1))
+    ratio, v, rates = explained.ratio[rows], v[rows], rates[rows].T
+    row = np.repeat(np.arange(len(rows)), np.diff(ratio.indptr))
+    parts = (ratio.data * v[row].T) * explained.T[ratio.indices][:, [i, j]].T
+    divided = entr(parts).sum(axis=0) - entr(parts.sum(axis=0))
+    s_i, s_j, H = (np.bincount(row, x, minlength=len(rows)) for x in (*parts, divided))
+    after = use.marginal(s_i + s_j, 1 / (1 / rates[0] + 1 / rates[1]))
+    before = use.marginal(s_i, rates[0]) + use.marginal(s_j, rates[1])
+    return float(explained.weight[rows] @ (after - before - H))
 
 
 def _mixtures(draft: Draft, label_sums: sparse.csr_array) -> Array:

@@ -1,5 +1,6 @@
 """Engines hold the documents of a fit, in memory or on disk. They contain no formulas.
 
-An engine maps the functions of ``vbnmf.core.shardwork`` over the shards of a corpus and adds up
-their results (``mapping``). Its interface is ``vbnmf.core.model.Engine``.
+An engine maps the functions of ``vbnmf.shards.work`` over the shards of a corpus and adds up
+their results (``mapping``). Its interface is ``vbnmf.core.model.Engine``. Clusters have engines of
+their own, behind the protocols of ``backends``.
 """

@@ -1,16 +1,16 @@
 """Run sweeps over documents in the memory of this process."""
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.core.shardwork import Local, OpenShard, Shard, members
 from vbnmf.discovery.clusters import cluster_term_sums
-from vbnmf.engines.mapping import SHARD_NONZEROS, ShardEngine, Work, cut
+from vbnmf.engines.mapping import ShardEngine, Work
+from vbnmf.shards.shard import SHARD_NONZEROS, Local, OpenShard, Shard, cut, cut_corpus
+from vbnmf.shards.work import members
 
 if TYPE_CHECKING:
     from vbnmf.kernels import AnyKernel
@@ -114,27 +114,3 @@ class LocalEngine(ShardEngine):
         """Free the memory that only sweeps need. Coefficients can still be computed."""
         for shard in self._open:
             shard.documents.close()
-
-
-def cut_corpus(corpus: Shard, cuts: Array) -> list[Shard]:
-    """Divide documents in memory into shards, which share the memory of the matrix."""
-    if len(cuts) == 2:
-        return [corpus]
-    X = corpus.X
-    return [
-        Shard(
-            sparse.csr_array(
-                (
-                    X.data[X.indptr[a] : X.indptr[b]],
-                    X.indices[X.indptr[a] : X.indptr[b]],
-                    X.indptr[a : b + 1] - X.indptr[a],
-                ),
-                shape=(b - a, X.shape[1]),
-            ),
-            corpus.group[a:b],
-            corpus.n_groups,
-            corpus.unknown,
-            None if corpus.weight is None else corpus.weight[a:b],
-        )
-        for a, b in pairwise(cuts.tolist())
-    ]

@@ -1,35 +1,28 @@
 """Map the work on documents over shards, and add up the sums: the base of all engines.
 
-The work itself is in ``vbnmf.core.shardwork``. Sums are added in a tree whose shape depends only on
+The work itself is in ``vbnmf.shards.work``. Sums are added in a tree whose shape depends only on
 the number of shards. Engines that hold the same shards in different places therefore give the same
 bits.
 """
 
 import itertools
-import os
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
-from uuid import uuid4
 
 import numpy as np
 from scipy import sparse
 
-from vbnmf.core import shardwork
 from vbnmf.core.model import Array, State, Statistics, Totals
-from vbnmf.core.shardwork import Local, OpenShard, Shard
+from vbnmf.shards import work as shardwork
+from vbnmf.shards.shard import Local, OpenShard, Shard
+from vbnmf.shards.states import local_path, read_local, write_local
 
 if TYPE_CHECKING:
     from vbnmf.kernels import AnyKernel
-
-SHARD_NONZEROS = 1 << 23
-"""Maximum number of non-zeros in a shard. 20 Newsgroups, with about a million, is one shard."""
-
-_ONE_AT_A_TIME = threading.Lock()
 
 FAN_IN = 16
 """Number of sums that are added in order to one sum of the next level of the tree."""
@@ -55,10 +48,17 @@ def tree_sum(
     """Add up parts in a tree whose shape depends only on their number.
 
     ``FAN_IN`` parts are added in order to one sum of the next level, and so on. Only one sum per
-    level is held in memory. If the next part reuses the memory of a part, ``hold(part)`` must
-    return a copy. While the sum of the lowest level is formed, ``park(sum)`` stands for those of
-    higher levels: anything to which a sum can be added. It is also called with what it returned
-    before.
+    level is held.
+
+    Parameters
+    ----------
+    parts : iterable
+        The parts. A part may reuse the memory of the part before.
+    hold : callable
+        Returns a part to which others can be added: a copy, if memory is reused.
+    park : callable
+        Called with the sums of higher levels while the lowest level is being added. It may return
+        anything to which a sum can be added, such as a file, and is also called with that.
     """
     levels: list[tuple[int, Sum | None]] = []
     for part in parts:
@@ -82,35 +82,6 @@ def tree_sum(
     for held in left[1:]:
         total = held + total
     return total
-
-
-def cut(nonzeros: Array, size: int = SHARD_NONZEROS) -> Array:
-    """Divide documents into as few shards as possible, of at most ``size`` non-zeros each.
-
-    ``nonzeros`` has the number of non-zeros of each document. Returns the boundaries of the shards.
-    A document is never divided. A document with more than ``size`` non-zeros is a shard by itself.
-    """
-    ends = np.cumsum(nonzeros, dtype=np.int64)
-    cuts = [0]
-    while cuts[-1] < len(ends):
-        before = ends[cuts[-1] - 1] if cuts[-1] else 0
-        cuts.append(max(cuts[-1] + 1, int(np.searchsorted(ends, before + size, side="right"))))
-    return np.array(cuts if len(cuts) > 1 else [0, 0])
-
-
-def even_cuts(costs: Array, n: int) -> Array:
-    """Divide items into at most n consecutive parts, such that the largest cost is minimal.
-
-    ``costs`` has the cost of each item, in whole numbers. Returns the boundaries of the parts.
-    """
-    low, high = int(costs.max(initial=0)), int(costs.sum())
-    while low < high:
-        middle = (low + high) // 2
-        if len(cut(costs, middle)) - 1 <= n:
-            high = middle
-        else:
-            low = middle + 1
-    return cut(costs, low)
 
 
 class ShardEngine(ABC):
@@ -257,59 +228,6 @@ class ShardEngine(ABC):
     def latent(self) -> Array:
         """q(z) of the last sweep for documents with unknown labels, (n_unknown, n_labels)."""
         return joined([part for part in self.map(_latent) if len(part)])
-
-
-def local_path(folder: Path, number: int) -> Path:
-    """Return the file of the local state of a shard."""
-    return folder / f"{number:05d}.local"
-
-
-def load_array(file: Any, *, mapped: bool = False) -> Array:
-    """Read or map an array of a .npy file. Several threads may call it.
-
-    Without a lock, Python 3.11 sometimes fails if threads parse headers at the same time (CPython
-    issue 106905).
-    """
-    with _ONE_AT_A_TIME:
-        return np.load(file, mmap_mode="r" if mapped else None, allow_pickle=False)
-
-
-def write_local(path: Path, local: Local, spare: Path | None = None) -> None:
-    """Write the local state of a shard to a file. An existing file is replaced by renaming.
-
-    If the file ``spare`` exists, it is no longer needed. It is overwritten and renamed. This takes
-    a fraction of the time of a new file, for which the system needs new memory.
-    """
-    temporary = path.with_suffix(f".{uuid4().hex}.part")  # two processes may write the same file
-    reuse = spare is not None and _claim(spare, temporary)
-    with open(temporary, "r+b" if reuse else "wb") as file:
-        np.save(file, local.latent)
-        np.save(file, local.E_v)
-        file.write(local.Sigma_v.data.cast("B"))
-        file.truncate()
-    os.replace(temporary, path)
-
-
-def _claim(spare: Path, name: Path) -> bool:
-    """Rename a file for reuse; return False if it is gone or needed under another name."""
-    try:
-        os.rename(spare, name)
-        if os.stat(name).st_nlink == 1:
-            return True
-        name.unlink()
-    except OSError:  # another process has claimed it, or has it open on Windows
-        pass
-    return False
-
-
-def read_local(path: Path, Sigma_v: Array) -> Local:
-    """Read the local state of a shard, with Sigma_v into the given array."""
-    with open(path, "rb") as file:
-        latent, E_v = (load_array(file) for _ in range(2))
-        n_read = file.readinto(Sigma_v.data.cast("B"))
-        if n_read != Sigma_v.nbytes or file.read(1):
-            raise OSError(f"{path} is truncated, or belongs to other documents.")
-    return Local(Sigma_v, latent, E_v)
 
 
 def in_double_precision(stats: Statistics) -> Statistics:

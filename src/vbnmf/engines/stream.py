@@ -9,71 +9,24 @@ local state of each shard is a file, which is overwritten. Sums are added as for
 import itertools
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
 from vbnmf.core.model import Array, Statistics
-from vbnmf.core.shardwork import Local, OpenShard, Shard
-from vbnmf.engines.mapping import ShardEngine, Work, local_path, read_local, write_local
+from vbnmf.engines.mapping import ShardEngine, Work
+from vbnmf.shards.shard import Local, OpenShard, Shard, ShardSource
+from vbnmf.shards.states import local_path, read_local, write_local
 
 if TYPE_CHECKING:
     from vbnmf.kernels import AnyKernel
 
 _AT_ONCE = 1 << 16  # numbers of parked sums that are read at a time
-
-
-@runtime_checkable
-class ShardSource(Protocol):
-    """A source of shards, such as ``vbnmf.Shards``."""
-
-    starts: Array  # (n_shards + 1,): the first document of each shard, and the number of documents
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
-
-    @property
-    def entries(self) -> Sequence[Any]:
-        """Records of the shards, with the number of documents (n_docs) and non-zeros (nnz)."""
-        ...
-
-    def rows(self, number: int) -> sparse.csr_array:
-        """Return the documents of a shard, (n_docs, n_terms)."""
-        ...
-
-    def by_term(self, number: int) -> sparse.csc_array:
-        """Return the documents of a shard in CSC format."""
-        ...
-
-    def take(self, rows: Array) -> sparse.csr_array:
-        """Read some documents into memory; ``rows`` are ascending."""
-        ...
-
-
-@runtime_checkable
-class PlacedSource(ShardSource, Protocol):
-    """Shards with their own engine, such as those on a cluster."""
-
-    def engine(
-        self,
-        kernel: "AnyKernel",
-        group: Array,
-        n_groups: int,
-        weight: Array | None,
-        *,
-        unknown: bool,
-    ) -> ShardEngine:
-        """Return an engine for these shards; arguments as for ``StreamEngine``."""
-        ...
-
-    def any_mass(self, weight: Array | None) -> bool:
-        """Return whether the weighted documents have any non-zero value."""
-        ...
 
 
 class StreamEngine(ShardEngine):

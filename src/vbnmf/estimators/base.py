@@ -16,12 +16,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from vbnmf.callers import callers_level
 from vbnmf.core import starts
 from vbnmf.core.fit import Progress, Schedule
 from vbnmf.core.model import Array
 from vbnmf.core.rows import without_unused_terms
 from vbnmf.core.starts import Knobs
-from vbnmf.engines.stream import ShardSource
 from vbnmf.estimators.describing import term_view
 from vbnmf.estimators.labels import Targets
 from vbnmf.estimators.online import StepSchedule, check_batch
@@ -39,7 +39,6 @@ from vbnmf.estimators.starting import FitData, Start
 from vbnmf.estimators.streaming import batches, checked, is_source
 from vbnmf.estimators.validation import (
     MOST_ITERATIONS,
-    callers_level,
     check_count,
     check_finite,
     check_init,
@@ -51,6 +50,7 @@ from vbnmf.estimators.validation import (
     count_threads,
 )
 from vbnmf.kernels import open_kernel
+from vbnmf.shards.shard import ShardSource
 
 BURN_IN = 10  # default number of burn-in iterations with init="random"
 _MOST_STEPS = 1 << 30  # non-zeros × components × iterations of one part of a projection
@@ -144,14 +144,14 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, Dask array} of shape (n_docs, n_terms), or Shards
+        X : {array-like, sparse matrix, array on a cluster} of shape (n_docs, n_terms), or Shards
             Weights of terms, computed as for training.
 
         Returns
         -------
         ndarray of shape (n_docs, n_components)
-            Expected coefficients; a Dask array for a Dask array, which is computed later. For a
-            document without any known term they depend only on the prior:
+            Expected coefficients, computed later if X is on a cluster. For a document without any
+            known term they depend only on the prior:
             ``coef_shape / (1 / coef_scales_ + component_sums_)``.
         """
         check_is_fitted(self, "components_")
@@ -364,12 +364,8 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         sample_weight: Any,
         *,
         coefficients: bool = False,
-        only: int | None = None,
     ) -> tuple[Fitted, Array | None]:
-        """Fit to documents; return the record, and the coefficients, (n_docs, K), on request.
-
-        ``only`` is the number of the only start to run, if other workers run the others.
-        """
+        """Fit to documents; return the record, and the coefficients, (n_docs, K), on request."""
 
     def _fit(
         self,
@@ -378,7 +374,6 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         weight: Array | None = None,
         *,
         coefficients: Array | bool,
-        only: int | None = None,
         hold: ExitStack | None = None,
     ) -> tuple[Outcome, Fitted]:
         """Fit to checked documents; return the best outcome, and what both models have of it.
@@ -390,7 +385,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         labels = None if targets is None else targets.labels
         group = np.zeros(X.shape[0], np.uint8) if targets is None else targets.group
         corpus = FitData(X, group, 1 if targets is None else targets.n_groups, labels, weight)
-        settings = self._settings(targets, weight, X.shape[1], only)
+        settings = self._settings(targets, weight, X.shape[1])
         best = best_of_starts(settings, corpus, coefficients=coefficients, hold=hold)
         result = best.fit
         components = Components.of(best.shapes, result.state, best.reason, best.background)
@@ -413,9 +408,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             )
         return best, fitted
 
-    def _settings(
-        self, targets: Targets | None, weight: Array | None, n_terms: int, only: int | None
-    ) -> RunSettings:
+    def _settings(self, targets: Targets | None, weight: Array | None, n_terms: int) -> RunSettings:
         """Check the parameters of a fit."""
         n_labels = None if targets is None else len(targets.classes)
         K, why = check_n_components(self.n_components, self.init, n_labels)
@@ -429,10 +422,11 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if not (self.callback is None or callable(self.callback)):
             raise ValueError(f"callback must be callable or None; got {self.callback!r}.")
         check_verbose(self.verbose)
+        n_threads = count_threads(self.n_jobs)
         return RunSettings(
-            start, knobs, schedule, why, n_init, only, self.random_state,
-            count_threads(self.n_jobs), self.checkpoint, self.get_params(deep=False),
-            self._reporter(),
+            start, knobs, schedule, why, n_init, self.random_state,
+            n_threads, 1 if self.n_jobs is None else n_threads,  # a worker has a task per thread
+            self.checkpoint, self.get_params(deep=False), self._reporter(),
         )  # fmt: skip
 
     def _reporter(self, restart: int = 0) -> Reporter:

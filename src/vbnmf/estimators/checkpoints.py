@@ -31,14 +31,15 @@ from typing import Any
 import numpy as np
 
 from vbnmf import store
+from vbnmf.callers import callers_level
 from vbnmf.core.fit import Loop
 from vbnmf.core.model import Array, Labels, Prior, Rates, Scopes, State, Terms
+from vbnmf.discovery.componentsearch import Found
 from vbnmf.discovery.drafts import Draft
-from vbnmf.discovery.search import Found
-from vbnmf.engines.mapping import ShardEngine, load_array
-from vbnmf.engines.stream import ShardSource
-from vbnmf.estimators.validation import callers_level
+from vbnmf.engines.mapping import ShardEngine
 from vbnmf.kernels import describe
+from vbnmf.shards.shard import ShardSource
+from vbnmf.shards.states import load_array
 from vbnmf.store import ModelFileError, check_array, check_mask, check_number
 
 _LOST = "lost"  # the file of a start that ended and was not the best

@@ -14,9 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from vbnmf.core.model import Array
 from vbnmf.estimators.base import BaseVBNMF
 from vbnmf.estimators.labels import check_targets
-from vbnmf.estimators.lazy import is_lazy, labels_by_block
 from vbnmf.estimators.posterior import FittedAttribute, FittedLabels
-from vbnmf.estimators.streaming import checked
+from vbnmf.estimators.streaming import checked, labels_from
 from vbnmf.estimators.validation import check_count, check_matrix, check_weights, count_threads
 from vbnmf.prediction.explanation import explain_documents
 from vbnmf.prediction.linear import LinearHead
@@ -63,9 +62,9 @@ class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, Dask array} of shape (n_docs, n_terms), or Shards
-            Weights of terms, computed as for training. The result for a Dask array is another one,
-            which is computed later.
+        X : {array-like, sparse matrix, array on a cluster} of shape (n_docs, n_terms), or Shards
+            Weights of terms, computed as for training. The result for an array on a cluster is
+            another one, which is computed later.
 
         Returns
         -------
@@ -73,17 +72,16 @@ class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
             The most probable label. If documents may have several labels: an indicator matrix of
             the labels with probability of at least ``threshold_``.
         """
-        P = self.predict_proba(X)
-        return labels_by_block(self, P) if is_lazy(P) else self.labels_from(P)
+        return labels_from(self, self.predict_proba(X))
 
     def predict_proba(self, X: Any) -> Array:
         """Predict the probabilities of labels.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, Dask array} of shape (n_docs, n_terms), or Shards
-            Weights of terms, computed as for training. The result for a Dask array is another one,
-            which is computed later.
+        X : {array-like, sparse matrix, array on a cluster} of shape (n_docs, n_terms), or Shards
+            Weights of terms, computed as for training. The result for an array on a cluster is
+            another one, which is computed later.
 
         Returns
         -------
@@ -169,6 +167,7 @@ class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
         n_components: int = 3,
         names: Any = None,
         also: Sequence[Iterable[int]] | None = None,
+        probabilities: Array | None = None,
         return_proba: bool = False,
     ) -> Any:
         """Compute the contributions of components and terms to the two most probable labels.
@@ -189,6 +188,8 @@ class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
             Names of the terms. None uses the names from training, or numbers if there were none.
         also : sequence of iterables of int, of length n_docs, or None, default=None
             Further labels of each document to explain, as indices into ``classes_``.
+        probabilities : ndarray of shape (n_docs, n_labels) or None, default=None
+            The result of ``predict_proba`` for X. None computes it.
         return_proba : bool, default=False
             Whether to return the probabilities too.
 
@@ -214,7 +215,7 @@ class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
         n_components = check_count("n_components", n_components)
         check_is_fitted(self, "components_")
         X = check_matrix(self, X, reset=False)
-        P = self._proba(X)
+        P = self._proba(X) if probabilities is None else probabilities
         explained = explain_documents(
             self.fitted_.head.head, self.fitted_.for_prediction, X, P, self.classes_.tolist(),
             self._names(names), also, n_terms=n_terms, n_components=n_components,

@@ -2,20 +2,21 @@
 
 Passages that recur in the documents are found first, because lists of terms have only one term of
 each. Descriptions of labels are counted from the numbers of documents that have each term
-(``vbnmf.report.labels``). These are sums over documents, so batches of ``partial_fit`` add to them.
+(``vbnmf.description.labels``). These are sums over documents, so batches of ``partial_fit`` add to
+them.
 """
 
 import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.core.shardwork import Shard, label_term_documents
-from vbnmf.engines.stream import ShardSource
 from vbnmf.estimators.labels import Targets
 from vbnmf.estimators.posterior import Components, DocumentCounts, TermView
 from vbnmf.metrics.describing import describing_terms
 from vbnmf.metrics.passages import Passages, find_passages
-from vbnmf.metrics.ranking import strongest_terms
+from vbnmf.metrics.relevance import strongest_terms
+from vbnmf.shards.shard import Shard, ShardSource
+from vbnmf.shards.work import label_term_documents
 
 LENGTH = 30
 """Number of terms chosen for each component."""

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from vbnmf.callers import callers_level
 from vbnmf.core.fit import HEAD
 from vbnmf.core.model import Array
 from vbnmf.core.pages import release
@@ -16,7 +17,7 @@ from vbnmf.core.rows import is_empty
 from vbnmf.estimators.labels import Targets
 from vbnmf.estimators.posterior import Components, LabelPosterior, TrainedHead, for_prediction
 from vbnmf.estimators.running import Reporter
-from vbnmf.estimators.validation import callers_level, check_choice
+from vbnmf.estimators.validation import check_choice
 from vbnmf.metrics.agreement import fitted_agreement
 from vbnmf.prediction.evidence import mean_occurrence
 from vbnmf.prediction.head import Posterior, Trained, TrainingDocuments

@@ -17,8 +17,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
+from vbnmf.callers import callers_level
 from vbnmf.core.model import Array, Labels
-from vbnmf.estimators.validation import callers_level, check_weights
+from vbnmf.estimators.validation import check_weights
 
 _AT_ONCE = 1 << 16  # documents that are counted at a time
 _SETS = (list, set, frozenset)
@@ -505,7 +506,7 @@ def _as_vector(y: Any) -> Array:
             labels = np.array(y, dtype=object)
     if labels.ndim == 2 and labels.shape[1] == 1:
         message = "A column-vector y was passed when a 1d array was expected; it is used as one."
-        warnings.warn(message, DataConversionWarning, stacklevel=2)
+        warnings.warn(message, DataConversionWarning, stacklevel=callers_level())
         labels = labels.ravel()
     if labels.ndim != 1:
         raise ValueError(

@@ -4,10 +4,12 @@
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,12 +20,14 @@ from vbnmf.core.fit import Fit, Loop, Progress, Schedule, fit
 from vbnmf.core.model import Array, State
 from vbnmf.core.pages import release, return_freed
 from vbnmf.core.starts import Knobs
-from vbnmf.discovery.search import Found, Watch
+from vbnmf.discovery.componentsearch import Found, Watch
+from vbnmf.engines.backends import PlacedSource
 from vbnmf.engines.mapping import ShardEngine
 from vbnmf.estimators.checkpoints import Keeper, check_checkpoint, fingerprint
 from vbnmf.estimators.starting import FitData, Start
 from vbnmf.estimators.validation import check_finite
 from vbnmf.kernels import open_kernel
+from vbnmf.shards.shard import ShardSource
 
 _LARGEST_ROUNDING = 1e-6
 """Largest rounding errors of the bound, relative to it; ``tol`` is 50 times as large."""
@@ -86,12 +90,10 @@ class RunSettings:
         Reason of the number of components, if no search finds one.
     n_init : int
         Number of starts.
-    only : int or None
-        The only start to run, if other workers run the others; None for all.
     random_state : int, RandomState or None
         Seed.
-    n_threads : int
-        Number of threads.
+    n_threads, n_threads_elsewhere : int
+        Number of threads, in this process and of each start on a cluster.
     checkpoint : str, path, Checkpoint or None
         Where checkpoints are written.
     parameters : dict
@@ -105,9 +107,9 @@ class RunSettings:
     schedule: Schedule
     why: str
     n_init: int
-    only: int | None
     random_state: Any
     n_threads: int
+    n_threads_elsewhere: int
     checkpoint: Any
     parameters: dict[str, Any]
     reporter: Reporter
@@ -141,6 +143,15 @@ def best_of_starts(
     if checkpoint is not None:
         belongs_to = fingerprint(settings.parameters, corpus.X, corpus.group, corpus.weight)
     random_state = check_random_state(settings.random_state)
+    seeds = [random_state.randint(0, 2**32, 4, np.uint32) for _ in range(n_init)]
+    if n_init > 1 and checkpoint is None and isinstance(corpus.X, PlacedSource):
+        work = StartElsewhere(
+            replace(corpus, X=sparse.csr_array((0, 0))), start, knobs, schedule, settings.why,
+            seeds, coefficients, hold is not None, settings.n_threads_elsewhere,
+        )  # fmt: skip
+        with corpus.X.map_starts(work, range(n_init)) as found_elsewhere:
+            if found_elsewhere is not None:
+                return _best_elsewhere(settings, corpus, found_elsewhere, hold)
     keeper: Keeper | None = None
     best_keeper: Keeper | None = None
     best: Outcome | None = None
@@ -150,9 +161,7 @@ def best_of_starts(
         kernel = outer.enter_context(open_kernel(settings.n_threads))
         kept = outer.enter_context(ExitStack())  # the engine of the best start, if it is held
         for restart in range(n_init):
-            rng = np.random.default_rng(random_state.randint(0, 2**32, 4, np.uint32))
-            if settings.only not in (None, restart):
-                continue  # other workers run the other starts
+            rng = np.random.default_rng(seeds[restart])
             if checkpoint is not None:
                 number = restart if n_init > 1 else None
                 keeper = Keeper(checkpoint, belongs_to, number, schedule.max_iter)
@@ -166,23 +175,7 @@ def best_of_starts(
                 engine = trial.enter_context(corpus.engine(kernel))
                 if counts is None and corpus.labels is not None:
                     counts = engine.label_term_documents(corpus.labels.known)
-                # intermediate results get no names, which would keep large arrays alive
-                outcome = wind_up(
-                    engine,
-                    fit(
-                        engine,
-                        run.begin(engine, found),
-                        knobs,
-                        schedule,
-                        report,
-                        run.loop,
-                        partial(run.keep, engine, found),
-                    ),
-                    found,
-                    settings.why,
-                    coefficients=coefficients,
-                )
-                check_finite(outcome.fit.bound, outcome.shapes)
+                outcome = run.outcome(engine, found, schedule, report, settings.why, coefficients)
                 worse = keeper
                 if best is None or outcome.fit.bound > best.fit.bound:
                     best, best_keeper, worse = outcome, keeper, best_keeper
@@ -231,6 +224,96 @@ class Run:
         """Write a checkpoint, if there is to be one."""
         if self.keeper is not None:
             self.keeper.keep(engine, loop, state, found)
+
+    def outcome(
+        self,
+        engine: ShardEngine,
+        found: Found | None,
+        schedule: Schedule,
+        watch: Callable[[int, float, float], None],
+        why: str,
+        coefficients: Array | bool,
+    ) -> "Outcome":
+        """Run the loop to its end, and return the outcome.
+
+        Intermediate results get no names, which would keep large arrays alive.
+        """
+        outcome = wind_up(
+            engine,
+            fit(
+                engine,
+                self.begin(engine, found),
+                self.knobs,
+                schedule,
+                watch,
+                self.loop,
+                partial(self.keep, engine, found),
+            ),
+            found,
+            why,
+            coefficients=coefficients,
+        )
+        check_finite(outcome.fit.bound, outcome.shapes)
+        return outcome
+
+
+@dataclass(frozen=True)
+class StartElsewhere:
+    """The starts of a fit, each of which can be run in another process."""
+
+    corpus: FitData  # without the documents
+    start: Start
+    knobs: Knobs
+    schedule: Schedule
+    why: str
+    seeds: list[Array]
+    coefficients: Array | bool
+    keeps_states: bool
+    n_threads: int
+
+    def __call__(self, source: ShardSource, number: int, folder: Path) -> "Outcome":
+        """Run a start on all documents. Local states are written to the folder if they are kept."""
+        corpus, rng = replace(self.corpus, X=source), np.random.default_rng(self.seeds[number])
+        with open_kernel(self.n_threads) as kernel:
+            run = Run(self.start, None, kernel, corpus, self.knobs, rng)
+            found = run.find(rng if number else None, lambda stage, sweep, of: None)
+            with corpus.engine(kernel) as engine:
+                counts = None
+                if number == 0 and corpus.labels is not None:
+                    counts = engine.label_term_documents(corpus.labels.known)
+                outcome = run.outcome(
+                    engine, found, self.schedule, lambda iteration, bound, rise: None, self.why,
+                    self.coefficients,
+                )  # fmt: skip
+                if self.keeps_states:
+                    engine.snapshot(folder)
+        return outcome._replace(term_documents=counts)
+
+
+def _best_elsewhere(
+    settings: RunSettings,
+    corpus: FitData,
+    found: Iterator[tuple["Outcome", Path]],
+    hold: ExitStack | None,
+) -> "Outcome":
+    """Return the best outcome of starts in other processes, with an engine if it is held."""
+    best, states, counts = None, Path(), None
+    for number, (outcome, folder) in enumerate(found):
+        report = replace(settings.reporter, restart=number)
+        report(outcome.fit.n_iter, outcome.fit.bound, float("nan"))
+        counts = outcome.term_documents if number == 0 else counts
+        if best is None or outcome.fit.bound > best.fit.bound:
+            best, states = outcome, folder
+    assert best is not None
+    best = deepcopy(best._replace(term_documents=counts))  # its arrays cannot be written to
+    if hold is not None:
+        kernel = hold.enter_context(open_kernel(settings.n_threads))
+        engine = hold.enter_context(corpus.engine(kernel))
+        state = best.fit.state
+        in_scope = None if state.labels is None else state.labels.in_scope
+        engine.restore(states, len(state.terms.scale), in_scope)
+        best = best._replace(engine=engine)
+    return best
 
 
 class Outcome(NamedTuple):

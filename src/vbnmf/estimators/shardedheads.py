@@ -1,7 +1,8 @@
-"""Prediction heads of documents in several shards, in memory or on disk.
+"""Train the prediction head of documents in several shards, in memory or on disk.
 
-A head is first trained on a sample, which also decides what kind of head it is. Its machines are
-then trained on all documents by a map over the shards (``vbnmf.prediction.shardheads``).
+The head is first trained on a sample of the documents. With ``classifier="auto"``, the sample also
+decides the kind of head. The machines of the head are then trained on all documents, by a map over
+the shards (``vbnmf.prediction.shardheads``).
 """
 
 from dataclasses import replace
@@ -13,25 +14,26 @@ from scipy import sparse
 
 from vbnmf.core.fit import HEAD_ON_SHARDS
 from vbnmf.core.model import Array, State
-from vbnmf.engines.mapping import SHARD_NONZEROS, ShardEngine
+from vbnmf.engines.mapping import ShardEngine
 from vbnmf.estimators.heads import HeadTrainer
 from vbnmf.estimators.labels import Targets
 from vbnmf.estimators.posterior import TrainedHead
 from vbnmf.estimators.streaming import is_source
 from vbnmf.prediction.dividing import held_out
 from vbnmf.prediction.shardheads import Task, held_out_share, train_on_shards
+from vbnmf.shards.shard import SHARD_NONZEROS
 
 HEAD_NONZEROS = SHARD_NONZEROS
-"""A prediction head of several shards begins with a sample of about this many non-zeros,"""
+"""Approximate maximum number of non-zeros in the sample that a head is first trained on."""
 
 HEAD_DOCUMENTS = 200_000
-"""and of no more documents than these."""
+"""Maximum number of documents in this sample."""
 
 _DOCUMENTS_AT_ONCE = 1 << 16
 
 
 def has_several_shards(X: Any) -> bool:
-    """Whether an engine divides these documents into several shards."""
+    """Return whether an engine divides these documents into several shards."""
     if is_source(X):
         return len(X.starts) > 2
     return bool(X.nnz > SHARD_NONZEROS)
@@ -73,8 +75,8 @@ def fit_head_on_shards(
     begun = trainer.begin(sample, V, targets.rows(rows), of_sample, every)
     found = begun.found
     del V
-    where = f"chosen on a sample of {len(rows):,} documents"
-    reason = f"{found.reason}; {where}" if found.reason else where
+    chosen = f"chosen on a sample of {len(rows):,} documents"
+    reason = f"{found.reason}; {chosen}" if found.reason else chosen
     if found.machine is not None:
         task = Task(
             state, begun.posterior, targets.of_groups, targets.sums(weight), share,
@@ -90,10 +92,10 @@ def fit_head_on_shards(
 
 
 def _sample(X: Any, takes_part: Array, n_docs: int, share: float) -> tuple[Array, sparse.csr_array]:
-    """Documents that the head begins with, ascending, and their terms.
+    """Return the documents of the sample, ascending, and their rows of X.
 
-    They are spread evenly over the ``n_docs`` that take part. Documents that are held out to
-    calibrate the head are left out.
+    They are spread evenly over the ``n_docs`` documents that take part, without those that are held
+    out to calibrate the head.
     """
     n_rows = max(1, min(int(n_docs * min(1.0, HEAD_NONZEROS / X.nnz)), HEAD_DOCUMENTS))
     ranks = np.floor(np.arange(n_rows) * (n_docs / n_rows)).astype(np.int64)
@@ -105,7 +107,10 @@ def _sample(X: Any, takes_part: Array, n_docs: int, share: float) -> tuple[Array
 
 
 def _at_ranks(chosen: Array, ranks: Array) -> Array:
-    """Numbers of chosen documents by their ranks, both ascending, without a list of all."""
+    """Return the documents at these ranks among the chosen ones; both are ascending.
+
+    Documents are visited in parts, so that memory never holds the numbers of all chosen ones.
+    """
     found, before = [], 0
     for begin in range(0, len(chosen), _DOCUMENTS_AT_ONCE):
         here = begin + np.flatnonzero(chosen[begin : begin + _DOCUMENTS_AT_ONCE])

@@ -1,7 +1,7 @@
 """Initialise a fit as ``init`` says, and choose the number of components for "auto".
 
-``init="auto"`` finds components and their scopes (``vbnmf.discovery.search``) on the documents with
-known labels, or on a sample of them. The other initialisations are in ``vbnmf.core.starts``.
+``init="auto"`` finds components and their scopes (``vbnmf.discovery``) on the documents with known
+labels, or on a sample of them. The other initialisations are in ``vbnmf.core.starts``.
 
 With ``n_components="auto"``, every fifth document of each label is held out. A search on the other
 documents finds components for several numbers. Each is scored by the likelihood of held-out
@@ -22,16 +22,18 @@ from vbnmf.core.model import Array, Labels, State
 from vbnmf.core.products import row_products
 from vbnmf.core.rows import mass
 from vbnmf.core.starts import Knobs
-from vbnmf.discovery import drafts, search
+from vbnmf.discovery import componentsearch, drafts
 from vbnmf.discovery.clusters import content_hashes
+from vbnmf.discovery.componentsearch import Found, Watch
 from vbnmf.discovery.drafts import Draft, Plan
-from vbnmf.discovery.search import Found, Watch
+from vbnmf.engines.backends import PlacedSource
 from vbnmf.engines.local import LocalEngine
 from vbnmf.engines.mapping import ShardEngine
-from vbnmf.engines.stream import PlacedSource, ShardSource, StreamEngine
+from vbnmf.engines.stream import StreamEngine
 from vbnmf.estimators.labels import sums_by_group
 from vbnmf.metrics.likelihood import document_log_sums, split_documents
 from vbnmf.metrics.ratios import ratio, ratio_difference
+from vbnmf.shards.shard import ShardSource
 
 MOST_DOCUMENTS = 15_000
 """Maximum number of documents in the search for components. The fit uses all documents."""
@@ -50,6 +52,9 @@ LEAST_DOCUMENTS = 2
 
 LEAST_WEIGHT = 0.5
 """Minimum share of these terms in the weight of all. The search uses all terms otherwise."""
+
+LEAST_WITH_TERMS = 0.1
+"""Part of a sample that must have terms. Otherwise only documents with terms are sampled."""
 
 _AT_ONCE = 1 << 16  # documents whose places are found at a time
 
@@ -101,19 +106,27 @@ class FitData:
     def to_look_at(self) -> "FitData":
         """Return the documents with known labels, or a sample if there are very many."""
         n_known = 1 if self.labels is None else self.labels.known.shape[0]
-        sizes = sums_by_group(self.group, None, self.n_groups)[:n_known].astype(np.int64)
-        if sizes.sum() > MOST_DOCUMENTS:
-            rows = _sample(self.group, sizes, None if self.labels is None else self.labels.known)
-        else:
-            rows = np.flatnonzero(self.group < n_known)
+        rows = self._sampled(self.group, n_known)
+        X = self.X.take(rows) if isinstance(self.X, ShardSource) else self.X[rows]
+        is_sample = len(rows) < np.count_nonzero(self.group < n_known)
+        if is_sample and (np.diff(X.indptr) > 0).mean() < LEAST_WITH_TERMS:
+            group = np.where(_have_terms(self.X), self.group, np.int64(self.n_groups))
+            rows = self._sampled(group, n_known)
+            X = self.X.take(rows) if isinstance(self.X, ShardSource) else self.X[rows]
         if len(rows) == self.X.shape[0] and not isinstance(self.X, ShardSource):
             return self
         labels = self.labels
         if labels is not None:
             labels = replace(labels, latent=np.zeros((0, labels.known.shape[1])))
         weight = None if self.weight is None else self.weight[rows]
-        X = self.X.take(rows) if isinstance(self.X, ShardSource) else self.X[rows]
         return FitData(X, self.group[rows], n_known, labels, weight)
+
+    def _sampled(self, group: Array, n_known: int) -> Array:
+        """Return the documents of the first ``n_known`` groups, or a sample of them."""
+        sizes = sums_by_group(group, None, self.n_groups + 1)[:n_known].astype(np.int64)
+        if sizes.sum() <= MOST_DOCUMENTS:
+            return np.flatnonzero(group < n_known)
+        return _sample(group, sizes, None if self.labels is None else self.labels.known)
 
     def common_terms(self) -> Array:
         """Return whether each term is in enough documents for the search, (n_terms,) of bool.
@@ -195,11 +208,14 @@ class Start:
         n_labels = 1 if labels is None else labels.known.shape[1]
         plan = Plan(K, self.groups, self._has_room(K, n_labels), self.scoped, self.soft)
         dtype, common = looked_at.X.dtype, looked_at.common_terms()
-        if common.all() or len(common) * search.most_initial(plan, n_labels) <= MOST_NUMBERS:
+        if (
+            common.all()
+            or len(common) * componentsearch.most_initial(plan, n_labels) <= MOST_NUMBERS
+        ):
             engine = looked_at.in_memory(kernel)
-            return search.discover(engine, labels, knobs, plan, dtype, rng, watch)
+            return componentsearch.discover(engine, labels, knobs, plan, dtype, rng, watch)
         engine = looked_at.of_terms(common).in_memory(kernel)
-        found = search.discover(engine, labels, knobs, plan, dtype, rng, watch)
+        found = componentsearch.discover(engine, labels, knobs, plan, dtype, rng, watch)
         return replace(found, draft=drafts.with_terms(found.draft, common))
 
     def _has_room(self, K: int, n_labels: int) -> bool:
@@ -260,6 +276,12 @@ class Start:
 def _naming(watch: Watch, what: str) -> Watch:
     """Return a function that tells ``watch`` of stages, with what they are part of."""
     return lambda stage, sweep, of: watch(f"{what}: {stage}", sweep, of)
+
+
+def _have_terms(X: sparse.csr_array | ShardSource) -> Array:
+    """Return whether each document has a non-zero value, (n_docs,) of bool."""
+    shards = map(X.rows, range(len(X.entries))) if isinstance(X, ShardSource) else [X]
+    return np.concatenate([np.diff(shard.indptr) > 0 for shard in shards])
 
 
 def _sample(group: Array, sizes: Array, known: sparse.csr_array | None) -> Array:

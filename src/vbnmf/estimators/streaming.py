@@ -1,11 +1,13 @@
-"""Fits on shards: what differs from a matrix in memory.
+"""Check documents in shards for a fit, and predict shard by shard, or later on a cluster.
 
-The search for components looks at a sample of the documents, which is loaded into memory. The fit
-itself sees all documents, two shards at a time (``vbnmf.engines.stream``).
+The search for components uses a sample of the documents, which is loaded into memory. The fit
+itself uses all documents, two shards at a time (``vbnmf.engines.stream``).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial, reduce
 from itertools import repeat
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -14,32 +16,33 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from vbnmf.core.model import Array
-from vbnmf.engines.stream import PlacedSource, ShardSource
+from vbnmf.engines.backends import PlacedSource, computed, matrix_of
 from vbnmf.estimators.labels import Targets, check_targets, grouped
-from vbnmf.estimators.lazy import by_block, computed, is_lazy
 from vbnmf.estimators.validation import check_matrix, check_weights
+from vbnmf.shards import values
+from vbnmf.shards.shard import ShardSource
 
 
 def is_source(X: Any) -> bool:
-    """Whether documents are in shards, as ``vbnmf.Shards``, and not in memory."""
+    """Return whether documents are in shards, such as ``vbnmf.Shards``, and not in memory."""
     return isinstance(X, ShardSource)
 
 
 def check_source(model: Any, X: Any) -> Any:
-    """Shards that can be learned from, all of which are read; notes their number of terms."""
-    if not _any_mass(X, None):
-        raise ValueError(
-            f"{X!r} has no value other than zero, so there is nothing to learn from. Check the "
-            "vocabulary: no document has any of its terms."
-        )
+    """Check the values of all shards for a fit, and return the shards in the type of the fit.
+
+    The number of terms is set in the model.
+    """
+    found = reduce(add, _by_shard(X, _summarized, repeat(None)))
+    values.check(found, fit=True)
     model.n_features_in_ = X.shape[1]
     if hasattr(model, "feature_names_in_"):
         del model.feature_names_in_
-    return X
+    return X.cast(values.fit_type(X.dtype, found.largest))
 
 
 def check_in_memory(X: Any) -> None:
-    """Refuse shards where the coefficients of all documents are asked for."""
+    """Refuse shards if the coefficients of all documents are requested."""
     if is_source(X):
         raise ValueError(
             "fit_coefficients needs the documents in memory; got Shards. Use fit, and then "
@@ -48,13 +51,13 @@ def check_in_memory(X: Any) -> None:
 
 
 def source_weights(X: Any, sample_weight: Any) -> Array | None:
-    """Weights of documents: those given, or those of the shards."""
+    """Check the sample weights: those given, or those of the shards."""
     given = X.weights() if sample_weight is None else computed(sample_weight)
     return check_weights(given, X.shape[0])
 
 
 def source_targets(model: Any, X: Any, y: Any) -> Targets:
-    """Labels of documents: those given, or those of the shards."""
+    """Encode the labels of documents: those given, or those of the shards."""
     if y is not None:
         return check_targets(model, computed(y), X.shape[0], model.unlabelled)
     if not any(part.nnz for part in X.label_parts()):
@@ -75,8 +78,8 @@ def batches(
 ) -> Iterator[tuple[sparse.csr_array, Any, Array | None]]:
     """Yield the documents, labels and weights of each shard, as batches of ``partial_fit``.
 
-    Labels and weights are those given, or those of the shards. Labels that the shards lack are
-    None.
+    Labels and weights are those given, or those of the shards. A document without a label has the
+    label None.
     """
     weight = source_weights(X, sample_weight)
     y = computed(y)
@@ -103,7 +106,7 @@ def _named(X: Any, indicators: sparse.csr_array) -> Any:
 
 
 def _placed(indicators: sparse.csr_array, place: Array) -> sparse.csr_array:
-    """The same with columns in other places."""
+    """Reorder the columns of an indicator matrix: column j becomes column ``place[j]``."""
     found = sparse.csr_array(
         (indicators.data, place[indicators.indices], indicators.indptr), shape=indicators.shape
     )
@@ -112,28 +115,25 @@ def _placed(indicators: sparse.csr_array, place: Array) -> sparse.csr_array:
 
 
 def check_source_left(X: Any, weight: Array | None) -> None:
-    """Refuse weights that leave nothing but empty documents."""
-    if weight is None:
-        return
-    if not _any_mass(X, weight):
-        raise ValueError(
-            "the documents that have any term all have the weight zero, so there is nothing to "
-            "learn from. Check sample_weight."
-        )
+    """Refuse sample weights that leave only empty documents, or that overflow."""
+    if weight is not None:
+        each = (weight[a:b] for _number, a, b in _spans(X))
+        values.check_weighted_sum(sum(_by_shard(X, values.weighted_sum, each)))
 
 
-def _any_mass(X: Any, weight: Array | None) -> bool:
-    """Return whether the weighted documents have any non-zero value. All shards are read."""
+def _by_shard(X: Any, work: Callable[..., Any], each: Iterable[Any]) -> list[Any]:
+    """Return ``work(rows, value)`` of each shard, with the value of each."""
     if isinstance(X, PlacedSource):
-        return X.any_mass(weight)
-    parts = ((X.rows(i), slice(a, b)) for i, a, b in _spans(X))
-    if weight is None:
-        return sum(rows.data.sum(dtype=np.float64) for rows, _at in parts) > 0
-    return any((weight[at] @ rows).any() for rows, at in parts)
+        return X.by_shard(work, each)
+    return [work(X.rows(i), value) for (i, _a, _b), value in zip(_spans(X), each, strict=False)]
+
+
+def _summarized(rows: sparse.csr_array, _value: None) -> values.ValueSummary:
+    return values.summarize(rows)
 
 
 def by_shard(model: Any, X: Any, work: Callable[[sparse.csr_array], Array]) -> Array:
-    """Apply work to the documents of each shard, checked, and join what it returns."""
+    """Apply work to the documents of each shard, and join the results."""
     if X.shape[1] != model.n_features_in_:
         raise ValueError(
             f"{X!r} must have the {model.n_features_in_:,} terms that "
@@ -143,16 +143,37 @@ def by_shard(model: Any, X: Any, work: Callable[[sparse.csr_array], Array]) -> A
 
 
 def checked(model: Any, X: Any, work: Callable[[sparse.csr_array], Array]) -> Array:
-    """Apply work to checked documents, in memory or shard by shard."""
+    """Check documents and apply work to them: in memory, shard by shard, or later on a cluster."""
     if is_source(X):
         return by_shard(model, X, work)
-    if is_lazy(X):
-        lazy: Array = by_block(model, X, work)
-        return lazy
-    return work(check_matrix(model, X, reset=False))
+    lazy = matrix_of(X)
+    if lazy is None:
+        return work(check_matrix(model, X, reset=False))
+    n_terms = model.n_features_in_
+    like = work(sparse.csr_array((1, n_terms), dtype=values.number_type(X.dtype)))
+    found: Array = lazy.map(partial(_on_block, model, work.__name__), like, n_terms)
+    return found
+
+
+def labels_from(model: Any, P: Any) -> Any:
+    """Convert probabilities to labels, in memory or later, as they are given."""
+    lazy = matrix_of(P)
+    if lazy is None:
+        return model.labels_from(P)
+    n_labels = P.shape[1]
+    return lazy.map(model.labels_from, model.labels_from(np.full((1, n_labels), 1.0 / n_labels)))
+
+
+def _on_block(model: Any, name: str, block: Any) -> Array:
+    """Apply a method of a model to a block of documents, which may be empty."""
+    if not block.shape[0]:
+        block = np.zeros((0, model.n_features_in_))
+        return np.asarray(getattr(model, name)(sparse.csr_array(block)))
+    result: Array = getattr(model, name)(check_matrix(model, block, reset=False))
+    return result
 
 
 def _spans(X: Any) -> list[tuple[int, int, int]]:
-    """Number, first and next document of each shard."""
+    """Return the number, the first document and the end of each shard."""
     starts = X.starts.tolist()
     return list(zip(range(len(starts) - 1), starts[:-1], starts[1:], strict=True))

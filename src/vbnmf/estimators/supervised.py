@@ -12,9 +12,8 @@ from sklearn.utils.validation import _num_samples
 from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
-from vbnmf.engines.stream import ShardSource
+from vbnmf.engines.backends import place
 from vbnmf.estimators.classifier import PredictsLabels
-from vbnmf.estimators.clusterstarts import fit_spread
 from vbnmf.estimators.describing import counts_of_fit
 from vbnmf.estimators.heads import HeadTrainer, check_classifier, check_several
 from vbnmf.estimators.labels import (
@@ -26,7 +25,6 @@ from vbnmf.estimators.labels import (
     with_class_weights,
 )
 from vbnmf.estimators.online import LabelStream, StepSchedule, batch_class_weight, sample_of
-from vbnmf.estimators.placing import placed
 from vbnmf.estimators.posterior import (
     Fitted,
     FittedLabels,
@@ -56,6 +54,7 @@ from vbnmf.estimators.validation import (
     check_weights,
     count_threads,
 )
+from vbnmf.shards.shard import ShardSource
 
 SHAPES_WITH_SCOPES = (0.1, 0.2)  # shapes of the priors of terms and of coefficients
 SHAPES_WITHOUT = (0.5, 1.0)  # the second as in the paper
@@ -171,10 +170,10 @@ class SupervisedVBNMF(PredictsLabels):
         Folder to which the state of the fit is written once a minute; ``vbnmf.Checkpoint`` sets
         another interval. If the fit is stopped, the same call resumes it and gives the same bits.
         With ``n_init`` above one, initialisations that have ended are not run again.
-    engine : "auto", "dask" or Dask, default="auto"
+    engine : "auto", name of a cluster, or its settings, default="auto"
         Where the fit runs. "auto" runs in this process, on a matrix in memory or on ``Shards`` on
-        disk. "dask" runs on the cluster of the current ``distributed.Client``, on ``Shards`` that
-        all workers can read, or on a Dask array. ``vbnmf.Dask`` has more settings.
+        disk. A cluster takes ``Shards`` that all workers can read, or an array that it holds; see
+        ``vbnmf.distributed`` and docs/scale.md for the names and settings.
 
     Attributes
     ----------
@@ -415,8 +414,7 @@ class SupervisedVBNMF(PredictsLabels):
         SupervisedVBNMF
             The fitted model.
         """
-        if not fit_spread(self, X, y, sample_weight):
-            self.fitted_, _ = self._learned(X, y, sample_weight)
+        self.fitted_, _ = self._learned(X, y, sample_weight)
         return self
 
     def fit_coefficients(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
@@ -490,7 +488,6 @@ class SupervisedVBNMF(PredictsLabels):
         sample_weight: Any,
         *,
         coefficients: bool = False,
-        only: int | None = None,
         class_weight: Any = None,
         classes: Any = None,
     ) -> tuple[FittedLabels, Array | None]:
@@ -501,7 +498,7 @@ class SupervisedVBNMF(PredictsLabels):
         """
         with self._restoring_terms():
             classifier = check_classifier(self.classifier)
-            X = placed(self.engine, X)
+            X = place(self.engine, X)
             if is_source(X):
                 X = check_source(self, X)
                 targets, weight = source_targets(self, X, y), source_weights(X, sample_weight)
@@ -516,7 +513,7 @@ class SupervisedVBNMF(PredictsLabels):
             _check_weight_left(X, targets, weight)
             if targets.multilabel:
                 check_several(classifier)
-            return self._fit_with_head(X, targets, weight, classifier, coefficients, only)
+            return self._fit_with_head(X, targets, weight, classifier, coefficients)
 
     def _fit_with_head(
         self,
@@ -525,7 +522,6 @@ class SupervisedVBNMF(PredictsLabels):
         weight: Array | None,
         classifier: str,
         coefficients: bool,
-        only: int | None,
     ) -> tuple[FittedLabels, Array | None]:
         """Fit the model to checked documents, then its head."""
         several = has_several_shards(X)
@@ -533,7 +529,7 @@ class SupervisedVBNMF(PredictsLabels):
         with ExitStack() as hold:
             # a head of documents in memory needs the coefficients of all of them
             outcome, common = self._fit(
-                X, of_fit, weight, coefficients=coefficients or not several, only=only,
+                X, of_fit, weight, coefficients=coefficients or not several,
                 hold=hold if several else None,
             )  # fmt: skip
             counts_as = targets.known if weight is None else weight[targets.known]

@@ -8,11 +8,10 @@ from sklearn.utils.validation import check_is_fitted
 from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
+from vbnmf.engines.backends import place
 from vbnmf.estimators.base import BaseVBNMF
-from vbnmf.estimators.clusterstarts import fit_spread
 from vbnmf.estimators.labels import Targets
 from vbnmf.estimators.online import StepSchedule, batch_knobs, learn_batch
-from vbnmf.estimators.placing import placed
 from vbnmf.estimators.posterior import Fitted
 from vbnmf.estimators.streaming import (
     check_in_memory,
@@ -97,10 +96,10 @@ class VBNMF(BaseVBNMF):
         Folder to which the state of the fit is written once a minute; ``vbnmf.Checkpoint`` sets
         another interval. If the fit is stopped, the same call resumes it and gives the same bits.
         With ``n_init`` above one, initialisations that have ended are not run again.
-    engine : "auto", "dask" or Dask, default="auto"
+    engine : "auto", name of a cluster, or its settings, default="auto"
         Where the fit runs. "auto" runs in this process, on a matrix in memory or on ``Shards`` on
-        disk. "dask" runs on the cluster of the current ``distributed.Client``, on ``Shards`` that
-        all workers can read, or on a Dask array. ``vbnmf.Dask`` has more settings.
+        disk. A cluster takes ``Shards`` that all workers can read, or an array that it holds; see
+        ``vbnmf.distributed`` and docs/scale.md for the names and settings.
 
     Attributes
     ----------
@@ -235,8 +234,7 @@ class VBNMF(BaseVBNMF):
         VBNMF
             The fitted model.
         """
-        if not fit_spread(self, X, None, sample_weight):
-            self.fitted_, _ = self._learned(X, y, sample_weight)
+        self.fitted_, _ = self._learned(X, y, sample_weight)
         return self
 
     def fit_coefficients(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
@@ -327,10 +325,9 @@ class VBNMF(BaseVBNMF):
         sample_weight: Any,
         *,
         coefficients: bool = False,
-        only: int | None = None,
     ) -> tuple[Fitted, Array | None]:
         with self._restoring_terms():
-            X = placed(self.engine, X)
+            X = place(self.engine, X)
             if is_source(X):
                 X = check_source(self, X)
                 weight = source_weights(X, sample_weight)
@@ -339,7 +336,7 @@ class VBNMF(BaseVBNMF):
                 X = check_matrix(self, X, reset=True)
                 weight = check_weights(sample_weight, X.shape[0])
                 check_terms_left(X, weight)
-            best, fitted = self._fit(X, weight=weight, coefficients=coefficients, only=only)
+            best, fitted = self._fit(X, weight=weight, coefficients=coefficients)
         return fitted, best.coefficients
 
     def _after_batch(

@@ -2,7 +2,6 @@
 
 import math
 import os
-import sys
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,11 +11,16 @@ from sklearn.utils.validation import validate_data
 
 from vbnmf.core.hyper import LEAST_TERM_SHAPE
 from vbnmf.core.model import Array
-from vbnmf.discovery.search import MOST_LABELS
+from vbnmf.discovery.componentsearch import MOST_LABELS
+from vbnmf.shards.values import (
+    as_rows,
+    check,
+    check_weighted_sum,
+    fit_type,
+    summarize,
+    weighted_sum,
+)
 
-_LARGEST_SUM = 1e30  # products of two factors of this size fit into float32
-_LEAST = float(np.finfo(np.float32).tiny)  # smallest non-zero value
-_LARGEST_SINGLE = 1e6  # with larger values, rounding in float32 makes the bound inaccurate
 _SHAPES = (1e-8, 1e6)  # range of shapes of terms and coefficients that float32 resolves
 LABEL_SHAPES = (1e-8, 1e12)
 _SCALES = (1e-30, 1e30)
@@ -32,31 +36,17 @@ def check_matrix(estimator: Any, X: Any, *, reset: bool) -> sparse.csr_array:
     if sparse.issparse(X):
         _check_structure(X)
     X = validate_data(
-        estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset
+        estimator,
+        X,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        ensure_all_finite=False,  # the check below says where values are not finite
+        reset=reset,
     )
-    if not sparse.issparse(X):
-        _check_signs(estimator, X)
-    X = sparse.csr_array(X)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    _check_signs(estimator, X)
-    _check_size(X)
-    with np.errstate(over="ignore"):  # infinity raises below
-        total = X.data.sum(dtype=np.float64)
-    if total > _LARGEST_SUM:
-        raise ValueError(
-            f"the values of X are too large: they sum to {total:.3g}, more than "
-            f"{_LARGEST_SUM:.0e}. Divide X by a constant."
-        )
-    if reset and total == 0:
-        raise ValueError(
-            "all values of X are zero, so there is nothing to learn from. Check the vocabulary: no "
-            "document has any of its terms."
-        )
-    if reset and X.dtype == np.float32 and X.data.max() > _LARGEST_SINGLE:
-        return X.astype(np.float64)
-    return X
+    X = as_rows(X)
+    found = summarize(X)
+    check(found, fit=reset)
+    return X.astype(fit_type(X.dtype, found.largest), copy=False) if reset else X
 
 
 def _check_structure(X: Any) -> None:
@@ -69,36 +59,6 @@ def _check_structure(X: Any) -> None:
             sparse.coo_array((X.data, (X.row, X.col)), shape=X.shape)
     except (ValueError, IndexError) as error:
         raise ValueError(f"X is not a valid sparse matrix: {error}. Build it again.") from None
-
-
-def _check_size(X: sparse.csr_array) -> None:
-    """Refuse non-zero values that are too small to compute with."""
-    least = X.data.min(where=X.data > 0, initial=np.inf)
-    if least >= _LEAST:
-        return
-    at = int(np.flatnonzero(X.data == least)[0])
-    row, column = int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
-    raise ValueError(
-        f"X has a value that is too small: {least:.3g} at row {row}, column {column}. Non-zero "
-        f"values must be at least {_LEAST:.3g}. Set smaller values to zero, or multiply X by a "
-        "constant."
-    )
-
-
-def _check_signs(estimator: Any, X: Any) -> None:
-    values = X.data if sparse.issparse(X) else X
-    if values.size == 0 or values.min() >= 0:
-        return
-    if sparse.issparse(X):
-        at = int(np.argmin(X.data))
-        row, column = int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
-    else:
-        row, column = (int(i) for i in np.unravel_index(np.argmin(X), X.shape))
-    raise ValueError(
-        f"Negative values in data passed to {type(estimator).__name__}: found {values.min():g} at "
-        f"row {row}, column {column}. X must be non-negative; use counts or TF-IDF, not centred "
-        "data."
-    )
 
 
 MOST_ITERATIONS = 10_000
@@ -287,18 +247,7 @@ def check_terms_left(X: sparse.csr_array, weight: Array | None) -> None:
     """Refuse sample weights that leave only empty documents, or that overflow."""
     if weight is None:
         return
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = float((weight @ X).sum())
-    if total == 0:
-        raise ValueError(
-            "all documents that are not empty have sample weight zero, so there is nothing to "
-            "learn from. Check sample_weight."
-        )
-    if not total <= _LARGEST_SUM:
-        raise ValueError(
-            f"sample_weight is too large: the sum of X times sample_weight is {total:.3g}, more "
-            f"than {_LARGEST_SUM:.0e}. Divide sample_weight by a constant."
-        )
+    check_weighted_sum(weighted_sum(X, weight))
 
 
 def count_threads(n_jobs: Any) -> int:
@@ -329,11 +278,3 @@ def check_finite(*found: Array | float) -> None:
             "or multiply X by a constant, pass X in double precision (float64), or leave the "
             "shapes and scales of the priors at their defaults."
         )
-
-
-def callers_level() -> int:
-    """Return the ``stacklevel`` at which a warning points to the user's own code."""
-    level, frame = 0, sys._getframe(1)
-    while frame.f_back and frame.f_globals.get("__name__", "").startswith(("vbnmf.", "sklearn.")):
-        level, frame = level + 1, frame.f_back
-    return level + 1

@@ -10,6 +10,8 @@ import warnings
 from types import ModuleType
 from typing import TYPE_CHECKING, Union
 
+from vbnmf.callers import callers_level
+
 if TYPE_CHECKING:
     from vbnmf.kernels.compiled import NativeKernel
     from vbnmf.kernels.reference import ReferenceKernel
@@ -67,7 +69,7 @@ def _native_module() -> ModuleType | None:
         warnings.warn(
             f"the compiled kernels are there but cannot be loaded ({error}); vbnmf runs on the "
             "slower SciPy kernels. Reinstall vbnmf.",
-            stacklevel=2,
+            stacklevel=callers_level(),
         )
         return None
     wanted = os.environ.get("VBNMF_SIMD")

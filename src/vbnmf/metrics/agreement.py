@@ -9,7 +9,7 @@ It is about one if both labels take the same terms. Below ``GLUED`` the componen
 under one name. The measure depends only on documents, labels, components and scopes: coefficients
 are fitted by maximum likelihood inside the scopes. Documents with two labels of the scope are left
 out, and so are terms in fewer than three documents. The formulas are in
-``vbnmf.discovery.agreement``.
+``vbnmf.discovery.labelterms``.
 """
 
 from collections.abc import Iterator
@@ -22,8 +22,8 @@ from scipy import sparse
 from vbnmf.core.explained import ratios
 from vbnmf.core.model import Array
 from vbnmf.core.rows import mass
-from vbnmf.discovery.agreement import Explained, sampled_agreement, shared
-from vbnmf.metrics.ranking import as_nonnegative
+from vbnmf.discovery.labelterms import Explained, sampled_agreement, shared
+from vbnmf.metrics.relevance import as_nonnegative
 
 GLUED = 0.5
 """Agreement below which a component is two topics under one name."""
@@ -107,7 +107,7 @@ def fitted_agreement(
     """Compute the agreement of the two main labels of each shared component, with coefficients.
 
     It is like ``agreement``, but with the coefficients of a fit, and without random halves
-    (``vbnmf.discovery.agreement.LabelTerms``). So it takes one pass over the documents.
+    (``vbnmf.discovery.labelterms.LabelTerms``). So it takes one pass over the documents.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def label_agreement(
     """Compute the agreement of all pairs of labels on each shared component.
 
     The mean cosine of halves is computed from sums over documents instead of sampled
-    (``vbnmf.discovery.agreement.LabelTerms``). So results differ a little from
+    (``vbnmf.discovery.labelterms.LabelTerms``). So results differ a little from
     those of ``agreement``.
 
     Parameters

@@ -8,6 +8,7 @@ The two measures are not comparable. Top terms are those with the largest weight
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.metrics.ranking import strongest_terms
+from vbnmf.metrics.relevance import strongest_terms
 
 _AT_ONCE = 1 << 20  # pairs of window and term that are held in memory
 
@@ -161,24 +162,61 @@ def window_npmi_of_terms(
     strongest: Array, documents: Iterable[Sequence[str]], names: Sequence[str], window: int
 ) -> Array:
     """Compute ``window_npmi`` of given top terms, columns of shape (K, top)."""
-    if window < 2:
-        raise ValueError(f"window must be at least 2 tokens; got {window}. A usual value is 10.")
-    used = np.unique(strongest)
-    place = {names[column]: i for i, column in enumerate(used)}
-    n_windows, counts = 0, sparse.csr_array((len(used), len(used)), dtype=np.int64)
-    for present in _windows(documents, place, window):
-        n_windows += present.shape[0]
-        counts = counts + present.T @ present
-    if n_windows == 0:
+    counted = WindowCounts.of(strongest, documents, names, window)
+    if counted.n_windows == 0:
         raise ValueError(
             "documents have no tokens to count terms in. Pass at least one that is not empty."
         )
-    return np.array(
-        [
-            _mean_npmi(counts[chosen][:, chosen].toarray() / n_windows)
-            for chosen in np.searchsorted(used, strongest)
-        ]
-    )
+    return counted.npmi(strongest)
+
+
+@dataclass(frozen=True, eq=False)
+class WindowCounts:
+    """Counts of windows that have top terms; those of several parts of the documents can be added.
+
+    Attributes
+    ----------
+    counts : csr_array of int of shape (n_used, n_used)
+        Windows that have both of two terms, for all top terms in the order of their columns.
+    n_windows : int
+        All windows.
+    """
+
+    counts: sparse.csr_array
+    n_windows: int
+
+    @classmethod
+    def of(
+        cls,
+        strongest: Array,
+        documents: Iterable[Sequence[str]],
+        names: Sequence[str],
+        window: int,
+    ) -> "WindowCounts":
+        """Count windows; see ``window_npmi``."""
+        if window < 2:
+            raise ValueError(
+                f"window must be at least 2 tokens; got {window}. A usual value is 10."
+            )
+        used = np.unique(strongest)
+        place = {names[column]: i for i, column in enumerate(used)}
+        n_windows, counts = 0, sparse.csr_array((len(used), len(used)), dtype=np.int64)
+        for present in _windows(documents, place, window):
+            n_windows += present.shape[0]
+            counts = counts + present.T @ present
+        return cls(counts, n_windows)
+
+    def __add__(self, other: "WindowCounts") -> "WindowCounts":
+        return WindowCounts(self.counts + other.counts, self.n_windows + other.n_windows)
+
+    def npmi(self, strongest: Array) -> Array:
+        """Compute the mean NPMI of each component, (K,), for the same top terms."""
+        return np.array(
+            [
+                _mean_npmi(self.counts[chosen][:, chosen].toarray() / self.n_windows)
+                for chosen in np.searchsorted(np.unique(strongest), strongest)
+            ]
+        )
 
 
 def _windows(

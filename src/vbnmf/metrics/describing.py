@@ -33,8 +33,7 @@ from scipy import sparse
 from vbnmf.core.model import Array
 from vbnmf.metrics.coherence import npmi
 from vbnmf.metrics.passages import Passages, first_of_each
-from vbnmf.metrics.ranking import as_nonnegative
-from vbnmf.metrics.relevance import TermParts, relevance
+from vbnmf.metrics.relevance import TermParts, as_nonnegative, relevance
 
 TOGETHER, ELSEWHERE = 6.0, 5.0
 """Weights of a(v, w) and of ln(1 + s(w)) in the score of a term."""

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vbnmf.core.model import Array
-from vbnmf.metrics.ranking import as_nonnegative, strongest_terms
+from vbnmf.metrics.relevance import as_nonnegative, strongest_terms
 
 
 def topic_diversity(components: ArrayLike, top: int = 25) -> float:

@@ -314,7 +314,7 @@ def _joined(by_term: sparse.csc_array, sets: _Sets) -> _Sets:
     of_sets = sparse.csr_array((np.ones(len(group)), (group, document)), (sets.n_groups, n_docs))
     has = sparse.csc_array((np.ones(by_term.nnz), by_term.indices, by_term.indptr), by_term.shape)
     common = sparse.coo_array(of_sets @ has)
-    g, w = common.coords
+    g, w = common.row, common.col
     jaccard = common.data / (np.diff(by_term.indptr)[w] + cores.sizes[g] - common.data)
     of_term = np.full(n_terms, -1)
     near = np.flatnonzero(jaccard >= NEAR)
@@ -339,7 +339,7 @@ def _counted(X: sparse.csr_array, found: list[Array]) -> Passages:
     )
     has = sparse.csr_array((np.ones(X.nnz, np.int32), X.indices, X.indptr), X.shape)
     both = sparse.coo_array(has @ member)
-    passage = both.coords[1]
+    passage = both.col
     half = 2 * both.data >= sizes[passage]
     documents = np.bincount(passage[half], minlength=len(found)).tolist()
     columns = [tuple(terms.tolist()) for terms in found]

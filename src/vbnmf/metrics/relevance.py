@@ -1,4 +1,6 @@
-"""Relevance of terms: frequent in a component, and more frequent there than elsewhere.
+"""Rank the terms of components, by weight or by relevance.
+
+A relevant term is frequent in a component, and more frequent there than elsewhere:
 
     q(w|k)  part of term w in component k, by weights divided by a unit for each term
     q(w)    = mean of q(w|k) over components; 1 / n_terms if there is one component
@@ -20,12 +22,38 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vbnmf.core.model import Array
 
 BALANCE = 1.0
 """λ of the relevance that ranks terms in lists and names."""
 _TINY = np.finfo(float).tiny
+
+
+def strongest_terms(components: ArrayLike, top: int, *, least: int = 1) -> Array:
+    """Return the terms of each component with the largest weights.
+
+    Parameters
+    ----------
+    components : array_like of shape (K, n_terms)
+        Weights of the terms in each component.
+    top : int
+        Number of terms of each component. All terms are returned if there are fewer.
+    least : int, default=1
+        Minimum of `top`.
+
+    Returns
+    -------
+    ndarray of int of shape (K, min(top, n_terms))
+        Columns of the terms in descending order of weight. Ties are in the order of columns.
+    """
+    array = as_components(components)
+    if top < least:
+        raise ValueError(
+            f"top must be at least {least}; got {top}. It is the number of top terms, usually 10."
+        )
+    return np.argsort(-array, axis=1, kind="stable")[:, :top]
 
 
 @dataclass(frozen=True)
@@ -108,3 +136,25 @@ def relevance(q: Array, average: Array, balance: float = BALANCE) -> Array:
     """
     logs = np.log(np.maximum(q, _TINY)) - np.log(np.maximum(average, _TINY))
     return np.asarray(np.where(q > 0, q**balance * logs, 0.0))
+
+
+def as_components(components: ArrayLike, name: str = "components") -> Array:
+    """Convert components to an array of shape (K, n_terms)."""
+    array = np.asarray(components)
+    if array.ndim != 2 or 0 in array.shape:
+        raise ValueError(
+            f"{name} must have the shape (K, n_terms) and must not be empty; got an array of the "
+            f"shape {array.shape}. Pass the `components_` of a fitted model."
+        )
+    return array
+
+
+def as_nonnegative(components: ArrayLike) -> Array:
+    """Convert components to an array of shape (K, n_terms), and refuse negative weights."""
+    array = as_components(components)
+    if (array < 0).any():
+        raise ValueError(
+            f"components must not have negative weights; the smallest is "
+            f"{array.min():.4g}. Pass the `components_` of a non-negative model."
+        )
+    return array

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 
 from vbnmf.core.model import Array
-from vbnmf.metrics.ranking import as_components
+from vbnmf.metrics.relevance import as_components
 
 
 def matched_similarity(A: ArrayLike, B: ArrayLike) -> Array:

@@ -5,7 +5,7 @@ file. The command line uses it. ``loading`` reads its files.
 """
 
 import os
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import (
@@ -15,25 +15,26 @@ from sklearn.base import (
     clone,
 )
 from sklearn.utils import ClassifierTags
-from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 import vbnmf
 from vbnmf import store
 from vbnmf.core.model import Array
 from vbnmf.core.rows import is_empty
-from vbnmf.data.shards import Shards
+from vbnmf.distributed import backend, is_texts
+from vbnmf.engines.backends import computed
 from vbnmf.estimators import VBNMF, SupervisedVBNMF, saving
 from vbnmf.estimators.labels import is_indicator
-from vbnmf.estimators.lazy import computed, is_lazy_texts
-from vbnmf.estimators.placing import cluster_of
 from vbnmf.pipeline.batches import LearnsDocuments
 from vbnmf.pipeline.inputs import is_matrix, term_names
 from vbnmf.pipeline.predicting import PredictsDocuments
+from vbnmf.shards import Shards
 from vbnmf.text import DocumentVectorizer
 from vbnmf.vectorizing import read_vectorizer
 
 NAME = "DocumentModel"
+
+_OF_VECTORIZERS = ("fit_transform", "transform", "get_feature_names_out")
 
 
 def default_estimator(*, labelled: bool) -> Any:
@@ -58,15 +59,17 @@ class DocumentModel(
     estimator : VBNMF, SupervisedVBNMF or None, default=None
         The estimator. None is ``SupervisedVBNMF(random_state=0)`` with labels, and
         ``VBNMF(random_state=0)`` without labels, as in ``vbnmf fit``.
-    vectorizer : DocumentVectorizer or None, default=None
+    vectorizer : transformer or None, default=None
         The vectorizer of texts. None is ``DocumentVectorizer()``. Not used if documents are a
-        matrix.
+        matrix. Any transformer with ``fit_transform``, ``transform`` and ``get_feature_names_out``
+        can be used, such as ``TfidfVectorizer``. Saving, pages with documents, and texts on a
+        cluster need a ``DocumentVectorizer``.
 
     Attributes
     ----------
     estimator_ : VBNMF or SupervisedVBNMF
         The fitted model.
-    vectorizer_ : DocumentVectorizer or None
+    vectorizer_ : transformer or None
         The fitted vectorizer; None if the model was fitted to a matrix.
     classes_ : ndarray of shape (n_labels,)
         The labels; only if the model was fitted with labels.
@@ -113,15 +116,10 @@ class DocumentModel(
     1.0
     """
 
-    # the target of fit and score, which scikit-learn passes by position
-    __metadata_request__fit = {"labels": UNUSED}  # noqa: RUF012
-    __metadata_request__score = {"labels": UNUSED}  # noqa: RUF012
-    __metadata_request__partial_fit = {"labels": UNUSED}  # noqa: RUF012
-
     def __init__(
         self,
         estimator: Any = None,
-        vectorizer: DocumentVectorizer | None = None,
+        vectorizer: Any = None,
     ) -> None:
         self.estimator = estimator
         self.vectorizer = vectorizer
@@ -151,8 +149,8 @@ class DocumentModel(
 
     def fit(
         self,
-        documents: Any,
-        labels: Any = None,
+        X: Any,
+        y: Any = None,
         sample_weight: Any = None,
         *,
         terms: Any = None,
@@ -162,11 +160,12 @@ class DocumentModel(
 
         Parameters
         ----------
-        documents : iterable of str, or matrix of shape (n_docs, n_terms), or Shards
+        X : iterable of str, or matrix of shape (n_docs, n_terms), or Shards
             Texts (a list, a generator, an array or a column of a data frame), or weights of terms.
-            ``Shards`` include their labels and their vectorizer. A Dask bag, or a column of a Dask
-            data frame, needs ``engine="dask"`` in the estimator, and is converted on the workers.
-        labels : array-like of shape (n_docs,), lists of labels, indicator matrix, or None
+            ``Shards`` include their labels and their vectorizer. Texts on a cluster, in a bag or a
+            column of a data frame, need its ``engine`` in the estimator, and are converted on the
+            workers (docs/scale.md).
+        y : array-like of shape (n_docs,), lists of labels, indicator matrix, or None
             One label per document; None or NaN marks an unknown label. For several labels per
             document: lists of labels, or an indicator matrix of shape (n_docs, n_labels); an empty
             list or a row of zeros marks unknown labels. Without labels (None) the model is
@@ -184,12 +183,12 @@ class DocumentModel(
         DocumentModel
             The fitted model.
         """
-        self._fit(documents, labels, sample_weight, terms)
+        self._fit(X, y, sample_weight, terms)
         self.columns_: dict[str, Any] = dict(columns or {})
         return self
 
     def fit_transform(
-        self, documents: Any, labels: Any = None, sample_weight: Any = None, *, terms: Any = None
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, terms: Any = None
     ) -> Array:
         """Fit the model and transform the same documents.
 
@@ -198,7 +197,7 @@ class DocumentModel(
 
         Parameters
         ----------
-        documents, labels, sample_weight, terms
+        X, y, sample_weight, terms
             As for ``fit``.
 
         Returns
@@ -206,14 +205,14 @@ class DocumentModel(
         ndarray of shape (n_docs, n_components)
             Expected coefficients.
         """
-        X = self._fit(documents, labels, sample_weight, terms)
-        return self.transform(documents) if X is None else self.estimator_.transform(X)
+        weights = self._fit(X, y, sample_weight, terms)
+        return self.transform(X) if weights is None else self.estimator_.transform(weights)
 
     def _fit(
         self, documents: Any, labels: Any, sample_weight: Any, terms: Any, how: str = "fit"
     ) -> Any:
-        """Fit both parts, and return the document-term matrix; None for a Dask collection."""
-        if is_lazy_texts(documents):
+        """Fit both parts, and return the document-term matrix; None for texts on a cluster."""
+        if is_texts(documents):
             return self._fit_lazy(documents, labels, sample_weight)
         streamed = isinstance(documents, Shards)
         has_labels = labels is not None or (streamed and documents.labels is not None)
@@ -225,8 +224,8 @@ class DocumentModel(
         elif is_matrix(documents):
             X, names = documents, terms
         else:
-            vectorizer = clone(self.vectorizer or DocumentVectorizer())
-            X = vectorizer.set_output(transform="default").fit_transform(documents)
+            vectorizer = self._new_vectorizer()
+            X = vectorizer.fit_transform(documents)
             names = vectorizer.get_feature_names_out()
         getattr(estimator.set_output(transform="default"), how)(X, labels, sample_weight)
         parts = (X.rows(i) for i in range(X.n_shards)) if streamed else (X,)
@@ -235,19 +234,39 @@ class DocumentModel(
         return X
 
     def _fit_lazy(self, texts: Any, labels: Any, sample_weight: Any) -> None:
-        """Fit both parts to a Dask bag or a column of a Dask data frame, on the cluster."""
+        """Fit both parts to texts on a cluster, on its workers."""
         labels = computed(labels)
         estimator = self._new_estimator(labels is not None, labels)
         if self.estimator is None:
-            estimator.set_params(engine="dask")
-        client, folder = cluster_of(estimator.engine)
-        from vbnmf.lazytexts import vectorized
+            estimator.set_params(engine=backend())
+        from vbnmf.distributed.texts import vectorized
 
-        vectorizer = clone(self.vectorizer or DocumentVectorizer()).set_output(transform="default")
-        with vectorized(texts, vectorizer, client, folder) as X:
+        vectorizer = self._new_vectorizer()
+        if not isinstance(vectorizer, DocumentVectorizer):
+            raise ValueError(
+                "texts on a cluster need a DocumentVectorizer; got `vectorizer` of type "
+                f"{type(vectorizer).__name__}."
+            )
+        with vectorized(texts, vectorizer, estimator.engine) as X:
             estimator.set_output(transform="default").fit(X, labels, sample_weight)
         names = term_names(vectorizer.get_feature_names_out(), X.shape[1])
         self._set_fitted(estimator, vectorizer, names, labels, vectorizer.n_empty_)
+
+    def _new_vectorizer(self) -> Any:
+        """Return the vectorizer to fit."""
+        if self.vectorizer is None:
+            return DocumentVectorizer().set_output(transform="default")
+        missing = [name for name in _OF_VECTORIZERS if not hasattr(self.vectorizer, name)]
+        if missing:
+            raise TypeError(
+                f"`vectorizer` must have the methods {', '.join(_OF_VECTORIZERS)}; "
+                f"{type(self.vectorizer).__name__} has no {', '.join(missing)}. Use "
+                "DocumentVectorizer, or a vectorizer of scikit-learn such as TfidfVectorizer."
+            )
+        vectorizer = clone(self.vectorizer)
+        if isinstance(vectorizer, DocumentVectorizer):
+            vectorizer.set_output(transform="default")
+        return vectorizer
 
     def _new_estimator(self, labelled: bool, labels: Any) -> Any:
         """Return the estimator to fit."""
@@ -274,21 +293,21 @@ class DocumentModel(
             several = "indicator" if labels is not None and is_indicator(labels) else "lists"
             self.label_form_ = several if estimator.multilabel_ else "one"
 
-    def transform(self, documents: Any) -> Array:
+    def transform(self, X: Any) -> Array:
         """Compute the coefficients of documents with fixed components.
 
         Parameters
         ----------
-        documents : iterable of str, matrix of shape (n_docs, n_terms), Dask bag or column
-            Texts or weights of terms. The result for a Dask bag, or a column of a Dask data frame,
-            is a Dask array, which is computed later.
+        X : iterable of str, matrix of shape (n_docs, n_terms), or texts on a cluster
+            Texts or weights of terms. The result for texts on a cluster is an array there, which is
+            computed later.
 
         Returns
         -------
         ndarray of shape (n_docs, n_components)
             Expected coefficients.
         """
-        X = self.vectorize(documents)
+        X = self.vectorize(X)
         if X.shape[0] == 0:
             return np.empty((0, self._n_features_out), self.estimator_.components_.dtype)
         return self.estimator_.transform(X)
@@ -307,7 +326,7 @@ class DocumentModel(
             Weights of terms.
         """
         check_is_fitted(self, "estimator_")
-        lazy = is_lazy_texts(documents)
+        lazy = is_texts(documents)
         if not lazy and (isinstance(documents, Shards) or is_matrix(documents)):
             if documents.shape[1] != len(self.terms_):
                 raise ValueError(
@@ -321,18 +340,10 @@ class DocumentModel(
                 f"matrix with the same {len(self.terms_)} columns."
             )
         if lazy:
-            from vbnmf.lazytexts import weights
+            from vbnmf.distributed.texts import weights
 
             return weights(documents, self.vectorizer_)
         return self.vectorizer_.transform(documents)
-
-    @property
-    def report(self) -> NoReturn:
-        """Removed. Use ``vbnmf.explore(model, documents, labels)``, which makes the same page."""
-        raise AttributeError(
-            "DocumentModel.report was removed. Use vbnmf.explore(model, documents, labels), which "
-            "makes the same page."
-        )
 
     @property
     def _n_features_out(self) -> int:
@@ -364,6 +375,12 @@ class DocumentModel(
             that name.
         """
         check_is_fitted(self, "estimator_")
+        if self.vectorizer_ is not None and not isinstance(self.vectorizer_, DocumentVectorizer):
+            raise ValueError(
+                f"a {type(self.vectorizer_).__name__} cannot be saved in a model file. Use "
+                "DocumentVectorizer, or save the two parts: `estimator_.save(path)`, and "
+                "`vectorizer_` with joblib."
+            )
         estimator, arrays = saving.to_state(self.estimator_)
         header: dict[str, Any] = {"model": NAME, "vbnmf": vbnmf.__version__, "estimator": estimator}
         header["n_empty"] = self.n_empty_

@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.model import Array
+from vbnmf.engines.backends import matrix_of
 from vbnmf.estimators import SupervisedVBNMF
-from vbnmf.estimators.lazy import is_lazy, labels_by_block, whole_rows
+from vbnmf.estimators.streaming import labels_from
 
 
 class PredictsDocuments:
@@ -23,14 +24,14 @@ class PredictsDocuments:
     def vectorize(self, documents: Any) -> Any:
         """Convert texts to a document-term matrix. A matrix is returned unchanged."""
 
-    def predict(self, documents: Any) -> Any:
+    def predict(self, X: Any) -> Any:
         """Predict the labels of documents, in the form of the labels in ``fit``.
 
         Parameters
         ----------
-        documents : iterable of str, matrix of shape (n_docs, n_terms), Dask bag or column
-            Texts or weights of terms. For a Dask bag, or a column of a Dask data frame, the result
-            is computed later. It is a Dask array, or a bag if the predictions are lists.
+        X : iterable of str, matrix of shape (n_docs, n_terms), or texts on a cluster
+            Texts or weights of terms. For texts on a cluster, the result is computed later. It is
+            an array there, or a bag if the predictions are lists.
 
         Returns
         -------
@@ -40,18 +41,18 @@ class PredictsDocuments:
             empty. If it is "indicator": an indicator matrix of the same labels, in the order of
             ``classes_``.
         """
-        P = self.predict_proba(documents)
-        if is_lazy(P):
+        P = self.predict_proba(X)
+        if matrix_of(P) is not None:
             return self._lazy_labels(P, "lists")[0]
         given = self.estimator_.labels_from(P)
         return _lists(P, given, self.classes_.tolist())[0] if self.label_form_ == "lists" else given
 
-    def predict_with_score(self, documents: Any) -> tuple[Any, Any]:
+    def predict_with_score(self, X: Any) -> tuple[Any, Any]:
         """Predict the labels of documents, and their probabilities.
 
         Parameters
         ----------
-        documents : iterable of str, or matrix of shape (n_docs, n_terms)
+        X : iterable of str, or matrix of shape (n_docs, n_terms)
             Texts or weights of terms.
 
         Returns
@@ -61,23 +62,23 @@ class PredictsDocuments:
             ``fit`` got an indicator matrix. The probabilities of a document without any known term
             are the frequencies of labels in training.
         """
-        return self.labels_with_score(self.predict_proba(documents))
+        return self.labels_with_score(self.predict_proba(X))
 
     def labels_with_score(self, probabilities: Array) -> tuple[Any, Any]:
         """Convert the result of ``predict_proba`` to that of ``predict_with_score``."""
-        if is_lazy(probabilities):
+        if matrix_of(probabilities) is not None:
             return self._lazy_labels(probabilities, "lists", "indicator")
         given = self.estimator_.labels_from(probabilities)
         if self.has_several_labels:
             return _lists(probabilities, given, self.classes_.tolist())
         return given, probabilities.max(axis=1)
 
-    def predict_proba(self, documents: Any) -> Array:
+    def predict_proba(self, X: Any) -> Array:
         """Predict the probabilities of labels.
 
         Parameters
         ----------
-        documents : iterable of str, or matrix of shape (n_docs, n_terms)
+        X : iterable of str, or matrix of shape (n_docs, n_terms)
             Texts or weights of terms.
 
         Returns
@@ -86,19 +87,19 @@ class PredictsDocuments:
             Probabilities in the order of ``classes_``.
         """
         self._check_labels()
-        X = self.vectorize(documents)
+        X = self.vectorize(X)
         if X.shape[0] == 0:
             return np.empty((0, len(self.classes_)))
         return self.estimator_.predict_proba(X)
 
-    def score(self, documents: Any, labels: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Compute the accuracy, or the held-out log-likelihood of a model without labels.
 
         Parameters
         ----------
-        documents : iterable of str, or matrix of shape (n_docs, n_terms)
+        X : iterable of str, or matrix of shape (n_docs, n_terms)
             Documents that the model was not fitted to.
-        labels : array-like of shape (n_docs,), lists of labels, indicator matrix, or None
+        y : array-like of shape (n_docs,), lists of labels, indicator matrix, or None
             True labels in any form that ``fit`` accepts; see ``SupervisedVBNMF.score``. None for a
             model that was fitted without labels; see ``VBNMF.score``.
         sample_weight : array-like of shape (n_docs,) or None
@@ -110,14 +111,14 @@ class PredictsDocuments:
             Accuracy, or mean log-probability.
         """
         check_is_fitted(self, "estimator_")
-        if not self.has_labels and labels is None and sample_weight is None:
-            return self.estimator_.score(self.vectorize(documents))
+        if not self.has_labels and y is None and sample_weight is None:
+            return self.estimator_.score(self.vectorize(X))
         self._check_labels()
-        return self.estimator_.score(self.vectorize(documents), labels, sample_weight)
+        return self.estimator_.score(self.vectorize(X), y, sample_weight)
 
     def explain(
         self,
-        documents: Any,
+        X: Any,
         *,
         n_terms: int = 8,
         n_components: int = 3,
@@ -129,7 +130,7 @@ class PredictsDocuments:
 
         Parameters
         ----------
-        documents : iterable of str, or matrix of shape (n_docs, n_terms)
+        X : iterable of str, or matrix of shape (n_docs, n_terms)
             Texts or weights of terms.
         n_terms : int, default=8
             Maximum number of terms to list for a label and for each component.
@@ -146,7 +147,7 @@ class PredictsDocuments:
             The result of ``predict_proba``. Only if ``return_proba`` is True.
         """
         self._check_labels()
-        X = self.vectorize(documents)
+        X = self.vectorize(X)
         if X.shape[0] == 0:
             return ([], np.empty((0, len(self.classes_)))) if return_proba else []
         return self.estimator_.explain(
@@ -158,11 +159,11 @@ class PredictsDocuments:
         )
 
     def _lazy_labels(self, P: Any, *listed: str) -> tuple[Any, Any]:
-        """Return labels and their probabilities as Dask arrays, or as bags if labels are lists."""
-        if self.label_form_ not in listed:
-            highest = whole_rows(P).map_blocks(_highest, dtype=P.dtype, drop_axis=1)
-            return labels_by_block(self.estimator_, P), highest
-        from vbnmf.lazytexts import lists_by_block
+        """Return labels and their probabilities, computed later, in bags if labels are lists."""
+        lazy = matrix_of(P)
+        if self.label_form_ not in listed and lazy is not None:
+            return labels_from(self.estimator_, P), lazy.map(_highest, np.zeros(1, P.dtype))
+        from vbnmf.distributed.texts import lists_by_block
 
         labels, scores = lists_by_block(P, self, _part_of_lists, 2)
         return labels, scores

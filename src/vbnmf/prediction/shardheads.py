@@ -19,10 +19,8 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from vbnmf.core import shardwork
 from vbnmf.core.model import Array, State
 from vbnmf.core.rows import effective_terms, of_unit_length
-from vbnmf.core.shardwork import Local, OpenShard
 from vbnmf.engines.mapping import ShardEngine, tree_sum
 from vbnmf.prediction import fullbatch
 from vbnmf.prediction.dividing import held_out
@@ -32,6 +30,8 @@ from vbnmf.prediction.head import Posterior, Report, Trained, unfinished_calibra
 from vbnmf.prediction.linear import HeldOut, Linear, LinearHead, assemble
 from vbnmf.prediction.machines import ENOUGH
 from vbnmf.prediction.scaling import Scaling
+from vbnmf.shards import work as shardwork
+from vbnmf.shards.shard import Local, OpenShard
 
 LARGEST_SHARE = 0.2
 """Maximum share of the documents that are held out to calibrate the head."""

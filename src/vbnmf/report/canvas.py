@@ -1,6 +1,6 @@
 """Draw the displays with matplotlib: fonts, layout, heat maps, bars and curves.
 
-``report.displays`` computes the data, and ``report.drawing`` draws the figures of the paper. Only
+``report.displays`` computes the data, and ``report.drawing`` has the style of all drawings. Only
 code that draws imports this module, because it needs matplotlib.
 """
 
@@ -20,7 +20,7 @@ from matplotlib.ticker import MaxNLocator
 from sklearn.preprocessing import normalize
 
 from vbnmf.core.model import Array
-from vbnmf.report.components import MATTERS
+from vbnmf.description.components import MATTERS
 from vbnmf.report.drawing import COLOURS, COLUMN, FURTHER_FONTS, PAGE, look, style, text
 from vbnmf.report.explorer.ordering import map_blocks, order_map, runs
 

@@ -12,12 +12,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.model import Array
+from vbnmf.description.components import component_names, label_use, names_of_terms
+from vbnmf.description.scopes import scopes_of
 from vbnmf.estimators.base import BaseVBNMF, burn_in_of
 from vbnmf.estimators.validation import check_choice, check_count
 from vbnmf.pipeline import DocumentModel
-from vbnmf.report.components import component_names, label_use
-from vbnmf.report.scopes import scopes_of
-from vbnmf.report.terms import names_of_terms
 
 _MOST_COMPONENTS = 6  # components to draw by default
 
@@ -216,11 +215,11 @@ class ComponentTermsDisplay:
             low, high = (np.take_along_axis(end, top, axis=1) / sums for end in ends)
             intervals = list(zip(low, high, strict=True))
         mass, faded = model.component_mass_, model.faded_
-        said = ["faded" if faded[k] else f"{100 * mass[k]:.1f} %" for k in numbers]
+        shares = ["faded" if faded[k] else f"{100 * mass[k]:.1f} %" for k in numbers]
         return cls(
             terms=[[known[w] for w in row] for row in top],
             weights=list(np.take_along_axis(model.components_[numbers], top, axis=1) / sums),
-            titles=[f"component {k} ({word})" for k, word in zip(numbers, said, strict=True)],
+            titles=[f"component {k} ({share})" for k, share in zip(numbers, shares, strict=True)],
             intervals=intervals,
             level=level,
         ).plot(ax=ax, **kwargs)

@@ -3,7 +3,6 @@
 This module needs matplotlib.
 """
 
-from collections.abc import Callable
 from io import BytesIO
 from math import isfinite
 from pathlib import Path
@@ -12,19 +11,13 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
+from vbnmf.evaluation.measures import TUNE, measures_for
 from vbnmf.files import replacing
 from vbnmf.report.drawing import GREY, look, style
 from vbnmf.selection.advice import Trial, best_of, order, recommended_of, shown
 from vbnmf.selection.search import Tuning
 
 _WIDTH = 4.2  # inches
-_SHARES: dict[str, Callable[[Trial], float]] = {
-    "fidelity": lambda row: row.fidelity,
-    "agreeing": lambda row: _share(row.agreeing, row),
-    "glued": lambda row: _share(row.glued, row),
-    "inter-label sparsity": lambda row: row.inter_label_sparsity,
-    "NPMI": lambda row: row.npmi,
-}
 
 
 def save_picture(tuning: Tuning, folder: Path, name: str = "tune") -> list[Path]:
@@ -47,7 +40,7 @@ def save_picture(tuning: Tuning, folder: Path, name: str = "tune") -> list[Path]
 
 
 def draw(tuning: Tuning) -> Drawing:
-    """Draw likelihood, accuracy and the shares of ``_SHARES`` over the number of components.
+    """Draw likelihood, accuracy and the other measures of ``tune`` by the number of components.
 
     In the two upper charts, each label shape is a line. The error bars are standard errors of the
     difference from the best candidate, whose value is the grey line. So a candidate is within one
@@ -70,9 +63,10 @@ def draw(tuning: Tuning) -> Drawing:
                 [chosen.n_found], [getattr(chosen, name)], "o", color="black", fillstyle="none"
             )
             circle.set(markersize=8, markeredgewidth=1.0, zorder=5, label="recommended")
-        for place, (name, value) in enumerate(_SHARES.items()):
-            of_shape = [row for row in rows if row.label_shape == chosen.label_shape]
-            points = [(row.n_found, value(row)) for row in of_shape if isfinite(value(row))]
+        of_shape = [row for row in rows if row.label_shape == chosen.label_shape]
+        for place, (name, values) in enumerate(_shares(of_shape).items()):
+            points = [(row.n_found, v) for row, v in zip(of_shape, values, strict=True)]
+            points = [point for point in points if isfinite(point[1])]
             if points:
                 below.plot(*zip(*points, strict=True), label=name, linewidth=0.9, **look(place))
         above.set_ylabel("log-likelihood")
@@ -86,6 +80,19 @@ def draw(tuning: Tuning) -> Drawing:
         above.legend(loc="best")
         drawing.legend(*below.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return drawing
+
+
+def _shares(rows: list[Trial]) -> dict[str, list[float]]:
+    """Return the shares of agreeing and glued components, and the measures, of each row."""
+    return {
+        "agreeing": [_share(row.agreeing, row) for row in rows],
+        "glued": [_share(row.glued, row) for row in rows],
+        **{
+            measure.column or measure.name: [row.measures[measure.key] for row in rows]
+            for measure in measures_for(TUNE)
+            if all(measure.key in row.measures for row in rows)
+        },
+    }
 
 
 def _share(count: int, row: Trial) -> float:

@@ -1,7 +1,7 @@
 """Choose the number of components on held-out documents: ``vbnmf.tune``.
 
-``search`` fits the candidates, and ``clustersearch`` fits them on a cluster. ``holdout`` holds out
-documents, and ``scores`` scores and compares candidates on them. ``checkpoint`` stores the state of
-an interrupted search. ``advice`` chooses and explains the recommended settings. ``report.tuning``
+``search`` fits the candidates. ``validation`` holds
+out documents, and scores and compares candidates on them. ``checkpoint`` stores the state of an
+interrupted search. ``advice`` chooses and explains the recommended settings. ``report.tuning``
 draws the results.
 """

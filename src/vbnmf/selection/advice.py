@@ -12,7 +12,7 @@ standard errors.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import isfinite, isnan, nan
 from typing import Any, Literal
 
@@ -59,16 +59,9 @@ class Trial:
         Number of these whose agreement is at least 0.8: their labels use the same terms of it.
     glued : int
         Number of these whose agreement is below 0.5: two topics under one name.
-    fidelity : float
-        Of the pairs of label and component in which the component makes up a part u ≥ 0.1 of the
-        label: the share for which at least u / 2 of the label's validation documents have two of
-        the component's terms. NaN if there is no such pair.
-    inter_label_sparsity : float
-        Inter-label sparsity of the coefficients of validation documents, equation (13) of the
-        paper.
-    npmi : float
-        Mean over components of the NPMI of the terms that describe them, in whole validation
-        documents.
+    measures : dict of str to float
+        Other measures of the validation documents by key: those of ``vbnmf.evaluation.MEASURES``
+        that ``tune`` prints. NaN if a measure is not defined.
     seconds : float
         Time to fit and to score.
     likelihood_below, likelihood_below_error : float
@@ -91,9 +84,7 @@ class Trial:
     shared: int
     agreeing: int
     glued: int
-    fidelity: float
-    inter_label_sparsity: float
-    npmi: float
+    measures: dict[str, float]
     seconds: float
     likelihood_below: float = nan
     likelihood_below_error: float = nan
@@ -109,6 +100,13 @@ class Trial:
     def parameters(self) -> dict[str, Any]:
         """Parameters of ``SupervisedVBNMF``."""
         return {"n_components": self.n_components, "label_shape": self.label_shape}
+
+    def as_row(self) -> dict[str, Any]:
+        """Return all values by name, with each measure under its own key."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        at = list(values).index("measures")
+        items = list(values.items())
+        return dict([*items[:at], *self.measures.items(), *items[at + 1 :]])
 
     @property
     def is_compared(self) -> bool:
@@ -161,34 +159,35 @@ def words(rows: Sequence[Trial], measure: str, n_validation: int) -> str:
     """
     best, chosen = best_of(rows), recommended_of(rows)
     several_shapes = len({row.label_shape for row in rows}) > 1
-    said = [
+    sentences = [
         f"Recommended: {_named(chosen, several_shapes)}{_reason(rows, measure, several_shapes)}."
     ]
-    on = f"On {n_validation:,} validation documents, the log-likelihood per unit of weight is"
+    documents = count(n_validation, "validation document")
+    on = f"On {documents}, the log-likelihood per unit of weight is"
     if chosen is best:
         likelihood = _with_error(chosen.log_likelihood, chosen.log_likelihood_error)
         accuracy = _with_error(chosen.accuracy, chosen.accuracy_error)
-        said.append(f"{on} {likelihood}, and the {measure} is {accuracy}.")
+        sentences.append(f"{on} {likelihood}, and the {measure} is {accuracy}.")
     else:
         lower = _with_error(chosen.likelihood_below, chosen.likelihood_below_error)
         change = _with_error(-chosen.accuracy_below, chosen.accuracy_below_error)
-        said.append(
+        sentences.append(
             f"{on} {chosen.log_likelihood:.3f}, which is lower by {lower}. The {measure} is "
             f"{chosen.accuracy:.3f} instead of {best.accuracy:.3f}, a difference of {change}."
         )
-    said += [*_glue(chosen), *_edge(rows, chosen)]
+    sentences += [*_glue(chosen), *_edge(rows, chosen)]
     if len(rows) > 1:
-        said.append(
+        sentences.append(
             "The validation documents were used to choose, so evaluate the final model on other "
             "documents."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def _named(row: Trial, with_shape: bool) -> str:
     asked = "" if row.n_found == row.n_components else f" ({row.n_components} asked for)"
     shape = f" with label_shape {shown(row.label_shape)}" if with_shape else ""
-    return f"{_count(row.n_found, 'component')}{asked}{shape}"
+    return f"{count(row.n_found, 'component')}{asked}{shape}"
 
 
 def _with_error(value: float, error: float) -> str:
@@ -196,8 +195,9 @@ def _with_error(value: float, error: float) -> str:
     return f"{round(value, 3) + 0.0:.3f} {shown_error}"  # + 0.0 turns -0.0 into 0.0
 
 
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+def count(n: int, noun: str) -> str:
+    """Format a number of things: "1 document", "2,000 documents"."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def _reason(rows: Sequence[Trial], measure: str, several_shapes: bool) -> str:
@@ -226,7 +226,7 @@ def _glue(chosen: Trial) -> list[str]:
     """Return how many of the shared components are glued."""
     if not chosen.shared:
         return []
-    of_shared = f"of {_count(chosen.shared, 'component')} that several labels share"
+    of_shared = f"of {count(chosen.shared, 'component')} that several labels share"
     if not chosen.glued:
         return [f"None {of_shared} is glued (agreement below 0.5)."]
     are = "is" if chosen.glued == 1 else "are"

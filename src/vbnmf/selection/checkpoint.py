@@ -7,19 +7,20 @@ validation document, from which candidates are compared.
 import csv
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import fields
 from math import isnan
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
 from vbnmf import store
+from vbnmf.evaluation.measures import TUNE, measures_for
 from vbnmf.files import replacing
 from vbnmf.selection.advice import Candidate, Trial
-from vbnmf.selection.scores import DocumentScores
+from vbnmf.selection.validation import DocumentScores
 from vbnmf.store import ModelFileError
 
-_COLUMNS = ("data", *(field.name for field in fields(Trial)))
+_FIELDS = tuple(field.name for field in fields(Trial))
 _WHOLE = tuple(field.name for field in fields(Trial) if field.type is int)
 
 
@@ -91,9 +92,16 @@ class SearchRecord:
             return
         with replacing(self._path) as temporary, open(temporary, "w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(_COLUMNS)
+            writer.writerow(_columns())
             for row in self._rows.values():
-                writer.writerow([self._key, *map(_text, asdict(row).values())])
+                writer.writerow([self._key, *map(_text, row.as_row().values())])
+
+
+def _columns() -> list[str]:
+    """Return the names of the columns: fields of ``Trial``, and the measures of ``tune``."""
+    at = _FIELDS.index("measures")
+    keys = [measure.key for measure in measures_for(TUNE)]
+    return ["data", *_FIELDS[:at], *keys, *_FIELDS[at + 1 :]]
 
 
 def _folder(path: Path) -> Path:
@@ -104,13 +112,10 @@ def _read_rows(path: Path, key: str) -> list[Trial]:
     try:
         with open(path, newline="", encoding="utf-8") as file:
             names, *lines = list(csv.reader(file)) or [[]]
-        if tuple(names) != _COLUMNS:
+        if names != _columns():
             raise ValueError("it has other columns than this version writes")
         keys = {line[0] for line in lines}
-        rows = [
-            Trial(**{n: _value(n, text) for n, text in zip(names[1:], line[1:], strict=True)})
-            for line in lines
-        ]
+        rows = [_row(names[1:], line[1:]) for line in lines]
     except (csv.Error, KeyError, IndexError, ValueError) as error:
         raise ValueError(
             f"{path} is not a table of `tune`, or is damaged: {error}. Move it away to start "
@@ -122,6 +127,12 @@ def _read_rows(path: Path, key: str) -> list[Trial]:
             "so the search cannot be resumed. Move it away, or choose another path."
         )
     return rows
+
+
+def _row(names: Sequence[str], cells: Sequence[str]) -> Trial:
+    values = {name: _value(name, text) for name, text in zip(names, cells, strict=True)}
+    known = {name: values.pop(name) for name in names if name in _FIELDS}
+    return Trial(**known, measures=values)
 
 
 def _text(value: Any) -> Any:

@@ -8,7 +8,7 @@ components, which comes first, takes most of the time of a fit. ``docs/tuning.md
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,9 +28,7 @@ from vbnmf.selection.advice import (
     words,
 )
 from vbnmf.selection.checkpoint import SearchRecord
-from vbnmf.selection.clustersearch import fit_on_cluster
-from vbnmf.selection.holdout import Split, prepare
-from vbnmf.selection.scores import DocumentScores, compare, score
+from vbnmf.selection.validation import DocumentScores, Split, compare, prepare, score
 
 FACTORS = (1, 1.5, 2, 3, 4, 6)
 """Default numbers of components to try, as multiples of the number of labels."""
@@ -148,9 +146,9 @@ def tune(
         Until the search ends, a folder beside it holds the scores of each validation document.
     progress : callable or None, default=None
         Called with a ``Step`` after each iteration and each candidate.
-    engine : {"auto", "dask"} or Dask, default="auto"
-        Where candidates are fitted: in this process, or several at a time on the workers of the
-        current ``distributed.Client``. The results are the same.
+    engine : "auto", name of a cluster, or its settings, default="auto"
+        Where candidates are fitted: in this process, or several at a time on the workers of a
+        cluster, as for ``SupervisedVBNMF``. The results are the same.
 
     Returns
     -------
@@ -211,7 +209,41 @@ def _results(
     """Yield the results of candidates in their order."""
     if isinstance(engine, str) and engine == "auto":
         return map(fits.run, missing)
-    return fit_on_cluster(engine, fits, missing, fits.tell) if missing else iter(())
+    return _on_cluster(engine, fits, missing) if missing else iter(())
+
+
+def _on_cluster(
+    engine: Any, fits: "CandidateFits", candidates: Sequence[Candidate]
+) -> Iterator[tuple[Trial, DocumentScores]]:
+    """Fit candidates on the workers of a cluster, several at a time.
+
+    Candidates are sent to the workers, which send back the parts of fits that are done, and the
+    results. A worker runs a task on each of its threads. So a fit has one thread, unless the
+    estimator says otherwise.
+    """
+    from vbnmf.distributed.tasks import map_on_cluster
+
+    estimator, report = clone(fits.estimator), fits.tell
+    if estimator.n_jobs is None:
+        estimator.set_params(n_jobs=1)
+    sent = replace(fits, estimator=estimator, tell=None if report is None else _send_part)
+
+    def receive(message: Any) -> None:
+        k, shape, part = message
+        assert report is not None
+        report((k, shape), part)
+
+    tasks = ((candidate,) for candidate in candidates)
+    return map_on_cluster(
+        engine, sent, CandidateFits.run, tasks, None if report is None else receive
+    )
+
+
+def _send_part(candidate: Candidate, part: float) -> None:
+    """Send the part of a candidate that is done from a worker to the client."""
+    from vbnmf.distributed.tasks import send
+
+    send([*candidate, part])
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Count the terms of documents.
+"""Count the terms of documents, and select terms by the number of documents that have them.
 
 Tokens come from scikit-learn's ``CountVectorizer.build_analyzer`` or from ``splitting``. Counts of
 words with the same stem are added by a product with a 0/1 matrix, so that only distinct words are
@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from vbnmf.text.checks import is_int
 
 Analyzer = Callable[[str], Iterable[str]]
 _BLOCK = 1 << 20  # tokens that are held as a list, which takes more memory than an array
@@ -97,6 +99,11 @@ def in_order(counts: sp.csr_matrix, terms: Sequence[str]) -> tuple[list[str], sp
     return distinct, merged
 
 
+def numbered(terms: Sequence[str]) -> dict[str, int]:
+    """Return the position of each term."""
+    return {term: number for number, term in enumerate(terms)}
+
+
 def merge_columns(
     counts: sp.csr_matrix, terms: Sequence[str], columns: Mapping[str, int]
 ) -> sp.csr_matrix:
@@ -134,6 +141,34 @@ def merging_matrix(terms: Sequence[str], columns: Mapping[str, int]) -> sp.csr_m
 def document_frequencies(counts: sp.csr_matrix) -> NDArray[np.int64]:
     """Count the documents with each term, (n_terms,)."""
     return np.bincount(counts.indices, minlength=counts.shape[1]).astype(np.int64)
+
+
+def passes(
+    frequencies: NDArray[np.int64], n_documents: int, min_df: float, max_df: float
+) -> NDArray[np.bool_]:
+    """Return which terms are in at least `min_df` and at most `max_df` documents."""
+    # Divide instead of multiplying, so that 7 of 100 documents are exactly the share 0.07.
+    shares = frequencies / n_documents
+    low = frequencies if is_int(min_df) else shares
+    high = frequencies if is_int(max_df) else shares
+    found: NDArray[np.bool_] = (low >= min_df) & (high <= max_df)
+    return found
+
+
+def none_passes(n_terms: int, n_documents: int, min_df: float, max_df: float) -> ValueError:
+    """Return the error for a vocabulary of which no term passes `min_df` and `max_df`."""
+    return ValueError(
+        f"None of the {n_terms} terms is in at least min_df={min_df} and at most max_df={max_df} "
+        f"of the {n_documents} documents. Decrease min_df or increase max_df."
+    )
+
+
+def no_term(n_documents: int, token_pattern: str) -> ValueError:
+    """Return the error for documents without any term."""
+    return ValueError(
+        f"No term in {n_documents} documents. Expected at least one document with a word that "
+        f"matches token_pattern={token_pattern!r} and is not a stop word."
+    )
 
 
 def commonest_forms(

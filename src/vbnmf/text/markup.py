@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import Literal
 
+from vbnmf.callers import callers_level
+
 Strip = Literal["auto", "html"] | None
 STRIPS: tuple[Strip, ...] = ("auto", "html", None)
 DEFAULT_STRIP: Strip = "auto"
@@ -92,6 +94,6 @@ def decide(documents: Iterable[str], strip: Strip) -> tuple[Iterator[str], Liter
         "so without this message, use strip='html' (--strip html). To keep them, use strip=None "
         "(--strip none).",
         MarkupWarning,
-        stacklevel=3,
+        stacklevel=callers_level(),
     )
     return documents, "html"

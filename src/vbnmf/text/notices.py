@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from vbnmf.callers import callers_level
 from vbnmf.text.words import stem_terms
 
 _STEMS_CHECKED_ON_LOADING = 1000
@@ -47,18 +48,30 @@ class VocabularyCutWarning(UserWarning):
     """Warning that terms were omitted, because there are more than the default `max_terms`."""
 
 
-def report_empty(X: sp.csr_matrix) -> int:
-    """Warn of rows without any entry, and return their number."""
+def report_empty(X: sp.csr_matrix, *, all_alike: bool = False) -> int:
+    """Warn of rows without any entry, and return their number.
+
+    Parameters
+    ----------
+    X : csr_matrix of shape (n_documents, n_terms)
+        Weights of terms.
+    all_alike : bool
+        Whether the rows are zero because every training document has every term.
+    """
     (rows,) = np.nonzero(np.diff(X.indptr) == 0)
     if rows.size:
         first = ", ".join(map(str, rows[:5])) + (", …" if rows.size > 5 else "")
+        have = "has" if rows.size == 1 else "have"
         warning = EmptyDocumentWarning(
-            f"{rows.size} of {X.shape[0]} documents have no known term of non-zero weight (rows "
-            f"{first}). Their rows are zero, so their labels cannot be predicted from their text. "
-            "Check the text, its language and the options, or leave these documents out."
+            "every document has every term, so all weights are zero: ln(N / n) = ln 1 = 0. Use "
+            "weighting='counts' (--weighting counts), or documents with different terms."
+            if all_alike
+            else f"{rows.size} of {X.shape[0]} documents {have} no known term of non-zero weight "
+            f"(rows {first}), from which a label could be predicted, so the result is zero there. "
+            "Check the text, its language and the options, or leave out such documents."
         )
         warning.rows = rows.tolist()
-        warnings.warn(warning, stacklevel=3)
+        warnings.warn(warning, stacklevel=callers_level())
     return int(rows.size)
 
 
@@ -99,7 +112,7 @@ def report_suspicious(
         "not separated by spaces, use analyzer='auto' (--analyzer auto) or a callable analyzer. If "
         "token_pattern was given, check what it matches.",
         SuspiciousWordsWarning,
-        stacklevel=3,
+        stacklevel=callers_level(),
     )
 
 
@@ -120,7 +133,7 @@ def report_cut(frequencies: NDArray[np.int64], columns: NDArray[np.intp]) -> Non
         "terms, use max_terms=None (--max-terms all). To omit rare terms without this message, "
         "increase min_df (--min-df).",
         VocabularyCutWarning,
-        stacklevel=3,
+        stacklevel=callers_level(),
     )
 
 
@@ -139,7 +152,7 @@ def report_changed_stems(stems: Sequence[str], forms: Sequence[str], language: s
             "documents. Install the version of snowballstemmer (and PyStemmer) used in training, "
             "or fit again.",
             StemmerChangedWarning,
-            stacklevel=3,
+            stacklevel=callers_level(),
         )
 
 

@@ -18,11 +18,16 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from vbnmf.files import replacing
-from vbnmf.text.counting import commonest_of, count_documents, document_frequencies, in_order
+from vbnmf.text.counting import (
+    commonest_of,
+    count_documents,
+    document_frequencies,
+    in_order,
+    no_term,
+)
 from vbnmf.text.notices import EmptyDocumentWarning, report_cut
 from vbnmf.text.termcounts import TermCounts
 from vbnmf.text.vectorizer import DEFAULT_MAX_TERMS, DocumentVectorizer
-from vbnmf.text.vocabulary import no_term
 from vbnmf.text.weighting import (
     choose_terms,
     inverse_document_frequency,

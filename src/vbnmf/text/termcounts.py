@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vbnmf.text.vocabulary import none_passes, passes
+from vbnmf.text.counting import none_passes, passes
 
 _BLOCK = 1 << 16  # terms that are handed over at a time
 _LINE = 1 << 12  # terms in a line of the file of a generation

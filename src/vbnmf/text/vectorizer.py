@@ -1,5 +1,8 @@
 """DocumentVectorizer: convert raw documents to a weighted document-term matrix.
 
+Two functions use a fitted vectorizer in other ways: ``token_sequences`` keeps the order of tokens,
+and ``unknown_terms`` finds words that the vocabulary lacks.
+
 ``markup`` removes HTML, ``analyzers`` and ``splitting`` split texts into terms, ``counting`` and
 ``words`` count and stem terms, and ``weighting`` computes weights. ``checks`` validates parameters
 and model files, ``state`` converts a fitted vectorizer to the contents of a model file and back,
@@ -7,7 +10,7 @@ and ``notices`` has the warnings. The command line has the defaults of this clas
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,12 +32,14 @@ from vbnmf.text.counting import (
     count_documents,
     document_frequencies,
     merge_columns,
+    no_term,
+    none_passes,
+    numbered,
+    passes,
 )
-from vbnmf.text.frames import GivesFrames
 from vbnmf.text.markup import DEFAULT_STRIP, Strip, decide, strip_html
 from vbnmf.text.notices import report_cut, report_empty, report_suspicious
 from vbnmf.text.state import from_state, to_state
-from vbnmf.text.vocabulary import no_term, none_passes, numbered, passes
 from vbnmf.text.weighting import (
     DEFAULT_WEIGHTING,
     Weighting,
@@ -48,7 +53,7 @@ from vbnmf.text.words import StopWords, stem_terms, stop_word_list
 DEFAULT_MAX_TERMS = 200_000
 
 
-class DocumentVectorizer(GivesFrames, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[misc, call-arg]
+class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[misc, call-arg]
     """Convert raw documents to a weighted sparse document-term matrix.
 
     Parameters
@@ -215,7 +220,8 @@ class DocumentVectorizer(GivesFrames, TransformerMixin, BaseEstimator, auto_wrap
         names = [all_stems[column] for column in passed]
         self._set_fitted(names, idf, columns, shown, n_documents, length)
         X = self._finish(weights)
-        self.n_empty_ = report_empty(X)
+        all_alike = self.weighting != "counts" and not self.idf_.any()
+        self.n_empty_ = report_empty(X, all_alike=all_alike)
         return self._contained(X, documents)
 
     def transform(self, documents: Iterable[str]) -> sp.csr_matrix:
@@ -255,6 +261,31 @@ class DocumentVectorizer(GivesFrames, TransformerMixin, BaseEstimator, auto_wrap
         """
         check_is_fitted(self)
         return np.array(self._forms, dtype=object)
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Set the container that `transform` and `fit_transform` return.
+
+        ``sklearn.set_config(transform_output=...)`` has no effect on this class.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas"} or None
+            "default" is a sparse matrix. "pandas" is a data frame with a sparse column for each
+            term, which is slow for many terms. None changes nothing.
+
+        Returns
+        -------
+        self
+            The vectorizer itself.
+        """
+        if transform not in ("default", "pandas", None):
+            raise ValueError(
+                f'transform must be "default" (a sparse matrix) or "pandas" (a data frame with '
+                f"sparse columns); got {transform!r}. polars has no sparse columns."
+            )
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}  # clones keep it
+        return self
 
     def without_markup(self, document: str) -> str:
         """Return the text of a document as it is split into terms, after `strip`."""
@@ -357,6 +388,25 @@ class DocumentVectorizer(GivesFrames, TransformerMixin, BaseEstimator, auto_wrap
         X.sort_indices()
         return X
 
+    def _contained(self, X: sp.csr_matrix, documents: object) -> Any:
+        """Convert the weights to the container of `set_output`.
+
+        scikit-learn does not convert sparse matrices to data frames. pandas has sparse columns,
+        which estimators of scikit-learn read without making them dense.
+        """
+        if getattr(self, "_sklearn_output_config", {}).get("transform") != "pandas":
+            return X
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError(
+                'set_output(transform="pandas") needs pandas. Install it, or use '
+                'transform="default".'
+            ) from None
+        index = documents.index if isinstance(documents, pd.Series) else None
+        names = self.get_feature_names_out()
+        return pd.DataFrame.sparse.from_spmatrix(X, index=index, columns=names)
+
     @property
     def splits_by_script(self) -> bool:
         """Whether texts are split by script (``splitting``)."""
@@ -384,3 +434,74 @@ class DocumentVectorizer(GivesFrames, TransformerMixin, BaseEstimator, auto_wrap
         if not passed.size:
             raise none_passes(len(frequencies), n_documents, self.min_df, self.max_df)
         return passed
+
+
+def token_sequences(
+    vectorizer: DocumentVectorizer, documents: Iterable[str]
+) -> list[list[str]] | None:
+    """Split documents into the tokens that a fitted vectorizer counts, in their order.
+
+    Parameters
+    ----------
+    vectorizer : DocumentVectorizer
+        A fitted vectorizer. Its `vocabulary_` has the tokens that have a column.
+    documents : iterable of str
+        Texts.
+
+    Returns
+    -------
+    list of lists of str, or None
+        Tokens in the order of the text, lower-cased, stemmed and without stop words as the
+        parameters of the vectorizer say. Words that are not terms are included. Pairs of characters
+        (``analyzer="auto"``) are in the order of their first characters. None for n-grams and for
+        the character analyzers, which have no order.
+
+    Examples
+    --------
+    >>> vectorizer = DocumentVectorizer(stem="english", stop_words=["the"]).fit(["red apples"])
+    >>> token_sequences(vectorizer, ["The apple is red"])
+    [['appl', 'is', 'red']]
+    """
+    if vectorizer.analyzer in ("char", "char_wb") or tuple(vectorizer.ngram_range) != (1, 1):
+        return None
+    analyze = vectorizer._build_analyzer()
+    stems: dict[str, str] = {}
+    sequences = []
+    for document in documents:
+        words = list(analyze(document))
+        new = [word for word in dict.fromkeys(words) if word not in stems]
+        stems.update(zip(new, stem_terms(new, vectorizer.stem), strict=True))
+        sequences.append([stems[word] for word in words])
+    return sequences
+
+
+class UnknownTerms(NamedTuple):
+    """Terms that are not in a vocabulary.
+
+    Attributes
+    ----------
+    share : float
+        Part of all occurrences of terms that are of unknown terms; 0 if there is no term.
+    commonest : list of (str, int)
+        Unknown terms in most documents, with their numbers of documents.
+    """
+
+    share: float
+    commonest: list[tuple[str, int]]
+
+
+def unknown_terms(
+    vectorizer: DocumentVectorizer, documents: Sequence[str], n_terms: int = 10
+) -> UnknownTerms:
+    """Find the terms of documents that a fitted vectorizer ignores.
+
+    Stop words are not counted.
+    """
+    counts, forms = count_documents(documents, vectorizer._build_analyzer())
+    stems = stem_terms(forms, vectorizer.stem)
+    known = np.fromiter((stem in vectorizer._numbers for stem in stems), bool, len(stems))
+    totals = np.asarray(counts.sum(axis=0)).ravel()
+    share = float(totals[~known].sum() / max(totals.sum(), 1))
+    frequencies = np.where(known, 0, document_frequencies(counts))
+    order = np.argsort(-frequencies, kind="stable")[:n_terms]
+    return UnknownTerms(share, [(forms[i], int(frequencies[i])) for i in order if frequencies[i]])

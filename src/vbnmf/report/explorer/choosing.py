@@ -3,7 +3,7 @@
 A page that cannot hold all documents holds the wrong predictions first. Documents are chosen by
 *cells*, which the lists of the page show: a true label with a predicted one, or, where documents
 have several labels, a label that was missed or wrongly predicted. All documents of a small cell are
-chosen, and equally many of each larger one. The counts tell how many documents a list would have if
+chosen, and equally many of each larger one. The counts are how many documents a list would have if
 none were left out.
 """
 
@@ -108,7 +108,8 @@ def count_documents(
     pairs: list[int] = []
     if by_pair and given is not None:
         right, wrongs = (Y[rows].T @ G[rows] for rows in map(np.flatnonzero, kinds[:2]))
-        at = sparse.coo_array(right + wrongs).coords
+        cells = sparse.coo_array(right + wrongs)
+        at = cells.row, cells.col
         columns = [*at, *(np.asarray(part.tocsr()[at]).ravel() for part in (right, wrongs))]
         pairs = np.stack(columns, axis=1).ravel().tolist()
     return {

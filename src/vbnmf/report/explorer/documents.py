@@ -13,11 +13,12 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
+from vbnmf.evaluation.parts import Part, Subject
+from vbnmf.evaluation.truth import read_truth
 from vbnmf.pipeline import DocumentModel
 from vbnmf.report.explorer.choosing import choose, count_documents, is_wrong
 from vbnmf.report.explorer.marking import Marker
-from vbnmf.report.explorer.numbers import sig, thousandths
-from vbnmf.report.truth import read_truth
+from vbnmf.report.explorer.packing import sig, thousandths
 
 MOST_DOCUMENTS = 5000
 LONGEST = 2000
@@ -29,76 +30,72 @@ _LOOSE_TERMS = 60  # terms of a document that has no text
 _AT_ONCE = 200  # documents between two reports of progress
 _TINY = np.finfo(float).tiny
 
-Told = Callable[[float, str], None]
+ProgressCallback = Callable[[float, str], None]
 """Called with the completed part, from 0 to 1, and the current step."""
 
 
 @dataclass(frozen=True)
-class Looked:
+class AnalysedDocuments:
     """Documents with their coefficients and predictions.
 
     Attributes
     ----------
-    texts : list of str or None
-        Texts; None if documents are rows of a matrix.
-    X : csr_array of shape (n_docs, n_terms)
+    part : Part
+        The documents, their label indicators, coefficients and probabilities.
     ids : list of str
-    names : list of str
-        Names of the labels of the model, followed by those that only the documents have.
-    indicators : csr_array of shape (n_docs, n_names)
-        Indicator matrix of the labels. The row of a document with unknown labels is zero.
+        Name of each document.
     truth : list of (list of int or None), or None
         Labels of each document as positions in ``names``; None if unknown.
-    given : list of lists of int, or None
+    predicted : list of lists of int, or None
         Predicted labels, the most probable first; None if the model has no labels.
-    P : ndarray of shape (n_docs, n_labels), or None
-        Probabilities of the labels.
-    V : ndarray of shape (n_docs, K)
-        Coefficients.
     """
 
-    texts: list[str] | None
-    X: sparse.csr_array
+    part: Part
     ids: list[str]
-    names: list[str]
-    indicators: sparse.csr_array
     truth: list[list[int] | None] | None
-    given: list[list[int]] | None
-    P: Array | None
-    V: Array
+    predicted: list[list[int]] | None
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the labels of the model, followed by those that only the documents have."""
+        return self.part.subject.names
 
     @property
     def wrong(self) -> Array:
         """Whether the predicted labels differ from the true ones, (n_docs,) of bool."""
-        return is_wrong(self.truth, self.given, len(self.ids))
+        return is_wrong(self.truth, self.predicted, len(self.ids))
 
 
-def look(model: DocumentModel, documents: Any, labels: Any, ids: Any, tell: Told) -> Looked:
-    """Predict labels and compute coefficients."""
+def analyse_documents(
+    model: DocumentModel, documents: Any, labels: Any, ids: Any, progress: ProgressCallback
+) -> AnalysedDocuments:
+    """Count terms, match labels and predict labels."""
     is_matrix = getattr(documents, "ndim", 1) == 2
     texts = None if is_matrix else list(documents)
-    tell(0.05, "counting terms")
+    progress(0.05, "counting terms")
     X = sparse.csr_array(model.vectorize(documents if texts is None else texts))
     n_docs = X.shape[0]
     if n_docs == 0:
         raise ValueError("there are no documents to show. Pass at least one, or documents=None.")
     truth = read_truth(model, [None] * n_docs if labels is None else labels, n_docs)
     if ids is not None and len(ids) != n_docs:
-        raise ValueError(f"there are {n_docs} documents but {len(ids)} ids. Give one for each.")
-    tell(0.15, "finding coefficients")
-    V = model.estimator_.transform(X)
-    P = given = None
+        there = "is 1 document" if n_docs == 1 else f"are {n_docs} documents"
+        raise ValueError(f"there {there} but {len(ids)} ids. Give one for each.")
+    part = Part(Subject(model, truth.names), X, truth.indicators, texts)
+    predicted = None
     if model.has_labels:
-        tell(0.3, "predicting labels")
-        P = model.estimator_.predict_proba(X)
-        given = _given(model, P)
+        progress(0.15, "predicting labels")
+        predicted = _label_lists(model, part.probabilities)
     named = [str(i) for i in (range(n_docs) if ids is None else ids)]
-    lists = None if labels is None else truth.lists()
-    return Looked(texts, X, named, truth.names, truth.indicators, lists, given, P, V)
+    return AnalysedDocuments(part, named, None if labels is None else truth.lists(), predicted)
 
 
 def document_payload(
-    model: DocumentModel, looked: Looked, places: Array, most: int, tell: Told
+    model: DocumentModel,
+    analysed: AnalysedDocuments,
+    places: Array,
+    most: int,
+    progress: ProgressCallback,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the data about documents for the page.
 
@@ -111,30 +108,30 @@ def document_payload(
         of each label in ``given``, and ``p_truth`` that of each label in ``truth``, which is None
         if the model does not have the label.
     """
-    n_docs = len(looked.ids)
-    shown = choose(looked.truth, looked.given, n_docs, most)
-    amounts = looked.V[shown] * model.estimator_.component_sums_
+    n_docs = len(analysed.ids)
+    shown = choose(analysed.truth, analysed.predicted, n_docs, most)
+    amounts = analysed.part.coefficients[shown] * model.estimator_.component_sums_
     parts = amounts / np.maximum(amounts.sum(axis=1, keepdims=True), _TINY)
-    wrong = looked.wrong
+    wrong = analysed.wrong
     details: dict[str, Any] = {
-        "ids": [looked.ids[d] for d in shown],
-        "truth": None if looked.truth is None else [looked.truth[d] for d in shown],
-        "given": None if looked.given is None else [looked.given[d] for d in shown],
-        "p": _probabilities(looked, looked.given, shown),
-        "p_truth": _probabilities(looked, looked.truth, shown),
+        "ids": [analysed.ids[d] for d in shown],
+        "truth": None if analysed.truth is None else [analysed.truth[d] for d in shown],
+        "given": None if analysed.predicted is None else [analysed.predicted[d] for d in shown],
+        "p": _probabilities(analysed, analysed.predicted, shown),
+        "p_truth": _probabilities(analysed, analysed.truth, shown),
         "wrong": [int(wrong[d]) for d in shown],
         "coefficients": [_largest(row) for row in parts],
-        "why": _why(model, looked, shown, places, tell),
-        **_texts(model, looked, shown, places),
+        "why": _why(model, analysed, shown, places, progress),
+        **_texts(model, analysed, shown, places),
     }
     facts = {
         "total": n_docs,
         "shown": len(shown),
         "longest": LONGEST,
-        "labelled": any(true is not None for true in looked.truth or []),
-        "names": looked.names,
-        "counts": count_documents(looked.indicators, looked.given, by_pair=len(shown) < n_docs),
-        "typical": _typical(parts, looked.X[shown]),
+        "labelled": any(true is not None for true in analysed.truth or []),
+        "names": analysed.names,
+        "counts": count_documents(analysed.part.Y, analysed.predicted, by_pair=len(shown) < n_docs),
+        "typical": _typical(parts, analysed.part.X[shown]),
         "marked": details["spans"] is not None,
     }
     return facts, details
@@ -151,7 +148,7 @@ def shortened(details: dict[str, Any], longest: int) -> dict[str, Any]:
     }
 
 
-def _given(model: DocumentModel, P: Array) -> list[list[int]]:
+def _label_lists(model: DocumentModel, P: Array) -> list[list[int]]:
     order = np.argsort(-P, axis=1, kind="stable")
     if not model.has_several_labels:
         return order[:, :1].tolist()
@@ -160,12 +157,12 @@ def _given(model: DocumentModel, P: Array) -> list[list[int]]:
 
 
 def _probabilities(
-    looked: Looked, labels: list[Any] | None, shown: Array
+    analysed: AnalysedDocuments, labels: list[Any] | None, shown: Array
 ) -> list[list[float | None] | None] | None:
     """Return the probability of each of these labels of the documents that are shown."""
-    if looked.P is None or labels is None:
+    if analysed.predicted is None or labels is None:
         return None
-    P = looked.P
+    P = analysed.part.probabilities
 
     def of(d: int, label: int) -> float | None:
         return sig(P[d, label]) if label < P.shape[1] else None
@@ -201,16 +198,20 @@ def _typical(parts: Array, X: sparse.csr_array) -> list[list[float]]:
 
 
 def _why(
-    model: DocumentModel, looked: Looked, shown: Array, places: Array, tell: Told
+    model: DocumentModel,
+    analysed: AnalysedDocuments,
+    shown: Array,
+    places: Array,
+    progress: ProgressCallback,
 ) -> list[list[list[Any]]] | None:
     """Return the evidence for the two most probable labels and the true labels of documents.
 
     It has label, probability, [component, part, …] and [term, part, …] for each label.
     """
-    if looked.P is None:
+    if analysed.predicted is None:
         return None
-    place = {name: i for i, name in enumerate(looked.names)}
-    numbers = np.arange(looked.X.shape[1])
+    place = {name: i for i, name in enumerate(analysed.names)}
+    numbers = np.arange(analysed.part.X.shape[1])
 
     def known(labels: list[int] | None) -> list[int]:
         """Return the true labels that the model has."""
@@ -218,11 +219,12 @@ def _why(
 
     found: list[list[list[Any]]] = []
     for begin in range(0, len(shown), _AT_ONCE):
-        tell(0.4 + 0.4 * begin / len(shown), f"explaining document {begin:,} of {len(shown):,}")
+        progress(0.4 + 0.4 * begin / len(shown), f"explaining document {begin:,} of {len(shown):,}")
         some = shown[begin : begin + _AT_ONCE]
         explained = model.estimator_.explain(
-            looked.X[some], n_terms=_WHY_TERMS, n_components=_WHY_COMPONENTS, names=numbers,
-            also=None if looked.truth is None else [known(looked.truth[d]) for d in some],
+            analysed.part.X[some], n_terms=_WHY_TERMS, n_components=_WHY_COMPONENTS, names=numbers,
+            probabilities=analysed.part.probabilities[some],
+            also=None if analysed.truth is None else [known(analysed.truth[d]) for d in some],
         )  # fmt: skip
         found += [
             [
@@ -237,12 +239,12 @@ def _why(
             ]
             for both in explained
         ]
-    tell(0.8, "marking terms in texts")
+    progress(0.8, "marking terms in texts")
     return found
 
 
 def _texts(
-    model: DocumentModel, looked: Looked, shown: Array, places: Array
+    model: DocumentModel, analysed: AnalysedDocuments, shown: Array, places: Array
 ) -> dict[str, list[Any] | None]:
     """Return texts and the positions of terms, with the component that each is assigned to.
 
@@ -252,15 +254,15 @@ def _texts(
     """
     estimator = model.estimator_
     texts = lengths = None
-    if looked.texts is not None and model.vectorizer_ is not None:
-        whole = [model.vectorizer_.without_markup(looked.texts[d]) for d in shown]
+    if analysed.part.texts is not None and model.vectorizer_ is not None:
+        whole = [model.vectorizer_.without_markup(analysed.part.texts[d]) for d in shown]
         texts, lengths = [text[:LONGEST] for text in whole], [len(text) for text in whole]
     marker = None if texts is None else Marker.of(model.vectorizer_)
     all_marks = None if marker is None or texts is None else iter(marker.mark(texts))
     terms, spans = [], []
     for d in shown.tolist():
-        at = slice(looked.X.indptr[d], looked.X.indptr[d + 1])
-        used, weights = looked.X.indices[at], looked.X.data[at]
+        at = slice(analysed.part.X.indptr[d], analysed.part.X.indptr[d + 1])
+        used, weights = analysed.part.X.indices[at], analysed.part.X.data[at]
         order = np.argsort(-weights, kind="stable")
         if all_marks is None:
             marks: list[tuple[int, int, int]] = []
@@ -269,7 +271,7 @@ def _texts(
             has = set(used.tolist())
             marks = [mark for mark in next(all_marks) if mark[2] in has]
             chosen = np.array(list(dict.fromkeys(mark[2] for mark in marks)), dtype=int)
-        owed = (estimator.components_[:, chosen].T * looked.V[d]).argmax(axis=1)
+        owed = (estimator.components_[:, chosen].T * analysed.part.coefficients[d]).argmax(axis=1)
         pairs = zip(places[chosen].tolist(), owed.tolist(), strict=True)
         terms.append([n for pair in pairs for n in pair])
         spans.append(_flat(marks, {w: i for i, w in enumerate(chosen.tolist())}))

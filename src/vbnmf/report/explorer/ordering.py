@@ -35,7 +35,7 @@ def map_blocks(kinds: Sequence[str] | None, faded: Array) -> list[str]:
     Parameters
     ----------
     kinds : sequence of str or None
-        Kinds of scope, as in ``report.scopes.Scope``; None without scopes.
+        Kinds of scope, as in ``description.scopes.Scope``; None without scopes.
     faded : array of bool of shape (K,)
         Components that have faded.
 

@@ -1,4 +1,4 @@
-"""Pack the data of a page into few bytes: compressed JSON in base64.
+"""Pack the data of a page into few bytes: rounded numbers, and compressed JSON in base64.
 
 The positions of terms are marked in the text itself, by a MARK before and after each term. Equal
 words then have equal marks and compress well. In most cases the term of a mark follows from the
@@ -9,11 +9,46 @@ import gzip
 import json
 import re
 from base64 import b64encode
+from collections.abc import Iterable
 from typing import Any
+
+import numpy as np
 
 MARK = "\x7f"
 """Character before and after each term of a text. Texts that contain it get U+FFFD instead."""
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def rounded(values: Iterable[float], digits: int = 4) -> list[float | None]:
+    """Round numbers to significant digits; replace values that are not finite by None."""
+    return [sig(value, digits) for value in values]
+
+
+def sig(value: float, digits: int = 4) -> float | None:
+    """Round a number to significant digits; return None if it is not finite.
+
+    A number below one stays below one, so that a part never becomes the whole by rounding.
+    """
+    if not np.isfinite(value):
+        return None
+    number = float(f"{value:.{digits}g}")
+    if value < 1 <= number:
+        number = 1 - 10.0 ** -(digits + 1)
+    return int(number) if number.is_integer() and abs(number) < 1e15 else number
+
+
+def thousandths(part: float) -> float:
+    """Return a part as per mille, rounded; a part below one stays below 1000."""
+    return 999.9 if 1000 * part >= 999.5 and part < 1 else round(1000 * float(part))
+
+
+def hundredths(part: float) -> float:
+    """Return a part as per cent, rounded; with a decimal from 99.5 on, and below 100 if below one.
+
+    The decimal costs no room on the page, because few parts are so large.
+    """
+    whole = round(100 * float(part))
+    return whole if whole < 100 or part >= 1 else 100 * float(sig(part, 3) or 0)
 
 
 def pack(value: Any) -> str:

@@ -8,20 +8,24 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from vbnmf.evaluation import Evaluation
+from vbnmf.evaluation.measures import PAGE
+from vbnmf.evaluation.parts import Subject
 from vbnmf.files import replacing
 from vbnmf.pipeline import DocumentModel
 from vbnmf.report.explorer.bundle import bundle
 from vbnmf.report.explorer.documents import (
     MOST_DOCUMENTS,
-    Looked,
-    Told,
+    AnalysedDocuments,
+    ProgressCallback,
+    analyse_documents,
     document_payload,
-    look,
     shortened,
 )
 from vbnmf.report.explorer.packing import compact, pack
 from vbnmf.report.explorer.payload import model_payload
-from vbnmf.report.explorer.quality import quality_payload
+from vbnmf.report.explorer.quality import measure_rows, quality_payload
+from vbnmf.text import DocumentVectorizer
 
 _SMALL = 12_000_000  # characters; notebooks store what they display
 _PACKED = 8_500_000  # characters of compressed documents, so that a page stays below 10 MB
@@ -81,7 +85,7 @@ def explore(
     title: str = "",
     command: str = "",
     max_documents: int = MOST_DOCUMENTS,
-    tell: Told | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Report:
     """Make an HTML page in which to explore a fitted model; notebooks display it.
 
@@ -103,8 +107,8 @@ def explore(
     max_documents : int, default=5000
         Largest number of documents to show. If there are more, wrong predictions come first, and
         the others are spread evenly. Scores and counts are over all documents.
-    tell : callable or None
-        Called as ``tell(part, doing)`` to report progress.
+    progress : callable or None
+        Called as ``progress(part, step)`` with the completed part, from 0 to 1, and the step.
 
     Returns
     -------
@@ -117,26 +121,42 @@ def explore(
             "it takes texts or a matrix."
         )
     check_is_fitted(model, "estimator_")
-    tell = tell or (lambda _part, _doing: None)
-    tell(0.0, "reading the model")
+    if documents is not None and not isinstance(model.vectorizer_, DocumentVectorizer | None):
+        raise ValueError(
+            "pages with documents need a DocumentVectorizer, which finds terms in texts; this "
+            f"model has a {type(model.vectorizer_).__name__}. Make the page without documents."
+        )
+    progress = progress or (lambda _part, _step: None)
+    progress(0.0, "reading the model")
     title = title or "vbnmf"
     payload, places = model_payload(model)
     payload |= {"title": title, "command": command, "documents": None, "quality": None}
-    packed = None
+    analysed = packed = None
+    subject = Subject(model, model.classes_.tolist() if model.has_labels else ())
     if documents is not None:
-        looked = look(model, documents, labels, ids, tell)
-        payload["quality"] = quality_payload(model, looked)
-        payload["documents"], packed = _packed(model, looked, places, max_documents, tell)
-    tell(0.98, "writing the page")
+        analysed = analyse_documents(model, documents, labels, ids, progress)
+        subject = analysed.part.subject
+    evaluation = Evaluation(subject, PAGE)
+    if analysed is not None:
+        progress(0.25, "measuring the model")
+        evaluation.add_part(analysed.part)
+        payload["quality"] = quality_payload(evaluation, analysed.part)
+        payload["documents"], packed = _packed(model, analysed, places, max_documents, progress)
+    payload["measures"] = measure_rows(evaluation)
+    progress(0.98, "writing the page")
     return Report(bundle(title, payload, packed), title)
 
 
 def _packed(
-    model: DocumentModel, looked: Looked, places: Any, most: int, tell: Told
+    model: DocumentModel,
+    analysed: AnalysedDocuments,
+    places: Any,
+    most: int,
+    progress: ProgressCallback,
 ) -> tuple[dict[str, Any], str]:
     """Return the facts about documents that the page needs at once, and the compressed details."""
-    facts, details = document_payload(model, looked, places, most, tell)
-    tell(0.9, "compressing texts")
+    facts, details = document_payload(model, analysed, places, most, progress)
+    progress(0.9, "compressing texts")
     packed = pack(compact(details))
     for longest in _SHORTER:
         if len(packed) <= _PACKED:

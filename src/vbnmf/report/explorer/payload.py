@@ -3,11 +3,11 @@
     p(w|k) = part of term w in component k         p(w)   = Σ_k p(k) p(w|k)
     p(k|w) = p(k) p(w|k) / p(w)
 
-p(k), p(k|l) and names are those of ``report.components``. The terms of labels are counted in their
-documents (``report.labels``). The terms that describe a component,
-q(w|k) and relevance are those of ``report.terms``. The page sorts, selects and draws; it computes
-nothing else. Numbers are rounded to a few significant digits, and lists are cut to what can be
-shown, so that the page stays small.
+p(k), p(k|l), names, the terms that describe a component, q(w|k) and relevance are those of
+``description.components``. The terms of labels are counted in their documents
+(``description.labels``). The page sorts, selects and draws; it computes nothing else. Numbers are
+rounded to a few significant digits, and lists are cut to what can be shown, so that the page stays
+small.
 """
 
 from dataclasses import asdict
@@ -16,26 +16,25 @@ from typing import Any
 import numpy as np
 
 from vbnmf.core.model import Array
-from vbnmf.estimators.info import versions
-from vbnmf.estimators.posterior import gamma_interval
-from vbnmf.metrics import hoyer_sparsity
-from vbnmf.metrics.relevance import BALANCE, TermParts
-from vbnmf.pipeline import DocumentModel
-from vbnmf.report.alike import alike_components
-from vbnmf.report.components import (
+from vbnmf.description.components import (
     MATTERS,
+    alike_components,
     component_names,
+    component_passages,
     component_probabilities,
     label_use,
+    row_parts,
+    shown_terms,
+    term_parts,
 )
-from vbnmf.report.explorer.numbers import hundredths, rounded, sig
-from vbnmf.report.explorer.ordering import order_components, order_map
-from vbnmf.report.explorer.scoping import scope_payload
-from vbnmf.report.labels import LabelDescription, describe_labels
-from vbnmf.report.measures import distinctness, lasting
-from vbnmf.report.passages import component_passages
-from vbnmf.report.scopes import Scope, scopes_of
-from vbnmf.report.terms import row_parts, shown_terms, term_parts
+from vbnmf.description.labels import LabelDescription, describe_labels
+from vbnmf.description.scopes import BLOCKS, Scope, by_block, scopes_of
+from vbnmf.estimators.info import versions
+from vbnmf.estimators.posterior import gamma_interval
+from vbnmf.metrics.relevance import BALANCE, TermParts
+from vbnmf.pipeline import DocumentModel
+from vbnmf.report.explorer.ordering import map_blocks, order_components, order_map
+from vbnmf.report.explorer.packing import hundredths, rounded, sig
 
 STEPS = np.linspace(0, 2, 11)
 """Values of λ that the slider can take."""
@@ -74,13 +73,13 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
         listed_terms(relevant, k, shown[k])[: 0 if faded[k] else None] for k in range(len(parts))
     ]
     described, passages = _described(model), component_passages(model)
-    telling = [
+    of_labels = [
         np.array([term.column for term in terms], dtype=np.intp)
         for one in described or []
         for terms in (one.terms, *(part.terms for part in one.components))
     ]
     commonest = np.argsort(-p_w, kind="stable")[:MOST_TERMS]
-    kept = np.unique(np.concatenate([commonest, *listed, *telling]))
+    kept = np.unique(np.concatenate([commonest, *listed, *of_labels]))
     places = np.full(len(p_w), -1)
     places[kept] = np.arange(len(kept))
     payload = {
@@ -106,7 +105,7 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
                 zip(component_names(model, model.terms_), passages, strict=True)
             )
         ],
-        "labels": _labels(model, _told_apart(use, scopes), described, places),
+        "labels": _labels(model, _without_common(use, scopes), described, places),
         "use": [rounded(row, 6) for row in use],
         "activations": _activations(model),
         "order": _orders(estimator, use, scopes, parts, p_w),
@@ -229,7 +228,7 @@ def _labels(
     return found
 
 
-def _told_apart(use: Array, scopes: list[Scope] | None) -> Array:
+def _without_common(use: Array, scopes: list[Scope] | None) -> Array:
     """Return the use without components that serve all labels."""
     if scopes is None:
         return use
@@ -270,18 +269,69 @@ def _orders(
     return {"labels": labels, "components": components}
 
 
+def scope_payload(
+    estimator: Any, use: Array, scopes: list[Scope] | None, joint: Array
+) -> dict[str, Any] | None:
+    """Return the data about scopes for the page; None without scopes.
+
+    The part of a block is a sum over its components: Σ p(k|l) in a label, Σ p(k|w) in a term, and
+    Σ p(k) in all documents.
+
+    Parameters
+    ----------
+    estimator : fitted SupervisedVBNMF
+    use : array of shape (n_labels, K)
+        Part of each component in each label.
+    scopes : list of Scope or None
+        Scope of each component.
+    joint : array of shape (K, n_terms)
+        Joint probabilities of components and the terms of the page.
+    """
+    if scopes is None:
+        return None
+    mass = by_block(estimator.component_mass_, scopes)
+    of_labels = by_block(use, scopes)
+    return {
+        "blocks": [
+            {
+                "name": name,
+                "title": BLOCKS[name],
+                "components": sum(scope.block == name for scope in scopes),
+                "mass": sig(float(part), 6),
+                "labels": rounded(of_labels[name], 6),
+            }
+            for name, part in mass.items()
+        ],
+        "components": [
+            {
+                "kind": scope.kind,
+                "words": scope.in_words(),
+                "agreement": scope.agreement_in_words(),
+                "labels": [] if scope.block == "common" else scope.labels,
+                "group": scope.group,
+            }
+            for scope in scopes
+        ],
+        "columns": map_blocks([scope.kind for scope in scopes], estimator.faded_),
+        "terms": _of_terms(joint, scopes),
+    }
+
+
+def _of_terms(joint: Array, scopes: list[Scope]) -> list[int]:
+    """Return the percentages of each term in all blocks but the last, as one list.
+
+    The last block has the rest. It is left out to save space, because there are many terms.
+    """
+    of_term = joint / np.maximum(joint.sum(axis=0), _TINY)
+    parts = np.stack(list(by_block(of_term.T, scopes).values()), axis=-1)
+    ends = np.rint(100 * np.cumsum(parts, axis=-1)).astype(int)  # so that all add up to 100
+    return np.diff(ends[:, :-1], prepend=0).ravel().tolist()
+
+
 def _fit(model: DocumentModel) -> dict[str, Any]:
     """Return what is known about the fit without documents."""
     estimator = model.estimator_
-    shown = estimator.components_[lasting(estimator)]
     facts = versions()
-    measures = {
-        **{name: sig(value) for name, value in distinctness(model).items()},
-        "component_sparsity": sig(float(np.mean([hoyer_sparsity(row) for row in shown]))),
-    }
-    if model.has_labels:
-        summed = estimator.label_activations_ * estimator.label_counts_[:, None]
-        measures["inter_label_sparsity"] = sig(hoyer_sparsity(summed))
     return {
         "model": type(estimator).__name__,
         "classifier": estimator.classifier_ if model.has_labels else None,
@@ -301,7 +351,6 @@ def _fit(model: DocumentModel) -> dict[str, Any]:
         "hyperparameters": {
             name: sig(float(value)) for name, value in estimator.hyperparameters_.items()
         },
-        "measures": measures,
         "versions": {
             name: facts[name]
             for name in ("vbnmf", "kernel", "python", "numpy", "scipy", "scikit-learn")

@@ -1,126 +1,101 @@
-"""Compute measures of a model on documents, and recount what is said of labels."""
+"""Compute measures of a model on documents, and scores of each label, for the page."""
 
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from vbnmf.core.rows import is_empty
-from vbnmf.metrics import (
-    ProbabilityScores,
-    calibration_bins,
-    hoyer_sparsity,
-    inter_label_sparsity,
-)
-from vbnmf.metrics.agreement import AGREES, GLUED
-from vbnmf.metrics.coherence import counts_together, npmi_of_counts
-from vbnmf.metrics.fidelity import SAID
-from vbnmf.pipeline import DocumentModel
-from vbnmf.report import measures
-from vbnmf.report.explorer.documents import Looked
-from vbnmf.report.explorer.numbers import rounded, sig
-from vbnmf.report.labels import COMPONENT_TERMS
-from vbnmf.report.terms import row_parts, shown_terms
-from vbnmf.report.truth import LabelScores, score_labels
+from vbnmf.description.components import row_parts
+from vbnmf.evaluation import Evaluation, measures
+from vbnmf.evaluation.parts import Part
+from vbnmf.evaluation.statements import LABEL_TERMS
+from vbnmf.metrics import calibration_bins, score_predictions, score_probabilities
+from vbnmf.report.explorer.packing import rounded, sig
 
 _BINS = 10  # of the picture
-_LIMITS = {
-    "agrees": AGREES,
-    "glued": GLUED,
-    "said": SAID,
-    "terms": measures.TOP,
-    "component_terms": COMPONENT_TERMS,
-}
-"""What the page says of the statements that are recounted."""
 
 
-def quality_payload(model: DocumentModel, looked: Looked) -> dict[str, Any]:
-    """Compute measures over all documents, and scores of predictions if labels are known."""
-    estimator = model.estimator_
-    top = shown_terms(model, measures.TOP)
-    npmi = npmi_of_counts(counts_together(top, looked.X), looked.X.shape[0])
-    found = {
-        "npmi_documents": float(npmi[measures.lasting(estimator)].mean()),
-        "npmi_windows": measures.npmi_by_windows(model, looked.texts),
-        "held_out_log_likelihood": measures.held_out_log_likelihood(estimator, looked.X),
-        "coefficient_sparsity": hoyer_sparsity(looked.V),
-        "component_share": _component_share(model, looked),
+def measure_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
+    """Return the measures that are known, with their names, documents and meanings.
+
+    An evaluation without documents has only measures of the model.
+    """
+    facts, values = evaluation.facts(), evaluation.values()
+    return [
+        {
+            "key": one.key,
+            "name": one.name[0].upper() + one.name[1:],
+            "value": sig(value),
+            "of": measures.documents_of(one.of, facts),
+            "meaning": one.explained(facts | values),
+            "about": one.about,
+            "percent": one.percent,
+            "out_of": None if one.out_of is None else facts[one.out_of],
+        }
+        for one in evaluation.measures
+        if (value := values[one.key]) is not None
+    ]
+
+
+def quality_payload(evaluation: Evaluation, part: Part) -> dict[str, Any]:
+    """Return scores by component and by label; the latter only if labels are known.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        Of all documents of the page.
+    part : Part
+        The same documents.
+    """
+    facts = evaluation.facts()
+    together = evaluation.total(measures.terms_together, measures.ALL)
+    payload = {
+        "documents": facts["documents"],
+        "labelled": facts["labelled_documents"],
+        "empty": facts["documents_without_known_term"],
+        "npmi_documents": rounded(together.npmi, 3),
+        "label_terms": LABEL_TERMS,
     }
-    scores: dict[str, Any] = {}
-    truth: dict[str, Any] = {}
-    if model.has_labels:
-        scores["label_parts"] = _label_parts(model, looked)
-    Y = looked.indicators
-    known = np.flatnonzero(np.diff(Y.indptr))
-    if len(known):
-        found["inter_label_sparsity"] = inter_label_sparsity(looked.V[known], Y[known])
-        if looked.P is not None:
-            scores |= _scores(score_labels(model, Y[known], looked.P[known]))
-            of_model = sparse.csr_array(Y[known][:, : len(model.classes_)])
-            said = measures.said_of_labels(model)
-            recounted = measures.Recounted.of(said, looked.X[known], of_model)
-            truth = recounted.scores(estimator)
-            scores["label_fidelity"] = [
-                [None if share is None else sig(share) for share in shares]
-                for shares in recounted.of_labels()
-            ]
-    return {
-        "documents": len(looked.ids),
-        "labelled": len(known),
-        "empty": int(is_empty(looked.X).sum()),
-        "npmi_documents": rounded(npmi, 3),
-        "measures": {name: None if value is None else sig(value) for name, value in found.items()},
-        "truth": truth,
-        "limits": _LIMITS,
-        **scores,
-    }
+    if not part.subject.has_labels:
+        return payload
+    payload["label_parts"] = _label_parts(part)
+    if part.labelled.n_docs:
+        by_label = evaluation.total(measures.recounted).by_label
+        payload["label_fidelity"] = [rounded(shares) for shares in by_label]
+        payload |= _predictions(part.labelled)
+    return payload
 
 
-def _label_parts(model: DocumentModel, looked: Looked) -> list[list[float | None]]:
+def _label_parts(part: Part) -> list[list[float | None]]:
     """Estimate how much of each label's documents a component makes up, (n_labels, K).
 
     It is the component's part of the weight of these documents, by coefficients that were estimated
     without their labels. The list of a label is empty if no document has the label and a known
     term.
     """
-    Y = looked.indicators[:, : len(model.estimator_.classes_)]
-    has_terms = np.flatnonzero(~is_empty(looked.X))
-    sums = (Y[has_terms].T @ looked.V[has_terms]) * model.estimator_.component_sums_
-    parts = row_parts(sums)
+    Y = part.Y[:, : part.subject.n_labels]
+    has_terms = np.flatnonzero(~is_empty(part.X))
+    sums = Y[has_terms].T @ part.coefficients[has_terms]
+    parts = row_parts(sums * part.subject.estimator.component_sums_)
     return [rounded(row, 3) if row.any() else [] for row in parts]
 
 
-def _component_share(model: DocumentModel, looked: Looked) -> float | None:
-    """Compute the mean share of components in the scores; None without labels."""
-    if looked.P is None:
-        return None
-    return float(model.estimator_.component_share(looked.X, looked.P).mean())
-
-
-def _scores(found: LabelScores) -> dict[str, Any]:
-    """Compute scores of predictions, in total and by label, confusions and calibration."""
-    scores = found.predictions
-    simplest = {"baseline: commonest label": sig(found.commonest)}
+def _predictions(part: Part) -> dict[str, Any]:
+    """Compute recall and precision of labels, confusions, and the bins of the calibration."""
+    labels = None if part.subject.has_several_labels else np.arange(part.Y.shape[1])
+    scores = score_predictions(part.truth, part.predicted, labels)
     rows = zip(scores.support, scores.recall, scores.precision, strict=True)
+    of = score_probabilities(part.truth, part.probabilities)
     payload = {
         "by_label": [[int(n), sig(recall), sig(precision)] for n, recall, precision in rows],
-        **_calibrated(found.probabilities),
+        "calibration": calibration_points(of.probability, of.right),
     }
-    if scores.confusion is None:
-        accuracy = {
-            "micro F1": sig(scores.micro_f1),
-            "macro F1": sig(scores.macro_f1),
-            "subset accuracy": sig(scores.accuracy),
-        }
-        return {"accuracy": accuracy | simplest, **payload}
-    accuracy = {"accuracy": sig(scores.accuracy), "macro accuracy": sig(scores.macro_accuracy)}
-    return {"accuracy": accuracy | simplest, "confusion": scores.confusion.tolist(), **payload}
+    if scores.confusion is not None:
+        payload["confusion"] = scores.confusion.tolist()
+    return payload
 
 
-def _calibrated(scores: ProbabilityScores) -> dict[str, Any]:
-    """Compute the bins of the chart, and the expected calibration error."""
-    bins = calibration_bins(scores.probability, scores.right, _BINS)
-    return {
-        "calibration": [[sig(mean), sig(hit), int(n)] for mean, hit, n in bins],
-        "calibration_error": sig(scores.calibration_error),
-    }
+def calibration_points(probability: Any, right: Any) -> list[list[float | None]]:
+    """Return the points of the chart: mean probability, observed frequency, and number."""
+    bins = calibration_bins(probability, right, _BINS)
+    return [[sig(mean), sig(hit), int(n)] for mean, hit, n in bins]

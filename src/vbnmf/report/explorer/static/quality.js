@@ -1,31 +1,8 @@
 // Quality: how far to trust the model. The fit, measures of components, and scores on labelled documents.
 
-const MEASURES = {
-  held_out_log_likelihood: [
-    "Held-out log-likelihood",
-    "log-probability of one half of each document, given the other half, per unit of weight; higher is better",
-  ],
-  diversity: ["Diversity", "share of distinct terms among the first 25 terms that describe each component; 1 if no two lists share a term"],
-  exclusivity: [
-    "Exclusivity",
-    "mean share of a component in its ten heaviest terms: 1 if no other component uses them",
-  ],
-  component_sparsity: ["Sparsity of components", "Hoyer's measure: 1 if a component has a single term, 0 if all its terms are equal"],
-  component_share: ["Component share", "mean part of the most probable label's score that comes from components, by absolute value; the rest comes from single words"],
-  coefficient_sparsity: ["Sparsity of coefficients", "Hoyer's measure of the coefficients of these documents"],
-  inter_label_sparsity: [
-    "Inter-label sparsity",
-    "near 1 if each label uses few components and each component serves few labels",
-  ],
-  npmi_documents: [
-    "NPMI by documents",
-    "how often the first ten terms that describe a component occur in the same documents: 1 always, 0 by chance, −1 never",
-  ],
-  npmi_windows: [
-    "NPMI by windows of 10 tokens",
-    "the same, for terms that occur within 10 tokens of each other",
-  ],
-};
+// Names, documents and meanings of measures are those of Python (evaluation/measures.py).
+const measuresAbout = (about) => data.measures.filter((one) => one.about === about);
+const measureText = ({ value, percent: parts }) => (parts ? percent(value) : number(value));
 const MATRIX = 40; // labels up to which confusions are a matrix
 
 views.quality = {
@@ -34,17 +11,17 @@ views.quality = {
     const quality = data.quality;
     return [
       heading("How far to trust the model"),
-      quality?.accuracy && scores(quality),
+      quality?.by_label && scores(quality),
       quality?.confusion && confusions(quality.confusion),
       quality?.calibration && calibration(quality),
-      quality?.truth && recounted(quality),
+      quality?.label_fidelity && recounted(quality),
       !quality &&
         el(
           "p",
           { class: "lead" },
           "This page was made without documents and describes the fit only. With `--documents FILE` it also shows accuracy, confusions and calibration, and recounts what is said of labels.",
         ),
-      measures(quality),
+      measures(),
       scopes && scopeMeasures(),
       bound(),
       setting(),
@@ -56,9 +33,11 @@ function scores(quality) {
   const rows = quality.by_label
     .map(([n, found, right], l) => ({ l, n, found, right }))
     .filter(({ n, l }) => n > 0 || l < data.labels.length);
+  const empty = quality.empty ? ` ${plural(quality.empty, "document")} of all ${count(quality.documents)} without any known term.` : "";
+  const found = measuresAbout("predictions");
   return section(
     "Predictions",
-    `On all ${plural(quality.labelled, "document")} with known labels${quality.labelled < quality.documents ? `, of ${count(quality.documents)}` : ""}.${quality.empty ? ` ${plural(quality.empty, "document")} of the ${count(quality.documents)} without any known term.` : ""} Recall: of the documents with this label, the part that was predicted as this label. Precision: of the documents predicted as this label, the part that has it.${quality.accuracy["macro accuracy"] === undefined ? " Macro F1: mean over labels that documents have. Subset accuracy: part of the documents for which exactly the true labels were predicted." : " Macro accuracy: mean recall over labels that documents have."}`,
+    `Of ${plural(quality.labelled, "labelled document")}${quality.labelled < quality.documents ? `, among ${count(quality.documents)} documents` : ""}.${empty} Recall: of the documents with this label, the part that was predicted as this label. Precision: of the documents predicted as this label, the part that has it.`,
     downloads(
       "accuracy",
       () => [
@@ -74,8 +53,8 @@ function scores(quality) {
     el(
       "dl",
       { class: "big" },
-      Object.entries(quality.accuracy).map(([name, value]) =>
-        el("div", null, el("dt", null, name), el("dd", null, percent(value))),
+      found.map((one) =>
+        el("div", { title: `${one.meaning}; of ${one.of}` }, el("dt", null, one.name), el("dd", null, measureText(one))),
       ),
     ),
     table({
@@ -198,7 +177,7 @@ function calibration(quality) {
   };
   return section(
     "Calibration",
-    `The dashed line is perfect calibration: for example, four in five ${data.several ? "labels" : "predictions"} with a probability of 80 % are correct. Expected calibration error: ${percent(quality.calibration_error)}.`,
+    `The dashed line is perfect calibration: for example, four in five ${data.several ? "labels" : "predictions"} with a probability of 80 % are correct. Expected calibration error: ${percent(data.measures.find(({ key }) => key === "calibration_error").value)}.`,
     downloads(
       "calibration",
       () => [["probability", "frequency", "number"], ...quality.calibration],
@@ -222,30 +201,28 @@ function calibration(quality) {
   );
 }
 
-function measures(quality) {
-  const found = { ...data.fit.measures, ...quality?.measures };
-  const rows = Object.keys(MEASURES)
-    .filter((key) => (found[key] ?? null) !== null)
-    .map((key) => [...MEASURES[key], found[key]]);
+function measures() {
+  const rows = measuresAbout("components");
   return section(
     "Components",
-    "How well the components predict held-out terms, how distinct they are, and how often their terms occur together.",
+    "How well the components predict held-out terms, how distinct they are, and how often their terms occur together. Measures that need no labels are of all documents.",
     downloads(
       "measures",
-      () => [["measure", "value"], ...rows.map(([name, , value]) => [name, value])],
+      () => [["measure", "value", "of"], ...rows.map(({ name, value, of }) => [name, value, of])],
       () =>
         barsPicture(
           "Measures",
-          rows.map(([name, , value]) => ({ name, value: Math.max(value, 0), text: number(value) })),
+          rows.map((one) => ({ name: one.name, value: Math.max(one.value, 0), text: measureText(one) })),
         ),
     ),
     table({
       caption: "Measures of components",
       rows,
       columns: [
-        { name: "Measure", heading: true, cell: ([name]) => name },
-        { name: "Value", right: true, cell: ([, , value]) => number(value) },
-        { name: "Meaning", cell: ([, meaning]) => meaning },
+        { name: "Measure", heading: true, cell: ({ name }) => name },
+        { name: "Value", right: true, cell: measureText },
+        { name: "Of", cell: ({ of }) => of },
+        { name: "Meaning", cell: ({ meaning }) => meaning },
       ],
     }),
   );

@@ -1,0 +1,266 @@
+"""Describe components: their terms and names, their part in labels, passages, and which are alike.
+
+The terminal, the page, the displays and the measures of ``evaluation`` use these functions.
+
+    p(k)    part of the documents' weight          p(k|l)  part of component k in label l
+
+**Terms.** Names, lists, the page and the displays show the terms that ``fit`` has chosen
+(``metrics.describing``), so that terms common to many components do not name them all. Longer lists
+continue with the most relevant terms (``metrics.relevance``). Models that lack this choice show
+only the most relevant terms. Lists have one term of each passage that recurs
+(``metrics.passages``), as long as there are other terms. A faded component has no name: its terms
+come from the prior, not from documents.
+
+**Passages.** A component is mostly a passage, such as a signature, if at least half of its ten most
+relevant terms are in one passage. This is a count of terms: the documents of the component may say
+more than the passage.
+
+**Components that are alike.** Few lists share a term, so two components of nearly the same terms
+still get different names. The terminal and the page therefore report which components are alike.
+The measure is the cosine of their weights of terms,
+
+    cos(j, k) = Σ_w t_wj t_wk / √(Σ_w t_wj² Σ_w t_wk²)
+
+which is 1 if both have the same parts of terms, and 0 if they have no term in common.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vbnmf.core.model import Array
+from vbnmf.metrics.passages import first_of_each
+from vbnmf.metrics.relevance import TermParts
+
+NAME_TERMS = 3
+"""Terms in the name of a component."""
+FADED = "(faded)"
+"""What a faded component is called."""
+MATTERS = 0.02
+"""Lists leave out components that make up less than this part of a label."""
+MOST_RELEVANT = 10
+"""Number of most relevant terms of a component among which those of a passage are counted."""
+ALIKE = 0.8
+"""Cosine from which on two components are called alike."""
+_MOST_NUMBERS = 1 << 24  # weights of components that are converted to double precision at a time
+_LEAST_IDF = 0.1  # of terms in nearly all documents, whose weights come mostly from the prior
+_TINY = np.finfo(float).tiny
+
+
+def label_use(estimator: Any) -> Array:
+    """Return p(k|l), (n_labels, K): the part of each component in a label's expected weight.
+
+    Rows sum to one; the row of a label without documents is zero. Without labels there are no rows.
+    """
+    if not hasattr(estimator, "label_activations_"):
+        return np.zeros((0, len(estimator.component_sums_)))
+    return row_parts(estimator.label_activations_ * estimator.component_sums_)
+
+
+def component_probabilities(estimator: Any) -> Array:
+    """Return p(k), (K,): the weight of each component; uniform if none has any weight."""
+    mass = np.asarray(estimator.component_mass_)
+    return mass if mass.sum() > 0 else np.full(len(mass), 1 / len(mass))
+
+
+def naming_terms(model: Any, n_terms: int) -> list[list[int]]:
+    """Return the first terms that describe each component; none if it has faded.
+
+    ``model`` is a DocumentModel, or an estimator.
+    """
+    faded = getattr(model, "estimator_", model).faded_
+    terms = shown_terms(model, n_terms).tolist()
+    return [[] if gone else row for row, gone in zip(terms, faded, strict=True)]
+
+
+def component_names(
+    model: Any, terms: Sequence[str] | Array, n_terms: int = NAME_TERMS
+) -> list[str]:
+    """Return the name of each component: the terms that describe it, or "(faded)"."""
+    return [
+        FADED if faded else " ".join(str(terms[w]) for w in chosen)
+        for chosen, faded in zip(
+            naming_terms(model, n_terms), getattr(model, "estimator_", model).faded_, strict=True
+        )
+    ]
+
+
+def shown_terms(model: Any, n: int, components: Iterable[int] | None = None) -> Array:
+    """Return the first n terms that are shown of each component, (K, n).
+
+    Parameters
+    ----------
+    model : DocumentModel, VBNMF or SupervisedVBNMF
+        Fitted model.
+    n : int
+        Number of terms; all terms if there are fewer.
+    components : iterable of int, or None
+        Numbers of the components; None for all.
+    """
+    estimator = getattr(model, "estimator_", model)
+    numbers = list(range(len(estimator.components_)) if components is None else components)
+    chosen = estimator.describing_terms_
+    if chosen is not None and n <= chosen.shape[1]:
+        return np.asarray(chosen[numbers, :n])
+    relevant, passage = term_parts(model), passage_of_terms(estimator)
+    rows = []
+    for k in numbers:
+        first = np.zeros(0, np.intp) if chosen is None else chosen[k]
+        rows.append(_filled(first, relevant.most_relevant(k, len(passage)), passage)[:n])
+    return np.array(rows)
+
+
+def _filled(chosen: Array, relevant: Array, passage: Array) -> Array:
+    """Return the chosen terms, then the relevant ones, and last all others of shown passages."""
+    listed = np.concatenate([chosen, relevant[~np.isin(relevant, chosen)]])
+    shown = first_of_each(passage[listed])
+    return np.concatenate([listed[shown], listed[~shown]])
+
+
+def lasting(estimator: Any) -> Array:
+    """Return whether each component has not faded, (K,); True for all if all have faded."""
+    faded = estimator.faded_
+    return np.ones_like(faded) if faded.all() else ~faded
+
+
+def lasting_terms(model: Any, n: int) -> Array:
+    """Return the n terms that are shown of each component that has not faded, (≤ K, n)."""
+    return shown_terms(model, n, np.flatnonzero(lasting(getattr(model, "estimator_", model))))
+
+
+def passage_of_terms(estimator: Any) -> Array:
+    """Return the number of each term's passage, (n_terms,); -1 if it is in none."""
+    n_terms, passages = estimator.components_.shape[1], estimator.passages_
+    return np.full(n_terms, -1) if passages is None else passages.of_terms(n_terms)
+
+
+def term_parts(model: Any) -> TermParts:
+    """Compute the parts of terms in the components of a model, by weights divided by √idf."""
+    estimator = getattr(model, "estimator_", model)
+    return TermParts.of_weights(estimator.components_, term_units(model), estimator.faded_)
+
+
+def names_of_terms(model: Any) -> Sequence[str] | Array:
+    """Return the names of the terms of a model; "term 0", "term 1", … if it knows none."""
+    if hasattr(model, "terms_"):
+        return np.asarray(model.terms_)
+    unknown = [f"term {w}" for w in range(model.n_features_in_)]
+    return getattr(model, "feature_names_in_", unknown)
+
+
+def term_units(model: Any) -> Array:
+    """Return the square root of each term's IDF, (n_terms,); 1 if the model has no IDF.
+
+    It is also 1 with ``weighting="counts"``, which does not use IDF.
+    """
+    vectorizer = getattr(model, "vectorizer_", None)
+    idf = getattr(vectorizer, "idf_", None)
+    if idf is None or getattr(vectorizer, "weighting", None) == "counts":
+        estimator = getattr(model, "estimator_", model)
+        return np.ones(estimator.components_.shape[1])
+    return np.sqrt(np.maximum(idf, _LEAST_IDF))
+
+
+def row_parts(rows: Array) -> Array:
+    """Return rows, or one vector, divided by their sums in float64; zeros stay zeros."""
+    rows = np.asarray(rows, dtype=np.float64)
+    return rows / np.maximum(rows.sum(axis=-1, keepdims=True), _TINY)
+
+
+@dataclass(frozen=True)
+class PassageOfComponent:
+    """The passage that a component mostly is.
+
+    Attributes
+    ----------
+    number : int
+        Its number in ``passages_``.
+    documents : int
+        Documents that have at least half of its terms.
+    examined : int
+        Documents in which it was counted.
+    terms : int
+        Number of its terms.
+    among : int
+        Number of its terms among the most relevant terms of the component.
+    of : int
+        Number of most relevant terms that were examined.
+    """
+
+    number: int
+    documents: int
+    examined: int
+    terms: int
+    among: int
+    of: int
+
+    @property
+    def in_words(self) -> str:
+        """What is said beside the component: "recurring passage, 52 documents"."""
+        return f"recurring passage, {self.documents:,} documents"
+
+
+def component_passages(model: Any) -> list[PassageOfComponent | None]:
+    """Return the passage that each component mostly is; None for most components.
+
+    Parameters
+    ----------
+    model : DocumentModel, VBNMF or SupervisedVBNMF
+        Fitted model. One from an older file has no passages.
+    """
+    estimator = getattr(model, "estimator_", model)
+    K, passages = len(estimator.components_), estimator.passages_
+    if passages is None or not len(passages):
+        return [None] * K
+    of_term, relevant = passage_of_terms(estimator), term_parts(model)
+    found: list[PassageOfComponent | None] = []
+    for k, faded in enumerate(estimator.faded_):
+        top = of_term[relevant.most_relevant(k, MOST_RELEVANT)]
+        counts = np.bincount(top[top >= 0], minlength=len(passages))
+        best = int(counts.argmax())
+        if faded or 2 * counts[best] < len(top):
+            found.append(None)
+            continue
+        found.append(
+            PassageOfComponent(
+                number=best,
+                documents=passages.documents[best],
+                examined=passages.examined,
+                terms=len(passages.terms[best]),
+                among=int(counts[best]),
+                of=len(top),
+            )
+        )
+    return found
+
+
+def alike_components(estimator: Any) -> list[list[tuple[int, float]]]:
+    """Return the components that are alike to each component, with their cosines.
+
+    Parameters
+    ----------
+    estimator : fitted VBNMF or SupervisedVBNMF
+
+    Returns
+    -------
+    list of K lists of (int, float)
+        Number and cosine of each other component with a cosine of at least ``ALIKE``, the largest
+        first. Faded components are alike to none, because their terms come from the prior.
+    """
+    weights, faded = np.asarray(estimator.components_), np.asarray(estimator.faded_)
+    K, n_terms = weights.shape
+    products = np.zeros((K, K))
+    step = max(1, _MOST_NUMBERS // K)
+    for begin in range(0, n_terms, step):
+        some = weights[:, begin : begin + step].astype(np.float64)
+        products += some @ some.T
+    norms = np.sqrt(np.maximum(products.diagonal(), _TINY))
+    cosines = np.minimum(products / norms / norms[:, None], 1.0)
+    cosines[faded] = cosines[:, faded] = 0
+    np.fill_diagonal(cosines, 0)
+    return [
+        [(int(j), float(row[j])) for j in np.argsort(-row, kind="stable") if row[j] >= ALIKE]
+        for row in cosines
+    ]
