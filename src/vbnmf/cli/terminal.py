@@ -131,11 +131,12 @@ def _char_width(char: str) -> int:
 
 
 def _cut(text: str, room: int) -> str:
-    """Return the longest beginning of a text that leaves room for an ellipsis."""
-    left = room - 1
-    for end, char in enumerate(text):
-        left -= _char_width(char)
-        if left < 0:
-            text = text[:end]
-            break
-    return text.rstrip() + "…"
+    """Return the text if there is room for it, else its longest beginning and an ellipsis."""
+    used, end = 0, len(text)
+    for at, char in enumerate(text):
+        used += _char_width(char)
+        if used > room - 1:
+            end = min(end, at)
+        if used > room:
+            return text[:end].rstrip() + "…"
+    return text

@@ -380,7 +380,7 @@ def reason_of_number(K: int, found: Found, why: str) -> str:
     if asked < K:
         why += f"; {K - asked} more, so that labels take the same terms from what they share"
     if asked > K:
-        why += f"; {asked - K} fewer, because labels share what they have in common"
+        why += f"; {asked - K} fewer, as others were alike or explained less than a document"
     return why
 
 

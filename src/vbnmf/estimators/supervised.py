@@ -82,7 +82,8 @@ class SupervisedVBNMF(PredictsLabels):
         each label, if there are more), or the number of rows of an array ``init``. "auto" chooses
         the fewest within one standard error of the best likelihood of held-out documents. With
         None and "auto" there may be up to a quarter more, so that labels take the same terms from
-        components that they share. ``n_components_reason_`` explains the number.
+        components that they share. Components that explain less than a document are left out.
+        ``n_components_reason_`` explains the number.
     scopes : "auto", "all" or array of bool of shape (n_labels, n_components), default="auto"
         Labels that may use each component. "auto" finds scopes if ``init="auto"``, and is "all"
         otherwise. "all" lets every label use every component, as in the paper. The rows of an array
