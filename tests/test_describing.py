@@ -7,7 +7,7 @@ from scipy import sparse
 
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, load
 from vbnmf.description.components import component_names, shown_terms, term_parts
-from vbnmf.estimators import describing
+from vbnmf.estimators import componentterms
 from vbnmf.metrics import describing_terms
 
 
@@ -123,7 +123,7 @@ def test_a_fit_chooses_them(model):
     lasting = ~of.faded_
     X = model.vectorize(documents()[0])
     n = of.describing_terms_.shape[1]
-    assert n == min(describing.LENGTH, len(model.terms_))
+    assert n == min(componentterms.LENGTH, len(model.terms_))
     assert of.describing_terms_.dtype == np.int32
     expected = oracle_uses.describing_terms(of.components_[lasting], X.toarray(), n)
     assert of.describing_terms_[lasting].tolist() == expected
@@ -165,12 +165,13 @@ def test_faded_components_do_not_take_terms():
     model.component_shapes_[1] = model.hyperparameters_["term_shape"]
     model.components_[1] = model.component_shapes_[1] * model.component_scales_[1]
     assert model.faded_.tolist() == [False, True]
-    chosen = describing.choose_terms(*terms_of(model), sparse.csr_array(X), None)
-    alone = describing_terms(model.components_[:1], X, describing.LENGTH)
+    chosen = componentterms.choose_terms(*terms_of(model), sparse.csr_array(X), None)
+    alone = describing_terms(model.components_[:1], X, componentterms.LENGTH)
     assert chosen[:1].tolist() == alone.tolist()
     model.component_shapes_[0] = model.hyperparameters_["term_shape"]
     assert (
-        describing.choose_terms(*terms_of(model), sparse.csr_array(X), None).shape == chosen.shape
+        componentterms.choose_terms(*terms_of(model), sparse.csr_array(X), None).shape
+        == chosen.shape
     )
 
 
@@ -178,10 +179,10 @@ def test_a_sample_of_many_documents(monkeypatch):
     _, X = drawn(5, n_docs=200)
     weight = np.random.default_rng(0).uniform(1, 2, len(X))
     model = VBNMF(4, random_state=0).fit(X, sample_weight=weight)
-    monkeypatch.setattr(describing, "MOST_DOCUMENTS", 50)
-    chosen = describing.choose_terms(*terms_of(model), sparse.csr_array(X), weight)
+    monkeypatch.setattr(componentterms, "MOST_DOCUMENTS", 50)
+    chosen = componentterms.choose_terms(*terms_of(model), sparse.csr_array(X), weight)
     expected = describing_terms(
-        model.components_, X[::4], describing.LENGTH, sample_weight=weight[::4]
+        model.components_, X[::4], componentterms.LENGTH, sample_weight=weight[::4]
     )
     assert chosen.tolist() == expected.tolist()
 
@@ -195,5 +196,5 @@ def test_batches_choose_anew_or_not_at_all():
     supervised = SupervisedVBNMF(2, random_state=0).partial_fit(X, labels)
     supervised.partial_fit(X[:8], labels[:8])
     of = supervised.head_sample_
-    expected = describing.choose_terms(*terms_of(supervised), of.X, of.weight)
+    expected = componentterms.choose_terms(*terms_of(supervised), of.X, of.weight)
     assert supervised.describing_terms_.tolist() == expected.tolist()

@@ -12,7 +12,7 @@ from modelfiles import ModelFile, assert_refused
 from vbnmf import VBNMF, DocumentModel, Shards, SupervisedVBNMF, load
 from vbnmf.description.components import component_passages, shown_terms
 from vbnmf.description.labels import describe_labels
-from vbnmf.estimators import describing
+from vbnmf.estimators import componentterms
 from vbnmf.metrics import describing_terms, find_passages
 from vbnmf.metrics.passages import Passages
 from vbnmf.report.explorer import explore
@@ -242,8 +242,8 @@ def test_shards_give_the_same(model, tmp_path):
 
 def test_samples_of_very_many(model, monkeypatch):
     X = model.vectorize(documents()[0])
-    monkeypatch.setattr(describing, "MOST_NONZEROS", X.nnz // 2)
-    found = describing.passages_of(X, None)
+    monkeypatch.setattr(componentterms, "MOST_NONZEROS", X.nnz // 2)
+    found = componentterms.passages_of(X, None)
     assert found == find_passages(X[::2])
     assert (found.documents, found.examined) == ((15,), 135)
 

@@ -22,7 +22,7 @@ from vbnmf.core.fit import Progress, Schedule
 from vbnmf.core.model import Array
 from vbnmf.core.rows import without_unused_terms
 from vbnmf.core.starts import Knobs
-from vbnmf.estimators.describing import term_view
+from vbnmf.estimators.componentterms import term_view
 from vbnmf.estimators.labels import Targets
 from vbnmf.estimators.online import StepSchedule, check_batch
 from vbnmf.estimators.posterior import Components, Course, Fitted, FittedAttribute, Seen

@@ -15,9 +15,9 @@ from vbnmf.core import starts, updates
 from vbnmf.core.model import Array, Prior
 from vbnmf.core.rows import mass
 from vbnmf.discovery import drafts
-from vbnmf.estimators import describing
+from vbnmf.estimators import componentterms
+from vbnmf.estimators.labelscopes import check_label_tree, labels_of_groups
 from vbnmf.estimators.posterior import Components, FittedLabels, LabelPosterior
-from vbnmf.estimators.scopes import check_label_tree, labels_of_groups
 
 _TINY = np.finfo(float).tiny
 
@@ -70,7 +70,7 @@ def add_labels(
         fitted,
         components=components,
         labels=_with_rows(labels, components, sums, n_docs, scopes, prior, order, classes, groups),
-        counts=describing.with_labels(fitted.counts, order),
+        counts=componentterms.with_labels(fitted.counts, order),
         head=fitted.head.with_labels(order, components.number),
         sample=sample,
     )

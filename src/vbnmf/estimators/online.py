@@ -22,7 +22,7 @@ from vbnmf.core.starts import Knobs
 from vbnmf.core.stochastic import BatchStep
 from vbnmf.discovery import drafts
 from vbnmf.engines.local import LocalEngine
-from vbnmf.estimators import describing, newlabels
+from vbnmf.estimators import componentterms, newlabels
 from vbnmf.estimators.heads import HeadTrainer
 from vbnmf.estimators.labels import Targets, grouped
 from vbnmf.estimators.posterior import (
@@ -286,7 +286,7 @@ class LabelStream:
         K = fitted.components.number
         fitted, targets = self._placed(fitted, given, X, weight)
         labels = _counted(fitted.labels, targets, weight)
-        counts = describing.add_counts(fitted.counts, X, targets)
+        counts = componentterms.add_counts(fitted.counts, X, targets)
         components = fitted.components
         of_groups = batch_labels(components, labels, targets)
         stepped = step_on(
@@ -313,7 +313,7 @@ class LabelStream:
             fitted = self._with_head(replace(fitted, sample=sample), sample)
         if fitted.sample is not None:
             of = fitted.sample.documents
-            terms = describing.term_view(fitted.components, of.X, of.weight)
+            terms = componentterms.term_view(fitted.components, of.X, of.weight)
             fitted = replace(fitted, terms=terms)
         return fitted
 

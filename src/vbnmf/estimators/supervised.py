@@ -14,7 +14,7 @@ from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.backends import place
 from vbnmf.estimators.classifier import PredictsLabels
-from vbnmf.estimators.describing import counts_of_fit
+from vbnmf.estimators.componentterms import counts_of_fit
 from vbnmf.estimators.heads import HeadTrainer, check_classifier, check_several
 from vbnmf.estimators.labels import (
     Targets,
@@ -24,6 +24,7 @@ from vbnmf.estimators.labels import (
     warn_of_odd_labels,
     with_class_weights,
 )
+from vbnmf.estimators.labelscopes import check_start, is_scoped, labels_of_groups
 from vbnmf.estimators.online import LabelStream, StepSchedule, batch_class_weight, sample_of
 from vbnmf.estimators.posterior import (
     Fitted,
@@ -32,7 +33,6 @@ from vbnmf.estimators.posterior import (
     LabelPosterior,
     posterior_of_labels,
 )
-from vbnmf.estimators.scopes import check_start, is_scoped, labels_of_groups
 from vbnmf.estimators.shardedheads import fit_head_on_shards, has_several_shards
 from vbnmf.estimators.starting import Start
 from vbnmf.estimators.streaming import (
