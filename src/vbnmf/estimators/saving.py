@@ -97,7 +97,8 @@ def to_state(model: BaseVBNMF) -> State:
     arrays: dict[str, Array] = {}
     parts = [_from_components(of.components), _from_course(of.course, of.seen)]
     if isinstance(of, FittedLabels):
-        parts += [_from_labels(of.labels), _from_counts(of.counts), _from_head(of.head)]
+        head = _from_head(of.head, of.counts.n_docs)
+        parts += [_from_labels(of.labels), _from_counts(of.counts), head]
         parts += [_from_sample(of.sample)] if of.sample is not None else []
     for more_header, more_arrays in (*parts, _from_terms(of.terms)):
         header, arrays = header | more_header, arrays | more_arrays
@@ -417,7 +418,7 @@ def _to_counts(
 # The prediction head
 
 
-def _from_head(of: TrainedHead) -> State:
+def _from_head(of: TrainedHead, n_docs: int) -> State:
     own, parts = head_to_state(of.head)
     header = {
         "head": own,
@@ -430,7 +431,10 @@ def _from_head(of: TrainedHead) -> State:
         "component_agreement": np.nan_to_num(of.agreement, nan=_NO_AGREEMENT),
         "left_out_proba": of.left_out,
     }
-    return header, arrays if of.documents is None else arrays | {"head_documents": of.documents}
+    # all documents are not listed, so that one shard gives the file of a matrix in memory
+    if of.documents is not None and len(of.documents) < n_docs:
+        arrays["head_documents"] = of.documents
+    return header, arrays
 
 
 def _to_head(

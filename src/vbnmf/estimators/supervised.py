@@ -227,9 +227,9 @@ class SupervisedVBNMF(PredictsLabels):
         label can indicate a wrong label. If there are ``head_documents_``, only of these.
     head_documents_ : ndarray of int
         Only after a fit to ``Shards`` or to a matrix of more than 2²³ non-zeros: the documents of
-        ``left_out_proba_``. With a single shard these are all documents. With several shards they
-        are a sample of at most 2²³ non-zeros and 200,000 documents, on which the training of the
-        prediction head begins; it ends on all documents.
+        ``left_out_proba_``. With a single shard these are all documents, which model files do not
+        list. With several shards they are a sample of at most 2²³ non-zeros and 200,000 documents,
+        on which the training of the prediction head begins; it ends on all documents.
     component_share_ : float
         Mean share of components in the scores of training documents. The rest comes from single
         words. ``component_share`` computes it for each document.
