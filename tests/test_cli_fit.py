@@ -394,7 +394,7 @@ def test_one_of_each(tmp_path, monkeypatch):
     assert "a.csv: 1 prediction.\n" in ok("predict", "m", "a.csv", "--out", "pa.csv").err
     assert "1 document × 1 component." in ok("transform", "m", "a.csv", "--out", "ca.csv").err
     assert ok("labels", "m").out.startswith("tea: 1 document\n")
-    assert "of 1 document (" in ok("evaluate", "m", "a.csv").out
+    assert "Of 1 labelled document:" in ok("evaluate", "m", "a.csv").out
     assert ok("update", "m", "a.csv", "--out", "n").out.startswith("1 new document, 2 seen in all.")
     written = ok("vectorize", "a.csv", "--label", "label", "--weighting", "counts", "--out", "s")
     assert "Wrote s: 1 document × 1 term, 1 label, 1 non-zero in 1 shard." in written.err

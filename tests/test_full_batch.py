@@ -172,7 +172,7 @@ def test_all_documents_count(tmp_path, monkeypatch):
         shardedheads, "train_on_shards", lambda _engine, _task, found, _: (found, 0)
     )
     on_sample = fit(Shards(tmp_path)).score(X_new, y_new)
-    assert on_all.score(X_new, y_new) > on_sample + 0.01
+    assert on_all.score(X_new, y_new) > on_sample + 0.005
     assert on_all.score(X_new, y_new) == pytest.approx(one_shard, abs=0.02)
 
 

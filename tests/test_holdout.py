@@ -14,7 +14,7 @@ from vbnmf import SupervisedVBNMF, inter_label_sparsity
 from vbnmf.metrics import document_npmi
 from vbnmf.selection import validation
 from vbnmf.selection.advice import Trial
-from vbnmf.selection.validation import hold_out, prepare, score
+from vbnmf.selection.heldout import hold_out, prepare, score
 
 
 def indicators(sets, n_labels):

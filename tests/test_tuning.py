@@ -13,8 +13,8 @@ from vbnmf import SupervisedVBNMF, store, tune
 from vbnmf.estimators.validation import default_components
 from vbnmf.metrics import completion_log_likelihood
 from vbnmf.selection import search
+from vbnmf.selection.heldout import prepare, score
 from vbnmf.selection.search import default_grid
-from vbnmf.selection.validation import prepare, score
 
 SMALL = {"n_components": [3, 4, 6], "label_shapes": [100, "auto"], "random_state": 3}
 

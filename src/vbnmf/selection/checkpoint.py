@@ -17,7 +17,7 @@ from vbnmf import store
 from vbnmf.evaluation.measures import TUNE, measures_for
 from vbnmf.files import replacing
 from vbnmf.selection.advice import Candidate, Trial
-from vbnmf.selection.validation import DocumentScores
+from vbnmf.selection.heldout import DocumentScores
 from vbnmf.store import ModelFileError
 
 _FIELDS = tuple(field.name for field in fields(Trial))

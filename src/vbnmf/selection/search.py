@@ -28,7 +28,7 @@ from vbnmf.selection.advice import (
     words,
 )
 from vbnmf.selection.checkpoint import SearchRecord
-from vbnmf.selection.validation import DocumentScores, Split, compare, prepare, score
+from vbnmf.selection.heldout import DocumentScores, Split, compare, prepare, score
 
 FACTORS = (1, 1.5, 2, 3, 4, 6)
 """Default numbers of components to try, as multiples of the number of labels."""
