@@ -12,7 +12,7 @@ from test_tuning import QUICK, drawn
 
 from vbnmf import SupervisedVBNMF, inter_label_sparsity
 from vbnmf.metrics import document_npmi
-from vbnmf.selection import validation
+from vbnmf.selection import heldout
 from vbnmf.selection.advice import Trial
 from vbnmf.selection.heldout import hold_out, prepare, score
 
@@ -103,7 +103,7 @@ def test_shared_components_are_counted(monkeypatch):
         seen.update(X=X, Y=Y, components=components, scopes=scopes)
         return np.array([0.49, 0.5, 0.79, 0.8, np.nan, 1.3, 0.0])
 
-    monkeypatch.setattr(validation, "agreement", agreement)
+    monkeypatch.setattr(heldout, "agreement", agreement)
     monkeypatch.setattr(model, "scoped_", True)
     got, _ = score(model, split)
     assert (got["shared"], got["agreeing"], got["glued"]) == (6, 2, 2)
