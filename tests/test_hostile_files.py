@@ -22,6 +22,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:the fit did not converge"),
 ]
 MODELS = [VBNMF, SupervisedVBNMF]
+EXHAUSTIVE = [pytest.mark.slow, pytest.mark.exhaustive]
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def test_the_parts_make_a_whole(model, path):
 # Every byte
 
 
-@pytest.mark.parametrize("every", [97, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [97, pytest.param(1, marks=EXHAUSTIVE)])
 @pytest.mark.parametrize("model", MODELS)
 def test_flipped_bits(model, every, path):
     """A sample of all bits, or each of them."""

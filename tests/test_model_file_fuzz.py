@@ -9,6 +9,7 @@ from collections import Counter
 import modelfuzz
 import pytest
 
+EXHAUSTIVE = [pytest.mark.slow, pytest.mark.exhaustive]
 KINDS = [
     "generative", "components", "words and components", "several", "text", "matrix", "estimator",
     "updated",
@@ -16,7 +17,7 @@ KINDS = [
 
 
 @pytest.mark.filterwarnings("ignore:the fit did not converge", "ignore::UserWarning")
-@pytest.mark.parametrize("every", [61, pytest.param(11, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [61, pytest.param(11, marks=EXHAUSTIVE)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_changed_values_are_refused_or_harmless(kind, every, tmp_path):
     file, found = modelfuzz.files()[kind], Counter()
