@@ -137,3 +137,14 @@ def test_the_walk_of_a_document_is_what_is_called(tmp_path, monkeypatch):
         for name in names:
             assert code_of(name) in calls, f"{name} is not called by vbnmf {command}"
         assert sorted(names, key=lambda name: calls[code_of(name)]) == names
+
+
+@pytest.mark.parametrize(
+    "page",
+    ["CONTRIBUTING.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))],
+)
+def test_files_of_the_package_that_a_page_names_exist(page):
+    rooms = {folder.name for folder in (ROOT / "src" / "vbnmf").iterdir() if folder.is_dir()}
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = [path for path in re.findall(r"\b\w+/\w+\.py\b", text) if path.split("/")[0] in rooms]
+    assert [path for path in named if not (ROOT / "src" / "vbnmf" / path).exists()] == []
