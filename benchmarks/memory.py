@@ -129,7 +129,7 @@ def _child(path: str, model: str, K: int, threads: int) -> Peak:
 
     warnings.simplefilter("ignore")  # "did not converge" is what is asked for here
     estimator = getattr(vbnmf, model)(
-        n_components=K or None, max_iter=12, tol=0, random_state=0, n_jobs=threads
+        n_components=K or "auto", max_iter=12, tol=0, random_state=0, n_jobs=threads
     )
     with np.load(path) as held:
         y = held["y"]

@@ -243,10 +243,8 @@ NOT_TOLERANCES = [-1e-9, np.nan, np.inf, "a", None, True]
 def parameters():
     for name in ("n_components", "n_init", "max_iter", "bound_every"):
         for value in NOT_COUNTS:
-            if name == "n_components" and value is None:
-                continue  # the default
-            a_word = name == "n_components" and isinstance(value, str)
-            expected = 'an integer, "auto" or None' if a_word else "an integer of at least 1"
+            or_auto = name == "n_components" and (value is None or isinstance(value, str))
+            expected = 'an integer or "auto"' if or_auto else "an integer of at least 1"
             yield name, value, f"{name} must be {expected}; got {value!r}."
     for value in (-1, 0.5, None):
         yield "burn_in", value, f"burn_in must be an integer of at least 0; got {value!r}."

@@ -133,7 +133,7 @@ def test_arrays_that_do_not_fit_the_documents_are_refused(copy, case):
         {"loop": {}},
         {"prior": [0.1, -1.0, 0.2, 1.0, 1.0, 1.0]},
         {"prior": [0.1]},
-        {"found": {"background": 77, "asked": 5, "tried": {}}},
+        {"found": {"background": 77, "asked": 5}},
         {"inverse_temperature": 1e9},
         {"outside": 0},
         {"terms": ["x", None]},

@@ -49,7 +49,7 @@ def test_the_number_by_default_survives_a_file(tmp_path):
     fitted = SupervisedVBNMF(max_iter=2).fit(X, y)
     fitted.save(tmp_path / "m")
     same = load(tmp_path / "m")
-    assert same.n_components is None
+    assert same.n_components == "auto"
     assert same.n_components_ == fitted.n_components_
     assert "24 components by default" in same.n_components_reason_
 

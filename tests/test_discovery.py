@@ -41,15 +41,6 @@ def test_components_are_found_again(found):
     assert right.mean() >= 0.75
 
 
-def test_the_number_of_components_is_found(found):
-    _, corpus, _ = found
-    model = SupervisedVBNMF("auto", classifier="generative").fit(corpus.X, corpus.y)
-    K = len(corpus.components)
-    assert 0.7 * K <= model.n_components_ <= 1.6 * K
-    assert model.components_.shape[0] == model.n_components_
-    assert "likelihood of held-out documents" in model.n_components_reason_
-
-
 @pytest.mark.slow
 def test_seeds_make_no_difference_and_starts_do(found):
     _, corpus, model = found

@@ -112,9 +112,10 @@ def test_scopes_are_not_given_and_looked_for_at_once():
         scoped(init="auto").fit(*shelves())
 
 
-def test_a_number_of_components_to_be_found_needs_the_start_that_finds_it():
-    with pytest.raises(ValueError, match='n_components="auto" needs init="auto"'):
-        scoped(init="label").set_params(n_components="auto").fit(*shelves())
+def test_a_number_by_the_labels_suits_any_start():
+    model = SupervisedVBNMF(init="label", max_iter=2, tol=0).fit(*shelves())
+    assert model.n_components_ == 20
+    assert model.n_components_reason_.startswith("20 components by default: two for each label")
 
 
 def test_prune_keeps_scopes_that_were_given():
@@ -155,10 +156,11 @@ def test_scopes_of_all_by_the_same_start():
 
 
 def test_the_number_of_components_is_found_and_explained():
-    model = SupervisedVBNMF("auto").fit(*shelves())
-    assert model.n_components_ == len(model.components_) == model.scopes_.shape[1]
-    assert " components " in model.n_components_reason_
-    assert "likelihood" in model.n_components_reason_
+    model = SupervisedVBNMF().fit(*shelves())
+    assert model.n_components == "auto"
+    assert model.n_components_ == len(model.components_) == model.scopes_.shape[1] < 20
+    fewer = f"; {20 - model.n_components_} fewer, as others were alike or explained less"
+    assert fewer in model.n_components_reason_
     asked = SupervisedVBNMF(5, max_iter=5).fit(*shelves())
     assert asked.n_components_reason_ == "5 components, as requested"
 

@@ -48,7 +48,7 @@ def demo(out: str, random_state: int, n_jobs: int | None, force: bool, quiet: bo
         stem="english", min_df=2,
     )  # fmt: skip
     about = f"{len(train):,} documents with {len(train.label_names)} labels"
-    common.message(f"Fitting {how_many(None, len(train.label_names))} to {about} …", quiet)
+    common.message(f"Fitting {how_many('auto', len(train.label_names))} to {about} …", quiet)
     with FitProgress(quiet) as progress:
         model.estimator.set_params(callback=progress)
         model.fit(train.texts, train.labels)

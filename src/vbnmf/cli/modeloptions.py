@@ -62,8 +62,8 @@ def _count_or_part(_: click.Context, option: click.Parameter, value: Any) -> Any
 
 model_options = combined(
     click.option("-k", "--n-components", callback=_whole_number_or("auto"), metavar="N|auto",
-                 help="Number of components. 'auto' chooses it by the lower bound.  [default: two "
-                 "for each label, at least 20, at most 300]"),
+                 help="Number of components. 'auto' starts from two for each label, at least 20, "
+                 "at most 300.  [default: auto]"),
     click.option("--label-tree", metavar="SEPARATOR", help="Separator of the levels in "
                  "hierarchical label names, such as '.' or '/'. Each group of labels gets a "
                  "component of its own."),
@@ -159,6 +159,7 @@ def build(
             raise click.UsageError(f"--{name.replace('_', '-')} needs --label.")
     settings = {
         **about_labels,
+        "n_components": n_components,
         "coef_shape": coef_shape,
         "term_shape": term_shape,
         "max_iter": max_iter,
@@ -168,9 +169,7 @@ def build(
         "engine": engine,
     }
     estimator = default_estimator(labelled=n_labels is not None)
-    estimator.set_params(
-        n_components=n_components, random_state=random_state, n_jobs=n_jobs, **given(settings)
-    )
+    estimator.set_params(random_state=random_state, n_jobs=n_jobs, **given(settings))
     vectorizer = DocumentVectorizer(**given(text))
     if max_terms is not None:
         vectorizer.set_params(max_terms=None if max_terms == "all" else max_terms)
@@ -183,10 +182,9 @@ def how_many(n_components: Any, n_labels: int | None) -> str:
     """Describe the number of components of an unfitted model."""
     from vbnmf.estimators.validation import default_components
 
-    if n_components == "auto":
-        return "a number of components chosen by the bound"
-    number = default_components(n_labels) if n_components is None else n_components
-    return common.counted(number, "component")
+    if n_components == "auto":  # the search decides how many there are
+        return f"about {default_components(n_labels)} components"
+    return common.counted(n_components, "component")
 
 
 def given(options: dict[str, Any]) -> dict[str, Any]:

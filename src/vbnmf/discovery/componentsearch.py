@@ -18,7 +18,7 @@ same few sweeps. The search is deterministic unless ``rng`` is given.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -74,11 +74,10 @@ Watch = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Found:
-    """The best draft, and the scores that decided its number of components."""
+    """The draft that the search found."""
 
     draft: Draft
     asked: int  # number of components that the search aimed at
-    tried: dict[int, float] = field(default_factory=dict)  # by number; empty if it was given
 
 
 def discover(

@@ -471,12 +471,12 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         check_batch(X, weight)
         return X, weight
 
-    def _start(self, init: Array | str, K: int | None, targets: Targets | None) -> Start:
+    def _start(self, init: Array | str, K: int, targets: Targets | None) -> Start:
         """Return the settings of the initialisation."""
         return Start(
             init=init,
             n_components=K,
-            soft=self.n_components is None or isinstance(self.n_components, str),
+            soft=isinstance(self.n_components, str),
             burn_in=self._burn_in(init),
             scopes=None,
             scoped=False,

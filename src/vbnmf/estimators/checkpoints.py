@@ -161,8 +161,7 @@ class Keeper:
             return None
         nothing = np.empty((0, 0))
         draft = Draft(nothing, nothing, nothing, background=held["background"])
-        tried = {int(K): score for K, score in held["tried"].items()}
-        return Found(draft, int(held["asked"]), tried)
+        return Found(draft, int(held["asked"]))
 
     def restore(self, engine: ShardEngine, labels: Labels | None, dtype: np.dtype[Any]) -> State:
         """Bring the documents to where they were, and return the state that goes with it.
@@ -315,12 +314,10 @@ def _loop(loop: Loop) -> dict[str, Any]:
 def _found(found: Found | None) -> dict[str, Any] | None:
     if found is None:
         return None
-    tried = {str(K): float(score) for K, score in found.tried.items()}
     background = found.draft.background
     return {
         "background": None if background is None else int(background),
         "asked": int(found.asked),
-        "tried": tried,
     }
 
 
@@ -384,12 +381,10 @@ def _checked_loop(at: Any, max_iter: int) -> Loop:
 def _check_found(found: Any, K: int) -> None:
     if found is None:
         return
-    background, tried = found["background"], found["tried"]
-    sound = (
-        (background is None or (type(background) is int and 0 <= background < K))
-        and type(found["asked"]) is int
-        and all(n.isdecimal() and type(score) is float for n, score in tried.items())
-    )
+    background = found["background"]
+    sound = (background is None or (type(background) is int and 0 <= background < K)) and type(
+        found["asked"]
+    ) is int
     if not sound:
         raise ModelFileError("what the search found is not sound")
 

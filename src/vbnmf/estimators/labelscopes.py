@@ -26,7 +26,7 @@ def is_scoped(scopes: Any, init: Any, targets: Targets) -> bool:
 
 
 def check_start(
-    scopes: Any, label_tree: Any, init: Array | str, K: int | None, targets: Targets
+    scopes: Any, label_tree: Any, init: Array | str, K: int, targets: Targets
 ) -> tuple[Array | str, Array | None, Array]:
     """Check ``scopes`` and ``label_tree``; return init, scopes and groups as masks.
 
@@ -36,8 +36,8 @@ def check_start(
         Parameters of the model.
     init : array or str
         Checked initialisation.
-    K : int or None
-        Number of components; None for "auto".
+    K : int
+        Number of components.
     targets : Targets
         Labels of the documents.
     """
@@ -52,7 +52,7 @@ def check_start(
         )
     if len(groups) and not auto:
         raise ValueError('label_tree needs init="auto".')
-    if len(groups) and K is not None and len(groups) >= K:
+    if len(groups) >= K:
         raise ValueError(
             f"n_components={K} is too few for label_tree: each of its {len(groups)} groups needs "
             f"a component besides those of the labels. Use at least {len(groups) + 1}."

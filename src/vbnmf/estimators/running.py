@@ -364,19 +364,8 @@ def wind_up(
 
 
 def reason_of_number(K: int, found: Found, why: str) -> str:
-    """Explain why there are K components; ``why`` is the reason if no numbers were tried."""
-    tried, asked = found.tried, found.asked
-    if tried:
-        best = max(tried, key=lambda n: tried[n])
-        scores = ", ".join(f"{n}: {tried[n]:.3f}" for n in sorted(tried))
-        which = (
-            "had the best likelihood of held-out documents"
-            if asked == best
-            else "are the fewest within one standard error of the best likelihood of held-out "
-            f"documents, that of {best}"
-        )
-        more = "; a larger number may be better" if asked == max(tried) else ""
-        why = f"{asked} components {which} (log-likelihood per unit of weight: {scores}){more}"
+    """Explain why there are K components; ``why`` is the reason for the number asked for."""
+    asked = found.asked
     if asked < K:
         why += f"; {K - asked} more, so that labels take the same terms from what they share"
     if asked > K:

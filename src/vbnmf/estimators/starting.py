@@ -1,29 +1,19 @@
-"""Initialise a fit as ``init`` says, and choose the number of components for "auto".
+"""Initialise a fit as ``init`` says.
 
 ``init="auto"`` finds components and their scopes (``vbnmf.discovery``) on the documents with known
 labels, or on a sample of them. The other initialisations are in ``vbnmf.core.starts``.
-
-With ``n_components="auto"``, every fifth document of each label is held out. A search on the other
-documents finds components for several numbers. Each is scored by the likelihood of held-out
-documents by document completion (``metrics.likelihood``). The fewest components within one standard
-error of the best are chosen; the standard error is that of the paired difference over documents
-(``metrics.ratios``).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from vbnmf.core import starts
 from vbnmf.core.model import Array, Labels, State
-from vbnmf.core.products import row_products
-from vbnmf.core.rows import mass
 from vbnmf.core.starts import Knobs
 from vbnmf.discovery import componentsearch, drafts
-from vbnmf.discovery.clusters import content_hashes
 from vbnmf.discovery.componentsearch import Found, Watch
 from vbnmf.discovery.drafts import Draft, Plan
 from vbnmf.engines.backends import PlacedSource
@@ -31,8 +21,6 @@ from vbnmf.engines.local import LocalEngine
 from vbnmf.engines.mapping import ShardEngine
 from vbnmf.engines.stream import StreamEngine
 from vbnmf.estimators.labels import sums_by_group
-from vbnmf.metrics.likelihood import document_log_sums, split_documents
-from vbnmf.metrics.ratios import ratio, ratio_difference
 from vbnmf.shards.shard import ShardSource
 
 MOST_DOCUMENTS = 15_000
@@ -57,17 +45,6 @@ LEAST_WITH_TERMS = 0.1
 """Part of a sample that must have terms. Otherwise only documents with terms are sampled."""
 
 _AT_ONCE = 1 << 16  # documents whose places are found at a time
-
-TIMES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
-"""Numbers of components that are tried, in parts of the number of labels."""
-FEWEST_LABELS = 10
-"""Fewer labels count as this number."""
-MOST = 600
-"""Largest number that is tried."""
-HELD_OUT = 5
-"""Every n-th document of a label is held out."""
-
-_MAX_ITER, _TOL = 50, 1e-3  # of the coefficients of held-out documents
 
 
 @dataclass(frozen=True)
@@ -156,8 +133,8 @@ class Start:
     """Settings of an initialisation."""
 
     init: Array | str  # "auto", "label", "random" or components (K, n_terms)
-    n_components: int | None  # None: chosen on held-out documents
-    soft: bool  # whether "auto" may find more components, so that labels agree on shared ones
+    n_components: int
+    soft: bool  # whether the search may find more components, so that labels agree on shared ones
     burn_in: int
     scopes: Array | None  # (n_labels, K) of bool, if given
     scoped: bool  # whether "auto" finds scopes
@@ -177,22 +154,7 @@ class Start:
         looked_at = corpus.to_look_at()
         if knobs.a_lam is not None:  # scopes make labels differ here, not the prior of the rates
             knobs = replace(knobs, a_lam=1.0)
-        tried: dict[int, float] = {}
-        K = self.n_components
-        if K is None:
-            n_labels = 1 if looked_at.labels is None else looked_at.labels.known.shape[1]
-            K, tried = choose_number(
-                looked_at,
-                numbers_to_try(n_labels, len(self.groups)),
-                lambda some, n: (
-                    self._search(
-                        kernel, some, n, knobs, rng, _naming(watch, f"trying {n} components")
-                    ).draft
-                ),
-                kernel,
-                knobs,
-            )
-        return replace(self._search(kernel, looked_at, K, knobs, rng, watch), tried=tried)
+        return self._search(kernel, looked_at, self.n_components, knobs, rng, watch)
 
     def _search(
         self,
@@ -248,7 +210,6 @@ class Start:
         dtype: np.dtype[Any],
     ) -> Draft:
         """Return the initialisation for ``init`` other than "auto"."""
-        assert self.n_components is not None
         K = self.n_components
         n_labels = 1 if labels is None else labels.known.shape[1]
         a_t = knobs.a_t or starts.FIRST_TERM_SHAPE
@@ -271,11 +232,6 @@ class Start:
         if not mask.all():
             portions = drafts.spread(portions * mask, mask)
         return Draft(shapes, portions, mask, prior_in=a_t)
-
-
-def _naming(watch: Watch, what: str) -> Watch:
-    """Return a function that tells ``watch`` of stages, with what they are part of."""
-    return lambda stage, sweep, of: watch(f"{what}: {stage}", sweep, of)
 
 
 def _have_terms(X: sparse.csr_array | ShardSource) -> Array:
@@ -334,119 +290,3 @@ def _at_places(group: Array, first: Array, taken: Array) -> Array:
         following += np.bincount(of, minlength=len(first))
         found.append(begin + rows[taken[place]])
     return np.concatenate(found)
-
-
-def numbers_to_try(n_labels: int, n_groups: int = 0) -> list[int]:
-    """Return the numbers to try, ascending; ``n_groups`` is that of a label tree."""
-    base = max(n_labels, FEWEST_LABELS)
-    most = max(MOST, n_labels)
-    return sorted({min(round(times * base), most) + n_groups for times in TIMES})
-
-
-def choose_number(
-    corpus: FitData,
-    numbers: list[int],
-    search: Callable[[FitData, int], Draft],
-    kernel: Any,
-    knobs: Knobs,
-) -> tuple[int, dict[int, float]]:
-    """Choose the number of components.
-
-    Numbers are tried in ascending order, until two in a row are worse than the best by more than
-    one standard error.
-
-    Parameters
-    ----------
-    corpus : FitData
-        Documents in memory.
-    numbers : list of int
-        Numbers to try, ascending.
-    search : callable
-        ``search(corpus, number)`` finds components in documents.
-    kernel : kernel
-        Computes coefficients.
-    knobs : Knobs
-        Hyperparameters.
-
-    Returns
-    -------
-    number : int
-        The chosen number.
-    tried : dict
-        Log-likelihood per unit of weight by number.
-    """
-    training, held = _divided(corpus)
-    first, second = split_documents(held)
-    scored = first.nnz > 0 and second.nnz > 0
-    scores: dict[int, tuple[Array, Array]] = {}
-    worse = 0
-    for number in numbers:
-        if not scored:
-            return number, {}
-        draft = search(training, number)
-        model = _Components.of(draft, training, knobs)
-        scores[number] = document_log_sums(model, second, model.coefficients(kernel, first))
-        best = max(scores, key=lambda n: ratio(*scores[n]).value)
-        difference = ratio_difference(scores[best], scores[number])
-        worse = worse + 1 if difference.value > difference.error else 0
-        if worse == 2:
-            break
-    tried = {number: ratio(*sums).value for number, sums in scores.items()}
-    best = max(tried, key=lambda n: tried[n])
-    for number in sorted(scores):
-        difference = ratio_difference(scores[best], scores[number])
-        if difference.value <= difference.error:
-            return number, tried
-    return best, tried
-
-
-def _divided(corpus: FitData) -> tuple[FitData, sparse.csr_array]:
-    """Return the corpus without the held-out documents, and these documents.
-
-    Documents of a group are sorted by their contents, so that their order does not matter.
-    """
-    assert not isinstance(corpus.X, ShardSource)
-    order = np.lexsort((content_hashes(corpus.X), corpus.group))
-    sizes = np.bincount(corpus.group, minlength=corpus.n_groups)
-    place = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    out = place % HELD_OUT == HELD_OUT - 1
-    rows = np.sort(order[~out])
-    weight = None if corpus.weight is None else corpus.weight[rows]
-    training = replace(corpus, X=corpus.X[rows], group=corpus.group[rows], weight=weight)
-    return training, corpus.X[order[out]]
-
-
-@dataclass(frozen=True)
-class _Components:
-    """Components of a draft, as ``metrics.likelihood`` uses them; they sum to one."""
-
-    shapes: Array  # of q(T), (n_terms, K)
-    mean: Array  # mean coefficients, (K,)
-    a_v: float  # shape of the prior of coefficients
-
-    @classmethod
-    def of(cls, draft: Draft, corpus: FitData, knobs: Knobs) -> Self:
-        n_docs = np.bincount(corpus.group, minlength=corpus.n_groups).astype(float)
-        n_docs = n_docs if corpus.labels is None else corpus.labels.documents(n_docs)
-        parts = row_products(draft.portions.T, n_docs / n_docs.sum())
-        a_t = draft.counts.dtype.type(knobs.a_t or starts.FIRST_TERM_SHAPE)
-        return cls(draft.counts + a_t, parts * mass(corpus.X).mean(), knobs.a_v)
-
-    @property
-    def components_(self) -> Array:
-        return self.shapes.T / self.shapes.sum(axis=0)[:, None]
-
-    @property
-    def component_sums_(self) -> Array:
-        return np.ones(len(self.mean))
-
-    def coefficients(self, kernel: Any, X: sparse.csr_array) -> Array:
-        """Compute the coefficients of documents, (n_docs, K)."""
-        n_terms, K = self.shapes.shape
-        shapes = kernel.zeros(n_terms, K, X.dtype)
-        shapes[:, :K] = self.shapes
-        totals = self.shapes.sum(axis=0, dtype=np.float64)
-        terms = starts.terms_of(kernel, shapes, 1 / totals, tally=False)
-        scale = 1 / (self.a_v / np.maximum(self.mean, np.finfo(float).tiny) + 1)
-        V, _ = kernel.project(X, terms.L, scale, self.a_v, max_iter=_MAX_ITER, tol=_TOL)
-        return np.asarray(V)

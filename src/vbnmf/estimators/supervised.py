@@ -77,13 +77,12 @@ class SupervisedVBNMF(PredictsLabels):
 
     Parameters
     ----------
-    n_components : int, "auto" or None, default=None
-        Number of components K. None is two for each label, at least 20 and at most 300 (or one for
-        each label, if there are more), or the number of rows of an array ``init``. "auto" chooses
-        the fewest within one standard error of the best likelihood of held-out documents. With
-        None and "auto" there may be up to a quarter more, so that labels take the same terms from
-        components that they share. Components that explain less than a document are left out.
-        ``n_components_reason_`` explains the number.
+    n_components : int or "auto", default="auto"
+        Number of components K. "auto" starts from two for each label, at least 20 and at most 300
+        (or one for each label, if there are more), adds up to a quarter where labels would
+        otherwise share unrelated terms, and leaves out components that explain less than a
+        document. With an array ``init`` it is the number of its rows. ``n_components_reason_``
+        explains the number. ``vbnmf.tune`` compares numbers on held-out documents.
     scopes : "auto", "all" or array of bool of shape (n_labels, n_components), default="auto"
         Labels that may use each component. "auto" finds scopes if ``init="auto"``, and is "all"
         otherwise. "all" lets every label use every component, as in the paper. The rows of an array
@@ -333,7 +332,7 @@ class SupervisedVBNMF(PredictsLabels):
 
     def __init__(
         self,
-        n_components: int | Literal["auto"] | None = None,
+        n_components: int | Literal["auto"] = "auto",
         *,
         scopes: Any = "auto",
         label_tree: Any = None,
@@ -634,7 +633,7 @@ class SupervisedVBNMF(PredictsLabels):
             b_lam=check_shape_or_scale("label_scale", self.label_scale),
         )
 
-    def _start(self, init: Array | str, K: int | None, targets: Targets | None) -> Start:
+    def _start(self, init: Array | str, K: int, targets: Targets | None) -> Start:
         assert targets is not None
         init, scopes, groups = check_start(self.scopes, self.label_tree, init, K, targets)
         scoped = is_scoped(self.scopes, self.init, targets)

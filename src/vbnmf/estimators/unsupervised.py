@@ -39,10 +39,11 @@ class VBNMF(BaseVBNMF):
 
     Parameters
     ----------
-    n_components : int, "auto" or None, default=None
-        Number of components K. None is 20, or the number of rows of an array ``init``. "auto"
-        chooses the fewest within one standard error of the best likelihood of held-out documents.
-        ``n_components_reason_`` explains the number.
+    n_components : int or "auto", default="auto"
+        Number of components K. "auto" starts from 20 and leaves out components that explain less
+        than a document. With an array ``init`` it is the number of its rows.
+        ``n_components_reason_`` explains the number. ``vbnmf.tune`` compares numbers on held-out
+        documents.
     coef_shape : float, default=0.2
         Shape of the prior of coefficients. Values of at most 1 give sparse coefficients; smaller
         values give sparser ones.
@@ -170,7 +171,7 @@ class VBNMF(BaseVBNMF):
 
     def __init__(
         self,
-        n_components: int | Literal["auto"] | None = None,
+        n_components: int | Literal["auto"] = "auto",
         *,
         coef_shape: float = 0.2,
         coef_scale: float | Literal["auto"] = "auto",

@@ -24,7 +24,7 @@ from vbnmf.shards.values import (
 _SHAPES = (1e-8, 1e6)  # range of shapes of terms and coefficients that float32 resolves
 LABEL_SHAPES = (1e-8, 1e12)
 _SCALES = (1e-30, 1e30)
-_FEWEST, _MOST = 20, 300  # limits of the default number of components
+_FEWEST, _MOST = 20, 300  # limits of the number that "auto" starts from
 
 
 def check_matrix(estimator: Any, X: Any, *, reset: bool) -> sparse.csr_array:
@@ -137,7 +137,7 @@ def _is_number(value: Any, kind: Any) -> bool:
 
 
 def default_components(n_labels: int | None) -> int:
-    """Return the default number of components: two for each label, from 20 to 300.
+    """Return the number that "auto" starts from: two for each label, from 20 to 300.
 
     With 300 to 600 labels there is one for each label, and one more. Without labels (None) it is
     20. Python and the command line both use this function.
@@ -148,9 +148,9 @@ def default_components(n_labels: int | None) -> int:
     return max(usual, n_labels + 1) if n_labels <= MOST_LABELS else usual
 
 
-def check_n_components(value: Any, init: Any, n_labels: int | None) -> tuple[int | None, str]:
-    """Check ``n_components``; return the number (None for "auto") and the reason for it."""
-    if value is None:
+def check_n_components(value: Any, init: Any, n_labels: int | None) -> tuple[int, str]:
+    """Check ``n_components``; return the number and the reason for it."""
+    if isinstance(value, str) and value == "auto":
         if not isinstance(init, str) and np.ndim(init) == 2:
             return len(init), f"{len(init)} components, the number of rows of init"
         K = default_components(n_labels)
@@ -158,17 +158,13 @@ def check_n_components(value: Any, init: Any, n_labels: int | None) -> tuple[int
         if K > _MOST:
             rule = ": one for each label, and one more"
         return K, f"{K} components by default{rule}"
-    if not (isinstance(value, str) and value == "auto"):
-        if isinstance(value, str):
-            raise ValueError(f'n_components must be an integer, "auto" or None; got {value!r}.')
-        K = check_count("n_components", value)
-        return K, f"{K} components, as requested"
-    if isinstance(init, str) and init == "auto":
-        return None, ""
-    raise ValueError('n_components="auto" needs init="auto". With another init, pass a number.')
+    if value is None or isinstance(value, str):
+        raise ValueError(f'n_components must be an integer or "auto"; got {value!r}.')
+    K = check_count("n_components", value)
+    return K, f"{K} components, as requested"
 
 
-def check_scopes(scopes: Any, n_labels: int, n_components: int | None) -> Array | str:
+def check_scopes(scopes: Any, n_labels: int, n_components: int) -> Array | str:
     """Check ``scopes``: "auto", "all" or a mask of bool of shape (n_labels, n_components)."""
     if isinstance(scopes, str) and scopes in ("auto", "all"):
         return scopes
@@ -187,9 +183,7 @@ def check_scopes(scopes: Any, n_labels: int, n_components: int | None) -> Array 
     return mask
 
 
-def check_init(
-    init: Any, names: tuple[str, ...], n_components: int | None, n_terms: int
-) -> Array | str:
+def check_init(init: Any, names: tuple[str, ...], n_components: int, n_terms: int) -> Array | str:
     """Check ``init``: a name, or initial components of shape (n_components, n_terms)."""
     if isinstance(init, str) and init in names:
         return init
