@@ -11,6 +11,8 @@ from vbnmf.core.model import Array
 
 _NONZEROS_AT_ONCE = 1 << 15  # about as many are in each part
 _TINY = np.finfo(float).tiny
+# shifts and factors of SplitMix64, after which all bits depend on all bits
+_MIXING = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 
 
 def parts(X: sparse.csr_array) -> Iterator[tuple[slice, sparse.csr_array]]:
@@ -37,6 +39,28 @@ def mass(X: sparse.csr_array) -> Array:
 def is_empty(X: Any) -> Array:
     """Return whether each document has no weight, (n_docs,) of bool."""
     return np.asarray(X.sum(axis=1)).ravel() == 0
+
+
+def content_keys(X: sparse.csr_array) -> Array:
+    """Compute a number of 64 bits from the terms and weights of each document, (n_docs,) of int64.
+
+    Documents of the same terms and weights have the same key. Others have different keys, apart
+    from chance. Weights are compared in single precision; the order of stored values and stored
+    zeros do not matter. The key of a document without terms is 0.
+    """
+    out = np.zeros(X.shape[0], np.uint64)
+    for at, part in parts(X):
+        weights = part.data.astype(np.float32)
+        mixed = part.indices.astype(np.uint64) << np.uint64(32)
+        mixed |= weights.view(np.uint32)
+        for shift, factor in _MIXING:
+            mixed ^= mixed >> np.uint64(shift)
+            mixed *= np.uint64(factor)
+        mixed ^= mixed >> np.uint64(31)
+        mixed[weights == 0] = 0
+        sums = np.append(np.uint64(0), np.cumsum(mixed))
+        out[at] = np.diff(sums[part.indptr])
+    return out.view(np.int64)
 
 
 def lengths(X: sparse.csr_array) -> Array:

@@ -52,6 +52,7 @@ class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
     component_agreement_ = FittedAttribute("head.agreement")
     left_out_proba_ = FittedAttribute("head.left_out")
     head_documents_ = FittedAttribute("head.documents", optional=True)
+    head_document_keys_ = FittedAttribute("head.keys", optional=True)
     component_share_ = FittedAttribute("head.share")
     label_component_shares_ = FittedAttribute("head.label_shares")
     head_sample_ = FittedAttribute("sample.documents")

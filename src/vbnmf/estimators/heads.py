@@ -13,7 +13,7 @@ from vbnmf.callers import callers_level
 from vbnmf.core.fit import HEAD
 from vbnmf.core.model import Array
 from vbnmf.core.pages import release
-from vbnmf.core.rows import is_empty
+from vbnmf.core.rows import content_keys, is_empty
 from vbnmf.estimators.labels import Targets
 from vbnmf.estimators.posterior import Components, LabelPosterior, TrainedHead, for_prediction
 from vbnmf.estimators.running import Reporter
@@ -145,8 +145,8 @@ class HeadTrainer:
         share = float(shares.mean())
         label_shares = np.where(n_docs > 0, sums / np.maximum(n_docs, 1), share)
         return TrainedHead(
-            head, found.reason, posterior.smoothing, agreement, left_out, documents, share,
-            label_shares,
+            head, found.reason, posterior.smoothing, agreement, left_out, documents,
+            content_keys(X), share, label_shares,
         )  # fmt: skip
 
 

@@ -307,6 +307,9 @@ class TrainedHead:
         Held-out probabilities of training documents.
     documents : ndarray of int of shape (n_docs,), or None
         The numbers of these documents; None if they are all documents.
+    keys : ndarray of int64 of shape (n_docs,), or None
+        Keys of their contents, ``core.rows.content_keys``, by which documents of a file are found
+        again; None in older files.
     share : float
         Mean share of components in the scores of training documents.
     label_shares : ndarray of shape (n_labels,)
@@ -319,6 +322,7 @@ class TrainedHead:
     agreement: Array
     left_out: Array
     documents: Array | None
+    keys: Array | None
     share: float
     label_shares: Array
 

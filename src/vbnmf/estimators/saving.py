@@ -434,6 +434,8 @@ def _from_head(of: TrainedHead, n_docs: int) -> State:
     # all documents are not listed, so that one shard gives the file of a matrix in memory
     if of.documents is not None and len(of.documents) < n_docs:
         arrays["head_documents"] = of.documents
+    if of.keys is not None:
+        arrays["head_document_keys"] = of.keys
     return header, arrays
 
 
@@ -451,6 +453,9 @@ def _to_head(
         sound = documents.dtype == np.int64 and documents.shape == left_out.shape[:1]
         if not sound or (np.diff(documents, prepend=-1) < 1).any():
             raise ModelFileError("the documents of the left-out probabilities are damaged.")
+    keys = arrays.get("head_document_keys")
+    if keys is not None and (keys.dtype != np.int64 or keys.shape != left_out.shape[:1]):
+        raise ModelFileError("the keys of the documents of the left-out probabilities are damaged.")
     own = {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}
     head = head_from_state(
         header["head"], own, K, n_terms, labels.frequencies, multilabel=labels.multilabel
@@ -462,6 +467,7 @@ def _to_head(
         np.where(agreement < 0, np.nan, agreement),
         left_out,
         documents,
+        keys,
         check_number(header, "component_share", least=0, most=1),
         check_doubles(arrays, "label_component_shares", (n,), least=0, most=1),
     )

@@ -229,6 +229,9 @@ class SupervisedVBNMF(PredictsLabels):
         ``left_out_proba_``. With a single shard these are all documents, which model files do not
         list. With several shards they are a sample of at most 2²³ non-zeros and 200,000 documents,
         on which the training of the prediction head begins; it ends on all documents.
+    head_document_keys_ : ndarray of int64
+        Keys of the contents of the documents of ``left_out_proba_``, by which the documents of a
+        file are found again. Models from older files have none.
     component_share_ : float
         Mean share of components in the scores of training documents. The rest comes from single
         words. ``component_share`` computes it for each document.

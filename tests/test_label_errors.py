@@ -1,0 +1,213 @@
+"""Label errors: training documents found again, ranks, estimates, several labels, copies."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
+
+from vbnmf import DocumentModel, SupervisedVBNMF, load
+from vbnmf.core.rows import content_keys
+from vbnmf.evaluation.parts import Part, Subject
+from vbnmf.evaluation.truth import read_truth
+from vbnmf.review.copies import copies_that_differ, spelt_alike
+from vbnmf.review.labelerrors import error_rate, find_label_errors, judge, suspicion
+
+_LISTS = {
+    "tea": "leaf green pot steep cup jasmine oolong brew kettle china",
+    "coffee": "bean roast espresso dark grind filter crema barista mocha latte",
+    "bread": "flour yeast oven dough crust knead loaf rye sourdough bake",
+}
+WORDS = {label: words.split() for label, words in _LISTS.items()}
+
+
+def drawn(n, seed=0):
+    """Draw documents of ten words, eight of them of their label."""
+    rng = np.random.default_rng(seed)
+    everything = [word for words in WORDS.values() for word in words]
+    labels = rng.choice(list(WORDS), n)
+    texts = [
+        " ".join([*rng.choice(WORDS[label], 8), *rng.choice(everything, 2)]) for label in labels
+    ]
+    return texts, labels
+
+
+def part_of(model, texts, labels):
+    X = sparse.csr_array(model.vectorize(texts))
+    truth = read_truth(model, labels, len(texts))
+    return Part(Subject(model, truth.names), X, truth.indicators, texts)
+
+
+@pytest.fixture(scope="module")
+def planted():
+    """A model of 300 documents of which 15 have a wrong label, read from its file."""
+    texts, labels = drawn(300)
+    names = list(WORDS)
+    wrong = np.random.default_rng(1).choice(300, 15, replace=False)
+    given = labels.copy()
+    for i in wrong:
+        given[i] = names[(names.index(labels[i]) + 1) % 3]
+    model = DocumentModel(SupervisedVBNMF(n_components=3, random_state=0)).fit(texts, given)
+    return model, texts, labels, given, wrong
+
+
+@pytest.fixture(scope="module")
+def saved(planted, tmp_path_factory):
+    path = tmp_path_factory.mktemp("models") / "model.vbnmf"
+    planted[0].save(path)
+    return load(path)
+
+
+def test_keys_follow_from_terms_and_weights_alone():
+    dense = np.array([[0, 1.5, 2], [0, 2, 1.5], [0, 1.5, 2], [0, 0, 0]], np.float32)
+    X = sparse.csr_array(dense)
+    keys = content_keys(X)
+    assert keys[0] == keys[2] != keys[1]
+    assert keys[3] == 0
+    assert_array_equal(content_keys(sparse.csr_array(dense.astype(np.float64))), keys)
+    stored = sparse.csr_array(([2.0, 0.0, 1.5], [2, 0, 1], [0, 3]), shape=(1, 3))
+    assert content_keys(stored)[0] == keys[0]
+
+
+def test_training_documents_are_found_in_any_order(planted, saved):
+    _, texts, _, given, _ = planted
+    order = np.random.default_rng(2).permutation(len(texts))
+    judged = judge(part_of(saved, [texts[i] for i in order], given[order]))
+    assert judged.left_out.all()
+    assert_array_equal(judged.probabilities, saved.estimator_.left_out_proba_[order])
+    assert judged.in_words().startswith("All documents were in training")
+
+
+@pytest.mark.filterwarnings("ignore::vbnmf.text.EmptyDocumentWarning")
+def test_other_documents_are_judged_by_predictions(planted, saved):
+    _, texts, _, given, _ = planted
+    more, labels = drawn(20, seed=5)
+    part = part_of(saved, [*more, *texts[:30], "unknown"], [*labels, *given[:30], "tea"])
+    judged = judge(part)
+    assert_array_equal(judged.left_out, [False] * 20 + [True] * 30 + [False])
+    assert_array_equal(judged.probabilities[:20], saved.predict_proba(more))
+    assert "30 of 51 documents were in training" in judged.in_words()
+    assert judged.empty.tolist() == [False] * 50 + [True]
+    assert find_label_errors(part, judged).n_judged == 50
+
+
+def test_repeated_documents_are_matched_one_to_one(saved):
+    from vbnmf.review.labelerrors import _places
+
+    known = np.array([7, 3, 7, 5])
+    assert_array_equal(_places(known, np.array([7, 7, 7, 3, 9])), [0, 2, 2, 1, -1])
+    assert_array_equal(_places(np.zeros(0, np.int64), np.array([7])), [-1])
+
+
+def test_a_model_without_keys_says_so(planted, saved):
+    import copy
+
+    _, texts, _, given, _ = planted
+    older = copy.deepcopy(saved)
+    older.estimator_.head_document_keys_ = None
+    judged = judge(part_of(older, texts, given))
+    assert not judged.left_out.any()
+    assert "fit the model again" in judged.in_words()
+
+
+def test_planted_errors_come_first_with_the_right_suggestion(planted, saved):
+    _, texts, labels, given, wrong = planted
+    part = part_of(saved, texts, given)
+    found = find_label_errors(part)
+    first = found.suspects[: len(wrong)]
+    assert len({one.row for one in first} & set(wrong)) >= 14
+    names = part.subject.names
+    for one in first:
+        assert names[one.given] == given[one.row]
+        assert one.p_suggested > one.p_given
+        if one.row in wrong:
+            assert names[one.suggested] == labels[one.row]
+    estimate = found.estimates["wrong"]
+    assert estimate.low <= 15 <= estimate.high
+    scores = [one.score for one in found.suspects]
+    assert scores == sorted(scores, reverse=True)
+    assert_array_equal(found.scores[[one.row for one in found.suspects]], scores)
+
+
+def test_the_order_of_labels_does_not_matter():
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet(np.ones(4) / 2, 200)
+    given = rng.integers(0, 4, 200)
+    order = np.array([2, 0, 3, 1])
+    scores, suggested = suspicion(P, given)
+    again, moved = suspicion(P[:, order], np.argsort(order)[given])
+    np.testing.assert_allclose(again, scores, rtol=1e-12)
+    assert_array_equal(order[moved], suggested)
+
+
+def test_the_error_rate_is_that_of_sure_documents():
+    rng = np.random.default_rng(0)
+    sure = np.linspace(0.4, 1, 4000)
+    differs = rng.random(4000) < np.where(sure > 0.8, 0.05, 0.5)
+    found = error_rate(sure, differs)
+    assert found.low < 0.05 < found.high < 0.09
+    assert error_rate(np.zeros(0), np.zeros(0, bool)).high == 0
+
+
+def test_missing_and_superfluous_labels_are_apart():
+    rng = np.random.default_rng(0)
+    names = list(WORDS)
+    texts, labels = [], []
+    for _ in range(300):
+        have = sorted(rng.choice(3, rng.integers(1, 3), replace=False).tolist())
+        texts.append(" ".join(w for i in have for w in rng.choice(WORDS[names[i]], 6)))
+        labels.append([names[i] for i in have])
+    given = [list(one) for one in labels]
+    both = [i for i, one in enumerate(labels) if len(one) == 2]
+    single = [i for i, one in enumerate(labels) if len(one) == 1]
+    for i in both[:8]:
+        given[i] = given[i][:1]
+    for i in single[:8]:
+        given[i].append(next(name for name in names if name not in given[i]))
+    model = DocumentModel(SupervisedVBNMF(n_components=3, random_state=0)).fit(texts, given)
+    part = part_of(model, texts, given)
+    found = find_label_errors(part)
+    missing = [one for one in found.suspects if one.kind == "missing"]
+    superfluous = [one for one in found.suspects if one.kind == "superfluous"]
+    assert len({one.row for one in missing[:8]} & set(both[:8])) >= 7
+    assert len({one.row for one in superfluous[:8]} & set(single[:8])) >= 7
+    for one in missing[:8]:
+        assert one.given is None
+        if one.row in both[:8]:
+            assert part.subject.names[one.suggested] == labels[one.row][1]
+    for one in superfluous[:8]:
+        assert one.suggested is None
+        assert part.subject.names[one.given] in given[one.row]
+    assert set(found.estimates) == {"missing", "superfluous"}
+    assert found.estimates["missing"].low <= 8
+
+
+def test_copies_with_different_labels(planted, saved):
+    _, texts, labels, _, _ = planted
+    long = " ".join(word for words in WORDS.values() for word in words)
+    some = [*texts[:20], texts[3], texts[4], long, f"{long} leaf"]
+    other = "bread" if labels[3] != "bread" else "tea"
+    given = [*labels[:20], other, labels[4], "tea", "coffee"]
+    part = part_of(saved, some, given)
+    found = {tuple(one.rows): one for one in copies_that_differ(part)}
+    assert set(found) == {(3, 20), (22, 23)}
+    assert found[3, 20].identical
+    assert not found[22, 23].identical
+    assert [part.subject.names[i] for [i] in found[3, 20].labels] == [labels[3], other]
+
+
+@pytest.mark.parametrize(
+    ("labels", "documents", "expected"),
+    [
+        (["Billing", "billing ", "BILLING"], [5, 4, 3], [["Billing", "billing ", "BILLING"]]),
+        (["café", "Cafes", "tea"], [5, 4, 3], [["café", "Cafes"]]),
+        (["network", "netwrok", "netwrk"], [50, 2, 1], [["network", "netwrok", "netwrk"]]),
+        (["network", "netwirk"], [50, 40], []),
+        (["class 1", "class 2"], [50, 2], []),
+        (["rec.autos", "rec_autos", "sci.med"], [1, 2, 3], [["rec_autos", "rec.autos"]]),
+        (["billing", "filling"], [50, 2], []),
+        (["a", "A"], [0, 4], []),
+        (["!", "?"], [3, 4], []),
+    ],
+)
+def test_spellings(labels, documents, expected):
+    assert [one.labels for one in spelt_alike(labels, documents)] == expected
