@@ -11,15 +11,26 @@ from oracle_uses import relevance
 from vbnmf.report.explorer import Report
 from vbnmf.report.explorer.payload import STEPS, TOP
 
-VIEWS = ["map", "component", "label", "document", "term", "quality"]
+VIEWS = {
+    "labels": "Labels",
+    "components": "Components",
+    "term": "Words",
+    "document": "Documents",
+    "trust": "Trust",
+    "about": "About",
+}
 PLACES = {
+    "labels": "view=labels",
     "map": "view=map",
+    "similar labels": "view=map&kind=labels",
+    "list of components": "view=components",
     "components": "view=component&k=1&with=2&pins=1,2",
     "label": "view=label&l=1",
     "documents": "view=document",
     "document": "view=document&d=0",
     "term": "view=term&w=3",
-    "quality": "view=quality",
+    "trust": "view=trust",
+    "about": "view=about",
 }
 LARGE = ("200 labels", "500 components")
 
@@ -33,7 +44,7 @@ def test_every_view_of_every_kind(visit, kind):
     tab = visit(page(kind), "view=map")
     assert tab.inner_text("h1").strip() == re.sub(r"\s+", " ", page(kind).title).strip()
     shown = tab.locator("header nav a").all_inner_texts()
-    assert ("Label" in shown) is ("no labels" not in kind and kind != "unsupervised")
+    assert ("Labels" in shown) is ("no labels" not in kind and kind != "unsupervised")
     assert ("Documents" in shown) is (kind != "no documents")
     strange = ["view=nonsense&k=-1", "view=component&k=99999&rank=relevance&relevance=77"]
     for place in [*PLACES.values(), *strange]:
@@ -46,12 +57,12 @@ def test_every_view_of_every_kind(visit, kind):
 class TestReached:
     def test_by_mouse(self, visit):
         tab = visit(page("usual"))
-        titles = ["Map", "Component", "Label", "Documents", "Terms", "Quality"]
-        for view, title in zip(VIEWS, titles, strict=True):
+        for view, title in VIEWS.items():
             tab.click(f"header nav a:text-is('{title}')")
             assert f"view={view}" in tab.url
             assert tab.locator("header [aria-current=page]").inner_text() == title
-        tab.click("text=Map")
+        tab.click("header nav a:text-is('Components')")
+        tab.click(".under a:text-is('Map')")
         tab.locator(".map thead a").first.click()
         assert heading(tab).startswith("Component #")
         tab.locator("table th a").first.click()
@@ -92,7 +103,11 @@ class TestReached:
 
     def test_controls_by_keyboard(self, visit):
         tab = visit(page("usual"), "view=map")
-        reach(tab, "e => e.matches('.map thead button')")
+        reach(tab, "e => e.matches('.map a, .map button')")
+        for _ in range(9):
+            if tab.evaluate("document.activeElement.matches('.map thead button')"):
+                break
+            tab.keyboard.press("ArrowRight")
         tab.keyboard.press("Enter")
         pressed = "e => [e.ariaPressed, e.closest('th').ariaSort]"
         assert tab.evaluate(f"({pressed})(document.activeElement)") == ["true", "descending"]
@@ -179,7 +194,7 @@ def test_what_is_set_is_in_the_link(visit):
     tab.click("#pin")
     assert terms(visit(page("usual"), tab.url.split("#")[1])) == terms(tab)
     assert tab.locator("header .pins a").all_inner_texts()[0].startswith("#2 ")
-    jump(tab, "view=quality")
+    jump(tab, "view=trust")
     tab.click("button:has-text('Recall')")
     rows = tab.locator("section:has-text('Predictions') tbody th").all_inner_texts()
     again = visit(page("usual"), tab.url.split("#")[1])
@@ -233,7 +248,7 @@ def test_hostile_strings_stay_text(visit):
     assert sorted(tab.locator("#found th bdi").all_text_contents()) == sorted(HOSTILE)
     jump(tab, "view=document&order=file")
     assert tab.locator(".cardhead a bdi").all_text_contents() == HOSTILE
-    jump(tab, "view=quality")
+    jump(tab, "view=about")
     assert HOSTILE[1] in tab.locator("section:has-text('How it was made')").inner_text()
     tab = ready(visit(page("hostile texts"), "view=document&order=file"))
     for i, bad in enumerate(HOSTILE):
@@ -267,9 +282,10 @@ def test_notebook(visit):
     host = f"<!doctype html><title>notebook</title><p>cell</p>{page('usual')._repr_html_()}"
     tab = visit(host)
     frame = tab.frame_locator("iframe")
-    frame.locator("header nav a:text-is('Quality')").click()
-    assert frame.locator("#heading").inner_text() == "How far to trust the model"
-    frame.locator("header nav a:text-is('Map')").click()
+    frame.locator("header nav a:text-is('Trust')").click()
+    assert frame.locator("#heading").inner_text() == "How far to trust the predictions"
+    frame.locator("header nav a:text-is('Components')").click()
+    frame.locator(".under a:text-is('Map')").click()
     frame.locator(".map thead a").first.click()
     assert frame.locator("#heading").inner_text().startswith("Component")
     assert tab.inner_text("p") == "cell"

@@ -56,7 +56,7 @@ class TestDownloads:
         weights = model.estimator_.components_[1].astype(float)
         low, high = (a[0] for a in model.estimator_.component_interval(0.9, components=1))
         header, *rows = self.rows(tab, "component-1-terms")
-        assert header == ["term", "part", "low", "high", "lift"]
+        assert header == ["term", "share", "low", "high", "lift"]
         assert len(rows) == min(TOP, len(model.terms_))
         place = {term: i for i, term in enumerate(model.terms_)}
         for term, *numbers in rows:
@@ -88,13 +88,16 @@ class TestDownloads:
         assert [(row[0], row[2]) for row in rows if row[1] == "term"] == named
         assert self.picture(tab, "document-0-components")
         jump(tab, "view=term&w=3")
-        assert self.rows(tab, "term-3-components")[0] == ["component", "part"]
+        assert self.rows(tab, "term-3-components")[0] == ["component", "share"]
         assert self.picture(tab, "term-3-labels")
-        tab = visit(page("usual"), "view=quality")  # a browser limits how many a page may save
+        tab = visit(page("usual"), "view=about")  # a browser limits how many a page may save
         bound = self.rows(tab, "bound")[1:]
         values = [float(value) for _, value in bound]
         assert values == pytest.approx(model.estimator_.bound_history_.tolist(), rel=1e-7)
-        for name in ("accuracy", "confusions", "calibration", "measures", "bound"):
+        for name in ("measures", "bound"):
+            assert self.picture(tab, name)
+        jump(tab, "view=trust")
+        for name in ("accuracy", "confusions", "calibration"):
             assert self.picture(tab, name)
 
     @pytest.mark.filterwarnings("ignore:the fit did not converge")
@@ -107,7 +110,7 @@ class TestDownloads:
         ]
         model, texts, _ = usual()
         expected = quality(model, texts)[1]
-        header, *lines = self.rows(visit(page("usual"), "view=quality"), "measures")
+        header, *lines = self.rows(visit(page("usual"), "view=about"), "measures")
         assert header == ["measure", "value", "of"]
         rows = {name: value for name, value, _ in lines}
         of = {name: documents for name, _, documents in lines}
@@ -127,11 +130,9 @@ class TestDownloads:
             strict=True,
         ):
             assert float(rows[name]) == expected[key]
-        rows = [
-            row[0] for row in self.rows(visit(page("no documents"), "view=quality"), "measures")
-        ]
+        rows = [row[0] for row in self.rows(visit(page("no documents"), "view=about"), "measures")]
         assert set(rows[1:]) == {*of_model}
-        rows = [row[0] for row in self.rows(visit(page("one label"), "view=quality"), "measures")]
+        rows = [row[0] for row in self.rows(visit(page("one label"), "view=about"), "measures")]
         assert "NPMI by documents" in rows
         assert "NPMI by windows of 10 tokens" not in rows
 
@@ -139,9 +140,9 @@ class TestDownloads:
         """What is said of labels, as ``evaluate`` recounts it."""
         model, X, y = scoped()
         found = score(model, X, y.tolist())
-        tab = visit(page("scopes"), "view=quality")
+        tab = visit(page("scopes"), "view=trust")
         header, *rows = self.rows(tab, "recounted")
-        assert header == ["statement", "part", "of", "meaning"]
+        assert header == ["statement", "share", "of", "meaning"]
         names = {
             "Components that agree": ("shared_that_agree", "shared_components"),
             "Components that are glued": ("shared_that_are_glued", "shared_components"),
@@ -166,7 +167,7 @@ class TestDownloads:
         jump(tab, "view=label&l=0")
         facts = tab.inner_text(".facts")
         assert "of its documents that this page was made with have at least two" in facts
-        tab = visit(page("no documents"), "view=quality")
+        tab = visit(page("no documents"), "view=trust")
         assert "recounted" not in tab.inner_text("main")
 
     def test_components_of_a_label(self, visit):
@@ -180,14 +181,14 @@ class TestDownloads:
         header, *rows = self.rows(tab, "label-2-components")
         for row in (dict(zip(header, cells, strict=True)) for cells in rows):
             k = int(row["component"])
-            assert float(row["expected part"]) == pytest.approx(use[k], abs=1e-5)
-            assert float(row["part in documents"]) == parts[k]
+            assert float(row["expected share"]) == pytest.approx(use[k], abs=1e-5)
+            assert float(row["share in documents"]) == parts[k]
             assert row["terms here"].split() == there.get(k, [])
         heads = tab.locator("thead").first.inner_text()
-        assert "Expected part" in heads
+        assert "Expected share" in heads
         assert "In documents" in heads
         tab = visit(explore(model, title="Without documents"), "view=label&l=2")
-        assert "part in documents" not in self.rows(tab, "label-2-components")[0]
+        assert "share in documents" not in self.rows(tab, "label-2-components")[0]
         assert "In documents" not in tab.inner_text("main")
 
     def test_lists_of_documents(self, visit):
@@ -196,7 +197,7 @@ class TestDownloads:
         found = model.predict(texts)
         tab = ready(visit(page("usual"), "view=component&k=1"))
         header, *rows = self.rows(tab, "component-1-documents")
-        assert header[:2] == ["part", "id"]
+        assert header[:2] == ["share", "id"]
         parts = model.transform(texts) * model.estimator_.component_sums_
         parts = (parts / parts.sum(axis=1, keepdims=True))[:, 1]
         assert [float(row[0]) for row in rows] == pytest.approx(
@@ -225,7 +226,7 @@ class TestDownloads:
         parts *= (estimator.component_mass_ / parts.sum(axis=1))[:, None]
         tab = visit(page("usual"), "view=term")
         header, *rows = self.rows(tab, "terms")
-        assert header == ["term", "part", "most in components", "of it", "most in labels", "of it"]
+        assert header == ["term", "share", "most in components", "of it", "most in labels", "of it"]
         p_w = parts.sum(axis=0)
         best = np.argsort(-p_w, kind="stable")[:24]
         assert [row[0] for row in rows] == terms[best].tolist()
@@ -250,7 +251,7 @@ class TestDocuments:
         assert len(wrong) >= 3
         ids = tab.locator(".cardhead a").all_inner_texts()
         assert sorted(ids[: len(wrong)]) == sorted(wrong)
-        assert tab.locator(".card.wrong .badge").count() == len(wrong)
+        assert tab.locator(".card.differs .badge").count() == len(wrong)
         tab.select_option("#choose-only", "wrong")
         assert sorted(ready(tab).locator(".cardhead a").all_inner_texts()) == sorted(wrong)
 
@@ -277,7 +278,7 @@ class TestDocuments:
         tab = ready(visit(page("several labels"), "view=document&d=1"))
         given = model.predict(texts[1:2])[0]
         assert all(label in tab.inner_text(".facts") for label in given)
-        jump(tab, "view=quality")
+        jump(tab, "view=trust")
         assert "Micro F1" in tab.inner_text("main")
 
 
@@ -288,8 +289,8 @@ class TestLongNames:
             ("view=map", "map"),
             ("view=component&k=0", "component-0-labels"),
             ("view=document&d=0", "document-0-evidence"),
-            ("view=quality", "confusions"),
-            ("view=quality", "bound"),
+            ("view=trust", "confusions"),
+            ("view=about", "bound"),
         ],
     )
     def test_pictures_have_room(self, visit, tmp_path, place, name):
@@ -313,7 +314,9 @@ class TestLongNames:
         if name in ("map", "component-0-labels"):
             assert any("…" in text for text in tab.locator("text").all_text_contents())
 
-    @pytest.mark.parametrize("view", ["map", "component", "label", "document", "term", "quality"])
+    @pytest.mark.parametrize(
+        "view", ["map", "component", "label", "document", "term", "trust", "about", "labels"]
+    )
     def test_narrow_screens(self, visit, view):
         tab = ready(visit(page("long names"), f"view={view}", width=390, height=844))
         root = "document.documentElement"

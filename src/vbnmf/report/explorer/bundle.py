@@ -16,8 +16,20 @@ from vbnmf.report.explorer.packing import mended, pack
 
 # combined in this order in one scope
 SCRIPTS = (
-    *("core", "saving", "charts", "tables", "scopes", "truth"),
-    *("map", "component", "label", "lists", "document", "term", "quality", "app"),
+    *("core", "saving", "charts", "tables", "scopes", "search", "truth"),
+    *(
+        "labels",
+        "label",
+        "map",
+        "components",
+        "component",
+        "lists",
+        "document",
+        "term",
+        "trust",
+        "about",
+        "app",
+    ),
 )
 
 

@@ -8,6 +8,7 @@ none were left out.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,11 @@ Mark = tuple[str, int, int]
 
 
 def choose(
-    truth: list[Labels] | None, given: list[list[int]] | None, n_docs: int, most: int
+    truth: list[Labels] | None,
+    given: list[list[int]] | None,
+    n_docs: int,
+    most: int,
+    always: Iterable[int] = (),
 ) -> Array:
     """Choose the documents to show.
 
@@ -36,6 +41,8 @@ def choose(
         Number of documents.
     most : int
         Largest number of documents to choose.
+    always : iterable of int
+        Rows of documents that are chosen in any case, the most important first.
 
     Returns
     -------
@@ -54,7 +61,12 @@ def choose(
     n_wrong = int(wrong.sum())
     n_of_them = max(min(n_wrong, int(_FOR_WRONG * most)), most - (n_docs - n_wrong))
     parts = [(np.flatnonzero(wrong), n_of_them), (np.flatnonzero(~wrong), most - n_of_them)]
-    return np.sort(np.concatenate([rows[_spread(cell[rows], n)] for rows, n in parts]))
+    fixed = list(dict.fromkeys(always))[:most]
+    chosen = np.concatenate([rows[_spread(cell[rows], n)] for rows, n in parts])
+    others = np.setdiff1d(chosen, fixed)
+    room = most - len(fixed)
+    kept = others[np.linspace(0, len(others) - 1, room).round().astype(int)] if room else others[:0]
+    return np.sort(np.concatenate([np.array(fixed, dtype=chosen.dtype), kept]))
 
 
 def is_wrong(truth: list[Labels] | None, given: list[list[int]] | None, n_docs: int) -> Array:

@@ -6,6 +6,7 @@ predictions of all documents, and ``marking`` locates terms in texts.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -18,6 +19,7 @@ from vbnmf.evaluation.truth import read_truth
 from vbnmf.pipeline import DocumentModel
 from vbnmf.report.explorer.choosing import choose, count_documents, is_wrong
 from vbnmf.report.explorer.marking import Marker
+from vbnmf.report.explorer.overview import to_check
 from vbnmf.report.explorer.packing import sig, thousandths
 
 MOST_DOCUMENTS = 5000
@@ -59,6 +61,16 @@ class AnalysedDocuments:
     def names(self) -> list[str]:
         """Names of the labels of the model, followed by those that only the documents have."""
         return self.part.subject.names
+
+    @cached_property
+    def suspects(self) -> list[tuple[int, int, int]]:
+        """Documents to check: row, given label, suggested label; see ``overview.to_check``."""
+        return to_check(self.part) if self.predicted is not None and self.labelled else []
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the labels of at least one document are known."""
+        return any(true is not None for true in self.truth or [])
 
     @property
     def wrong(self) -> Array:
@@ -109,7 +121,10 @@ def document_payload(
         if the model does not have the label.
     """
     n_docs = len(analysed.ids)
-    shown = choose(analysed.truth, analysed.predicted, n_docs, most)
+    suspects = analysed.suspects
+    always = [d for d, _, _ in suspects]
+    shown = choose(analysed.truth, analysed.predicted, n_docs, most, always)
+    number = {d: i for i, d in enumerate(shown.tolist())}
     amounts = analysed.part.coefficients[shown] * model.estimator_.component_sums_
     parts = amounts / np.maximum(amounts.sum(axis=1, keepdims=True), _TINY)
     wrong = analysed.wrong
@@ -128,9 +143,10 @@ def document_payload(
         "total": n_docs,
         "shown": len(shown),
         "longest": LONGEST,
-        "labelled": any(true is not None for true in analysed.truth or []),
+        "labelled": analysed.labelled,
         "names": analysed.names,
         "counts": count_documents(analysed.part.Y, analysed.predicted, by_pair=len(shown) < n_docs),
+        "suspects": [n for d, *labels in suspects if d in number for n in (number[d], *labels)],
         "typical": _typical(parts, analysed.part.X[shown]),
         "marked": details["spans"] is not None,
     }

@@ -22,6 +22,7 @@ from vbnmf.report.explorer.documents import (
     document_payload,
     shortened,
 )
+from vbnmf.report.explorer.overview import overview_payload
 from vbnmf.report.explorer.packing import compact, pack
 from vbnmf.report.explorer.payload import model_payload
 from vbnmf.report.explorer.quality import measure_rows, quality_payload
@@ -130,7 +131,8 @@ def explore(
     progress(0.0, "reading the model")
     title = title or "vbnmf"
     payload, places = model_payload(model)
-    payload |= {"title": title, "command": command, "documents": None, "quality": None}
+    nothing = dict.fromkeys(("documents", "quality", "overview"))
+    payload |= {"title": title, "command": command, **nothing}
     analysed = packed = None
     subject = Subject(model, model.classes_.tolist() if model.has_labels else ())
     if documents is not None:
@@ -141,6 +143,8 @@ def explore(
         progress(0.25, "measuring the model")
         evaluation.add_part(analysed.part)
         payload["quality"] = quality_payload(evaluation, analysed.part)
+        if analysed.predicted is not None and analysed.labelled:
+            payload["overview"] = overview_payload(analysed.part, analysed.suspects)
         payload["documents"], packed = _packed(model, analysed, places, max_documents, progress)
     payload["measures"] = measure_rows(evaluation)
     progress(0.98, "writing the page")

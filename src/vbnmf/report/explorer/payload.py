@@ -27,13 +27,18 @@ from vbnmf.description.components import (
     shown_terms,
     term_parts,
 )
-from vbnmf.description.labels import LabelDescription, describe_labels
+from vbnmf.description.labels import LabelDescription, describe_labels, similarities
 from vbnmf.description.scopes import BLOCKS, Scope, by_block, scopes_of
 from vbnmf.estimators.info import versions
 from vbnmf.estimators.posterior import gamma_interval
 from vbnmf.metrics.relevance import BALANCE, TermParts
 from vbnmf.pipeline import DocumentModel
-from vbnmf.report.explorer.ordering import map_blocks, order_components, order_map
+from vbnmf.report.explorer.ordering import (
+    map_blocks,
+    order_components,
+    order_map,
+    order_rows,
+)
 from vbnmf.report.explorer.packing import hundredths, rounded, sig
 
 STEPS = np.linspace(0, 2, 11)
@@ -46,6 +51,7 @@ LEVEL = 0.9
 """Probability of the credible intervals."""
 _LEAST_SHARE, _MOST_SHARES = 0.03, 6  # parts of a term over components and labels
 _NEIGHBOURS, _SHARED = 8, 3  # labels that share components, and components that are named for each
+_LEAST_SIMILAR = 0.1  # cosines below are left out
 _LEAST_COMMON = 0.05  # labels share components if they have at least this part in common
 _TINY = np.finfo(float).tiny
 
@@ -72,6 +78,7 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
     listed = [
         listed_terms(relevant, k, shown[k])[: 0 if faded[k] else None] for k in range(len(parts))
     ]
+    near = _nearness(model)
     described, passages = _described(model), component_passages(model)
     of_labels = [
         np.array([term.column for term in terms], dtype=np.intp)
@@ -106,9 +113,11 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
             )
         ],
         "labels": _labels(model, _without_common(use, scopes), described, places),
+        "similar": _similar(near),
         "use": [rounded(row, 6) for row in use],
         "activations": _activations(model),
-        "order": _orders(estimator, use, scopes, parts, p_w),
+        "order": _orders(estimator, use, scopes, parts, p_w)
+        | {"words": [] if near is None else order_rows(near, "euclidean")},
         "scopes": scope_payload(estimator, use, scopes, p_k[:, None] * parts[:, kept]),
         "terms": {
             "names": [str(name) for name in model.terms_[kept]],
@@ -193,6 +202,13 @@ def _described(model: DocumentModel) -> list[LabelDescription] | None:
     return describe_labels(model, n_terms=TOP)
 
 
+def _nearness(model: DocumentModel) -> Array | None:
+    """Return the cosines of the words of labels; None without labels or counts of documents."""
+    if not model.has_labels or model.estimator_.label_term_documents_ is None:
+        return None
+    return similarities(model.estimator_, range(len(model.estimator_.classes_)))
+
+
 def _labels(
     model: DocumentModel, apart: Array, described: list[LabelDescription] | None, places: Array
 ) -> list[dict[str, Any]]:
@@ -248,6 +264,21 @@ def _neighbours(use: Array, label: int) -> list[list[Any]]:
         ]
         for i in others[:_NEIGHBOURS]
         if part[i] >= _LEAST_COMMON
+    ]
+
+
+def _similar(near: Array | None) -> list[list[float]] | None:
+    """Return how similar the words of labels are: [label, cosine in per cent, …]; 10 % or more."""
+    if near is None:
+        return None
+    return [
+        [
+            n
+            for j in np.flatnonzero(row >= _LEAST_SIMILAR).tolist()
+            if j != i
+            for n in (j, hundredths(row[j]))
+        ]
+        for i, row in enumerate(near)
     ]
 
 

@@ -1,41 +1,56 @@
 // The frame of all views: navigation, theme, and what is drawn when the address changes.
 
-const ORDER = ["map", "component", "label", "document", "term", "quality"];
-if (!data.labels.length) delete views.label;
-const available = ORDER.filter((name) => views[name]);
-const current = () => (views[param("view")] ? param("view") : "map");
+// Tabs in their order; the views that belong to each, the first of which it opens
+const TABS = [
+  ["Labels", ["labels", "label"]],
+  ["Components", ["components", "map", "component"]],
+  ["Compare", ["compare", "structure"]],
+  ["Words", ["term"]],
+  ["Documents", ["document"]],
+  ["Review", ["review"]],
+  ["Trust", ["trust"]],
+  ["New", ["new"]],
+  ["About", ["about"]],
+];
+const RENAMED = { quality: "trust" }; // views that links of older pages name
+const tabs = TABS.map(([title, names]) => [title, names.filter((name) => views[name])]).filter(([, names]) => names.length);
+const current = () => {
+  const name = RENAMED[param("view")] ?? param("view");
+  return views[name] ? name : tabs[0][1][0];
+};
+
+// The title, the search and the theme stay; the tabs and the pins are drawn again with each view.
+const navigation = el("nav", { class: "tabs", "aria-label": "Views" });
+const pinned = el("nav", { class: "pins", "aria-label": "Pinned components" });
+document
+  .getElementById("head")
+  .replaceChildren(
+    el("div", { class: "title" }, el("h1", null, bdi(data.title)), searchBox(), themeButton()),
+    navigation,
+    pinned,
+  );
 
 function drawHead() {
   const kept = pins();
-  document.getElementById("head").replaceChildren(
-    el("div", { class: "title" }, el("h1", null, bdi(data.title)), themeButton()),
+  navigation.replaceChildren(
     el(
-      "nav",
-      { "aria-label": "Views" },
-      el(
-        "ul",
-        null,
-        available.map((name) =>
-          el(
-            "li",
-            null,
-            el("a", { href: address(name), "aria-current": name === current() && "page" }, views[name].title),
-          ),
-        ),
+      "ul",
+      null,
+      tabs.map(([title, names]) =>
+        el("li", null, el("a", { href: address(names[0]), "aria-current": names.includes(current()) && "page" }, title)),
       ),
     ),
-    (kept.length > 0 &&
-      el(
-        "nav",
-        { class: "pins", "aria-label": "Pinned components" },
-        el("span", { class: "quiet" }, "Pinned"),
-        el(
-          "ul",
-          { class: "chips" },
-          kept.map((k) => el("li", null, componentLink(k))),
-        ),
-      )) ||
-      "",
+  );
+  const here = navigation.querySelector("[aria-current]");
+  if (here) navigation.scrollLeft = here.offsetLeft - 48; // on a narrow screen the tabs scroll
+  pinned.hidden = !kept.length;
+  pinned.replaceChildren(
+    el("span", { class: "quiet" }, "Pinned"),
+    el(
+      "ul",
+      { class: "chips" },
+      kept.map((k) => el("li", null, componentLink(k))),
+    ),
   );
 }
 
@@ -62,12 +77,17 @@ function themeButton() {
 
 function redraw({ arrived = false } = {}) {
   const focused = document.activeElement?.id;
+  const scrolled = arrived ? [] : [...document.querySelectorAll("main .scroll")].map((one) => [one.ariaLabel, one.scrollLeft, one.scrollTop]);
   drawHead();
   document.getElementById("main").replaceChildren(...[views[current()].draw()].flat(Infinity).filter(Boolean));
   if (arrived) {
     scrollTo(0, 0);
     document.getElementById("main").focus({ preventScroll: true });
   } else if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+  for (const [name, left, top] of scrolled) {
+    const same = [...document.querySelectorAll("main .scroll")].find((one) => one.ariaLabel === name);
+    if (same) [same.scrollLeft, same.scrollTop] = [left, top];
+  }
   entitle();
 }
 

@@ -165,3 +165,85 @@ function mapPicture(rows, columns, values, texts, blocks = []) {
     titled,
   );
 }
+
+// A map that fits one slide, with a title. Names are left out where there is no room to read them.
+function slidePicture(title, rows, columns, values) {
+  const [width, height, top0] = [1280, 720, 56];
+  const low = 6; // smallest letters that can be read
+  const sized = (n, space) => clamp(space / n - 1, 0, 13);
+  const [left0, high0] = [Math.min(room(rows, 260), 260), Math.min(room(columns, 220), 220)];
+  const rowSize = sized(rows.length, height - top0 - 40 - high0 * 0.6);
+  const columnSize = sized(columns.length, width - left0 - 60);
+  const [named, headed] = [rowSize >= low, columnSize >= low];
+  const left = named ? 24 + (left0 * rowSize) / 12 : 24;
+  const top = top0 + (headed ? 0.75 * ((high0 * columnSize) / 12) + 12 : 12);
+  const right = headed ? 0.6 * ((high0 * columnSize) / 12) : 0;
+  const cell = [(width - left - 24 - right) / columns.length, (height - top - 24) / rows.length].map((size) => Math.min(size, 48));
+  const mix = (from, to, part) => Math.round(from + (to - from) * clamp(part, 0, 1));
+  const shade = (part) => `rgb(${mix(255, 47, part)} ${mix(255, 95, part)} ${mix(255, 208, part)})`;
+  return frame(
+    width,
+    height,
+    PRINT,
+    text(24, 36, cut(title, 1000), { "font-size": 22, "font-weight": 600 }),
+    headed &&
+      columns.map((name, j) => {
+        const x = left + cell[0] * (j + 0.6);
+        return text(x, top - 6, cut(name, 220), { transform: `rotate(-55 ${x} ${top - 6})`, "font-size": columnSize });
+      }),
+    rows.map((name, i) => [
+      named && text(left - 6, top + cell[1] * (i + 0.5) + rowSize * 0.35, cut(name, 260), { "text-anchor": "end", "font-size": rowSize }),
+      columns.map(
+        (_, j) =>
+          (values[i][j] > 0 || (i + j) % 2 === 0) && // empty cells: every other one is tinted, so that rows can be followed
+          svg("rect", {
+            x: left + cell[0] * j,
+            y: top + cell[1] * i,
+            width: cell[0],
+            height: cell[1],
+            fill: values[i][j] > 0 ? shade(values[i][j]) : "#f6f8fa",
+          }),
+      ),
+    ]),
+    svg("rect", { x: left, y: top, width: cell[0] * columns.length, height: cell[1] * rows.length, fill: "none", stroke: PRINT.line }),
+  );
+}
+
+// Paint a picture on a canvas, because the policy of the page allows no images; resolves to a PNG
+function painted(picture, scale = 2) {
+  const [width, height] = ["width", "height"].map((name) => Number(picture.getAttribute(name)));
+  const canvas = el("canvas", { width: Math.ceil(scale * width), height: Math.ceil(scale * height) });
+  const at = canvas.getContext("2d");
+  at.scale(scale, scale);
+  const paint = (node) => {
+    const get = (name, fallback = 0) => Number(node.getAttribute(name) ?? fallback);
+    const [fill, stroke] = [node.getAttribute("fill") ?? "#000", node.getAttribute("stroke")];
+    at.save();
+    at.globalAlpha = get("opacity", 1);
+    [at.fillStyle, at.strokeStyle, at.lineWidth] = [fill, stroke ?? "#000", get("stroke-width", 1)];
+    at.setLineDash((node.getAttribute("stroke-dasharray") ?? "").split(" ").filter(Boolean).map(Number));
+    const turn = /^rotate\((\S+) (\S+) (\S+)\)$/.exec(node.getAttribute("transform") ?? "")?.slice(1).map(Number);
+    if (turn) {
+      at.translate(turn[1], turn[2]);
+      at.rotate((turn[0] * Math.PI) / 180);
+      at.translate(-turn[1], -turn[2]);
+    }
+    if (node.tagName === "text") {
+      at.font = `${node.getAttribute("font-weight") ?? 400} ${get("font-size", FONT["font-size"])}px ${FONT["font-family"]}`;
+      at.textAlign = node.getAttribute("text-anchor") ?? "start";
+      if (at.textAlign === "middle" || node.getAttribute("text-anchor") === "middle") at.textAlign = "center";
+      at.fillText(node.textContent, get("x"), get("y"));
+    } else {
+      const path = new Path2D(node.tagName === "path" ? node.getAttribute("d") : undefined);
+      if (node.tagName === "rect") path.rect(get("x"), get("y"), get("width"), get("height"));
+      if (node.tagName === "circle") path.arc(get("cx"), get("cy"), get("r"), 0, 2 * Math.PI);
+      if (node.tagName === "line") path.addPath(new Path2D(`M${get("x1")} ${get("y1")}L${get("x2")} ${get("y2")}`));
+      if (node.tagName === "polyline") path.addPath(new Path2D(`M${node.getAttribute("points").split(" ").join("L")}`));
+      if (fill !== "none" && node.tagName !== "line") at.fill(path);
+      if (stroke) at.stroke(path);
+    }
+    at.restore();
+  };
+  for (const node of picture.querySelectorAll("rect, circle, line, polyline, path, text")) paint(node);
+  return new Promise((done) => canvas.toBlob(done, "image/png"));
+}

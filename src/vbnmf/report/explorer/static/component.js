@@ -115,7 +115,7 @@ function termTable(k, other) {
         heading: true,
         cell: ({ w }) => [termLink(w), shared.has(w) && el("span", { class: "tag" }, " in both")],
       },
-      { name: "Part", right: true, cell: ({ p }) => percent(p) },
+      { name: "Share", right: true, cell: ({ p }) => percent(p) },
       {
         name: `${100 * data.level} % interval`,
         wide: true,
@@ -160,11 +160,11 @@ function panel(k, place, several) {
             byRelevance()
               ? "The terms that have much weight in this component, and more than in other components."
               : "Terms that are relevant here, occur together in training documents, and appear in few other lists."
-          } Part: the term's part of the component's weight, with a ${100 * data.level} % credible interval. These intervals are too narrow, because the model treats all unknown quantities as independent. Lift: how many times larger this part is than the term's part of all documents' weight, as the model expects it.`,
+          } Share: the term's share of the component's weight, with a ${100 * data.level} % credible interval. These intervals are too narrow, because the model treats all unknown quantities as independent. Lift: how many times larger this share is than the term's share of all documents' weight, as the model expects it.`,
       !component.faded && downloads(
         `component-${k}-terms`,
         () => [
-          ["term", "part", "low", "high", "lift"],
+          ["term", "share", "low", "high", "lift"],
           ...ranked(k).map(({ w, p, low, high, lift }) => [termName(w), p, low, high, Number(lift.toPrecision(5))]),
         ],
         () =>
@@ -189,12 +189,12 @@ function servedLabels(k) {
   return section(
     "Labels it serves",
     served.length
-      ? `Expected part: the part of the label's weight that the model expects it to explain. It is not a count of documents.${known ? " In documents: its part of the weight of the label's documents that this page was made with, estimated from their terms without their labels." : ""}`
-      : "Its expected part of every label's weight is below 0.5 %.",
+      ? `Expected share: the share of the label's weight that the model expects it to explain. It is not a count of documents.${known ? " In documents: its share of the weight of the label's documents that this page was made with, estimated from their terms without their labels." : ""}`
+      : "Its expected share of every label's weight is below 0.5 %.",
     downloads(
       `component-${k}-labels`,
       () => [
-        ["label", "expected part", ...(known ? ["part in documents"] : [])],
+        ["label", "expected share", ...(known ? ["share in documents"] : [])],
         ...range(data.labels.length).map((l) => [
           labelName(l),
           data.use[l][k],
@@ -214,7 +214,7 @@ function servedLabels(k) {
         className: "bars",
         columns: [
           { name: "Label", heading: true, cell: ({ l }) => labelLink(l) },
-          { name: "Expected part", right: true, cell: ({ part }) => percent(part) },
+          { name: "Expected share", right: true, cell: ({ part }) => percent(part) },
           { name: "", wide: true, cell: ({ part }) => bar(part, most) },
           ...(known ? [{ name: "In documents", right: true, cell: ({ found }) => percent(found) }] : []),
         ],
@@ -227,17 +227,17 @@ function typicalDocuments(k) {
   const typical = pairs(data.documents.typical[k]);
   const title = "Most typical documents on this page";
   if (!typical.length)
-    return section(title, "Its part of every document on this page is below 5 %, as the model estimates it.", null);
+    return section(title, "Its share of every document on this page is below 5 %, as the model estimates it.", null);
   return withDocuments((docs) =>
     section(
       title,
-      `The estimated part of each document's weight that it explains${data.labels.length ? ", and the predicted label with its probability" : ""}. Long documents come before short ones of the same part.`,
+      `The estimated share of each document's weight that it explains${data.labels.length ? ", and the predicted label with its probability" : ""}. Long documents come before short ones of the same share.`,
       downloads(`component-${k}-documents`, () => {
         const [head, ...rows] = documentRows(
           docs,
           typical.map(([d]) => d),
         );
-        return [["part", ...head], ...rows.map((row, i) => [typical[i][1] / 1000, ...row])];
+        return [["share", ...head], ...rows.map((row, i) => [typical[i][1] / 1000, ...row])];
       }),
       el(
         "ul",
@@ -254,7 +254,7 @@ const passageWords = ({ among, of, terms, documents, examined }) =>
 
 // The components with nearly the same terms, each to compare with
 const alikeComponents = (k) => [
-  "Alike, with nearly the same terms: ",
+  "Similar, with nearly the same terms: ",
   pairs(data.components[k].alike)
     .slice(0, 5)
     .map(([other, cosine], i) => [

@@ -15,7 +15,7 @@ if (data.documents) {
 function drawDocument(docs, d) {
   const found = chosenDocuments(docs);
   const at = found.indexOf(d);
-  const filters = Object.fromEntries(["query", "only", "truth", "given", "order"].map((name) => [name, param(name)]));
+  const filters = listQuery();
   const to = (i, title, arrow) =>
     at < 0 || i < 0 || i >= found.length
       ? el("span", { class: "button off", "aria-hidden": "true" }, arrow)
@@ -42,12 +42,11 @@ function drawDocument(docs, d) {
       ),
     ),
     facts(
-      docs.truth?.[d] && ["label ", labelsWithP(docs.truth[d], docs.p_truth?.[d], labelLink)],
+      docs.truth?.[d] && ["given ", labelsWithP(docs.truth[d], docs.p_truth?.[d], labelLink)],
       docs.given && [
         "predicted ",
         docs.given[d].length ? labelsWithP(docs.given[d], docs.p[d], labelLink) : "no label",
       ],
-      docs.wrong[d] === 1 && el("span", { class: "badge" }, "wrong"),
     ),
     el(
       "div",
@@ -115,7 +114,7 @@ function coefficients(docs, d, parts, tints) {
     "How much of the document's weight each component explains, as the model estimates it from the terms alone.",
     downloads(
       `document-${d}-components`,
-      () => [["component", "name", "part"], ...parts.map(([k, part]) => [k, data.components[k].name, part / 1000])],
+      () => [["component", "name", "share"], ...parts.map(([k, part]) => [k, data.components[k].name, part / 1000])],
       () =>
         barsPicture(
           `${docs.ids[d]}: components`,
@@ -135,7 +134,7 @@ function coefficients(docs, d, parts, tints) {
             componentLink(k),
           ],
         },
-        { name: "Part", right: true, cell: ([, part]) => percent(part / 1000) },
+        { name: "Share", right: true, cell: ([, part]) => percent(part / 1000) },
         { name: "", wide: true, cell: ([, part]) => bar(part, parts[0][1]) },
       ],
     }),
@@ -151,13 +150,13 @@ function evidence(docs, d) {
   ]);
   const most = largest(rows.map((row) => row[3]));
   const role = (l, i) =>
-    [docs.given[d].includes(l) ? "predicted" : i === 1 && "runner-up", docs.truth?.[d]?.includes(l) && "true label"]
+    [docs.given[d].includes(l) ? "predicted" : i === 1 && "runner-up", docs.truth?.[d]?.includes(l) && "given"]
       .filter(Boolean)
       .join(", ");
   return section(
     "Why this label",
     whys.length
-      ? `Evidence for the most probable label${["", "", " and the second", ", the second and the true label", ", the second and the true labels"][Math.min(whys.length, 4)]}. Each number is a contribution to the label's score, compared with ${data.several ? "a document without terms" : "the mean score of all labels"}. Terms contribute through all components and as single words; of the components, only those that speak for the label are listed. Only the largest positive contributions are listed.`
+      ? `Evidence for the most probable label${["", "", " and the second", ", the second and the given label", ", the second and the given labels"][Math.min(whys.length, 4)]}. Each number is a contribution to the label's score, compared with ${data.several ? "a document without terms" : "the mean score of all labels"}. Terms contribute through all components and as single words; of the components, only those that speak for the label are listed. Only the largest positive contributions are listed.`
       : "The document has no term that the model knows. The prediction follows only from how common each label is.",
     whys.length > 0 &&
       downloads(

@@ -2,9 +2,9 @@
 
 const THERE = 8; // terms of a component in a label that are shown
 
-views.label = {
-  title: "Label",
-  draw() {
+if (data.labels.length) views.label = { title: "Label", draw: drawLabel };
+
+function drawLabel() {
     const l = integer("l", data.labels.length) ?? data.order.labels[0];
     const label = data.labels[l];
     const score = data.quality?.by_label?.[l];
@@ -43,8 +43,7 @@ views.label = {
         tellingTerms(l),
       ),
     ];
-  },
-};
+}
 
 function labelComponents(l) {
   const found = partsInDocuments(l);
@@ -57,9 +56,9 @@ function labelComponents(l) {
   return section(
     "Its components",
     [
-      "Expected part: the part of the label's weight that the model expects from the component. It is not a count of documents.",
+      "Expected share: the share of the label's weight that the model expects from the component. It is not a count of documents.",
       found &&
-        " In documents: its part of the weight of the label's documents that this page was made with, estimated from their terms without their labels.",
+        " In documents: its share of the weight of the label's documents that this page was made with, estimated from their terms without their labels.",
       there && ` Here: the first ${THERE} terms of the component that training documents of this label have.`,
       ` Components below ${100 * data.matters} % are not listed; the CSV has all${there ? ", with more of their terms here" : ""}.`,
     ],
@@ -67,8 +66,8 @@ function labelComponents(l) {
       `label-${l}-components`,
       () => [
         [
-          ...["component", "name", "expected part"],
-          ...(found ? ["part in documents"] : []),
+          ...["component", "name", "expected share"],
+          ...(found ? ["share in documents"] : []),
           "mean coefficient",
           ...(scopes ? ["scope"] : []),
           ...(there ? ["terms here"] : []),
@@ -83,7 +82,7 @@ function labelComponents(l) {
       ],
       () =>
         barsPicture(
-          `${labelName(l)}: expected part of each component`,
+          `${labelName(l)}: expected share of each component`,
           shown.map(({ k, part }) => ({ name: componentName(k), value: part, text: percent(part) })),
         ),
     ),
@@ -106,7 +105,7 @@ function blockOfLabel(l, title, name, used, most) {
   const others = ({ k }) => el("div", { class: "quiet" }, "with ", sharedWith(k, l));
   return (
     rows.length > 0 && [
-      el("h4", null, `${title}: expected part ${percent(blockNamed(name).labels[l])}`),
+      el("h4", null, `${title}: expected share ${percent(blockNamed(name).labels[l])}`),
       labelTable(l, `Components of label ${labelName(l)}: ${title}`, rows, most, ["shared", "joined"].includes(name) ? others : () => null),
     ]
   );
@@ -120,7 +119,7 @@ const labelTable = (l, caption, rows, most, further = () => null) =>
     className: "bars parts",
     columns: [
       { name: "Component", heading: true, cell: (row) => [componentLink(row.k), termsThere(l, row.k), further(row)] },
-      { name: "Expected part", right: true, cell: ({ part }) => percent(part) },
+      { name: "Expected share", right: true, cell: ({ part }) => percent(part) },
       { name: "", wide: true, cell: ({ part }) => bar(part, most) },
       ...(partsInDocuments(l) ? [{ name: "In documents", right: true, cell: ({ found }) => percent(found) }] : []),
     ],
@@ -147,8 +146,8 @@ function tellingTerms(l) {
   return section(
     "Its characteristic terms",
     terms.length
-      ? `Terms that a larger part of this label's ${plural(label.documents, "training document")} has than of the ${count(label.elsewhere)} elsewhere. The documents that have the term are counted. Log-odds: of a document here against elsewhere, with its 95 % interval.`
-      : "No term is in a larger part of this label's documents than elsewhere.",
+      ? `Terms that a larger share of this label's ${plural(label.documents, "training document")} has than of the ${count(label.elsewhere)} elsewhere. The documents that have the term are counted. Log-odds: of a document here against elsewhere, with its 95 % interval.`
+      : "No term is in a larger share of this label's documents than elsewhere.",
     downloads(
       `label-${l}-terms`,
       () => [
@@ -185,7 +184,7 @@ function neighbours(l) {
   const near = data.labels[l].neighbours;
   const common = scopes && blockNamed("common");
   const counted = common ? " Components that serve all labels are not counted." : "";
-  const listed = `Expected in common: the part of both labels' weight that the model expects from the same components.${counted}`;
+  const listed = `Expected in common: the share of both labels' weight that the model expects from the same components.${counted}`;
   const none = `The model expects less than 5 % of its weight in common with every other label.${counted}`;
   return section(
     "Labels it shares components with",

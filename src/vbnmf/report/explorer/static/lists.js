@@ -33,16 +33,18 @@ function drawList() {
         data.labels.length > 0 &&
         choice("only", "Show", [
           ["", "all"],
-          ["wrong", "wrong predictions"],
-          ["right", "correct predictions"],
-          ["missed", "a true label not predicted"],
-          ["wrongly", "a predicted label not true"],
+          ["wrong", "given A, predicted B"],
+          ["right", "predicted as given"],
+          ["missed", "a given label not predicted"],
+          ["wrongly", "a predicted label not given"],
+          ["check", "to check: the given label looks like an error"],
+          ...(param("only") === "confused" ? [["confused", "one label for the other"]] : []),
         ]),
-      labelled && choice("truth", "True label", [["", "any"], ...names]),
+      labelled && choice("truth", "Given label", [["", "any"], ...names]),
       data.labels.length > 0 && choice("given", "Predicted", [["", "any"], ...names.slice(0, data.labels.length)]),
       data.labels.length > 0 &&
         choice("order", "Order", [
-          ["", labelled ? "wrong first" : "most confident first"],
+          ["", labelled ? "given A, predicted B first" : "most confident first"],
           ["unsure", "least confident first"],
           ["file", "as in the file"],
         ]),
@@ -54,8 +56,8 @@ function drawList() {
 // Which documents are on the page, if not all are
 const whichDocuments = () =>
   data.documents.labelled && data.labels.length > 0
-    ? "wrong predictions first, and those of rare confusions before those of frequent ones. The scores in Quality cover all documents."
-    : `${data.labels.length > 0 ? "some of each predicted label, " : ""}spread evenly over the file. The measures in Quality cover all documents.`;
+    ? "first those to check and those predicted otherwise than given, rare confusions before frequent ones. The scores in Trust cover all documents."
+    : `${data.labels.length > 0 ? "some of each predicted label, " : ""}spread evenly over the file. The measures in About cover all documents.`;
 
 // The label that the list is about: the predicted one that was chosen, or the true one; null if none was
 const aboutLabel = () => integer("given", data.labels.length) ?? integer("truth", data.documents.names.length);
@@ -67,10 +69,10 @@ function orderInWords() {
     about !== null
       ? `Confidence is the probability of the label ${labelName(about)} where it was predicted, and one minus it elsewhere.`
       : data.several
-        ? "Confidence is that of the most confident error: the probability of a wrong label, or one minus that of a missed label. Without an error it is the probability of the least probable label that was predicted."
+        ? "Confidence is that of the most confident disagreement: the probability of a label that was not given, or one minus that of a given label that was not predicted. Without any it is the probability of the least probable label that was predicted."
         : "Confidence is the probability of the predicted label.";
   if (order === "unsure") return `The least confident come first. ${confidence}`;
-  const wrong = about === null ? "Wrong predictions" : "Documents for which this label was missed or wrongly predicted";
+  const wrong = about === null ? "Documents predicted otherwise than given" : "Documents for which this label was given and not predicted, or predicted and not given,";
   return `${data.documents.labelled ? `${wrong} come first, the most confident of them at the top.` : "The most confident come first."} ${confidence}`;
 }
 
@@ -109,7 +111,7 @@ function sortedByInWords(docs, d, about) {
   const l = data.several ? sortedByLabel(docs, d, about) : undefined;
   if (l === undefined) return null;
   const p = probabilityOf(docs, d, l);
-  const error = isMissed(docs, d, l) ? ", missed" : isWrongly(docs, d, l) ? ", wrongly predicted" : "";
+  const error = isMissed(docs, d, l) ? ", given, not predicted" : isWrongly(docs, d, l) ? ", predicted, not given" : "";
   return [bdi(labelName(l)), `${p === null ? "" : ` ${percent(p)}`}${error}`];
 }
 
@@ -128,6 +130,7 @@ function numberInAll() {
   if (param("query").trim()) return null;
   const [truth, given, only] = [integer("truth", names.length), integer("given", data.labels.length), param("only")];
   const kinds = ["right", "wrong", "unknown", "missed", "wrongly"];
+  if (only === "confused" || only === "check") return null;
   const pick = (row) => (only ? row[kinds.indexOf(only)] : row[0] + row[1] + row[2]);
   if (truth === null && given === null) return pick(counts.all);
   if (truth !== null && given !== null) {
@@ -149,25 +152,43 @@ function foundInWords(n) {
   return n === all ? `${plural(n, "document")} found, all on this page` : `Showing ${count(n)} of ${plural(all, "document")}; the others are not on this page`;
 }
 
-function chosenDocuments(docs) {
-  const words = param("query").toLowerCase().split(/\s+/).filter(Boolean);
-  const [truth, given] = [integer("truth", data.documents.names.length), integer("given", data.labels.length)];
-  const only = param("only");
+// The documents that a list shows. query: its parameters; those of the address if it is left out
+function chosenDocuments(docs, query = null) {
+  const get = (name) => String((query ? query[name] : param(name)) ?? "");
+  const index = (name, limit) => {
+    const value = Number.parseInt(get(name), 10);
+    return Number.isInteger(value) && value >= 0 && value < limit ? value : null;
+  };
+  const words = searchedWords(get("query"));
+  const [truth, given] = [index("truth", data.documents.names.length), index("given", data.labels.length)];
+  const only = get("only");
+  const checked = only === "check" ? new Set(suspects(index("check", data.documents.names.length)).map(({ d }) => d)) : null;
   const found = range(docs.ids.length).filter((d) => {
     if (only === "wrong" && !docs.wrong[d]) return false;
     if (only === "right" && (docs.wrong[d] || !docs.truth?.[d])) return false;
+    if (only === "check" && !checked.has(d)) return false;
+    if (only === "confused") return isMissed(docs, d, truth) && isWrongly(docs, d, given);
     if (only === "missed" && !(truth === null ? (docs.truth?.[d] ?? []) : [truth]).some((l) => isMissed(docs, d, l))) return false;
     if (only === "wrongly" && !(given === null ? docs.given[d] : [given]).some((l) => isWrongly(docs, d, l))) return false;
     if (truth !== null && !docs.truth?.[d]?.includes(truth)) return false;
     if (given !== null && !docs.given?.[d]?.includes(given)) return false;
-    if (!words.length) return true;
-    const content = `${docs.ids[d]} ${documentText(docs, d)}`.toLowerCase();
-    return words.every((word) => content.includes(word));
+    return words.every((word) => lowerText(docs, d).includes(word));
   });
-  const order = param("order");
+  const order = get("order");
   if (!docs.p || order === "file") return found;
-  return sortedByConfidence(docs, found, aboutLabel(), order === "unsure");
+  return sortedByConfidence(docs, found, given ?? truth, order === "unsure");
 }
+
+// Documents to check, the most suspicious first: {d, given, suggested}; of one label, if l is not null. A label that is
+// missing, or that no label should replace, is -1.
+const suspects = (l = null) =>
+  range((data.documents?.suspects.length ?? 0) / 3)
+    .map((i) => data.documents.suspects.slice(3 * i, 3 * i + 3))
+    .map(([d, given, suggested]) => ({ d, given, suggested }))
+    .filter(({ given, suggested }) => l === null || (given >= 0 ? given : suggested) === l);
+
+// The parameters of the list, which links to its documents keep
+const listQuery = () => Object.fromEntries(["query", "only", "truth", "given", "check", "order"].map((name) => [name, param(name)]));
 
 function documentList(docs) {
   const found = chosenDocuments(docs);
@@ -189,14 +210,14 @@ function documentList(docs) {
       el(
         "ul",
         { class: "cards" },
-        found.slice(shown.begin, shown.end).map((d) => documentCard(docs, d, docs.given && sortedByInWords(docs, d, aboutLabel()))),
+        found.slice(shown.begin, shown.end).map((d) => documentCard(docs, d, docs.given && sortedByInWords(docs, d, aboutLabel()), listQuery())),
       ),
   ];
 }
 
 // Documents as a table to be saved
 const documentRows = (docs, found) => [
-  ["id", "label", "probability of label", "predicted", "probability", "wrong", "components", "text"],
+  ["id", "label", "probability of label", "predicted", "probability", "differs", "components", "text"],
   ...found.map((d) => [
     docs.ids[d],
     labelTexts(docs.truth?.[d]),
@@ -229,20 +250,22 @@ const documentText = (docs, d) => plainText(docs, d) ?? docs.terms[d].map(termNa
 const labelsWithP = (labels, p, named = (l) => bdi(labelName(l))) =>
   labels.map((l, i) => [i > 0 && ", ", named(l), (p?.[i] ?? null) !== null && ` (${percent(p[i])})`]);
 
-function documentCard(docs, d, extra = null) {
+// A document in a list. extra: what is said beside its id; query: the list in which it stands, which a link to it keeps
+function documentCard(docs, d, extra = null, query = {}) {
+  const typed = query.query ?? "";
   const whole = documentText(docs, d).replace(/\s+/g, " ").trim();
-  const snippet = whole.length > 180 ? `${whole.slice(0, 180).replace(/\S{1,20}$/, "").trim()} …` : whole;
+  const begin = whole.length > 180 ? `${whole.slice(0, 180).replace(/\S{1,20}$/, "").trim()} …` : whole;
   return el(
     "li",
-    { class: docs.wrong[d] ? "card wrong" : "card" },
+    { class: docs.wrong[d] ? "card differs" : "card" },
     el(
       "div",
       { class: "cardhead" },
-      link("document", { d }, bdi(docs.ids[d])),
+      link("document", { ...query, d }, bdi(docs.ids[d])),
       extra && el("span", { class: "quiet" }, extra),
       verdict(docs, d),
     ),
-    el("p", { class: "snippet", dir: "auto" }, snippet || "(no text)"),
+    el("p", { class: "snippet", dir: "auto" }, (typed ? markedWords(matchSnippet(docs, d, typed), typed) : begin) || "(no text)"),
   );
 }
 
@@ -251,9 +274,7 @@ function verdict(docs, d) {
   return el(
     "span",
     { class: "verdict" },
-    docs.wrong[d]
-      ? [el("span", { class: "badge" }, "wrong"), " label ", labelsWithP(docs.truth[d], docs.p_truth[d]), "; "]
-      : "",
+    docs.wrong[d] ? [el("span", { class: "badge" }, "given"), " ", labelsWithP(docs.truth[d], docs.p_truth[d]), ", "] : "",
     docs.given[d].length ? ["predicted ", labelsWithP(docs.given[d], docs.p[d])] : "no label predicted",
   );
 }
@@ -272,7 +293,7 @@ function confusedDocuments(l) {
         ? el(
             "ul",
             { class: "cards" },
-            found.slice(0, 4).map((d) => documentCard(docs, d, sortedByInWords(docs, d, l))),
+            found.slice(0, 4).map((d) => documentCard(docs, d, sortedByInWords(docs, d, l), query)),
           )
         : el("p", { class: "quiet" }, few ? "None of them is on this page." : "None."),
       found.length > 4 && el("p", null, link("document", query, `Show all ${count(found.length)}${shown < total ? " on this page" : ""}`)),

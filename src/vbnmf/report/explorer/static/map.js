@@ -1,19 +1,93 @@
-// Map: labels × components, as a table that can be sorted; components alone where there are no labels.
+// Map: labels × components as a table that can be sorted. With many labels it begins with labels × labels: how similar
+// they are.
 
-const MATTERS = data.matters; // a component of less than this part of every label is left out at first
+const MATTERS = data.matters; // a component of less than this share of every label is left out at first
 const [ROWS, COLUMNS] = [60, 150]; // most labels and components on the map at once
 
-const ABOUT_COMPONENTS = "A component is a group of terms that tend to occur together. It is named by three terms that describe it.";
+const FEW = 40; // labels up to which the map has components in its columns at first
 
-views.map = {
-  title: data.labels.length ? "Map" : "Overview",
-  draw: () => (data.labels.length ? drawMap() : drawComponents()),
-};
+if (data.labels.length) views.map = { title: "Map", draw: () => (mapKind() === "labels" ? drawOverlap() : drawMap()) };
+
+const mapKind = () => (data.similar ? param("kind", data.labels.length > FEW ? "labels" : "components") : "components");
+
+const kindOfMap = () =>
+  data.similar &&
+  choice("kind", "Map of", [
+    ["components", "labels and components"],
+    ["labels", "labels and labels"],
+  ], data.labels.length > FEW ? "labels" : "components");
+
+// Labels × labels: how similar the words of their documents are
+function drawOverlap() {
+  const labels = param("rows") ? orderedLabels(data.use) : data.order.words;
+  const shown = pages("row", labels.length, COLUMNS, "labels");
+  const [rows, pairsOf] = [labels.slice(shown.begin, shown.end), data.similar.map((row) => new Map(pairs(row)))];
+  const value = (l, m) => (l === m ? 0 : (pairsOf[l].get(m) ?? 0) / 100);
+  const most = largest(rows.flatMap((l) => rows.map((m) => value(l, m))), 0.5);
+  const title = `${data.title}: similar labels`;
+  return [
+    heading("Labels that are similar"),
+    listOrMap("map"),
+    el("p", { class: "lead" }, "Each cell says how similar the words of two labels are: the cosine of the shares of their training documents that have each word, in per cent; rare words count more. Cells below 10 % are empty. Select a number to compare the two labels."),
+    controls(
+      kindOfMap(),
+      choice("rows", "Order of labels", labelOrders().slice(0, 3), "alike"),
+      shown.control,
+      downloads(
+        "similar-labels",
+        () => [["label", ...labels.map(labelName)], ...labels.map((l) => [labelName(l), ...labels.map((m) => (l === m ? 1 : value(l, m)))])],
+        () => slidePicture(title, rows.map(labelName), rows.map(labelName), rows.map((l) => rows.map((m) => value(l, m) / most))),
+      ),
+    ),
+    gridTable(
+      "Labels that are similar",
+      rows.map((l) => labelLink(l)),
+      rows.map((m) => labelLink(m)),
+      (i, j) => {
+        const v = value(rows[i], rows[j]);
+        return rows[i] === rows[j] ? { className: "right-one" } : v > 0 ? { part: v / most, content: link("compare", { a: rows[i], b: rows[j] }, whole(v)) } : {};
+      },
+    ),
+  ];
+}
+
+// A table of shaded cells. cell(i, j): {part, content, className}
+function gridTable(caption, rowHeads, columnHeads, cell, blocksRow = null, colgroups = null) {
+  const made = el(
+    "table",
+    null,
+    el("caption", { class: "hidden" }, caption),
+    colgroups,
+    el(
+      "thead",
+      null,
+      blocksRow,
+      el("tr", null, el("td", { class: "corner" }), columnHeads.map((head) => el("th", { scope: "col" }, el("div", { class: "column" }, head)))),
+    ),
+    el(
+      "tbody",
+      null,
+      rowHeads.map((head, i) =>
+        el(
+          "tr",
+          null,
+          el("th", { scope: "row" }, head),
+          columnHeads.map((_, j) => {
+            const { part, content, className } = cell(i, j);
+            return el("td", { class: className, "--part": part ? part.toFixed(3) : null }, content);
+          }),
+        ),
+      ),
+    ),
+  );
+  oneStop(made);
+  return el("div", { class: "scroll map", tabindex: 0, role: "region", "aria-label": caption }, made);
+}
 
 function drawMap() {
   const measures = {
     part: {
-      name: "expected part of the label's weight",
+      name: "expected share of the label's weight",
       about: "Each number is the percentage of the label's weight that the model expects the component to explain. It is not a count of documents.",
       values: data.use,
       least: 0.2,
@@ -21,7 +95,7 @@ function drawMap() {
     },
     ...(data.quality?.labelled > 0 && {
       found: {
-        name: "part of the label's documents' weight, estimated",
+        name: "share of the label's documents' weight, estimated",
         about: `Each number is the percentage of the weight of the label's documents, among the ${count(data.quality.labelled)} labelled ones that this page was made with, that the component explains. It is estimated from their terms without their labels.`,
         values: data.labels.map((_, l) => (data.quality.label_parts[l].length ? data.quality.label_parts[l] : data.components.map(() => 0))),
         least: 0.2,
@@ -50,6 +124,7 @@ function drawMap() {
   const left = data.components.length - matters.length;
   return [
     heading("Labels and their components"),
+    listOrMap("map"),
     el(
       "p",
       { class: "lead" },
@@ -63,15 +138,16 @@ function drawMap() {
       " Select a label or a component for details. Use the arrows to sort.",
     ),
     controls(
+      kindOfMap(),
       choice(
         "measure",
         "Show",
         [
-          ["part", "expected part, %"],
-          ...(measures.found ? [["found", "part in documents, %"]] : []),
+          ["share", "expected share, %"],
+          ...(measures.found ? [["found", "share in documents, %"]] : []),
           ["activation", "mean coefficient"],
         ],
-        "part",
+        "share",
       ),
       choice("rows", "Order of labels", labelOrders(), "alike"),
       choice("columns", "Order of components", componentOrders(), "alike"),
@@ -103,6 +179,13 @@ function drawMap() {
             l.map((i) => k.map((c) => values[i][c] / most)),
             l.map((i) => k.map((c) => measure.text(values[i][c]))),
             blocks,
+          ),
+        () =>
+          slidePicture(
+            `${data.title}: labels and their components`,
+            l.map(labelName),
+            k.map(componentName),
+            l.map((i) => k.map((c) => values[i][c] / most)),
           ),
       ),
     ),
@@ -156,17 +239,7 @@ function mapTable(labels, components, blocks, values, most, measure) {
       }),
     ),
   );
-  return el(
-    "div",
-    {
-      class: "scroll map",
-      tabindex: 0,
-      role: "region",
-      "aria-label": "Map of labels and components",
-      onscroll: ({ currentTarget: map }) =>
-        map.style.setProperty("--names", `${map.querySelector(".corner").offsetWidth}px`), // beside which names of blocks stay
-    },
-    el(
+  const made = el(
       "table",
       null,
       el("caption", { class: "hidden" }, `Labels in rows, components in columns; ${measure.name}`),
@@ -178,7 +251,19 @@ function mapTable(labels, components, blocks, values, most, measure) {
         el("tr", null, el("td", { class: "corner" }), head),
       ),
       el("tbody", null, rows),
-    ),
+  );
+  oneStop(made);
+  return el(
+    "div",
+    {
+      class: "scroll map",
+      tabindex: 0,
+      role: "region",
+      "aria-label": "Map of labels and components",
+      onscroll: ({ currentTarget: map }) =>
+        map.style.setProperty("--names", `${map.querySelector(".corner").offsetWidth}px`), // beside which names of blocks stay
+    },
+    made,
   );
 }
 
@@ -233,61 +318,4 @@ function orderedComponents(values, shown) {
   if (param("columns") === "name")
     return order.sort((a, b) => data.components[a].name.localeCompare(data.components[b].name));
   return order;
-}
-
-function drawComponents() {
-  const most = largest(data.components.map((component) => component.mass));
-  const npmi = data.quality?.npmi_documents;
-  const rows = data.order.components;
-  const shown = pages("row", rows.length, 200, "components");
-  return [
-    heading("What the model found"),
-    el(
-      "p",
-      { class: "lead" },
-      `${plural(rows.length, "component")}. Similar ones are neighbours. ${ABOUT_COMPONENTS} Its weight is the part of the training documents' weight that it explains.`,
-    ),
-    controls(
-      shown.control,
-      downloads(
-        "components",
-        () => [
-          ["component", "name", "weight", ...(npmi ? ["NPMI by documents"] : [])],
-          ...rows.map((k) => [
-            k,
-            data.components[k].name,
-            data.components[k].mass,
-            ...(npmi ? [npmi[k]] : []),
-          ]),
-        ],
-        () =>
-          barsPicture(
-            "Components by weight",
-            rows.map((k) => ({
-              name: componentName(k),
-              value: data.components[k].mass,
-              text: percent(data.components[k].mass),
-            })),
-          ),
-      ),
-    ),
-    table({
-      caption: "Components",
-      sorting: "sort",
-      rows: rows.slice(shown.begin, shown.end),
-      columns: [
-        { name: "Component", heading: true, cell: (k) => componentLink(k), value: (k) => data.components[k].name },
-        {
-          name: "Weight",
-          right: true,
-          cell: (k) => percent(data.components[k].mass),
-          value: (k) => data.components[k].mass,
-        },
-        { name: "", wide: true, cell: (k) => bar(data.components[k].mass, most) },
-        ...(npmi
-          ? [{ name: "NPMI by documents", right: true, cell: (k) => number(npmi[k], 2), value: (k) => npmi[k] }]
-          : []),
-      ],
-    }),
-  ];
 }

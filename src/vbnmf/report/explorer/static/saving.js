@@ -1,4 +1,4 @@
-// Downloads: each section offers its numbers as CSV and its picture as SVG.
+// Downloads: each section offers its numbers as CSV and its picture as SVG and PNG.
 
 const csvCell = (value) => {
   const text = value === null || value === undefined ? "" : String(value);
@@ -7,7 +7,7 @@ const csvCell = (value) => {
 const csv = (rows) => rows.map((row) => `${row.map(csvCell).join(",")}\r\n`).join("");
 
 function download(name, type, content) {
-  const url = URL.createObjectURL(new Blob([content], { type: `${type};charset=utf-8` }));
+  const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type: `${type};charset=utf-8` }));
   const anchor = el("a", { href: url, download: name });
   document.body.append(anchor);
   anchor.click();
@@ -16,8 +16,9 @@ function download(name, type, content) {
   say(`${name} was saved.`);
 }
 
-// name: of the file; rows(): a table with its header; picture(): an svg element with colours of its own
-function downloads(name, rows, picture) {
+// name: of the file; rows(): a table with its header; picture(): an svg element with colours of its own; slide(): the
+// same, fit to one slide
+function downloads(name, rows, picture, slide = picture) {
   const button = (kind, act) =>
     el("button", { type: "button", class: "small", "aria-label": `Download ${name} as ${kind}`, onclick: act }, kind);
   return el(
@@ -30,6 +31,7 @@ function downloads(name, rows, picture) {
         drawn.setAttribute("xmlns", "http://www.w3.org/2000/svg");
         download(`${name}.svg`, "image/svg+xml", new XMLSerializer().serializeToString(drawn));
       }),
+    slide && button("PNG", () => painted(slide()).then((blob) => download(`${name}.png`, "image/png", blob))),
   );
 }
 

@@ -45,7 +45,7 @@ function scopeMeasures() {
     "How much of the training documents' weight the model explains by components that serve all labels, several labels or one label. A component of several labels is called shared unless its labels take different terms from it.",
     downloads(
       "scopes",
-      () => [["scope", "components", "part"], ...rows.map((row) => [row.title, row.components, row.mass])],
+      () => [["scope", "components", "share"], ...rows.map((row) => [row.title, row.components, row.mass])],
       () =>
         barsPicture(
           "Weight by scope",
@@ -59,7 +59,7 @@ function scopeMeasures() {
       columns: [
         { name: "Scope", heading: true, cell: (row) => row.title },
         { name: "Components", right: true, cell: (row) => count(row.components) },
-        { name: "Part", right: true, cell: (row) => percent(row.mass) },
+        { name: "Share", right: true, cell: (row) => percent(row.mass) },
         { name: "", wide: true, cell: (row) => bar(row.mass, 1) },
       ],
     }),

@@ -2,11 +2,13 @@
 
 // columns: {name, cell(row), value(row) to sort by, right: numbers, heading: names the row}
 // sorting: name of the parameter that holds the order; without it the rows keep their order
-function table({ caption, columns, rows, sorting = null, className = "" }) {
+// roving: whether the links of the table are one stop of the Tab key, between which arrows move
+function table({ caption, columns, rows, sorting = null, className = "", roving = false, sorted = () => {} }) {
   const body = el("tbody");
   const heads = columns.map((column, i) => {
     if (!column.name) return el("td", { class: "wide" }); // bars, which repeat another column
-    if (!sorting || !column.value) return el("th", { scope: "col", class: column.right && "right" }, column.name);
+    const className = [column.right && "right", column.className].filter(Boolean).join(" ");
+    if (!sorting || !column.value) return el("th", { scope: "col", class: className, title: column.about }, column.name);
     const turn = () => {
       const [at, falling] = order();
       const first = Boolean(column.right); // numbers: the largest first
@@ -18,7 +20,7 @@ function table({ caption, columns, rows, sorting = null, className = "" }) {
     };
     return el(
       "th",
-      { scope: "col", class: column.right && "right" },
+      { scope: "col", class: className, title: column.about },
       el(
         "button",
         { type: "button", class: "sort", onclick: turn },
@@ -53,13 +55,18 @@ function table({ caption, columns, rows, sorting = null, className = "" }) {
           columns.map((column) =>
             el(
               column.heading ? "th" : "td",
-              { scope: column.heading && "row", class: column.right ? "right" : column.wide && "wide" },
+              {
+                scope: column.heading && "row",
+                class: [column.right ? "right" : column.wide && "wide", column.className].filter(Boolean).join(" "),
+              },
               column.cell(row),
             ),
           ),
         ),
       ),
     );
+    if (roving) oneStop(body);
+    sorted(at);
   }
 
   fill();
@@ -74,6 +81,54 @@ function table({ caption, columns, rows, sorting = null, className = "" }) {
       body,
     ),
   );
+}
+
+// Make the links and buttons of a table one stop of the Tab key. Arrows, Home and End move between them: left and right
+// in a row, up and down between rows.
+function oneStop(body) {
+  const stops = () => [...body.querySelectorAll("a[href], button")];
+  const rowOf = (stop) => [...stop.closest("tr").querySelectorAll("a[href], button")];
+  const all = stops();
+  all.forEach((stop, i) => stop.setAttribute("tabindex", i === 0 ? 0 : -1));
+  if (body.dataset.roving) return;
+  body.dataset.roving = "1";
+  const move = (to) => {
+    if (!to) return;
+    for (const stop of body.querySelectorAll("[tabindex='0']")) stop.setAttribute("tabindex", -1);
+    to.setAttribute("tabindex", 0);
+    to.focus();
+  };
+  body.addEventListener("focusin", ({ target }) => {
+    if (target.tabIndex !== -1 || !target.matches("a[href], button")) return;
+    for (const stop of body.querySelectorAll("[tabindex='0']")) stop.setAttribute("tabindex", -1);
+    target.setAttribute("tabindex", 0);
+  });
+  body.addEventListener("keydown", (event) => {
+    const row = event.target.closest("tr") && rowOf(event.target);
+    const at = row?.indexOf(event.target) ?? -1;
+    if (at < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+    const beside = (step) => {
+      let next = event.target.closest("tr");
+      do next = next[step];
+      while (next && !next.querySelector("a[href], button"));
+      // between head and body of a table
+      if (!next) next = (step === "nextElementSibling" ? event.target.closest("thead")?.nextElementSibling : event.target.closest("tbody")?.previousElementSibling)?.querySelector("tr:has(a[href], button)");
+      const others = next && body.contains(next) ? [...next.querySelectorAll("a[href], button")] : [];
+      const column = event.target.closest("th, td").cellIndex;
+      return others.find((stop) => stop.closest("th, td").cellIndex >= column) ?? others.at(-1);
+    };
+    const target = {
+      ArrowRight: () => row[at + 1],
+      ArrowLeft: () => row[at - 1],
+      ArrowDown: () => beside("nextElementSibling"),
+      ArrowUp: () => beside("previousElementSibling"),
+      Home: () => (event.shiftKey ? stops()[0] : row[0]),
+      End: () => (event.shiftKey ? stops().at(-1) : row.at(-1)),
+    }[event.key];
+    if (!target) return;
+    event.preventDefault();
+    move(target());
+  });
 }
 
 // A choice that is a parameter of the view; options: [value, text]

@@ -74,16 +74,16 @@ function termList(found) {
   const linked = { components: componentLink, labels: labelLink };
   return section(
     param("find") ? "Terms found" : "Terms of most weight",
-    "Part: the term's part of all documents' weight, as the model expects it. In brackets: " +
+    "Share: the term's share of all documents' weight, as the model expects it. In brackets: " +
       (kinds.length === 1
-        ? "the expected part of the term's weight that is in that component."
+        ? "the expected share of the term's weight that is in that component."
         : labelsCounted()
-          ? "the expected part of the term's weight that is in that component, and the counted part of the training documents that have the term which have that label."
-          : "the expected part of the term's weight that is in that component or label."),
+          ? "the expected share of the term's weight that is in that component, and the counted share of the training documents that have the term which have that label."
+          : "the expected share of the term's weight that is in that component or label."),
     downloads(
       "terms",
       () => [
-        ["term", "part", ...kinds.flatMap((kind) => [`most in ${kind}`, "of it"])],
+        ["term", "share", ...kinds.flatMap((kind) => [`most in ${kind}`, "of it"])],
         ...found.map((w) => [
           termName(w),
           data.terms.p[w],
@@ -105,7 +105,7 @@ function termList(found) {
       rows: found,
       columns: [
         { name: "Term", heading: true, cell: foundLink },
-        { name: "Part", right: true, cell: (w) => fine(data.terms.p[w]) },
+        { name: "Share", right: true, cell: (w) => fine(data.terms.p[w]) },
         { name: "", wide: true, cell: (w) => bar(data.terms.p[w], most) },
         ...kinds.map((kind) => ({
           name: `Most in ${kind.slice(0, -1)}`,
@@ -144,7 +144,7 @@ function occurrences(w, kind) {
     found.length ? aboutOccurrences(kind) : noOccurrences(kind),
     downloads(
       `term-${w}-${kind}`,
-      () => [[of.name.toLowerCase(), "part"], ...found.map(({ i, part }) => [of.text(i), part])],
+      () => [[of.name.toLowerCase(), "share"], ...found.map(({ i, part }) => [of.text(i), part])],
       () =>
         barsPicture(
           `${termName(w)}: ${kind}`,
@@ -158,7 +158,7 @@ function occurrences(w, kind) {
         className: "bars",
         columns: [
           { name: of.name, heading: true, cell: ({ i }) => of.link(i) },
-          { name: kind === "labels" && labelsCounted() ? "Part of documents" : "Expected part", right: true, cell: ({ text }) => text },
+          { name: kind === "labels" && labelsCounted() ? "Share of documents" : "Expected share", right: true, cell: ({ text }) => text },
           { name: "", wide: true, cell: ({ part }) => bar(part, 1) },
         ],
       }),
@@ -179,6 +179,6 @@ const noOccurrences = (kind) =>
 function aboutOccurrences(kind) {
   if (kind === "components") return "How much of the term's weight the model expects from each component.";
   return labelsCounted()
-    ? "Of the training documents that have the term, the part that has each label."
+    ? "Of the training documents that have the term, the share that has each label."
     : "How much of the term's weight the model expects from each label. Frequent labels count more.";
 }

@@ -12,7 +12,7 @@ function recounted(quality) {
       downloads(
         "recounted",
         () => [
-          ["statement", "part", "of", "meaning"],
+          ["statement", "share", "of", "meaning"],
           ...rows.map(({ name, value, out_of, meaning }) => [name, value, out_of, meaning]),
         ],
         () =>
@@ -26,7 +26,7 @@ function recounted(quality) {
         rows,
         columns: [
           { name: "Statement", heading: true, cell: ({ name }) => name },
-          { name: "Part", right: true, cell: measureText },
+          { name: "Share", right: true, cell: measureText },
           { name: "Number", right: true, cell: counted },
           { name: "Meaning", cell: ({ meaning }) => meaning },
         ],

@@ -1,33 +1,24 @@
-// Quality: how far to trust the model. The fit, measures of components, and scores on labelled documents.
+// Trust: which predictions can be accepted, whether probabilities hold, and scores and confusions of each label.
 
 // Names, documents and meanings of measures are those of Python (evaluation/measures.py).
 const measuresAbout = (about) => data.measures.filter((one) => one.about === about);
 const measureText = ({ value, percent: parts }) => (parts ? percent(value) : number(value));
 const MATRIX = 40; // labels up to which confusions are a matrix
 
-views.quality = {
-  title: "Quality",
-  draw() {
-    const quality = data.quality;
-    return [
-      heading("How far to trust the model"),
-      quality?.by_label && scores(quality),
-      quality?.confusion && confusions(quality.confusion),
-      quality?.calibration && calibration(quality),
-      quality?.label_fidelity && recounted(quality),
-      !quality &&
-        el(
-          "p",
-          { class: "lead" },
-          "This page was made without documents and describes the fit only. With `--documents FILE` it also shows accuracy, confusions and calibration, and recounts what is said of labels.",
-        ),
-      measures(),
-      scopes && scopeMeasures(),
-      bound(),
-      setting(),
-    ];
-  },
-};
+if (data.labels.length) {
+  views.trust = {
+    title: "Trust",
+    draw() {
+      const quality = data.quality;
+      return [
+        heading("How far to trust the predictions"),
+        quality?.by_label
+          ? [scores(quality), quality.confusion && confusions(quality.confusion), calibration(quality), quality.label_fidelity && recounted(quality)]
+          : el("p", { class: "lead" }, "Nothing is known without labelled documents. Make the page with `--documents FILE`, a file of documents that the model was not fitted to."),
+      ];
+    },
+  };
+}
 
 function scores(quality) {
   const rows = quality.by_label
@@ -37,7 +28,7 @@ function scores(quality) {
   const found = measuresAbout("predictions");
   return section(
     "Predictions",
-    `Of ${plural(quality.labelled, "labelled document")}${quality.labelled < quality.documents ? `, among ${count(quality.documents)} documents` : ""}.${empty} Recall: of the documents with this label, the part that was predicted as this label. Precision: of the documents predicted as this label, the part that has it.`,
+    `Of ${plural(quality.labelled, "labelled document")}${quality.labelled < quality.documents ? `, among ${count(quality.documents)} documents` : ""}.${empty} Recall: of the documents with this label, the share that was predicted as this label. Precision: of the documents predicted as this label, the share that has it.`,
     downloads(
       "accuracy",
       () => [
@@ -92,17 +83,16 @@ function confusions(matrix) {
         matrix.map((row) => row.slice(0, n).map((v) => v || "")),
       ),
   );
-  // a number counts all documents, the list that it opens has those on the page
   const { shown: listed, total } = data.documents;
-  const some = listed < total ? ` Numbers count all documents. The lists that they open show those of the ${count(listed)} documents on this page, and say how many of how many.` : "";
+  const some = listed < total ? ` Numbers count all documents. Where not all of them are among the ${count(listed)} on this page, the link has the number of those that are here.` : "";
   const shown = (i, j, value) =>
     data.documents.labelled && value
-      ? link("document", { truth: i, given: j, only: i === j ? "right" : "wrong" }, count(value))
+      ? countedLink({ truth: i, given: j, only: i === j ? "right" : "wrong" }, value)
       : value || "";
   if (n <= MATRIX) {
     return section(
       "Confusions",
-      `True labels in rows, predicted labels in columns. The diagonal is correct. A stronger colour means a more frequent confusion.${some}`,
+      `Given labels in rows, predicted labels in columns. On the diagonal both are the same. A stronger colour means a more frequent confusion.${some}`,
       saving,
       el(
         "div",
@@ -110,7 +100,7 @@ function confusions(matrix) {
         el(
           "table",
           null,
-          el("caption", { class: "hidden" }, "True labels in rows, predicted labels in columns; numbers of documents"),
+          el("caption", { class: "hidden" }, "Given labels in rows, predicted labels in columns; numbers of documents"),
           el(
             "thead",
             null,
@@ -158,7 +148,7 @@ function confusions(matrix) {
       caption: "Confusions",
       rows: wrong.slice(0, 50),
       columns: [
-        { name: "True label", heading: true, cell: ({ i }) => labelLink(i) },
+        { name: "Given label", heading: true, cell: ({ i }) => labelLink(i) },
         { name: "Predicted", cell: ({ j }) => labelLink(j) },
         { name: "Documents", right: true, cell: ({ i, j, value }) => shown(i, j, value) },
       ],
@@ -177,7 +167,7 @@ function calibration(quality) {
   };
   return section(
     "Calibration",
-    `The dashed line is perfect calibration: for example, four in five ${data.several ? "labels" : "predictions"} with a probability of 80 % are correct. Expected calibration error: ${percent(data.measures.find(({ key }) => key === "calibration_error").value)}.`,
+    `The dashed line is perfect calibration: for example, four in five ${data.several ? "labels" : "predictions"} with a probability of 80 % are right. Expected calibration error: ${percent(data.measures.find(({ key }) => key === "calibration_error").value)}.`,
     downloads(
       "calibration",
       () => [["probability", "frequency", "number"], ...quality.calibration],
@@ -198,76 +188,5 @@ function calibration(quality) {
         ],
       }),
     ),
-  );
-}
-
-function measures() {
-  const rows = measuresAbout("components");
-  return section(
-    "Components",
-    "How well the components predict held-out terms, how distinct they are, and how often their terms occur together. Measures that need no labels are of all documents.",
-    downloads(
-      "measures",
-      () => [["measure", "value", "of"], ...rows.map(({ name, value, of }) => [name, value, of])],
-      () =>
-        barsPicture(
-          "Measures",
-          rows.map((one) => ({ name: one.name, value: Math.max(one.value, 0), text: measureText(one) })),
-        ),
-    ),
-    table({
-      caption: "Measures of components",
-      rows,
-      columns: [
-        { name: "Measure", heading: true, cell: ({ name }) => name },
-        { name: "Value", right: true, cell: measureText },
-        { name: "Of", cell: ({ of }) => of },
-        { name: "Meaning", cell: ({ meaning }) => meaning },
-      ],
-    }),
-  );
-}
-
-function bound() {
-  const points = data.fit.bound.filter(([, value]) => value !== null);
-  const label = `Lower bound: from ${number(points[0]?.[1], 6)} to ${number(points.at(-1)?.[1], 6)} in ${plural(data.fit.iterations, "iteration")}`;
-  const options = { x: "iteration", y: "lower bound", label };
-  return section(
-    "The fit",
-    `The lower bound of the log-probability of the training documents, by iteration. After ${plural(data.fit.iterations, "iteration")} it was ${number(data.fit.final_bound, 9)}.`,
-    downloads(
-      "bound",
-      () => [["iteration", "bound"], ...points],
-      points.length > 0 && (() => curvePicture(points, { ...options, colours: PRINT })),
-    ),
-    points.length > 0 && curvePicture(points, options),
-  );
-}
-
-function setting() {
-  const rows = [
-    ["model", data.fit.model],
-    ...(data.fit.classifier ? [["prediction head", data.fit.classifier]] : []),
-    ...(data.fit.classifier_reason ? [["reason", data.fit.classifier_reason]] : []),
-    ["components", data.fit.n_components_reason],
-    ["terms", count(data.terms.total)],
-    ["training documents without a known term", count(data.fit.empty)],
-    ...(data.fit.threshold === null ? [] : [["probability threshold of a label", number(data.fit.threshold)]]),
-    ...Object.entries(data.fit.hyperparameters).map(([name, value]) => [name, number(value, 4)]),
-    ...Object.entries(data.fit.versions),
-    ...(data.command ? [["command", data.command]] : []),
-  ];
-  return section(
-    "How it was made",
-    null,
-    downloads("setting", () => [["name", "value"], ...rows]),
-    table({
-      caption: "How it was made",
-      rows,
-      columns: [
-        { name: "Name", heading: true, cell: ([name]) => name },
-        { name: "Value", cell: ([, value]) => bdi(value) },
-      ],
-    }),
   );
 }

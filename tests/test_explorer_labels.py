@@ -1,0 +1,249 @@
+"""The first screen of the explorer, in a real browser: what is on it without scrolling, and that
+every number on it is the number of documents that a recount finds.
+"""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from explorer_browser import heading, jump, ready
+from explorer_pages import page, several, usual
+
+from vbnmf import DocumentModel, SupervisedVBNMF
+from vbnmf.report.explorer import explore
+from vbnmf.report.explorer.overview import accept_curves, best_threshold, share_interval
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def made_up(n_labels):
+    """A page with labels of two words each."""
+    rng = np.random.default_rng(0)
+    words = [f"{stem}{i}" for i in range(n_labels) for stem in ("wordiness", "verbosity")]
+    y = np.arange(6 * n_labels) % n_labels
+    texts = [
+        " ".join([*rng.choice(words[2 * at : 2 * at + 2], 6), *rng.choice(words, 5)]) for at in y
+    ]
+    labels = [f"a label of number {at}" for at in y]
+    estimator = SupervisedVBNMF(
+        n_labels, max_iter=4, classifier="generative", init="label", random_state=0
+    )
+    model = DocumentModel(estimator).fit(texts, labels)
+    return explore(model, texts[: 3 * n_labels], labels[: 3 * n_labels], title="Many")
+
+
+@pytest.mark.parametrize("n_labels", [24, 57, pytest.param(150, marks=pytest.mark.slow)])
+def test_rows_without_scrolling(visit, n_labels):
+    shown = made_up(n_labels)
+    for width, height, least in ((1280, 800, 10), (390, 844, 3)):
+        tab = visit(shown, width=width, height=height)
+        rows = tab.locator(".labels tbody tr")
+        assert rows.count() == n_labels
+        boxes = [row.bounding_box() for row in rows.all()[:30]]
+        assert sum(box["y"] + box["height"] <= height for box in boxes) >= least
+        for what in ("#search", ".numbers"):
+            box = tab.locator(what).bounding_box()
+            assert box["y"] >= 0
+            assert box["y"] + box["height"] <= height
+        assert "accuracy" in tab.inner_text(".numbers")
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+
+
+class TestNumbers:
+    def test_counts(self, visit):
+        """The table as CSV: each number recounted."""
+        model, texts, labels = usual()
+        given = model.predict(texts)
+        trained = model.estimator_
+        counts = trained.label_term_documents_.toarray()
+        place = {term: w for w, term in enumerate(model.terms_)}
+        tab = visit(page("usual"))
+        assert heading(tab) == "Labels"
+        with tab.expect_download() as found:
+            tab.click("button[aria-label='Download labels as CSV']")
+        rows = list(csv.DictReader(io.StringIO(found.value.path().read_text(encoding="utf-8"))))
+        assert [int(row["training documents"]) for row in rows] == sorted(
+            trained.label_counts_.astype(int).tolist(), reverse=True
+        )
+        for row in rows:
+            at = trained.classes_.tolist().index(row["label"])
+            assert int(row["training documents"]) == trained.label_counts_[at]
+            mine = [i for i, y in enumerate(labels) if y == row["label"]]
+            assert int(row["documents on this page"]) == len(mine)
+            right = sum(given[i] == row["label"] for i in mine)
+            assert float(row["recall"]) == pytest.approx(right / len(mine), rel=1e-3)
+            others = [str(given[i]) for i in mine if given[i] != row["label"]]
+            n = max((others.count(other) for other in others), default=0)
+            assert int(row["documents confused"] or 0) == n
+            if n:
+                assert others.count(row["most confused with"]) == n
+        words = tab.locator(".labels tbody tr").first.locator(".words a").all_inner_texts()
+        first = rows[0]["label"]
+        at = trained.classes_.tolist().index(first)
+        assert len(words) == 6
+        said = tab.locator(".labels tbody tr").first.locator(".words .tag").all_inner_texts()
+        for word, share in zip(words, said, strict=True):
+            part = counts[at, place[word]] / trained.label_counts_[at]
+            assert abs(float(share.split("\u00a0")[0].strip("<>")) - 100 * part) <= 1
+
+    def test_head(self, visit):
+        model, texts, labels = usual()
+        # without the planted errors, so that a threshold reaches the goal
+        labels = [None if i in (0, 21, 45) else y for i, y in enumerate(labels)]
+        known = [i for i, y in enumerate(labels) if y is not None]
+        P, given = model.predict_proba(texts), model.predict(texts)
+        right = np.array([given[i] == labels[i] for i in known])
+        p = P.max(axis=1)[known]
+        tab = visit(explore(model, texts, labels))
+        said = tab.locator(".numbers > div").all_inner_texts()
+        assert "60" in said[0]
+        assert "3 labels" in said[0]
+        low, high = share_interval(right.sum(), len(right))
+        assert f"{100 * right.mean():.0f}\u00a0%" in said[1]
+        top = ">99" if high > 0.995 else f"{100 * high:.0f}"
+        assert f"({100 * low:.0f} to {top}\u00a0%)" in said[1]
+        assert f"{len(known)} labelled documents" in said[1]
+        assert "can be accepted automatically at 95\u00a0% right" in said[2]
+        threshold = float(said[2].split("≥ ")[1].split(")")[0])
+        accepted = p >= threshold
+        assert f"{100 * accepted.mean():.0f}\u00a0%" in said[2]
+        assert right[accepted].mean() >= 0.95
+        assert threshold == 0 or right[p >= threshold - 0.01].mean() < 0.95
+        assert "to check" in said[3]
+
+    @pytest.mark.parametrize("make", [usual, several])
+    def test_numbers_are_the_lengths_of_lists(self, visit, make):
+        tab = ready(visit(explore(*make())))
+        links = [
+            (link.inner_text(), link.get_attribute("href"))
+            for link in tab.locator(".labels td.confused a, .labels td.right a").all()
+            if link.inner_text().isdigit()
+        ]
+        assert links
+        for number, href in links:
+            jump(tab, href[1:])
+            assert tab.inner_text("#how-many").split()[0] == number
+
+
+def test_accept_curves():
+    label, p = np.array([0, 0, 1, 1]), np.array([0.29, 0.5, 0.57, 1.0])
+    right = np.array([False, True, False, True])
+    every, first, second, third = accept_curves(label, p, right, 3)
+    assert every[29].tolist() == [4, 2]
+    assert every[30].tolist() == [3, 2]
+    assert every[57].tolist() == [2, 1]
+    assert every[100].tolist() == [1, 1]
+    assert first[50].tolist() == [1, 1]
+    assert second[0].tolist() == [2, 1]
+    assert third.sum() == 0
+    assert best_threshold(every) == 58
+    assert best_threshold(third) is None
+
+
+def test_share_interval():
+    """Wilson's, as in Brown, Cai and DasGupta (2001): 0 of 10 has an upper end of 0.278."""
+    assert share_interval(0, 10) == pytest.approx((0, 0.2775), abs=1e-4)
+    assert share_interval(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)
+
+
+class TestSearch:
+    def test_exact_first(self, visit):
+        """Enter opens what was typed, not a longer name that is more common."""
+        texts = ["a card of cards, a card", "card game card", "my car drives", "the car is new"]
+        model = DocumentModel(SupervisedVBNMF(2, max_iter=3, random_state=0))
+        model.fit(texts * 3, ["games", "games", "motors", "motors"] * 3)
+        tab = visit(explore(model, texts))
+        tab.keyboard.press("/")
+        assert tab.evaluate("document.activeElement.id") == "search"
+        tab.keyboard.type("car")
+        tab.wait_for_selector("#results [aria-label='Documents'] [role=option]")
+        kinds = tab.locator("#results [role=group]").evaluate_all(
+            "all => all.map(e => e.ariaLabel)"
+        )
+        assert kinds[0] == "Words"
+        tab.keyboard.press("Enter")
+        assert heading(tab) == "Term car"
+        tab.fill("#search", "motors")
+        tab.keyboard.press("Enter")
+        assert heading(tab) == "Label motors"
+
+    def test_documents(self, visit):
+        """The number of documents is that of the list, where the match is shown and marked."""
+        texts = [*usual()[1][:5], f"{100 * 'long way '}to the needle in the hay"]
+        tab = visit(explore(usual()[0], [*texts, "another needle"]))
+        tab.fill("#search", "needle")
+        tab.wait_for_selector("text=All 2 documents with")
+        tab.click("text=All 2 documents with")
+        ready(tab)
+        assert tab.inner_text("#how-many").startswith("2 documents")
+        assert tab.locator(".snippet mark").all_inner_texts() == ["needle", "needle"]
+
+
+class TestKeys:
+    def test_one_stop(self, visit):
+        """All links of the table are one stop of Tab; arrows move between them."""
+        tab = visit(page("usual"))
+        stops = tab.locator(".labels tbody a[tabindex='0'], .labels tbody button[tabindex='0']")
+        assert stops.count() == 1
+        tab.locator(".labels tbody a").first.focus()
+        tab.keyboard.press("ArrowDown")
+        second = tab.locator(".labels tbody tr").nth(1).locator("th a")
+        assert second.evaluate("e => e === document.activeElement")
+        tab.keyboard.press("ArrowRight")
+        assert tab.evaluate("document.activeElement.closest('td').className") == "words"
+        assert stops.count() == 1
+        tab.keyboard.press("Home")
+        tab.keyboard.press("Enter")
+        assert heading(tab).startswith("Label ")
+
+    def test_map(self, visit):
+        tab = visit(page("usual"), "view=map")
+        assert tab.locator(".map table [tabindex='0']").count() == 1
+
+
+class TestMended:
+    def test_filters_survive_a_document(self, visit):
+        tab = ready(visit(page("usual"), "view=document&only=wrong&truth=0"))
+        n = tab.inner_text("#how-many")
+        tab.locator(".cardhead a").first.click()
+        ready(tab)
+        assert "only=wrong" in tab.url
+        assert "truth=0" in tab.url
+        tab.click("a:has-text('All documents')")
+        assert ready(tab).inner_text("#how-many") == n
+
+    def test_sorting_keeps_the_place_of_the_map(self, visit):
+        tab = visit(page("scopes"), "view=map&all=1", width=420, height=700)
+        tab.evaluate("document.querySelector('.map').scrollLeft = 40")
+        tab.evaluate("document.querySelectorAll('.map thead button')[3].click()")
+        assert "rows=by" in tab.url
+        assert tab.evaluate("document.querySelector('.map').scrollLeft") == 40
+
+    def test_forced_colours(self, visit):
+        """Only the tab of the view has a line."""
+        tab = visit(page("usual"))
+        tab.emulate_media(forced_colors="active")
+        widths = tab.locator(".tabs a").evaluate_all(
+            "all => all.map(e => getComputedStyle(e).borderBottomWidth)"
+        )
+        assert widths.count("3px") == 1
+        assert widths.count("0px") == len(widths) - 1
+
+    def test_names_do_not_break_inside_a_word(self, visit):
+        tab = visit(page("usual"), "view=label&l=0", width=390, height=844)
+        for place in ("view=label&l=0", "view=trust", "view=labels"):
+            jump(tab, place)
+            wraps = tab.locator("tbody th").evaluate_all(
+                "all => all.map(e => getComputedStyle(e).overflowWrap)"
+            )
+            assert "anywhere" not in wraps
+
+    def test_print_shows_the_whole_map(self, visit):
+        tab = visit(page("scopes"), "view=map&all=1", width=1100)
+        tab.emulate_media(media="print")
+        cut = tab.evaluate(
+            """() => { const map = document.querySelector('.map');
+              return [map.scrollWidth - map.clientWidth, getComputedStyle(map).overflow] }"""
+        )
+        assert cut[1] == "visible"
