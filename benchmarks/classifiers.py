@@ -139,7 +139,7 @@ def partially_labelled_lda(K: int, seed: int, threads: int) -> Pipeline:
 
 def ours(K: int, seed: int, threads: int) -> Pipeline:
     """SupervisedVBNMF with its defaults, on the weights that a DocumentModel uses."""
-    return make_pipeline(Weights(), SupervisedVBNMF(K or None, random_state=seed, n_jobs=threads))
+    return make_pipeline(Weights(), SupervisedVBNMF(K or "auto", random_state=seed, n_jobs=threads))
 
 
 def ours_by_components(K: int, seed: int, threads: int) -> Pipeline:

@@ -34,11 +34,11 @@ KNOBS: dict[str, tuple[type[Any], str, Sequence[Any]]] = {
     "OWN_PART": (SupervisedVBNMF, "OWN_PART", (0.34, 0.7, 0.9, 0.99)),
     "label_shape": (SupervisedVBNMF, "label_shape", (1.0, 10.0, 100.0, 1000.0, "auto")),
     "class_weight": (SupervisedVBNMF, "class_weight", (None, "balanced")),
-    "term_shape": (SupervisedVBNMF, "term_shape", (0.1, 0.2, 0.35, 0.5, 1.0, "auto", "free")),
+    "term_shape": (SupervisedVBNMF, "term_shape", (0.1, 0.2, 0.35, 0.5, 1.0, "learned", "free")),
     "n_components": (SupervisedVBNMF, "n_components", (20, 40, 60, 100, 150)),
     "max_iter": (SupervisedVBNMF, "max_iter", (25, 50, 100, 200, 400)),
     "coef_shape": (VBNMF, "coef_shape", (0.1, 0.3, 0.5, 0.7, 1.0)),
-    "term_shape without labels": (VBNMF, "term_shape", (0.2, 0.5, 1.0, "auto", "free")),
+    "term_shape without labels": (VBNMF, "term_shape", (0.2, 0.5, 1.0, "learned", "free")),
 }
 """What is measured: a parameter, or a constant of ``vbnmf.core.starts``, in capitals."""
 

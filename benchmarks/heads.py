@@ -57,7 +57,7 @@ def measured(corpus: LabelledCorpus, sizes: Sequence[float]) -> Iterator[dict[st
     documents = TrainingDocuments(X, V, labels, np.ones(len(codes)), multilabel=False)
     posterior = Posterior(
         model.component_shapes_.T, model.component_scales_, model.component_sums_,
-        model.label_rates_, model.label_frequencies_, model.smoothing_,
+        model.label_rates_, model.label_frequencies_, model.fitted_.head.smoothing,
     )  # fmt: skip
 
     def row(name: str, P: Any, share: float, left_out: Any) -> dict[str, object]:

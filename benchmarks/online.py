@@ -40,7 +40,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks import labelled, measure, splits
 from benchmarks.classifiers import Weights
-from vbnmf import SupervisedVBNMF
+from vbnmf import Batches, SupervisedVBNMF
 from vbnmf.estimators.validation import default_components
 from vbnmf.metrics import completion_log_likelihood
 from vbnmf.text import DocumentVectorizer
@@ -136,7 +136,9 @@ METHODS = {
     "vbnmf-2000": Method(
         "vbnmf, 2,000 documents kept",
         Weights,
-        lambda stream, seed, threads: ours(stream, seed, threads, head_samples=2000),
+        lambda stream, seed, threads: ours(
+            stream, seed, threads, batches=Batches(head_samples=2000)
+        ),
     ),
     "nmf": Method("MiniBatchNMF + linear SVM", lambda: TfidfTransformer(sublinear_tf=True), nmf),
     "lda": Method("online LDA + linear SVM", lambda: "passthrough", lda),
@@ -272,7 +274,7 @@ def choose(options: argparse.Namespace) -> Iterator[dict[str, object]]:
             ).partial_fit(X[:size], y[:size])
             for decay, offset in product(DECAYS, OFFSETS):
                 model = copy.deepcopy(first)
-                model.set_params(learning_decay=decay, learning_offset=offset)
+                model.set_params(batches=Batches(offset, decay))
                 for begin in range(size, n_train, size):
                     end = min(begin + size, n_train)
                     model.partial_fit(X[begin:end], y[begin:end])

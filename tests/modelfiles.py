@@ -53,7 +53,7 @@ class ModelFile:
 def model_file(model):
     """A file that is as small as can be, with single digits where a flipped bit could matter."""
     X = np.array([[3, 1, 0], [2, 0, 0], [0, 1, 4], [0, 0, 2]], dtype=np.float32)
-    fitted = model(2, random_state=0, max_iter=1, n_jobs=1, transform_max_iter=3)
+    fitted = model(2, random_state=0, max_iter=1, n_jobs=1)
     fitted.fit(X, ["a", "a", "b", "b"])
     fitted.feature_names_in_ = np.array(["x", "é", '"'], dtype=object)
     with tempfile.TemporaryDirectory() as folder:

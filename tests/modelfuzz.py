@@ -35,7 +35,7 @@ _SEVERAL = [["tea", "green"], ["tea"], ["coffee"], ["coffee", "green"]]
 @cache
 def files():
     """Small sound files of every kind of model, by name."""
-    few = {"random_state": 0, "max_iter": 2, "transform_max_iter": 5, "n_jobs": 1}
+    few = {"random_state": 0, "max_iter": 2, "n_jobs": 1}
     labelled = {"generative": 1, "components": 15, "words and components": 15}
     text = DocumentVectorizer(stem="english", ngram_range=(1, 2), stop_words=["the"])
     models = {

@@ -1,5 +1,7 @@
 """Small corpora, labels of every kind, and a small model, which several test files use."""
 
+from operator import attrgetter
+
 import numpy as np
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
@@ -7,7 +9,12 @@ from scipy.optimize import linear_sum_assignment
 from vbnmf import SupervisedVBNMF
 
 # what fits of the same documents must agree on
-ATTRIBUTES = ["components_", "label_rates_", "bound_history_", "word_weights_", "head_weights_"]
+ATTRIBUTES = ["components_", "label_rates_", "bound_history_", "head_.words", "head_.weights"]
+
+
+def value_of(model, name):
+    """The value of an attribute, or of a field behind one, such as "head_.weights"."""
+    return attrgetter(name)(model)
 
 
 def drawn(n_labels=3, n_docs=90, seed=0):

@@ -210,7 +210,7 @@ class TestSeveralTextColumns:
         assert model.columns_["text"] == ["left", "right"]
         together = ["\n".join(half) for half in halves]
         assert read_documents("a.csv", text=["left", "right"]).texts == together
-        expected = model.predict_with_score(together)
+        expected = model.predict_with_proba(together)
         found = ok("predict", "a.vbnmf", "a.csv").rows
         assert [row["label"] for row in found] == expected[0].tolist()
         assert [float(row["score"]) for row in found] == list(map(rounded, expected[1]))

@@ -109,7 +109,7 @@ class TestTopics:
 
 class TestPredict:
     def test_table_and_lines(self, home, model, tmp_path):
-        labels, scores = model.predict_with_score(HELD_OUT[0])
+        labels, scores = model.predict_with_proba(HELD_OUT[0])
         printed = ok("predict", home / "m.vbnmf", home / "test.csv")
         assert [row["label"] for row in printed.rows] == labels.tolist()
         assert [float(row["score"]) for row in printed.rows] == list(map(rounded, scores))

@@ -99,7 +99,7 @@ def test_model_options(table):
     assert parameters["tol"] == 0.01
     assert parameters["n_init"] == 2
     assert parameters["max_iter"] == 15
-    assert fit("--term-shape", "auto").estimator_.term_shape == "auto"
+    assert fit("--term-shape", "learned").estimator_.term_shape == "learned"
 
 
 def test_seed(table):

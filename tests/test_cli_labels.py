@@ -106,7 +106,7 @@ def test_all_forms_give_the_same_model(file, options, columns, tmp_path):
     expected.fit(TEXTS, LISTS)
     found = load(out)
     np.testing.assert_array_equal(found.estimator_.components_, expected.estimator_.components_)
-    np.testing.assert_array_equal(found.estimator_.head_weights_, expected.estimator_.head_weights_)
+    np.testing.assert_array_equal(found.estimator_.head_.weights, expected.estimator_.head_.weights)
     assert found.estimator_.classes_.tolist() == sorted(WORDS)
     assert found.has_several_labels
     assert found.columns_ == {"text": "text", **columns}
@@ -150,7 +150,7 @@ def test_one_document_without_a_label(tmp_path):
 
 
 def test_predict(model):
-    labels, scores = load(model).predict_with_score(TEXTS)
+    labels, scores = load(model).predict_with_proba(TEXTS)
     assert {len(given) for given in labels} >= {1, 2}
     rows = ok("predict", model, "tags.csv", "--quiet").rows
     assert [row["label"] for row in rows] == joined(";", labels)
@@ -194,7 +194,7 @@ def test_documents_without_a_label_to_give(model, tmp_path, monkeypatch):
     fitted = load(model)
     given = [name for name, part in zip(fitted.estimator_.classes_,
              fitted.estimator_.label_frequencies_, strict=True)
-             if part >= fitted.estimator_.threshold_]  # fmt: skip
+             if part >= fitted.estimator_.head_.threshold]  # fmt: skip
     assert nothing["note"] == "no known term"
     assert sorted(nothing["label"].split(";")) == (given or [""])
     assert (something["label"], something["note"]) == ("bike", "")
@@ -282,7 +282,9 @@ def test_other_commands(model, tmp_path):
     ok("report", model, "--out", tmp_path / "m.html")
     page = unpacked((tmp_path / "m.html").read_text(encoding="utf-8"))
     assert page["several"] is True
-    assert page["fit"]["threshold"] == pytest.approx(load(model).estimator_.threshold_, rel=1e-3)
+    assert page["fit"]["threshold"] == pytest.approx(
+        load(model).estimator_.head_.threshold, rel=1e-3
+    )
     documents = {label["name"]: label["documents"] for label in page["labels"]}
     assert documents == {
         name: sum(labels) for labels, name in zip(zip(*bits(), strict=True), WORDS, strict=True)

@@ -98,7 +98,7 @@ def test_topics(source, model):
 
 
 def test_predict(source, model):
-    labels, scores = load(model).predict_with_score(contents_of(source))
+    labels, scores = load(model).predict_with_proba(contents_of(source))
     rows = ok("predict", model, source.path, *source.plain, "--quiet", stdin=source.stdin).rows
     assert [row["label"] for row in rows] == [str(label) for label in labels]
     np.testing.assert_allclose([float(row["score"]) for row in rows], scores, atol=5.1e-5)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from properties import examples
-from smallfits import ATTRIBUTES, drawn, labels_of
+from smallfits import ATTRIBUTES, drawn, labels_of, value_of
 from test_engines import KNOBS, K, begun, corpus, local
 
 from vbnmf import VBNMF, Checkpoint, Dask, Shards, SupervisedVBNMF
@@ -204,7 +204,7 @@ def test_starts_at_the_same_time_with_a_head_on_several_shards(client, tmp_path)
         assert [at.restart for at in seen if at.stage == FITTING] == [0, 1, 2]
         assert vars(there).keys() == vars(here).keys()
         for name in ATTRIBUTES:
-            assert_array_equal(getattr(there, name), getattr(here, name), err_msg=name)
+            assert_array_equal(value_of(there, name), value_of(here, name), err_msg=name)
     assert set(tmp_path.iterdir()) == before
 
 
@@ -218,8 +218,8 @@ def test_heads_of_all_shards(client, tmp_path, monkeypatch):
         SupervisedVBNMF(6, engine=engine, **parameters).fit(Shards(tmp_path))
         for engine in ("dask", "auto")
     )
-    for name in (*ATTRIBUTES, "head_intercepts_", "left_out_proba_"):
-        assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
+    for name in (*ATTRIBUTES, "head_.intercepts", "left_out_proba_"):
+        assert_array_equal(value_of(found, name), value_of(expected, name), err_msg=name)
     assert_array_equal(found.head_.calibration.biases, expected.head_.calibration.biases)
     assert "then trained on all" in found.classifier_reason_
 
@@ -232,7 +232,7 @@ def test_the_estimator_agrees_with_a_fit_from_disk(client, tmp_path, kind):
     streamed = SupervisedVBNMF(6, **PARAMETERS).fit(Shards(tmp_path))
     spread = SupervisedVBNMF(6, **PARAMETERS, engine="dask").fit(Shards(tmp_path))
     for name in ATTRIBUTES:
-        assert_array_equal(getattr(spread, name), getattr(streamed, name))
+        assert_array_equal(value_of(spread, name), value_of(streamed, name))
     assert_array_equal(spread.predict_proba(X), streamed.predict_proba(X))
 
 
@@ -279,7 +279,7 @@ def test_a_checkpoint_is_resumed_on_the_cluster_and_off_it(client, tmp_path, fir
     model.set_params(engine=then, callback=seen.append).fit(shards)
     assert min(p.iteration for p in seen if p.stage == FITTING) == 4
     for name in ATTRIBUTES:
-        assert_array_equal(getattr(model, name), getattr(whole, name))
+        assert_array_equal(value_of(model, name), value_of(whole, name))
 
 
 def test_a_worker_that_joins_is_used(tmp_path):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from cliruns import ok, run
 from numpy.testing import assert_array_equal
-from smallfits import ATTRIBUTES, drawn, labels_of
+from smallfits import ATTRIBUTES, drawn, labels_of, value_of
 
 from vbnmf import Checkpoint, Shards, SupervisedVBNMF, load
 from vbnmf.core.fit import FITTING
@@ -62,7 +62,7 @@ def test_a_worker_that_is_killed_changes_nothing(client, shards):
 
     model = SupervisedVBNMF(6, **PARAMETERS, engine="dask", callback=kill).fit(shards)
     for name in ATTRIBUTES:
-        assert_array_equal(getattr(model, name), getattr(whole, name))
+        assert_array_equal(value_of(model, name), value_of(whole, name))
     client.wait_for_workers(2)
     assert victim not in client.run(os.getpid).values()
     assert not list(shards.path.glob(".fit-*"))

@@ -60,12 +60,12 @@ def test_a_document_model_of_lazy_texts(client, tmp_path, kind):
     assert model.n_empty_ == 1
     assert model.classes_.tolist() == ["coffee", "tea"]
     V, P, labels = model.transform(texts), model.predict_proba(texts), model.predict(texts)
-    scores = model.predict_with_score(texts)[1]
+    scores = model.predict_with_proba(texts)[1]
     assert all(hasattr(found, "dask") for found in (V, P, labels, scores))  # nothing is computed
     assert_array_equal(V.compute(), model.transform(TEXTS))
     assert_array_equal(P.compute(), model.predict_proba(TEXTS))
     assert_array_equal(labels.compute(), model.predict(TEXTS))
-    assert_array_equal(scores.compute(), model.predict_with_score(TEXTS)[1])
+    assert_array_equal(scores.compute(), model.predict_with_proba(TEXTS)[1])
     assert_array_equal(model.vectorize(texts).compute().toarray(), model.vectorize(TEXTS).toarray())
     model.save(tmp_path / "a.vbnmf")
 
@@ -75,7 +75,7 @@ def test_lists_of_labels_and_no_labels(client, tmp_path):
     model = DocumentModel(SupervisedVBNMF(4, engine="dask", **PARAMETERS))
     model.fit(lazy("bag"), labels)
     assert model.predict(lazy("bag")).compute() == model.predict(TEXTS)
-    assert model.predict_with_score(lazy("bag"))[1].compute() == model.predict_with_score(TEXTS)[1]
+    assert model.predict_with_proba(lazy("bag"))[1].compute() == model.predict_with_proba(TEXTS)[1]
     model = DocumentModel(VBNMF(3, max_iter=4, tol=0, engine="dask"))
     V = model.fit_transform(lazy("bag"))
     assert_array_equal(V.compute(), model.transform(TEXTS))
@@ -100,8 +100,8 @@ def test_partitions_without_documents(client, tmp_path, several):
     assert (model.n_empty_, model.terms_.tolist()) == (expected.n_empty_, expected.terms_.tolist())
     assert_array_equal(model.transform(texts).compute(), model.transform(TEXTS))
     assert_array_equal(model.predict_proba(texts).compute(), model.predict_proba(TEXTS))
-    found = [model.predict(texts), *model.predict_with_score(texts)]
-    wanted = [model.predict(TEXTS), *model.predict_with_score(TEXTS)]
+    found = [model.predict(texts), *model.predict_with_proba(texts)]
+    wanted = [model.predict(TEXTS), *model.predict_with_proba(TEXTS)]
     for a, b in zip(found, wanted, strict=True):
         assert list(a.compute()) == list(b)
     V = DocumentModel(VBNMF(3, max_iter=4, tol=0, engine="dask")).fit_transform(texts)
@@ -114,8 +114,8 @@ def test_one_task_has_the_model(client):
     labels = [[label, "drink"] if label else [] for label in LABELS]
     model = DocumentModel(SupervisedVBNMF(4, **PARAMETERS)).fit(TEXTS, labels)
     P = model.predict_proba(TEXTS)
-    found = model.labels_with_score(da.from_array(P, chunks=(3, -1)))
-    for bag, expected in zip(found, model.labels_with_score(P), strict=True):
+    found = model.labels_with_proba(da.from_array(P, chunks=(3, -1)))
+    for bag, expected in zip(found, model.labels_with_proba(P), strict=True):
         sent = [cloudpickle.dumps(task) for task in dict(bag.dask).values()]
         assert sum(b"SupervisedVBNMF" in task for task in sent) == 1
         assert bag.compute() == expected

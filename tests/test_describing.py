@@ -195,6 +195,6 @@ def test_batches_choose_anew_or_not_at_all():
     assert unsupervised.partial_fit(X).describing_terms_ is None
     supervised = SupervisedVBNMF(2, random_state=0).partial_fit(X, labels)
     supervised.partial_fit(X[:8], labels[:8])
-    of = supervised.head_sample_
+    of = supervised.fitted_.sample.documents
     expected = componentterms.choose_terms(*terms_of(supervised), of.X, of.weight)
     assert supervised.describing_terms_.tolist() == expected.tolist()

@@ -310,7 +310,7 @@ def test_labels_come_back_in_the_form_they_were_given(labels, form, tmp_path):
     assert fitted.label_form_ == form
     fitted.save(tmp_path / "m")
     for model in (fitted, load(tmp_path / "m")):
-        given, lists = model.predict(NEW), model.predict_with_score(NEW)[0]
+        given, lists = model.predict(NEW), model.predict_with_proba(NEW)[0]
         if form == "indicator":
             assert given.shape == (len(NEW), 3)
             rows = [{model.classes_[k] for k in np.flatnonzero(row)} for row in given]
@@ -346,7 +346,7 @@ def test_no_documents(none, model):
     assert model.transform(none).shape == (0, 5)
     assert model.transform(none).dtype == model.transform(TEXTS).dtype
     assert model.explain(none) == []
-    assert [part.tolist() for part in model.predict_with_score(none)] == [[], []]
+    assert [part.tolist() for part in model.predict_with_proba(none)] == [[], []]
     with pytest.raises(ValueError, match="0 sample"):
         model.score(none, [])
 

@@ -35,10 +35,10 @@ def several():
 def test_lists_by_probability(several):
     documents = [*TEXTS, *NEW, "unheard-of"]
     P = several.estimator_.predict_proba(several.vectorize(documents))
-    labels, scores = several.predict_with_score(documents)
+    labels, scores = several.predict_with_proba(documents)
     names = several.estimator_.classes_.tolist()
     for given, found, row in zip(labels, scores, P, strict=True):
-        enough = row >= several.estimator_.threshold_
+        enough = row >= several.estimator_.head_.threshold
         assert sorted(given) == [name for name, is_in in zip(names, enough) if is_in]  # noqa: B905
         assert found == sorted(row[enough], reverse=True)
         assert [row[names.index(label)] for label in given] == found
@@ -53,7 +53,7 @@ def test_indicators_and_predictions_are_labels_too(several):
     names = sorted(set(LABELS))
     bits = [[int(name in (labels or [])) for name in names] for labels in SEVERAL]
     same = DocumentModel(supervised()).fit(TEXTS, pd.DataFrame(bits, columns=names))
-    assert same.predict_with_score(NEW) == several.predict_with_score(NEW)
+    assert same.predict_with_proba(NEW) == several.predict_with_proba(NEW)
     again = DocumentModel(supervised()).fit(TEXTS, several.predict(TEXTS))
     assert again.has_several_labels
 
@@ -67,7 +67,7 @@ def test_file(several, tmp_path):
     several.columns_ = {"text": "t", "label": ["a", "b"], "label_separator": "; "}
     several.save(tmp_path / "m")
     same = load(tmp_path / "m")
-    assert same.predict_with_score(NEW) == several.predict_with_score(NEW)
+    assert same.predict_with_proba(NEW) == several.predict_with_proba(NEW)
     assert same.columns_ == several.columns_
     assert same.has_several_labels
     assert explore(same).html == explore(several).html
@@ -77,7 +77,7 @@ def test_file(several, tmp_path):
 
 def test_flipped_bytes(tmp_path):
     texts = ["green tea leaves", "steep the tea leaves", "roast coffee beans", "coffee beans"]
-    estimator = SupervisedVBNMF(2, random_state=0, max_iter=2, transform_max_iter=5)
+    estimator = SupervisedVBNMF(2, random_state=0, max_iter=2)
     labels = [["tea", "green"], ["tea"], None, ["coffee", "tea"]]
     columns = {"label": ["a", "b"], "label_separator": ";"}
     fitted = DocumentModel(estimator).fit(texts, labels, columns=columns)
@@ -101,7 +101,7 @@ def outcome(path):
     except ModelFileError as error:
         assert path.name in str(error)  # noqa: PT017
         return "refused"
-    labels, scores = model.predict_with_score(["green tea", "coffee", "zzz"])
+    labels, scores = model.predict_with_proba(["green tea", "coffee", "zzz"])
     assert len(labels) == 3
     assert np.isfinite(np.hstack(list(scores))).all()
     assert explore(model).html.endswith("</html>\n")

@@ -19,7 +19,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import vbnmf
-from vbnmf import VBNMF, SupervisedVBNMF
+from vbnmf import VBNMF, Batches, SupervisedVBNMF
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 
@@ -77,7 +77,9 @@ def assert_same_fit(one, other):
 @pytest.mark.parametrize("model", MODELS)
 def test_clone_copies_every_parameter_and_nothing_fitted(model):
     X, y = corpus()
-    fitted = quick(model, tol=0.5, term_shape="auto", transform_tol=0.1).fit(X, y)
+    fitted = quick(model, tol=0.5, term_shape="learned", batches=Batches(learning_decay=0.5)).fit(
+        X, y
+    )
     copy = clone(fitted)
     assert copy.get_params() == fitted.get_params()
     assert not hasattr(copy, "components_")
@@ -89,8 +91,7 @@ def test_every_parameter_can_be_read_and_set(model):
     names = set(model().get_params())
     assert names >= {
         "n_components", "coef_shape", "term_shape", "term_scale", "init", "n_init", "max_iter",
-        "tol", "burn_in", "bound_every", "transform_max_iter", "transform_tol", "random_state",
-        "n_jobs", "verbose", "callback",
+        "tol", "burn_in", "bound_every", "batches", "random_state", "n_jobs", "verbose", "callback",
     }  # fmt: skip
     assert ("label_shape" in names) == (model is SupervisedVBNMF)
     for name in names:

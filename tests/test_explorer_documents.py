@@ -48,7 +48,7 @@ class TestDocuments:
         _, _, facts, details = all_of_it
         names = facts["names"]
         assert names == [*model.estimator_.classes_, "unheard"]
-        found, scores = model.predict_with_score(texts)
+        found, scores = model.predict_with_proba(texts)
         assert [names[given] for (given,) in details["given"]] == found.tolist()
         assert [p for (p,) in details["p"]] == pytest.approx(scores.tolist(), rel=0.01)
         P = model.predict_proba(texts)

@@ -208,7 +208,7 @@ class TestFit:
         assert {"vbnmf", "python", "numpy"} <= set(payload["fit"]["versions"])
         labels = model_payload(several()[0])[0]
         assert labels["several"] is True
-        assert labels["fit"]["threshold"] == pytest.approx(several()[0].estimator_.threshold_)
+        assert labels["fit"]["threshold"] == pytest.approx(several()[0].estimator_.head_.threshold)
 
     def test_nothing_explained(self):
         """A model of no weight at all has a page too."""

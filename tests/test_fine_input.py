@@ -22,7 +22,7 @@ def quick(model, **parameters):
 def assert_sound(fitted, *coefficients):
     """Everything is finite and nothing negative; rates are infinite just where it says so."""
     words = {"classes_", "classifier_", "hyperparameters_", "label_groups_"}
-    words |= {"n_components_reason_", "classifier_reason_", "transform_prior_", "passages_"}
+    words |= {"n_components_reason_", "classifier_reason_", "passages_"}
     words |= {"component_agreement_"}  # NaN for components that are not shared
     words |= {"fitted_", "head_"}
     optional = {"background_"} if fitted.background_ is None else set()

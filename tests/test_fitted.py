@@ -10,6 +10,7 @@ import pytest
 from conftest import fitted_attributes, make_corpus
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
+from smallfits import value_of
 
 from vbnmf import VBNMF, SupervisedVBNMF
 from vbnmf.core.hyper import LEAST_TERM_SHAPE
@@ -48,13 +49,13 @@ def test_shapes_and_types_of_attributes(model, dtype):
         expected |= {
             "label_activations_": ((N_LABELS, K), np.float64),
             "label_rates_": ((N_LABELS, K), np.float64),
-            "label_rate_shapes_": ((N_LABELS, K), np.float64),
-            "label_rate_scales_": ((N_LABELS, K), np.float64),
+            "fitted_.labels.rate_shapes": ((N_LABELS, K), np.float64),
+            "fitted_.labels.rate_scales": ((N_LABELS, K), np.float64),
             "scopes_": ((N_LABELS, K), bool),
         }
     outside = {"label_activations_": 0.0, "label_rates_": np.inf, "scopes_": False}
     for name, (shape, kind) in expected.items():
-        value = getattr(fitted, name)
+        value = value_of(fitted, name)
         assert (value.shape, value.dtype) == (shape, kind), name
         if name in outside:
             assert (value[~fitted.scopes_] == outside[name]).all(), name
@@ -107,10 +108,12 @@ def test_label_rates_are_the_fixed_point_of_their_update(make):
     assert scopes.all() == (make is plain)
     a, b = (fitted.hyperparameters_[key] for key in ("label_shape", "label_scale"))
     counts = fitted.label_counts_[:, None]
-    assert_allclose(fitted.label_rate_shapes_, a + counts * scopes, rtol=1e-14)
+    assert_allclose(fitted.fitted_.labels.rate_shapes, a + counts * scopes, rtol=1e-14)
     scales = 1 / (1 / b + counts * fitted.label_activations_)
-    assert_allclose(fitted.label_rate_scales_, scales, rtol=1e-4)
-    expected = np.where(scopes, fitted.label_rate_shapes_ * fitted.label_rate_scales_, np.inf)
+    assert_allclose(fitted.fitted_.labels.rate_scales, scales, rtol=1e-4)
+    expected = np.where(
+        scopes, fitted.fitted_.labels.rate_shapes * fitted.fitted_.labels.rate_scales, np.inf
+    )
     assert_allclose(fitted.label_rates_, expected, rtol=1e-14)
     # so that a label's largest coefficients have its smallest rates
     orders = np.argsort(fitted.label_rates_, axis=1), np.argsort(-fitted.label_activations_, axis=1)
@@ -227,10 +230,12 @@ def test_numbers_stay_and_auto_is_learned(burn_in):
         (SupervisedVBNMF, "term_scale", {"label_scale": 0.1, "label_shape": 100}),
     ],
 )
-def test_each_auto_is_a_maximum_of_the_bound(model, name, held):
+def test_each_learned_value_is_a_maximum_of_the_bound(model, name, held):
     # without one scale held, the other has no maximum: only their product matters
     held = {"max_iter": 3000, "tol": 1e-12, **held}
-    learned = plain(model, **{**held, name: "auto"}).fit(X, Y)
+    learned = plain(model, **held, **{name: "learned" if name == "term_shape" else "auto"}).fit(
+        X, Y
+    )
     value = learned.hyperparameters_[name]
     assert value > LEAST_TERM_SHAPE or name != "term_shape"
     below, at, above = (
@@ -247,12 +252,12 @@ def test_a_learned_term_shape_stays_above_its_guard(model, term_scale):
     # components that share no term: the bound wants a_t near zero
     apart = np.kron(np.eye(4), np.full((4, 12), 9.0))
     y = np.repeat(range(4), 4)
-    fitted = quick(model, term_shape="auto", term_scale=term_scale, max_iter=200).fit(apart, y)
+    fitted = quick(model, term_shape="learned", term_scale=term_scale, max_iter=200).fit(apart, y)
     assert fitted.hyperparameters_["term_shape"] == LEAST_TERM_SHAPE
     free = quick(model, term_shape="free", term_scale=term_scale, max_iter=200).fit(apart, y)
     assert free.hyperparameters_["term_shape"] < LEAST_TERM_SHAPE
     # and terms that all are the same: it wants a_t as large as can be
-    even = quick(model, term_shape="auto", max_iter=100).fit(np.full((9, 12), 9.0), np.arange(9))
+    even = quick(model, term_shape="learned", max_iter=100).fit(np.full((9, 12), 9.0), np.arange(9))
     assert even.hyperparameters_["term_shape"] > 10
 
 

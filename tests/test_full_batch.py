@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from smallfits import labels_of
+from smallfits import labels_of, value_of
 from test_machines import documents, several
 
 from vbnmf import Shards, SupervisedVBNMF
@@ -64,10 +64,10 @@ def test_sums_of_parts_threads_and_documents_without_weight():
     without = of._replace(weight=np.where(np.arange(150) < 80, of.weight, 0))
     fewer = Features(*(a[:80] for a in of))
     for name in ("loss", "gradient", "curvature"):
-        assert_allclose(getattr(added, name), getattr(whole, name), rtol=1e-4, atol=1e-4)
-        assert_array_equal(getattr(twice, name), getattr(whole, name))
+        assert_allclose(value_of(added, name), value_of(whole, name), rtol=1e-4, atol=1e-4)
+        assert_array_equal(value_of(twice, name), value_of(whole, name))
         left_out, left = (hinge_sums(b, W, 0, boosts, curvature=True) for b in (without, fewer))
-        assert_array_equal(getattr(left_out, name), getattr(left, name))
+        assert_array_equal(value_of(left_out, name), value_of(left, name))
     assert_allclose(some.gradient, whole.gradient[:, 2:4], rtol=1e-4, atol=1e-5)
     assert some.curvature is None
 
@@ -83,7 +83,7 @@ def test_compiled_and_scipy_sums_agree(n_labels, monkeypatch):
         monkeypatch.setenv("VBNMF_KERNEL", kernel)
         found[kernel] = hinge_sums(of, W[:, 1:], 1, boosts[1:], curvature=True)
     for name in ("loss", "gradient", "curvature"):
-        a, b = (getattr(found[kernel], name) for kernel in ("native", "scipy"))
+        a, b = (value_of(found[kernel], name) for kernel in ("native", "scipy"))
         assert_allclose(a, b, rtol=1e-4, atol=1e-4)
 
 
@@ -122,7 +122,7 @@ def corpus(n_docs=900, n_labels=6, n_terms=300, seed=0):
     return X.astype(np.float32), y
 
 
-HEAD = ["word_weights_", "head_weights_", "head_intercepts_", "threshold_",
+HEAD = ["head_.words", "head_.weights", "head_.intercepts", "head_.threshold",
         "left_out_proba_", "head_documents_"]  # fmt: skip
 
 
@@ -150,7 +150,7 @@ def test_memory_and_disk_give_the_same_bits(kind, tmp_path, monkeypatch):
     assert Shards(tmp_path).n_shards > 16  # sums of two levels
     streamed, memory = fit(Shards(tmp_path)), fit(X, labels, weight, n_jobs=1)
     for name in HEAD:
-        assert_array_equal(getattr(streamed, name), getattr(memory, name), err_msg=name)
+        assert_array_equal(value_of(streamed, name), value_of(memory, name), err_msg=name)
     for name in ("slopes", "biases", "length_exponent", "noise", "bend"):
         one, other = (getattr(fitted.head_.calibration, name) for fitted in (streamed, memory))
         assert_array_equal(one, other, err_msg=name)

@@ -38,7 +38,7 @@ def test_several_labels():
     assert (predicted == Y[120:]).mean() > 0.85
     P = fitted.predict_proba(X[120:])
     assert abs(P.sum(axis=1) - 1).max() > 0.1  # each label has a probability of its own
-    assert_array_equal(predicted, fitted.threshold_ <= P)
+    assert_array_equal(predicted, fitted.head_.threshold <= P)
 
 
 def test_a_label_of_all_documents_is_always_given_and_one_of_none_never():

@@ -1,5 +1,7 @@
 """The split of tune, and the scores on its validation documents."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -104,7 +106,7 @@ def test_shared_components_are_counted(monkeypatch):
         return np.array([0.49, 0.5, 0.79, 0.8, np.nan, 1.3, 0.0])
 
     monkeypatch.setattr(heldout, "agreement", agreement)
-    monkeypatch.setattr(model, "scoped_", True)
+    model.fitted_ = replace(model.fitted_, labels=replace(model.fitted_.labels, scoped=True))
     got, _ = score(model, split)
     assert (got["shared"], got["agreeing"], got["glued"]) == (6, 2, 2)
     assert (seen["Y"].sum(axis=1) == 1).all()

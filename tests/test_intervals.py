@@ -57,7 +57,7 @@ def test_with_a_weak_prior_the_posterior_of_rates_says_the_same():
     model = SupervisedVBNMF(
         4, label_shape=0.01, init="label", random_state=0, max_iter=600, tol=0, **PAPER
     ).fit(X, y)
-    rates = stats.gamma(model.label_rate_shapes_, scale=model.label_rate_scales_)
+    rates = stats.gamma(model.fitted_.labels.rate_shapes, scale=model.fitted_.labels.rate_scales)
     low, high = model.label_interval(0.9)
     np.testing.assert_allclose(low, 1 / rates.ppf(0.95), rtol=0.01)
     np.testing.assert_allclose(high, 1 / rates.ppf(0.05), rtol=0.01)

@@ -69,7 +69,7 @@ def test_the_bound_never_falls_with_a_shape_for_each_label(
                             max_iter=40, tol=0, bound_every=1, random_state=0)  # fmt: skip
     model.fit(X, y, sample_weight=weight)
     sizes = np.bincount(np.unique(y, return_inverse=True)[1], weight)
-    assert_allclose(model.label_shapes_, np.maximum(sizes, 1))
+    assert_allclose(model.fitted_.labels.shapes, np.maximum(sizes, 1))
     assert_never_falls(model.bound_history_)
 
 
@@ -88,8 +88,10 @@ def test_the_bound_never_falls_with_missing_labels(corpus, K, init):
     known = np.array([label for label in labels if label is not None])
     counts = np.unique(known, return_counts=True)[1]
     expected = counts + (len(y) - len(known)) * counts / len(known)
-    assert_allclose(model.label_shapes_, 1 if model.scoped_ else np.maximum(expected, 1))
-    assert model.scoped_ == (init == "auto" and len(known) >= len(y) / 2)
+    assert_allclose(
+        model.fitted_.labels.shapes, 1 if model.fitted_.labels.scoped else np.maximum(expected, 1)
+    )
+    assert model.fitted_.labels.scoped == (init == "auto" and len(known) >= len(y) / 2)
     assert_never_falls(model.bound_history_[34:])
 
 

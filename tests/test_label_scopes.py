@@ -152,7 +152,7 @@ def test_scopes_of_all_by_the_same_start():
     model = SupervisedVBNMF(7, scopes="all", max_iter=10).fit(*shelves())
     assert model.scopes_.all()
     assert np.isfinite(model.label_rates_).all()
-    assert_allclose(model.label_shapes_, 12)
+    assert_allclose(model.fitted_.labels.shapes, 12)
 
 
 def test_the_number_of_components_is_found_and_explained():

@@ -12,7 +12,7 @@ from vbnmf.core import fit as loop
 from vbnmf.core import stochastic
 from vbnmf.core.stochastic import BatchStep
 from vbnmf.estimators.labels import check_targets
-from vbnmf.estimators.online import Batch, StepSchedule, batch_knobs, batch_labels, prior_of
+from vbnmf.estimators.online import Batch, Batches, batch_knobs, batch_labels, prior_of
 from vbnmf.estimators.starting import FitData
 
 FEW = {"random_state": 0, "n_jobs": 1, "max_iter": 30, "tol": 0.0}
@@ -35,9 +35,13 @@ def documents(n_docs=120, n_labels=3, seed=0):
 
 def attributes(model):
     names = ("component_shapes_", "component_scales_", "components_")
+    found = {name: getattr(model, name) for name in names}
     if hasattr(model, "classes_"):
-        names += ("label_rate_shapes_", "label_rate_scales_", "label_activations_", "head_weights_")
-    return {name: getattr(model, name) for name in names if hasattr(model, name)}
+        labels = model.fitted_.labels
+        found |= {"rate_shapes": labels.rate_shapes, "rate_scales": labels.rate_scales}
+        found |= {"label_activations_": labels.activations}
+        found |= {"weights": getattr(model.head_, "weights", None)}
+    return found
 
 
 def opened(model, data):
@@ -46,7 +50,7 @@ def opened(model, data):
     if data.labels is None:
         knobs = batch_knobs(of, model.term_shape, model.term_scale, model.coef_scale)
         return knobs, Batch(of, None, prior_of(of), data, 1)
-    labels, stream = model.fitted_.labels, model._stream(StepSchedule(1.0, 0.7, None))
+    labels, stream = model.fitted_.labels, model._stream(Batches())
     return stream.knobs(of, labels), Batch(of, labels, stream.prior(of, labels), data, 1)
 
 
@@ -58,7 +62,7 @@ def assert_same(a, b, without="", **tolerance):
 
 
 @pytest.mark.parametrize("how", ["scopes", "all", "no labels", "unknown", "several", "weights"])
-@pytest.mark.parametrize("term_shape", [0.1, "auto"])
+@pytest.mark.parametrize("term_shape", [0.1, "learned"])
 def test_a_full_step_on_everything_is_a_batch_step(how, term_shape):
     X, y = documents()
     weight = np.linspace(0.5, 2, len(y)) if how == "weights" else None
@@ -109,7 +113,7 @@ def test_a_full_step_on_everything_is_a_batch_step(how, term_shape):
 
 def test_partial_fit_takes_that_step():
     X, y = documents()
-    model = SupervisedVBNMF(5, learning_offset=0, total_samples=len(y), **FEW).fit(X, y)
+    model = SupervisedVBNMF(5, batches=Batches(0, total_samples=len(y)), **FEW).fit(X, y)
     targets = check_targets(model, y, len(y))
     labels = batch_labels(model.fitted_.components, model.fitted_.labels, targets)
     group = np.searchsorted(model.classes_, y)
@@ -216,18 +220,18 @@ def test_new_labels(scopes, first):
 def test_a_fitted_head_is_kept_until_there_are_enough_documents():
     X, y = documents(600)
     model = SupervisedVBNMF(6, classifier="words and components", **FEW).fit(X[:450], y[:450])
-    words = model.word_weights_
+    words = model.head_.words
     model.partial_fit(X[450:465], np.where(y[450:465] == "a", "new", y[450:465]))
-    assert not model.head_follows_
+    assert not model.fitted_.sample.follows
     assert "new" in model.classes_
     known = np.flatnonzero(model.classes_ != "new")
-    np.testing.assert_array_equal(model.word_weights_[known], words)
+    np.testing.assert_array_equal(model.head_.words[known], words)
     assert model.predict_proba(X)[:, model.classes_.tolist().index("new")].max() < 1e-3
     assert model.score(X, y) > 0.9
     model.partial_fit(X[450:], np.where(y[450:] == "a", "new", y[450:]))
-    assert not model.head_follows_  # it has no document of label a
+    assert not model.fitted_.sample.follows  # it has no document of label a
     model.partial_fit(X[450:], y[450:])
-    assert model.head_follows_
+    assert model.fitted_.sample.follows
 
 
 def test_groups_of_a_label_tree_get_new_labels():
@@ -253,11 +257,11 @@ def test_unknown_labels(unknown):
     model.partial_fit(X[150:], some)
     assert model.classes_.tolist() == [0, 1, 2]
     assert model.label_counts_.sum() == 250
-    weights = model.word_weights_
+    weights = model.head_.words
     model.partial_fit(X[:60], [unknown] * 60 if unknown is not None else [[]] * 60)
     assert model.label_counts_.sum() == 250
     assert model.n_samples_seen_ == 360
-    np.testing.assert_array_equal(model.word_weights_, weights)
+    np.testing.assert_array_equal(model.head_.words, weights)
     assert model.score(X, y) > 0.9
 
 
@@ -284,7 +288,7 @@ def test_a_weight_of_two_is_a_document_twice():
     two.partial_fit(X[120:], y[120:], np.where(np.arange(120) < 60, 2.0, 1.0))
     assert one.n_samples_seen_ == two.n_samples_seen_ == 300
     # not the head: identical documents share a fold
-    assert_same(one, two, without="head_weights_", rtol=1e-6, atol=1e-8)
+    assert_same(one, two, without="weights", rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(one.label_frequencies_, two.label_frequencies_)
 
 
@@ -331,18 +335,19 @@ def test_number_of_threads_changes_nothing():
 
 
 @pytest.mark.parametrize(
-    ("parameters", "message"),
+    ("batches", "message"),
     [
-        ({"learning_decay": 1.5}, "learning_decay must be between 0 and 1; got 1.5"),
-        ({"learning_offset": -1}, "learning_offset must be a number of at least 0; got -1"),
-        ({"total_samples": 0}, "total_samples must be a positive number; got 0"),
-        ({"head_samples": 0}, "head_samples must be an integer of at least 1; got 0"),
+        (Batches(learning_decay=1.5), "learning_decay must be between 0 and 1; got 1.5"),
+        (Batches(learning_offset=-1), "learning_offset must be a number of at least 0; got -1"),
+        (Batches(total_samples=0), "total_samples must be a positive number; got 0"),
+        ({"learning_decay": 0.5}, "batches must be a vbnmf.Batches or None; got {'learning_decay"),
+        (Batches(head_samples=0), "head_samples must be an integer of at least 1; got 0"),
     ],
 )
-def test_wrong_parameters(parameters, message):
+def test_wrong_parameters(batches, message):
     X, y = documents()
     with pytest.raises(ValueError, match=message):
-        SupervisedVBNMF(4, **parameters, **FEW).partial_fit(X, y)
+        SupervisedVBNMF(4, batches=batches, **FEW).partial_fit(X, y)
 
 
 @pytest.mark.parametrize(
@@ -384,7 +389,7 @@ def test_fit_begins_anew():
     model = SupervisedVBNMF(4, **FEW).partial_fit(X, y).partial_fit(X, y)
     assert_same(model.fit(X, y), SupervisedVBNMF(4, **FEW).fit(X, y), rtol=0)
     assert (model.n_samples_seen_, model.n_steps_) == (120, 0)
-    assert not hasattr(model, "head_sample_")
+    assert model.fitted_.sample is None
 
 
 def test_single_precision():

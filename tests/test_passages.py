@@ -255,7 +255,7 @@ def test_batches(model):
     supervised = SupervisedVBNMF(3, random_state=0, max_iter=3).partial_fit(X[20:], y[20:])
     assert supervised.passages_.documents == (N_SIGNED - 20,)
     supervised.partial_fit(X[:20], y[:20])
-    assert supervised.passages_ == find_passages(supervised.head_sample_.X)
+    assert supervised.passages_ == find_passages(supervised.fitted_.sample.documents.X)
     assert supervised.passages_.documents == (N_SIGNED,)
 
 

@@ -118,7 +118,7 @@ class TestErrors:
         with pytest.raises(ValueError, match="requires y to be passed"):
             DocumentModel(supervised()).fit(TEXTS)
 
-    @pytest.mark.parametrize("method", ["transform", "predict", "predict_with_score", "vectorize"])
+    @pytest.mark.parametrize("method", ["transform", "predict", "predict_with_proba", "vectorize"])
     def test_not_fitted(self, method):
         with pytest.raises(NotFittedError):
             getattr(DocumentModel(), method)(TEXTS)
@@ -153,12 +153,12 @@ class TestErrors:
 class TestPredict:
     def test_labels_and_their_probabilities(self, model):
         P = model.estimator_.predict_proba(model.vectorize(NEW))
-        labels, scores = model.predict_with_score(NEW)
+        labels, scores = model.predict_with_proba(NEW)
         assert labels.tolist() == model.estimator_.classes_[P.argmax(axis=1)].tolist()
         np.testing.assert_array_equal(scores, P.max(axis=1))
         assert len(set(labels)) == 3
         assert scores.min() < 1
-        (given,), (score,) = model.predict_with_score(["unheard-of"])
+        (given,), (score,) = model.predict_with_proba(["unheard-of"])
         counts = model.estimator_.label_counts_
         assert given == model.estimator_.classes_[counts.argmax()]
         assert score == pytest.approx(counts.max() / counts.sum())
@@ -203,7 +203,7 @@ class TestFile:
         assert (same.vectorize(NEW) != model.vectorize(NEW)).nnz == 0
         np.testing.assert_array_equal(same.transform(NEW), model.transform(NEW))
         for found, wanted in zip(
-            same.predict_with_score(NEW), model.predict_with_score(NEW), strict=True
+            same.predict_with_proba(NEW), model.predict_with_proba(NEW), strict=True
         ):
             assert found.tolist() == wanted.tolist()
         assert same.terms_.tolist() == model.terms_.tolist()
@@ -243,14 +243,14 @@ def small(tmp_path_factory):
     """A file as small as can be, stems and stop words and all."""
     texts = ["green tea leaves", "steep the tea leaves", "roast coffee beans", "coffee beans"]
     vectorizer = DocumentVectorizer(stem="english", stop_words=["the"])
-    estimator = SupervisedVBNMF(2, random_state=0, max_iter=2, n_jobs=1, transform_max_iter=5)
+    estimator = SupervisedVBNMF(2, random_state=0, max_iter=2, n_jobs=1)
     path = tmp_path_factory.mktemp("small") / "m.vbnmf"
     DocumentModel(estimator, vectorizer).fit(texts, ["tea", "tea", "coffee", "coffee"]).save(path)
     return path.read_bytes()
 
 
 def predicted(model):
-    labels, scores = model.predict_with_score(["green tea", "coffee", "zzz"])
+    labels, scores = model.predict_with_proba(["green tea", "coffee", "zzz"])
     page = explore(model).html
     sound = len(labels) == 3 and np.isfinite(scores).all() and page.endswith("</html>\n")
     return "works" if sound else f"nonsense: {labels}, {scores}"

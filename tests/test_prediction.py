@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.special import expit, softmax
-from smallfits import drawn, model, pairs_of_documents
+from smallfits import drawn, model, pairs_of_documents, value_of
 
 from vbnmf import load
 from vbnmf.core.rows import effective_terms
@@ -62,9 +62,9 @@ def test_probabilities_sum_to_one(classifier, n_labels, dtype):
 def test_the_regression_sees_evidence():
     X, y = mixed()
     fitted = model(classifier="components").fit(X, y)
-    totals = fitted.component_shapes_.sum(axis=1) + 30 * fitted.smoothing_
-    of_terms = term_evidence(fitted.component_shapes_.T, totals, fitted.smoothing_)
-    scores = mean_over_terms(X, of_terms) @ fitted.head_weights_.T + fitted.head_intercepts_
+    totals = fitted.component_shapes_.sum(axis=1) + 30 * fitted.fitted_.head.smoothing
+    of_terms = term_evidence(fitted.component_shapes_.T, totals, fitted.fitted_.head.smoothing)
+    scores = mean_over_terms(X, of_terms) @ fitted.head_.weights.T + fitted.head_.intercepts
     full = np.asarray(X.sum(axis=1)) > 0
     assert_allclose(fitted.predict_proba(X)[full], calibrated(fitted, scores[full], X[full]))
 
@@ -81,7 +81,7 @@ def test_the_generative_classifier_is_its_formula():
         fitted.predict_proba(X)[full],
         calibrated(fitted, fitted.head_.calibration.slopes[0] * g, X[full]),
     )
-    assert_array_equal(fitted.head_weights_, 0)
+    assert_array_equal(fitted.component_share(X), 1)
 
 
 def test_the_chunks_of_log_odds_do_not_show(monkeypatch):
@@ -129,9 +129,10 @@ def test_a_saved_model_predicts_the_same_bits(tmp_path, classifier, dtype):
     assert_array_equal(loaded.predict(X), fitted.predict(X))
     assert loaded.explain(X[:5]) == fitted.explain(X[:5])
     assert loaded.classifier == classifier
-    for name in ("smoothing_", "threshold_", "head_weights_", "head_intercepts_",
-                 "label_shapes_", "label_frequencies_"):  # fmt: skip
-        assert_array_equal(getattr(loaded, name), getattr(fitted, name), err_msg=name)
+    weights = () if classifier == "generative" else ("head_.weights", "head_.intercepts")
+    for name in ("fitted_.head.smoothing", "head_.threshold", "fitted_.labels.shapes",
+                 "label_frequencies_", *weights):  # fmt: skip
+        assert_array_equal(value_of(loaded, name), value_of(fitted, name), err_msg=name)
 
 
 def test_a_saved_model_of_several_labels_predicts_the_same_bits(tmp_path):
@@ -267,7 +268,8 @@ def test_parts_add_up_to_differences_of_scores(classifier, n_labels, dtype, atol
         fitted.head_.scores(X, fitted.fitted_.for_prediction), n_terms
     )
     constants = fitted.head_.calibration.biases + np.outer(
-        n_terms**fitted.head_.calibration.length_exponent, fitted.head_intercepts_
+        n_terms**fitted.head_.calibration.length_exponent,
+        getattr(fitted.head_, "intercepts", np.zeros(n_labels)),  # a generative head has none
     )
     for d in range(20):
         used, x = X.indices[X.indptr[d] : X.indptr[d + 1]], X[[d]].data
@@ -299,7 +301,7 @@ def test_parts_of_several_labels_add_up_to_log_odds():
         ]
         constant = (
             effective_terms(X[[d]])[0] ** fitted.head_.calibration.length_exponent
-            * fitted.head_intercepts_
+            * fitted.head_.intercepts
         )
         assert_allclose(parts + constant + fitted.head_.calibration.biases, logits[d], rtol=1e-7)
 

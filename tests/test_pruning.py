@@ -31,7 +31,7 @@ def test_mass_is_what_each_component_explains(model):
     np.testing.assert_allclose(model.component_mass_, explained / X.sum(), atol=1e-12)
 
 
-@pytest.mark.parametrize("term_shape", [0.5, "auto", "free"])
+@pytest.mark.parametrize("term_shape", [0.5, "learned", "free"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_mass_sums_to_one(term_shape, dtype):
     mass = VBNMF(8, term_shape=term_shape, random_state=0).fit(X.astype(dtype)).component_mass_

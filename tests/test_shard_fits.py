@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from smallfits import ATTRIBUTES, drawn, labels_of
+from smallfits import ATTRIBUTES, drawn, labels_of, value_of
 
 from vbnmf import VBNMF, DocumentModel, Shards, SupervisedVBNMF
 from vbnmf.estimators import shardedheads, starting
@@ -22,11 +22,11 @@ def test_one_shard_gives_the_same_bits_as_memory(tmp_path, kind):
     write_shards(tmp_path, X.astype(np.float64), labels, weight)
     make = SupervisedVBNMF(6, max_iter=12, tol=0, random_state=0)
     memory, shards = make.fit(X, labels, weight), Shards(tmp_path)
-    expected = {name: getattr(memory, name).copy() for name in ATTRIBUTES}
+    expected = {name: value_of(memory, name).copy() for name in ATTRIBUTES}
     P, V = memory.predict_proba(X), memory.transform(X)
     streamed = SupervisedVBNMF(6, max_iter=12, tol=0, random_state=0).fit(shards)
     for name, value in expected.items():
-        assert_array_equal(getattr(streamed, name), value)
+        assert_array_equal(value_of(streamed, name), value)
     assert streamed.classes_.tolist() == memory.classes_.tolist()
     assert_array_equal(streamed.predict_proba(shards), P)
     assert_array_equal(streamed.transform(shards), V)
@@ -131,7 +131,7 @@ def test_partial_fit_learns_from_one_shard_after_the_other(tmp_path, kind):
         expected.partial_fit(shards.rows(number), given, weight[a:b])
     names = ("components_",) if kind == "none" else ATTRIBUTES
     for name in names:
-        assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
+        assert_array_equal(value_of(found, name), value_of(expected, name), err_msg=name)
     assert found.n_samples_seen_ == weight.sum()
 
 

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from conftest import INSTRUCTION_SETS, fitted_attributes, make_corpus
+from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.special import psi
@@ -44,7 +45,7 @@ def assert_same_bits(one, other):
 @pytest.mark.parametrize("iterations", [1, 2, 20])
 @pytest.mark.parametrize("model", MODELS)
 def test_projection_follows_from_the_fitted_attributes(model, iterations):
-    fitted = quick(model, transform_max_iter=iterations, transform_tol=0).fit(X, Y)
+    fitted = quick(model).fit(X, Y)
     a_v, b_v = fitted.hyperparameters_["coef_shape"], fitted.coef_scales_
     L_t = np.exp(psi(fitted.component_shapes_)) * fitted.component_scales_[:, None]
     scale = 1 / (1 / b_v + fitted.components_.sum(axis=1))
@@ -53,17 +54,17 @@ def test_projection_follows_from_the_fitted_attributes(model, iterations):
     for _ in range(iterations):
         L_v = np.exp(psi(shape)) * scale
         shape = a_v + L_v * ((dense / (L_v @ L_t)) @ L_t.T)
-    assert_allclose(fitted.transform(X), shape * scale, rtol=1e-9)
+    assert_allclose(fitted._project(X, iterations, tol=0), shape * scale, rtol=1e-9)
 
 
 def test_without_labels_projection_finds_the_coefficients_of_training():
-    fitted = quick(VBNMF, max_iter=5000, tol=1e-14, transform_max_iter=5000, transform_tol=1e-10)
+    fitted = quick(VBNMF, max_iter=5000, tol=1e-14)
     V = fitted.fit_coefficients(X)
-    assert_allclose(fitted.transform(X), V, rtol=1e-4, atol=1e-6)
+    assert_allclose(fitted._project(X, 5000, 1e-10), V, rtol=1e-4, atol=1e-6)
 
 
 def test_projection_does_not_see_labels():
-    fitted = quick(SupervisedVBNMF, label_shape=20.0, transform_tol=1e-8, transform_max_iter=1000)
+    fitted = quick(SupervisedVBNMF, label_shape=20.0)
     y = np.arange(X.shape[0]) % 2
     twins = sparse.vstack([X[[1]], X[[1]], X[2:]], format="csr")
     V = fitted.fit_coefficients(twins, y)
@@ -86,17 +87,17 @@ def test_a_document_is_projected_the_same_in_any_company(model, dtype):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_limits_of_projection_matter_and_need_no_new_fit(model):
+def test_projection_converges(model):
     fitted = quick(model).fit(X, Y)
-    exact = fitted.set_params(transform_max_iter=10_000, transform_tol=1e-13).transform(X)
+    exact = fitted._project(X, 10_000, 1e-13)
 
     def error(**limits):
-        V = fitted.set_params(**limits).transform(X)
-        return np.abs(V - exact).sum()
+        return np.abs(fitted._project(X, **limits) - exact).sum()
 
-    by_tol = [error(transform_tol=tol) for tol in (1e-1, 1e-3, 1e-5)]
+    by_tol = [error(tol=tol) for tol in (1e-1, 1e-3, 1e-5)]
     assert by_tol[0] > 2 * by_tol[1] > 4 * by_tol[2] > 0
-    by_iterations = [error(transform_tol=0, transform_max_iter=n) for n in (1, 5, 50)]
+    assert by_tol[1] > np.abs(fitted.transform(X) - exact).sum() > by_tol[2]
+    by_iterations = [error(tol=0, max_iter=n) for n in (1, 5, 50)]
     assert by_iterations[0] > 2 * by_iterations[1] > 4 * by_iterations[2] > 0
 
 
@@ -136,11 +137,14 @@ def test_number_of_threads(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(8)), raising=False)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     threads = {n_jobs: count_threads(n_jobs) for n_jobs in (None, 1, 2, -1, -2, -8, -9, -100)}
-    assert threads == {None: 8, 1: 1, 2: 2, -1: 8, -2: 7, -8: 1, -9: 1, -100: 1}
+    assert threads == {None: 1, 1: 1, 2: 2, -1: 8, -2: 7, -8: 1, -9: 1, -100: 1}
+    with parallel_config("threading", n_jobs=3):
+        assert count_threads(None) == 3
     for limit, expected in {"3": 3, "1": 1, "99": 8, "": 8, "0": 8, "many": 8, "²": 8}.items():
         monkeypatch.setenv("OMP_NUM_THREADS", limit)
-        assert count_threads(None) == expected
-        assert count_threads(5) == 5
+        assert count_threads(-1) == expected
+        assert count_threads(-2) == max(1, expected - 1)
+        assert (count_threads(None), count_threads(5)) == (1, 5)
 
 
 @pytest.mark.skipif(not INSTRUCTION_SETS, reason="the SciPy kernel has one thread")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from properties import examples
 from scipy.special import psi
-from smallfits import drawn, model
+from smallfits import drawn, model, value_of
 from test_fit import LEARN_ALL, as_oracle, oracle_iterations
 from test_kernels import start, terms_of
 
@@ -171,9 +171,10 @@ def assert_same_model(a, b, X, rtol=1e-7):
     for name in a.hyperparameters_:
         assert a.hyperparameters_[name] == pytest.approx(b.hyperparameters_[name], rel=rtol)
     if isinstance(a, SupervisedVBNMF):
-        for name in ("label_rates_", "label_activations_", "label_frequencies_", "label_shapes_"):
-            assert_allclose(getattr(a, name), getattr(b, name), rtol=rtol, err_msg=name)
-        assert a.smoothing_ == pytest.approx(b.smoothing_)
+        names = ("label_rates_", "label_activations_", "label_frequencies_")
+        for name in (*names, "fitted_.labels.shapes"):
+            assert_allclose(value_of(a, name), value_of(b, name), rtol=rtol, err_msg=name)
+        assert a.fitted_.head.smoothing == pytest.approx(b.fitted_.head.smoothing)
         # the regression stops where it is near enough
         assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=0.02)  # as machines converge
 
@@ -305,7 +306,7 @@ def test_the_generative_classifier_counts_by_weight():
         fitted = make(True, classifier="generative", scopes=scopes)
         fitted.fit(X, y, sample_weight=weight)
         assert_allclose(fitted.label_frequencies_, sizes / sizes.sum())
-        assert_allclose(fitted.label_shapes_, shapes)
+        assert_allclose(fitted.fitted_.labels.shapes, shapes)
         assert_array_equal(fitted.label_counts_, np.bincount(y))
 
 

@@ -55,7 +55,7 @@ def test_parts_add_up_to_the_score(fitted):
     )
     above = logits - logits.mean(axis=1, keepdims=True)
     growth = effective_terms(X) ** fitted.head_.calibration.length_exponent
-    constants = fitted.head_.calibration.biases + growth[:, None] * fitted.head_intercepts_
+    constants = fitted.head_.calibration.biases + growth[:, None] * fitted.head_.intercepts
     constants -= constants.mean(axis=1, keepdims=True)
     for d in range(20):
         used, x = X.indices[X.indptr[d] : X.indptr[d + 1]], X.data[X.indptr[d] : X.indptr[d + 1]]
@@ -77,7 +77,7 @@ def test_parts_add_up_with_several_labels():
             growth = effective_terms(X[[d]])[0] ** model.head_.calibration.length_exponent
             total = (
                 parts.sum()
-                + growth * model.head_intercepts_[label]
+                + growth * model.head_.intercepts[label]
                 + model.head_.calibration.biases[label]
             )
             assert total == pytest.approx(scores[d, label], abs=1e-9)
@@ -111,7 +111,7 @@ def test_a_saved_model_predicts_the_same_bits(fitted, tmp_path):
     X, _ = corpus()
     fitted.save(tmp_path / "m.vbnmf")
     same = load(tmp_path / "m.vbnmf")
-    assert_array_equal(same.word_weights_, fitted.word_weights_)
+    assert_array_equal(same.head_.words, fitted.head_.words)
     assert_array_equal(same.predict_proba(X), fitted.predict_proba(X))
     one_by_one = np.vstack([same.predict_proba(X[[d]]) for d in range(5)])
     assert_allclose(one_by_one, fitted.predict_proba(X[:5]), rtol=1e-12)
@@ -120,7 +120,7 @@ def test_a_saved_model_predicts_the_same_bits(fitted, tmp_path):
 def test_threads_do_not_change_a_bit():
     X, y = corpus()
     a, b = (SupervisedVBNMF(3, n_jobs=n).fit(X, y) for n in (1, 2))
-    assert_array_equal(a.word_weights_, b.word_weights_)
+    assert_array_equal(a.head_.words, b.head_.words)
     assert_array_equal(a.predict_proba(X), b.predict_proba(X))
 
 
@@ -132,8 +132,8 @@ def test_probabilities_are_the_formula(fitted, bend):
     fitted.head_ = replace(fitted.head_, calibration=calibration)
     e = mean_over_terms(X, fitted.fitted_.for_prediction.term_evidence(slice(None)))
     length = np.sqrt(X.multiply(X).sum(axis=1))
-    s = e @ fitted.head_weights_.T + fitted.head_intercepts_
-    s = s + (X.toarray() / length[:, None]) @ fitted.word_weights_.T.astype(float)
+    s = e @ fitted.head_.weights.T + fitted.head_.intercepts
+    s = s + (X.toarray() / length[:, None]) @ fitted.head_.words.T.astype(float)
     n_terms = (X.sum(axis=1) / length) ** 2
     s -= bend * np.minimum(s, 0) ** 2
     s = calibration.biases + (n_terms**calibration.length_exponent)[:, None] * s
@@ -153,7 +153,7 @@ def test_weights_that_would_fill_memory_are_not_learned(monkeypatch):
     monkeypatch.setattr(linear, "MOST_WEIGHTS", 100)
     model = SupervisedVBNMF(3).fit(*corpus())
     assert model.classifier_ == "components"
-    assert model.word_weights_.shape == (4, 0)
+    assert model.head_.words.shape == (4, 0)
 
 
 def test_a_label_of_one_document_does_not_spoil_the_others():
@@ -204,7 +204,7 @@ def test_components_alone_are_preferred_where_they_are_as_good():
     X = sparse.csr_array([rng.multinomial(40, topics[label]) for label in y]).astype(float)
     model = SupervisedVBNMF(3).fit(X, y)
     assert model.classifier_ == "components"
-    assert model.word_weights_.shape == (3, 0)
+    assert model.head_.words.shape == (3, 0)
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ _HOMES = {
     "inter_label_sparsity": "vbnmf.metrics",
     "DocumentModel": "vbnmf.pipeline",
     "Dask": "vbnmf.distributed",
+    "Batches": "vbnmf.estimators.online",
     "Checkpoint": "vbnmf.estimators.checkpoints",
     "Shards": "vbnmf.shards",
     "vectorize_to_shards": "vbnmf.vectorizing",

@@ -61,9 +61,9 @@ def pop_options(settings: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def cores_each(given: dict[str, Any], n_jobs: int | None) -> int | None:
+def cores_each(given: dict[str, Any], n_jobs: int) -> int:
     """Return the number of cores of each worker of this machine; without workers, of all."""
-    if given["scheduler"] is not None and n_jobs is not None:
+    if given["scheduler"] is not None and n_jobs != -1:
         raise click.UsageError(
             "--n-jobs is the number of cores of this machine. With --scheduler, set the number of "
             "threads of each worker where it is started."

@@ -20,7 +20,7 @@ from vbnmf.cli.terminal import fraction, percent, table
 @options.n_jobs
 @options.force
 @options.quiet
-def demo(out: str, random_state: int, n_jobs: int | None, force: bool, quiet: bool) -> None:
+def demo(out: str, random_state: int, n_jobs: int, force: bool, quiet: bool) -> None:
     """Fit a model to a corpus that needs no network, show its components, and score it.
 
     The documents are the docstrings of the installed NumPy, SciPy and scikit-learn. The labels are

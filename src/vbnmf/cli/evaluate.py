@@ -20,7 +20,7 @@ from vbnmf.cli.terminal import fraction, percent, table
 @options.quiet
 @options.as_json
 def evaluate(
-    model: str, file: str, label: tuple[str, ...], n_jobs: int | None, quiet: bool, as_json: bool,
+    model: str, file: str, label: tuple[str, ...], n_jobs: int, quiet: bool, as_json: bool,
     **reading: Any,
 ) -> None:  # fmt: skip
     """Score the predictions of MODEL on the labelled documents in FILE.

@@ -397,7 +397,7 @@ def _of_prediction(model: "DocumentModel") -> dict[str, Any]:
     return {
         "classifier": fitted.classifier_,
         "classifier_reason": fitted.classifier_reason_,
-        "component_share": rounded(fitted.component_share_),
+        "component_share": rounded(fitted.fitted_.head.component_share),
     }
 
 

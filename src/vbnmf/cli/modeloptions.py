@@ -14,12 +14,14 @@ if TYPE_CHECKING:
 
 
 def _number_or_auto(_: click.Context, option: click.Parameter, value: str | None) -> Any:
-    if value is None or value in ("auto", "free"):
+    if value is None or value in ("auto", "learned", "free"):
         return value
     try:
         return float(value)
     except ValueError:
-        raise click.BadParameter(f"{value!r} is neither a number nor 'auto' or 'free'.") from None
+        raise click.BadParameter(
+            f"{value!r} is neither a number nor 'auto', 'learned' or 'free'."
+        ) from None
 
 
 def _whole_number_or(word: str) -> Callable[..., Any]:
@@ -78,9 +80,9 @@ model_options = combined(
                  "auto]"),
     click.option("--coef-shape", type=float, metavar="A", help="Shape of the prior of "
                  "coefficients. With smaller values a document uses fewer components."),
-    click.option("--term-shape", metavar="A|auto|free", callback=_number_or_auto,
-                 help="Shape of the prior of components: a number, 'auto' (learned, with a lower "
-                 "limit) or 'free' (learned without a limit)."),
+    click.option("--term-shape", metavar="A|learned|free", callback=_number_or_auto,
+                 help="Shape of the prior of components: a number, 'learned' (with a lower limit) "
+                 "or 'free' (learned without a limit).  [default: auto]"),
     click.option("--max-iter", type=int, metavar="N", help="Maximum number of iterations."),
     click.option("--tol", type=float, metavar="X", help="Stop when the relative increase of the "
                  "bound is below this value."),
@@ -129,7 +131,7 @@ def build(
     n_labels: int | None,
     *,
     random_state: int = 0,
-    n_jobs: int | None = None,
+    n_jobs: int = -1,
     n_components: Any = None,
     label_tree: str | None = None,
     label_shape: float | None = None,

@@ -122,14 +122,15 @@ trusted = click.option("--trusted", is_flag=True, expose_value=False, callback=_
                        )  # fmt: skip
 
 
-def _not_zero(_: click.Context, __: click.Parameter, value: int | None) -> int | None:
+def _not_zero(_: click.Context, __: click.Parameter, value: int) -> int:
     if value == 0:
         raise click.BadParameter("0 is not a number of cores; use 1 or more, or -1 for all.")
     return value
 
 
-n_jobs = click.option("--n-jobs", type=int, metavar="N", callback=_not_zero, help="Number of cores "
-                      "to use. Results do not depend on it.  [default: all]")  # fmt: skip
+n_jobs = click.option("--n-jobs", type=int, metavar="N", default=-1, callback=_not_zero,
+                      help="Number of cores to use; -1 for all. Results do not depend on it.  "
+                      "[default: -1]")  # fmt: skip
 random_state = click.option("--random-state", type=int, metavar="SEED", default=0,
                             show_default=True, help="Random seed.")  # fmt: skip
 

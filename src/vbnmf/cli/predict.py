@@ -30,7 +30,7 @@ Rows = Iterator[dict[str, Any]]
 @options.as_json
 def predict(
     model: str, file: str, out: str | None, label_separator: str | None, explain: bool,
-    n_jobs: int | None, force: bool, quiet: bool, as_json: bool, **reading: Any,
+    n_jobs: int, force: bool, quiet: bool, as_json: bool, **reading: Any,
 ) -> None:  # fmt: skip
     """Predict a label for each document in FILE.
 
@@ -114,7 +114,7 @@ def _rows(fitted: Any, documents: Any, kept: common.Kept, *, explain: bool) -> R
     else:
         P = fitted.predict_proba(X)
         whys = [None] * len(P)
-    labels, scores = fitted.labels_with_score(P)
+    labels, scores = fitted.labels_with_proba(P)
     several = fitted.has_several_labels
     if not several:
         labels, scores = labels.tolist(), scores.tolist()

@@ -28,7 +28,7 @@ from vbnmf.cli.progress import Display
 @options.quiet
 def report(
     model: str, documents: str | None, out: str | None, title: str | None, label: tuple[str, ...],
-    n_jobs: int | None, force: bool, quiet: bool, **reading: Any,
+    n_jobs: int, force: bool, quiet: bool, **reading: Any,
 ) -> None:  # fmt: skip
     """Write one HTML file to explore a MODEL in any browser, offline.
 

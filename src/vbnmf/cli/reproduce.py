@@ -55,7 +55,7 @@ def reproduce(
     seeds: int | None,
     quick: bool,
     spec: str | None,
-    n_jobs: int | None,
+    n_jobs: int,
     force: bool,
     quiet: bool,
 ) -> None:

@@ -23,7 +23,7 @@ _ENDINGS = (".csv", ".tsv", ".parquet", ".npz")
               "or .npz.")  # fmt: skip
 @options.writing_rows
 def transform(
-    model: str, file: str, out: str, n_jobs: int | None, force: bool, quiet: bool, **reading: Any
+    model: str, file: str, out: str, n_jobs: int, force: bool, quiet: bool, **reading: Any
 ) -> None:
     """Write how much each document in FILE uses each component of MODEL.
 

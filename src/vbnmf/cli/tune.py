@@ -82,7 +82,7 @@ def _label_shape(text: str) -> LabelShape:
 def tune(
     file: str, label: tuple[str, ...], label_separator: str | None, only_labelled: bool,
     n_components: list[int] | None, label_shape: list[LabelShape] | None, validation: float,
-    out: str, random_state: int, n_jobs: int | None, force: bool, quiet: bool, as_json: bool,
+    out: str, random_state: int, n_jobs: int, force: bool, quiet: bool, as_json: bool,
     text: tuple[str, ...], labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
     skip_empty: bool, **texts: Any,
 ) -> None:  # fmt: skip

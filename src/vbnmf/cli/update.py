@@ -30,7 +30,7 @@ _NAME_TERMS = 4  # terms that name a component
 @options.as_json
 def update(
     model: str, file: str, label: tuple[str, ...], label_separator: str | None, out: str | None,
-    n_jobs: int | None, force: bool, quiet: bool, as_json: bool, **reading: Any,
+    n_jobs: int, force: bool, quiet: bool, as_json: bool, **reading: Any,
 ) -> None:  # fmt: skip
     """Learn from the documents in FILE, in addition to those that MODEL has seen.
 
@@ -194,7 +194,7 @@ class Snapshot:
             "labels": labels,
             "new_labels": [row["label"] for row in labels if row["new"]],
             "classifier": of.classifier_,
-            "head_trained": bool(getattr(of, "head_follows_", False)),
+            "head_trained": of.fitted_.sample is not None and of.fitted_.sample.follows,
         }
 
 

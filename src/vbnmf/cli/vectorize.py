@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 def vectorize(
     files: tuple[str, ...], out: str, label: tuple[str, ...], label_separator: str | None,
     only_labelled: bool, model: str | None, shard_nonzeros: int | None, max_vocabulary: int | None,
-    n_jobs: int | None, force: bool, quiet: bool, as_json: bool,
+    n_jobs: int, force: bool, quiet: bool, as_json: bool,
     text: tuple[str, ...], labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
     skip_empty: bool, **settings: Any,
 ) -> None:  # fmt: skip
@@ -112,7 +112,7 @@ def write_shards(
     vectorizer: "DocumentVectorizer | None",
     *,
     quiet: bool,
-    n_jobs: int | None,
+    n_jobs: int,
     **reading: Any,
 ) -> "Shards":
     """Write a shard folder with ``vectorize_to_shards``, and show progress and notes."""

@@ -24,7 +24,7 @@ from vbnmf.core.rows import without_unused_terms
 from vbnmf.core.starts import Knobs
 from vbnmf.estimators.componentterms import term_view
 from vbnmf.estimators.labels import Targets
-from vbnmf.estimators.online import StepSchedule, check_batch
+from vbnmf.estimators.online import Batches, check_batch, check_batches
 from vbnmf.estimators.posterior import Components, Course, Fitted, FittedAttribute, Seen
 from vbnmf.estimators.running import (
     Outcome,
@@ -38,7 +38,6 @@ from vbnmf.estimators.running import (
 from vbnmf.estimators.starting import FitData, Start
 from vbnmf.estimators.streaming import batches, checked, is_source
 from vbnmf.estimators.validation import (
-    MOST_ITERATIONS,
     check_count,
     check_finite,
     check_init,
@@ -53,6 +52,7 @@ from vbnmf.kernels import open_kernel
 from vbnmf.shards.shard import ShardSource
 
 BURN_IN = 10  # default number of burn-in iterations with init="random"
+PROJECT_MAX_ITER, PROJECT_TOL = 100, 1e-4  # iterations for a document, and their tolerance
 _MOST_STEPS = 1 << 30  # non-zeros × components × iterations of one part of a projection
 ANNEALING = 30  # iterations over which posteriors of unknown labels are sharpened
 
@@ -108,7 +108,6 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     bound_history_ = FittedAttribute("course.history")
     n_iter_ = FittedAttribute("course.n_iter")
     n_samples_seen_ = FittedAttribute("seen.n_docs")
-    n_samples_total_ = FittedAttribute("seen.total")
     n_steps_ = FittedAttribute("seen.n_steps")
     describing_terms_ = FittedAttribute("terms.describing")
     passages_ = FittedAttribute("terms.passages")
@@ -179,14 +178,15 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             )
         return np.asarray(V @ self.components_.astype(V.dtype, copy=False))
 
-    def _project(self, X: sparse.csr_array) -> Array:
+    def _project(
+        self, X: sparse.csr_array, max_iter: int = PROJECT_MAX_ITER, tol: float = PROJECT_TOL
+    ) -> Array:
         """Compute the coefficients of validated documents, (n_docs, K).
 
-        Documents are processed in parts, so that Ctrl-C takes effect soon. The result does not
-        depend on the parts.
+        A document has converged when an iteration moves less than ``tol`` of its weight between
+        components. Documents are processed in parts, so that Ctrl-C takes effect soon. The result
+        does not depend on the parts.
         """
-        max_iter = check_count("transform_max_iter", self.transform_max_iter, most=MOST_ITERATIONS)
-        tol = check_nonnegative("transform_tol", self.transform_tol)
         of = self.fitted_.components
         a_v, K = of.hyperparameters["coef_shape"], of.number
         scale = 1.0 / (1.0 / self.coef_scales_ + of.sums)
@@ -425,7 +425,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         n_threads = count_threads(self.n_jobs)
         return RunSettings(
             start, knobs, schedule, why, n_init, self.random_state,
-            n_threads, 1 if self.n_jobs is None else n_threads,  # a worker has a task per thread
+            n_threads, n_threads if (self.n_jobs or 0) > 0 else 1,  # a worker has a task per thread
             self.checkpoint, self.get_params(deep=False), self._reporter(),
         )  # fmt: skip
 
@@ -436,9 +436,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _after_batches(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Fitted:
         """Return the record after a batch of ``partial_fit``, or after each shard as a batch."""
-        schedule = StepSchedule.checked(
-            self.learning_offset, self.learning_decay, self.total_samples
-        )
+        settings = check_batches(self.batches)
         parts: Iterable[tuple[Any, Any, Any]] = [(X, y, sample_weight)]
         if is_source(X):
             parts = batches(X, y, sample_weight, labelled=self._uses_labels)
@@ -448,7 +446,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 if fitted is None:
                     fitted = self._after_first_batch(*part, classes)
                 else:
-                    fitted = self._after_batch(fitted, schedule, *part)
+                    fitted = self._after_batch(fitted, settings, *part)
         assert fitted is not None
         return fitted
 
@@ -458,7 +456,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     @abstractmethod
     def _after_batch(
-        self, fitted: Any, schedule: StepSchedule, X: Any, y: Any, sample_weight: Any
+        self, fitted: Any, batches: Batches, X: Any, y: Any, sample_weight: Any
     ) -> Fitted:
         """Return the record after a later batch."""
 

@@ -50,7 +50,7 @@ _INVALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, E
             MemoryError)  # fmt: skip
 
 _WITHOUT_EFFECT = ("n_jobs", "verbose", "callback", "checkpoint", "engine",
-                   "transform_max_iter", "transform_tol", "classifier")  # fmt: skip
+                   "batches", "classifier")  # fmt: skip
 
 
 @dataclass(frozen=True)

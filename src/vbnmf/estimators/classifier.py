@@ -18,7 +18,6 @@ from vbnmf.estimators.posterior import FittedAttribute, FittedLabels
 from vbnmf.estimators.streaming import checked, labels_from
 from vbnmf.estimators.validation import check_count, check_matrix, check_weights, count_threads
 from vbnmf.prediction.explanation import explain_documents
-from vbnmf.prediction.linear import LinearHead
 
 
 class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
@@ -30,33 +29,21 @@ class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
     classes_ = FittedAttribute("labels.classes")
     label_counts_ = FittedAttribute("labels.counts")
     label_frequencies_ = FittedAttribute("labels.frequencies")
-    n_labelled_seen_ = FittedAttribute("labels.n_seen")
     multilabel_ = FittedAttribute("labels.multilabel")
     label_groups_ = FittedAttribute("labels.groups")
-    scoped_ = FittedAttribute("labels.scoped")
     scopes_ = FittedAttribute("labels.scopes")
-    transform_prior_ = FittedAttribute("labels.transform_prior")
     label_activations_ = FittedAttribute("labels.activations")
     label_rates_ = FittedAttribute("labels.rates")
-    label_rate_shapes_ = FittedAttribute("labels.rate_shapes")
-    label_rate_scales_ = FittedAttribute("labels.rate_scales")
-    label_shapes_ = FittedAttribute("labels.shapes")
     n_documents_ = FittedAttribute("counts.n_docs")
     term_documents_ = FittedAttribute("counts.terms")
     label_term_documents_ = FittedAttribute("counts.label_terms")
     head_ = FittedAttribute("head.head")
     classifier_ = FittedAttribute("head.head.name")
-    threshold_ = FittedAttribute("head.head.threshold")
     classifier_reason_ = FittedAttribute("head.reason")
-    smoothing_ = FittedAttribute("head.smoothing")
     component_agreement_ = FittedAttribute("head.agreement")
     left_out_proba_ = FittedAttribute("head.left_out")
     head_documents_ = FittedAttribute("head.documents", optional=True)
     head_document_keys_ = FittedAttribute("head.keys", optional=True)
-    component_share_ = FittedAttribute("head.share")
-    label_component_shares_ = FittedAttribute("head.label_shares")
-    head_sample_ = FittedAttribute("sample.documents")
-    head_follows_ = FittedAttribute("sample.follows")
 
     def predict(self, X: Any) -> Array:
         """Predict the labels of documents.
@@ -71,7 +58,7 @@ class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
         -------
         ndarray of shape (n_docs,), or (n_docs, n_labels) of zeros and ones
             The most probable label. If documents may have several labels: an indicator matrix of
-            the labels with probability of at least ``threshold_``.
+            the labels with probability of at least ``head_.threshold``.
         """
         return labels_from(self, self.predict_proba(X))
 
@@ -259,24 +246,6 @@ class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
         P = self._proba(X) if probabilities is None else probabilities
         of = self.fitted_
         return of.head.head.component_share(X, of.for_prediction, P.argmax(axis=1))
-
-    @property
-    def head_weights_(self) -> Array:
-        """Weights of the evidence for components, (n_labels, K); zero for other heads."""
-        head, shape = self.head_, self.label_rates_.shape
-        return head.weights if isinstance(head, LinearHead) else np.zeros(shape)
-
-    @property
-    def head_intercepts_(self) -> Array:
-        """Intercepts of the scores, (n_labels,); zero if the head has none."""
-        head, n_labels = self.head_, len(self.classes_)
-        return head.intercepts if isinstance(head, LinearHead) else np.zeros(n_labels)
-
-    @property
-    def word_weights_(self) -> Array:
-        """Weights of single words, (n_labels, n_terms); (n_labels, 0) if they are not used."""
-        head, n_labels = self.head_, len(self.classes_)
-        return head.words if isinstance(head, LinearHead) else np.zeros((n_labels, 0), np.float32)
 
     @property
     def coef_scales_(self) -> Array:

@@ -23,7 +23,7 @@ from vbnmf.prediction.evidence import mean_occurrence
 from vbnmf.prediction.head import Posterior, Trained, TrainingDocuments
 from vbnmf.prediction.training import HEADS, train
 
-_SAMPLE = 2000  # maximum number of documents for component_share_
+_SAMPLE = 2000  # maximum number of documents for the mean of component_share
 _SAMPLE_SCORES = 5_000_000  # maximum of these documents times labels
 
 

@@ -24,7 +24,7 @@ def versions() -> dict[str, str]:
     facts = {
         "vbnmf": vbnmf.__version__,
         "kernel": describe(),
-        "threads": str(count_threads(None)),
+        "threads": str(count_threads(-1)),
         "python": platform.python_version(),
         "platform": platform.platform(),
     }

@@ -40,12 +40,14 @@ from vbnmf.estimators.posterior import (
 from vbnmf.estimators.running import Reporter
 from vbnmf.estimators.starting import FitData
 from vbnmf.estimators.validation import (
+    check_count,
     check_finite,
     check_nonnegative,
     check_positive,
-    check_shape_or_scale,
+    check_scale,
     check_term_shape,
     check_terms_left,
+    learns_term_shape,
 )
 from vbnmf.kernels import open_kernel
 from vbnmf.prediction.training import head_to_state
@@ -61,27 +63,52 @@ _TINY = np.finfo(float).tiny
 
 
 @dataclass(frozen=True)
-class StepSchedule:
-    """Sizes of steps: offset, decay, and the number of documents of the corpus, if it is known."""
+class Batches:
+    """Settings of ``partial_fit``.
 
-    offset: float
-    decay: float
-    total: float | None
+    Parameters
+    ----------
+    learning_offset : float, default=1.0
+        Offset τ of the step. Larger values make the first steps smaller.
+    learning_decay : float, default=0.7
+        Exponent κ of the step, from 0 to 1. With 1 and the default offset, all documents count
+        alike; with smaller values recent documents count more.
+    total_samples : float or None, default=None
+        Number of documents of the corpus. None is the number seen so far.
+    head_samples : int, default=20000
+        Maximum number of labelled documents that are kept in the model, to train the prediction
+        head on. They are saved with the model.
 
-    @classmethod
-    def checked(cls, offset: Any, decay: Any, total: Any) -> Self:
-        """Check the parameters of an estimator."""
-        tau = check_nonnegative("learning_offset", offset)
-        kappa = check_nonnegative("learning_decay", decay)
-        if kappa > 1:
-            raise ValueError(f"learning_decay must be between 0 and 1; got {decay!r}.")
-        return cls(tau, kappa, None if total is None else check_positive("total_samples", total))
+    Examples
+    --------
+    >>> from vbnmf import Batches, VBNMF
+    >>> model = VBNMF(20, batches=Batches(total_samples=1_000_000))
+    """
+
+    learning_offset: float = 1.0
+    learning_decay: float = 0.7
+    total_samples: float | None = None
+    head_samples: int = 20_000
 
     def next(self, seen: Seen, n_docs: float) -> tuple[BatchStep, float]:
         """Return the step for a batch of so many documents, and the size of the corpus."""
-        rho = stochastic.step_size(seen.n_docs, n_docs, self.offset, self.decay)
-        D = self.total or seen.n_docs + n_docs
+        rho = stochastic.step_size(seen.n_docs, n_docs, self.learning_offset, self.learning_decay)
+        D = self.total_samples or seen.n_docs + n_docs
         return BatchStep(rho, D / seen.total, D / n_docs), D
+
+
+def check_batches(value: Any) -> Batches:
+    """Check the parameter ``batches``."""
+    of = Batches() if value is None else value
+    if not isinstance(of, Batches):
+        raise ValueError(f"batches must be a vbnmf.Batches or None; got {value!r}.")
+    check_nonnegative("learning_offset", of.learning_offset)
+    if check_nonnegative("learning_decay", of.learning_decay) > 1:
+        raise ValueError(f"learning_decay must be between 0 and 1; got {of.learning_decay!r}.")
+    if of.total_samples is not None:
+        check_positive("total_samples", of.total_samples)
+    check_count("head_samples", of.head_samples)
+    return of
 
 
 def check_batch(X: sparse.csr_array, weight: Array | None) -> None:
@@ -98,13 +125,14 @@ def batch_knobs(
     components: Components, term_shape: Any, term_scale: Any, coef_scale: Any = "auto"
 ) -> Knobs:
     """Return which hyperparameters batches learn, by parameters; others stay as they are."""
-    learns_a_t = isinstance(term_shape, str)
+    learns_a_t = learns_term_shape(term_shape)
+    usual = components.hyperparameters["term_shape"]
     return Knobs(
-        a_t=None if learns_a_t else components.hyperparameters["term_shape"],
-        least_a_t=check_term_shape(term_shape)[1] if learns_a_t else 0.0,
-        b_t=check_shape_or_scale("term_scale", term_scale),
+        a_t=None if learns_a_t else usual,
+        least_a_t=check_term_shape(term_shape, usual)[1] if learns_a_t else 0.0,
+        b_t=check_scale("term_scale", term_scale),
         a_v=components.hyperparameters["coef_shape"],
-        b_v=check_shape_or_scale("coef_scale", coef_scale),
+        b_v=check_scale("coef_scale", coef_scale),
     )
 
 
@@ -197,14 +225,14 @@ def step_on(
     prior: Prior,
     data: FitData,
     knobs: Knobs,
-    schedule: StepSchedule,
+    batches: Batches,
     n_threads: int,
     n_new: int = 0,
 ) -> Stepped:
     """Take a step on a batch. The last ``n_new`` components are new; see ``Batch`` for others."""
     assert isinstance(data.X, sparse.csr_array)
     n_docs = float(data.X.shape[0] if data.weight is None else data.weight.sum())
-    step, D = schedule.next(seen, n_docs)
+    step, D = batches.next(seen, n_docs)
     if n_new:
         step = step.with_new(n_new, components.number)
     with (
@@ -236,13 +264,13 @@ def learn_batch(
     X: sparse.csr_array,
     weight: Array | None,
     knobs: Knobs,
-    schedule: StepSchedule,
+    batches: Batches,
     n_threads: int,
 ) -> Fitted:
     """Return a model without labels after a batch of documents, (n_docs, n_terms)."""
     data = FitData(X, np.zeros(X.shape[0], np.int32), 1, None, weight)
     stepped = step_on(
-        fitted.components, None, fitted.seen, prior_of(fitted.components), data, knobs, schedule,
+        fitted.components, None, fitted.seen, prior_of(fitted.components), data, knobs, batches,
         n_threads,
     )  # fmt: skip
     # the terms described the previous components
@@ -259,9 +287,8 @@ class LabelStream:
     label_shape: Any
     label_scale: Any
     label_tree: Any
-    schedule: StepSchedule
+    batches: Batches
     classifier: str
-    head_samples: int
     n_threads: int
     reporter: Reporter
 
@@ -272,7 +299,7 @@ class LabelStream:
             batch_knobs(components, self.term_shape, self.term_scale),
             b_v=None,
             a_lam=labels.shapes if given else None,
-            b_lam=check_shape_or_scale("label_scale", self.label_scale),
+            b_lam=check_scale("label_scale", self.label_scale),
         )
 
     def prior(self, components: Components, labels: LabelPosterior) -> Prior:
@@ -292,7 +319,7 @@ class LabelStream:
         stepped = step_on(
             components, labels, fitted.seen, self.prior(components, labels),
             FitData(X, targets.group, targets.n_groups, of_groups, weight),
-            self.knobs(components, labels), self.schedule, self.n_threads,
+            self.knobs(components, labels), self.batches, self.n_threads,
             n_new=components.number - K,
         )  # fmt: skip
         fitted = replace(
@@ -306,10 +333,10 @@ class LabelStream:
         if targets.indicators.nnz:
             new, before = sample_of(X, targets.indicators, weight), fitted.sample
             if before is not None:
-                documents = before.documents.add(new, self.head_samples)
+                documents = before.documents.add(new, self.batches.head_samples)
                 sample = replace(before, documents=documents)
             else:
-                sample = HeadSample(new.cut(self.head_samples), follows=False)
+                sample = HeadSample(new.cut(self.batches.head_samples), follows=False)
             fitted = self._with_head(replace(fitted, sample=sample), sample)
         if fitted.sample is not None:
             of = fitted.sample.documents

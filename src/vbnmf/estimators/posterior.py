@@ -210,11 +210,6 @@ class LabelPosterior:
             shapes=shapes,
         )
 
-    @property
-    def transform_prior(self) -> str:
-        """Prior of coefficients in ``transform``: by component with scopes, or even."""
-        return "by component" if self.scoped else "even"
-
     @cached_property
     def rates(self) -> Array:
         """Expected rates, (n_labels, K); infinite outside the scopes."""
@@ -310,9 +305,9 @@ class TrainedHead:
     keys : ndarray of int64 of shape (n_docs,), or None
         Keys of their contents, ``core.rows.content_keys``, by which documents of a file are found
         again; None in older files.
-    share : float
-        Mean share of components in the scores of training documents.
-    label_shares : ndarray of shape (n_labels,)
+    component_share : float
+        Mean share of components in the scores of training documents; the rest is from words.
+    component_share_by_label : ndarray of shape (n_labels,)
         The same of the documents that are predicted as each label.
     """
 
@@ -323,19 +318,21 @@ class TrainedHead:
     left_out: Array
     documents: Array | None
     keys: Array | None
-    share: float
-    label_shares: Array
+    component_share: float
+    component_share_by_label: Array
 
     def with_labels(self, order: Array, n_components: int) -> "TrainedHead":
         """Return the head for more labels and components; parameters are as in ``Head``."""
-        new = len(order) - len(self.label_shares)
+        new = len(order) - len(self.component_share_by_label)
         more = n_components - len(self.agreement)
         return replace(
             self,
             head=self.head.with_labels(order, n_components),
             agreement=np.concatenate([self.agreement, np.full(more, np.nan)]),
             left_out=np.pad(self.left_out, ((0, 0), (0, new)))[:, order],
-            label_shares=np.append(self.label_shares, np.full(new, self.share))[order],
+            component_share_by_label=np.append(
+                self.component_share_by_label, np.full(new, self.component_share)
+            )[order],
         )
 
 

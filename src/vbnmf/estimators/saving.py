@@ -7,6 +7,7 @@ prediction head converts itself (``prediction.training``).
 import math
 import os
 import re
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import vbnmf
 from vbnmf import store
 from vbnmf.core.model import Array
 from vbnmf.estimators.base import BaseVBNMF
+from vbnmf.estimators.online import Batches, check_batches
 from vbnmf.estimators.posterior import (
     Components,
     Course,
@@ -33,9 +35,6 @@ from vbnmf.estimators.supervised import SupervisedVBNMF
 from vbnmf.estimators.unsupervised import VBNMF
 from vbnmf.estimators.validation import (
     LABEL_SHAPES,
-    MOST_ITERATIONS,
-    check_count,
-    check_nonnegative,
     count_threads,
 )
 from vbnmf.metrics.passages import LEAST_TERMS, Passages
@@ -111,8 +110,7 @@ def from_state(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
     if name not in _MODELS:
         raise ModelFileError(f"model {name!r} is not one of {', '.join(_MODELS)}.")
     model = _MODELS[name](**_checked_parameters(name, header["parameters"]))
-    check_count("transform_max_iter", model.transform_max_iter, most=MOST_ITERATIONS)
-    check_nonnegative("transform_tol", model.transform_tol)
+    check_batches(model.batches)
     model._schedule(burn_in=0)  # validates the parameters that reports show
     count_threads(model.n_jobs)
     components = _to_components(header, arrays, _HYPERPARAMETERS[name])
@@ -423,11 +421,11 @@ def _from_head(of: TrainedHead, n_docs: int) -> State:
     header = {
         "head": own,
         "classifier_reason": of.reason,
-        "component_share": of.share,
+        "component_share": of.component_share,
         "smoothing": of.smoothing,
     }
     arrays = {f"head.{name}": array for name, array in parts.items()} | {
-        "label_component_shares": of.label_shares,
+        "component_share_by_label": of.component_share_by_label,
         "component_agreement": np.nan_to_num(of.agreement, nan=_NO_AGREEMENT),
         "left_out_proba": of.left_out,
     }
@@ -469,7 +467,7 @@ def _to_head(
         documents,
         keys,
         check_number(header, "component_share", least=0, most=1),
-        check_doubles(arrays, "label_component_shares", (n,), least=0, most=1),
+        check_doubles(arrays, "component_share_by_label", (n,), least=0, most=1),
     )
 
 
@@ -520,26 +518,38 @@ def _to_sample(
 
 def _storable_parameters(model: BaseVBNMF) -> dict[str, Any]:
     """Return the parameters that JSON can hold; others are not saved."""
-    stored = {}
+    stored: dict[str, Any] = {}
     for key, value in model.get_params(deep=False).items():
         if key in ("callback", "checkpoint", "engine"):
             continue
-        value = value.item() if isinstance(value, np.generic) else value
+        value = _plain(value)
         if isinstance(value, float) and not math.isfinite(value):
             continue  # JSON has no NaN; unlabelled=nan is the same as the default
+        if isinstance(value, Batches):
+            stored[key] = {name: _plain(number) for name, number in asdict(value).items()}
         if value is None or isinstance(value, (bool, int, float, str)):
             stored[key] = value
     return stored
 
 
+def _plain(value: Any) -> Any:
+    """Convert a number of NumPy to one of Python."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _checked_parameters(name: str, parameters: Any) -> dict[str, Any]:
     known = _MODELS[name]().get_params(deep=False)
+    checked = dict(parameters)
+    if isinstance(checked.get("batches"), dict):
+        checked["batches"] = Batches(**checked["batches"])
     for key, value in parameters.items():
+        if key == "batches" and isinstance(checked[key], Batches):
+            continue
         if key not in known or (key in ("callback", "checkpoint") and value is not None):
             raise ModelFileError(f"{name} has no parameter {key!r}.")
         if not (value is None or isinstance(value, (bool, int, float, str))):
             raise ModelFileError(f"parameter {key!r} has the value {value!r}.")
-    return dict(parameters)
+    return checked
 
 
 _JSON_KINDS = {"U": str, "i": int, "u": int, "f": float, "b": bool}

@@ -25,7 +25,13 @@ from vbnmf.estimators.labels import (
     with_class_weights,
 )
 from vbnmf.estimators.labelscopes import check_start, is_scoped, labels_of_groups
-from vbnmf.estimators.online import LabelStream, StepSchedule, batch_class_weight, sample_of
+from vbnmf.estimators.online import (
+    Batches,
+    LabelStream,
+    batch_class_weight,
+    check_batches,
+    sample_of,
+)
 from vbnmf.estimators.posterior import (
     Fitted,
     FittedLabels,
@@ -44,10 +50,12 @@ from vbnmf.estimators.streaming import (
     source_weights,
 )
 from vbnmf.estimators.validation import (
+    USUAL_SHAPES,
+    check_coef_shape,
     check_count,
     check_label_shape,
     check_matrix,
-    check_shape_or_scale,
+    check_scale,
     check_term_shape,
     check_terms_left,
     check_verbose,
@@ -56,8 +64,7 @@ from vbnmf.estimators.validation import (
 )
 from vbnmf.shards.shard import ShardSource
 
-SHAPES_WITH_SCOPES = (0.1, 0.2)  # shapes of the priors of terms and of coefficients
-SHAPES_WITHOUT = (0.5, 1.0)  # the second as in the paper
+SHAPES_WITHOUT_SCOPES = (0.5, 1.0)  # of terms and of coefficients, the second as in the paper
 _LEAST_LABEL_SHAPE = 1.0  # label shape of a label that no document is known to have
 
 
@@ -98,13 +105,13 @@ class SupervisedVBNMF(PredictsLabels):
         is 1 with scopes, and the number of documents of each label without scopes.
     label_scale : float or "auto", default="auto"
         Scale of the prior of label rates. "auto" learns it.
-    coef_shape : float or None, default=None
+    coef_shape : float or "auto", default="auto"
         Shape of the prior of coefficients. With smaller values a document uses fewer components.
-        None is 0.2 with scopes, and 1 without scopes, as in the paper.
-    term_shape : float, "auto", "free" or None, default=None
-        Shape of the prior of components. None is 0.1 with scopes, and 0.5 without scopes. "auto"
-        learns it after burn-in with a lower limit of 0.35, because very sparse components make
-        coefficients less sparse (docs/deviations.md). "free" learns it without a limit.
+        "auto" is 0.2 with scopes, and 1 without scopes, as in the paper.
+    term_shape : float, "auto", "learned" or "free", default="auto"
+        Shape of the prior of components. "auto" is 0.1 with scopes, and 0.5 without scopes.
+        "learned" learns it after burn-in with a lower limit of 0.35, because very sparse components
+        make coefficients less sparse (docs/deviations.md). "free" learns it without a limit.
     term_scale : float or "auto", default="auto"
         Scale of the prior of components. "auto" learns it.
     init : "auto", "label", "random" or array of shape (n_components, n_terms), default="auto"
@@ -124,11 +131,6 @@ class SupervisedVBNMF(PredictsLabels):
         learned. "auto" is 10 if ``init="random"``, and 0 otherwise.
     bound_every : int, default=5
         Number of iterations between evaluations of the bound, at which ``tol`` is checked.
-    transform_max_iter : int, default=100
-        Maximum number of iterations for a document in ``transform``.
-    transform_tol : float, default=1e-4
-        Tolerance of ``transform``. A document has converged when an iteration moves less than this
-        part of its weight between components.
     classifier : {"auto", "words and components", "components", "generative"}, default="auto"
         Prediction head. All heads are calibrated on held-out documents.
 
@@ -147,21 +149,15 @@ class SupervisedVBNMF(PredictsLabels):
     unlabelled : label, default=None
         Value in y that marks an unknown label, besides None and NaN. Without it, -1 is a label like
         any other.
-    learning_offset : float, default=1.0
-        Offset τ of the step of ``partial_fit``. Larger values make its first steps smaller.
-    learning_decay : float, default=0.7
-        Exponent κ of the step of ``partial_fit``, from 0 to 1. With 1 and the default offset, all
-        documents count alike; with smaller values recent documents count more.
-    total_samples : float or None, default=None
-        Number of documents of the corpus, for ``partial_fit``. None is the number seen so far.
-    head_samples : int, default=20000
-        Maximum number of documents that ``partial_fit`` keeps in the model, to train the
-        prediction head on. They are saved with the model.
+    batches : Batches or None, default=None
+        Settings of ``partial_fit``, as ``vbnmf.Batches(learning_decay=0.5)``. None has the defaults
+        of ``vbnmf.Batches``.
     random_state : int, RandomState or None, default=None
         Seed of random initialisations.
-    n_jobs : int or None, default=None
-        Number of threads. None uses all cores, or OMP_NUM_THREADS if it is set. Results are
-        identical for any number of threads.
+    n_jobs : int or None, default=-1
+        Number of threads, as in scikit-learn. -1 uses all cores, or OMP_NUM_THREADS if it is set.
+        None is 1, unless ``joblib.parallel_config`` says otherwise. A task on a cluster has one
+        thread, unless this is a positive number. Results are identical for any number of threads.
     verbose : int, default=0
         1 prints a line to standard error every ten iterations, 2 in every iteration.
     callback : callable or None, default=None
@@ -198,8 +194,6 @@ class SupervisedVBNMF(PredictsLabels):
         Agreement of the two main labels of each shared component: whether they take the same terms
         from it (``vbnmf.metrics.agreement``). About one if they do, and below 0.5 if the component
         is two topics under one name. NaN for components that serve one label, or all.
-    scoped_ : bool
-        Whether scopes were given or searched for. If False, every label may use every component.
     background_ : int or None
         The component that was initialised as a background common to all labels, if any.
     label_groups_ : dict
@@ -213,14 +207,9 @@ class SupervisedVBNMF(PredictsLabels):
     classifier_reason_ : str
         Explanation of the choice of the prediction head.
     head_ : Head
-        The prediction head (``vbnmf.prediction.head``). Its ``calibration`` converts scores to
-        probabilities.
-    head_weights_ : ndarray of shape (n_labels, n_components)
-        Weights of the evidence for components; zero for the generative head.
-    word_weights_ : ndarray of shape (n_labels, n_terms), or (n_labels, 0)
-        Weights of single words; of shape (n_labels, 0) if the head does not use them.
-    head_intercepts_ : ndarray of shape (n_labels,)
-        Intercepts of the scores.
+        The prediction head (``vbnmf.prediction.head``), with its weights. Its ``calibration``
+        converts scores to probabilities. If documents may have several labels, ``predict`` predicts
+        those whose probability is at least its ``threshold``.
     left_out_proba_ : ndarray of float32 of shape (n_docs, n_labels)
         Held-out probabilities of the training documents. A low probability of a document's own
         label can indicate a wrong label. If there are ``head_documents_``, only of these.
@@ -232,18 +221,8 @@ class SupervisedVBNMF(PredictsLabels):
     head_document_keys_ : ndarray of int64
         Keys of the contents of the documents of ``left_out_proba_``, by which the documents of a
         file are found again. Models from older files have none.
-    component_share_ : float
-        Mean share of components in the scores of training documents. The rest comes from single
-        words. ``component_share`` computes it for each document.
-    label_component_shares_ : ndarray of shape (n_labels,)
-        The same mean over the documents predicted as each label.
-    smoothing_ : float
-        Pseudo-count that smooths the probabilities of terms in components: the mean of the non-zero
-        weights in X.
     multilabel_ : bool
         Whether documents may have several labels.
-    threshold_ : float
-        Probability from which ``predict`` predicts a label, if documents may have several.
     label_activations_ : ndarray of shape (n_labels, n_components)
         Mean expected coefficient of each component over the documents of each label. A document
         with several or unknown labels is divided among the labels in the component's scope. Zero
@@ -251,10 +230,6 @@ class SupervisedVBNMF(PredictsLabels):
     label_rates_ : ndarray of shape (n_labels, n_components)
         Expected rates λ. Coefficients are small where the rate is large. Infinite for labels
         outside the scope of a component.
-    label_shapes_ : ndarray of shape (n_labels,)
-        Shape a^λ of each label.
-    label_rate_shapes_, label_rate_scales_ : ndarrays of shape (n_labels, n_components)
-        Shapes and scales of the gamma posteriors of ``label_rates_``.
     components_ : ndarray of shape (n_components, n_terms)
         Expected weights of the terms in each component.
     describing_terms_ : ndarray of int32 of shape (n_components, at most 30), or None
@@ -283,28 +258,18 @@ class SupervisedVBNMF(PredictsLabels):
     hyperparameters_ : dict
         Shapes and scales of the priors, given or learned. ``coef_scale`` is the average over all
         labels, which ``transform`` uses. ``label_shape`` and ``label_scale`` are means over labels.
-    transform_prior_ : str
-        Prior of coefficients in ``transform``. "by component" has the mean coefficient of each
-        component over all labels, and is used with scopes. "even" has the same mean for all
-        components, as in the paper.
     coef_scales_ : ndarray of shape (n_components,)
-        Scale of this prior for each component.
+        Scale of the prior of coefficients in ``transform``. With scopes, it follows the mean
+        coefficient of each component over all labels. Without scopes, it is the same for all
+        components, as in the paper.
     n_samples_seen_ : float
         Number of documents seen, by their weights, in the fit and in all batches.
-    n_samples_total_ : float
-        Number of documents that the posterior stands for: ``total_samples``, or those seen.
     n_steps_ : int
         Number of batches after the first fit.
-    n_labelled_seen_ : float
-        Number of documents with known labels seen, by their weights.
-    head_sample_ : Reservoir
-        Only after ``partial_fit``: a sample of at most ``head_samples`` labelled documents, of at
-        most 2²² non-zeros. It is saved with the model.
-    head_follows_ : bool
-        Only after ``partial_fit``: whether the prediction head is trained on ``head_sample_``. If
-        False, it is that of an earlier ``fit``.
     fitted_ : FittedLabels
-        All of the above in records (``vbnmf.estimators.posterior``).
+        All of the above in records (``vbnmf.estimators.posterior``), with what few users need: the
+        posterior of the rates (``labels``), what the training of the head found (``head``), and the
+        sample of labelled documents that ``partial_fit`` keeps (``sample``).
     n_features_in_, feature_names_in_
         Number of terms, and their names if X was a data frame.
 
@@ -341,8 +306,8 @@ class SupervisedVBNMF(PredictsLabels):
         label_tree: Any = None,
         label_shape: float | Literal["auto"] = "auto",
         label_scale: float | Literal["auto"] = "auto",
-        coef_shape: float | None = None,
-        term_shape: float | Literal["auto", "free"] | None = None,
+        coef_shape: float | Literal["auto"] = "auto",
+        term_shape: float | Literal["auto", "learned", "free"] = "auto",
         term_scale: float | Literal["auto"] = "auto",
         init: Any = "auto",
         n_init: int = 1,
@@ -350,17 +315,12 @@ class SupervisedVBNMF(PredictsLabels):
         tol: float = 5e-5,
         burn_in: int | Literal["auto"] = "auto",
         bound_every: int = 5,
-        transform_max_iter: int = 100,
-        transform_tol: float = 1e-4,
         classifier: Literal["auto", "words and components", "components", "generative"] = "auto",
         class_weight: Any = None,
         unlabelled: Any = None,
-        learning_offset: float = 1.0,
-        learning_decay: float = 0.7,
-        total_samples: float | None = None,
-        head_samples: int = 20_000,
+        batches: Batches | None = None,
         random_state: Any = None,
-        n_jobs: int | None = None,
+        n_jobs: int | None = -1,
         verbose: int = 0,
         callback: Callable[[Progress], None] | None = None,
         checkpoint: Any = None,
@@ -380,15 +340,10 @@ class SupervisedVBNMF(PredictsLabels):
         self.tol = tol
         self.burn_in = burn_in
         self.bound_every = bound_every
-        self.transform_max_iter = transform_max_iter
-        self.transform_tol = transform_tol
         self.classifier = classifier
         self.class_weight = class_weight
         self.unlabelled = unlabelled
-        self.learning_offset = learning_offset
-        self.learning_decay = learning_decay
-        self.total_samples = total_samples
-        self.head_samples = head_samples
+        self.batches = batches
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -450,12 +405,14 @@ class SupervisedVBNMF(PredictsLabels):
         The first batch of a model that is not fitted is fitted as by ``fit``, so it should not be
         small: the components are found on it. Later batches move the components and the label
         rates towards their own by a step of ``(t + learning_offset) ** -learning_decay``, where t
-        is the number of documents seen before, in batches of this size.
+        is the number of documents seen before, in batches of this size, and the other two are
+        settings of ``vbnmf.Batches``.
 
         A label that appears for the first time gets a row of rates and, with scopes, a component of
-        its own. The prediction head is trained anew on ``head_sample_``. A model that was fitted by
+        its own. The prediction head is trained anew on a sample of the labelled documents so far
+        (``fitted_.sample``). A model that was fitted by
         ``fit`` has no such sample of its documents: its head is kept until the sample has enough
-        new documents of each label (``head_follows_``).
+        new documents of each label (``fitted_.sample.follows``).
 
         Parameters
         ----------
@@ -583,7 +540,7 @@ class SupervisedVBNMF(PredictsLabels):
         return fitted, V
 
     def _after_first_batch(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> FittedLabels:
-        most = check_count("head_samples", self.head_samples)
+        most = check_batches(self.batches).head_samples
         targets = check_targets(self, y, _num_samples(X), self.unlabelled)
         targets = targets if classes is None else targets.with_classes(classes)
         class_weight = batch_class_weight(self.class_weight, targets)
@@ -594,32 +551,30 @@ class SupervisedVBNMF(PredictsLabels):
         return replace(fitted, sample=HeadSample(sample, follows=True))
 
     def _after_batch(
-        self, fitted: FittedLabels, schedule: StepSchedule, X: Any, y: Any, sample_weight: Any
+        self, fitted: FittedLabels, batches: Batches, X: Any, y: Any, sample_weight: Any
     ) -> FittedLabels:
-        stream = self._stream(schedule)
+        stream = self._stream(batches)
         X, weight = self._checked_batch(fitted.components, X, sample_weight)
         given = check_targets(self, y, X.shape[0], self.unlabelled, some=False)
         class_weight = batch_class_weight(self.class_weight, given)
         weight = with_class_weights(class_weight, given, weight)
         return stream.learn(fitted, X, given, weight)
 
-    def _stream(self, schedule: StepSchedule) -> LabelStream:
+    def _stream(self, batches: Batches) -> LabelStream:
         """Check the parameters of later batches."""
         classifier = check_classifier(self.classifier)
-        most = check_count("head_samples", self.head_samples)
         n_init = check_count("n_init", self.n_init)  # the progress of the head depends on both
         check_verbose(self.verbose)
         return LabelStream(
             self.term_shape, self.term_scale, self.label_shape, self.label_scale, self.label_tree,
-            schedule, classifier, most, count_threads(self.n_jobs), self._reporter(n_init - 1),
+            batches, classifier, count_threads(self.n_jobs), self._reporter(n_init - 1),
         )  # fmt: skip
 
     def _knobs(self, targets: Targets | None, weight: Array | None) -> Knobs:
         assert targets is not None
         scoped = is_scoped(self.scopes, self.init, targets)
-        of_terms, of_coefs = SHAPES_WITH_SCOPES if scoped else SHAPES_WITHOUT
-        a_t, least_a_t = check_term_shape(of_terms if self.term_shape is None else self.term_shape)
-        coef_shape = of_coefs if self.coef_shape is None else self.coef_shape
+        of_terms, of_coefs = USUAL_SHAPES if scoped else SHAPES_WITHOUT_SCOPES
+        a_t, least_a_t = check_term_shape(self.term_shape, of_terms)
         a_lam: Any = check_label_shape(self.label_shape)
         if a_lam is None and scoped:
             a_lam = 1.0
@@ -629,11 +584,11 @@ class SupervisedVBNMF(PredictsLabels):
         return Knobs(
             a_t=a_t,
             least_a_t=least_a_t,
-            b_t=check_shape_or_scale("term_scale", self.term_scale),
-            a_v=check_shape_or_scale("coef_shape", coef_shape, auto=False) or 0.0,
+            b_t=check_scale("term_scale", self.term_scale),
+            a_v=check_coef_shape(self.coef_shape, of_coefs),
             b_v=None,
             a_lam=a_lam,
-            b_lam=check_shape_or_scale("label_scale", self.label_scale),
+            b_lam=check_scale("label_scale", self.label_scale),
         )
 
     def _start(self, init: Array | str, K: int, targets: Targets | None) -> Start:

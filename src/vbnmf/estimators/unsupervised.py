@@ -11,7 +11,7 @@ from vbnmf.core.starts import Knobs
 from vbnmf.engines.backends import place
 from vbnmf.estimators.base import BaseVBNMF
 from vbnmf.estimators.labels import Targets
-from vbnmf.estimators.online import StepSchedule, batch_knobs, learn_batch
+from vbnmf.estimators.online import Batches, batch_knobs, learn_batch
 from vbnmf.estimators.posterior import Fitted
 from vbnmf.estimators.streaming import (
     check_in_memory,
@@ -21,8 +21,10 @@ from vbnmf.estimators.streaming import (
     source_weights,
 )
 from vbnmf.estimators.validation import (
+    USUAL_SHAPES,
+    check_coef_shape,
     check_matrix,
-    check_shape_or_scale,
+    check_scale,
     check_term_shape,
     check_terms_left,
     check_weights,
@@ -44,15 +46,15 @@ class VBNMF(BaseVBNMF):
         than a document. With an array ``init`` it is the number of its rows.
         ``n_components_reason_`` explains the number. ``vbnmf.tune`` compares numbers on held-out
         documents.
-    coef_shape : float, default=0.2
+    coef_shape : float or "auto", default="auto"
         Shape of the prior of coefficients. Values of at most 1 give sparse coefficients; smaller
-        values give sparser ones.
+        values give sparser ones. "auto" is 0.2.
     coef_scale : float or "auto", default="auto"
         Scale of the prior of coefficients. "auto" learns it.
-    term_shape : float, "auto" or "free", default=0.1
-        Shape of the prior of components. "auto" learns it after burn-in with a lower limit of 0.35,
-        because very sparse components make coefficients less sparse (docs/deviations.md). "free"
-        learns it without a limit.
+    term_shape : float, "auto", "learned" or "free", default="auto"
+        Shape of the prior of components. "auto" is 0.1. "learned" learns it after burn-in with a
+        lower limit of 0.35, because very sparse components make coefficients less sparse
+        (docs/deviations.md). "free" learns it without a limit.
     term_scale : float or "auto", default="auto"
         Scale of the prior of components. "auto" learns it.
     init : "auto", "random" or array of shape (n_components, n_terms), default="auto"
@@ -72,23 +74,15 @@ class VBNMF(BaseVBNMF):
         ``term_shape`` is not learned. "auto" is 10 if ``init="random"``, and 0 otherwise.
     bound_every : int, default=5
         Number of iterations between evaluations of the bound, at which ``tol`` is checked.
-    transform_max_iter : int, default=100
-        Maximum number of iterations for a document in ``transform``.
-    transform_tol : float, default=1e-4
-        Tolerance of ``transform``. A document has converged when an iteration moves less than this
-        part of its weight between components.
-    learning_offset : float, default=1.0
-        Offset τ of the step of ``partial_fit``. Larger values make its first steps smaller.
-    learning_decay : float, default=0.7
-        Exponent κ of the step of ``partial_fit``, from 0 to 1. With 1 and the default offset, all
-        documents count alike; with smaller values recent documents count more.
-    total_samples : float or None, default=None
-        Number of documents of the corpus, for ``partial_fit``. None is the number seen so far.
+    batches : Batches or None, default=None
+        Settings of ``partial_fit``, as ``vbnmf.Batches(learning_decay=0.5)``. None has the defaults
+        of ``vbnmf.Batches``.
     random_state : int, RandomState or None, default=None
         Seed of random initialisations.
-    n_jobs : int or None, default=None
-        Number of threads. None uses all cores, or OMP_NUM_THREADS if it is set. Results are
-        identical for any number of threads.
+    n_jobs : int or None, default=-1
+        Number of threads, as in scikit-learn. -1 uses all cores, or OMP_NUM_THREADS if it is set.
+        None is 1, unless ``joblib.parallel_config`` says otherwise. A task on a cluster has one
+        thread, unless this is a positive number. Results are identical for any number of threads.
     verbose : int, default=0
         1 prints a line to standard error every ten iterations, 2 in every iteration.
     callback : callable or None, default=None
@@ -141,8 +135,6 @@ class VBNMF(BaseVBNMF):
         Shapes and scales of the priors, given or learned.
     n_samples_seen_ : float
         Number of documents seen, by their weights, in the fit and in all batches.
-    n_samples_total_ : float
-        Number of documents that the posterior stands for: ``total_samples``, or those seen.
     n_steps_ : int
         Number of batches after the first fit.
     fitted_ : Fitted
@@ -173,9 +165,9 @@ class VBNMF(BaseVBNMF):
         self,
         n_components: int | Literal["auto"] = "auto",
         *,
-        coef_shape: float = 0.2,
+        coef_shape: float | Literal["auto"] = "auto",
         coef_scale: float | Literal["auto"] = "auto",
-        term_shape: float | Literal["auto", "free"] = 0.1,
+        term_shape: float | Literal["auto", "learned", "free"] = "auto",
         term_scale: float | Literal["auto"] = "auto",
         init: Any = "auto",
         n_init: int = 1,
@@ -183,13 +175,9 @@ class VBNMF(BaseVBNMF):
         tol: float = 5e-5,
         burn_in: int | Literal["auto"] = "auto",
         bound_every: int = 5,
-        transform_max_iter: int = 100,
-        transform_tol: float = 1e-4,
-        learning_offset: float = 1.0,
-        learning_decay: float = 0.7,
-        total_samples: float | None = None,
+        batches: Batches | None = None,
         random_state: Any = None,
-        n_jobs: int | None = None,
+        n_jobs: int | None = -1,
         verbose: int = 0,
         callback: Callable[[Progress], None] | None = None,
         checkpoint: Any = None,
@@ -206,11 +194,7 @@ class VBNMF(BaseVBNMF):
         self.tol = tol
         self.burn_in = burn_in
         self.bound_every = bound_every
-        self.transform_max_iter = transform_max_iter
-        self.transform_tol = transform_tol
-        self.learning_offset = learning_offset
-        self.learning_decay = learning_decay
-        self.total_samples = total_samples
+        self.batches = batches
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -299,7 +283,8 @@ class VBNMF(BaseVBNMF):
         The first batch of a model that is not fitted is fitted as by ``fit``, so it should not be
         small: the components are found on it. Later batches move the components towards their own
         by a step of ``(t + learning_offset) ** -learning_decay``, where t is the number of
-        documents seen before, in batches of this size.
+        documents seen before, in batches of this size, and the other two are settings of
+        ``vbnmf.Batches``.
 
         Parameters
         ----------
@@ -341,18 +326,19 @@ class VBNMF(BaseVBNMF):
         return fitted, best.coefficients
 
     def _after_batch(
-        self, fitted: Fitted, schedule: StepSchedule, X: Any, y: Any, sample_weight: Any
+        self, fitted: Fitted, batches: Batches, X: Any, y: Any, sample_weight: Any
     ) -> Fitted:
         X, weight = self._checked_batch(fitted.components, X, sample_weight)
         knobs = batch_knobs(fitted.components, self.term_shape, self.term_scale, self.coef_scale)
-        return learn_batch(fitted, X, weight, knobs, schedule, count_threads(self.n_jobs))
+        return learn_batch(fitted, X, weight, knobs, batches, count_threads(self.n_jobs))
 
     def _knobs(self, targets: Targets | None, weight: Array | None) -> Knobs:
-        a_t, least_a_t = check_term_shape(self.term_shape)
+        of_terms, of_coefs = USUAL_SHAPES
+        a_t, least_a_t = check_term_shape(self.term_shape, of_terms)
         return Knobs(
             a_t=a_t,
             least_a_t=least_a_t,
-            b_t=check_shape_or_scale("term_scale", self.term_scale),
-            a_v=check_shape_or_scale("coef_shape", self.coef_shape, auto=False) or 0.0,
-            b_v=check_shape_or_scale("coef_scale", self.coef_scale),
+            b_t=check_scale("term_scale", self.term_scale),
+            a_v=check_coef_shape(self.coef_shape, of_coefs),
+            b_v=check_scale("coef_scale", self.coef_scale),
         )

@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
@@ -24,6 +25,7 @@ from vbnmf.shards.values import (
 _SHAPES = (1e-8, 1e6)  # range of shapes of terms and coefficients that float32 resolves
 LABEL_SHAPES = (1e-8, 1e12)
 _SCALES = (1e-30, 1e30)
+USUAL_SHAPES = (0.1, 0.2)  # of the priors of terms and of coefficients, for "auto"
 _FEWEST, _MOST = 20, 300  # limits of the number that "auto" starts from
 
 
@@ -61,10 +63,6 @@ def _check_structure(X: Any) -> None:
         raise ValueError(f"X is not a valid sparse matrix: {error}. Build it again.") from None
 
 
-MOST_ITERATIONS = 10_000
-"""Largest accepted ``transform_max_iter``, a hundred times the default."""
-
-
 def check_count(name: str, value: Any, *, least: int = 1, most: float = math.inf) -> int:
     """Check an integer parameter."""
     if not _is_number(value, Integral) or value < least:
@@ -94,14 +92,13 @@ def check_positive(name: str, value: Any) -> float:
     return float(value)
 
 
-def check_shape_or_scale(name: str, value: Any, *, auto: bool = True) -> float | None:
+def check_scale(name: str, value: Any) -> float | None:
     """Check a positive number; return None for "auto"."""
-    if auto and isinstance(value, str) and value == "auto":
+    if _is_auto(value):
         return None
     if _is_number(value, Real) and 0 < value < math.inf:
-        return _in_range(name, float(value), _SCALES if name.endswith("scale") else _SHAPES)
-    or_auto = ' or "auto", which learns it' if auto else ""
-    raise ValueError(f"{name} must be a positive number{or_auto}; got {value!r}.")
+        return _in_range(name, float(value), _SCALES)
+    raise ValueError(f'{name} must be a positive number or "auto", which learns it; got {value!r}.')
 
 
 def _in_range(name: str, value: float, limits: tuple[float, float]) -> float:
@@ -113,23 +110,43 @@ def _in_range(name: str, value: float, limits: tuple[float, float]) -> float:
 
 def check_label_shape(value: Any) -> float | None:
     """Check ``label_shape``, a_λ; return None for "auto"."""
-    if isinstance(value, str) and value == "auto":
-        return None
+    return None if _is_auto(value) else _shape_or_auto("label_shape", value, LABEL_SHAPES)
+
+
+def check_coef_shape(value: Any, usual: float) -> float:
+    """Check ``coef_shape``, a_v; "auto" is the usual one."""
+    return _shape_or_auto("coef_shape", usual if _is_auto(value) else value, _SHAPES)
+
+
+def _shape_or_auto(name: str, value: Any, limits: tuple[float, float]) -> float:
     if _is_number(value, Real) and 0 < value < math.inf:
-        return _in_range("label_shape", float(value), LABEL_SHAPES)
-    raise ValueError(f'label_shape must be a positive number or "auto"; got {value!r}.')
+        return _in_range(name, float(value), limits)
+    raise ValueError(f'{name} must be a positive number or "auto"; got {value!r}.')
 
 
-def check_term_shape(value: Any) -> tuple[float | None, float]:
-    """Check ``term_shape``; return a_t (None if it is learned) and the lower limit of learning."""
-    if isinstance(value, str) and value in ("auto", "free"):
-        return None, LEAST_TERM_SHAPE if value == "auto" else 0.0
+def check_term_shape(value: Any, usual: float) -> tuple[float | None, float]:
+    """Check ``term_shape``; return a_t (None if it is learned) and the lower limit of learning.
+
+    "auto" is the usual shape.
+    """
+    if learns_term_shape(value):
+        return None, LEAST_TERM_SHAPE if value == "learned" else 0.0
+    value = usual if _is_auto(value) else value
     if _is_number(value, Real) and 0 < value < math.inf:
         return _in_range("term_shape", float(value), _SHAPES), LEAST_TERM_SHAPE
     raise ValueError(
-        'term_shape must be a positive number, "auto" (learned, with a lower limit) or "free" '
+        'term_shape must be a positive number, "auto", "learned" (with a lower limit) or "free" '
         f"(learned without a limit); got {value!r}."
     )
+
+
+def learns_term_shape(value: Any) -> bool:
+    """Return whether ``term_shape`` is a way of learning it."""
+    return isinstance(value, str) and value in ("learned", "free")
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
 
 
 def _is_number(value: Any, kind: Any) -> bool:
@@ -150,7 +167,7 @@ def default_components(n_labels: int | None) -> int:
 
 def check_n_components(value: Any, init: Any, n_labels: int | None) -> tuple[int, str]:
     """Check ``n_components``; return the number and the reason for it."""
-    if isinstance(value, str) and value == "auto":
+    if _is_auto(value):
         if not isinstance(init, str) and np.ndim(init) == 2:
             return len(init), f"{len(init)} components, the number of rows of init"
         K = default_components(n_labels)
@@ -245,23 +262,27 @@ def check_terms_left(X: sparse.csr_array, weight: Array | None) -> None:
 
 
 def count_threads(n_jobs: Any) -> int:
-    """Return the number of threads for a scikit-learn style ``n_jobs``.
+    """Return the number of threads for ``n_jobs``, as in the glossary of scikit-learn.
 
-    None means all cores that this process may use, or OMP_NUM_THREADS if it is set. joblib sets it
-    in its workers, to avoid oversubscription by nested parallelism.
+    -1 is all cores that this process may use, or OMP_NUM_THREADS if it is set; joblib sets it in
+    its workers, to avoid oversubscription by nested parallelism. -2 is one less, and so on. None
+    is one, or the number of ``joblib.parallel_config``.
     """
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:  # systems without affinity
         cores = os.cpu_count() or 1
     if n_jobs is None:
-        limit = os.environ.get("OMP_NUM_THREADS", "")
-        return min(cores, int(limit)) if limit.isdecimal() and int(limit) > 0 else cores
+        return min(cores, int(effective_n_jobs(None)))
     if not _is_number(n_jobs, Integral) or n_jobs == 0:
         raise ValueError(
             f"n_jobs must be None, a positive number of threads, or -1 for all; got {n_jobs!r}."
         )
-    return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
+    if n_jobs > 0:
+        return int(n_jobs)
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    cores = min(cores, int(limit)) if limit.isdecimal() and int(limit) > 0 else cores
+    return max(1, cores + 1 + int(n_jobs))
 
 
 def check_finite(*found: Array | float) -> None:

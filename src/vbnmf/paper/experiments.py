@@ -137,7 +137,7 @@ def reproduce(
     folder: Path,
     *,
     items: Iterable[str] = tuple(ITEMS),
-    jobs: int | None = None,
+    jobs: int = -1,
     report: Report = lambda text: None,
     progress: Callable[[Tally], None] = lambda tally: None,
 ) -> Experiment:
@@ -152,8 +152,8 @@ def reproduce(
         Folder for the matrices, ``results.csv`` and ``maps.json``. Created if it does not exist.
     items : iterable of str
         Some of ``ITEMS``.
-    jobs : int, optional
-        Number of parallel runs; by default the number of cores.
+    jobs : int, default=-1
+        Number of parallel runs; -1 is the number of cores.
     report, progress : callable
         Called with messages, and with a ``Tally``.
     """
@@ -226,7 +226,7 @@ def run(
     source: Source,
     table: Path,
     *,
-    jobs: int | None = None,
+    jobs: int = -1,
     progress: Callable[[Tally], None] = lambda tally: None,
 ) -> list[ResultRow]:
     """Run the cells that are not in the table yet.
@@ -237,8 +237,8 @@ def run(
     source : Source
     table : Path
         The CSV file. Rows of other cells and sources are kept.
-    jobs : int, optional
-        Number of parallel runs; by default the number of cores.
+    jobs : int, default=-1
+        Number of parallel runs; -1 is the number of cores.
     progress : callable
         Called with a ``Tally`` after each cell.
 
@@ -249,7 +249,7 @@ def run(
         is not.
     """
     jobs = count_threads(jobs)
-    threads = max(1, count_threads(None) // jobs)
+    threads = max(1, count_threads(-1) // jobs)
     rows = {key_of(row): row for row in read_results(table)}
     wanted = {key_of(_row(cell, source)): cell for cell in cells}
     open_ = [

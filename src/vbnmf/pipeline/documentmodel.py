@@ -104,7 +104,7 @@ class DocumentModel(
     >>> model = DocumentModel(SupervisedVBNMF(n_components=3, random_state=0)).fit(texts, labels)
     >>> model.classes_.tolist()
     ['coffee', 'green', 'tea']
-    >>> [len(given) == len(scores) for given, scores in zip(*model.predict_with_score(["tea"]))]
+    >>> [len(given) == len(scores) for given, scores in zip(*model.predict_with_proba(["tea"]))]
     [True]
 
     A grid search can include parameters of both parts.

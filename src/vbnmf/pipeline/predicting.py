@@ -47,7 +47,7 @@ class PredictsDocuments:
         given = self.estimator_.labels_from(P)
         return _lists(P, given, self.classes_.tolist())[0] if self.label_form_ == "lists" else given
 
-    def predict_with_score(self, X: Any) -> tuple[Any, Any]:
+    def predict_with_proba(self, X: Any) -> tuple[Any, Any]:
         """Predict the labels of documents, and their probabilities.
 
         Parameters
@@ -62,10 +62,10 @@ class PredictsDocuments:
             ``fit`` got an indicator matrix. The probabilities of a document without any known term
             are the frequencies of labels in training.
         """
-        return self.labels_with_score(self.predict_proba(X))
+        return self.labels_with_proba(self.predict_proba(X))
 
-    def labels_with_score(self, probabilities: Array) -> tuple[Any, Any]:
-        """Convert the result of ``predict_proba`` to that of ``predict_with_score``."""
+    def labels_with_proba(self, probabilities: Array) -> tuple[Any, Any]:
+        """Convert the result of ``predict_proba`` to that of ``predict_with_proba``."""
         if matrix_of(probabilities) is not None:
             return self._lazy_labels(probabilities, "lists", "indicator")
         given = self.estimator_.labels_from(probabilities)
@@ -203,7 +203,7 @@ def _highest(P: Array) -> Array:
 
 
 def _part_of_lists(model: Any, P: Array, part: int) -> Any:
-    return model.labels_with_score(P)[part]
+    return model.labels_with_proba(P)[part]
 
 
 def _lists(

@@ -226,7 +226,7 @@ def _sharing(model: SupervisedVBNMF, split: Split) -> Sharing:
     Agreement is computed from the training documents, because a shared component needs many
     documents of each label.
     """
-    if not model.scoped_:  # then all labels use all components
+    if not model.fitted_.labels.scoped:  # then all labels use all components
         return Sharing(0, 0, 0)
     labelled = np.flatnonzero(np.diff(split.Y.indptr))
     found = agreement(split.X[labelled], split.Y[labelled], model.components_, model.scopes_)

@@ -224,7 +224,7 @@ def _on_cluster(
     from vbnmf.distributed.tasks import map_on_cluster
 
     estimator, report = clone(fits.estimator), fits.tell
-    if estimator.n_jobs is None:
+    if (estimator.n_jobs or 0) < 0:
         estimator.set_params(n_jobs=1)
     sent = replace(fits, estimator=estimator, tell=None if report is None else _send_part)
 

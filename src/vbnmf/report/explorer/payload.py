@@ -367,7 +367,7 @@ def _fit(model: DocumentModel) -> dict[str, Any]:
         "model": type(estimator).__name__,
         "classifier": estimator.classifier_ if model.has_labels else None,
         "classifier_reason": estimator.classifier_reason_ if model.has_labels else None,
-        "component_shares": _component_shares(estimator),
+        "component_shares": _component_shares(model),
         "bound": [
             list(point)
             for point in zip(
@@ -378,7 +378,7 @@ def _fit(model: DocumentModel) -> dict[str, Any]:
         "iterations": int(estimator.n_iter_),
         "n_components_reason": estimator.n_components_reason_,
         "empty": model.n_empty_,
-        "threshold": sig(estimator.threshold_) if model.has_several_labels else None,
+        "threshold": sig(estimator.head_.threshold) if model.has_several_labels else None,
         "hyperparameters": {
             name: sig(float(value)) for name, value in estimator.hyperparameters_.items()
         },
@@ -389,10 +389,11 @@ def _fit(model: DocumentModel) -> dict[str, Any]:
     }
 
 
-def _component_shares(estimator: Any) -> list[float | None] | None:
-    """Return the share of components in the scores of each label; None for older files."""
-    shares = getattr(estimator, "label_component_shares_", None)
-    return None if shares is None else [sig(share, 3) for share in shares]
+def _component_shares(model: Any) -> list[float | None] | None:
+    """Return the share of components in the scores of each label."""
+    if not model.has_labels:
+        return None
+    return [sig(share, 3) for share in model.estimator_.fitted_.head.component_share_by_label]
 
 
 def _bound_iterations(estimator: Any) -> list[int]:
