@@ -60,3 +60,21 @@ def test_score_of_several_labels_is_of_whole_sets():
     stranger = [*sets[:-1], ["e"]]
     with pytest.raises(ValueError, match="does not know: 'e'"):
         fitted.score(X, stranger)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_what_a_head_may_lose_is_paired_by_documents(several):
+    labels = sp.csr_array(np.eye(2)[np.arange(100) % 2])
+    documents = TrainingDocuments(
+        sp.csr_array((100, 3)), np.zeros((100, 1)), labels, np.ones(100), multilabel=several
+    )
+    right, wrong = labels.toarray().astype(np.float32), 1 - labels.toarray().astype(np.float32)
+    assert documents.largest_loss(right, right) == 0
+    mistaken = np.arange(100) < 10  # wrong about the same documents as another one
+    both = np.where(mistaken[:, None], wrong, right)
+    assert documents.largest_loss(both, both) == 0
+    others = np.where(mistaken[::-1, None], wrong, right)  # as many, but others
+    assert documents.quality(both) == documents.quality(others)
+    error = np.sqrt(100 / 99 * 20) / 100
+    assert documents.largest_loss(both, others) == pytest.approx(error)
+    assert documents.largest_loss(both, right) > 0.1

@@ -136,8 +136,10 @@ def merge_order(
     def compare(i: int, others: list[int]) -> None:
         gains = _gains(columns, i, others, a_t, n_terms)
         for j, (of_terms, cosine) in zip(others, gains, strict=True):
-            pairs_of_both = product(members[i], members[j])
-            gain = of_terms + sum(documents.get((min(p), max(p)), 0.0) for p in pairs_of_both)
+            gain = of_terms
+            if documents:  # there are many pairs
+                pairs_of_both = product(members[i], members[j])
+                gain += sum(documents.get((min(p), max(p)), 0.0) for p in pairs_of_both)
             kind = _FREE if scope[i] == scope[j] or cosine >= ALIKE else _UNLIKE
             kind = kind if families[i] == families[j] else _OTHER_FAMILY
             heapq.heappush(heap, (kind, -gain, -(weights[i] + weights[j]), i, j))

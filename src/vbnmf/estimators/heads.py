@@ -132,10 +132,15 @@ class HeadTrainer:
         calibration = replace(found.head.calibration, frequencies=posterior.frequencies)
         head = replace(found.head, calibration=calibration)
         left_out = found.left_out
-        if len(rows) < X.shape[0]:
+        if found.rows is not None:
+            rows = rows[found.rows]
+            left_out[is_empty(X[rows])] = posterior.frequencies
+            documents = rows if documents is None else documents[rows]
+        elif len(rows) < X.shape[0]:
             left_out = head.probabilities(X, posterior).astype(np.float32)
             left_out[rows] = found.left_out
-        left_out[is_empty(X)] = posterior.frequencies
+        if found.rows is None:
+            left_out[is_empty(X)] = posterior.frequencies
         n_labels = len(posterior.frequencies)
         sample = X[:: -(-X.shape[0] // min(_SAMPLE, -(-_SAMPLE_SCORES // n_labels)))]
         best = head.probabilities(sample, posterior).argmax(axis=1)

@@ -384,7 +384,8 @@ class LabelStream:
         now = fitted.head.head
         accuracy = _agreement(of, now.predicted(now.probabilities(of.X, fitted.for_prediction)))
         new = self._trained(fitted, of)
-        if _agreement(of, new.head.predicted(new.left_out)) < accuracy:
+        judged = of if new.documents is None else of.at(new.documents)
+        if _agreement(judged, new.head.predicted(new.left_out)) < accuracy:
             return fitted
         return replace(fitted, head=new, sample=replace(sample, follows=True))
 

@@ -386,7 +386,10 @@ class Reservoir:
             ranks[of_label] = np.minimum(ranks[of_label], np.arange(end - begin))
         order = order[np.argsort(np.where(ranks < quota, 0, 1), kind="stable")][:most]
         fits = np.cumsum(np.diff(self.X.indptr)[order]) <= MOST_NONZEROS
-        rows = np.sort(order[fits])
+        return self.at(np.sort(order[fits]))
+
+    def at(self, rows: Array) -> "Reservoir":
+        """Return some of the documents."""
         return Reservoir(self.X[rows], self.indicators[rows], self.weight[rows])
 
 

@@ -85,6 +85,8 @@ def fit_head_on_shards(
         report = partial(trainer.reporter.stage, HEAD_ON_SHARDS)
         found, n_passes = train_on_shards(engine, task, found, report)
         reason += f", then trained on all {n_docs:,} documents of known label in {n_passes} passes"
+    elif found.rows is not None:
+        reason += ", and trained on it"
     else:
         reason += ", which calibrates it"
     begun = begun._replace(found=replace(found, reason=reason))

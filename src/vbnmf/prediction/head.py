@@ -20,6 +20,7 @@ from scipy import sparse
 
 from vbnmf.core.model import Array
 from vbnmf.core.rows import effective_terms, is_empty
+from vbnmf.metrics.ratios import ratio_difference
 from vbnmf.prediction.calibration import Calibration, best_threshold
 from vbnmf.prediction.dividing import folds
 from vbnmf.prediction.evidence import evidence_left_out, term_evidence
@@ -109,7 +110,10 @@ class TrainingDocuments:
 
     def every(self, n: int) -> "TrainingDocuments":
         """Return every n-th document."""
-        at = slice(None, None, n)
+        return self.at(slice(None, None, n))
+
+    def at(self, at: Array | slice) -> "TrainingDocuments":
+        """Return some of the documents."""
         return replace(
             self, X=self.X[at], V=self.V[at], labels=self.labels[at], weight=self.weight[at]
         )
@@ -120,6 +124,24 @@ class TrainingDocuments:
             return best_threshold(P, self.labels.toarray() > 0, self.weight)[1]
         right = P.argmax(axis=1) == self.labels.indices
         return float(np.average(right, weights=self.weight))
+
+    def largest_loss(self, P: Array, other: Array) -> float:
+        """Compute what P may lose in quality against other probabilities of the same documents.
+
+        This is the difference of the qualities, plus one standard error. The error is paired by
+        documents, so it is small if both are right about the same documents.
+        """
+        found = ratio_difference(self._ratio(other), self._ratio(P))
+        return found.value + found.error
+
+    def _ratio(self, P: Array) -> tuple[Array, Array]:
+        """Return what each document adds to the two sums whose ratio is the quality."""
+        if not self.multilabel:
+            return self.weight * (P.argmax(axis=1) == self.labels.indices), self.weight
+        Y = self.labels.toarray() > 0
+        given = best_threshold(P, Y, self.weight)[0] <= P
+        sizes = Y.sum(axis=1) + given.sum(axis=1)
+        return 2 * self.weight * (Y & given).sum(axis=1), self.weight * sizes
 
     def log_loss_by_label(self, P: Array) -> float:
         """Compute the mean over labels of the log loss, for documents with one label each.
@@ -385,6 +407,8 @@ class Trained:
     machine : Any
         What a training on all shards begins with (``linear.Linear``); None for a head that is not
         trained on shards.
+    rows : ndarray of int, or None
+        The documents that ``left_out`` has rows of; None if they are all documents.
     """
 
     head: Head
@@ -392,6 +416,11 @@ class Trained:
     left_out: Array
     unfinished: tuple[str, ...] = ()
     machine: Any = None
+    rows: Array | None = None
+
+    def judged(self, documents: TrainingDocuments) -> TrainingDocuments:
+        """Return the documents that ``left_out`` has rows of."""
+        return documents if self.rows is None else documents.at(self.rows)
 
     def because(self, reason: str, *others: "Trained") -> "Trained":
         """Return a copy with the reason why this head was preferred to others.

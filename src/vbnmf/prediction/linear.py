@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from vbnmf.core.model import Array
 from vbnmf.core.products import product_with_rows
 from vbnmf.core.rows import effective_terms, of_unit_length, without_unused_terms
-from vbnmf.prediction import machines
+from vbnmf.prediction import machines, manylabels
 from vbnmf.prediction.calibration import Calibration, best_threshold, calibrate
 from vbnmf.prediction.evidence import mean_over_terms
 from vbnmf.prediction.head import (
@@ -43,14 +43,14 @@ Chosen on held-out training documents of nine corpora (``python -m benchmarks he
 EVIDENCE_SIZE_ALONE = 4.0
 """Mean squared length of the evidence in a head without words: an inverse penalty."""
 
-MOST_WEIGHTS = 50_000_000
+MOST_WEIGHTS = 100_000_000
 """Maximum of labels times terms for which single words get weights."""
 
-MOST_EVIDENCE = 100_000_000
-"""Maximum of documents times components for which evidence is computed."""
-
 MOST_WORK = 3_000_000_000
-"""Maximum of labels times non-zero features for which machines are trained."""
+"""Maximum of labels times non-zero features for which machines are trained on all documents.
+
+With more, each is trained on a part of them (``manylabels``).
+"""
 
 LEAST_DOCUMENTS = 50
 """Minimum number of documents for learning weights of single words."""
@@ -86,20 +86,25 @@ class LinearHead(Head):
         with threadpool_limits(1):  # the same bits on any machine's BLAS
             scaling = cls.scaled(training.evidence, of.weight)
             dense = scaling.features(training.evidence)
-        found = machines.train(
+        solve = manylabels.train if has_many_labels(of) else machines.train
+        found = solve(
             X, dense, of.labels, of.weight, training.fold,
             n_threads=training.n_threads, report=training.report,
         )  # fmt: skip
         del X, dense  # large
         machine = Linear(found.words, found.dense, found.intercepts, scaling)
-        Y = of.labels.toarray() > 0
-        held = HeldOut(found.left_out, Y, effective_terms(of.X), of.weight)
-        made = assemble(cls, machine, held, found.growth, Y.any(axis=0), multilabel=of.multilabel)
+        some = of if found.held is None else of.at(found.held)
+        held = HeldOut(
+            found.left_out, some.labels.toarray() > 0, effective_terms(some.X), some.weight
+        )
+        occurs = np.asarray(of.weight @ of.labels) > 0
+        made = assemble(cls, machine, held, found.growth, occurs, multilabel=of.multilabel)
         epochs = machines.max_epochs(n_docs)
         unfinished = [] if found.converged else [f"its machines in {epochs:,} epochs"]
         return Trained(
             made.head, reason, made.probabilities,
-            (*unfinished, *unfinished_calibration(made.head.calibration)), machine,
+            (*unfinished, *unfinished_calibration(made.head.calibration)),
+            machine if found.held is None else None, found.held,
         )  # fmt: skip
 
     @classmethod
@@ -187,11 +192,6 @@ class ComponentsHead(LinearHead):
     with_words = False
 
     @classmethod
-    def replacement(cls, documents: TrainingDocuments) -> Replacement | None:
-        """Return what to train if machines cannot be trained on these documents."""
-        return _without_machines(documents)
-
-    @classmethod
     def only_label(cls, documents: TrainingDocuments, n_components: int) -> Trained:
         """Return the head of a model with a single label, which all documents get."""
         one = np.ones(1)
@@ -218,11 +218,9 @@ class WordsHead(LinearHead):
 
     @classmethod
     def replacement(cls, documents: TrainingDocuments) -> Replacement | None:
-        """Return what to train if single words cannot have weights, or machines not be trained."""
+        """Return what to train if single words cannot have weights."""
         no_room = cls.no_room(documents)
-        if (found := _without_machines(documents)) is not None or not no_room:
-            return found
-        return Replacement(ComponentsHead.name, no_room)
+        return Replacement(ComponentsHead.name, no_room) if no_room else None
 
     @staticmethod
     def no_room(documents: TrainingDocuments) -> str:
@@ -238,18 +236,10 @@ class WordsHead(LinearHead):
         return ""
 
 
-def _without_machines(documents: TrainingDocuments) -> Replacement | None:
-    """Return the head to train if machines are too much work for these documents."""
-    if documents.multilabel:
-        return None  # there is no other head for several labels
+def has_many_labels(documents: TrainingDocuments) -> bool:
+    """Return whether machines of all labels on all documents would take too long."""
     n_docs, K = documents.V.shape
-    if n_docs * K > MOST_EVIDENCE:
-        why = f"evidence of {n_docs:,} documents for {K:,} components would not fit into memory"
-        return Replacement("generative", why)
-    if documents.n_labels * (documents.X.nnz + n_docs * K) > MOST_WORK:
-        why = f"training machines for {documents.n_labels:,} labels would take too long"
-        return Replacement("generative", why)
-    return None
+    return bool(documents.n_labels * (documents.X.nnz + n_docs * K) > MOST_WORK)
 
 
 class Linear(NamedTuple):

@@ -36,6 +36,9 @@ ENOUGH = 50
 # An epoch visits each document once. Small corpora may take more epochs.
 _EPOCHS, _VISITS = 2_000, 20_000_000
 
+TOGETHER = 16
+"""Number of machines that are trained at a time."""
+
 _TOL, _TOL_OF_FOLDS = 0.05, 0.6  # largest gradient at the end; held-out scores only calibrate
 
 Report = Callable[[int, int], None]
@@ -59,6 +62,8 @@ class Machines(NamedTuple):
         larger.
     converged : bool
         Whether all machines reached their tolerance in ``max_epochs`` passes over the documents.
+    held : ndarray of int, or None
+        The documents that ``left_out`` has rows of; None if they are all documents.
     """
 
     words: Array
@@ -67,6 +72,7 @@ class Machines(NamedTuple):
     left_out: Array
     growth: float
     converged: bool
+    held: Array | None = None
 
 
 def boosts(labels: sparse.csr_array, weight: Array) -> Array:
@@ -149,17 +155,7 @@ def _native(task: _Task) -> Solved:
     n_labels = labels.shape[1]
     weights = np.zeros((n_labels, X.shape[1] + dense.shape[1] + 1), np.float32)
     alpha, left_out = (np.zeros(labels.shape, np.float32) for _ in range(2))
-    features = (
-        np.ascontiguousarray(X.indptr, np.int64),
-        np.ascontiguousarray(X.indices, np.int32),
-        np.ascontiguousarray(X.data, np.float32),
-        np.ascontiguousarray(dense, dtype=np.float32),
-        np.ascontiguousarray(weight, np.float64),
-        np.ascontiguousarray(labels.indptr, np.int64),
-        np.ascontiguousarray(labels.indices, np.int32),
-        np.ascontiguousarray(fold, np.int32),
-    )
-
+    features = _features(X, dense, labels, weight, fold)
     boost = boosts(labels, weight).astype(np.float32)
 
     def run(tile: tuple[Array, Array, float]) -> tuple[bool, Array]:
@@ -198,6 +194,61 @@ def _native(task: _Task) -> Solved:
     return weights, left_out, squares, converged
 
 
+def _features(
+    X: sparse.csr_array, dense: Array, labels: sparse.csr_array, weight: Array, fold: Array
+) -> tuple[Array, ...]:
+    """Return the arguments of the kernel that describe documents."""
+    return (
+        np.ascontiguousarray(X.indptr, np.int64),
+        np.ascontiguousarray(X.indices, np.int32),
+        np.ascontiguousarray(X.data, np.float32),
+        np.ascontiguousarray(dense, dtype=np.float32),
+        np.ascontiguousarray(weight, np.float64),
+        np.ascontiguousarray(labels.indptr, np.int64),
+        np.ascontiguousarray(labels.indices, np.int32),
+        np.ascontiguousarray(fold, np.int32),
+    )
+
+
+def solve_together(
+    X: sparse.csr_array, dense: Array, labels: sparse.csr_array, weight: Array
+) -> tuple[Array, bool]:
+    """Train the machines of at most ``TOGETHER`` labels on all documents.
+
+    Parameters are as for ``train``. Returns weights, (n_labels, n_features + 1) with the intercept
+    last, and whether all machines converged.
+    """
+    n_labels = labels.shape[1]
+    if kernel_name() != "native":
+        A = _stacked(X, dense)
+        solved = [
+            _one_machine(A, y, np.where(y, boost * weight, weight), _TOL)
+            for y, boost in zip(labels.toarray().T > 0, boosts(labels, weight), strict=True)
+        ]
+        return np.array([found for found, _ in solved]), all(ended for _, ended in solved)
+    from vbnmf.kernels import _native as native  # type: ignore[attr-defined,unused-ignore]
+
+    n_docs = X.shape[0]
+    weights = np.zeros((n_labels, X.shape[1] + dense.shape[1] + 1), np.float32)
+    alpha, scores = (np.zeros((n_docs, n_labels), np.float32) for _ in range(2))
+    ((label, without, tol),) = _tiles(
+        np.arange(n_labels), np.full(n_labels, -1), _TOL, native.LANES
+    )
+    gap = native.train_machines(
+        *_features(X, dense, labels, weight, np.zeros(n_docs)), tol, max_epochs(n_docs), label,
+        without, boosts(labels, weight).astype(np.float32)[label], weights, alpha, scores,
+        np.zeros(native.LANES),
+    )  # fmt: skip
+    return weights, bool(gap <= tol)
+
+
+def _stacked(X: sparse.csr_array, dense: Array) -> sparse.csr_matrix:
+    """Return all features in one matrix, with the integers that scikit-learn needs."""
+    A = sparse.csr_matrix(sparse.hstack([X, sparse.csr_array(dense)]), dtype=np.float64)
+    A.indices, A.indptr = A.indices.astype(np.int32), A.indptr.astype(np.int32)
+    return A
+
+
 def _tiles(label: Array, without: Array, tol: float, size: int) -> list[tuple[Array, Array, float]]:
     """Divide machines into tiles of the same size; -1 means no machine."""
     n = -(-len(label) // size)
@@ -211,8 +262,7 @@ def _tiles(label: Array, without: Array, tol: float, size: int) -> list[tuple[Ar
 def _scikit_learn(task: _Task) -> Solved:
     X, dense, labels, weight, fold, _, report = task
     # one after another: the random numbers of liblinear belong to the whole process
-    A = sparse.csr_matrix(sparse.hstack([X, sparse.csr_array(dense)]), dtype=np.float64)
-    A.indices, A.indptr = A.indices.astype(np.int32), A.indptr.astype(np.int32)
+    A = _stacked(X, dense)
     weights = np.zeros((labels.shape[1], A.shape[1] + 1), np.float32)
     left_out = np.zeros(labels.shape, np.float32)
     converged, squares = True, np.zeros(2)

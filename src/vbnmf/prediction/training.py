@@ -1,10 +1,11 @@
 """Choose and train a prediction head.
 
 ``HEADS`` lists the kinds of heads. "auto" compares them on held-out documents: "components" is
-preferred to "words and components" if it is as good, and the generative head is tried if documents
-are few.
+preferred to "words and components" if it is as good with some certainty, and the generative head is
+tried if documents are few.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,12 @@ HEADS: dict[str, type[Head]] = {
 
 FEW = 25
 """Number of documents per label below which "auto" also tries the generative head."""
+
+MOST_EVIDENCE = 100_000_000
+"""Maximum of documents times components for which evidence is computed; a sample has less."""
+
+AS_GOOD = 0.005
+"""Accuracy, or F1, that components alone may lose, at one standard error of the difference."""
 
 _DOCUMENTS_TO_COMPARE = 5_000  # documents on which two heads are compared
 _DOCUMENTS_TO_TRY = 500  # documents on which a head is compared with the commonest label
@@ -69,15 +76,33 @@ def train(
     -------
     Trained
     """
-    training = Training(documents, posterior, n_threads, report)
     if documents.n_labels == 1:
         return ComponentsHead.only_label(documents, len(posterior.scales))
+    sample = even_sample(documents, -(-documents.V.size // MOST_EVIDENCE))
+    some = documents if sample is None else documents.at(sample)
+    training = Training(some, posterior, n_threads, report)
     if classifier == "auto":
-        return _choose(training, all_known=all_known)
-    kind, reason = HEADS[classifier], "as requested"
-    while (other := kind.replacement(documents)) is not None:
-        kind, reason = HEADS[other.name], other.reason
-    return kind.train(training, reason)
+        found = _choose(training, all_known=all_known)
+    else:
+        kind, reason = HEADS[classifier], "as requested"
+        while (other := kind.replacement(some)) is not None:
+            kind, reason = HEADS[other.name], other.reason
+        found = kind.train(training, reason)
+    if sample is None:
+        return found
+    return replace(found, rows=sample if found.rows is None else sample[found.rows])
+
+
+def even_sample(documents: TrainingDocuments, every: int) -> Array | None:
+    """Return every n-th document of each label, and at least one; None if n is one."""
+    if every <= 1:
+        return None
+    labels = documents.labels
+    first = labels.indices[np.minimum(labels.indptr[:-1], max(labels.nnz - 1, 0))]
+    order = np.argsort(first, kind="stable")
+    of_label = first[order]
+    begins = np.searchsorted(of_label, of_label)
+    return np.sort(order[(np.arange(len(order)) - begins) % every == 0])
 
 
 def head_to_state(head: Head) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -114,8 +139,6 @@ def _choose(training: Training, *, all_known: bool) -> Trained:
     """Return the head that is best on held-out documents."""
     documents = training.documents
     if not documents.multilabel:
-        if (other := ComponentsHead.replacement(documents)) is not None:
-            return HEADS[other.name].train(training, other.reason)
         n_docs = documents.weight.sum()
         if n_docs < LEAST_DOCUMENTS:
             reason = f"{n_docs:.0f} documents are too few to train another head"
@@ -126,10 +149,13 @@ def _choose(training: Training, *, all_known: bool) -> Trained:
         return found
     few = len(documents.weight) < FEW * documents.n_labels and all_known
     wrong = _is_worse_than_none(found, documents, training.posterior)
-    if not (few or wrong):
+    if not (few or wrong or found.rows is not None):
         return found
-    generative = GenerativeHead.train(training, "")
-    accuracy, other_accuracy = (documents.quality(one.left_out) for one in (generative, found))
+    judged = found.judged(documents)
+    if found.rows is not None:
+        training = Training(judged, training.posterior, training.n_threads)
+    generative = replace(GenerativeHead.train(training, ""), rows=found.rows)
+    accuracy, other_accuracy = (judged.quality(one.left_out) for one in (generative, found))
     reason = (
         f"accuracy on held-out documents is {accuracy:.3f} with it and {other_accuracy:.3f} with "
         f"{found.head.name}"
@@ -144,17 +170,21 @@ def _with_or_without_words(training: Training) -> Trained:
     if no_room := WordsHead.no_room(documents):
         return ComponentsHead.train(training, no_room)
     found = WordsHead.train(training, "")
+    if found.rows is not None:
+        n = documents.n_labels
+        return found.because(f"components alone are not tried with as many as {n:,} labels")
     every = -(-len(documents.weight) // _DOCUMENTS_TO_COMPARE)
     sample = training.every(every)
     trial = ComponentsHead.train(sample, "")
-    quality = sample.documents.quality(trial.left_out)
-    with_words = sample.documents.quality(found.left_out[::every])
+    left_out = trial.left_out, found.left_out[::every]
+    quality, with_words = (sample.documents.quality(P) for P in left_out)
+    loss_at_most = sample.documents.largest_loss(*left_out)
     measure = "F1" if documents.multilabel else "accuracy"
     reason = (
         f"{measure} on held-out documents is {quality:.3f} with components only and "
         f"{with_words:.3f} with components and single words"
     )
-    if quality < with_words:
+    if loss_at_most > AS_GOOD:
         return found.because(reason, trial)
     alone = ComponentsHead.train(training, "")
     if not documents.multilabel:
@@ -170,7 +200,8 @@ def _with_or_without_words(training: Training) -> Trained:
 
 def _is_worse_than_none(found: Trained, documents: TrainingDocuments, posterior: Posterior) -> bool:
     """Return whether a head is less accurate than predicting the commonest label."""
-    if documents.quality(found.left_out) < documents.commonest():
+    judged = found.judged(documents)
+    if judged.quality(found.left_out) < judged.commonest():
         return True
     sample = documents.every(-(-len(documents.weight) // _DOCUMENTS_TO_TRY))
     head = found.head

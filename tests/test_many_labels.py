@@ -1,0 +1,111 @@
+"""Machines of many labels, each trained on a part of the documents."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import vbnmf
+from benchmarks.many import draw
+from vbnmf import SupervisedVBNMF
+from vbnmf.prediction import linear, machines, manylabels, training
+from vbnmf.prediction.dividing import folds
+from vbnmf.prediction.head import TrainingDocuments
+
+N_LABELS = 60
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return draw(N_LABELS, n_docs=1200, n_test=600, n_terms=800)
+
+
+@pytest.fixture
+def parts_only(monkeypatch):
+    """Train each machine on a part of the documents."""
+    monkeypatch.setattr(linear, "MOST_WORK", 1)
+    monkeypatch.setattr(manylabels, "SAMPLE", 100)
+    monkeypatch.setattr(manylabels, "NEAREST", 10)
+
+
+def model(**settings):
+    return SupervisedVBNMF(n_components=20, max_iter=5, random_state=0, **settings)
+
+
+def features(corpus):
+    X = sp.csr_array(corpus.X, dtype=np.float32)
+    n_docs = X.shape[0]
+    labels = sp.csr_array((np.ones(n_docs), corpus.y, np.arange(n_docs + 1)), (n_docs, N_LABELS))
+    dense = np.zeros((n_docs, 0), np.float32)
+    return X, dense, labels, np.ones(n_docs), folds(X)
+
+
+@pytest.mark.kernel
+def test_machines_on_parts_predict_as_those_on_all_documents(corpus, parts_only):
+    parts, everything = (solve(*features(corpus)) for solve in (manylabels.train, machines.train))
+    right = [
+        ((corpus.X_test @ of.words.T + of.intercepts).argmax(axis=1) == corpus.y_test).mean()
+        for of in (parts, everything)
+    ]
+    assert right[1] > 0.9
+    assert right[0] > right[1] - 0.02
+
+
+@pytest.mark.kernel
+def test_threads_do_not_change_the_bits(corpus, parts_only):
+    one, two = (manylabels.train(*features(corpus), n_threads=n) for n in (1, 2))
+    for a, b in zip(one[:4], two[:4], strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_held_out_scores_of_random_labels_are_no_better_than_chance(corpus, parts_only):
+    X, dense, labels, weight, fold = features(corpus)
+    labels.indices = np.random.default_rng(0).permutation(labels.indices)
+    found = manylabels.train(X, dense, labels, weight, fold)
+    assert (fold[found.held] == 0).all()
+    right = found.left_out.argmax(axis=1) == labels.indices[found.held]
+    assert right.mean() < 0.06
+    by_all = (X @ found.words.T + found.intercepts).argmax(axis=1) == labels.indices
+    assert by_all.mean() > 0.5
+
+
+def test_a_fit_of_many_labels_has_held_out_probabilities_of_a_fold(corpus, parts_only, tmp_path):
+    fitted = model().fit(corpus.X, corpus.y)
+    assert "60 labels" in fitted.classifier_reason_
+    rows = fitted.head_documents_
+    assert 0 < len(rows) < len(corpus.y)
+    assert fitted.left_out_proba_.shape == (len(rows), N_LABELS)
+    held = (fitted.left_out_proba_.argmax(axis=1) == corpus.y[rows]).mean()
+    assert abs(held - fitted.score(corpus.X_test, corpus.y_test)) < 0.1
+    assert fitted.score(corpus.X_test, corpus.y_test) > 0.9
+    fitted.save(tmp_path / "many.vbnmf")
+    again = vbnmf.load(tmp_path / "many.vbnmf")
+    np.testing.assert_array_equal(
+        again.predict_proba(corpus.X_test), fitted.predict_proba(corpus.X_test)
+    )
+    np.testing.assert_array_equal(again.head_documents_, rows)
+
+
+def test_several_labels(corpus, parts_only):
+    Y = np.zeros((len(corpus.y), N_LABELS), int)
+    Y[np.arange(len(Y)), corpus.y] = 1
+    Y[:, 0] |= corpus.y % 2
+    fitted = model().fit(corpus.X, Y)
+    predicted = fitted.predict(corpus.X_test)
+    assert predicted[np.arange(600), corpus.y_test].mean() > 0.8
+
+
+def test_a_sample_has_documents_of_each_label(corpus):
+    X, dense, labels, weight, _ = features(corpus)
+    documents = TrainingDocuments(X, dense, labels, weight, multilabel=False)
+    assert training.even_sample(documents, 1) is None
+    rows = training.even_sample(documents, 7)
+    assert len(rows) == sum(-(-n // 7) for n in np.bincount(corpus.y))
+    assert set(corpus.y[rows]) == set(range(N_LABELS))
+
+
+def test_too_much_evidence_is_that_of_a_sample(corpus, monkeypatch):
+    monkeypatch.setattr(training, "MOST_EVIDENCE", len(corpus.y) * 20 // 2)
+    fitted = model().fit(corpus.X, corpus.y)
+    assert fitted.classifier_ == "words and components"
+    assert len(fitted.head_documents_) == len(corpus.y) // 2
+    assert fitted.score(corpus.X_test, corpus.y_test) > 0.9
