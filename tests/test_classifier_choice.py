@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from smallfits import drawn, model
+
+from vbnmf.prediction.head import TrainingDocuments
 
 
 def few_documents(n_docs):

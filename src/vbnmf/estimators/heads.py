@@ -131,16 +131,15 @@ class HeadTrainer:
             )
         calibration = replace(found.head.calibration, frequencies=posterior.frequencies)
         head = replace(found.head, calibration=calibration)
-        left_out = found.left_out
+        left_out, judged = found.left_out, X
         if found.rows is not None:
             rows = rows[found.rows]
-            left_out[is_empty(X[rows])] = posterior.frequencies
+            judged = X[rows]
             documents = rows if documents is None else documents[rows]
         elif len(rows) < X.shape[0]:
             left_out = head.probabilities(X, posterior).astype(np.float32)
             left_out[rows] = found.left_out
-        if found.rows is None:
-            left_out[is_empty(X)] = posterior.frequencies
+        left_out[is_empty(judged)] = posterior.frequencies
         n_labels = len(posterior.frequencies)
         sample = X[:: -(-X.shape[0] // min(_SAMPLE, -(-_SAMPLE_SCORES // n_labels)))]
         best = head.probabilities(sample, posterior).argmax(axis=1)
@@ -151,7 +150,7 @@ class HeadTrainer:
         label_shares = np.where(n_docs > 0, sums / np.maximum(n_docs, 1), share)
         return TrainedHead(
             head, found.reason, posterior.smoothing, agreement, left_out, documents,
-            content_keys(X), share, label_shares,
+            content_keys(judged), share, label_shares,
         )  # fmt: skip
 
 
