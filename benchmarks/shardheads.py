@@ -24,7 +24,7 @@ from benchmarks import labelled, measure
 from vbnmf import Shards, SupervisedVBNMF
 from vbnmf.core.fit import FITTING, Progress
 from vbnmf.core.rows import effective_terms
-from vbnmf.estimators import shardedheads
+from vbnmf.estimators import heads
 from vbnmf.metrics import score_predictions, score_probabilities
 from vbnmf.prediction import machines
 from vbnmf.prediction.linear import HeldOut, assemble
@@ -81,7 +81,7 @@ def _measured(corpus: Any, options: argparse.Namespace, sample: int, way: str) -
 
     kind: Any = "words and components"  # a small sample would be given another one
     model = SupervisedVBNMF(max_iter=options.iterations, tol=0, classifier=kind, callback=note)
-    train, train_machines = shardedheads.train_on_shards, machines.train
+    train, train_machines = heads.train_on_shards, machines.train
     X, y = corpus.X, corpus.y
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
@@ -91,8 +91,8 @@ def _measured(corpus: Any, options: argparse.Namespace, sample: int, way: str) -
         else:
             write_shards(folder, X, y, shard_nonzeros=-(-X.nnz // options.shards))
             patch = mock.patch.object
-            stack.enter_context(patch(shardedheads, "HEAD_NONZEROS", X.nnz // sample))
-            stack.enter_context(patch(shardedheads, "train_on_shards", counted))
+            stack.enter_context(patch(heads, "HEAD_NONZEROS", X.nnz // sample))
+            stack.enter_context(patch(heads, "train_on_shards", counted))
             stack.enter_context(patch(machines, "train", recorded))
             model.fit(Shards(folder))
     end = time.perf_counter()

@@ -16,7 +16,7 @@ from smallfits import drawn, value_of
 from vbnmf import VBNMF, Checkpoint, Shards, SupervisedVBNMF
 from vbnmf.core.fit import FITTING, HEAD, HEAD_ON_SHARDS
 from vbnmf.engines.mapping import ShardEngine
-from vbnmf.estimators import shardedheads
+from vbnmf.estimators import heads
 from vbnmf.estimators.checkpoints import CheckpointWarning
 from vbnmf.shards import write_shards
 
@@ -189,8 +189,8 @@ def test_kill_9_at_random_moments(tmp_path):
 IN_HEAD = """
 import os, signal, sys
 from vbnmf import Checkpoint, Shards, SupervisedVBNMF
-from vbnmf.estimators import shardedheads
-shardedheads.HEAD_NONZEROS = 600
+from vbnmf.estimators import heads
+heads.HEAD_NONZEROS = 600
 def kill(progress):
     if progress.stage == sys.argv[3]:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -205,7 +205,7 @@ SupervisedVBNMF(5, init="label", max_iter=10, tol=0, random_state=0, callback=ki
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no kill -9")
 @pytest.mark.parametrize("stage", [HEAD, HEAD_ON_SHARDS])
 def test_kill_9_in_the_training_of_the_head(tmp_path, monkeypatch, stage):
-    monkeypatch.setattr(shardedheads, "HEAD_NONZEROS", 600)
+    monkeypatch.setattr(heads, "HEAD_NONZEROS", 600)
     X, y = drawn()
     write_shards(tmp_path / "shards", X, y, shard_nonzeros=400)
     shards, kept = Shards(tmp_path / "shards"), tmp_path / "kept"

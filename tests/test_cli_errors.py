@@ -68,7 +68,7 @@ def refused(home, monkeypatch):
         (("a.csv", "--max-iter", "0"), "max_iter must be an integer of at least 1; got 0"),
         (("a.csv", "--n-init", "0"), "n_init must be an integer of at least 1; got 0"),
         (("a.csv", "--tol", "-1"), "tol must be a number of at least 0; got -1.0"),
-        (("a.csv", "--coef-shape", "0"), "coef_shape must be a positive number or \"auto\"; got 0.0"),
+        (("a.csv", "--coef-shape", "0"), 'coef_shape must be a positive number or "auto"; got 0.0'),
         (("a.csv", "--term-shape", "x"), "'x' is neither a number nor 'auto'"),
         (("a.csv", "--n-jobs", "0"), "0 is not a number of cores; use 1 or more, or -1 for all."),
         (("a.csv", "--random-state", "-1"), "Seed must be between 0 and 2**32 - 1"),

@@ -7,7 +7,7 @@ from cliruns import run
 
 from vbnmf import load
 from vbnmf.cli.terminal import rounded
-from vbnmf.estimators import classifier, streaming
+from vbnmf.estimators import base, classifier
 
 TICKETS = """text,team
 printer out of paper and ink,hardware
@@ -95,7 +95,7 @@ def test_the_matrix_is_checked_once(folder, monkeypatch, options):
 
         return counted
 
-    for module in (classifier, streaming):
+    for module in (classifier, base):
         monkeypatch.setattr(module, "check_matrix", count("check", module.check_matrix))
     owner = classifier.PredictsLabels
     monkeypatch.setattr(owner, "_proba", count("probabilities", owner._proba))

@@ -21,7 +21,7 @@ from vbnmf.distributed.cluster import Cluster
 from vbnmf.distributed.engine import DaskEngine
 from vbnmf.distributed.remote import ClusterError
 from vbnmf.engines import mapping
-from vbnmf.estimators import shardedheads
+from vbnmf.estimators import heads
 from vbnmf.kernels import open_kernel
 from vbnmf.shards import write_shards
 
@@ -212,7 +212,7 @@ def test_starts_at_the_same_time_with_a_head_on_several_shards(client, tmp_path)
 def test_heads_of_all_shards(client, tmp_path, monkeypatch):
     X, y = drawn(n_docs=300)
     write_shards(tmp_path, X, labels_of(y, "unknown"), shard_nonzeros=X.nnz // 18)
-    monkeypatch.setattr(shardedheads, "HEAD_NONZEROS", X.nnz // 2)
+    monkeypatch.setattr(heads, "HEAD_NONZEROS", X.nnz // 2)
     parameters = PARAMETERS | {"classifier": "words and components"}
     found, expected = (
         SupervisedVBNMF(6, engine=engine, **parameters).fit(Shards(tmp_path))

@@ -13,7 +13,7 @@ from test_machines import documents, several
 from vbnmf import Shards, SupervisedVBNMF
 from vbnmf.engines.local import LocalEngine
 from vbnmf.engines.mapping import tree_sum
-from vbnmf.estimators import shardedheads, starting
+from vbnmf.estimators import heads, starting
 from vbnmf.kernels import kernel_name
 from vbnmf.prediction import fullbatch, machines
 from vbnmf.prediction.fullbatch import Features, hinge_sums
@@ -144,8 +144,8 @@ def test_memory_and_disk_give_the_same_bits(kind, tmp_path, monkeypatch):
     labels, weight = labels_of(y, kind), np.where(np.arange(len(y)) % 3, 1.0, 2.5)
     size = X.nnz // 18
     monkeypatch.setattr(starting, "LocalEngine", partial(LocalEngine, shard_nonzeros=size))
-    monkeypatch.setattr(shardedheads, "SHARD_NONZEROS", size)
-    monkeypatch.setattr(shardedheads, "HEAD_NONZEROS", X.nnz // 2)
+    monkeypatch.setattr(heads, "SHARD_NONZEROS", size)
+    monkeypatch.setattr(heads, "HEAD_NONZEROS", X.nnz // 2)
     write_shards(tmp_path, X, labels, weight, shard_nonzeros=size)
     assert Shards(tmp_path).n_shards > 16  # sums of two levels
     streamed, memory = fit(Shards(tmp_path)), fit(X, labels, weight, n_jobs=1)
@@ -164,13 +164,11 @@ def test_all_documents_count(tmp_path, monkeypatch):
     X, y, X_new, y_new = X[:1200], y[:1200], X[1200:], y[1200:]
     write_shards(tmp_path, X, y, shard_nonzeros=X.nnz // 5)
     one_shard = fit(X, y).score(X_new, y_new)
-    monkeypatch.setattr(shardedheads, "HEAD_NONZEROS", X.nnz // 8)
+    monkeypatch.setattr(heads, "HEAD_NONZEROS", X.nnz // 8)
     seen = []
     on_all = fit(Shards(tmp_path), callback=seen.append)
     assert any("on all documents" in str(progress) for progress in seen)
-    monkeypatch.setattr(
-        shardedheads, "train_on_shards", lambda _engine, _task, found, _: (found, 0)
-    )
+    monkeypatch.setattr(heads, "train_on_shards", lambda _engine, _task, found, _: (found, 0))
     on_sample = fit(Shards(tmp_path)).score(X_new, y_new)
     assert on_all.score(X_new, y_new) > on_sample + 0.005
     assert on_all.score(X_new, y_new) == pytest.approx(one_shard, abs=0.02)
@@ -179,7 +177,7 @@ def test_all_documents_count(tmp_path, monkeypatch):
 def test_a_head_that_does_not_converge_says_so(tmp_path, monkeypatch):
     X, y = corpus(300)
     write_shards(tmp_path, X, y, shard_nonzeros=X.nnz // 3)
-    monkeypatch.setattr(shardedheads, "HEAD_NONZEROS", X.nnz // 2)
+    monkeypatch.setattr(heads, "HEAD_NONZEROS", X.nnz // 2)
     monkeypatch.setattr(fullbatch, "MOST_ITERATIONS", 1)
     with pytest.warns(ConvergenceWarning, match="machines on all documents in 1 iterations"):
         fit(Shards(tmp_path))
@@ -189,7 +187,7 @@ def test_a_head_that_does_not_converge_says_so(tmp_path, monkeypatch):
 def test_other_heads(classifier, tmp_path, monkeypatch):
     X, y = corpus(500)
     write_shards(tmp_path, X, y, shard_nonzeros=X.nnz // 3)
-    monkeypatch.setattr(shardedheads, "HEAD_NONZEROS", X.nnz // 2)
+    monkeypatch.setattr(heads, "HEAD_NONZEROS", X.nnz // 2)
     model = fit(Shards(tmp_path), classifier=classifier)
     assert ("trained on all" in model.classifier_reason_) == (model.classifier_ != "generative")
     assert model.score(Shards(tmp_path), y) > 0.6

@@ -9,7 +9,7 @@ from scipy import sparse
 from smallfits import ATTRIBUTES, drawn, labels_of, value_of
 
 from vbnmf import VBNMF, DocumentModel, Shards, SupervisedVBNMF
-from vbnmf.estimators import shardedheads, starting
+from vbnmf.estimators import heads, starting
 from vbnmf.shards import write_shards
 
 pytestmark = pytest.mark.kernel
@@ -71,7 +71,7 @@ def test_the_head_begins_with_a_sample_and_says_so(tmp_path, monkeypatch):
     X, y = drawn(n_docs=300)
     write_shards(tmp_path, X, labels_of(y, "unknown"), shard_nonzeros=X.shape[0])
     shards = Shards(tmp_path)
-    monkeypatch.setattr(shardedheads, "HEAD_NONZEROS", shards.nnz // 2)
+    monkeypatch.setattr(heads, "HEAD_NONZEROS", shards.nnz // 2)
     model = SupervisedVBNMF(6, max_iter=8, tol=0, random_state=0).fit(shards)
     rows = model.head_documents_
     assert 0.2 * len(y) < len(rows) < 0.6 * len(y)

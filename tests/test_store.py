@@ -24,7 +24,7 @@ from sklearn.exceptions import NotFittedError
 
 import vbnmf
 from vbnmf import VBNMF, Batches, Shards, SupervisedVBNMF, load, store
-from vbnmf.estimators import shardedheads
+from vbnmf.estimators import heads
 from vbnmf.shards import write_shards
 from vbnmf.text import EmptyDocumentWarning
 
@@ -244,7 +244,7 @@ def test_left_out_probabilities_are_saved(tmp_path):
 
 
 def test_the_documents_of_left_out_probabilities_are_saved(tmp_path, monkeypatch):
-    monkeypatch.setattr(shardedheads, "HEAD_NONZEROS", 30)
+    monkeypatch.setattr(heads, "HEAD_NONZEROS", 30)
     write_shards(tmp_path / "shards", X, Y.tolist(), shard_nonzeros=20)
     fitted = quick(SupervisedVBNMF).fit(Shards(tmp_path / "shards"))
     fitted.save(tmp_path / "model")

@@ -11,7 +11,7 @@ from smallfits import drawn, labels_of
 
 from vbnmf import Shards, SupervisedVBNMF, load
 from vbnmf.engines.local import LocalEngine
-from vbnmf.estimators import shardedheads, starting
+from vbnmf.estimators import heads, starting
 from vbnmf.shards import write_shards
 from vbnmf.shards.shard import Shard
 from vbnmf.shards.work import label_term_documents
@@ -67,7 +67,7 @@ def test_explicit_zeros_and_several_shards_in_memory(monkeypatch):
     X = X.tocsr().astype(np.float32)
     X.data[::3] = 0
     monkeypatch.setattr(starting, "LocalEngine", partial(LocalEngine, shard_nonzeros=200))
-    monkeypatch.setattr(shardedheads, "SHARD_NONZEROS", 200)
+    monkeypatch.setattr(heads, "SHARD_NONZEROS", 200)
     labels = labels_of(y, "unknown")
     assert_counted(quick().fit(X, labels), X.toarray(), labels)
 

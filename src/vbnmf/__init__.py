@@ -27,7 +27,7 @@ _HOMES = {
     "LabelMapDisplay": "vbnmf.report.displays",
     "ComponentTermsDisplay": "vbnmf.report.displays",
     "BoundDisplay": "vbnmf.report.displays",
-    "show_versions": "vbnmf.estimators",
+    "show_versions": "vbnmf.versions",
 }
 
 __all__ = ["__version__", *_HOMES]

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
@@ -22,6 +23,7 @@ from vbnmf.core.fit import Progress, Schedule
 from vbnmf.core.model import Array
 from vbnmf.core.rows import without_unused_terms
 from vbnmf.core.starts import Knobs
+from vbnmf.engines.backends import matrix_of
 from vbnmf.estimators.componentterms import term_view
 from vbnmf.estimators.labels import Targets
 from vbnmf.estimators.online import Batches, check_batch, check_batches
@@ -36,8 +38,8 @@ from vbnmf.estimators.running import (
     not_converged,
 )
 from vbnmf.estimators.starting import FitData, Start
-from vbnmf.estimators.streaming import batches, checked, is_source
 from vbnmf.estimators.validation import (
+    batches,
     check_count,
     check_finite,
     check_init,
@@ -47,9 +49,11 @@ from vbnmf.estimators.validation import (
     check_verbose,
     check_weights,
     count_threads,
+    is_source,
 )
 from vbnmf.kernels import open_kernel
 from vbnmf.shards.shard import ShardSource
+from vbnmf.shards.values import number_type
 
 BURN_IN = 10  # default number of burn-in iterations with init="random"
 PROJECT_MAX_ITER, PROJECT_TOL = 100, 1e-4  # iterations for a document, and their tolerance
@@ -154,7 +158,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             ``coef_shape / (1 / coef_scales_ + component_sums_)``.
         """
         check_is_fitted(self, "components_")
-        return checked(self, X, self._project)
+        return self._apply(X, self._project)
 
     def inverse_transform(self, V: Any) -> Array:
         """Compute the expected term weights of documents with given coefficients.
@@ -177,6 +181,31 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 f"the shape {V.shape}. Pass the result of transform."
             )
         return np.asarray(V @ self.components_.astype(V.dtype, copy=False))
+
+    def _apply(self, X: Any, work: Callable[[sparse.csr_array], Array]) -> Array:
+        """Check documents and apply a method: in memory, shard by shard, or later on a cluster."""
+        n_terms = self.n_features_in_
+        if isinstance(X, ShardSource):
+            if X.shape[1] != n_terms:
+                raise ValueError(
+                    f"{X!r} must have the {n_terms:,} terms that {type(self).__name__} was fitted "
+                    "to. Vectorize the documents with its vocabulary."
+                )
+            return np.concatenate([work(X.rows(i)) for i in range(len(X.entries))])
+        lazy = matrix_of(X)
+        if lazy is None:
+            return work(check_matrix(self, X, reset=False))
+        like = work(sparse.csr_array((1, n_terms), dtype=number_type(X.dtype)))
+        found: Array = lazy.map(partial(self._on_block, work.__name__), like, n_terms)
+        return found
+
+    def _on_block(self, name: str, block: Any) -> Array:
+        """Apply the method of this name to a block of documents, which may be empty."""
+        if block.shape[0]:
+            block = check_matrix(self, block, reset=False)
+        else:
+            block = sparse.csr_array(np.zeros((0, self.n_features_in_)))
+        return np.asarray(getattr(self, name)(block))
 
     def _project(
         self, X: sparse.csr_array, max_iter: int = PROJECT_MAX_ITER, tol: float = PROJECT_TOL

@@ -12,10 +12,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.model import Array
+from vbnmf.engines.backends import matrix_of
 from vbnmf.estimators.base import BaseVBNMF
 from vbnmf.estimators.labels import check_targets
 from vbnmf.estimators.posterior import FittedAttribute, FittedLabels
-from vbnmf.estimators.streaming import checked, labels_from
 from vbnmf.estimators.validation import check_count, check_matrix, check_weights, count_threads
 from vbnmf.prediction.explanation import explain_documents
 
@@ -60,7 +60,7 @@ class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
             The most probable label. If documents may have several labels: an indicator matrix of
             the labels with probability of at least ``head_.threshold``.
         """
-        return labels_from(self, self.predict_proba(X))
+        return self.labels_from(self.predict_proba(X))
 
     def predict_proba(self, X: Any) -> Array:
         """Predict the probabilities of labels.
@@ -80,7 +80,7 @@ class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
         """
         check_is_fitted(self, "components_")
         count_threads(self.n_jobs)  # one thread is used here, but a wrong n_jobs is an error
-        return checked(self, X, self._proba)
+        return self._apply(X, self._proba)
 
     def _proba(self, X: sparse.csr_array) -> Array:
         return self.fitted_.head.head.probabilities(X, self.fitted_.for_prediction)
@@ -138,7 +138,12 @@ class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
         return float(np.average(right, weights=weight))
 
     def labels_from(self, probabilities: Array) -> Array:
-        """Convert the result of ``predict_proba`` to that of ``predict``."""
+        """Convert the result of ``predict_proba`` to that of ``predict``, also on a cluster."""
+        lazy = matrix_of(probabilities)
+        if lazy is not None:
+            even = np.full((1, len(self.classes_)), 1.0 / len(self.classes_))
+            found: Array = lazy.map(self.labels_from, self.labels_from(even))
+            return found
         if self.multilabel_:
             return self.indicators_from(probabilities)
         return np.asarray(self.classes_[probabilities.argmax(axis=1)])

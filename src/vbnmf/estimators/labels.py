@@ -19,6 +19,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from vbnmf.callers import callers_level
 from vbnmf.core.model import Array, Labels
+from vbnmf.engines.backends import computed
 from vbnmf.estimators.validation import check_weights
 
 _AT_ONCE = 1 << 16  # documents that are counted at a time
@@ -92,10 +93,7 @@ class Targets:
         check_allowed(self.classes, allowed)
         place = {label: code for code, label in enumerate(allowed.tolist())}
         to = np.array([place[label] for label in self.classes.tolist()], dtype=np.int64)
-        before = self.indicators
-        parts = before.data, to[before.indices], before.indptr
-        indicators = sparse.csr_array(parts, shape=(len(self.group), len(allowed)))
-        indicators.sort_indices()
+        indicators = moved_columns(self.indicators, to, len(allowed))
         return grouped(allowed, [indicators], self.multilabel, named=True)
 
     def weighted(self, weight: Array) -> "Targets":
@@ -174,11 +172,8 @@ class Targets:
         used = np.flatnonzero(self.counts).tolist()
         to = np.zeros(len(names), dtype=np.int64)
         to[used] = [places.setdefault(names[code], len(places)) for code in used]
-        indicators = self.indicators
-        parts = indicators.data.astype(np.int64), to[indicators.indices]
-        placed = sparse.csr_array((*parts, indicators.indptr), shape=(len(self.group), len(places)))
-        placed.sort_indices()
-        return placed, list(places)
+        indicators = self.indicators.astype(np.int64)
+        return moved_columns(indicators, to, len(places)), list(places)
 
     @property
     def n_groups(self) -> int:
@@ -514,6 +509,35 @@ def _as_vector(y: Any) -> Array:
             f"{labels.shape}."
         )
     return labels
+
+
+# Labels of shards
+
+
+def source_targets(estimator: object, X: Any, y: Any, unlabelled: Any) -> Targets:
+    """Encode the labels of documents: those given, or those of the shards."""
+    if y is not None:
+        return check_targets(estimator, computed(y), X.shape[0], unlabelled)
+    if not any(part.nnz for part in X.label_parts()):
+        raise ValueError(
+            f"{X!r} has no label for any document. {type(estimator).__name__} needs some documents "
+            "of known label; use VBNMF where there are none."
+        )
+    labels = np.array(X.labels)
+    order = np.argsort(labels)  # labels are sorted, as those of a vector are
+    place = np.empty(len(labels), np.int32)
+    place[order] = np.arange(len(labels), dtype=np.int32)
+    parts = (moved_columns(part, place, len(labels)) for part in X.label_parts())
+    return grouped(labels[order], parts, X.multilabel, named=True)
+
+
+def moved_columns(matrix: sparse.csr_array, places: Array, n_columns: int) -> sparse.csr_array:
+    """Return a matrix with its columns at other places among ``n_columns``."""
+    moved = sparse.csr_array(
+        (matrix.data, places[matrix.indices], matrix.indptr), shape=(matrix.shape[0], n_columns)
+    )
+    moved.sort_indices()
+    return moved
 
 
 # Weights of labels

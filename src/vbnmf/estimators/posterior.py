@@ -24,6 +24,7 @@ from scipy.special import gammaincinv
 
 from vbnmf.core.model import Array, Prior, Rates, State, Statistics, column
 from vbnmf.core.products import row_products
+from vbnmf.estimators.labels import moved_columns
 from vbnmf.estimators.validation import check_nonnegative
 from vbnmf.metrics.passages import Passages
 from vbnmf.prediction.head import Head
@@ -391,15 +392,6 @@ class Reservoir:
     def at(self, rows: Array) -> "Reservoir":
         """Return some of the documents."""
         return Reservoir(self.X[rows], self.indicators[rows], self.weight[rows])
-
-
-def moved_columns(matrix: sparse.csr_array, places: Array, n_columns: int) -> sparse.csr_array:
-    """Return a matrix with its columns at other places among ``n_columns``."""
-    moved = sparse.csr_array(
-        (matrix.data, places[matrix.indices], matrix.indptr), shape=(matrix.shape[0], n_columns)
-    )
-    moved.sort_indices()
-    return moved
 
 
 def _numbers(X: sparse.csr_array) -> Array:

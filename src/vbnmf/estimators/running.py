@@ -4,7 +4,7 @@
 """
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -399,13 +399,4 @@ def bound_rounded(best: Outcome) -> str:
         f"bound is {best.fit.bound:.4g}. It can fall, so the fit may have stopped too early. A "
         "few values of X are far larger than the others. Check them, or reduce all large values, "
         "for example with np.log1p."
-    )
-
-
-def head_not_converged(unfinished: Sequence[str]) -> str:
-    """Return the message of a prediction head that did not converge."""
-    return (
-        f"the prediction head did not converge ({' and '.join(unfinished)}). Its probabilities may "
-        "be inaccurate. Usual causes are documents or sample weights of very unequal size. Try "
-        "another weighting."
     )

@@ -15,16 +15,22 @@ from vbnmf.core.starts import Knobs
 from vbnmf.engines.backends import place
 from vbnmf.estimators.classifier import PredictsLabels
 from vbnmf.estimators.componentterms import counts_of_fit
-from vbnmf.estimators.heads import HeadTrainer, check_classifier, check_several
+from vbnmf.estimators.heads import (
+    HeadTrainer,
+    check_classifier,
+    check_several,
+    fit_head_on_shards,
+    has_several_shards,
+)
 from vbnmf.estimators.labels import (
     Targets,
     check_allowed,
     check_targets,
+    source_targets,
     sums_by_group,
     warn_of_odd_labels,
     with_class_weights,
 )
-from vbnmf.estimators.labelscopes import check_start, is_scoped, labels_of_groups
 from vbnmf.estimators.online import (
     Batches,
     LabelStream,
@@ -39,28 +45,24 @@ from vbnmf.estimators.posterior import (
     LabelPosterior,
     posterior_of_labels,
 )
-from vbnmf.estimators.shardedheads import fit_head_on_shards, has_several_shards
-from vbnmf.estimators.starting import Start
-from vbnmf.estimators.streaming import (
-    check_in_memory,
-    check_source,
-    check_source_left,
-    is_source,
-    source_targets,
-    source_weights,
-)
+from vbnmf.estimators.starting import Start, check_start, is_scoped, labels_of_groups
 from vbnmf.estimators.validation import (
     USUAL_SHAPES,
     check_coef_shape,
     check_count,
+    check_in_memory,
     check_label_shape,
     check_matrix,
     check_scale,
+    check_source,
+    check_source_left,
     check_term_shape,
     check_terms_left,
     check_verbose,
     check_weights,
     count_threads,
+    is_source,
+    source_weights,
 )
 from vbnmf.shards.shard import ShardSource
 
@@ -461,7 +463,10 @@ class SupervisedVBNMF(PredictsLabels):
             X = place(self.engine, X)
             if is_source(X):
                 X = check_source(self, X)
-                targets, weight = source_targets(self, X, y), source_weights(X, sample_weight)
+                targets, weight = (
+                    source_targets(self, X, y, self.unlabelled),
+                    source_weights(X, sample_weight),
+                )
             else:
                 X = check_matrix(self, X, reset=True)
                 targets = check_targets(self, y, X.shape[0], self.unlabelled)

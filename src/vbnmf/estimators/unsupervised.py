@@ -13,22 +13,20 @@ from vbnmf.estimators.base import BaseVBNMF
 from vbnmf.estimators.labels import Targets
 from vbnmf.estimators.online import Batches, batch_knobs, learn_batch
 from vbnmf.estimators.posterior import Fitted
-from vbnmf.estimators.streaming import (
-    check_in_memory,
-    check_source,
-    check_source_left,
-    is_source,
-    source_weights,
-)
 from vbnmf.estimators.validation import (
     USUAL_SHAPES,
     check_coef_shape,
+    check_in_memory,
     check_matrix,
     check_scale,
+    check_source,
+    check_source_left,
     check_term_shape,
     check_terms_left,
     check_weights,
     count_threads,
+    is_source,
+    source_weights,
 )
 from vbnmf.metrics.likelihood import half_log_likelihood, split_documents
 

@@ -1,19 +1,31 @@
-"""Validate parameters and data. Messages say what is wrong, expected, found and what to do."""
+"""Validate parameters and documents, in memory or in shards.
+
+Messages say what is wrong, expected, found and what to do.
+"""
 
 import math
 import os
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
+from itertools import repeat
 from numbers import Integral, Real
+from operator import add
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
-from sklearn.utils.validation import validate_data
+from sklearn.base import BaseEstimator
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples, validate_data
 
 from vbnmf.core.hyper import LEAST_TERM_SHAPE
 from vbnmf.core.model import Array
 from vbnmf.discovery.componentsearch import MOST_LABELS
+from vbnmf.engines.backends import PlacedSource, computed
+from vbnmf.shards.shard import ShardSource
 from vbnmf.shards.values import (
+    ValueSummary,
     as_rows,
     check,
     check_weighted_sum,
@@ -29,7 +41,7 @@ USUAL_SHAPES = (0.1, 0.2)  # of the priors of terms and of coefficients, for "au
 _FEWEST, _MOST = 20, 300  # limits of the number that "auto" starts from
 
 
-def check_matrix(estimator: Any, X: Any, *, reset: bool) -> sparse.csr_array:
+def check_matrix(estimator: BaseEstimator, X: Any, *, reset: bool) -> sparse.csr_array:
     """Validate documents and return them as a canonical CSR array of float32 or float64.
 
     The caller's matrix is never modified. In a fit (``reset``), float32 data with large values is
@@ -293,3 +305,95 @@ def check_finite(*found: Array | float) -> None:
             "or multiply X by a constant, pass X in double precision (float64), or leave the "
             "shapes and scales of the priors at their defaults."
         )
+
+
+# Documents in shards
+
+
+def is_source(X: Any) -> bool:
+    """Return whether documents are in shards, such as ``vbnmf.Shards``, and not in memory."""
+    return isinstance(X, ShardSource)
+
+
+def check_source(estimator: BaseEstimator, X: Any) -> Any:
+    """Check the values of all shards for a fit, and return the shards in the type of the fit.
+
+    The number of terms is set in the estimator.
+    """
+    found = reduce(add, _by_shard(X, _summarized, repeat(None)))
+    check(found, fit=True)
+    estimator.n_features_in_ = X.shape[1]
+    if hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+    return X.cast(fit_type(X.dtype, found.largest))
+
+
+def check_in_memory(X: Any) -> None:
+    """Refuse shards if the coefficients of all documents are requested."""
+    if is_source(X):
+        raise ValueError(
+            "fit_coefficients needs the documents in memory; got Shards. Use fit, and then "
+            "transform."
+        )
+
+
+def source_weights(X: Any, sample_weight: Any) -> Array | None:
+    """Check the sample weights: those given, or those of the shards."""
+    given = X.weights() if sample_weight is None else computed(sample_weight)
+    return check_weights(given, X.shape[0])
+
+
+def check_source_left(X: Any, weight: Array | None) -> None:
+    """Refuse sample weights that leave only empty documents, or that overflow."""
+    if weight is not None:
+        each = (weight[a:b] for _number, a, b in _spans(X))
+        check_weighted_sum(sum(_by_shard(X, weighted_sum, each)))
+
+
+def _by_shard(X: Any, work: Callable[..., Any], each: Iterable[Any]) -> list[Any]:
+    """Return ``work(rows, value)`` of each shard, with the value of each."""
+    if isinstance(X, PlacedSource):
+        return X.by_shard(work, each)
+    return [work(X.rows(i), value) for (i, _a, _b), value in zip(_spans(X), each, strict=False)]
+
+
+def _summarized(rows: sparse.csr_array, _value: None) -> ValueSummary:
+    return summarize(rows)
+
+
+def batches(
+    X: Any, y: Any, sample_weight: Any, *, labelled: bool
+) -> Iterator[tuple[sparse.csr_array, Any, Array | None]]:
+    """Yield the documents, labels and weights of each shard, as batches of ``partial_fit``.
+
+    Labels and weights are those given, or those of the shards. A document without a label has the
+    label None.
+    """
+    weight = source_weights(X, sample_weight)
+    y = computed(y)
+    if y is not None and _num_samples(y) != X.shape[0]:
+        raise ValueError(f"y has {_num_samples(y):,} labels; {X!r} needs one for each document.")
+    own = y is None and labelled and X.labels is not None
+    parts = X.label_parts() if own else repeat(None)
+    for (number, a, b), part in zip(_spans(X), parts, strict=False):
+        labels = _named(X, part) if part is not None else None
+        if y is not None:
+            labels = _safe_indexing(y, slice(a, b))
+        yield X.rows(number), labels, None if weight is None else weight[a:b]
+
+
+def _named(X: Any, indicators: sparse.csr_array) -> Any:
+    """Return the labels of the documents of a shard in the form that ``fit`` takes."""
+    names, counts = np.array(X.labels), np.diff(indicators.indptr)
+    if not X.multilabel and (counts == 1).all():
+        return names[indicators.indices]
+    listed = [
+        names[codes].tolist() for codes in np.split(indicators.indices, indicators.indptr[1:-1])
+    ]
+    return listed if X.multilabel else [label[0] if label else None for label in listed]
+
+
+def _spans(X: Any) -> list[tuple[int, int, int]]:
+    """Return the number, the first document and the end of each shard."""
+    starts = X.starts.tolist()
+    return list(zip(range(len(starts) - 1), starts[:-1], starts[1:], strict=True))

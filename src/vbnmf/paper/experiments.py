@@ -21,7 +21,6 @@ from typing import Any
 from joblib import Parallel, delayed, parallel_config
 from sklearn.exceptions import ConvergenceWarning
 
-from vbnmf.estimators.info import versions
 from vbnmf.estimators.validation import count_threads
 from vbnmf.files import replacing
 from vbnmf.paper.folds import (
@@ -53,6 +52,7 @@ from vbnmf.paper.results import (
     write_results,
 )
 from vbnmf.paper.specification import FOLDS, ITEMS, Cell, Specification, list_cells
+from vbnmf.versions import versions
 
 MAP_ITEMS = {"fig4", "fig5"}
 

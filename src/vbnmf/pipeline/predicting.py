@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 from vbnmf.core.model import Array
 from vbnmf.engines.backends import matrix_of
 from vbnmf.estimators import SupervisedVBNMF
-from vbnmf.estimators.streaming import labels_from
 
 
 class PredictsDocuments:
@@ -162,7 +161,7 @@ class PredictsDocuments:
         """Return labels and their probabilities, computed later, in bags if labels are lists."""
         lazy = matrix_of(P)
         if self.label_form_ not in listed and lazy is not None:
-            return labels_from(self.estimator_, P), lazy.map(_highest, np.zeros(1, P.dtype))
+            return self.estimator_.labels_from(P), lazy.map(_highest, np.zeros(1, P.dtype))
         from vbnmf.distributed.texts import lists_by_block
 
         labels, scores = lists_by_block(P, self, _part_of_lists, 2)

@@ -29,7 +29,6 @@ from vbnmf.description.components import (
 )
 from vbnmf.description.labels import LabelDescription, describe_labels, similarities
 from vbnmf.description.scopes import BLOCKS, Scope, by_block, scopes_of
-from vbnmf.estimators.info import versions
 from vbnmf.estimators.posterior import gamma_interval
 from vbnmf.metrics.relevance import BALANCE, TermParts
 from vbnmf.pipeline import DocumentModel
@@ -40,6 +39,7 @@ from vbnmf.report.explorer.ordering import (
     order_rows,
 )
 from vbnmf.report.explorer.packing import hundredths, rounded, sig
+from vbnmf.versions import versions
 
 STEPS = np.linspace(0, 2, 11)
 """Values of λ that the slider can take."""
