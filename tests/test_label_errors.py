@@ -7,8 +7,7 @@ from scipy import sparse
 
 from vbnmf import DocumentModel, SupervisedVBNMF, load
 from vbnmf.core.rows import content_keys
-from vbnmf.evaluation.parts import Part, Subject
-from vbnmf.evaluation.truth import read_truth
+from vbnmf.evaluation.truth import read_part
 from vbnmf.review.copies import copies_that_differ, spelt_alike
 from vbnmf.review.labelerrors import error_rate, find_label_errors, judge, suspicion
 
@@ -29,12 +28,6 @@ def drawn(n, seed=0):
         " ".join([*rng.choice(WORDS[label], 8), *rng.choice(everything, 2)]) for label in labels
     ]
     return texts, labels
-
-
-def part_of(model, texts, labels):
-    X = sparse.csr_array(model.vectorize(texts))
-    truth = read_truth(model, labels, len(texts))
-    return Part(Subject(model, truth.names), X, truth.indicators, texts)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +64,7 @@ def test_keys_follow_from_terms_and_weights_alone():
 def test_training_documents_are_found_in_any_order(planted, saved):
     _, texts, _, given, _ = planted
     order = np.random.default_rng(2).permutation(len(texts))
-    judged = judge(part_of(saved, [texts[i] for i in order], given[order]))
+    judged = judge(read_part(saved, [texts[i] for i in order], given[order]))
     assert judged.left_out.all()
     assert_array_equal(judged.probabilities, saved.estimator_.left_out_proba_[order])
     assert judged.in_words().startswith("All documents were in training")
@@ -81,7 +74,7 @@ def test_training_documents_are_found_in_any_order(planted, saved):
 def test_other_documents_are_judged_by_predictions(planted, saved):
     _, texts, _, given, _ = planted
     more, labels = drawn(20, seed=5)
-    part = part_of(saved, [*more, *texts[:30], "unknown"], [*labels, *given[:30], "tea"])
+    part = read_part(saved, [*more, *texts[:30], "unknown"], [*labels, *given[:30], "tea"])
     judged = judge(part)
     assert_array_equal(judged.left_out, [False] * 20 + [True] * 30 + [False])
     assert_array_equal(judged.probabilities[:20], saved.predict_proba(more))
@@ -104,14 +97,14 @@ def test_a_model_without_keys_says_so(planted, saved):
     _, texts, _, given, _ = planted
     older = copy.deepcopy(saved)
     older.estimator_.head_document_keys_ = None
-    judged = judge(part_of(older, texts, given))
+    judged = judge(read_part(older, texts, given))
     assert not judged.left_out.any()
     assert "fit the model again" in judged.in_words()
 
 
 def test_planted_errors_come_first_with_the_right_suggestion(planted, saved):
     _, texts, labels, given, wrong = planted
-    part = part_of(saved, texts, given)
+    part = read_part(saved, texts, given)
     found = find_label_errors(part)
     first = found.suspects[: len(wrong)]
     assert len({one.row for one in first} & set(wrong)) >= 14
@@ -164,7 +157,7 @@ def test_missing_and_superfluous_labels_are_apart():
     for i in single[:8]:
         given[i].append(next(name for name in names if name not in given[i]))
     model = DocumentModel(SupervisedVBNMF(n_components=3, random_state=0)).fit(texts, given)
-    part = part_of(model, texts, given)
+    part = read_part(model, texts, given)
     found = find_label_errors(part)
     missing = [one for one in found.suspects if one.kind == "missing"]
     superfluous = [one for one in found.suspects if one.kind == "superfluous"]
@@ -187,7 +180,7 @@ def test_copies_with_different_labels(planted, saved):
     some = [*texts[:20], texts[3], texts[4], long, f"{long} leaf"]
     other = "bread" if labels[3] != "bread" else "tea"
     given = [*labels[:20], other, labels[4], "tea", "coffee"]
-    part = part_of(saved, some, given)
+    part = read_part(saved, some, given)
     found = {tuple(one.rows): one for one in copies_that_differ(part)}
     assert set(found) == {(3, 20), (22, 23)}
     assert found[3, 20].identical

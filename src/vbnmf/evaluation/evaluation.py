@@ -13,7 +13,7 @@ from scipy import sparse
 from vbnmf.evaluation import measures
 from vbnmf.evaluation.measures import ALL, EVALUATE, LABELLED, number
 from vbnmf.evaluation.parts import Part, Subject
-from vbnmf.evaluation.truth import read_truth, refuse_several_labels
+from vbnmf.evaluation.truth import read_part, read_truth, refuse_several_labels
 from vbnmf.pipeline import DocumentModel
 from vbnmf.shards import Shards
 
@@ -60,13 +60,9 @@ def evaluate(model: DocumentModel, documents: Any, labels: Any = None) -> dict[s
     """
     if isinstance(documents, Shards):
         return evaluate_shards(model, documents)
-    is_matrix = getattr(documents, "ndim", 1) == 2
-    texts = None if is_matrix else list(documents)
-    X = sparse.csr_array(model.vectorize(documents if texts is None else texts))
-    n_docs = X.shape[0]
-    truth = read_truth(model, [None] * n_docs if labels is None else labels, n_docs)
-    evaluation = Evaluation(Subject(model, truth.names))
-    evaluation.add(X, truth.indicators, texts)
+    part = read_part(model, documents, labels)
+    evaluation = Evaluation(part.subject)
+    evaluation.add_part(part)
     return evaluation.scores()
 
 

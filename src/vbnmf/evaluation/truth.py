@@ -13,6 +13,7 @@ from scipy import sparse
 from vbnmf.core.model import Array
 from vbnmf.data.labels import KnownLabels
 from vbnmf.estimators.labels import check_targets, is_indicator
+from vbnmf.evaluation.parts import Part, Subject
 from vbnmf.pipeline import DocumentModel
 
 
@@ -40,6 +41,26 @@ class Truth:
         """Return the labels of each document as positions in ``names``; None if unknown."""
         rows = np.split(self.indicators.indices, self.indicators.indptr[1:-1])
         return [row.tolist() or None for row in rows]
+
+
+def read_part(model: DocumentModel, documents: Any, labels: Any = None) -> Part:
+    """Vectorize documents and match their labels with those of a model.
+
+    Parameters
+    ----------
+    model : DocumentModel
+        Fitted model, with or without labels.
+    documents : iterable of str, or matrix of shape (n_docs, n_terms)
+        Texts or weights of terms.
+    labels : array-like of shape (n_docs,), lists of labels, indicator matrix, or None
+        Labels in any form that ``fit`` takes; unknown ones may be None.
+    """
+    is_matrix = getattr(documents, "ndim", 1) == 2
+    texts = None if is_matrix else list(documents)
+    X = sparse.csr_array(model.vectorize(documents if texts is None else texts))
+    n_docs = X.shape[0]
+    truth = read_truth(model, [None] * n_docs if labels is None else labels, n_docs)
+    return Part(Subject(model, truth.names), X, truth.indicators, texts)
 
 
 def read_truth(model: DocumentModel, labels: Any, n_docs: int) -> Truth:

@@ -40,7 +40,13 @@ class LogOdds(NamedTuple):
 
 
 def log_odds(
-    label_documents: Any, n_label: Any, other_documents: Any, n_other: Any, *, level: float = LEVEL
+    label_documents: Any,
+    n_label: Any,
+    other_documents: Any,
+    n_other: Any,
+    *,
+    level: float = LEVEL,
+    share: Any = None,
 ) -> LogOdds:
     """Compare how many documents have each term in a label and outside of it.
 
@@ -58,6 +64,9 @@ def log_odds(
         Documents outside of the label.
     level : float, default=0.95
         Probability of the intervals, with equal tails.
+    share : array-like of float or None, default=None
+        Share of the documents of the corpus that have each term, p_w. None takes the documents of
+        the label and outside of it as the corpus.
 
     Returns
     -------
@@ -91,11 +100,11 @@ def log_odds(
         )
     if not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1; got {level!r}.")
-    p = (n + m) / np.maximum(N + M, 1)
+    p = (n + m) / np.maximum(N + M, 1) if share is None else np.asarray(share, np.float64)
     alpha, beta = 0.5 + p, 1.5 - p
     with_n, without_n, with_m, without_m = n + alpha, N - n + beta, m + alpha, M - m + beta
     found = np.log(with_n / without_n) - np.log(with_m / without_m)
-    error = np.sqrt(1 / with_n + 1 / without_n + 1 / with_m + 1 / without_m)
+    error = np.sqrt((1 / with_n + 1 / without_n) + (1 / with_m + 1 / without_m))  # mirrors
     reach = ndtri((1 + level) / 2) * error
     return LogOdds(found, found / error, found - reach, found + reach)
 
@@ -143,5 +152,13 @@ def characteristic_terms(
     # whole numbers, so that equal shares are equal
     at = np.flatnonzero(enough & (n.astype(np.int64) * n_other > m.astype(np.int64) * n_label))
     low = log_odds(n[at], n_label, m[at], n_other).low
-    score = np.where(low > 0, (n[at] / n_label) ** _BALANCE * low, low)
+    score = rank_scores(n[at] / n_label, low)
     return np.asarray(at[np.argsort(-score, kind="stable")[:n_terms]])
+
+
+def rank_scores(share: Array, low: Array) -> Array:
+    """Score terms by the share of documents that have them and the lower end of their log-odds.
+
+    Terms with the largest scores are the most characteristic; see ``characteristic_terms``.
+    """
+    return np.where(low > 0, share**_BALANCE * low, low)
