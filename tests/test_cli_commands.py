@@ -152,6 +152,26 @@ class TestPredict:
         assert "must end in one of .csv, .tsv, .jsonl" in result.err
         assert not out.exists()
 
+    def test_novelty(self, home):
+        model = load(home / "m.vbnmf")
+        args = ("predict", home / "m.vbnmf", home / "test.csv")
+        rows = ok(*args, "--novelty").rows
+        novelty = model.novelty(HELD_OUT[0])
+        assert [float(row["novelty"]) for row in rows] == pytest.approx(novelty, abs=1e-4)
+        limit = float(np.median(novelty))
+        rejected = ok(*args, "--reject", limit).rows
+        for row, plain, new in zip(rejected, rows, novelty, strict=True):
+            if new >= limit:
+                assert (row["label"], row["score"]) == ("", "")
+                assert row["note"] == f"rejected: novelty {new:.3f}"
+            else:
+                assert row == {key: plain[key] for key in row}
+        explained = ok(*args, "--explain", "--reject", limit, "--quiet").out
+        assert explained.count("rejected: novelty") == (novelty >= limit).sum()
+        result = run(*args, "--reject", "2")
+        assert result.code == 2
+        assert "0<=x<=1" in result.err
+
     def test_without_labels(self, home):
         result = run("predict", home / "u.vbnmf", home / "test.csv")
         assert result.code == 2

@@ -3,7 +3,7 @@
 import csv
 import json
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import click
 
@@ -13,6 +13,7 @@ from vbnmf.cli.terminal import fraction, percent, rounded, table
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _JSON_LINES = (".jsonl", ".ndjson", ".json")
+_REJECTED = "rejected"
 _NAMES = ("id", "label", "score", "note")
 Rows = Iterator[dict[str, Any]]
 
@@ -26,10 +27,15 @@ Rows = Iterator[dict[str, Any]]
               "of a document.  [default: that of the fit, or ';']")  # fmt: skip
 @click.option("--explain", is_flag=True, help="Show the contributions of components and terms to "
               "the two most probable labels.")  # fmt: skip
+@click.option("--novelty", is_flag=True, help="Add a column with the novelty of each document, "
+              "from 0 to 1: 5 % of documents like those in training exceed 0.95.")  # fmt: skip
+@click.option("--reject", type=click.FloatRange(0, 1), metavar="NOVELTY", help="Write no label for "
+              "documents of at least this novelty, such as 0.95.")  # fmt: skip
 @options.writing_rows
 @options.as_json
 def predict(
     model: str, file: str, out: str | None, label_separator: str | None, explain: bool,
+    novelty: bool, reject: float | None,
     n_jobs: int, force: bool, quiet: bool, as_json: bool, **reading: Any,
 ) -> None:  # fmt: skip
     """Predict a label for each document in FILE.
@@ -39,12 +45,17 @@ def predict(
     labels above a probability threshold are listed, the most probable first. --explain prints a
     table; with --json or --out FILE.jsonl it writes all numbers.
 
+    The novelty of a document is high if it resembles the training documents of no label, for
+    instance because of unknown words. --reject leaves the label of such documents empty, and
+    writes the reason to the notes.
+
     \b
     Examples:
       vbnmf predict tickets.vbnmf new.csv
       vbnmf predict tickets.vbnmf new.csv --out predictions.csv
       vbnmf predict tickets.vbnmf new.csv --id ticket --keep opened --out predictions.csv
       vbnmf predict tickets.vbnmf new.csv --explain
+      vbnmf predict tickets.vbnmf new.csv --novelty --reject 0.95
       echo '{"text": "the printer is on fire"}' | vbnmf predict tickets.vbnmf - --json
     """  # noqa: D301
     target = None if out is None else common.check_out(out, force, model, file)
@@ -70,21 +81,32 @@ def predict(
     parts = common.parts_for(fitted, file, quiet, **reading)
     separator = _separator(fitted, label_separator, quiet)
     unknown = common.UnknownDocuments()
-    kept = common.Kept(parts, (*_NAMES, "explanation"))
+    names = [*_NAMES, *(["novelty"] if novelty else [])]
+    kept = common.Kept(parts, (*_NAMES, "novelty", "explanation"))
     total = None if quiet else count_documents(file, reading["format"])
     with common.output(target, force) as stream:
         with DocumentProgress(quiet, "predicting", total) as progress:
-            rows = _all_rows(fitted, kept, unknown, progress, explain=explain)
+            how = _How(explain, novelty, reject)
+            rows = _all_rows(fitted, kept, unknown, progress, how)
             if as_json or ending in _JSON_LINES:
                 number = _write_lines(stream, rows)
             elif explain:
                 number = _write_explanations(stream, rows)
             else:
-                names = [*_NAMES, *kept.names]
-                number = _write_table(stream, rows, names, _DELIMITERS[ending], separator)
+                number = _write_table(
+                    stream, rows, [*names, *kept.names], _DELIMITERS[ending], separator
+                )
         unknown.report(quiet)
     if target is not None:
         common.message(f"Wrote {target}: {common.counted(number, 'prediction')}.", quiet)
+
+
+class _How(NamedTuple):
+    """What is written of each document."""
+
+    explain: bool
+    novelty: bool
+    reject: float | None
 
 
 def _all_rows(
@@ -92,42 +114,51 @@ def _all_rows(
     kept: common.Kept,
     unknown: common.UnknownDocuments,
     progress: DocumentProgress,
-    *,
-    explain: bool,
+    how: "_How",
 ) -> Rows:
     number = 0
     for documents in kept.parts:
         if len(documents):
             with unknown.among(documents):
-                rows = list(_rows(fitted, documents, kept, explain=explain))
+                rows = list(_rows(fitted, documents, kept, how))
             number += len(documents)
             progress(number)
             yield from rows
 
 
-def _rows(fitted: Any, documents: Any, kept: common.Kept, *, explain: bool) -> Rows:
+def _rows(fitted: Any, documents: Any, kept: common.Kept, how: _How) -> Rows:
     from vbnmf.core.rows import is_empty
 
-    X = fitted.vectorize(common.content(fitted, documents))
-    if explain:
+    content = common.content(fitted, documents)
+    X = fitted.vectorize(content)
+    if how.explain:
         whys, P = fitted.explain(X, n_terms=6, n_components=2, return_proba=True)
     else:
         P = fitted.predict_proba(X)
         whys = [None] * len(P)
+    novelty = [0.0] * len(P)
+    if how.novelty or how.reject is not None:
+        known = None if content is X else fitted.known_parts(content)
+        novelty = fitted.estimator_.novelty(X, known).tolist()
     labels, scores = fitted.labels_with_proba(P)
     several = fitted.has_several_labels
     if not several:
         labels, scores = labels.tolist(), scores.tolist()
     ids, empty = common.ids(documents), is_empty(X)
-    for name, label, score, nothing, why, cells in zip(
-        ids, labels, scores, empty, whys, kept.cells(documents), strict=True
+    for name, label, score, new, nothing, why, cells in zip(
+        ids, labels, scores, novelty, empty, whys, kept.cells(documents), strict=True
     ):
-        unsure = several and not label
+        note = "no known term" if nothing else "no probable label" if several and not label else ""
+        score = [rounded(p) for p in score] if several else rounded(score)
+        if how.reject is not None and new >= how.reject:
+            note = f"{_REJECTED}: {note or f'novelty {new:.3f}'}"
+            label, score = ([], []) if several else ("", "")
         yield {
             "id": name,
             "label": label,
-            "score": [rounded(p) for p in score] if several else rounded(score),
-            "note": "no known term" if nothing else "no probable label" if unsure else "",
+            "score": score,
+            "note": note,
+            **({"novelty": rounded(new)} if how.novelty else {}),
             **dict(zip(kept.names, cells, strict=True)),
             **({} if why is None else {"explanation": [_as_dict(part) for part in why]}),
         }
@@ -159,13 +190,14 @@ def _write_explanations(stream: IO[str], rows: Rows) -> int:
     for row in rows:
         number += 1
         name = row["id"]
-        for why in row["explanation"]:
+        rejected = row["note"].startswith(_REJECTED)
+        for why in [] if rejected else row["explanation"]:
             components = {by["component"]: by["part"] for by in why["components"]}
             score, share = fraction(why["score"]), percent(why["component_share"])
             by = [_parts(components), share, _parts(why["terms"])]
             cells.append([name, str(why["label"]), score, *by])
             name = ""
-        if not row["explanation"]:
+        if rejected or not row["explanation"]:
             cells.append([name, _text(row["label"]), _text(row["score"]), "", "", row["note"]])
     head = ["id", "label", "score", "by components", "share", "by terms"]
     stream.write(f"{table(head, cells, right=(2, 4))}\n")

@@ -215,6 +215,51 @@ class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
         )  # fmt: skip
         return (explained, P) if return_proba else explained
 
+    def novelty(self, X: Any, known: Any = None) -> Array:
+        """Compute how little documents resemble the training documents of any label.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, array on a cluster} of shape (n_docs, n_terms), or Shards
+            Weights of terms, computed as for training.
+        known : array-like of shape (n_docs,) or None, default=None
+            Part of the length of each document that its known terms have, from 0 to 1: if it has
+            unknown terms, its scores are smaller. ``DocumentModel.novelty`` computes it. None
+            means that there are no unknown terms. Only for a matrix in memory.
+
+        Returns
+        -------
+        ndarray of shape (n_docs,)
+            Part of the training documents whose highest score was higher when they were left out.
+            Documents like those in training are uniform between 0 and 1, so 5 % of them exceed
+            0.95. A document without any known term has novelty 1.
+
+        Examples
+        --------
+        >>> from vbnmf import SupervisedVBNMF
+        >>> X = [[5, 4, 0, 0], [3, 4, 0, 0], [0, 0, 6, 5], [0, 0, 3, 3]]
+        >>> y = ["tea", "tea", "coffee", "coffee"]
+        >>> model = SupervisedVBNMF(n_components=2, random_state=0).fit(X, y)
+        >>> model.novelty([[0, 0, 0, 0]])
+        array([1.])
+        """
+        check_is_fitted(self, "components_")
+        count_threads(self.n_jobs)
+        if known is None:
+            return self._apply(X, self._novelty)
+        X = check_matrix(self, X, reset=False)
+        known = np.asarray(known, dtype=np.float64)
+        if known.shape != (X.shape[0],) or not ((known >= 0) & (known <= 1)).all():
+            raise ValueError(
+                f"known must have a number from 0 to 1 for each of the {X.shape[0]} documents; got "
+                f"an array of shape {known.shape}."
+            )
+        return self._novelty(X, known)
+
+    def _novelty(self, X: sparse.csr_array, known: Array | None = None) -> Array:
+        known = np.ones(X.shape[0]) if known is None else known
+        return self.fitted_.head.head.novelties(X, self.fitted_.for_prediction, known)
+
     def _names(self, names: Any) -> Array:
         """Check the names of terms, or return those from training."""
         if names is None:

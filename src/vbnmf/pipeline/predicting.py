@@ -8,14 +8,19 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.model import Array
+from vbnmf.distributed import is_texts
 from vbnmf.engines.backends import matrix_of
 from vbnmf.estimators import SupervisedVBNMF
+from vbnmf.pipeline.inputs import is_matrix
+from vbnmf.shards import Shards
+from vbnmf.text.vectorizer import DocumentVectorizer, known_parts
 
 
 class PredictsDocuments:
     """Mixin with the methods of ``DocumentModel`` that predict labels."""
 
     estimator_: Any
+    vectorizer_: Any
     label_form_: str | None
     terms_: Array
 
@@ -90,6 +95,43 @@ class PredictsDocuments:
         if X.shape[0] == 0:
             return np.empty((0, len(self.classes_)))
         return self.estimator_.predict_proba(X)
+
+    def novelty(self, X: Any) -> Array:
+        """Compute how little documents resemble the training documents of any label.
+
+        Words that the vocabulary lacks make a document more novel.
+
+        Parameters
+        ----------
+        X : iterable of str, or matrix of shape (n_docs, n_terms)
+            Texts or weights of terms.
+
+        Returns
+        -------
+        ndarray of shape (n_docs,)
+            Numbers from 0 to 1; see ``SupervisedVBNMF.novelty``. 5 % of documents like those in
+            training exceed 0.95.
+        """
+        self._check_labels()
+        if is_texts(X):
+            raise ValueError(
+                "the novelty of texts on a cluster cannot be computed there. Pass texts in memory."
+            )
+        is_text = not isinstance(X, Shards) and not is_matrix(X)
+        texts = list(X) if is_text else X
+        weights = self.vectorize(texts)
+        if weights.shape[0] == 0:
+            return np.empty(0)
+        return self.estimator_.novelty(weights, self.known_parts(texts) if is_text else None)
+
+    def known_parts(self, documents: Any) -> Array | None:
+        """Compute the part of the length of each text that its known terms have, (n_docs,).
+
+        None if the vectorizer cannot tell, because it is not a ``DocumentVectorizer``.
+        """
+        if not isinstance(self.vectorizer_, DocumentVectorizer):
+            return None
+        return known_parts(self.vectorizer_, documents)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Compute the accuracy, or the held-out log-likelihood of a model without labels.

@@ -25,6 +25,7 @@ from vbnmf.core.rows import effective_terms, is_empty, without_unused_terms
 from vbnmf.prediction.calibration import calibrate
 from vbnmf.prediction.evidence import left_out, mean_over_terms
 from vbnmf.prediction.head import Head, Posterior, Trained, Training, unfinished_calibration
+from vbnmf.prediction.novelty import Novelty
 
 USUAL_SLOPE = 10.0
 """Slope from scores to logits that calibration starts from."""
@@ -56,7 +57,8 @@ class GenerativeHead(Head):
             found = fit(scores[rows], Y[rows], n_terms[rows], of.weight[rows])
             left_out[held] = found.probabilities(scores[held], n_terms[held])
         calibration = fit(scores, Y, n_terms, of.weight)
-        head = cls(calibration=calibration)
+        novelty = Novelty.of(left_out.max(axis=1), of.weight)
+        head = cls(calibration=calibration, novelty=novelty)
         return Trained(head, reason, left_out, unfinished_calibration(calibration))
 
     def scores(self, X: sparse.csr_array, posterior: Posterior) -> Array:

@@ -25,6 +25,7 @@ from vbnmf.prediction.calibration import Calibration, best_threshold
 from vbnmf.prediction.dividing import folds
 from vbnmf.prediction.evidence import evidence_left_out, term_evidence
 from vbnmf.prediction.explanation import component_share
+from vbnmf.prediction.novelty import Novelty
 
 CERTAIN = 20.0
 """Logit of a label that all documents have. Its negative is that of a label that none has."""
@@ -227,6 +228,8 @@ class Head(ABC):
         Map from scores to probabilities.
     threshold : float
         Probability from which a label is predicted, if documents may have several.
+    novelty : Novelty or None
+        How documents are compared with the training documents; None if there is only one label.
     name : str
         The kind of head, as the parameter ``classifier`` names it.
     predicts_several : bool
@@ -235,6 +238,7 @@ class Head(ABC):
 
     calibration: Calibration
     threshold: float = 0.5
+    novelty: Novelty | None = None
     name: ClassVar[str]
     predicts_several: ClassVar[bool] = True
 
@@ -269,6 +273,20 @@ class Head(ABC):
         given = np.zeros(probabilities.shape, dtype=np.int64)
         np.put_along_axis(given, probabilities.argmax(axis=1)[:, None], 1, axis=1)
         return given
+
+    def highest(self, X: sparse.csr_array, posterior: Posterior, known: Array) -> Array:
+        """Compute the value of documents that novelty compares, (n_docs,): see ``novelty``.
+
+        ``known`` is the part of the length of each document that its known terms have, (n_docs,).
+        """
+        return np.asarray(self.probabilities(X, posterior).max(axis=1))
+
+    def novelties(self, X: sparse.csr_array, posterior: Posterior, known: Array) -> Array:
+        """Compute the novelty of documents, (n_docs,); it is one without any known term."""
+        if self.novelty is None:
+            return np.where(is_empty(X), 1.0, 0.0)
+        found = self.novelty.novelty(self.highest(X, posterior, known))
+        return np.where(is_empty(X), 1.0, found)
 
     @property
     def uses_words(self) -> bool:

@@ -31,6 +31,7 @@ from vbnmf.prediction.head import (
     TrainingDocuments,
     unfinished_calibration,
 )
+from vbnmf.prediction.novelty import Novelty
 from vbnmf.prediction.scaling import Scaling, standardise, whiten
 from vbnmf.store import LARGEST_WEIGHT, check_array, check_doubles
 
@@ -133,6 +134,14 @@ class LinearHead(Head):
             return by_components, np.zeros(by_components.shape)
         words = self.words[:, used].T.astype(np.float64)
         return by_components, np.asarray(of_unit_length(X) @ words)
+
+    def highest(self, X: sparse.csr_array, posterior: Posterior, known: Array) -> Array:
+        """Compute the highest score of each document, with unknown terms in its length."""
+        found, by_words = self.parts(X, posterior)
+        found += by_words
+        found *= known[:, None]
+        found += self.intercepts + self.calibration.biases
+        return np.asarray(found.max(axis=1))
 
     def term_parts(self, terms: Array, posterior: Posterior, label: int) -> tuple[Array, Array]:
         """Compute what an occurrence of each term adds to the score of a label above the mean."""
@@ -338,6 +347,9 @@ def assemble(
         multilabel=multilabel, bent=True,
     )  # fmt: skip
     probabilities = _in_parts(fitted, held)
+    # new documents get the scores of the machines of all documents, which are larger
+    grown = replace(fitted, slopes=fitted.slopes * np.sqrt(growth))
+    novelty = Novelty.of(_highest(grown, held, occurs), held.weight)
     threshold = best_threshold(probabilities, held.Y, held.weight)[0] if multilabel else 0.5
     slopes = fitted.slopes / np.sqrt(growth)
     weights, intercepts = machine.scaling.unscaled(
@@ -349,10 +361,20 @@ def assemble(
     words = machine.words
     words = (words * slopes[:, None].astype(np.float32)) if words.size else words
     head = kind(
-        calibration=calibration, threshold=threshold,
+        calibration=calibration, threshold=threshold, novelty=novelty,
         weights=weights, intercepts=intercepts, words=words,
     )  # fmt: skip
     return Assembled(head, probabilities)
+
+
+def _highest(calibration: Calibration, held: HeldOut, occurs: Array) -> Array:
+    """Compute the highest score of each held-out document, (n_docs,), as ``LinearHead.highest``."""
+    biases = np.where(occurs, calibration.biases, -CERTAIN)
+    out = np.empty(len(held.scores))
+    for begin in range(0, len(out), _DOCUMENTS_AT_ONCE):
+        at = slice(begin, begin + _DOCUMENTS_AT_ONCE)
+        out[at] = (held.scores[at] * calibration.slopes + biases).max(axis=1)
+    return out
 
 
 def _in_parts(calibration: Calibration, held: HeldOut) -> Array:

@@ -24,6 +24,7 @@ from vbnmf.prediction.head import (
     TrainingDocuments,
 )
 from vbnmf.prediction.linear import LEAST_DOCUMENTS, ComponentsHead, WordsHead
+from vbnmf.prediction.novelty import Novelty
 from vbnmf.store import LARGEST, ModelFileError, check_number
 
 HEADS: dict[str, type[Head]] = {
@@ -110,7 +111,10 @@ def head_to_state(head: Head) -> tuple[dict[str, Any], dict[str, Array]]:
     header, arrays = head.to_state()
     of_calibration, more = head.calibration.to_state()
     header |= {"name": head.name, "threshold": head.threshold, "calibration": of_calibration}
-    return header, arrays | {f"calibration.{name}": array for name, array in more.items()}
+    arrays |= {f"calibration.{name}": array for name, array in more.items()}
+    if head.novelty is not None:
+        arrays["novelty.quantiles"] = head.novelty.quantiles
+    return header, arrays
 
 
 def head_from_state(
@@ -123,16 +127,20 @@ def head_from_state(
     multilabel: bool,
 ) -> Head:
     """Rebuild a head. Damaged content raises ``ModelFileError`` or similar errors."""
-    name, prefix = header["name"], "calibration."
+    name = header["name"]
     if name not in HEADS:
         raise ModelFileError(f"the prediction head {name!r} is not one of {', '.join(HEADS)}.")
     if multilabel and not HEADS[name].predicts_several:
         raise ModelFileError(f"the prediction head {name!r} cannot predict several labels.")
-    parts = {key[len(prefix) :]: a for key, a in arrays.items() if key.startswith(prefix)}
+    parts, of_novelty = (
+        {key[len(prefix) :]: a for key, a in arrays.items() if key.startswith(prefix)}
+        for prefix in ("calibration.", "novelty.")
+    )
     calibration = Calibration.from_state(header["calibration"], parts, frequencies, multilabel)
     threshold = check_number(header, "threshold", least=1 / LARGEST, most=1)
     sizes = Sizes(len(frequencies), n_components, n_terms)
-    return HEADS[name].from_state(header, arrays, sizes, calibration, threshold)
+    head = HEADS[name].from_state(header, arrays, sizes, calibration, threshold)
+    return replace(head, novelty=Novelty.from_array(of_novelty))
 
 
 def _choose(training: Training, *, all_known: bool) -> Trained:

@@ -45,6 +45,7 @@ from vbnmf.text.weighting import (
     Weighting,
     choose_terms,
     inverse_document_frequency,
+    squared_lengths,
     weigh,
 )
 from vbnmf.text.words import StopWords, stem_terms, stop_word_list
@@ -473,6 +474,32 @@ def token_sequences(
         stems.update(zip(new, stem_terms(new, vectorizer.stem), strict=True))
         sequences.append([stems[word] for word in words])
     return sequences
+
+
+def known_parts(vectorizer: DocumentVectorizer, documents: Iterable[str]) -> NDArray[np.float64]:
+    """Compute the part of the length of each document that its known terms have, (n_docs,).
+
+    Lengths are Euclidean. A term that no training document has is weighted like one that a single
+    training document has. The part is 1 for a document without unknown terms, and for one without
+    any term. If the vectorizer omitted rare terms (`min_df`, `max_terms`), all parts are 1: then
+    unknown terms are usual in training too, and do not show that a document is new.
+    """
+    check_is_fitted(vectorizer)
+    counts, forms = count_documents(documents, vectorizer._build_analyzer())
+    numbers = vectorizer._numbers
+    omits = len(numbers) > len(vectorizer.vocabulary_) or vectorizer.min_df not in (0, 1)
+    if omits or not forms:
+        return np.ones(counts.shape[0])
+    stems = stem_terms(forms, vectorizer.stem)
+    (new,) = np.nonzero([stem not in numbers for stem in stems])
+    merged = merge_columns(counts, stems, numbers)
+    rarest = inverse_document_frequency(np.ones(len(new), np.int64), vectorizer.n_documents_)
+    known, unknown = (
+        squared_lengths(of, idf, vectorizer.weighting)
+        for of, idf in ((merged, vectorizer._idf), (counts[:, new], rarest))
+    )
+    whole = known + unknown
+    return np.sqrt(np.divide(known, whole, out=np.ones_like(whole), where=whole > 0))
 
 
 class UnknownTerms(NamedTuple):

@@ -77,6 +77,20 @@ def weigh(
     return directions * length, length
 
 
+def squared_lengths(
+    counts: sp.csr_matrix, idf: NDArray[np.float64], weighting: Weighting
+) -> NDArray[np.float64]:
+    """Compute the squared Euclidean lengths of documents before they are scaled, (n_documents,).
+
+    With "paper", counts are not divided by the largest one.
+    """
+    data = counts.data.astype(np.float64)
+    data = np.log1p(data) if weighting == "log" else data
+    data = data if weighting == "counts" else data * idf[counts.indices]
+    squares = sp.csr_matrix((data**2, counts.indices, counts.indptr), shape=counts.shape)
+    return np.asarray(squares.sum(axis=1), dtype=np.float64).ravel()
+
+
 def choose_terms(
     weights: sp.csr_matrix, frequencies: NDArray[np.int64], n_kept: int, weighting: Weighting
 ) -> NDArray[np.intp]:
