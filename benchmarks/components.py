@@ -10,6 +10,7 @@ The parts are
                 fidelity, accuracy, seconds
     stability   matched cosine of fits to samples of nine tenths of the documents, beside others'
     likelihood  held-out log-likelihood per word of models of counts, with the same words and K
+    prior       the same of training documents that were held out, by the prior of coefficients
     seconds     a default fit, beside that of an older checkout (``--against``)
 
 ``--only`` selects parts; ``--corpora``, ``--seeds`` and ``--documents`` make them smaller. A table
@@ -26,6 +27,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +36,19 @@ import scipy.sparse as sp
 
 from benchmarks import drawn, labelled, measure, topicmodels, truth
 from vbnmf import VBNMF, SupervisedVBNMF
+from vbnmf.core import starts
 from vbnmf.description.components import shown_terms
+from vbnmf.kernels import open_kernel
 from vbnmf.metrics import completion_log_likelihood, matched_similarity
 from vbnmf.metrics.coherence import counts_together, npmi_of_counts
+from vbnmf.metrics.likelihood import half_log_likelihood, split_documents
+from vbnmf.prediction.projection import EvenPrior
 
 Row = dict[str, Any]
-PARTS = ("drawn", "corpora", "stability", "likelihood", "seconds")
+PARTS = ("drawn", "corpora", "stability", "likelihood", "prior", "seconds")
+PRIORS = ((3.0, 0.1), (8.0, 0.1), (20.0, 0.1), (8.0, 0.0), (8.0, 1.0))  # concentration, everywhere
 SAMPLE = 0.9  # part of the documents that a fit of ``stability`` has
+HELD_OUT = 0.2  # part of the training documents that ``prior`` holds out
 NEAR = 0.01  # difference of log-likelihoods per word that does not count
 ROOT = Path(__file__).parent.parent
 
@@ -198,6 +206,35 @@ def _likelihood(options: argparse.Namespace) -> Iterator[Row]:
             "corpus": corpus.name, "K": K, **found, "vbnmf − best": found["vbnmf"] - best,
             "best or near": int(found["vbnmf"] >= best - NEAR),
         }  # fmt: skip
+
+
+def _prior(options: argparse.Namespace) -> Iterator[Row]:
+    """Log-likelihood of training documents that were held out, by the prior of ``transform``.
+
+    "even" is the prior without scopes. The others have a concentration c, and the part ε that does
+    not depend on labels.
+    """
+    for corpus in labelled.loaded(options):
+        held = np.random.default_rng(1).random(len(corpus.y)) < HELD_OUT
+        for what, X in (("counts", corpus.counts), ("weights", corpus.X)):
+            X = X.astype(np.float64)
+            model = SupervisedVBNMF(classifier="generative").fit(X[~held], corpus.y[~held])
+            first, second = split_documents(X[held])
+            of, given = model.fitted_.components, model._coef_prior(slice(None))
+            a_v, b_v = of.hyperparameters["coef_shape"], of.hyperparameters["coef_scale"]
+            priors: dict[str, Any] = {"even": EvenPrior(a_v, b_v, of.sums)}
+            for c, part in PRIORS:
+                name = f"c = {c:g}, ε = {part:g}"
+                priors[name] = replace(given, concentration=c, everywhere=part)
+            row: Row = {"corpus": corpus.name, "X": what, "K": of.number}
+            with open_kernel(1) as kernel:
+                shapes = kernel.zeros(X.shape[1], of.number, X.dtype)
+                shapes[:, : of.number] = of.shapes
+                L_t = starts.terms_of(kernel, shapes, of.scales, tally=False).L
+                for name, prior in priors.items():
+                    V = prior.coefficients(kernel, first, L_t, max_iter=100, tol=1e-3)
+                    row[name] = half_log_likelihood(model, second, V)
+            yield row
 
 
 def _seconds(options: argparse.Namespace) -> Iterator[Row]:

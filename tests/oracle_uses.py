@@ -39,6 +39,52 @@ def project(
     return alpha_v, beta_v, Sigma_v
 
 
+def project_to_mode(
+    X: ArrayLike, alpha_t: Array, beta_t: Array, a_v: Array, n_iter: int
+) -> tuple[Array, Array]:
+    """Mode of ln v for `X` (D, W) with q(t) fixed and v_dk s_k ~ Gamma(a_v[d, k], any scale).
+
+    Starts from Σ_v = row sum / K; an iteration sets v from Σ_v and then Σ_v from the ratios.
+
+    Returns
+    -------
+    shares, Sigma_v : (D, K) arrays
+        v_dk s_k up to a factor of the document, in the last iteration and after it.
+    """
+    X = np.asarray(X, dtype=np.float64)
+    K = alpha_t.shape[1]
+    s = gamma_mean(alpha_t, beta_t).sum(axis=0)
+    L_t = np.exp(gamma_mean_log(alpha_t, beta_t))
+    Sigma_v = np.repeat(X.sum(axis=1)[:, None] / K, K, axis=1)
+    for _ in range(n_iter):
+        shares = a_v + Sigma_v
+        for d in range(len(X)):
+            v = shares[d] / s
+            Sigma_v[d] = sum(x * L_t[w] * v / (L_t[w] @ v) for w, x in enumerate(X[d]))
+    return a_v + Sigma_v, Sigma_v
+
+
+def expected_shares(
+    X: ArrayLike, components: Array, activations: Array, frequencies: Array, everywhere: float
+) -> Array:
+    """m_dk: the shares of components (K, W) that the terms of documents suggest through labels.
+
+    `activations` (L, K) are coefficients of labels, up to a factor of each label.
+    """
+    s = components.sum(axis=1)
+    p = np.array([row * s / (row @ s) for row in activations])
+    words = np.array([row @ components / (row @ s) for row in activations])
+    prior = frequencies / frequencies.sum()
+    out = []
+    for x in np.asarray(X, dtype=np.float64):
+        n = max(x.sum() ** 2 / (x @ x), 1.0) if x.any() else 0.0
+        weight = x.sum() or 1.0
+        logs = [math.log(prior[i]) + n * (x @ np.log(words[i])) / weight for i in range(len(p))]
+        q = softmax(logs)
+        out.append(((1 - everywhere) * q + everywhere * prior) @ p)
+    return np.array(out)
+
+
 def hoyer_sparsity(x: ArrayLike) -> float:
     """(12), of a vector or of a matrix as one long vector; at least two elements, not all zero."""
     values = np.asarray(x, dtype=np.float64).ravel()

@@ -63,8 +63,14 @@ def test_an_empty_document_gets_the_prior(model, dtype):
     V = fit_and_check(fitted, X.astype(dtype), y)
     rtol = 1e-6 if dtype == np.float32 else 1e-13
     # nothing is added to the shape; the scale is that of every document (of this label)
-    rates = 1 / fitted.coef_scales_
+    rates = 1 / fitted.hyperparameters_["coef_scale"]
     expected = 0.7 / (rates + fitted.component_sums_)
+    if model is SupervisedVBNMF:  # the shares are those of labels, by their frequencies
+        sums = fitted.component_sums_
+        shares = sums / fitted.label_rates_
+        shares /= shares.sum(axis=1, keepdims=True)
+        weight = fitted.label_frequencies_ @ fitted.label_activations_ @ sums
+        expected = (fitted.label_frequencies_ @ shares) / sums / (1 + 1 / weight)
     for given in (X[[empty]], sparse.csr_array((2, 11)), np.zeros((1, 11))):
         projected = fitted.transform(given.astype(dtype))
         assert_allclose(projected, np.broadcast_to(expected, projected.shape), rtol=rtol)
@@ -97,8 +103,14 @@ def test_a_document_of_only_unused_terms_is_projected(model):
     V = fitted.transform(new)
     assert np.isfinite(V).all()
     # all its weight is dealt out, on top of the prior
-    scale = 1 / (1 / fitted.coef_scales_ + fitted.component_sums_)
-    assert_allclose((V / scale).sum(), 5 + 3 * fitted.hyperparameters_["coef_shape"], rtol=1e-9)
+    sums = fitted.component_sums_
+    if model is SupervisedVBNMF:  # the prior of its weight is another such term
+        weight = fitted.label_frequencies_ @ fitted.label_activations_ @ sums
+        assert_allclose((V * sums).sum(), (5 + 5) / (1 + 5 / weight), rtol=1e-9)
+    else:
+        scale = 1 / (1 / fitted.hyperparameters_["coef_scale"] + sums)
+        prior = 3 * fitted.hyperparameters_["coef_shape"]
+        assert_allclose((V / scale).sum(), 5 + prior, rtol=1e-9)
 
 
 # One of something

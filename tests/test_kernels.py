@@ -138,6 +138,35 @@ def test_projection_equals_the_oracle(kernel, case, n_iter):
     assert_array_equal(iterations[np.diff(X.indptr) == 0], 0)
 
 
+@pytest.mark.parametrize("n_iter", [1, 2, 25])
+def test_projection_to_the_mode_equals_the_oracle(kernel, case, n_iter):
+    X, y, K = case
+    o = start(X, y, K)
+    prior = np.random.default_rng(0).gamma(0.5, size=(X.shape[0], K))
+    sums = oracle.gamma_mean(o.alpha_t, o.beta_t).sum(axis=0)
+    expected, _ = oracle_uses.project_to_mode(X.toarray(), o.alpha_t, o.beta_t, prior, n_iter)
+    terms = terms_of(kernel, o.alpha_t, o.beta_t[0], X.dtype)
+    E_v, iterations = kernel.project(
+        X, terms.L, 1 / sums, prior, max_iter=n_iter, tol=0.0, mode=True
+    )
+    assert_allclose(E_v * sums, expected, rtol=1e-9)
+    assert iterations.max() <= n_iter
+    assert_allclose(E_v[np.diff(X.indptr) == 0] * sums, prior[np.diff(X.indptr) == 0])
+
+
+def test_one_prior_for_all_documents_is_the_same_as_one_for_each(kernel, case):
+    X, y, K = case
+    o = start(X, y, K)
+    terms = terms_of(kernel, o.alpha_t, o.beta_t[0], X.dtype)
+    for mode in (False, True):
+        one, each = (
+            kernel.project(X, terms.L, np.ones(K), a_v, max_iter=9, tol=1e-3, mode=mode)
+            for a_v in (0.3, np.full((X.shape[0], K), 0.3))
+        )
+        assert_array_equal(one[0], each[0])
+        assert_array_equal(one[1], each[1])
+
+
 def test_projection_stops_each_document_by_itself(kernel):
     X, y = make_corpus(30, 20, 2)
     o = start(X, y, 4)

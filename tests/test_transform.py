@@ -8,14 +8,18 @@ import pytest
 from conftest import INSTRUCTION_SETS, fitted_attributes, make_corpus
 from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
+from oracle_uses import expected_shares, project_to_mode
 from scipy import sparse
 from scipy.special import psi
 
 from vbnmf import VBNMF, SupervisedVBNMF
+from vbnmf.core import starts
 from vbnmf.estimators import base
 from vbnmf.estimators.validation import count_threads
 from vbnmf.kernels import open_kernel
 from vbnmf.kernels.layout import cut_into_blocks
+from vbnmf.metrics.likelihood import half_log_likelihood, split_documents
+from vbnmf.prediction.projection import EvenPrior
 
 pytestmark = [pytest.mark.kernel, pytest.mark.filterwarnings("ignore:the fit did not converge")]
 MODELS = [VBNMF, SupervisedVBNMF]
@@ -45,8 +49,11 @@ def assert_same_bits(one, other):
 @pytest.mark.parametrize("iterations", [1, 2, 20])
 @pytest.mark.parametrize("model", MODELS)
 def test_projection_follows_from_the_fitted_attributes(model, iterations):
-    fitted = quick(model).fit(X, Y)
-    a_v, b_v = fitted.hyperparameters_["coef_shape"], fitted.coef_scales_
+    fitted = quick(model)
+    if model is SupervisedVBNMF:
+        fitted.set_params(scopes="all")
+    fitted.fit(X, Y)
+    a_v, b_v = (fitted.hyperparameters_[f"coef_{name}"] for name in ("shape", "scale"))
     L_t = np.exp(psi(fitted.component_shapes_)) * fitted.component_scales_[:, None]
     scale = 1 / (1 / b_v + fitted.components_.sum(axis=1))
     dense = X.toarray()
@@ -55,6 +62,57 @@ def test_projection_follows_from_the_fitted_attributes(model, iterations):
         L_v = np.exp(psi(shape)) * scale
         shape = a_v + L_v * ((dense / (L_v @ L_t)) @ L_t.T)
     assert_allclose(fitted._project(X, iterations, tol=0), shape * scale, rtol=1e-9)
+
+
+@pytest.mark.parametrize("iterations", [1, 2, 20])
+def test_with_scopes_the_prior_of_a_document_follows_from_labels(iterations):
+    fitted = quick(SupervisedVBNMF).fit(X, Y)
+    dense, sums = X.toarray(), fitted.component_sums_
+    weight = dense.sum(axis=1)
+    squares = (dense**2).sum(axis=1)
+    unit = np.where(weight > 0, squares / np.maximum(weight, 1e-9), 1.0)
+    shares = expected_shares(
+        dense, fitted.components_, 1 / fitted.label_rates_, fitted.label_frequencies_, 0.1
+    )
+    found, _ = project_to_mode(
+        dense, fitted.component_shapes_.T, np.broadcast_to(fitted.component_scales_, (31, 4)),
+        8 * unit[:, None] * shares, iterations,
+    )  # fmt: skip
+    mean = fitted.label_frequencies_ @ (fitted.label_activations_ @ sums)
+    total = (unit + weight) / (1 + unit / mean)
+    expected = total[:, None] * found / found.sum(axis=1, keepdims=True) / sums
+    assert_allclose(fitted._project(X, iterations, tol=0), expected, rtol=1e-9)
+
+
+def test_with_scopes_shares_of_components_do_not_depend_on_units():
+    fitted = quick(SupervisedVBNMF).fit(X, Y)
+    full = X[np.diff(X.indptr) > 0]
+    one, other = (
+        fitted._project(full * unit, 2000, tol=1e-10) * fitted.component_sums_
+        for unit in (1.0, 20.0)
+    )
+    one, other = (V / V.sum(axis=1, keepdims=True) for V in (one, other))
+    assert_allclose(one, other, rtol=1e-6, atol=1e-12)
+
+
+def test_the_prior_by_label_completes_short_documents_better():
+    """Documents of six words, drawn from components of labels and a common one."""
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(60, 0.1), size=7)
+    y = np.arange(900) % 6
+    words = [rng.multinomial(6, 0.3 * topics[6] + 0.7 * topics[label]) for label in y]
+    drawn = sparse.csr_array(np.array(words, dtype=float))
+    fitted = SupervisedVBNMF(7, classifier="generative").fit(drawn[:600], y[:600])
+    first, second = split_documents(drawn[600:])
+    of = fitted.fitted_.components
+    even = EvenPrior(of.hyperparameters["coef_shape"], of.hyperparameters["coef_scale"], of.sums)
+    with open_kernel(1) as kernel:
+        shapes = kernel.zeros(60, 7, drawn.dtype)
+        shapes[:, :7] = of.shapes
+        L_t = starts.terms_of(kernel, shapes, of.scales, tally=False).L
+        before = even.coefficients(kernel, first, L_t, max_iter=100, tol=1e-3)
+    by_label = half_log_likelihood(fitted, second, fitted.transform(first))
+    assert by_label > half_log_likelihood(fitted, second, before) + 0.05
 
 
 def test_without_labels_projection_finds_the_coefficients_of_training():

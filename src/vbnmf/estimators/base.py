@@ -52,6 +52,7 @@ from vbnmf.estimators.validation import (
     is_source,
 )
 from vbnmf.kernels import open_kernel
+from vbnmf.prediction.projection import CoefficientPrior, EvenPrior
 from vbnmf.shards.shard import ShardSource
 from vbnmf.shards.values import number_type
 
@@ -141,9 +142,10 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def transform(self, X: Any) -> Array:
         """Compute the coefficients of documents with fixed components.
 
-        This is the paper's projection. Labels are not used, so training documents and new
-        documents are treated alike. For the coefficients at the end of training, see
-        ``fit_coefficients``.
+        Labels of the documents are not used, so training documents and new documents are treated
+        alike. For the coefficients at the end of training, see ``fit_coefficients``. Without
+        scopes this is the paper's projection. With scopes, the prior of a document follows from the
+        labels that its terms suggest; see docs/algorithm.md.
 
         Parameters
         ----------
@@ -154,8 +156,8 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         -------
         ndarray of shape (n_docs, n_components)
             Expected coefficients, computed later if X is on a cluster. For a document without any
-            known term they depend only on the prior:
-            ``coef_shape / (1 / coef_scales_ + component_sums_)``.
+            known term they depend only on the prior. Without scopes they are
+            ``coef_shape / (1 / coef_scale + component_sums_)``.
         """
         check_is_fitted(self, "components_")
         return self._apply(X, self._project)
@@ -217,26 +219,27 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         does not depend on the parts.
         """
         of = self.fitted_.components
-        a_v, K = of.hyperparameters["coef_shape"], of.number
-        scale = 1.0 / (1.0 / self.coef_scales_ + of.sums)
+        K = of.number
         X, used = without_unused_terms(X)
+        prior = self._coef_prior(used)
         E_v = np.empty((X.shape[0], K), X.dtype)
         with open_kernel(count_threads(self.n_jobs)) as kernel, np.errstate(over="ignore"):
             shapes = kernel.zeros(X.shape[1], K, X.dtype)
             shapes[:, :K] = of.shapes[used]
             terms = starts.terms_of(kernel, shapes, of.scales, tally=False)
             for begin, end in _parts(X, _MOST_STEPS // (K * max_iter)):
-                E_v[begin:end], _n_iter = kernel.project(
-                    X[begin:end], terms.L, scale, a_v, max_iter=max_iter, tol=tol
+                E_v[begin:end] = prior.coefficients(
+                    kernel, X[begin:end], terms.L, max_iter=max_iter, tol=tol
                 )
         check_finite(E_v)
         return E_v
 
-    @property
-    def coef_scales_(self) -> Array:
-        """Scale of the prior of coefficients in ``transform``, (n_components,)."""
+    def _coef_prior(self, terms: Array | slice) -> CoefficientPrior:
+        """Return the prior of coefficients in ``transform``, for documents of these terms."""
         of = self.fitted_.components
-        return np.full(of.number, of.hyperparameters["coef_scale"])
+        return EvenPrior(
+            of.hyperparameters["coef_shape"], of.hyperparameters["coef_scale"], of.sums
+        )
 
     def prune(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, least: float | None = None

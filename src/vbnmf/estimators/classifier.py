@@ -18,6 +18,7 @@ from vbnmf.estimators.labels import check_targets
 from vbnmf.estimators.posterior import FittedAttribute, FittedLabels
 from vbnmf.estimators.validation import check_count, check_matrix, check_weights, count_threads
 from vbnmf.prediction.explanation import explain_documents
+from vbnmf.prediction.projection import CoefficientPrior, LabelPrior, mean_weight
 
 
 class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
@@ -297,12 +298,12 @@ class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
         of = self.fitted_
         return of.head.head.component_share(X, of.for_prediction, P.argmax(axis=1))
 
-    @property
-    def coef_scales_(self) -> Array:
-        """Scale of the prior of coefficients in ``transform``, (n_components,)."""
-        of = self.fitted_
-        even: Array = super().coef_scales_
-        return of.labels.coef_scales(of.components.hyperparameters["coef_shape"], even)
+    def _coef_prior(self, terms: Array | slice) -> CoefficientPrior:
+        if not self.fitted_.labels.scoped:
+            return super()._coef_prior(terms)
+        of, labels = self.fitted_.for_prediction, self.fitted_.labels
+        weight = mean_weight(labels.activations, labels.frequencies, of.sums)
+        return LabelPrior.of(of.components(terms), of.sums, of.rates, of.log_prior, weight)
 
     def label_interval(self, level: float = 0.9) -> tuple[Array, Array]:
         """Compute credible intervals of the mean coefficients of each label.

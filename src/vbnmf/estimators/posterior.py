@@ -23,7 +23,6 @@ from scipy import sparse
 from scipy.special import gammaincinv
 
 from vbnmf.core.model import Array, Prior, Rates, State, Statistics, column
-from vbnmf.core.products import row_products
 from vbnmf.estimators.labels import moved_columns
 from vbnmf.estimators.validation import check_nonnegative
 from vbnmf.metrics.passages import Passages
@@ -37,7 +36,6 @@ MOST_NONZEROS = 1 << 22
 """Maximum number of non-zeros of the sample, 8 bytes each in single precision."""
 
 _LEAST_DOCS = 0.99  # labels with less than one document, up to rounding, have no finite interval
-_LEAST_SCALE = 1e-6  # of the prior of a coefficient, relative to the average; of faded components
 _ROOT, _SPREAD = 0.41421356237309503, 997.0  # other numbers than those of the folds of machines
 _TINY = np.finfo(float).tiny
 
@@ -220,14 +218,6 @@ class LabelPosterior:
     def q(self) -> Rates:
         """The posterior as the maths uses it."""
         return Rates(self.rate_shapes, self.rate_scales)
-
-    def coef_scales(self, coef_shape: float, even: Array) -> Array:
-        """Return the scales of the prior of coefficients in ``transform``, (K,)."""
-        if not self.scoped:
-            return even
-        parts = self.frequencies / max(self.frequencies.sum(), _TINY)
-        scales = row_products(self.activations.T, parts) / coef_shape
-        return np.maximum(scales, _LEAST_SCALE * even)
 
     def interval(self, level: float, a_v: float) -> tuple[Array, Array]:
         """Compute quantiles by label, (n_labels, K); see ``SupervisedVBNMF.label_interval``."""

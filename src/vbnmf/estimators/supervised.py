@@ -259,11 +259,8 @@ class SupervisedVBNMF(PredictsLabels):
         Number of iterations of the best initialisation.
     hyperparameters_ : dict
         Shapes and scales of the priors, given or learned. ``coef_scale`` is the average over all
-        labels, which ``transform`` uses. ``label_shape`` and ``label_scale`` are means over labels.
-    coef_scales_ : ndarray of shape (n_components,)
-        Scale of the prior of coefficients in ``transform``. With scopes, it follows the mean
-        coefficient of each component over all labels. Without scopes, it is the same for all
-        components, as in the paper.
+        labels, which ``transform`` uses without scopes. ``label_shape`` and ``label_scale`` are
+        means over labels.
     n_samples_seen_ : float
         Number of documents seen, by their weights, in the fit and in all batches.
     n_steps_ : int

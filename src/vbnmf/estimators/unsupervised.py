@@ -127,8 +127,6 @@ class VBNMF(BaseVBNMF):
         The bound at each evaluation.
     n_iter_ : int
         Number of iterations of the best initialisation.
-    coef_scales_ : ndarray of shape (n_components,)
-        Scale of the prior of coefficients, the same for all components.
     hyperparameters_ : dict
         Shapes and scales of the priors, given or learned.
     n_samples_seen_ : float

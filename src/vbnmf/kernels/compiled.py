@@ -95,22 +95,31 @@ class NativeKernel:
         X: sparse.csr_array,
         L_t: Array,
         scale: Array,
-        a_v: float,
+        a_v: float | Array,
         *,
         max_iter: int,
         tol: float,
+        mode: bool = False,
     ) -> tuple[Array, Array]:
         """Compute coefficients with fixed components, (n_docs, K), and the number of iterations.
 
-        Iterations of a document stop when one moves less than ``tol`` of its weight.
+        Iterations of a document stop when one moves less than ``tol`` of its weight. ``a_v`` is the
+        shape of the prior, one number or an array (n_docs, K). With ``mode``, the result is not the
+        mean of q(v) but the posterior mode of ln v.
         """
         n, K = X.shape[0], len(scale)
         E_v, n_iter = self.zeros(n, K, X.dtype), np.zeros(n, np.int32)
         scales, largest = _relative(self, scale[None, :], X.dtype)
-        a_v = float(a_v)
+        shapes = self.zeros(len(a_v) if isinstance(a_v, np.ndarray) else 1, K, X.dtype)
+        if isinstance(a_v, np.ndarray):
+            shapes[:, :K] = a_v
+        else:
+            shapes[:] = a_v
         matrix = _matrix(X)
         self.run(
-            lambda queue: matrix.project(queue, L_t, scales, a_v, K, max_iter, tol, E_v, n_iter)
+            lambda queue: matrix.project(
+                queue, L_t, scales, shapes, mode, K, max_iter, tol, E_v, n_iter
+            )
         )
         return E_v[:, :K] * X.dtype.type(largest[0]), n_iter
 

@@ -72,14 +72,17 @@ class ReferenceKernel:
         X: sparse.csr_array,
         L_t: Array,
         scale: Array,
-        a_v: float,
+        a_v: float | Array,
         *,
         max_iter: int,
         tol: float,
+        mode: bool = False,
     ) -> tuple[Array, Array]:
         """Compute coefficients with fixed components, (n_docs, K), and the number of iterations.
 
-        Iterations of a document stop when one moves less than ``tol`` of its weight.
+        Iterations of a document stop when one moves less than ``tol`` of its weight. ``a_v`` is the
+        shape of the prior, one number or an array (n_docs, K). With ``mode``, the result is not the
+        mean of q(v) but the posterior mode of ln v.
         """
         K = len(scale)
         E_v = np.empty((X.shape[0], K), X.dtype)
@@ -87,14 +90,19 @@ class ReferenceKernel:
         for begin, end in _blocks_of_rows(X):
             block = X[begin:end]
             mass = block @ np.ones(X.shape[1])
-            shape = a_v + np.repeat(mass[:, None] / K, K, axis=1)
+            prior = np.broadcast_to(a_v, E_v.shape)[begin:end].astype(np.float64, copy=False)
+            shape = prior + np.repeat(mass[:, None] / K, K, axis=1)
             active = np.flatnonzero(mass > 0)
             for _ in range(max_iter):
                 if not len(active):
                     break
-                L_v, _offset = _exp_mean_log(shape[active], scale)
+                if mode:
+                    L_v = shape[active] * scale
+                    L_v /= L_v.max(axis=1, keepdims=True)
+                else:
+                    L_v, _offset = _exp_mean_log(shape[active], scale)
                 ratio, _mean = ratios(block[active], L_v, L_t)
-                new = a_v + L_v * (ratio @ L_t)
+                new = prior[active] + L_v * (ratio @ L_t)
                 moved = np.abs(new - shape[active]).sum(axis=1) / mass[active]
                 shape[active] = new
                 n_iter[begin + active] += 1

@@ -161,15 +161,16 @@ template <class T> void bind(nb::module_& m, const char* name, const char* docum
            },
            nb::arg("queue"), exact("L"), exact("other"), exact("R"), exact("at"), nb::arg("until"),
            nb::arg("first"), exact("group"), nb::arg("scopes"))
-      .def("project", [](const M& X, Queue& queue, Array<const T> L_t, Array<const T> scale, T a_v,
-                         int64_t K, int64_t max_iter, double tol, Array<T> E_v,
-                         Array<int32_t> n_iter) {
-        const ProjectPass<T> pass{X.view(), L_t.data(), scale.data(), a_v, E_v.data(), n_iter.data(),
-                                  K,        (int64_t)E_v.shape(1), max_iter, tol};
+      .def("project", [](const M& X, Queue& queue, Array<const T> L_t, Array<const T> scale,
+                         Array<const T> a_v, bool mode, int64_t K, int64_t max_iter, double tol,
+                         Array<T> E_v, Array<int32_t> n_iter) {
+        const int64_t stride = (int64_t)E_v.shape(1), next_a = a_v.shape(0) > 1 ? stride : 0;
+        const ProjectPass<T> pass{X.view(), L_t.data(), scale.data(), a_v.data(), next_a, mode,
+                                  E_v.data(), n_iter.data(), K, stride, max_iter, tol};
         drain(queue, X.blocks,
               [&](int64_t, int64_t begin, int64_t end) { passes<T>().project(pass, begin, end); });
       },
-           nb::arg("queue"), exact("L_t"), exact("scale"), nb::arg("a_v"), nb::arg("K"),
+           nb::arg("queue"), exact("L_t"), exact("scale"), exact("a_v"), nb::arg("mode"), nb::arg("K"),
            nb::arg("max_iter"), nb::arg("tol"), exact("E_v"), exact("n_iter"));
   m.def("gamma_rows", [](Queue& queue, Array<const int64_t> blocks, Array<T> R, Array<T> L,
                          Array<const T> scale, T prior, bool bound, Array<double> offset,

@@ -56,6 +56,16 @@ inline double exp_psi_row(const T* shape, const T* scale, int64_t stride, Scratc
   return power_of_two * 0.69314718055994530942 - drop;
 }
 
+// Compute L = shape scale, divided by the largest.
+template <class T> inline void mean_row(const T* shape, const T* scale, int64_t stride, T* L) {
+  T largest = 0;
+  for (int64_t k = 0; k < stride; ++k) {
+    L[k] = shape[k] * scale[k];
+    largest = L[k] > largest ? L[k] : largest;
+  }
+  for (int64_t k = 0; k < stride; ++k) L[k] /= largest;
+}
+
 // Add psi and entropy of a row to the tally. Entries with scale zero are padding or outside the scope, and are ignored.
 template <class T>
 inline void tally_row(const T* shape, const T* scale, int64_t size, double weight, Tally& tally) {
@@ -201,16 +211,20 @@ template <class T> void project(const ProjectPass<T>& p, int64_t begin, int64_t 
   for (int64_t d = begin; d < end; ++d) {
     double mass = 0;
     for (int64_t j = p.X.indptr[d]; j < p.X.indptr[d + 1]; ++j) mass += p.X.data[j];
-    for (int64_t k = 0; k < p.stride; ++k) shape[k] = p.a_v + (k < p.K ? T(mass / p.K) : T(0));
+    const T* a_v = p.a_v + d * p.next_a;
+    for (int64_t k = 0; k < p.stride; ++k) shape[k] = a_v[k] + (k < p.K ? T(mass / p.K) : T(0));
     int64_t n = 0;
     double change = mass > 0 ? 1.0 : 0.0; // an empty document keeps the prior
     for (; n < p.max_iter && change > p.tol; ++n) {
-      exp_psi_row<T>(shape, p.scale, p.stride, s, L);
+      if (p.mode)
+        mean_row<T>(shape, p.scale, p.stride, L);
+      else
+        exp_psi_row<T>(shape, p.scale, p.stride, s, L);
       T* R = p.E_v + d * p.stride;
       gather_row<T>(whole, p.X, p.X.indptr[d], p.X.indptr[d + 1], L, p.L_t, p.stride, s, R);
       double moved = 0;
       for (int64_t k = 0; k < p.stride; ++k) {
-        const T next = p.a_v + L[k] * R[k];
+        const T next = a_v[k] + L[k] * R[k];
         moved += next > shape[k] ? next - shape[k] : shape[k] - next;
         shape[k] = next;
       }

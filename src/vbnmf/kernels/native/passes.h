@@ -80,7 +80,9 @@ template <class T> struct ProjectPass {
   Sparse<T> X;
   const T* L_t;
   const T* scale; // stride
-  T a_v;
+  const T* a_v;   // one row of `stride` for all documents, or one for each
+  int64_t next_a; // from the row of a document to that of the next: 0 or stride
+  bool mode;      // find the posterior mode of ln v instead of q(v)
   T* E_v;            // documents x stride, out
   int32_t* n_iter;   // documents, out
   int64_t K, stride, max_iter;
