@@ -14,8 +14,10 @@ from vbnmf.report.explorer.payload import STEPS, TOP
 VIEWS = {
     "labels": "Labels",
     "components": "Components",
+    "compare": "Compare",
     "term": "Words",
     "document": "Documents",
+    "review": "Review",
     "trust": "Trust",
     "about": "About",
 }
@@ -29,6 +31,10 @@ PLACES = {
     "documents": "view=document",
     "document": "view=document&d=0",
     "term": "view=term&w=3",
+    "word": "view=term&word=wheel",
+    "compare": "view=compare&a=0&b=1",
+    "compare with the rest": "view=compare&a=1&b=rest",
+    "review": "view=review&which=all",
     "trust": "view=trust",
     "about": "view=about",
 }
@@ -66,7 +72,7 @@ class TestReached:
         tab.locator(".map thead a").first.click()
         assert heading(tab).startswith("Component #")
         tab.locator("table th a").first.click()
-        assert heading(tab).startswith("Term ")
+        assert heading(tab).startswith("Word ")
         tab.locator("section:has-text('In labels') th a").first.click()
         assert heading(tab).startswith("Label ")
         ready(tab).locator(".card a").first.click()
@@ -126,7 +132,7 @@ class TestReached:
         reach(tab, "e => e.id === 'find'")
         tab.keyboard.type("whe")
         tab.keyboard.press("Enter")
-        assert heading(tab) in ("Term wheel", "Term wheels")
+        assert heading(tab) in ("Word whe", "Word wheel")
 
 
 def reach(tab, test, key="Tab"):

@@ -12,6 +12,7 @@ from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, recall_s
 
 from vbnmf import DocumentModel, SupervisedVBNMF
 from vbnmf.metrics import document_npmi
+from vbnmf.metrics.shares import share_interval
 from vbnmf.report.explorer import explore
 from vbnmf.report.explorer import page as page_module
 from vbnmf.report.explorer.documents import document_payload, shortened
@@ -86,13 +87,17 @@ class TestDocuments:
         assert max(map(len, explained)) >= 2
         for both, flat in zip(explained, details["why"], strict=True):
             assert len(both) == len(flat)
-            for why, (label, p, components, by_term, share) in zip(both, flat, strict=True):
+            for why, (label, p, components, by_term, share, against) in zip(
+                both, flat, strict=True
+            ):
                 assert facts["names"][label] == why.label
                 assert share == pytest.approx(why.component_share, abs=1e-3)
                 assert p == pytest.approx(why.probability, rel=0.01)
                 assert components[::2] == [part.component for part in why.components]
                 assert [terms[w] for w in by_term[::2]] == [part.term for part in why.terms]
                 assert by_term[1::2] == pytest.approx([t.part for t in why.terms], rel=0.01)
+                assert against[1::2] == pytest.approx([t.part for t in why.against], rel=0.01)
+                assert [terms[w] for w in against[::2]] == [part.term for part in why.against]
         for (label,), given, why in zip(
             (t or [3] for t in details["truth"]), details["given"], details["why"], strict=True
         ):
@@ -350,7 +355,7 @@ class TestQuality:
         Z = model.estimator_.predict(model.vectorize([texts[i] for i in known]))
         f1 = f1_score(Y, Z, average="micro")
         assert measures["micro_f1"] == pytest.approx(f1, rel=1e-3)
-        assert sum(n for _, _, n in payload["calibration"]) == Y.size
+        assert sum(n for _, _, n, *_ in payload["calibration"]) == Y.size
         assert "confusion" not in payload
 
     @pytest.mark.parametrize("make", [usual, several])
@@ -404,7 +409,10 @@ class TestQuality:
     def test_calibration(self):
         p = np.array([0.05, 0.95, 0.96, 1.0, 0.55])
         hit = np.array([False, True, False, True, True])
-        assert calibration_points(p, hit) == [[0.05, 0, 1], [0.55, 1, 1], [0.97, 0.6667, 3]]
+        points = calibration_points(p, hit)
+        assert [row[:3] for row in points] == [[0.05, 0, 1], [0.55, 1, 1], [0.97, 0.6667, 3]]
+        low, high = share_interval(2, 3)
+        assert points[2][3:] == pytest.approx([float(low), float(high)], abs=1e-4)
 
 
 def test_what_is_packed_is_what_was_found(all_of_it):

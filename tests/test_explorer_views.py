@@ -184,7 +184,7 @@ class TestDownloads:
             assert float(row["expected share"]) == pytest.approx(use[k], abs=1e-5)
             assert float(row["share in documents"]) == parts[k]
             assert row["terms here"].split() == there.get(k, [])
-        heads = tab.locator("thead").first.inner_text()
+        heads = tab.locator("section:has(h3:text-is('Topics inside it')) thead").first.inner_text()
         assert "Expected share" in heads
         assert "In documents" in heads
         tab = visit(explore(model, title="Without documents"), "view=label&l=2")
@@ -265,7 +265,7 @@ class TestDocuments:
     def test_tinted_text(self, visit):
         """The text is whole, and what is tinted are its terms, after emoji too."""
         texts = usual()[1]
-        tab = ready(visit(page("usual"), "view=document&d=2"))
+        tab = ready(visit(page("usual"), "view=document&d=2&shade=component"))
         assert tab.locator(".text").text_content() == texts[2][:2000]
         tinted = tab.locator(".text .term").all_text_contents()
         assert tinted[-2:] == ["Wheels", "wheel"]

@@ -51,6 +51,9 @@ class Explanation(NamedTuple):
         Contributions of terms as single words, the largest first.
     component_share : float
         Share of components in the score, from 0 to 1; the rest is from single words.
+    against : list of TermPart
+        Contributions of terms that speak against the label, which are negative, the strongest
+        first.
     """
 
     label: object
@@ -59,6 +62,7 @@ class Explanation(NamedTuple):
     terms: list[TermPart]
     words: list[TermPart]
     component_share: float
+    against: list[TermPart]
 
 
 class ExplainedLabel(NamedTuple):
@@ -141,10 +145,12 @@ def summed_up(whole: ExplainedLabel, *, n_terms: int, n_components: int) -> Expl
         for k in np.argsort(-by_component, kind="stable")[:n_components]
         if by_component[k] > 0
     ]
-    terms = _largest(whole.parts.sum(axis=1), whole.names, n_terms)
+    by_term = whole.parts.sum(axis=1)
+    terms = _largest(by_term, whole.names, n_terms)
+    against = [TermPart(term, -part) for term, part in _largest(-by_term, whole.names, n_terms)]
     words = _largest(whole.parts[:, -1], whole.names, n_terms)
     share = float(component_share(totals[:-1].sum(), totals[-1]))
-    return Explanation(whole.label, whole.probability, components, terms, words, share)
+    return Explanation(whole.label, whole.probability, components, terms, words, share, against)
 
 
 def component_share(by_components: Array | float, by_words: Array | float) -> Array:

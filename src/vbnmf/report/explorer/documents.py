@@ -14,12 +14,14 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
+from vbnmf.description.components import MATTERS, label_use
 from vbnmf.evaluation.parts import Part, Subject
 from vbnmf.evaluation.truth import read_truth
 from vbnmf.pipeline import DocumentModel
 from vbnmf.report.explorer.choosing import choose, count_documents, is_wrong
+from vbnmf.report.explorer.labelpages import confusions_of_labels, topics_of_labels
 from vbnmf.report.explorer.marking import Marker
-from vbnmf.report.explorer.overview import to_check
+from vbnmf.report.explorer.overview import Overview, suspect_rows
 from vbnmf.report.explorer.packing import sig, thousandths
 
 MOST_DOCUMENTS = 5000
@@ -63,9 +65,9 @@ class AnalysedDocuments:
         return self.part.subject.names
 
     @cached_property
-    def suspects(self) -> list[tuple[int, int, int]]:
-        """Documents to check: row, given label, suggested label; see ``overview.to_check``."""
-        return to_check(self.part) if self.predicted is not None and self.labelled else []
+    def overview(self) -> Overview | None:
+        """What is found in labelled documents; None if there are none, or no labels in training."""
+        return Overview(self.part) if self.predicted is not None and self.labelled else None
 
     @property
     def labelled(self) -> bool:
@@ -121,13 +123,13 @@ def document_payload(
         if the model does not have the label.
     """
     n_docs = len(analysed.ids)
-    suspects = analysed.suspects
-    always = [d for d, _, _ in suspects]
+    overview = analysed.overview
+    always = [] if overview is None else [one.row for one in overview.to_check]
     shown = choose(analysed.truth, analysed.predicted, n_docs, most, always)
     number = {d: i for i, d in enumerate(shown.tolist())}
     amounts = analysed.part.coefficients[shown] * model.estimator_.component_sums_
     parts = amounts / np.maximum(amounts.sum(axis=1, keepdims=True), _TINY)
-    wrong = analysed.wrong
+    wrong, trust = analysed.wrong, _trust(analysed.part.X[shown])
     details: dict[str, Any] = {
         "ids": [analysed.ids[d] for d in shown],
         "truth": None if analysed.truth is None else [analysed.truth[d] for d in shown],
@@ -139,6 +141,7 @@ def document_payload(
         "why": _why(model, analysed, shown, places, progress),
         **_texts(model, analysed, shown, places),
     }
+    suspects, to_check = ([], []) if overview is None else suspect_rows(overview, number)
     facts = {
         "total": n_docs,
         "shown": len(shown),
@@ -146,8 +149,10 @@ def document_payload(
         "labelled": analysed.labelled,
         "names": analysed.names,
         "counts": count_documents(analysed.part.Y, analysed.predicted, by_pair=len(shown) < n_docs),
-        "suspects": [n for d, *labels in suspects if d in number for n in (number[d], *labels)],
-        "typical": _typical(parts, analysed.part.X[shown]),
+        "suspects": suspects,
+        "to_check": to_check,
+        "typical": _typical(parts, trust, _serves_first(model, details)),
+        **_of_labels(model, analysed, details, parts, trust),
         "marked": details["spans"] is not None,
     }
     return facts, details
@@ -198,19 +203,63 @@ def _largest(parts: Array) -> list[float]:
     return [n for i, pair in enumerate(found) if i == 0 or pair[1] > 0 for n in pair]
 
 
-def _typical(parts: Array, X: sparse.csr_array) -> list[list[float]]:
+def _trust(X: sparse.csr_array) -> Array:
+    """Return a weight of documents that is less for short ones, and zero for empty ones."""
+    weight = X @ np.ones(X.shape[1])
+    return np.asarray(weight / np.maximum(weight + np.median(weight), _TINY))
+
+
+def _labels_shown(details: dict[str, Any]) -> list[list[int]]:
+    """Return the labels of the documents of the page: those given, or else those predicted."""
+    given = details["given"] or [[]] * len(details["ids"])
+    truth = details["truth"] or [None] * len(details["ids"])
+    return [some if true is None else true for true, some in zip(truth, given, strict=True)]
+
+
+def _serves_first(model: DocumentModel, details: dict[str, Any]) -> Array | None:
+    """Return whether each document has the label that a component serves first, (n_docs, K)."""
+    if not model.has_labels:
+        return None
+    first = label_use(model.estimator_).argmax(axis=0)
+    return np.array([np.isin(first, some) for some in _labels_shown(details)], dtype=bool)
+
+
+def _typical(parts: Array, trust: Array, serves: Array | None) -> list[list[float]]:
     """Return typical documents of each component: [document, per mille, …].
 
-    The component makes up at least 5 % of each. Short documents get less weight.
+    The component makes up at least 5 % of each. Short documents get less weight. Documents of the
+    label that it serves first have half of the places, if there are as many.
     """
-    weight = X @ np.ones(X.shape[1])
-    trust = weight / np.maximum(weight + np.median(weight), _TINY)
     lists = []
-    for column in parts.T:
-        enough = np.flatnonzero((column >= 0.05) & (weight > 0))
-        best = enough[np.argsort(-(column * trust)[enough], kind="stable")[:_TYPICAL]]
+    for k, column in enumerate(parts.T):
+        enough = np.flatnonzero((column >= 0.05) & (trust > 0))
+        order = enough[np.argsort(-(column * trust)[enough], kind="stable")]
+        best = order[:_TYPICAL]
+        if serves is not None:
+            mine = order[serves[order, k]][: _TYPICAL // 2]
+            best = np.concatenate([mine, np.setdiff1d(best, mine)])[:_TYPICAL]
+            best = best[np.argsort(-(column * trust)[best], kind="stable")]
         lists.append([n for d in best.tolist() for n in (d, thousandths(column[d]))])
     return lists
+
+
+def _of_labels(
+    model: DocumentModel,
+    analysed: AnalysedDocuments,
+    details: dict[str, Any],
+    parts: Array,
+    trust: Array,
+) -> dict[str, Any]:
+    """Return the topics and the confusions of each label."""
+    if not model.has_labels:
+        return {"topics": [], "confusions": []}
+    use, confused = label_use(model.estimator_), []
+    if analysed.overview is not None:
+        confused = confusions_of_labels(
+            analysed.overview.confusions, details["truth"], details["given"], details["why"]
+        )
+    topics = topics_of_labels(use, MATTERS, parts, trust, _labels_shown(details))
+    return {"topics": topics, "confusions": confused}
 
 
 def _why(
@@ -222,7 +271,8 @@ def _why(
 ) -> list[list[list[Any]]] | None:
     """Return the evidence for the two most probable labels and the true labels of documents.
 
-    It has label, probability, [component, part, …] and [term, part, …] for each label.
+    It has label, probability, [component, part, …], [term, part, …], the share of components, and
+    [term, part, …] of terms against it, for each label.
     """
     if analysed.predicted is None:
         return None
@@ -250,6 +300,7 @@ def _why(
                     [n for c in why.components for n in (c.component, sig(c.part, 3))],
                     [n for t in why.terms for n in (int(places[t.term]), sig(t.part, 3))],
                     sig(why.component_share, 3),
+                    [n for t in why.against for n in (int(places[t.term]), sig(t.part, 3))],
                 ]
                 for why in both
             ]

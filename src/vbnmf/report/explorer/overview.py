@@ -1,23 +1,18 @@
 """Compute the first screen of the page: four numbers, and what is counted of each label.
 
-A *decision* is a predicted label of a document whose labels are known. With one label a document
-there is one for each; where documents have several, there is one for each predicted label.
+    accepted(t) = predictions with a probability of at least t
+    right(t)    = those of them that are given labels
 
-    accepted(t) = decisions with a probability of at least t
-    right(t)    = those of them whose label the document has
+Both are those of ``review.acceptance``. The page shows them at thresholds t in hundredths, for all
+labels and for each. Predictions of training documents are left-out ones.
 
-The page shows both at thresholds t in hundredths, for all labels and for each. A share of
-documents has the interval of Wilson (1927).
-
-A document is *to check* if its given label looks like an error: another label is predicted, with a
-probability that is at least the mean probability of that label in the documents that have it. This
-is the rule of Northcutt, Jiang and Chuang (2021) for the most probable label. Where documents have
-several labels, it is applied to each label: one that is missing or superfluous.
-
-C. G. Northcutt, L. Jiang and I. L. Chuang (2021). Confident learning: estimating uncertainty in
-dataset labels. Journal of Artificial Intelligence Research 70, 1373-1411.
+Documents *to check* are the most suspicious ones of ``review.labelerrors``: as many as the upper
+end of the interval of the estimated number of label errors.
 """
 
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -26,158 +21,181 @@ from scipy import sparse
 from vbnmf.core.model import Array
 from vbnmf.evaluation.parts import Part
 from vbnmf.metrics import score_predictions
-from vbnmf.report.explorer.packing import sig
+from vbnmf.metrics.shares import share_interval
+from vbnmf.report.explorer.packing import rounded, sig
+from vbnmf.review.acceptance import FEWEST, Acceptance
+from vbnmf.review.labelerrors import MISSING, LabelErrors, Suspect, find_label_errors
 
 GOAL = 0.95
-"""Share of accepted decisions that must be right on the first screen."""
+"""Share of accepted predictions that must be right on the first screen."""
 _STEPS = 100  # thresholds are hundredths
 _Z = 1.959963984540054  # quantile of the normal distribution, for intervals of 95 %
 
 
-def share_interval(n: float, of: float) -> tuple[float, float]:
-    """Return Wilson's interval of 95 % of a share n / of."""
-    if of <= 0:
-        return 0.0, 1.0
-    p, z2 = n / of, _Z**2
-    middle = (p + z2 / (2 * of)) / (1 + z2 / of)
-    half = _Z * np.sqrt(p * (1 - p) / of + z2 / (4 * of**2)) / (1 + z2 / of)
-    return max(float(middle - half), 0.0), min(float(middle + half), 1.0)
+@dataclass(frozen=True, eq=False)
+class Overview:
+    """What is found in labelled documents: likely label errors, and confusions of labels.
+
+    Attributes
+    ----------
+    part : Part
+        All documents of the page, of a model with labels; at least one has a known label.
+    """
+
+    part: Part
+
+    @cached_property
+    def errors(self) -> LabelErrors:
+        """Labels that are probably wrong, and their estimated number."""
+        return find_label_errors(self.part)
+
+    @cached_property
+    def to_check(self) -> list[Suspect]:
+        """The most suspicious documents, as many as there are probably errors of each kind."""
+        found = []
+        for kind, estimate in self.errors.estimates.items():
+            mine = [one for one in self.errors.suspects if one.kind == kind]
+            found += mine[: ceil(estimate.high)]
+        return found
+
+    @cached_property
+    def confusions(self) -> Array:
+        """Number of documents of each label for which another one was predicted, (n, n) of int.
+
+        The document has the label (row), which was not predicted; another label (column) was, which
+        it does not have.
+        """
+        labelled = self.part.labelled
+        given = sparse.csr_array(labelled.Y > 0, dtype=np.int64)
+        predicted = labelled.predicted
+        if not labelled.subject.has_several_labels:
+            rows, ones = np.arange(labelled.n_docs), np.ones(labelled.n_docs, np.int64)
+            predicted = sparse.csr_array((ones, (rows, predicted)), given.shape)
+        both = given * predicted
+        return np.asarray(((given - both).T @ (predicted - both)).toarray())
+
+    def payload(self) -> dict[str, Any]:
+        """Return the numbers of the first screen."""
+        labelled, judged = self.part.labelled, self.errors.judged
+        acceptance = Acceptance.of(self.part, judged.probabilities)
+        curves = accept_curves(acceptance)
+        wrong = self.errors.estimates
+        return {
+            "predictions": len(acceptance.label),
+            "score": _score(labelled),
+            "goal": GOAL,
+            "accept": curves,
+            "best": best_threshold(curves[0]),
+            "confused": [self._most_confused(label) for label in range(len(self.confusions))],
+            "confusions": [
+                [[int(m), int(row[m])] for m in np.flatnonzero(row)] for row in self.confusions
+            ],
+            "check": self._to_check_by_label(),
+            "errors": {kind: rounded([e.number, e.low, e.high], 3) for kind, e in wrong.items()},
+            "trained": int(judged.left_out.sum()),
+            "matched": judged.matched,
+            "judged": judged.in_words(),
+        }
+
+    def _most_confused(self, label: int) -> list[int] | None:
+        """Return the label that was predicted most often in place of this one, and how often."""
+        best = int(self.confusions[label].argmax())
+        n = int(self.confusions[label, best])
+        return [best, n] if n else None
+
+    def _to_check_by_label(self) -> list[int]:
+        """Count the documents to check of each label: those that have it, or might lack it."""
+        found: list[set[int]] = [set() for _ in self.part.subject.names]
+        for one in self.to_check:
+            found[of_label(one)].add(one.row)
+        return [len(rows) for rows in found]
 
 
-def overview_payload(part: Part, suspects: list[tuple[int, int, int]]) -> dict[str, Any]:
-    """Return the numbers of the first screen, of the labelled documents of a part.
+def of_label(suspect: Suspect) -> int:
+    """Return the label under which a suspect is listed: the given one, or the missing one."""
+    label = suspect.suggested if suspect.kind == MISSING else suspect.given
+    assert label is not None
+    return label
+
+
+def suspect_rows(
+    overview: Overview, number: dict[int, int]
+) -> tuple[list[list[float | None]], list[int]]:
+    """Return the suspects whose documents are on the page, and which of them are to check.
 
     Parameters
     ----------
-    part : Part
-        All documents of the page, of a model with labels.
-    suspects : list of (document, given label, suggested label)
-        The documents to check, as ``to_check`` finds them.
+    overview : Overview
+    number : dict of int to int
+        Number on the page of each document that is shown.
+
+    Returns
+    -------
+    suspects : list of [document, given, suggested, probability of each]
+        The most suspicious first; -1 for a label that is missing, or that has no substitute.
+    to_check : list of int
+        Positions in this list.
     """
-    labelled, n_names = part.labelled, part.Y.shape[1]
-    label, probability, right = decisions(labelled)
-    curves = accept_curves(label, probability, right, n_names)
-    return {
-        "decisions": len(right),
-        "score": _score(labelled),
-        "goal": GOAL,
-        "accept": [curve.ravel().tolist() for curve in curves],
-        "best": best_threshold(curves[0]),
-        "confused": most_confused(labelled),
-        "check": _number_to_check(suspects, n_names),
-        "suspects": len({d for d, _, _ in suspects}),
-    }
+    chosen = set(map(id, overview.to_check))
+    shown = [one for one in overview.errors.suspects if one.row in number]
+
+    def label(at: int | None) -> int:
+        return -1 if at is None else at
+
+    def share(p: float | None) -> float | None:
+        return None if p is None else sig(p)
+
+    rows: list[list[float | None]] = [
+        [
+            number[one.row], label(one.given), label(one.suggested),
+            share(one.p_given), share(one.p_suggested),
+        ]
+        for one in shown
+    ]  # fmt: skip
+    return rows, [i for i, one in enumerate(shown) if id(one) in chosen]
+
+
+def accept_curves(acceptance: Acceptance) -> list[list[int]]:
+    """Count the predictions that each threshold accepts, and those of them that are right.
+
+    Returns
+    -------
+    list of lists of int of length 202
+        [accepted, right, …] for thresholds 0, 0.01, …, 1; of all predictions first, then of each
+        label.
+    """
+    thresholds = np.arange(_STEPS + 1) / _STEPS
+
+    def curve(chosen: Array) -> list[int]:
+        accepted = acceptance.probability[chosen, None] >= thresholds
+        right = accepted & acceptance.right[chosen, None]
+        return np.stack([accepted.sum(axis=0), right.sum(axis=0)], axis=1).ravel().tolist()
+
+    label = acceptance.label
+    every = np.arange(len(label))
+    return [curve(every), *(curve(every[label == at]) for at in range(acceptance.n_labels))]
+
+
+def best_threshold(curve: list[int], goal: float = GOAL) -> int | None:
+    """Return the smallest threshold, in hundredths, at which the goal is reached; None if none.
+
+    It accepts at least as many predictions as ``Acceptance.for_share`` requires.
+    """
+    accepted, right = np.array(curve[0::2]), np.array(curve[1::2])
+    least = max(min(FEWEST, int(accepted[0])), 1)
+    enough = (accepted >= least) & (right >= goal * accepted)
+    return int(np.argmax(enough)) if enough.any() else None
 
 
 def _score(part: Part) -> list[float | None]:
     """Return accuracy, or micro F1 where documents have several labels, and its interval."""
-    scores = score_predictions(
-        part.truth,
-        part.predicted,
-        None if part.subject.has_several_labels else np.arange(part.Y.shape[1]),
-    )
-    low, high = share_interval(scores.accuracy * part.n_docs, part.n_docs)
-    if part.subject.has_several_labels:
+    several = part.subject.has_several_labels
+    labels = None if several else np.arange(part.Y.shape[1])
+    scores = score_predictions(part.truth, part.predicted, labels)
+    if several:
         half = _Z * scores.standard_error
-        low, high = max(scores.micro_f1 - half, 0.0), min(scores.micro_f1 + half, 1.0)
-    return [sig(scores.micro_f1), sig(low), sig(high)]
-
-
-def decisions(part: Part) -> tuple[Array, Array, Array]:
-    """Return label, probability and whether it is right, of each decision.
-
-    Parameters
-    ----------
-    part : Part
-        Documents whose labels are all known.
-    """
-    n_labels = part.subject.n_labels
-    if part.subject.has_several_labels:
-        found = sparse.coo_array(part.predicted)
-        rows, labels = found.row, found.col
-    else:
-        rows, labels = np.arange(part.n_docs), part.best
-    inside = labels < n_labels
-    rows, labels = rows[inside], labels[inside]
-    has = np.asarray(sparse.csr_array(part.Y > 0)[rows, labels]).ravel()
-    return labels, part.probabilities[rows, labels], has
-
-
-def accept_curves(label: Array, probability: Array, right: Array, n_names: int) -> list[Array]:
-    """Count decisions that are accepted at each threshold, and those of them that are right.
-
-    Returns
-    -------
-    list of arrays of int of shape (101, 2)
-        Of all decisions first, then of each label.
-    """
-    # whether p ≥ i / 100, compared as numbers of the page: not by products that round
-    thresholds = np.arange(_STEPS + 1) / _STEPS
-
-    def curve(chosen: Array) -> Array:
-        accepted = probability[chosen, None] >= thresholds
-        return np.stack([accepted.sum(axis=0), (accepted & right[chosen, None]).sum(axis=0)], 1)
-
-    return [curve(np.arange(len(label))), *(curve(label == at) for at in range(n_names))]
-
-
-def best_threshold(curve: Array, goal: float = GOAL) -> int | None:
-    """Return the smallest threshold, in hundredths, at which the goal is reached; None if none."""
-    enough = (curve[:, 0] > 0) & (curve[:, 1] >= goal * curve[:, 0])
-    return int(np.argmax(enough)) if enough.any() else None
-
-
-def most_confused(part: Part) -> list[list[int] | None]:
-    """Return the label that was predicted most often in place of each label, and how often.
-
-    The document has the label, which was not predicted; another label was, which it does not have.
-    """
-    given = sparse.csr_array(part.Y > 0, dtype=np.int64)
-    predicted = part.predicted
-    if not part.subject.has_several_labels:
-        ones = np.ones(part.n_docs, np.int64)
-        predicted = sparse.csr_array((ones, (np.arange(part.n_docs), predicted)), given.shape)
-    both = given * predicted
-    counts = ((given - both).T @ (predicted - both)).toarray()
-    best = counts.argmax(axis=1)
-    return [
-        [int(at), int(n)] if (n := counts[row, at]) > 0 else None for row, at in enumerate(best)
-    ]
-
-
-def to_check(part: Part) -> list[tuple[int, int, int]]:
-    """Return the documents to check: row, given label, suggested label; -1 for no label.
-
-    The most suspicious come first: those whose suggested label is the most probable, as compared
-    with the given one.
-    """
-    P, Y = part.probabilities, part.Y[:, : part.subject.n_labels].toarray() > 0
-    known = np.diff(part.Y.indptr) > 0
-    has, has_not = Y & known[:, None], ~Y & known[:, None]
-    with np.errstate(invalid="ignore"):
-        present = np.where(has.any(axis=0), (P * has).sum(axis=0) / has.sum(axis=0), np.inf)
-        absent = np.where(
-            has_not.any(axis=0), ((1 - P) * has_not).sum(axis=0) / has_not.sum(axis=0), np.inf
+        return rounded(
+            [scores.micro_f1, max(scores.micro_f1 - half, 0), min(scores.micro_f1 + half, 1)]
         )
-    if not part.subject.has_several_labels:
-        best = part.best
-        rows = np.arange(part.n_docs)
-        found = np.flatnonzero(known & ~Y[rows, best] & (P[rows, best] >= present[best]))
-        given = np.array([part.Y.indices[part.Y.indptr[d]] for d in found], dtype=np.int64)
-        inside = given < P.shape[1]
-        p_given = np.where(inside, P[found, np.where(inside, given, 0)], 0.0)
-        order = np.argsort(p_given - P[found, best[found]], kind="stable")
-        return [(int(found[i]), int(given[i]), int(best[found[i]])) for i in order]
-    missing = np.argwhere(has_not & (np.maximum(present, 0.5) <= P))
-    superfluous = np.argwhere(has & (np.maximum(absent, 0.5) <= 1 - P))
-    every = [(P[d, at], int(d), -1, int(at)) for d, at in missing.tolist()]
-    every += [(1 - P[d, at], int(d), int(at), -1) for d, at in superfluous.tolist()]
-    return [(d, given, other) for _, d, given, other in sorted(every, key=lambda one: -one[0])]
-
-
-def _number_to_check(suspects: list[tuple[int, int, int]], n_names: int) -> list[int]:
-    """Count the documents to check of each label: those that have it, or might lack it."""
-    of_label: list[set[int]] = [set() for _ in range(n_names)]
-    for d, given, suggested in suspects:
-        of_label[given if given >= 0 else suggested].add(d)
-    return [len(found) for found in of_label]
+    low, high = share_interval(round(scores.accuracy * part.n_docs), part.n_docs)
+    return rounded([scores.accuracy, float(low), float(high)])

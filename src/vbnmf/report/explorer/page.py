@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass, field
+from hashlib import sha256
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,8 @@ from vbnmf.report.explorer.documents import (
     document_payload,
     shortened,
 )
-from vbnmf.report.explorer.overview import overview_payload
 from vbnmf.report.explorer.packing import compact, pack
-from vbnmf.report.explorer.payload import model_payload
+from vbnmf.report.explorer.payload import model_payload, near_payload
 from vbnmf.report.explorer.quality import measure_rows, quality_payload
 from vbnmf.text import DocumentVectorizer
 
@@ -143,10 +143,15 @@ def explore(
         progress(0.25, "measuring the model")
         evaluation.add_part(analysed.part)
         payload["quality"] = quality_payload(evaluation, analysed.part)
-        if analysed.predicted is not None and analysed.labelled:
-            payload["overview"] = overview_payload(analysed.part, analysed.suspects)
+        if analysed.overview is not None:
+            payload["overview"] = analysed.overview.payload()
         payload["documents"], packed = _packed(model, analysed, places, max_documents, progress)
+    if model.has_labels:
+        overview = None if analysed is None else analysed.overview
+        payload["near"] = near_payload(model, None if overview is None else overview.confusions)
     payload["measures"] = measure_rows(evaluation)
+    # decisions that are kept in the browser belong to the documents of this page
+    payload["key"] = sha256((packed or "").encode()).hexdigest()[:20]
     progress(0.98, "writing the page")
     return Report(bundle(title, payload, packed), title)
 

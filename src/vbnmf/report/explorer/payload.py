@@ -11,9 +11,11 @@ small.
 """
 
 from dataclasses import asdict
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from vbnmf.core.model import Array
 from vbnmf.description.components import (
@@ -32,6 +34,7 @@ from vbnmf.description.scopes import BLOCKS, Scope, by_block, scopes_of
 from vbnmf.estimators.posterior import gamma_interval
 from vbnmf.metrics.relevance import BALANCE, TermParts
 from vbnmf.pipeline import DocumentModel
+from vbnmf.report.explorer.labelpages import near_labels
 from vbnmf.report.explorer.ordering import (
     map_blocks,
     order_components,
@@ -51,6 +54,7 @@ LEVEL = 0.9
 """Probability of the credible intervals."""
 _LEAST_SHARE, _MOST_SHARES = 0.03, 6  # parts of a term over components and labels
 _NEIGHBOURS, _SHARED = 8, 3  # labels that share components, and components that are named for each
+_CONTRASTED = 4000  # terms by which two labels are compared
 _LEAST_SIMILAR = 0.1  # cosines below are left out
 _LEAST_COMMON = 0.05  # labels share components if they have at least this part in common
 _TINY = np.finfo(float).tiny
@@ -86,7 +90,8 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
         for terms in (one.terms, *(part.terms for part in one.components))
     ]
     commonest = np.argsort(-p_w, kind="stable")[:MOST_TERMS]
-    kept = np.unique(np.concatenate([commonest, *listed, *of_labels]))
+    contrasted = _contrasted(model)
+    kept = np.unique(np.concatenate([commonest, contrasted, *listed, *of_labels]))
     places = np.full(len(p_w), -1)
     places[kept] = np.arange(len(kept))
     payload = {
@@ -114,6 +119,7 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
         ],
         "labels": _labels(model, _without_common(use, scopes), described, places),
         "similar": _similar(near),
+        "contrast": _contrast(estimator, contrasted, places),
         "use": [rounded(row, 6) for row in use],
         "activations": _activations(model),
         "order": _orders(estimator, use, scopes, parts, p_w)
@@ -209,6 +215,21 @@ def _nearness(model: DocumentModel) -> Array | None:
     return similarities(model.estimator_, range(len(model.estimator_.classes_)))
 
 
+def near_payload(model: DocumentModel, confusions: Array | None) -> list[Any]:
+    """Return the labels near each label by words, components and confusions; see ``near_labels``.
+
+    Parameters
+    ----------
+    model : DocumentModel
+        Fitted with labels.
+    confusions : array of int of shape (n_names, n_names) or None
+        Documents of a label for which another was predicted; None if not known.
+    """
+    apart = _without_common(label_use(model.estimator_), scopes_of(model.estimator_))
+    common = np.array([np.minimum(apart, row).sum(axis=1) for row in apart])
+    return near_labels(_nearness(model), common, confusions)
+
+
 def _labels(
     model: DocumentModel, apart: Array, described: list[LabelDescription] | None, places: Array
 ) -> list[dict[str, Any]]:
@@ -280,6 +301,38 @@ def _similar(near: Array | None) -> list[list[float]] | None:
         ]
         for i, row in enumerate(near)
     ]
+
+
+def _contrasted(model: DocumentModel) -> Array:
+    """Return the terms by which labels are compared: those in most documents of any label."""
+    if not model.has_labels or model.estimator_.label_term_documents_ is None:
+        return np.zeros(0, np.intp)
+    most = model.estimator_.label_term_documents_.max(axis=0).toarray().ravel()
+    best = np.argsort(-most, kind="stable")[:_CONTRASTED]
+    return np.sort(best[most[best] > 1])
+
+
+def _contrast(estimator: Any, terms: Array, places: Array) -> dict[str, Any] | None:
+    """Return the numbers of documents by which labels are compared; None without counts.
+
+    ``labels`` has for each label [distance to the previous term, documents that have it, …], and
+    ``documents`` the numbers of all documents that have each term.
+    """
+    if not len(terms):
+        return None
+    counts = sparse.csr_array(estimator.label_term_documents_)[:, terms].tocsr()
+    counts.sort_indices()
+    rows = []
+    for begin, end in pairwise(counts.indptr):
+        at = np.diff(counts.indices[begin:end], prepend=0)
+        flat = np.stack([at, counts.data[begin:end].astype(np.int64)], axis=1)
+        rows.append(flat.ravel().tolist())
+    return {
+        "words": places[terms].tolist(),
+        "documents": estimator.term_documents_[terms].astype(int).tolist(),
+        "total": int(estimator.n_documents_),
+        "labels": rows,
+    }
 
 
 def _activations(model: DocumentModel) -> list[list[float | None]]:

@@ -10,6 +10,7 @@ from vbnmf.evaluation import Evaluation, measures
 from vbnmf.evaluation.parts import Part
 from vbnmf.evaluation.statements import LABEL_TERMS
 from vbnmf.metrics import calibration_bins, score_predictions, score_probabilities
+from vbnmf.metrics.shares import share_interval
 from vbnmf.report.explorer.packing import rounded, sig
 
 _BINS = 10  # of the picture
@@ -96,6 +97,13 @@ def _predictions(part: Part) -> dict[str, Any]:
 
 
 def calibration_points(probability: Any, right: Any) -> list[list[float | None]]:
-    """Return the points of the chart: mean probability, observed frequency, and number."""
+    """Return the points of the chart: mean probability, share right with its interval, number.
+
+    Each is [mean probability, share right, number, low, high].
+    """
     bins = calibration_bins(probability, right, _BINS)
-    return [[sig(mean), sig(hit), int(n)] for mean, hit, n in bins]
+    low, high = share_interval(bins[:, 1] * bins[:, 2], bins[:, 2])
+    return [
+        [sig(mean), sig(hit), int(n), sig(least), sig(most)]
+        for (mean, hit, n), least, most in zip(bins, low, high, strict=True)
+    ]

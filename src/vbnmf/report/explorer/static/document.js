@@ -29,6 +29,9 @@ function drawDocument(docs, d) {
           arrow,
         );
   const parts = pairs(docs.coefficients[d]);
+  const shades = (docs.why?.[d] ?? []).map(([l]) => [String(l), `for and against ${labelName(l)}`]);
+  const shade = param("shade", shades[0]?.[0] ?? "component");
+  const shaded = docs.texts ? docs.why?.[d].find(([l]) => String(l) === shade) : null;
   const tints = new Map(parts.slice(0, TINTS).map(([k], i) => [k, i]));
   return [
     heading("Document ", bdi(docs.ids[d])),
@@ -39,7 +42,9 @@ function drawDocument(docs, d) {
         to(at - 1, "Previous", "←"),
         el("a", { class: "button", href: address("document", filters) }, "All documents"),
         to(at + 1, "Next", "→"),
+        at >= 0 && el("span", { class: "quiet" }, `${count(at + 1)} of ${count(found.length)}`),
       ),
+      shades.length > 0 && choice("shade", "Shade", [...shades, ["component", "by component"]], shades[0][0]),
     ),
     facts(
       docs.truth?.[d] && ["given ", labelsWithP(docs.truth[d], docs.p_truth?.[d], labelLink)],
@@ -54,15 +59,65 @@ function drawDocument(docs, d) {
       section(
         "Text",
         docs.texts
-          ? docs.marks && "A term has the colour of the component it is assigned to. Grey: a component that is not listed."
+          ? shaded
+            ? [
+                el("span", { class: "shade for", "--part": 1 }, "speaks for"),
+                " ",
+                el("span", { class: "shade against", "--part": 1 }, "speaks against"),
+                " ",
+                bdi(labelName(shaded[0])),
+                ". A stronger colour means a larger contribution; words of little weight have no colour.",
+              ]
+            : docs.marks && "A term has the colour of the component it is assigned to. Grey: a component that is not listed."
           : "Its terms, those with the largest weight first. A term has the colour of the component it is assigned to.",
         null,
-        tinted(docs, d, tints),
+        shaded ? shadedText(docs, d, shaded) : tinted(docs, d, tints),
       ),
       el("div", null, coefficients(docs, d, parts, tints), docs.why && evidence(docs, d)),
     ),
   ];
 }
+
+// The contributions of terms to a label: Map of term → contribution
+const contributions = ([, , , terms, , against]) => new Map([...pairs(terms), ...pairs(against)].filter(([w]) => w >= 0));
+
+// A text, shaded by what speaks for and against a label. Where terms overlap, the strongest counts.
+function shadedText(docs, d, why) {
+  const text = plainText(docs, d);
+  const parts = contributions(why);
+  const most = largest([...parts.values()].map(Math.abs));
+  const of = new Array(text.length).fill(null); // term at each character
+  const order = [...parts].sort(([, a], [, b]) => Math.abs(b) - Math.abs(a));
+  for (const [w] of order)
+    for (const { begin, end } of occurrencesIn(docs, d, termName(w), w))
+      for (let i = begin; i < end; i += 1) of[i] ??= { w, begin };
+  const pieces = [];
+  for (let i = 0; i < text.length; ) {
+    let j = i + 1;
+    while (j < text.length && of[j]?.w === of[i]?.w && (of[j]?.begin === of[i]?.begin || of[j] === null)) j += 1;
+    const piece = text.slice(i, j);
+    if (of[i] === null) pieces.push(piece);
+    else {
+      const part = parts.get(of[i].w);
+      pieces.push(
+        el(
+          "a",
+          {
+            class: `shade ${part > 0 ? "for" : "against"}`,
+            "--part": (Math.abs(part) / most).toFixed(3),
+            href: address("term", { w: of[i].w }),
+            title: `${termName(of[i].w)}: ${signed(part)}`,
+          },
+          piece,
+        ),
+      );
+    }
+    i = j;
+  }
+  return [el("p", { class: "text", dir: "auto" }, pieces), ...cutNotes(docs, d)];
+}
+
+const signed = (part) => `${part < 0 ? "−" : "+"}${Math.abs(part).toFixed(2)}`;
 
 function tinted(docs, d, tints) {
   const mark = (content, i) => {
@@ -84,13 +139,16 @@ function tinted(docs, d, tints) {
       { class: "text", dir: "auto" },
       docs.terms[d].map((w, i) => [mark(termName(w), i), " "]),
     );
-  const shown = [...plainText(docs, d)].length; // characters, not UTF-16 units
   return [
     el("p", { class: "text", dir: "auto" }, docs.marks ? markedPieces(docs, d, mark) : plainText(docs, d)),
-    docs.lengths[d] > shown &&
-      el("p", { class: "quiet" }, `Cut after ${count(shown)} of ${count(docs.lengths[d])} characters.`),
+    ...cutNotes(docs, d),
     !docs.marks && el("p", { class: "quiet" }, "The terms of this model are not words, so they cannot be marked."),
   ];
+}
+
+function cutNotes(docs, d) {
+  const shown = [...plainText(docs, d)].length; // characters, not UTF-16 units
+  return docs.lengths[d] > shown ? [el("p", { class: "quiet" }, `Cut after ${count(shown)} of ${count(docs.lengths[d])} characters.`)] : [];
 }
 
 // A text with its terms marked. The number 0 means the same term as before for the same characters, or the next new term.
@@ -144,11 +202,12 @@ function coefficients(docs, d, parts, tints) {
 
 function evidence(docs, d) {
   const whys = docs.why[d];
-  const rows = whys.flatMap(([l, , components, terms]) => [
+  const rows = whys.flatMap(([l, , components, terms, , against]) => [
     ...pairs(components).map(([k, part]) => [labelName(l), "component", componentName(k), part]),
     ...pairs(terms).map(([w, part]) => [labelName(l), "term", termName(w), part]),
+    ...pairs(against).map(([w, part]) => [labelName(l), "term against", termName(w), part]),
   ]);
-  const most = largest(rows.map((row) => row[3]));
+  const most = largest(rows.map((row) => Math.abs(row[3])));
   const role = (l, i) =>
     [docs.given[d].includes(l) ? "predicted" : i === 1 && "runner-up", docs.truth?.[d]?.includes(l) && "given"]
       .filter(Boolean)
@@ -156,7 +215,7 @@ function evidence(docs, d) {
   return section(
     "Why this label",
     whys.length
-      ? `Evidence for the most probable label${["", "", " and the second", ", the second and the given label", ", the second and the given labels"][Math.min(whys.length, 4)]}. Each number is a contribution to the label's score, compared with ${data.several ? "a document without terms" : "the mean score of all labels"}. Terms contribute through all components and as single words; of the components, only those that speak for the label are listed. Only the largest positive contributions are listed.`
+      ? `Evidence for the most probable label${["", "", " and the second", ", the second and the given label", ", the second and the given labels"][Math.min(whys.length, 4)]}. Each number is a contribution to the label's score, compared with ${data.several ? "a document without terms" : "the mean score of all labels"}. Terms contribute through all components and as single words; of the components, only those that speak for the label are listed. Only the largest contributions are listed.`
       : "The document has no term that the model knows. The prediction follows only from how common each label is.",
     whys.length > 0 &&
       downloads(
@@ -167,29 +226,30 @@ function evidence(docs, d) {
             `${docs.ids[d]}: evidence`,
             rows.map(([label, , name, part]) => ({
               name: `${label}: ${name}`,
-              value: part,
-              text: `+${part.toFixed(2)}`,
+              value: Math.abs(part),
+              text: signed(part),
             })),
           ),
       ),
-    whys.map(([l, p, components, terms, share], i) => [
+    whys.map(([l, p, components, terms, share, against], i) => [
       el("h4", null, labelLink(l), ` ${percent(p)} `, el("span", { class: "tag" }, role(l, i))),
       share < 1 &&
         el("p", { class: "quiet" }, `${percent(share)} of the score comes from components, the rest from single words (by absolute value).`),
       [
         ["Component", components, componentLink],
-        ["Term", terms, termLink],
+        ["Word for it", terms, termLink],
+        ["Word against it", against, termLink],
       ].map(
         ([name, parts, linked]) =>
           parts.length > 0 &&
           table({
-            caption: `${name}s that are evidence for ${labelName(l)}`,
+            caption: `${name}: ${labelName(l)}`,
             className: "bars",
             rows: pairs(parts),
             columns: [
               { name, heading: true, cell: ([i]) => linked(i) },
-              { name: "Contribution", right: true, cell: ([, part]) => `+${part.toFixed(2)}` },
-              { name: "", wide: true, cell: ([, part]) => bar(part, most) },
+              { name: "Contribution", right: true, cell: ([, part]) => signed(part) },
+              { name: "", wide: true, cell: ([, part]) => bar(Math.abs(part), most) },
             ],
           }),
       ),

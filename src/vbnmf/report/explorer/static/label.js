@@ -1,48 +1,158 @@
-// Label: the components and terms that make it, the labels it shares components with, what it is confused with.
+// Label: its words, the topics inside it, documents to check, what it is confused with, and the labels near it.
 
 const THERE = 8; // terms of a component in a label that are shown
 
 if (data.labels.length) views.label = { title: "Label", draw: drawLabel };
 
 function drawLabel() {
-    const l = integer("l", data.labels.length) ?? data.order.labels[0];
-    const label = data.labels[l];
-    const score = data.quality?.by_label?.[l];
-    return [
-      heading("Label ", bdi(label.name)),
-      controls(
-        steps(
-          "label",
-          "l",
-          l,
-          data.labels.map((one) => one.name),
-          "label",
-        ),
+  const l = integer("l", data.labels.length) ?? data.order.labels[0];
+  const label = data.labels[l];
+  const score = data.quality?.by_label?.[l];
+  const parts = labelParts(l);
+  return [
+    heading("Label ", bdi(label.name)),
+    controls(
+      steps(
+        "label",
+        "l",
+        l,
+        data.labels.map((one) => one.name),
+        "label",
       ),
-      facts(
-        `${plural(label.documents, "training document")}`,
-        score && score[0] > 0 && `recall ${percent(score[1])} on ${plural(score[0], "document")}`,
-        score && (score[2] === null ? "never predicted" : `precision ${percent(score[2])}`),
-        data.fit.component_shares && `components contribute ${percent(data.fit.component_shares[l])} of its score, single words the rest`,
-        fidelityOfLabel(l),
-        label.nearest?.length > 0 && [
-          "nearest by terms: ",
-          label.nearest.map(([m], i) => [i > 0 && ", ", labelLink(m)]),
-        ],
-      ),
+      views.compare && data.near[l].length > 0 && link("compare", { a: l, b: data.near[l][0][0] }, `Compare with ${labelName(data.near[l][0][0])}`),
+    ),
+    facts(
+      `${plural(label.documents, "training document")}`,
+      score && score[0] > 0 && `recall ${percent(score[1])} on ${plural(score[0], "document")}`,
+      score && (score[2] === null ? "never predicted" : `precision ${percent(score[2])}`),
+      parts && `expected: ${partsInWords(parts)}`,
+      data.fit.component_shares && `components contribute ${percent(data.fit.component_shares[l])} of its score, single words the rest`,
+      fidelityOfLabel(l),
+    ),
+    el(
+      "div",
+      { class: "two" },
+      el("div", null, tellingTerms(l), nearLabels(l)),
       el(
         "div",
-        { class: "two" },
+        null,
+        labelComponents(l),
+        data.overview && labelSuspects(l),
+        data.overview && labelConfusions(l),
+        data.documents?.labelled && data.quality?.by_label && confusedDocuments(l),
+      ),
+    ),
+  ];
+}
+
+// Two bars, one over the other: the share of the label's documents, and of the others
+const twoBars = (here, there) =>
+  svg(
+    "svg",
+    { class: "both", viewBox: "0 0 100 14", preserveAspectRatio: "none", "aria-hidden": "true" },
+    svg("rect", { x: 0, y: 1, width: (100 * here).toFixed(2), height: 7, class: "here" }),
+    svg("rect", { x: 0, y: 9, width: (100 * there).toFixed(2), height: 4, class: "there" }),
+  );
+
+// Documents of the label that are typical of a component, with the beginning of their texts
+function topicDocuments(l, k) {
+  const [, ...flat] = data.documents?.topics?.[l]?.find(([topic]) => topic === k) ?? [k];
+  const found = pairs(flat);
+  if (!found.length) return null;
+  const place = el("div");
+  documents().then((docs) => {
+    place.replaceChildren(
+      ...found.map(([d, part]) =>
         el(
           "div",
-          null,
-          labelComponents(l),
-          neighbours(l),
-          data.documents?.labelled && data.quality?.by_label && confusedDocuments(l),
+          { class: "topic" },
+          link("document", { d }, bdi(docs.ids[d])),
+          ` (${percent(part / 1000)}) `,
+          bdi(documentText(docs, d).replace(/\s+/g, " ").trim().slice(0, 140)),
         ),
-        tellingTerms(l),
       ),
-    ];
+    );
+  }, () => {});
+  return place;
+}
+
+function labelSuspects(l) {
+  const found = suspects(l);
+  return (
+    found.length > 0 &&
+    withDocuments((docs) =>
+      section(
+        `Documents to check (${count(new Set(found.map(({ d }) => d)).size)})`,
+        "Their given label looks like an error. The most suspicious come first.",
+        null,
+        el(
+          "ul",
+          { class: "cards" },
+          [...new Set(found.map(({ d }) => d))].slice(0, 3).map((d) => documentCard(docs, d, null, { only: "check", check: l })),
+        ),
+        el("p", null, views.review ? link("review", { l }, "Review them") : link("document", { only: "check", check: l }, "Show all")),
+      ),
+    )
+  );
+}
+
+function labelConfusions(l) {
+  const rows = data.documents.confusions[l] ?? [];
+  return (
+    rows.length > 0 &&
+    section(
+      "Confusions, and the words that cause them",
+      `Documents given ${labelName(l)} and predicted as another label; the words that speak most for the prediction in them, with the number of these documents in which each is among the strongest.`,
+      downloads(`label-${l}-confusions`, () => [
+        ["given", "predicted", "documents", "words"],
+        ...rows.map(([m, n, words]) => [labelName(l), labelName(m), n, pairs(words).map(([w, times]) => `${termName(w)} ${times}`).join("; ")]),
+      ]),
+      table({
+        caption: `Labels predicted for documents of ${labelName(l)}`,
+        rows,
+        className: "bars",
+        columns: [
+          { name: "Predicted", heading: true, cell: ([m]) => labelLink(m) },
+          { name: "Documents", right: true, cell: ([m, n]) => countedLink({ truth: l, given: m, only: "confused" }, n) },
+          { name: "Words for it", cell: ([, , words]) => pairs(words).map(([w, times], i) => [i > 0 && ", ", termLink(w), el("span", { class: "tag" }, ` ${count(times)}`)]) },
+        ],
+      }),
+    )
+  );
+}
+
+function nearLabels(l) {
+  const rows = data.near[l];
+  const known = Boolean(data.overview);
+  return section(
+    "Nearest labels",
+    rows.length
+      ? `By words: cosine of the shares of training documents that have each word. By components: the share of both labels' weight that the model expects from the same components, without those of all labels.${known ? " By confusions: documents of this page given one and predicted as the other." : ""}`
+      : "No other label is near.",
+    rows.length > 0 &&
+      downloads(`label-${l}-near`, () => [
+        ["label", "similar words", "expected in common", "given this, predicted that", "given that, predicted this"],
+        ...rows.map(([m, cosine, common, there, back]) => [labelName(m), cosine === null ? null : cosine / 100, common, there, back]),
+      ]),
+    rows.length > 0 &&
+      table({
+        caption: `Labels near ${labelName(l)}`,
+        rows,
+        className: "dense",
+        columns: [
+          { name: "Label", heading: true, cell: ([m]) => labelLink(m) },
+          { name: "By words", right: true, cell: ([, cosine]) => percent(cosine === null ? null : cosine / 100) },
+          { name: "By components", right: true, cell: ([, , common]) => percent(common) },
+          ...(known
+            ? [
+                { name: "Predicted as it", right: true, cell: ([m, , , there]) => (there ? countedLink({ truth: l, given: m, only: "confused" }, there) : "0") },
+                { name: "And back", right: true, cell: ([m, , , , back]) => (back ? countedLink({ truth: m, given: l, only: "confused" }, back) : "0") },
+              ]
+            : []),
+          ...(views.compare ? [{ name: "Compare", cell: ([m]) => link("compare", { a: l, b: m }, "compare") }] : []),
+        ],
+      }),
+  );
 }
 
 function labelComponents(l) {
@@ -54,13 +164,14 @@ function labelComponents(l) {
   const shown = used.filter(({ part }) => part >= data.matters);
   const most = shown[0]?.part;
   return section(
-    "Its components",
+    "Topics inside it",
     [
-      "Expected share: the share of the label's weight that the model expects from the component. It is not a count of documents.",
+      "Expected share: of the label's weight, by the model; not a count of documents.",
       found &&
-        " In documents: its share of the weight of the label's documents that this page was made with, estimated from their terms without their labels.",
-      there && ` Here: the first ${THERE} terms of the component that training documents of this label have.`,
-      ` Components below ${100 * data.matters} % are not listed; the CSV has all${there ? ", with more of their terms here" : ""}.`,
+        " In documents: the same in documents of this page, estimated without their labels.",
+      data.documents && " Below each: two typical documents of the label.",
+      there && ` Here: its first words that training documents of the label have.`,
+      ` The CSV has also those below ${100 * data.matters} %.`,
     ],
     downloads(
       `label-${l}-components`,
@@ -118,7 +229,7 @@ const labelTable = (l, caption, rows, most, further = () => null) =>
     rows,
     className: "bars parts",
     columns: [
-      { name: "Component", heading: true, cell: (row) => [componentLink(row.k), termsThere(l, row.k), further(row)] },
+      { name: "Component", heading: true, cell: (row) => [componentLink(row.k), termsThere(l, row.k), further(row), topicDocuments(l, row.k)] },
       { name: "Expected share", right: true, cell: ({ part }) => percent(part) },
       { name: "", wide: true, cell: ({ part }) => bar(part, most) },
       ...(partsInDocuments(l) ? [{ name: "In documents", right: true, cell: ({ found }) => percent(found) }] : []),
@@ -138,15 +249,15 @@ function tellingTerms(l) {
   const label = data.labels[l];
   if (!label.terms)
     return section(
-      "Its characteristic terms",
+      "Its words",
       "The model is from an older file, in which the documents that have a term were not counted. Fit it again to see them.",
     );
   const terms = label.terms.map(([w, here, elsewhere, odds, low, high]) => ({ w, here, elsewhere, odds, low, high }));
   const most = label.documents;
   return section(
-    "Its characteristic terms",
+    "Its words",
     terms.length
-      ? `Terms that a larger share of this label's ${plural(label.documents, "training document")} has than of the ${count(label.elsewhere)} elsewhere. The documents that have the term are counted. Log-odds: of a document here against elsewhere, with its 95 % interval.`
+      ? `Words that a larger share of this label's ${plural(label.documents, "training document")} has than of the ${count(label.elsewhere)} elsewhere; the documents that have each are counted. Log-odds: of a document here against elsewhere, with its 95 % interval.`
       : "No term is in a larger share of this label's documents than elsewhere.",
     downloads(
       `label-${l}-terms`,
@@ -166,52 +277,18 @@ function tellingTerms(l) {
         rows: terms,
         className: "bars",
         columns: [
-          { name: "Term", heading: true, cell: ({ w }) => termLink(w) },
-          { name: `Here, of ${count(label.documents)}`, right: true, cell: ({ here }) => count(here) },
-          { name: "", wide: true, cell: ({ here }) => bar(here, most) },
-          { name: `Elsewhere, of ${count(label.elsewhere)}`, right: true, cell: ({ elsewhere }) => count(elsewhere) },
+          { name: "Word", heading: true, cell: ({ w }) => termLink(w) },
+          {
+            name: "In documents of the label; elsewhere",
+            cell: ({ here, elsewhere }) => [
+              twoBars(here / most, elsewhere / Math.max(label.elsewhere, 1)),
+              el("span", { class: "quiet" }, `in ${count(here)} of ${plural(most, "document")}; ${percent(label.elsewhere ? elsewhere / label.elsewhere : 0)} elsewhere`),
+            ],
+          },
           {
             name: "Log-odds",
             right: true,
             cell: ({ odds, low, high }) => [number(odds, 2), el("span", { class: "quiet" }, ` ${number(low, 2)} to ${number(high, 2)}`)],
-          },
-        ],
-      }),
-  );
-}
-
-function neighbours(l) {
-  const near = data.labels[l].neighbours;
-  const common = scopes && blockNamed("common");
-  const counted = common ? " Components that serve all labels are not counted." : "";
-  const listed = `Expected in common: the share of both labels' weight that the model expects from the same components.${counted}`;
-  const none = `The model expects less than 5 % of its weight in common with every other label.${counted}`;
-  return section(
-    "Labels it shares components with",
-    near.length ? listed : none,
-    near.length > 0 &&
-      downloads(
-        `label-${l}-neighbours`,
-        () => [
-          ["label", "expected in common", "by components"],
-          ...near.map(([m, part, by]) => [labelName(m), part, by.join(" ")]),
-        ],
-        () =>
-          barsPicture(
-            `${labelName(l)}: expected in common with other labels`,
-            near.map(([m, part]) => ({ name: labelName(m), value: part, text: percent(part) })),
-          ),
-      ),
-    near.length > 0 &&
-      table({
-        caption: `Labels that share components with ${labelName(l)}`,
-        rows: near,
-        columns: [
-          { name: "Label", heading: true, cell: ([m]) => labelLink(m) },
-          { name: "Expected in common", right: true, cell: ([, part]) => percent(part) },
-          {
-            name: "Shared components",
-            cell: ([, , by]) => by.map((k, i) => [i > 0 && " ", el("span", { class: "nowrap" }, componentLink(k))]),
           },
         ],
       }),

@@ -58,32 +58,33 @@ function headNumbers() {
   if (found) {
     const [score, low, high] = found.score;
     const { labelled } = data.quality;
+    const trained = found.trained ? `; ${count(found.trained)} of them were in training` : "";
     items.push(
       item(
         percent(score),
         data.several ? "micro F1" : "accuracy",
-        ` (${whole(low)} to ${whole(high)}\u00a0%) on the ${plural(labelled, "labelled document")} of this page`,
+        ` (${whole(low)} to ${whole(high)}\u00a0%) on the ${plural(labelled, "labelled document")} of this page${trained}`,
       ),
     );
     items.push(acceptedNumber(found, item));
+    const n_check = suspects().length;
     const labelsToCheck = found.check.filter(Boolean).length;
     items.push(
       item(
-        found.suspects ? reviewLink(null, found.suspects) : "0",
-        `document${found.suspects === 1 ? "" : "s"} to check`,
-        found.suspects > 0 && `, in ${plural(labelsToCheck, "label")}`,
+        n_check ? reviewLink(null, n_check) : "0",
+        `${data.several ? "label" : "document"}${n_check === 1 ? "" : "s"} to check`,
+        n_check > 0 && (data.several ? ", missing or superfluous" : `, in ${plural(labelsToCheck, "label")}`),
       ),
     );
   }
   return el("dl", { class: "numbers" }, items);
 }
 
-function acceptedNumber({ accept, best, decisions, goal }, item) {
+function acceptedNumber({ accept, best, predictions, goal }, item) {
   const what = data.several ? "of the predicted labels" : "of the documents";
   if (best === null) return item("0\u00a0%", `can be accepted automatically at ${percent(goal)} right`);
-  const accepted = accept[0][2 * best];
   return item(
-    link("trust", { accept: best }, percent(accepted / decisions)),
+    link("trust", { accept: best }, percent(accept[0][2 * best] / predictions)),
     `${what} can be accepted automatically at ${percent(goal)} right (probability ≥ ${(best / 100).toFixed(2)})`,
   );
 }

@@ -179,12 +179,11 @@ function chosenDocuments(docs, query = null) {
   return sortedByConfidence(docs, found, given ?? truth, order === "unsure");
 }
 
-// Documents to check, the most suspicious first: {d, given, suggested}; of one label, if l is not null. A label that is
-// missing, or that no label should replace, is -1.
-const suspects = (l = null) =>
-  range((data.documents?.suspects.length ?? 0) / 3)
-    .map((i) => data.documents.suspects.slice(3 * i, 3 * i + 3))
-    .map(([d, given, suggested]) => ({ d, given, suggested }))
+// Documents to check, the most suspicious first: {d, given, suggested, pGiven, pSuggested}; of one label, if l is not
+// null; all whose prediction differs, if all. A label that is missing, or that no label should replace, is -1.
+const suspects = (l = null, all = false) =>
+  (data.documents ? (all ? data.documents.suspects : data.documents.to_check.map((i) => data.documents.suspects[i])) : [])
+    .map(([d, given, suggested, pGiven, pSuggested]) => ({ d, given, suggested, pGiven, pSuggested }))
     .filter(({ given, suggested }) => l === null || (given >= 0 ? given : suggested) === l);
 
 // The parameters of the list, which links to its documents keep

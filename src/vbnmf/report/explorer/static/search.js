@@ -7,7 +7,7 @@ function rankOf(name, wanted) {
   const at = name.indexOf(wanted);
   if (at < 0) return null;
   if (name === wanted) return 0;
-  return at === 0 ? 1 : /[\s._:/,-]/.test(name[at - 1]) ? 2 : 3;
+  return at === 0 ? 1 : /[\s._:/,#-]/.test(name[at - 1]) ? 2 : 3;
 }
 
 // The places of the best matches among names in lower case, the best first
@@ -46,6 +46,8 @@ function searchResults(typed, docs) {
       more: scopeWords(k) ?? "",
     })),
   ];
+  if (docs?.texts && !groups[1].exact && !/\s/.test(wanted))
+    groups[1].options.push({ href: address("term", { word: typed.trim() }), text: `“${typed.trim()}” in context`, more: "" });
   if (docs) {
     const found = matchingDocuments(docs, typed);
     const ids = found.filter((d) => docs.ids[d].toLowerCase() === wanted);

@@ -3,14 +3,16 @@
 const FOUND = 24; // terms that a search lists
 
 views.term = {
-  title: "Terms",
+  title: "Words",
   draw() {
     const w = integer("w", data.terms.names.length);
+    const word = w === null ? param("word").trim() : termName(w);
     const results = el("div", { id: "found" });
     const fill = () => {
       const found = foundTerms(param("find"));
       const none = el("p", { class: "quiet" }, "No term contains this.");
-      results.replaceChildren(found.length ? (w === null ? termList(found) : termChips(found)) : none);
+      if (word && !param("find").trim()) return results.replaceChildren() ?? 0;
+      results.replaceChildren(found.length ? (word ? termChips(found) : termList(found)) : none);
       return found.length;
     };
     const search = el("input", {
@@ -19,22 +21,26 @@ views.term = {
       value: param("find"),
       autocomplete: "off",
       "aria-controls": "found",
-      placeholder: "a term, or part of it",
+      placeholder: "a word, or part of it; Enter shows it in context",
       oninput: () => {
         adjust({ find: search.value });
         const n = fill();
         say(n === FOUND ? `${n} or more terms found.` : `${plural(n, "term")} found.`);
       },
       onkeydown: (event) => {
+        if (event.key !== "Enter" || !search.value.trim()) return;
         const [first] = foundTerms(search.value);
-        if (event.key === "Enter" && first !== undefined) visit(address("term", { w: first, find: search.value }));
+        const same = termNames[first] === search.value.trim().toLowerCase();
+        // what was typed, also if no term is called so: it may stand in texts
+        if (same || (first !== undefined && !data.documents)) visit(address("term", { w: first, find: search.value }));
+        else visit(address("term", { word: search.value.trim(), find: search.value }));
       },
     });
     fill();
     const { total, names } = data.terms;
     return [
-      heading(w === null ? "Terms" : ["Term ", bdi(termName(w))]),
-      el(
+      heading(word ? ["Word ", bdi(word)] : "Words"),
+      !word && el(
         "p",
         { class: "lead" },
         names.length < total
@@ -45,6 +51,7 @@ views.term = {
       controls(el("label", { class: "choice grow", for: "find" }, el("span", null, "Search"), search)),
       results,
       w !== null && scopes && facts(`expected weight: ${inBlocks(termInBlocks(w))}`),
+      word && inContext(word, w),
       w !== null &&
         el("div", { class: "two" }, occurrences(w, "components"), data.labels.length > 0 && occurrences(w, "labels")),
     ];
@@ -119,14 +126,12 @@ function termList(found) {
   );
 }
 
-// Terms that begin with the input, then those that contain it, the commonest first; without input, the commonest.
+// Terms that match the input, the same first, then those that begin so, then those that contain it, the commonest first;
+// without input, the commonest.
 function foundTerms(typed) {
   const wanted = typed.trim().toLowerCase();
-  const places = termNames.map((name) => name.indexOf(wanted));
-  return byFrequency
-    .filter((w) => places[w] === 0)
-    .concat(byFrequency.filter((w) => places[w] > 0))
-    .slice(0, FOUND);
+  if (!wanted) return byFrequency.slice(0, FOUND);
+  return bestMatches(termNames, wanted, FOUND, byFrequency).map(([, w]) => w);
 }
 
 const termNames = data.terms.names.map((name) => name.toLowerCase());

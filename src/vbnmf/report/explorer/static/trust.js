@@ -13,7 +13,7 @@ if (data.labels.length) {
       return [
         heading("How far to trust the predictions"),
         quality?.by_label
-          ? [scores(quality), quality.confusion && confusions(quality.confusion), calibration(quality), quality.label_fidelity && recounted(quality)]
+          ? [data.overview && trained(), data.overview && accepting(), scores(quality), quality.confusion && confusions(quality.confusion), calibration(quality), quality.label_fidelity && recounted(quality)]
           : el("p", { class: "lead" }, "Nothing is known without labelled documents. Make the page with `--documents FILE`, a file of documents that the model was not fitted to."),
       ];
     },
@@ -156,37 +156,138 @@ function confusions(matrix) {
   );
 }
 
-function calibration(quality) {
-  const points = quality.calibration.map(([p, hit]) => [p, hit]);
-  const options = {
-    x: "predicted probability",
-    y: "observed frequency",
-    unit: true,
-    dots: true,
-    label: "Calibration: predicted probability against observed frequency",
+// A warning where documents were in training
+function trained() {
+  const { trained: n, matched, judged } = data.overview;
+  if (!n && matched) return null;
+  const much = n
+    ? `${count(n)} of the ${plural(data.documents.total, "document")} of this page were in training. Recall, precision and calibration below are too good for them. `
+    : "";
+  return el("p", { class: "notice", id: "trained" }, `${much}${judged} Use documents that the model was not fitted to.`);
+}
+
+// Which predictions can be accepted: a threshold, what it accepts, and how much of that is right; for all and each label
+function accepting() {
+  const { accept, best, predictions, goal } = data.overview;
+  const what = data.several ? "predicted labels" : "documents";
+  const first = best ?? 80;
+  const at = () => integer("accept", 101) ?? first;
+  const of = (i, t) => ({ all: accept[i][0], taken: accept[i][2 * t], right: accept[i][2 * t + 1] });
+  const share = (n, all) => (all ? n / all : null);
+  const said = el("p", { id: "accepted", class: "said" });
+  const place = el("div");
+  const rows = range(data.labels.length).filter((l) => accept[l + 1][0] > 0);
+  const fill = () => {
+    const t = at();
+    const { taken, right } = of(0, t);
+    said.textContent = `Accept above ${(t / 100).toFixed(2)}: ${percent(share(taken, predictions))} of the ${what} (${count(taken)} of ${count(predictions)}), ${percent(share(right, taken))} of them right.`;
+    place.replaceChildren(
+      table({
+        caption: "Accepted predictions by label",
+        sorting: "accepted",
+        rows,
+        roving: true,
+        className: "bars dense",
+        columns: [
+          { name: "Predicted label", heading: true, cell: (l) => labelLink(l), value: labelName },
+          { name: "Predictions", right: true, cell: (l) => count(of(l + 1, t).all), value: (l) => of(l + 1, t).all },
+          { name: "Accepted", right: true, cell: (l) => percent(share(of(l + 1, t).taken, of(l + 1, t).all)), value: (l) => share(of(l + 1, t).taken, of(l + 1, t).all) },
+          { name: "", wide: true, cell: (l) => bar(share(of(l + 1, t).taken, of(l + 1, t).all) ?? 0, 1) },
+          { name: "Of them right", right: true, cell: (l) => percent(share(of(l + 1, t).right, of(l + 1, t).taken)), value: (l) => share(of(l + 1, t).right, of(l + 1, t).taken) },
+        ],
+      }),
+    );
   };
+  const output = el("output", { for: "accept" }, (at() / 100).toFixed(2));
+  const input = el("input", {
+    type: "range",
+    id: "accept",
+    min: 0,
+    max: 100,
+    step: 1,
+    value: at(),
+    "aria-valuetext": (at() / 100).toFixed(2),
+    oninput: () => {
+      adjust({ accept: input.value });
+      output.textContent = (at() / 100).toFixed(2);
+      input.setAttribute("aria-valuetext", output.textContent);
+      fill();
+    },
+  });
+  fill();
   return section(
-    "Calibration",
-    `The dashed line is perfect calibration: for example, four in five ${data.several ? "labels" : "predictions"} with a probability of 80 % are right. Expected calibration error: ${percent(data.measures.find(({ key }) => key === "calibration_error").value)}.`,
+    "What can be accepted automatically",
+    [
+      "Predictions with at least this probability are accepted without a look. Right: the label is a given one. ",
+      best !== null
+        ? `From ${(best / 100).toFixed(2)} on, at least ${percent(goal)} are right.`
+        : `No threshold accepts enough predictions with ${percent(goal)} right.`,
+    ],
+    downloads("accepted", () => [
+      ["threshold", "label", "predictions", "accepted", "right"],
+      ...range(101).flatMap((t) => [[t / 100, "(all)", ...Object.values(of(0, t))], ...rows.map((l) => [t / 100, labelName(l), ...Object.values(of(l + 1, t))])]),
+    ]),
+    el("div", { class: "slider wideslider" }, el("label", { for: "accept" }, "Accept from this probability"), output, input),
+    said,
+    el("details", null, el("summary", null, "For each label"), place),
+  );
+}
+
+const FEW_IN_BIN = 20; // predictions in a bin below which no line goes through it
+
+function calibration(quality) {
+  const points = quality.calibration.map(([p, hit, n, low, high]) => ({ p, hit, n, low, high }));
+  const draw = (colours) => reliabilityPicture(points, colours);
+  return section(
+    "Whether probabilities hold",
+    `Each dot is a group of predictions with similar probability: the larger the dot, the more predictions. Lines are 95 % intervals. On the dashed line probabilities hold exactly: four in five ${data.several ? "labels" : "predictions"} with a probability of 80 % are right. No line goes through groups of fewer than ${FEW_IN_BIN}. Expected calibration error: ${percent(data.measures.find(({ key }) => key === "calibration_error").value)}.`,
     downloads(
       "calibration",
-      () => [["probability", "frequency", "number"], ...quality.calibration],
-      () => curvePicture(points, { ...options, colours: PRINT }),
+      () => [["probability", "share right", "number", "low", "high"], ...quality.calibration],
+      () => draw(PRINT),
     ),
-    curvePicture(points, options),
+    draw(SCREEN),
     el(
       "details",
       null,
       el("summary", null, "The numbers"),
       table({
         caption: "Calibration",
-        rows: quality.calibration,
+        rows: points,
         columns: [
-          { name: "Probability", right: true, cell: ([p]) => percent(p) },
-          { name: "Frequency", right: true, cell: ([, hit]) => percent(hit) },
-          { name: "Number", right: true, cell: ([, , n]) => count(n) },
+          { name: "Probability", right: true, cell: ({ p }) => percent(p) },
+          { name: "Share right", right: true, cell: ({ hit }) => percent(hit) },
+          { name: "95 % interval", right: true, cell: ({ low, high }) => `${percent(low)} to ${percent(high)}` },
+          { name: "Number", right: true, cell: ({ n }) => count(n) },
         ],
       }),
     ),
   );
+}
+
+function reliabilityPicture(points, colours) {
+  const [width, height, left, bottom, top] = [560, 420, 64, 48, 16];
+  const x = (v) => left + (width - left - 24) * v;
+  const y = (v) => height - bottom - (height - bottom - top) * v;
+  const most = largest(points.map(({ n }) => n));
+  const enough = points.filter(({ n }) => n >= FEW_IN_BIN);
+  const drawn = frame(
+    width,
+    height,
+    colours,
+    [0, 0.25, 0.5, 0.75, 1].map((v) => [
+      svg("line", { x1: left, x2: width - 24, y1: y(v), y2: y(v), stroke: colours.line }),
+      text(left - 8, y(v) + 4, `${100 * v} %`, { "text-anchor": "end", fill: colours.soft }),
+      text(x(v), height - bottom + 18, `${100 * v} %`, { "text-anchor": "middle", fill: colours.soft }),
+    ]),
+    text(left + (width - left) / 2, height - 8, "probability", { "text-anchor": "middle", fill: colours.soft }),
+    text(16, height / 2, "share right", { "text-anchor": "middle", fill: colours.soft, transform: `rotate(-90 16 ${height / 2})` }),
+    svg("line", { x1: x(0), y1: y(0), x2: x(1), y2: y(1), stroke: colours.soft, "stroke-dasharray": "4 4" }),
+    enough.length > 1 && svg("polyline", { points: enough.map(({ p, hit }) => `${x(p)},${y(hit)}`).join(" "), fill: "none", stroke: colours.accent, "stroke-width": 1.5 }),
+    points.map(({ p, hit, n, low, high }) => [
+      svg("line", { x1: x(p), x2: x(p), y1: y(low), y2: y(high), stroke: colours.accent, "stroke-width": 1.5 }),
+      svg("circle", { cx: x(p), cy: y(hit), r: (3 + 9 * Math.sqrt(n / most)).toFixed(1), fill: colours.accent, opacity: n >= FEW_IN_BIN ? 1 : 0.45 }, svg("title", null, `${count(n)} predictions: ${percent(hit)} right`)),
+    ]),
+  );
+  return put(drawn, { class: "curve", role: "img", "aria-label": "Calibration: probability against share right, with intervals" }, []);
 }
