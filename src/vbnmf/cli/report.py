@@ -1,5 +1,6 @@
 """vbnmf report: write the explorer, an HTML page that shows a model."""
 
+import json
 import shlex
 import sys
 from contextlib import nullcontext
@@ -18,6 +19,8 @@ from vbnmf.cli.progress import Display
               "that the model was not fitted to.")  # fmt: skip
 @click.option("--out", metavar="PAGE.html", help="Page to write.  [default: MODEL's name.html]")
 @click.option("--title", metavar="TEXT", help="Title of the page.  [default: MODEL's name]")
+@click.option("--names", metavar="FILE.json", help="Names and notes, as About on the page saves "
+              "them.")  # fmt: skip
 @options.labels_of_model
 @options.reading
 @options.identified
@@ -27,7 +30,8 @@ from vbnmf.cli.progress import Display
 @options.config
 @options.quiet
 def report(
-    model: str, documents: str | None, out: str | None, title: str | None, label: tuple[str, ...],
+    model: str, documents: str | None, out: str | None, title: str | None,
+    names: str | None, label: tuple[str, ...],
     n_jobs: int, force: bool, quiet: bool, **reading: Any,
 ) -> None:  # fmt: skip
     """Write one HTML file to explore a MODEL in any browser, offline.
@@ -45,6 +49,7 @@ def report(
 
     sources = [model] if documents is None else [model, documents]
     target = common.check_out(out or Path(model).with_suffix(".html").name, force, *sources)
+    called = _read_names(names)
     fitted = common.load_model(model)
     fitted.estimator_.set_params(n_jobs=n_jobs)
     contents = labels = ids = None
@@ -57,11 +62,23 @@ def report(
     with PageProgress(quiet) as progress, counted:
         page = explore(
             fitted, contents, labels, ids=ids, title=title or Path(model).stem,
-            command=shlex.join(["vbnmf", *sys.argv[1:]]), progress=progress,
+            command=shlex.join(["vbnmf", *sys.argv[1:]]), names=called, progress=progress,
         )  # fmt: skip
         page.save(target, overwrite=force)
     unknown.report(quiet)
     common.message(f"Wrote {target}.", quiet)
+
+
+def _read_names(path: str | None) -> Any:
+    """Read a JSON file of names and notes; None without one."""
+    if path is None:
+        return None
+    from vbnmf.report.explorer.page import check_names
+
+    try:
+        return check_names(json.loads(Path(path).read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise common.Refusal(f"--names {path}: {error}") from None
 
 
 class PageProgress(Display):

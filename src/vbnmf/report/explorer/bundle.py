@@ -16,9 +16,9 @@ from vbnmf.report.explorer.packing import mended, pack
 
 # combined in this order in one scope
 SCRIPTS = (
-    *("core", "saving", "charts", "tables", "scopes", "search", "truth", "labels", "label", "map"),
-    *("components", "component", "lists", "document", "context", "term", "compare", "review"),
-    *("trust", "about", "app"),
+    *("core", "saving", "charts", "tables", "scopes", "search", "names", "truth", "labels"),
+    *("label", "map", "components", "component", "lists", "document", "context", "term"),
+    *("compare", "review", "trust", "about", "app"),
 )
 
 

@@ -85,6 +85,7 @@ def explore(
     ids: Any = None,
     title: str = "",
     command: str = "",
+    names: dict[str, Any] | None = None,
     max_documents: int = MOST_DOCUMENTS,
     progress: ProgressCallback | None = None,
 ) -> Report:
@@ -105,6 +106,9 @@ def explore(
         Title of the page.
     command : str
         Command that made the page; shown on it.
+    names : dict or None
+        Names and notes, as the page saves them: ``{"labels": {old: new}, "components": {old: new},
+        "notes": {…}}``. None for none.
     max_documents : int, default=5000
         Largest number of documents to show. If there are more, wrong predictions come first, and
         the others are spread evenly. Scores and counts are over all documents.
@@ -132,7 +136,7 @@ def explore(
     title = title or "vbnmf"
     payload, places = model_payload(model)
     nothing = dict.fromkeys(("documents", "quality", "overview"))
-    payload |= {"title": title, "command": command, **nothing}
+    payload |= {"title": title, "command": command, "names": check_names(names), **nothing}
     analysed = packed = None
     subject = Subject(model, model.classes_.tolist() if model.has_labels else ())
     if documents is not None:
@@ -154,6 +158,23 @@ def explore(
     payload["key"] = sha256((packed or "").encode()).hexdigest()[:20]
     progress(0.98, "writing the page")
     return Report(bundle(title, payload, packed), title)
+
+
+def check_names(names: Any) -> dict[str, dict[str, str]] | None:
+    """Check names and notes, as the page saves them; None stays None."""
+    if names is None:
+        return None
+    kinds = ("labels", "components", "notes")
+    found = {kind: names.get(kind, {}) for kind in kinds} if isinstance(names, dict) else {}
+    if not found or not all(
+        isinstance(of, dict) and all(isinstance(text, str) for pair in of.items() for text in pair)
+        for of in found.values()
+    ):
+        raise ValueError(
+            'names must be {"labels": {old: new}, "components": {old: new}, "notes": {of: note}}, '
+            "as About on the page saves them; got something else. Save them again."
+        )
+    return found
 
 
 def _packed(

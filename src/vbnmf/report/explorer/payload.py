@@ -90,8 +90,8 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
         for terms in (one.terms, *(part.terms for part in one.components))
     ]
     commonest = np.argsort(-p_w, kind="stable")[:MOST_TERMS]
-    contrasted = _contrasted(model)
-    kept = np.unique(np.concatenate([commonest, contrasted, *listed, *of_labels]))
+    kept = np.unique(np.concatenate([commonest, *listed, *of_labels]))
+    contrasted = np.intersect1d(_contrasted(model), kept)
     places = np.full(len(p_w), -1)
     places[kept] = np.arange(len(kept))
     payload = {

@@ -11,6 +11,7 @@ views.about = {
           { class: "lead" },
           "This page was made without documents and describes the fit only. With `--documents FILE` it also shows accuracy, confusions, documents and words in context.",
         ),
+      namesSection(),
       setting(),
       measures(),
       scopes && scopeMeasures(),

@@ -78,8 +78,9 @@ function themeButton() {
 function redraw({ arrived = false } = {}) {
   const focused = document.activeElement?.id;
   const scrolled = arrived ? [] : [...document.querySelectorAll("main .scroll")].map((one) => [one.ariaLabel, one.scrollLeft, one.scrollTop]);
+  const gone = resolveName();
   drawHead();
-  document.getElementById("main").replaceChildren(...[views[current()].draw()].flat(Infinity).filter(Boolean));
+  document.getElementById("main").replaceChildren(...(gone ? [el("p", { class: "notice", id: "gone" }, gone)] : []), ...[views[current()].draw()].flat(Infinity).filter(Boolean));
   if (arrived) {
     scrollTo(0, 0);
     document.getElementById("main").focus({ preventScroll: true });

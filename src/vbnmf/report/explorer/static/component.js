@@ -28,6 +28,7 @@ views.component = {
         ]),
         byRelevance() && slider(fill),
       ),
+      naming("components", data.components[k]),
       el(
         "div",
         { class: shown.length > 1 ? "two" : "one" },

@@ -21,6 +21,7 @@ function drawLabel() {
       ),
       views.compare && data.near[l].length > 0 && link("compare", { a: l, b: data.near[l][0][0] }, `Compare with ${labelName(data.near[l][0][0])}`),
     ),
+    naming("labels", label),
     facts(
       `${plural(label.documents, "training document")}`,
       score && score[0] > 0 && `recall ${percent(score[1])} on ${plural(score[0], "document")}`,
@@ -279,7 +280,7 @@ function tellingTerms(l) {
         columns: [
           { name: "Word", heading: true, cell: ({ w }) => termLink(w) },
           {
-            name: "In documents of the label; elsewhere",
+            name: "Its documents; elsewhere",
             cell: ({ here, elsewhere }) => [
               twoBars(here / most, elsewhere / Math.max(label.elsewhere, 1)),
               el("span", { class: "quiet" }, `in ${count(here)} of ${plural(most, "document")}; ${percent(label.elsewhere ? elsewhere / label.elsewhere : 0)} elsewhere`),

@@ -23,7 +23,8 @@ function keepDecisions() {
   }
 }
 
-const nameOr = (l, none) => (l >= 0 ? labelName(l) : none);
+// Names of labels as in the file, also if they were renamed on the page
+const nameOr = (l, none) => (l >= 0 ? originalLabel(l) : none);
 const decisionKey = (docs, { d, given, suggested }) => JSON.stringify([docs.ids[d], nameOr(given, ""), nameOr(suggested, "")]);
 
 function drawReview() {
@@ -77,11 +78,11 @@ function suspectCard(docs, queue, at) {
   const target = el(
     "select",
     { id: "change-to", "aria-label": "Change to" },
-    data.labels.map((label, m) => el("option", { value: m, selected: m === (made?.decision === "change" && made.label ? data.labels.findIndex(({ name }) => name === made.label) : suggested) }, label.name)),
+    data.labels.map((label, m) => el("option", { value: m, selected: m === (made?.decision === "change" && made.label ? data.labels.findIndex(({ original }) => original === made.label) : suggested) }, label.name)),
   );
   const single = given >= 0 && suggested >= 0;
   const decide = (decision) => {
-    const label = decision === "change" ? (single ? labelName(Number(target.value)) : nameOr(suggested, "")) : nameOr(given, "");
+    const label = decision === "change" ? (single ? originalLabel(Number(target.value)) : nameOr(suggested, "")) : nameOr(given, "");
     decisions[decisionKey(docs, one)] = { decision, label };
     keepDecisions();
     say(`${docs.ids[d]}: ${DECISIONS[decision]}.`);

@@ -1,0 +1,110 @@
+"""Names, notes and links by name, in a real browser; and ``report --names``."""
+
+import csv
+import io
+import json
+
+import pytest
+from cliruns import ok, run
+from explorer_browser import heading, jump, ready
+from explorer_pages import page, scoped, usual
+
+from vbnmf.report.explorer import explore
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def fresh(visit, shown, place):
+    tab = visit(shown, place)
+    tab.evaluate("localStorage.clear()")
+    tab.reload()
+    tab.wait_for_selector("#heading")
+    return ready(tab)
+
+
+def rename(tab, name):
+    tab.click("#rename")
+    tab.fill("#new-name", name)
+    tab.keyboard.press("Enter")
+
+
+def saved(tab, button):
+    with tab.expect_download() as found:
+        tab.click(f"button[aria-label='{button}']")
+    return found.value.path().read_text(encoding="utf-8")
+
+
+def test_a_name_shows_everywhere(visit):
+    model = usual()[0]
+    old = str(model.estimator_.classes_[0])
+    tab = fresh(visit, explore(*usual(), title="Names"), "view=label&l=0")
+    rename(tab, "Two-wheelers <b>")
+    assert heading(tab) == "Label Two-wheelers <b>"
+    tab.reload()
+    tab.wait_for_selector("#heading")
+    assert heading(tab) == "Label Two-wheelers <b>"
+    for place in (
+        *("view=labels", "view=map", "view=trust", "view=compare&a=0&b=1"),
+        *("view=document&only=wrong", "view=term&word=wheel", "view=review&which=all"),
+    ):
+        jump(tab, place)
+        shown = tab.inner_text("main")
+        assert "Two-wheelers <b>" in shown, place
+        assert f"\n{old}\n" not in shown, place
+    jump(tab, "view=labels")
+    rows = list(csv.reader(io.StringIO(saved(tab, "Download labels as CSV"))))
+    assert "Two-wheelers <b>" in [row[0] for row in rows]
+    assert "Two-wheelers" in saved(tab, "Download labels as SVG")
+    # the file has the old name
+    jump(tab, "view=review&which=all")
+    tab.keyboard.press("c")
+    decisions = saved(tab, "Download decisions as CSV")
+    assert "Two-wheelers" not in decisions
+
+
+def test_components_and_notes(visit):
+    shown = explore(*scoped(), title="Scopes too")
+    tab = fresh(visit, shown, "view=component&k=2")
+    rename(tab, "the third")
+    assert heading(tab) == "Component #2 the third"
+    tab.click("summary:text-is('Note')")
+    tab.fill("#note", "ask Ada")
+    tab.locator("#heading").focus()
+    jump(tab, "view=label&l=0")
+    rename(tab, "Alpha")
+    jump(tab, "view=about")
+    found = json.loads(saved(tab, "Download names and notes as JSON"))
+    assert list(found["components"].values()) == ["the third"]
+    assert found["labels"] == {"a": "Alpha"}
+    assert list(found["notes"].values()) == ["ask Ada"]
+    jump(tab, "view=components")
+    assert "the third" in tab.inner_text("main")
+    # another page takes them from the file
+    again = visit(explore(*scoped(), title="Another", names=found), "view=labels")
+    assert "Alpha" in again.inner_text(".labels")
+    jump(again, "view=component&k=2")
+    assert heading(again) == "Component #2 the third"
+    assert again.input_value("#note") == "ask Ada"
+
+
+def test_links_by_name(visit):
+    tab = visit(page("usual"), "view=label&name=tea")
+    assert heading(tab) == "Label tea"
+    jump(tab, "view=label&name=gone")
+    assert "This page has no label called “gone”" in tab.inner_text("#gone")
+
+
+def test_names_of_a_file(tmp_path):
+    model = usual()[0]
+    model.save(tmp_path / "m.vbnmf")
+    names = tmp_path / "names.json"
+    names.write_text(json.dumps({"labels": {"tea": "Tee"}}))
+    out = tmp_path / "page.html"
+    ok("report", tmp_path / "m.vbnmf", "--names", names, "--out", out)
+    from explorer_pages import unpacked
+
+    assert unpacked(out.read_text(encoding="utf-8"))["names"]["labels"] == {"tea": "Tee"}
+    names.write_text('{"labels": [1]}')
+    done = run("report", tmp_path / "m.vbnmf", "--names", names, "--out", tmp_path / "p.html")
+    assert done.code == 2
+    assert "names must be" in done.err
