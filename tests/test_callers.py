@@ -1,6 +1,8 @@
 """Warnings point to the line of the user's code that caused them, however deep they arise."""
 
+import ast
 import linecache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 from sklearn.pipeline import make_pipeline
 
+import vbnmf
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF
 from vbnmf.text import (
     DocumentVectorizer,
@@ -28,6 +31,19 @@ def lines(caught, category):
     assert found
     assert {one.filename for one in found} == {__file__}
     return {linecache.getline(__file__, one.lineno).strip() for one in found}
+
+
+def test_every_warning_asks_for_the_line_of_the_user():
+    calls = [
+        call
+        for file in Path(vbnmf.__file__).parent.rglob("*.py")
+        for call in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "warnings.warn"
+    ]
+    levels = {ast.unparse(word.value) for call in calls for word in call.keywords}
+    assert len(calls) > 10
+    assert levels == {"callers_level()"}
+    assert all([word.arg for word in call.keywords] == ["stacklevel"] for call in calls)
 
 
 def vectorizer():

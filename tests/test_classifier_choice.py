@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from smallfits import drawn, model
 
+from vbnmf.prediction import training
 from vbnmf.prediction.head import TrainingDocuments
 
 
@@ -81,3 +82,16 @@ def test_what_a_head_may_lose_is_paired_by_documents(several):
     error = np.sqrt(100 / 99 * 20) / 100
     assert documents.largest_loss(both, others) == pytest.approx(error)
     assert documents.largest_loss(both, right) > 0.1
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "words"),
+    [
+        (0.00521, 0.00496, "loss is 0.0052 with a and 0.0050 with b"),
+        (0.9, 0.8, "loss is 0.900 with a and 0.800 with b"),
+        (0.00521, 0.00519, "loss is 0.00521 with a and 0.00519 with b"),
+        (0.25, 0.25, "loss is 0.250 both with a and with b"),
+    ],
+)
+def test_scores_are_told_apart(one, other, words):
+    assert training.compared("loss", one, "a", other, "b") == words

@@ -12,11 +12,14 @@ from scipy.special import gammaln
 
 from benchmarks import drawn
 from vbnmf import VBNMF, SupervisedVBNMF
+from vbnmf.core.model import Labels
+from vbnmf.core.starts import Knobs
 from vbnmf.discovery import componentsearch, drafts
 from vbnmf.discovery.clusters import cluster_term_sums
 from vbnmf.discovery.drafts import Draft, Plan
 from vbnmf.discovery.merging import Merges, _Column, _gains, merge_order
 from vbnmf.estimators import starting
+from vbnmf.kernels import open_kernel
 
 QUICK = "mixed and common"
 NO_GROUPS = np.zeros((0, 3), dtype=bool)
@@ -285,3 +288,22 @@ def test_threads_do_not_change_clusters():
     counts = np.array([4, 3, 5])
     one, many = (cluster_term_sums(X, members, counts, None, n) for n in (1, 3))
     assert (one != many).nnz == 0
+
+
+def test_clusters_are_smoothed_by_the_terms_of_their_label():
+    """A fifth of the weight of a cluster has the distribution of the label, and no other terms."""
+    X = sparse.csr_array(np.kron(np.diag([6.0, 2.0, 5.0]), np.ones((8, 2))))  # three sharp clusters
+    y = np.repeat([0, 0, 1], 8)
+    corpus = starting.FitData(X, y, 2, Labels.one_each(np.bincount(y)), None)
+    with open_kernel(1) as kernel:
+        explorer = componentsearch._Explorer(
+            corpus.in_memory(kernel), corpus.labels, Knobs(0.1, None, 0.2, None), X.dtype,
+            lambda *_: None,
+        )  # fmt: skip
+        draft = componentsearch._of_single_labels(explorer, np.array([2, 1]), None)
+    strong, weak = np.argsort(-draft.counts[0, :2])
+    of_label = np.array([48, 48, 16, 16, 0, 0]) / 128
+    for at, own in ((strong, [48, 48, 0, 0, 0, 0]), (weak, [0, 0, 16, 16, 0, 0])):
+        expected = 0.8 * np.array(own) + 0.2 * of_label * np.sum(own)
+        assert_allclose(draft.counts[:, at], expected)
+    assert_allclose(draft.counts[:, 2], [0, 0, 0, 0, 40, 40])

@@ -12,7 +12,7 @@ from smallfits import drawn, model, pairs_of_documents, value_of
 
 from vbnmf import load
 from vbnmf.core.rows import effective_terms
-from vbnmf.prediction import generative
+from vbnmf.prediction import explanation, generative, head
 from vbnmf.prediction.evidence import mean_over_terms, term_evidence
 
 pytestmark = pytest.mark.kernel
@@ -417,3 +417,22 @@ def test_several_labels_are_explained():
     fitted = model().fit(X, Y)
     (best, second), *_ = fitted.explain(X[:1])
     assert best.probability >= second.probability == np.sort(fitted.predict_proba(X[:1])[0])[-2]
+
+
+@both
+def test_the_evidence_of_explanations_is_computed_once(classifier, monkeypatch):
+    X, y = mixed(seed=3)
+    fitted = model(classifier=classifier).fit(X, y)
+    expected = fitted.explain(X)
+    P, calls = fitted.predict_proba(X), []
+
+    def counted(*arguments):
+        calls.append(len(arguments[0]))
+        return term_evidence(*arguments)
+
+    monkeypatch.setattr(head, "term_evidence", counted)
+    assert fitted.explain(X, probabilities=P) == expected
+    assert calls == [len(np.unique(X.indices))]
+    monkeypatch.setattr(explanation, "_NUMBERS_AT_ONCE", 1)  # a block for each document
+    assert fitted.explain(X, probabilities=P) == expected
+    assert len(calls) > 10

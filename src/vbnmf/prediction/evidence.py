@@ -163,14 +163,14 @@ def left_out(
         out[begin:end] = by_weight @ logs(rest)
 
     at_once = np.clip((shapes.size + V.size) // _PART_AT_ONCE, *_AT_ONCE)
-    blocks = _blocks(X.indptr, max(1, int(at_once) // len(scales)))
+    ranges = blocks(X.indptr, max(1, int(at_once) // len(scales)))
     with ThreadPoolExecutor(n_threads) as pool:  # blocks do not depend on who fills them
-        deque(pool.map(fill, *zip(*blocks, strict=True)), maxlen=0)
+        deque(pool.map(fill, *zip(*ranges, strict=True)), maxlen=0)
     out /= np.maximum(mass(X), _TINY)[:, None]
     return out
 
 
-def _blocks(indptr: Array, cells: int) -> Iterator[tuple[int, int]]:
+def blocks(indptr: Array, cells: int) -> Iterator[tuple[int, int]]:
     """Yield ranges of documents with about ``cells`` non-zeros each."""
     cuts = np.searchsorted(indptr, np.arange(0, indptr[-1], cells))
     yield from pairwise(np.unique(np.append(cuts, len(indptr) - 1)).tolist())

@@ -14,9 +14,12 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
+from vbnmf.prediction.evidence import blocks
 
 if TYPE_CHECKING:
     from vbnmf.prediction.head import Head, Posterior
+
+_NUMBERS_AT_ONCE = 1 << 23  # of the evidence of terms that is held
 
 
 class TermPart(NamedTuple):
@@ -114,16 +117,18 @@ def explain_documents(
         None for a document without any term.
     """
     best = np.argsort(-P, axis=1, kind="stable")[:, :2].tolist()
-    explained = []
-    for d, two in enumerate(best):
-        terms, x = _terms_of(X, d)
-        codes = list(dict.fromkeys([*two, *(() if also is None else also[d])]))
-        of_document = []
-        for code in codes if len(terms) else []:
-            parts, uses = head.contributions(terms, x, posterior, code)
-            whole = ExplainedLabel(labels[code], float(P[d, code]), parts, uses, names[terms])
-            of_document.append(summed_up(whole, n_terms=n_terms, n_components=n_components))
-        explained.append(of_document)
+    explained: list[list[Explanation]] = [[] for _ in best]
+    for begin, end in blocks(X.indptr, max(1, _NUMBERS_AT_ONCE // len(posterior.scales))):
+        # the evidence of the terms of these documents is computed once
+        used = np.unique(X.indices[X.indptr[begin] : X.indptr[end]])
+        of_some = posterior.with_evidence(used)
+        for d in range(begin, end):
+            terms, x = _terms_of(X, d)
+            codes = dict.fromkeys([*best[d], *(() if also is None else also[d])])
+            for code in codes if len(terms) else ():
+                parts, uses = head.contributions(terms, x, of_some, code)
+                whole = ExplainedLabel(labels[code], float(P[d, code]), parts, uses, names[terms])
+                explained[d].append(summed_up(whole, n_terms=n_terms, n_components=n_components))
     return explained
 
 

@@ -11,7 +11,7 @@ converts scores to probabilities, for all heads alike.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -78,6 +78,23 @@ class Posterior:
         """Compute the evidence of some of the terms for each component, (n, K)."""
         totals = self.sums / self.scales + len(self.shapes) * self.smoothing
         return term_evidence(self.shapes[terms], totals, self.smoothing)
+
+    def with_evidence(self, terms: Array) -> "Posterior":
+        """Return the same with the evidence of some terms, ascending, which is computed once."""
+        held = {field.name: getattr(self, field.name) for field in fields(self)}
+        return _WithEvidence(**held, terms=terms, evidence=self.term_evidence(terms))
+
+
+@dataclass(frozen=True, eq=False)
+class _WithEvidence(Posterior):
+    """Posterior that holds the evidence of some terms; it is asked for these only."""
+
+    terms: Array  # ascending, (n,)
+    evidence: Array  # (n, K)
+
+    def term_evidence(self, terms: Array | slice) -> Array:
+        assert not isinstance(terms, slice)
+        return np.asarray(self.evidence[np.searchsorted(self.terms, terms)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -164,12 +164,19 @@ def _choose(training: Training, *, all_known: bool) -> Trained:
         training = Training(judged, training.posterior, training.n_threads)
     generative = replace(GenerativeHead.train(training, ""), rows=found.rows)
     accuracy, other_accuracy = (judged.quality(one.left_out) for one in (generative, found))
-    reason = (
-        f"accuracy on held-out documents is {accuracy:.3f} with it and {other_accuracy:.3f} with "
-        f"{found.head.name}"
-    )
+    measure = "accuracy on held-out documents"
+    reason = compared(measure, accuracy, "it", other_accuracy, found.head.name)
     better = wrong or accuracy > other_accuracy
     return generative.because(reason, found) if better else found
+
+
+def compared(measure: str, one: float, way: str, other: float, other_way: str) -> str:
+    """Compare two ways in words, with as many digits as it takes to tell their scores apart."""
+    for digits in range(3, 16):
+        first, second = f"{one:.{digits}f}", f"{other:.{digits}f}"
+        if first != second:
+            return f"{measure} is {first} with {way} and {second} with {other_way}"
+    return f"{measure} is {one:.3f} both with {way} and with {other_way}"
 
 
 def _with_or_without_words(training: Training) -> Trained:
@@ -187,21 +194,17 @@ def _with_or_without_words(training: Training) -> Trained:
     left_out = trial.left_out, found.left_out[::every]
     quality, with_words = (sample.documents.quality(P) for P in left_out)
     loss_at_most = sample.documents.largest_loss(*left_out)
-    measure = "F1" if documents.multilabel else "accuracy"
-    reason = (
-        f"{measure} on held-out documents is {quality:.3f} with components only and "
-        f"{with_words:.3f} with components and single words"
-    )
+    measure = f"{'F1' if documents.multilabel else 'accuracy'} on held-out documents"
+    only, both = "components only", "components and single words"
+    reason = compared(measure, quality, only, with_words, both)
     if loss_at_most > AS_GOOD:
         return found.because(reason, trial)
     alone = ComponentsHead.train(training, "")
     if not documents.multilabel:
         loss, less = (documents.log_loss_by_label(one.left_out) for one in (alone, found))
         if loss > less:
-            reason = (
-                f"log loss of held-out documents, averaged over labels, is {loss:.3f} with "
-                f"components only and {less:.3f} with components and single words"
-            )
+            measure = "log loss of held-out documents, averaged over labels,"
+            reason = compared(measure, loss, only, less, both)
             return found.because(reason, alone)
     return alone.because(reason, found)
 
