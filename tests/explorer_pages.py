@@ -97,7 +97,7 @@ def usual():
     """Model, texts and labels: mixed, some wrongly labelled, one of a label nobody knows."""
     vectorizer = DocumentVectorizer(stem="english", min_df=2)
     estimator = SupervisedVBNMF(8, max_iter=60, random_state=0)
-    model = DocumentModel(estimator, vectorizer).fit(*make_corpus(1, n_each=25, mixed=0.3))
+    model = DocumentModel(estimator, vectorizer, "none").fit(*make_corpus(1, n_each=25, mixed=0.3))
     texts, labels = make_corpus(2, n_each=20, mixed=0.3)
     labels[0], labels[21], labels[45], labels[-1] = "tea", "bike", "unheard", None
     texts[1] = "nothing that anybody knows"

@@ -207,7 +207,7 @@ class TestEvaluate:
         assert scores["macro_accuracy"] == pytest.approx(balanced_accuracy_score(labels, predicted))
         assert scores["most_frequent_label_accuracy"] == pytest.approx(1 / 3)
         V = model.transform(texts)
-        assert scores["coefficient_sparsity"] == hoyer_sparsity(V)
+        assert scores["coefficient_sparsity"] == pytest.approx(hoyer_sparsity(V), rel=1e-12)
         assert scores["inter_label_sparsity"] == inter_label_sparsity(V, labels)
         report = classification_report(labels, predicted, output_dict=True)
         for row in scores["labels"]:

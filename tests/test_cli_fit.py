@@ -39,7 +39,7 @@ def test_json(table):
         *("iterations", "bound", "hyperparameters", "documents_without_label", "passages"),
         "components_reason",
         "components_glued",
-        *("classifier", "classifier_reason", "component_share"),
+        *("classifier", "classifier_reason", "component_share", "features", "features_reason"),
     }
     assert result["model"] == "tickets.vbnmf"
     assert result["documents"] == 42

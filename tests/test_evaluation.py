@@ -33,7 +33,8 @@ SHOWN = ("npmi_documents", "npmi_windows", "diversity", "exclusivity", "held_out
 
 def text_model(n_components=4, **options):
     estimator = SupervisedVBNMF(n_components, max_iter=30, random_state=0)
-    return DocumentModel(estimator, DocumentVectorizer(**options)).fit(*make_corpus(1, mixed=0.3))
+    model = DocumentModel(estimator, DocumentVectorizer(**options), "none")
+    return model.fit(*make_corpus(1, mixed=0.3))
 
 
 def test_of_texts():

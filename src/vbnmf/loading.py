@@ -9,6 +9,7 @@ from vbnmf.estimators import saving
 from vbnmf.pipeline import NAME, DocumentModel
 from vbnmf.store import ModelFileError
 from vbnmf.text import DocumentVectorizer
+from vbnmf.text.features import TextFeatures
 from vbnmf.text.patterns import UnsafePatternError
 
 
@@ -65,7 +66,7 @@ def _document_model(
 ) -> DocumentModel:
     model = DocumentModel()
     model.estimator_ = saving.from_state(header["estimator"], _part(arrays, "estimator."))
-    n_terms = model.estimator_.n_features_in_
+    n_terms = model.estimator_.components_.shape[1]
     model.n_empty_ = saving.whole(header["n_empty"])
     model.columns_ = _columns(header["columns"])
     model.label_form_ = _label_form(model, header)
@@ -77,6 +78,16 @@ def _document_model(
     else:
         model.vectorizer_, names = None, header["terms"]
     model.terms_ = saving.names(list(names), n_terms)
+    header = {"features_reason": "the model is older than features"} | header
+    model.features_reason_ = saving.sentence(header, "features_reason")
+    model.text_features_ = None
+    if "features" in header and model.vectorizer_ is not None:
+        model.text_features_ = TextFeatures.from_state(
+            header["features"], _part(arrays, "features."), model.vectorizer_.vocabulary_
+        )
+    n_features = 0 if model.text_features_ is None else len(model.text_features_)
+    if n_terms + n_features != model.estimator_.n_features_in_:
+        raise ModelFileError("the features of texts do not match the prediction head.")
     return model
 
 

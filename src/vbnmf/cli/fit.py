@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _STREAMED = ("csv", "tsv", "jsonl", "parquet", "arrow", "folder")
 """Formats that can be converted to shards, a part of the documents at a time."""
 
+_KINDS_IN_WORDS = {"marks": "marks", "pairs": "pairs of words", "pieces": "pieces of words"}
+
 
 @click.command(
     cls=options.GroupedCommand,
@@ -397,6 +399,8 @@ def _of_prediction(model: "DocumentModel") -> dict[str, Any]:
     return {
         "classifier": fitted.classifier_,
         "classifier_reason": fitted.classifier_reason_,
+        "features": list(model.features_),
+        "features_reason": model.features_reason_,
         "component_share": rounded(fitted.fitted_.head.component_share),
     }
 
@@ -406,5 +410,7 @@ def _head_in_words(result: dict[str, Any]) -> str:
     names = {"components": "components only", "generative": "generative, from the fitted model"}
     name = names.get(result["classifier"], result["classifier"])
     if result["classifier"] == "words and components":
-        name = f"components ({percent(result['component_share'])} of the scores) and single words"
+        others = ", ".join(["single words", *(_KINDS_IN_WORDS[k] for k in result["features"])])
+        name = f"components ({percent(result['component_share'])} of the scores), {others}"
+        return f"{name}. Reason: {result['features_reason']}"
     return f"{name}. Reason: {result['classifier_reason']}"

@@ -62,6 +62,13 @@ def _count_or_part(_: click.Context, option: click.Parameter, value: Any) -> Any
     raise click.BadParameter(f"{text!r} is neither a count (5) nor a fraction of documents (0.01).")
 
 
+def _kinds(ctx: click.Context, option: click.Parameter, text: str | None) -> Any:
+    """Read kinds of features, separated by commas; "auto" and "none" stay as they are."""
+    if text is None or text in ("auto", "none"):
+        return text
+    return tuple(kind.strip() for kind in text.split(",") if kind.strip())
+
+
 model_options = combined(
     click.option("-k", "--n-components", callback=_whole_number_or("auto"), metavar="N|auto",
                  help="Number of components. 'auto' starts from two for each label, at least 20, "
@@ -78,6 +85,10 @@ model_options = combined(
                  callback=_with_blanks, help="Prediction head. 'generative' uses the fitted model "
                  "without a trained head. 'auto' compares heads on held-out documents.  [default: "
                  "auto]"),
+    click.option("--features", metavar="auto|none|KINDS", callback=_kinds,
+                 help="What the prediction head uses of texts besides words: marks, pairs (of "
+                 "words), pieces (of words), separated by commas. 'auto' uses what predicts best "
+                 "on held-out documents.  [default: auto]"),
     click.option("--coef-shape", type=float, metavar="A", help="Shape of the prior of "
                  "coefficients. With smaller values a document uses fewer components."),
     click.option("--term-shape", metavar="A|learned|free", callback=_number_or_auto,
@@ -137,6 +148,7 @@ def build(
     label_shape: float | None = None,
     class_weight: str | None = None,
     classifier: str | None = None,
+    features: Any = None,
     coef_shape: float | None = None,
     max_terms: Any = None,
     strip: str | None = None,
@@ -156,7 +168,7 @@ def build(
         "label_tree": label_tree, "label_shape": label_shape, "class_weight": class_weight,
         "classifier": classifier,
     }  # fmt: skip
-    for name, value in about_labels.items():
+    for name, value in {**about_labels, "features": features}.items():
         if n_labels is None and value is not None:
             raise click.UsageError(f"--{name.replace('_', '-')} needs --label.")
     settings = {
@@ -177,7 +189,7 @@ def build(
         vectorizer.set_params(max_terms=None if max_terms == "all" else max_terms)
     if strip is not None:
         vectorizer.set_params(strip=None if strip == "none" else strip)
-    return DocumentModel(estimator, vectorizer)
+    return DocumentModel(estimator, vectorizer, **given({"features": features}))
 
 
 def how_many(n_components: Any, n_labels: int | None) -> str:

@@ -18,8 +18,8 @@ _GROUPS = {
         "analyzer", "token_pattern", "strip", "lowercase",
     ),
     "Model": (
-        "n_components", "label_tree", "label_shape", "classifier", "class_weight", "coef_shape",
-        "term_shape", "n_init", "max_iter", "tol", "random_state",
+        "n_components", "label_tree", "label_shape", "classifier", "features", "class_weight",
+        "coef_shape", "term_shape", "n_init", "max_iter", "tol", "random_state",
     ),
     "Long fits and updates": ("checkpoint", "resume", "updatable"),
     "Dask cluster": ("scheduler", "workers", "scratch", "tls_ca", "tls_cert", "tls_key"),

@@ -132,7 +132,10 @@ def _rows(fitted: Any, documents: Any, kept: common.Kept, how: _How) -> Rows:
     content = common.content(fitted, documents)
     X = fitted.vectorize(content)
     if how.explain:
-        whys, P = fitted.explain(X, n_terms=6, n_components=2, return_proba=True)
+        whys, P = fitted.estimator_.explain(
+            X, n_terms=6, n_components=2, names=fitted.feature_names_, return_proba=True,
+            regroup=fitted.pieces_in_words(content),
+        )  # fmt: skip
     else:
         P = fitted.predict_proba(X)
         whys = [None] * len(P)

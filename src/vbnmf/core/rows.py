@@ -28,6 +28,11 @@ def parts(X: sparse.csr_array) -> Iterator[tuple[slice, sparse.csr_array]]:
         yield slice(begin, end), sparse.csr_array(rows, shape=(end - begin, X.shape[1]))
 
 
+def leading(X: sparse.csr_array, n_columns: int) -> sparse.csr_array:
+    """Return the first columns of X; X itself if it has no others."""
+    return X if X.shape[1] == n_columns else sparse.csr_array(X[:, :n_columns])
+
+
 def mass(X: sparse.csr_array) -> Array:
     """Sum the weights of each document, (n_docs,) in float64."""
     out, ones = np.zeros(X.shape[0]), np.ones(X.shape[1])

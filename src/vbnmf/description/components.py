@@ -146,8 +146,9 @@ def names_of_terms(model: Any) -> Sequence[str] | Array:
     """Return the names of the terms of a model; "term 0", "term 1", … if it knows none."""
     if hasattr(model, "terms_"):
         return np.asarray(model.terms_)
-    unknown = [f"term {w}" for w in range(model.n_features_in_)]
-    return getattr(model, "feature_names_in_", unknown)
+    n_terms = model.components_.shape[1]
+    unknown = [f"term {w}" for w in range(n_terms)]
+    return getattr(model, "feature_names_in_", unknown)[:n_terms]
 
 
 def term_units(model: Any) -> Array:

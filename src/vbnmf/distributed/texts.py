@@ -72,13 +72,17 @@ def vectorized(texts: Any, vectorizer: DocumentVectorizer, engine: Any) -> Itera
         yield open_blocks(path, blocks, len(vectorizer.vocabulary_))
 
 
-def weights(texts: Any, vectorizer: DocumentVectorizer) -> Any:
-    """Return the weights of texts as a Dask array with sparse blocks, which is computed later."""
-    shared = dask.delayed(vectorizer)
-    shape = (np.nan, len(vectorizer.vocabulary_))
+def weights(texts: Any, vectorizer: DocumentVectorizer, joined: Callable[[Any, Any], Any]) -> Any:
+    """Return the weights of texts as a Dask array with sparse blocks, which is computed later.
+
+    ``joined(texts, X)`` adds the features of a prediction head to weights of terms.
+    """
+    shared, join = dask.delayed(vectorizer), dask.delayed(joined)
+    n_columns = joined([], sparse.csr_matrix((0, len(vectorizer.vocabulary_)))).shape[1]
+    shape = (np.nan, n_columns)
     meta = np.empty((0, 0), vectorizer.dtype)
     blocks = [
-        da.from_delayed(dask.delayed(_weigh)(shared, part), shape, meta=meta)
+        da.from_delayed(dask.delayed(_weigh)(shared, join, part), shape, meta=meta)
         for part in texts.to_delayed()
     ]
     return da.concatenate(blocks, allow_unknown_chunksizes=True)
@@ -120,5 +124,8 @@ def _write(
     return block, int((np.diff(X.indptr) == 0).sum())
 
 
-def _weigh(vectorizer: DocumentVectorizer, texts: Iterable[str]) -> sparse.csr_matrix:
-    return weigh_texts(vectorizer, list(texts))
+def _weigh(
+    vectorizer: DocumentVectorizer, joined: Callable[[Any, Any], Any], texts: Iterable[str]
+) -> sparse.csr_matrix:
+    texts = list(texts)
+    return joined(texts, weigh_texts(vectorizer, texts))

@@ -21,7 +21,7 @@ from vbnmf.callers import callers_level
 from vbnmf.core import starts
 from vbnmf.core.fit import Progress, Schedule
 from vbnmf.core.model import Array
-from vbnmf.core.rows import without_unused_terms
+from vbnmf.core.rows import leading, without_unused_terms
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.backends import matrix_of
 from vbnmf.estimators.componentterms import term_view
@@ -160,7 +160,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             ``coef_shape / (1 / coef_scale + component_sums_)``.
         """
         check_is_fitted(self, "components_")
-        return self._apply(X, self._project)
+        return self._apply(X, self._project, only_terms=True)
 
     def inverse_transform(self, V: Any) -> Array:
         """Compute the expected term weights of documents with given coefficients.
@@ -184,8 +184,13 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             )
         return np.asarray(V @ self.components_.astype(V.dtype, copy=False))
 
-    def _apply(self, X: Any, work: Callable[[sparse.csr_array], Array]) -> Array:
-        """Check documents and apply a method: in memory, shard by shard, or later on a cluster."""
+    def _apply(
+        self, X: Any, work: Callable[[sparse.csr_array], Array], *, only_terms: bool = False
+    ) -> Array:
+        """Check documents and apply a method: in memory, shard by shard, or later on a cluster.
+
+        With ``only_terms``, X in memory may lack the columns of ``head_features``.
+        """
         n_terms = self.n_features_in_
         if isinstance(X, ShardSource):
             if X.shape[1] != n_terms:
@@ -196,7 +201,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             return np.concatenate([work(X.rows(i)) for i in range(len(X.entries))])
         lazy = matrix_of(X)
         if lazy is None:
-            return work(check_matrix(self, X, reset=False))
+            return work(check_matrix(self, X, reset=False, only_terms=only_terms))
         like = work(sparse.csr_array((1, n_terms), dtype=number_type(X.dtype)))
         found: Array = lazy.map(partial(self._on_block, work.__name__), like, n_terms)
         return found
@@ -220,7 +225,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """
         of = self.fitted_.components
         K = of.number
-        X, used = without_unused_terms(X)
+        X, used = without_unused_terms(leading(X, len(of.shapes)))
         prior = self._coef_prior(used)
         E_v = np.empty((X.shape[0], K), X.dtype)
         with open_kernel(count_threads(self.n_jobs)) as kernel, np.errstate(over="ignore"):

@@ -52,8 +52,8 @@ class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
         Parameters
         ----------
         X : {array-like, sparse matrix, array on a cluster} of shape (n_docs, n_terms), or Shards
-            Weights of terms, computed as for training. The result for an array on a cluster is
-            another one, which is computed later.
+            Weights of terms, computed as for training, with the columns of ``head_features`` behind
+            them. The result for an array on a cluster is another one, which is computed later.
 
         Returns
         -------
@@ -163,6 +163,7 @@ class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
         also: Sequence[Iterable[int]] | None = None,
         probabilities: Array | None = None,
         return_proba: bool = False,
+        regroup: Any = None,
     ) -> Any:
         """Compute the contributions of components and terms to the two most probable labels.
 
@@ -186,6 +187,9 @@ class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
             The result of ``predict_proba`` for X. None computes it.
         return_proba : bool, default=False
             Whether to return the probabilities too.
+        regroup : sequence of callables, of length n_docs, or None, default=None
+            How to show the columns of each document: a function from columns and their names to
+            shares, (n_items, n_columns), and the names of the items. None shows columns.
 
         Returns
         -------
@@ -212,7 +216,7 @@ class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
         P = self._proba(X) if probabilities is None else probabilities
         explained = explain_documents(
             self.fitted_.head.head, self.fitted_.for_prediction, X, P, self.classes_.tolist(),
-            self._names(names), also, n_terms=n_terms, n_components=n_components,
+            self._names(names), also, n_terms=n_terms, n_components=n_components, regroup=regroup,
         )  # fmt: skip
         return (explained, P) if return_proba else explained
 
@@ -268,7 +272,7 @@ class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
         names = np.asarray(names, dtype=object)
         if names.shape != (self.n_features_in_,):
             raise ValueError(
-                f"names must have one name for each of the {self.n_features_in_} terms; got "
+                f"names must have one name for each of the {self.n_features_in_} columns; got "
                 f"{names.size}."
             )
         return names

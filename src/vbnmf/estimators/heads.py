@@ -18,7 +18,7 @@ from vbnmf.callers import callers_level
 from vbnmf.core.fit import HEAD, HEAD_ON_SHARDS
 from vbnmf.core.model import Array, State
 from vbnmf.core.pages import release
-from vbnmf.core.rows import content_keys, is_empty
+from vbnmf.core.rows import content_keys, is_empty, leading
 from vbnmf.engines.mapping import ShardEngine
 from vbnmf.estimators.labels import Targets
 from vbnmf.estimators.posterior import Components, LabelPosterior, TrainedHead, for_prediction
@@ -95,8 +95,8 @@ class HeadTrainer:
 
         Parameters
         ----------
-        X : csr_array of shape (n_docs, n_terms)
-            Documents.
+        X : csr_array of shape (n_docs, n_terms + n_features)
+            Documents: their terms, and further features of the head.
         V : array of shape (n_docs, K)
             Their coefficients.
         targets : Targets
@@ -112,10 +112,11 @@ class HeadTrainer:
         self, X: sparse.csr_array, V: Array, targets: Targets, weight: Array, rows: Array
     ) -> Begun:
         """Train a head on some of the documents; other parameters are as for ``train``."""
-        posterior = for_prediction(self.components, self.labels, mean_occurrence(X, weight))
+        terms = leading(X, len(self.components.shapes))
+        posterior = for_prediction(self.components, self.labels, mean_occurrence(terms, weight))
         labels = targets.indicators
         agreement = fitted_agreement(
-            X, sparse.csr_array(labels, dtype=np.float64), V, self.components.means,
+            terms, sparse.csr_array(labels, dtype=np.float64), V, self.components.means,
             self.labels.scopes,
         )  # fmt: skip
         if len(rows) < len(weight):
@@ -167,7 +168,7 @@ class HeadTrainer:
         label_shares = np.where(n_docs > 0, sums / np.maximum(n_docs, 1), share)
         return TrainedHead(
             head, found.reason, posterior.smoothing, agreement, left_out, documents,
-            content_keys(judged), share, label_shares,
+            content_keys(leading(judged, posterior.n_terms)), share, label_shares,
         )  # fmt: skip
 
 

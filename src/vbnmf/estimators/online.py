@@ -22,7 +22,7 @@ from scipy import sparse
 
 from vbnmf.core import starts, stochastic, updates
 from vbnmf.core.model import Array, Labels, Prior, Scopes, State, Statistics
-from vbnmf.core.rows import mass, without_unused_terms
+from vbnmf.core.rows import leading, mass, without_unused_terms
 from vbnmf.core.starts import Knobs
 from vbnmf.core.stochastic import BatchStep
 from vbnmf.discovery import drafts
@@ -313,8 +313,12 @@ class LabelStream:
     def learn(
         self, fitted: FittedLabels, X: sparse.csr_array, given: Targets, weight: Array | None
     ) -> FittedLabels:
-        """Return a model after a batch of documents, (n_docs, n_terms), with their labels."""
+        """Return a model after a batch of documents with their labels.
+
+        X, (n_docs, n_terms + n_features), also has the further features of the head.
+        """
         K = fitted.components.number
+        of_head, X = X, leading(X, len(fitted.components.shapes))
         fitted, targets = self._placed(fitted, given, X, weight)
         labels = _counted(fitted.labels, targets, weight)
         counts = componentterms.add_counts(fitted.counts, X, targets)
@@ -335,7 +339,7 @@ class LabelStream:
             terms=replace(fitted.terms, describing=None),  # they described earlier components
         )
         if targets.indicators.nnz:
-            new, before = sample_of(X, targets.indicators, weight), fitted.sample
+            new, before = sample_of(of_head, targets.indicators, weight), fitted.sample
             if before is not None:
                 documents = before.documents.add(new, self.batches.head_samples)
                 sample = replace(before, documents=documents)
@@ -344,7 +348,8 @@ class LabelStream:
             fitted = self._with_head(replace(fitted, sample=sample), sample)
         if fitted.sample is not None:
             of = fitted.sample.documents
-            terms = componentterms.term_view(fitted.components, of.X, of.weight)
+            X = leading(of.X, len(fitted.components.shapes))
+            terms = componentterms.term_view(fitted.components, X, of.weight)
             fitted = replace(fitted, terms=terms)
         return fitted
 
@@ -398,7 +403,8 @@ class LabelStream:
         components, labels = fitted.components, fitted.labels
         targets = grouped(labels.classes, [of.indicators], labels.multilabel, named=True)
         of_groups = batch_labels(components, labels, targets)
-        data = FitData(of.X, targets.group, targets.n_groups, of_groups, of.weight)
+        X = leading(of.X, len(components.shapes))
+        data = FitData(X, targets.group, targets.n_groups, of_groups, of.weight)
         batch = Batch(components, labels, self.prior(components, labels), data, self.n_threads)
         with batch, np.errstate(over="ignore"):
             V = batch.engine.coefficients(batch.state)

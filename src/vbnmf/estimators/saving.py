@@ -35,6 +35,7 @@ from vbnmf.estimators.supervised import SupervisedVBNMF
 from vbnmf.estimators.unsupervised import VBNMF
 from vbnmf.estimators.validation import (
     LABEL_SHAPES,
+    check_count,
     count_threads,
 )
 from vbnmf.metrics.passages import LEAST_TERMS, Passages
@@ -51,6 +52,7 @@ from vbnmf.store import (
 
 _LARGEST_RATE = 1e100  # of a label: quotients and products with components stay finite
 _LARGEST_BOUND = 1e100
+_MOST_COLUMNS = (1 << 31) - 1
 _LARGEST_IN_SAMPLE = 1e30  # values and weights of documents
 _LARGEST_AGREEMENT = 1e12  # the cosine of random halves is at least 10⁻¹²
 _NO_AGREEMENT = -1.0  # of components that are not shared
@@ -116,6 +118,7 @@ def from_state(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
     components = _to_components(header, arrays, _HYPERPARAMETERS[name])
     n_terms, K = components.shapes.shape
     course, seen = _to_course(header, arrays), _to_seen(header)
+    n_columns = n_terms + _n_head_features(model)
     terms = TermView(_describing_terms(arrays, K, n_terms), read_passages(header, arrays, n_terms))
     if isinstance(model, SupervisedVBNMF):
         labels = _to_labels(header, arrays, K)
@@ -126,15 +129,22 @@ def from_state(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
             terms,
             labels,
             _to_counts(header, arrays, labels, n_terms),
-            _to_head(header, arrays, labels, K, n_terms),
-            _to_sample(header, arrays, labels, components),
+            _to_head(header, arrays, labels, K, n_columns),
+            _to_sample(header, arrays, labels, components, n_columns),
         )
     else:
         model.fitted_ = Fitted(components, course, seen, terms)
-    model.n_features_in_ = n_terms
+    model.n_features_in_ = n_columns
     if "feature_names" in header:
-        model.feature_names_in_ = names(header["feature_names"], n_terms)
+        model.feature_names_in_ = names(header["feature_names"], n_columns)
     return model
+
+
+def _n_head_features(model: BaseVBNMF) -> int:
+    """Return the number of columns that only the head uses."""
+    if not isinstance(model, SupervisedVBNMF):
+        return 0
+    return check_count("head_features", model.head_features, least=0, most=_MOST_COLUMNS)
 
 
 # Components
@@ -169,7 +179,7 @@ def _to_components(
         check_doubles(arrays, "component_scales", (K,), positive=True),
         check_doubles(arrays, "component_sums", (K,), positive=True),
         {key: _positive(header["hyperparameters"], key) for key in names},
-        _sentence(header, "n_components_reason"),
+        sentence(header, "n_components_reason"),
         background,
     )
     with np.errstate(over="ignore"):
@@ -438,7 +448,7 @@ def _from_head(of: TrainedHead, n_docs: int) -> State:
 
 
 def _to_head(
-    header: dict[str, Any], arrays: dict[str, Array], labels: LabelPosterior, K: int, n_terms: int
+    header: dict[str, Any], arrays: dict[str, Array], labels: LabelPosterior, K: int, n_columns: int
 ) -> TrainedHead:
     n, prefix = len(labels.classes), "head."
     least, most = _NO_AGREEMENT, _LARGEST_AGREEMENT
@@ -456,11 +466,11 @@ def _to_head(
         raise ModelFileError("the keys of the documents of the left-out probabilities are damaged.")
     own = {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}
     head = head_from_state(
-        header["head"], own, K, n_terms, labels.frequencies, multilabel=labels.multilabel
+        header["head"], own, K, n_columns, labels.frequencies, multilabel=labels.multilabel
     )
     return TrainedHead(
         head,
-        _sentence(header, "classifier_reason"),
+        sentence(header, "classifier_reason"),
         _positive(header, "smoothing"),
         np.where(agreement < 0, np.nan, agreement),
         left_out,
@@ -491,6 +501,7 @@ def _to_sample(
     arrays: dict[str, Array],
     labels: LabelPosterior,
     components: Components,
+    n_columns: int,
 ) -> HeadSample | None:
     if "sample.data" not in arrays:
         return None
@@ -499,10 +510,10 @@ def _to_sample(
     most = _LARGEST_IN_SAMPLE
     weight = check_array(arrays, "sample.weight", (None,), positive=True, most=most)
     data = check_array(arrays, "sample.data", (None,), least=0, most=most)
-    n_docs, n_terms = len(weight), len(components.shapes)
+    n_docs = len(weight)
     if data.dtype != components.shapes.dtype or not n_docs or not data.any():
         raise ModelFileError("the sample of documents is damaged.")
-    X = read_rows(arrays, "sample.terms", "sample.ends", data, (n_docs, n_terms))
+    X = read_rows(arrays, "sample.terms", "sample.ends", data, (n_docs, n_columns))
     ones = np.ones(arrays["sample.labels"].size)
     shape = (n_docs, len(labels.classes))
     indicators = read_rows(arrays, "sample.labels", "sample.label_ends", ones, shape)
@@ -606,7 +617,7 @@ def names(values: Any, n_terms: int) -> Array:
     return np.array(values, dtype=object)
 
 
-def _sentence(header: dict[str, Any], key: str) -> str:
+def sentence(header: dict[str, Any], key: str) -> str:
     """Read a short text from a header."""
     stored = header[key]
     if not isinstance(stored, str) or len(stored) > _LONGEST_SENTENCE:

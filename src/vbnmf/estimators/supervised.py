@@ -11,6 +11,7 @@ from sklearn.utils.validation import _num_samples
 
 from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array
+from vbnmf.core.rows import leading
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.backends import place
 from vbnmf.estimators.classifier import PredictsLabels
@@ -50,6 +51,7 @@ from vbnmf.estimators.validation import (
     USUAL_SHAPES,
     check_coef_shape,
     check_count,
+    check_head_features,
     check_in_memory,
     check_label_shape,
     check_matrix,
@@ -151,6 +153,10 @@ class SupervisedVBNMF(PredictsLabels):
     unlabelled : label, default=None
         Value in y that marks an unknown label, besides None and NaN. Without it, -1 is a label like
         any other.
+    head_features : int, default=0
+        Number of the last columns of X that only the prediction head uses, in addition to words.
+        Components are made of the columns before them. ``DocumentModel`` passes marks, pairs of
+        words and pieces of words in this way.
     batches : Batches or None, default=None
         Settings of ``partial_fit``, as ``vbnmf.Batches(learning_decay=0.5)``. None has the defaults
         of ``vbnmf.Batches``.
@@ -270,7 +276,7 @@ class SupervisedVBNMF(PredictsLabels):
         posterior of the rates (``labels``), what the training of the head found (``head``), and the
         sample of labelled documents that ``partial_fit`` keeps (``sample``).
     n_features_in_, feature_names_in_
-        Number of terms, and their names if X was a data frame.
+        Number of columns of X (terms and ``head_features``), and their names if X was a data frame.
 
     See Also
     --------
@@ -317,6 +323,7 @@ class SupervisedVBNMF(PredictsLabels):
         classifier: Literal["auto", "words and components", "components", "generative"] = "auto",
         class_weight: Any = None,
         unlabelled: Any = None,
+        head_features: int = 0,
         batches: Batches | None = None,
         random_state: Any = None,
         n_jobs: int | None = -1,
@@ -342,6 +349,7 @@ class SupervisedVBNMF(PredictsLabels):
         self.classifier = classifier
         self.class_weight = class_weight
         self.unlabelled = unlabelled
+        self.head_features = head_features
         self.batches = batches
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -356,7 +364,8 @@ class SupervisedVBNMF(PredictsLabels):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_docs, n_terms), or Shards
-            Non-negative weights of terms: counts or TF-IDF. ``Shards`` are documents on disk,
+            Non-negative weights of terms: counts or TF-IDF, and behind them ``head_features``
+            columns with further features of the prediction head. ``Shards`` are documents on disk,
             whose labels and weights are taken where ``y`` and ``sample_weight`` are None.
         y : array-like of shape (n_docs,), lists of labels, or matrix of shape (n_docs, n_labels)
             One label per document: numbers, strings or other sortable objects. For several labels
@@ -460,6 +469,10 @@ class SupervisedVBNMF(PredictsLabels):
             X = place(self.engine, X)
             if is_source(X):
                 X = check_source(self, X)
+                if self.head_features:
+                    raise ValueError(
+                        f"head_features must be 0 for shards; got {self.head_features!r}."
+                    )
                 targets, weight = (
                     source_targets(self, X, y, self.unlabelled),
                     source_weights(X, sample_weight),
@@ -472,20 +485,23 @@ class SupervisedVBNMF(PredictsLabels):
             warn_of_odd_labels(targets, self.unlabelled)
             class_weight = self.class_weight if class_weight is None else class_weight
             weight = with_class_weights(class_weight, targets, weight)
-            _check_weight_left(X, targets, weight)
+            n_terms = check_head_features(self.head_features, X.shape[1])
+            terms = X if is_source(X) else leading(X, n_terms)
+            _check_weight_left(terms, targets, weight)
             if targets.multilabel:
                 check_several(classifier)
-            return self._fit_with_head(X, targets, weight, classifier, coefficients)
+            return self._fit_with_head(terms, X, targets, weight, classifier, coefficients)
 
     def _fit_with_head(
         self,
         X: sparse.csr_array | ShardSource,
+        of_head: sparse.csr_array | ShardSource,
         targets: Targets,
         weight: Array | None,
         classifier: str,
         coefficients: bool,
     ) -> tuple[FittedLabels, Array | None]:
-        """Fit the model to checked documents, then its head."""
+        """Fit the model to checked documents, then its head, which may use more columns."""
         several = has_several_shards(X)
         of_fit = targets if weight is None else targets.weighted(weight)
         with ExitStack() as hold:
@@ -525,7 +541,7 @@ class SupervisedVBNMF(PredictsLabels):
             else:
                 assert V is not None
                 every, each = np.arange(X.shape[0]), np.ones(X.shape[0])
-                in_memory = X.take(every) if isinstance(X, ShardSource) else X
+                in_memory = of_head.take(every) if isinstance(of_head, ShardSource) else of_head
                 head = trainer.train(in_memory, V, targets, each if weight is None else weight)
                 if isinstance(X, ShardSource):
                     head = replace(head, documents=every)

@@ -17,7 +17,7 @@ from joblib import effective_n_jobs
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples, validate_data
+from sklearn.utils.validation import _num_samples, check_array, validate_data
 
 from vbnmf.core.hyper import LEAST_TERM_SHAPE
 from vbnmf.core.model import Array
@@ -41,22 +41,26 @@ USUAL_SHAPES = (0.1, 0.2)  # of the priors of terms and of coefficients, for "au
 _FEWEST, _MOST = 20, 300  # limits of the number that "auto" starts from
 
 
-def check_matrix(estimator: BaseEstimator, X: Any, *, reset: bool) -> sparse.csr_array:
+def check_matrix(
+    estimator: BaseEstimator, X: Any, *, reset: bool, only_terms: bool = False
+) -> sparse.csr_array:
     """Validate documents and return them as a canonical CSR array of float32 or float64.
 
     The caller's matrix is never modified. In a fit (``reset``), float32 data with large values is
-    converted to float64.
+    converted to float64. With ``only_terms``, X may lack the columns of ``head_features``.
     """
     if sparse.issparse(X):
         _check_structure(X)
-    X = validate_data(
-        estimator,
-        X,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        ensure_all_finite=False,  # the check below says where values are not finite
-        reset=reset,
-    )
+    options: dict[str, Any] = {
+        "accept_sparse": "csr",
+        "dtype": [np.float64, np.float32],
+        "ensure_all_finite": False,  # the check below says where values are not finite
+    }
+    others = getattr(estimator, "head_features", 0)
+    if only_terms and others and np.shape(X)[1:] == (estimator.n_features_in_ - others,):
+        X = check_array(X, **options)
+    else:
+        X = validate_data(estimator, X, reset=reset, **options)
     X = as_rows(X)
     found = summarize(X)
     check(found, fit=reset)
@@ -73,6 +77,17 @@ def _check_structure(X: Any) -> None:
             sparse.coo_array((X.data, (X.row, X.col)), shape=X.shape)
     except (ValueError, IndexError) as error:
         raise ValueError(f"X is not a valid sparse matrix: {error}. Build it again.") from None
+
+
+def check_head_features(value: Any, n_columns: int) -> int:
+    """Check ``head_features``; return the number of terms, the first columns of X."""
+    others = check_count("head_features", value, least=0)
+    if others >= n_columns:
+        raise ValueError(
+            f"head_features must leave at least one term: it is {others:,}, and X has "
+            f"{n_columns:,} columns. Pass the number of its last columns that only the head uses."
+        )
+    return n_columns - others
 
 
 def check_count(name: str, value: Any, *, least: int = 1, most: float = math.inf) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
+from vbnmf.core.rows import leading
 from vbnmf.description.components import lasting, shown_terms
 from vbnmf.estimators import SupervisedVBNMF
 from vbnmf.evaluation.statements import Statements, statements_of_labels
@@ -73,8 +74,8 @@ class Part:
     ----------
     subject : Subject
         The model.
-    X : csr_array of shape (n_docs, n_terms)
-        Weights of terms.
+    encoded : csr_array of shape (n_docs, n_terms + n_features)
+        Weights of terms and of the features of the prediction head: the result of ``vectorize``.
     Y : csr_array of shape (n_docs, n_names)
         Label indicators. The row of a document with unknown labels is zero.
     texts : sequence of str, or None
@@ -84,7 +85,7 @@ class Part:
     """
 
     subject: Subject
-    X: sparse.csr_array
+    encoded: sparse.csr_array
     Y: sparse.csr_array
     texts: Sequence[str] | None = None
     whole: "Part | None" = None
@@ -93,7 +94,12 @@ class Part:
     @property
     def n_docs(self) -> int:
         """Number of documents."""
-        return int(self.X.shape[0])
+        return int(self.encoded.shape[0])
+
+    @cached_property
+    def X(self) -> sparse.csr_array:
+        """Weights of terms, (n_docs, n_terms)."""
+        return leading(self.encoded, self.subject.estimator.components_.shape[1])
 
     @cached_property
     def labelled(self) -> "Part":
@@ -102,14 +108,14 @@ class Part:
         if len(rows) == self.n_docs:
             return self
         texts = None if self.texts is None else [self.texts[i] for i in rows.tolist()]
-        return Part(self.subject, self.X[rows], self.Y[rows], texts, self, rows)
+        return Part(self.subject, self.encoded[rows], self.Y[rows], texts, self, rows)
 
     @cached_property
     def probabilities(self) -> Array:
         """Probabilities of the labels of the model, (n_docs, n_labels)."""
         if self.whole is not None:
             return np.asarray(self.whole.probabilities[self.rows])
-        return np.asarray(self.subject.estimator.predict_proba(self.X))
+        return np.asarray(self.subject.estimator.predict_proba(self.encoded))
 
     @cached_property
     def coefficients(self) -> Array:
@@ -123,7 +129,7 @@ class Part:
         """Share of components in the score of the most probable label, (n_docs,)."""
         if self.whole is not None:
             return np.asarray(self.whole.component_shares[self.rows])
-        return np.asarray(self.subject.estimator.component_share(self.X, self.probabilities))
+        return np.asarray(self.subject.estimator.component_share(self.encoded, self.probabilities))
 
     @cached_property
     def best(self) -> Array:

@@ -4,7 +4,7 @@ from typing import Any, Self
 
 from sklearn.base import TransformerMixin
 
-from vbnmf.core.rows import is_empty
+from vbnmf.core.rows import is_empty, leading
 from vbnmf.distributed import is_texts
 from vbnmf.shards import Shards
 from vbnmf.text import DocumentVectorizer
@@ -63,7 +63,8 @@ class LearnsDocuments(TransformerMixin):  # type: ignore[misc]
             y = [None] * weights.shape[0]
         self.estimator_.partial_fit(weights, y, sample_weight)
         parts = (weights.rows(i) for i in range(weights.n_shards)) if streamed else (weights,)
-        self.n_empty_ += sum(int(is_empty(rows).sum()) for rows in parts)
+        n_terms = len(self.terms_)
+        self.n_empty_ += sum(int(is_empty(leading(rows, n_terms)).sum()) for rows in parts)
         self.unknown_share_ = None
         if weights is not X and isinstance(self.vectorizer_, DocumentVectorizer):
             self.unknown_share_ = unknown_terms(self.vectorizer_, X).share

@@ -5,6 +5,7 @@ file. The command line uses it. ``loading`` reads its files.
 """
 
 import os
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -20,16 +21,18 @@ from sklearn.utils.validation import check_is_fitted
 import vbnmf
 from vbnmf import store
 from vbnmf.core.model import Array
-from vbnmf.core.rows import is_empty
+from vbnmf.core.rows import is_empty, leading
 from vbnmf.distributed import backend, is_texts
 from vbnmf.engines.backends import computed
 from vbnmf.estimators import VBNMF, SupervisedVBNMF, saving
 from vbnmf.estimators.labels import is_indicator
 from vbnmf.pipeline.batches import LearnsDocuments
+from vbnmf.pipeline.features import add_features, check_features, join_features
 from vbnmf.pipeline.inputs import is_matrix, term_names
 from vbnmf.pipeline.predicting import PredictsDocuments
 from vbnmf.shards import Shards
 from vbnmf.text import DocumentVectorizer
+from vbnmf.text.features import TextFeatures
 from vbnmf.vectorizing import read_vectorizer
 
 NAME = "DocumentModel"
@@ -64,6 +67,12 @@ class DocumentModel(
         matrix. Any transformer with ``fit_transform``, ``transform`` and ``get_feature_names_out``
         can be used, such as ``TfidfVectorizer``. Saving, pages with documents, and texts on a
         cluster need a ``DocumentVectorizer``.
+    features : {"auto", "none"}, or some of "marks", "pairs", "pieces", default="auto"
+        What the prediction head uses of texts besides words and components. "marks" are punctuation
+        and single letters, "pairs" two words in succession, and "pieces" one to four characters of
+        a word as it is written. "auto" uses what predicts best on documents that are left out.
+        Components are always made of words. Documents in shards, on a cluster or in a matrix have
+        no features.
 
     Attributes
     ----------
@@ -78,6 +87,10 @@ class DocumentModel(
         fitted without labels.
     terms_ : ndarray of str of shape (n_terms,)
         Names of the terms.
+    features_ : tuple of str
+        Kinds of features that the prediction head uses besides words.
+    features_reason_ : str
+        Why these were chosen.
     n_empty_ : int
         Number of training documents without any known term.
     unknown_share_ : float or None
@@ -120,9 +133,11 @@ class DocumentModel(
         self,
         estimator: Any = None,
         vectorizer: Any = None,
+        features: Any = "auto",
     ) -> None:
         self.estimator = estimator
         self.vectorizer = vectorizer
+        self.features = features
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters of the model or of its parts, such as ``estimator__n_components``.
@@ -212,12 +227,14 @@ class DocumentModel(
         self, documents: Any, labels: Any, sample_weight: Any, terms: Any, how: str = "fit"
     ) -> Any:
         """Fit both parts, and return the document-term matrix; None for texts on a cluster."""
+        asked = check_features(self.features)
         if is_texts(documents):
             return self._fit_lazy(documents, labels, sample_weight)
         streamed = isinstance(documents, Shards)
         has_labels = labels is not None or (streamed and documents.labels is not None)
         estimator = self._new_estimator(has_labels, labels)
-        vectorizer = None
+        vectorizer = features = None
+        reason = "the documents are not texts in memory"
         if streamed:
             X, vectorizer = documents, read_vectorizer(documents)
             names = documents.terms if terms is None else terms
@@ -225,12 +242,18 @@ class DocumentModel(
             X, names = documents, terms
         else:
             vectorizer = self._new_vectorizer()
+            documents = documents if isinstance(documents, Sequence) else list(documents)
             X = vectorizer.fit_transform(documents)
             names = vectorizer.get_feature_names_out()
+            features, X, reason = add_features(asked, documents, X, vectorizer, labels, estimator)
+            if features is not None:
+                estimator.set_params(head_features=len(features))
+        n_terms = X.shape[1] - (0 if features is None else len(features))
         getattr(estimator.set_output(transform="default"), how)(X, labels, sample_weight)
         parts = (X.rows(i) for i in range(X.n_shards)) if streamed else (X,)
-        n_empty = sum(int(is_empty(rows).sum()) for rows in parts)
-        self._set_fitted(estimator, vectorizer, term_names(names, X.shape[1]), labels, n_empty)
+        n_empty = sum(int(is_empty(leading(rows, n_terms)).sum()) for rows in parts)
+        self._set_fitted(estimator, vectorizer, term_names(names, n_terms), labels, n_empty)
+        self.text_features_, self.features_reason_ = features, reason
         return X
 
     def _fit_lazy(self, texts: Any, labels: Any, sample_weight: Any) -> None:
@@ -286,6 +309,8 @@ class DocumentModel(
         self.vectorizer_ = vectorizer
         self.estimator_ = estimator
         self.columns_ = {}
+        self.text_features_: TextFeatures | None = None
+        self.features_reason_ = "the documents are not texts in memory"
         self.terms_ = names
         self.n_empty_ = n_empty
         self.label_form_ = None
@@ -313,25 +338,26 @@ class DocumentModel(
         return self.estimator_.transform(X)
 
     def vectorize(self, documents: Any) -> Any:
-        """Convert texts to a document-term matrix. A matrix is returned unchanged.
+        """Convert texts to a matrix of terms and features. A matrix is returned unchanged.
 
         Parameters
         ----------
-        documents : iterable of str, or matrix of shape (n_docs, n_terms)
-            Texts or weights of terms.
+        documents : iterable of str, or matrix of shape (n_docs, n_terms + n_features)
+            Texts, or weights of terms and features.
 
         Returns
         -------
-        sparse or dense matrix of shape (n_docs, n_terms)
-            Weights of terms.
+        sparse or dense matrix of shape (n_docs, n_terms + n_features)
+            Weights of terms, and behind them those of the features of the prediction head.
         """
         check_is_fitted(self, "estimator_")
         lazy = is_texts(documents)
         if not lazy and (isinstance(documents, Shards) or is_matrix(documents)):
-            if documents.shape[1] != len(self.terms_):
+            if documents.shape[1] != self.estimator_.n_features_in_:
                 raise ValueError(
                     f"the matrix has {documents.shape[1]} columns, but the model has "
-                    f"{len(self.terms_)} terms. Pass one column for each term in the same order."
+                    f"{len(self.terms_)} terms{self._and_features()}. Pass one column for each "
+                    "term in the same order."
                 )
             return documents
         if self.vectorizer_ is None:
@@ -342,8 +368,31 @@ class DocumentModel(
         if lazy:
             from vbnmf.distributed.texts import weights
 
-            return weights(documents, self.vectorizer_)
-        return self.vectorizer_.transform(documents)
+            return weights(documents, self.vectorizer_, self._joined)
+        documents = documents if isinstance(documents, Sequence) else list(documents)
+        return self._joined(documents, self.vectorizer_.transform(documents))
+
+    def _joined(self, texts: Any, X: Any) -> Any:
+        """Join the features of texts to the weights of their terms."""
+        if self.text_features_ is None:
+            return X
+        return join_features(self.text_features_, self.vectorizer_, texts, X)
+
+    def _and_features(self) -> str:
+        n_features = 0 if self.text_features_ is None else len(self.text_features_)
+        return f" and {n_features} features of texts" if n_features else ""
+
+    @property
+    def features_(self) -> tuple[str, ...]:
+        """Kinds of features that the prediction head uses besides words."""
+        return () if self.text_features_ is None else self.text_features_.kinds
+
+    @property
+    def feature_names_(self) -> Array:
+        """Names of the columns of ``vectorize``: terms, and features of the prediction head."""
+        if self.text_features_ is None:
+            return self.terms_
+        return np.array([*self.terms_, *self.text_features_.names], dtype=object)
 
     @property
     def _n_features_out(self) -> int:
@@ -392,4 +441,8 @@ class DocumentModel(
         else:
             header["vectorizer"], more = self.vectorizer_.to_state()
             arrays |= {f"vectorizer.{name}": array for name, array in more.items()}
+        header["features_reason"] = self.features_reason_
+        if self.text_features_ is not None:
+            header["features"], more = self.text_features_.to_state()
+            arrays |= {f"features.{name}": array for name, array in more.items()}
         store.write(path, header, arrays, overwrite=overwrite)

@@ -11,8 +11,10 @@ from vbnmf.core.model import Array
 from vbnmf.distributed import is_texts
 from vbnmf.engines.backends import matrix_of
 from vbnmf.estimators import SupervisedVBNMF
+from vbnmf.pipeline.features import Regroup, shown_in_words
 from vbnmf.pipeline.inputs import is_matrix
 from vbnmf.shards import Shards
+from vbnmf.text.features import TextFeatures
 from vbnmf.text.vectorizer import DocumentVectorizer, known_parts
 
 
@@ -23,10 +25,26 @@ class PredictsDocuments:
     vectorizer_: Any
     label_form_: str | None
     terms_: Array
+    text_features_: TextFeatures | None
 
     @abstractmethod
     def vectorize(self, documents: Any) -> Any:
-        """Convert texts to a document-term matrix. A matrix is returned unchanged."""
+        """Convert texts to a matrix of terms and features. A matrix is returned unchanged."""
+
+    @property
+    @abstractmethod
+    def feature_names_(self) -> Array:
+        """Names of the columns of ``vectorize``."""
+
+    def pieces_in_words(self, documents: Any) -> list[Regroup] | None:
+        """Return for each text how its pieces are added to its words, for ``explain``.
+
+        None if documents are a matrix, or if the model does not use pieces of words.
+        """
+        features = self.text_features_
+        if features is None or "pieces" not in features.kinds or hasattr(documents, "shape"):
+            return None
+        return shown_in_words(features, self.vectorizer_, len(self.terms_), documents)
 
     def predict(self, X: Any) -> Any:
         """Predict the labels of documents, in the form of the labels in ``fit``.
@@ -188,6 +206,7 @@ class PredictsDocuments:
             The result of ``predict_proba``. Only if ``return_proba`` is True.
         """
         self._check_labels()
+        regroup = self.pieces_in_words(X)
         X = self.vectorize(X)
         if X.shape[0] == 0:
             return ([], np.empty((0, len(self.classes_)))) if return_proba else []
@@ -195,8 +214,9 @@ class PredictsDocuments:
             X,
             n_terms=n_terms,
             n_components=n_components,
-            names=self.terms_,
+            names=self.feature_names_,
             return_proba=return_proba,
+            regroup=regroup,
         )
 
     def _lazy_labels(self, P: Any, *listed: str) -> tuple[Any, Any]:

@@ -7,7 +7,7 @@ difference between the score and its intercept. Only components that the label u
 contributions of other components are included in those of terms.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -89,6 +89,7 @@ def explain_documents(
     *,
     n_terms: int,
     n_components: int,
+    regroup: Sequence[Callable[[Array, Array], tuple[sparse.csr_array, Array]]] | None = None,
 ) -> list[list[Explanation]]:
     """Explain the two most probable labels of documents, and others on request.
 
@@ -110,6 +111,9 @@ def explain_documents(
         Further labels of each document, as indices.
     n_terms, n_components : int
         Maximum number of terms and of components to list.
+    regroup : sequence of callables, of length n_docs, or None
+        Each gets the columns of a document and their names. It returns the share of each column in
+        each item that is shown instead, (n_items, n_columns), and the names of the items.
 
     Returns
     -------
@@ -121,13 +125,17 @@ def explain_documents(
     for begin, end in blocks(X.indptr, max(1, _NUMBERS_AT_ONCE // len(posterior.scales))):
         # the evidence of the terms of these documents is computed once
         used = np.unique(X.indices[X.indptr[begin] : X.indptr[end]])
-        of_some = posterior.with_evidence(used)
+        of_some = posterior.with_evidence(used[used < posterior.n_terms])
         for d in range(begin, end):
             terms, x = _terms_of(X, d)
             codes = dict.fromkeys([*best[d], *(() if also is None else also[d])])
+            shares, shown = (
+                (None, names[terms]) if regroup is None else regroup[d](terms, names[terms])
+            )
             for code in codes if len(terms) else ():
                 parts, uses = head.contributions(terms, x, of_some, code)
-                whole = ExplainedLabel(labels[code], float(P[d, code]), parts, uses, names[terms])
+                parts = parts if shares is None else shares @ parts
+                whole = ExplainedLabel(labels[code], float(P[d, code]), parts, uses, shown)
                 explained[d].append(summed_up(whole, n_terms=n_terms, n_components=n_components))
     return explained
 

@@ -21,7 +21,7 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.core.rows import effective_terms, is_empty, without_unused_terms
+from vbnmf.core.rows import is_empty, leading, without_unused_terms
 from vbnmf.prediction.calibration import calibrate
 from vbnmf.prediction.evidence import left_out, mean_over_terms
 from vbnmf.prediction.head import Head, Posterior, Trained, Training, unfinished_calibration
@@ -47,9 +47,10 @@ class GenerativeHead(Head):
         """Calibrate the log-likelihoods of documents under each label."""
         of, model, fold = training.documents, training.posterior, training.fold
         scores = log_likelihoods_left_out(
-            of.X, of.V, model.shapes, model.scales, model.rates, of.weight, training.n_threads
-        )
-        Y, n_terms = of.labels.toarray() > 0, effective_terms(of.X)
+            training.terms, of.V, model.shapes, model.scales, model.rates, of.weight,
+            training.n_threads,
+        )  # fmt: skip
+        Y, n_terms = of.labels.toarray() > 0, training.n_effective_terms
         fit = partial(calibrate, usual_slope=USUAL_SLOPE, log_prior=model.log_prior)
         left_out = np.empty(Y.shape, np.float32)
         for number in np.unique(fold):
@@ -63,7 +64,7 @@ class GenerativeHead(Head):
 
     def scores(self, X: sparse.csr_array, posterior: Posterior) -> Array:
         """Compute the log-likelihoods g of documents, (n_docs, n_labels)."""
-        X, used = without_unused_terms(X)
+        X, used = without_unused_terms(leading(X, posterior.n_terms))
         return mean_over_terms(X, _logs(used, posterior))
 
     def term_parts(self, terms: Array, posterior: Posterior, label: int) -> tuple[Array, Array]:

@@ -7,6 +7,9 @@ The records that all heads share are here too: the part of a fitted model that p
 
 Scores are sums over the terms of a document, so that explanations are exact. ``calibration``
 converts scores to probabilities, for all heads alike.
+
+A document is a row of X: the weights of its terms, which components are made of, and behind them
+the values of further features, which only heads use (marks, pairs of words, pieces of words).
 """
 
 from abc import ABC, abstractmethod
@@ -19,7 +22,7 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.core.rows import effective_terms, is_empty
+from vbnmf.core.rows import effective_terms, is_empty, leading
 from vbnmf.metrics.ratios import ratio_difference
 from vbnmf.prediction.calibration import Calibration, best_threshold
 from vbnmf.prediction.dividing import folds
@@ -65,6 +68,11 @@ class Posterior:
     smoothing: float
 
     @property
+    def n_terms(self) -> int:
+        """Number of terms, the first columns of X."""
+        return len(self.shapes)
+
+    @property
     def log_prior(self) -> Array:
         """Log-frequencies of the labels, (n_labels,); zeros count as the smallest number."""
         return np.asarray(np.log(np.maximum(self.frequencies, _TINY)))
@@ -103,8 +111,8 @@ class TrainingDocuments:
 
     Attributes
     ----------
-    X : csr_array of shape (n_docs, n_terms)
-        Document-term matrix.
+    X : csr_array of shape (n_docs, n_terms + n_features)
+        Weights of terms, and values of further features of the head.
     V : array of shape (n_docs, K)
         Coefficients.
     labels : csr_array of shape (n_docs, n_labels)
@@ -208,13 +216,23 @@ class Training:
         """Evidence of the documents, as if each had been left out of the fit, (n_docs, K)."""
         of, model = self.documents, self.posterior
         return evidence_left_out(
-            of.X, of.V, model.shapes, model.scales, model.smoothing, of.weight, self.n_threads
+            self.terms, of.V, model.shapes, model.scales, model.smoothing, of.weight, self.n_threads
         )
 
     @cached_property
     def fold(self) -> Array:
         """Number of the fold of each document, (n_docs,)."""
-        return folds(self.documents.X, self.documents.weight)
+        return folds(self.terms, self.documents.weight)
+
+    @property
+    def terms(self) -> sparse.csr_array:
+        """Weights of the terms of the documents, (n_docs, n_terms)."""
+        return leading(self.documents.X, self.posterior.n_terms)
+
+    @cached_property
+    def n_effective_terms(self) -> Array:
+        """Effective number of terms of each document, (n_docs,)."""
+        return np.asarray(effective_terms(self.terms))
 
     def release(self) -> None:
         """Free the evidence, which is large. It is computed again on use."""
@@ -224,6 +242,7 @@ class Training:
         """Return the training on every n-th document, without reports of progress."""
         some = Training(self.documents.every(n), self.posterior, self.n_threads)
         some.evidence, some.fold = self.evidence[::n], self.fold[::n]
+        some.n_effective_terms = self.n_effective_terms[::n]
         return some
 
 
@@ -232,7 +251,7 @@ class Sizes(NamedTuple):
 
     n_labels: int
     n_components: int
-    n_terms: int
+    n_columns: int
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -279,7 +298,8 @@ class Head(ABC):
         A document without any term gets the frequencies of the labels.
         """
         now = replace(self.calibration, frequencies=posterior.frequencies)
-        P = now.probabilities(self.scores(X, posterior), effective_terms(X))
+        terms = leading(X, posterior.n_terms)
+        P = now.probabilities(self.scores(X, posterior), effective_terms(terms))
         P[is_empty(X)] = posterior.frequencies
         return P
 
@@ -311,7 +331,10 @@ class Head(ABC):
         return False
 
     def parts(self, X: sparse.csr_array, posterior: Posterior) -> tuple[Array, Array]:
-        """Compute the contributions of components and of single words, (n_docs, n_labels) each."""
+        """Compute the contributions of components and of single features, (n_docs, n_labels) each.
+
+        Features are words, and the further columns of X.
+        """
         by_components = self.scores(X, posterior)
         return by_components, np.zeros(by_components.shape)
 
@@ -320,7 +343,7 @@ class Head(ABC):
 
         Parameters
         ----------
-        X : csr_array of shape (n_docs, n_terms)
+        X : csr_array of shape (n_docs, n_terms + n_features)
             Documents.
         posterior : Posterior
             The fitted model.
@@ -344,7 +367,7 @@ class Head(ABC):
         """
 
     def word_parts(self, terms: Array, label: int) -> Array | None:
-        """Compute the same of terms as single words, (n,); None if they have no weights."""
+        """Compute the same of single words and further features, (n,); None without weights."""
         return None
 
     def contributions(
@@ -355,7 +378,7 @@ class Head(ABC):
         Parameters
         ----------
         terms, x : arrays of shape (n,)
-            Terms of the document and their weights.
+            Terms and further features of the document, as columns of X, and their values.
         posterior : Posterior
             The fitted model.
         label : int
@@ -364,16 +387,21 @@ class Head(ABC):
         Returns
         -------
         parts : ndarray of shape (n, K + 1)
-            By component, and in the last column by single words.
+            By component, and in the last column by single words and further features.
         uses : ndarray of bool of shape (K,)
             Components that the label uses.
         """
-        by_component, uses = self.term_parts(terms, posterior, label)
-        by_component = by_component * (x / x.sum())[:, None]
-        x = x.astype(np.float64)
+        x, is_term = x.astype(np.float64), terms < posterior.n_terms
+        x_terms = x[is_term]
+        found, uses = self.term_parts(terms[is_term], posterior, label)
+        by_component = np.zeros((len(x), found.shape[1]))
+        growth = 1.0
+        if len(x_terms):
+            by_component[is_term] = found * (x_terms / x_terms.sum())[:, None]
+            effective = x_terms.sum() ** 2 / (x_terms**2).sum()
+            growth = max(effective, 1.0) ** self.calibration.length_exponent
         words = self.word_parts(terms, label)
         alone = np.zeros(len(x)) if words is None else words * x / np.sqrt((x**2).sum())
-        growth = (x.sum() ** 2 / (x**2).sum()) ** self.calibration.length_exponent
         return growth * np.column_stack([by_component, alone]), uses
 
     def above_mean(self, weights: Array, label: int) -> Array:

@@ -2,9 +2,10 @@
 
     s_dl = b_l + Σ_k w_lk e_dk + Σ_w u_lw x_dw / ‖x_d‖
 
-e is the evidence for components (``evidence``). The other sum is over single words of the document,
-scaled to unit length; ``ComponentsHead`` has no such weights. Machines are trained on scaled
-evidence (``scaling``, ``machines``). Their scores of held-out documents calibrate the head.
+e is the evidence for components (``evidence``). The other sum is over single words of the document
+and its further features, scaled to unit length; ``ComponentsHead`` has no such weights. Machines
+are trained on scaled evidence (``scaling``, ``machines``). Their scores of held-out documents
+calibrate the head.
 """
 
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from vbnmf.core.model import Array
 from vbnmf.core.products import product_with_rows
-from vbnmf.core.rows import effective_terms, of_unit_length, without_unused_terms
+from vbnmf.core.rows import leading, of_unit_length, without_unused_terms
 from vbnmf.prediction import machines, manylabels
 from vbnmf.prediction.calibration import Calibration, best_threshold, calibrate
 from vbnmf.prediction.evidence import mean_over_terms
@@ -35,7 +36,7 @@ from vbnmf.prediction.novelty import Novelty
 from vbnmf.prediction.scaling import Scaling, standardise, whiten
 from vbnmf.store import LARGEST_WEIGHT, check_array, check_doubles
 
-EVIDENCE_SIZE = 0.2
+EVIDENCE_SIZE = 0.1
 """Mean squared length of the evidence, relative to words of length one.
 
 Chosen on held-out training documents of nine corpora (``python -m benchmarks heads``).
@@ -70,8 +71,8 @@ class LinearHead(Head):
         Weights of the evidence.
     intercepts : ndarray of shape (n_labels,)
         Intercepts of the scores.
-    words : ndarray of float32 of shape (n_labels, n_terms), or (n_labels, 0)
-        Weights of single words; of shape (n_labels, 0) if they are not used.
+    words : ndarray of float32 of shape (n_labels, n_terms + n_features), or (n_labels, 0)
+        Weights of single words and of further features; of shape (n_labels, 0) if not used.
     """
 
     weights: Array
@@ -94,10 +95,11 @@ class LinearHead(Head):
         )  # fmt: skip
         del X, dense  # large
         machine = Linear(found.words, found.dense, found.intercepts, scaling)
-        some = of if found.held is None else of.at(found.held)
-        held = HeldOut(
-            found.left_out, some.labels.toarray() > 0, effective_terms(some.X), some.weight
+        n_terms = training.n_effective_terms
+        some, n_terms = (
+            (of, n_terms) if found.held is None else (of.at(found.held), n_terms[found.held])
         )
+        held = HeldOut(found.left_out, some.labels.toarray() > 0, n_terms, some.weight)
         occurs = np.asarray(of.weight @ of.labels) > 0
         made = assemble(cls, machine, held, found.growth, occurs, multilabel=of.multilabel)
         epochs = machines.max_epochs(n_docs)
@@ -126,12 +128,13 @@ class LinearHead(Head):
         return np.asarray(by_components + self.intercepts + by_words)
 
     def parts(self, X: sparse.csr_array, posterior: Posterior) -> tuple[Array, Array]:
-        """Compute the contributions of components and of single words, (n_docs, n_labels) each."""
-        X, used = without_unused_terms(X)
-        evidence = mean_over_terms(X, posterior.term_evidence(used))
+        """Compute the contributions of components and of single features to scores."""
+        terms, used = without_unused_terms(leading(X, posterior.n_terms))
+        evidence = mean_over_terms(terms, posterior.term_evidence(used))
         by_components = product_with_rows(evidence, self.weights)
         if not self.uses_words:
             return by_components, np.zeros(by_components.shape)
+        X, used = without_unused_terms(X)
         words = self.words[:, used].T.astype(np.float64)
         return by_components, np.asarray(of_unit_length(X) @ words)
 
@@ -180,11 +183,11 @@ class LinearHead(Head):
         threshold: float,
     ) -> Self:
         """Rebuild a head. Damaged content raises ``ModelFileError`` or similar errors."""
-        n, K, n_terms = sizes
+        n, K, n_columns = sizes
         most = LARGEST_WEIGHT
         words = np.zeros((n, 0), np.float32)
         if cls.with_words and "words" in arrays:
-            words = check_array(arrays, "words", (n, n_terms), least=-most, most=most)
+            words = check_array(arrays, "words", (n, n_columns), least=-most, most=most)
         return cls(
             calibration=calibration,
             threshold=threshold,
@@ -234,12 +237,12 @@ class WordsHead(LinearHead):
     @staticmethod
     def no_room(documents: TrainingDocuments) -> str:
         """Return why single words cannot have weights, or an empty string."""
-        n_docs, n_terms = documents.X.shape
+        n_docs, n_columns = documents.X.shape
         if n_docs < LEAST_DOCUMENTS:
             return f"{n_docs} documents are too few to learn weights of single words"
-        if documents.n_labels * n_terms > MOST_WEIGHTS:
+        if documents.n_labels * n_columns > MOST_WEIGHTS:
             return (
-                f"weights of {n_terms:,} words for {documents.n_labels:,} labels would not fit "
+                f"weights of {n_columns:,} words for {documents.n_labels:,} labels would not fit "
                 "into memory"
             )
         return ""
@@ -256,8 +259,8 @@ class Linear(NamedTuple):
 
     Attributes
     ----------
-    words : ndarray of float32 of shape (n_labels, n_terms), or (n_labels, 0)
-        Weights of terms, for documents of unit length.
+    words : ndarray of float32 of shape (n_labels, n_terms + n_features), or (n_labels, 0)
+        Weights of terms and further features, for documents of unit length.
     dense : ndarray of shape (n_labels, K)
         Weights of scaled evidence.
     intercepts : ndarray of shape (n_labels,)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from vbnmf.core.model import Array
-from vbnmf.core.rows import effective_terms
+from vbnmf.core.rows import effective_terms, leading
 from vbnmf.prediction.calibration import Calibration
 from vbnmf.prediction.generative import GenerativeHead
 from vbnmf.prediction.head import (
@@ -121,7 +121,7 @@ def head_from_state(
     header: Any,
     arrays: dict[str, Array],
     n_components: int,
-    n_terms: int,
+    n_columns: int,
     frequencies: Array,
     *,
     multilabel: bool,
@@ -138,7 +138,7 @@ def head_from_state(
     )
     calibration = Calibration.from_state(header["calibration"], parts, frequencies, multilabel)
     threshold = check_number(header, "threshold", least=1 / LARGEST, most=1)
-    sizes = Sizes(len(frequencies), n_components, n_terms)
+    sizes = Sizes(len(frequencies), n_components, n_columns)
     head = HEADS[name].from_state(header, arrays, sizes, calibration, threshold)
     return replace(head, novelty=Novelty.from_array(of_novelty))
 
@@ -217,6 +217,7 @@ def _is_worse_than_none(found: Trained, documents: TrainingDocuments, posterior:
     sample = documents.every(-(-len(documents.weight) // _DOCUMENTS_TO_TRY))
     head = found.head
     P = head.calibration.probabilities(
-        head.scores(sample.X, posterior), np.asarray(effective_terms(sample.X))
+        head.scores(sample.X, posterior),
+        np.asarray(effective_terms(leading(sample.X, posterior.n_terms))),
     )
     return sample.quality(P) < sample.commonest()

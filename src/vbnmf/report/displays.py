@@ -330,10 +330,9 @@ def _model_and_terms(estimator: Any, names: Any) -> tuple[Any, list[str]]:
     """Return the model of the matrix and the names of its terms."""
     model = _model(estimator)
     names = names_of_terms(estimator) if names is None else names
-    if len(names) != model.n_features_in_:
-        raise ValueError(
-            f"`names` must have {model.n_features_in_} names, one for each term; got {len(names)}."
-        )
+    n_terms = model.components_.shape[1]
+    if len(names) != n_terms:
+        raise ValueError(f"`names` must have {n_terms} names, one for each term; got {len(names)}.")
     return model, [str(name) for name in names]
 
 

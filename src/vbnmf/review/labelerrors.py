@@ -106,7 +106,7 @@ def judge(part: Part) -> Judged:
     P = np.empty((part.n_docs, part.subject.n_labels))
     P[found] = estimator.left_out_proba_[places[found]]
     if not found.all():
-        P[~found] = estimator.predict_proba(part.X[np.flatnonzero(~found)])
+        P[~found] = estimator.predict_proba(part.encoded[np.flatnonzero(~found)])
     return Judged(P, found, empty)
 
 

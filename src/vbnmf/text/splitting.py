@@ -108,6 +108,7 @@ class _Patterns(NamedTuple):
     ignored: re.Pattern[str]
     compatible: re.Pattern[str]
     variant: re.Pattern[str]  # of an emoji
+    sequence: re.Pattern[str]  # a word of any length, an emoji or another sign
 
 
 def is_plain(text: str) -> bool:
@@ -137,6 +138,27 @@ def tokens(text: str, *, lowercase: bool = True) -> Iterator[Token]:
                 yield Token(form, start, end)
         else:
             yield Token(_patterns().variant.sub("", match[0]), start, end)
+
+
+_WORD_OR_MARK = re.compile(r"\w+|[^\w\s]")
+
+
+def words_and_marks(text: str) -> list[str]:
+    """Return the words of a text in lower case and all signs between them, in their order.
+
+    Examples
+    --------
+    >>> words_and_marks("Don't panic!! 👍🏽")
+    ['don', "'", 't', 'panic', '!', '!', '👍']
+    """
+    if is_plain(text):
+        return _WORD_OR_MARK.findall(text.lower())
+    patterns = _patterns()
+    found = patterns.sequence.findall(unicodedata.normalize("NFC", text).lower())
+    return [
+        _normalised(token) if token[0].isalnum() else patterns.variant.sub("", token) or token
+        for token in found
+    ]
 
 
 def joined(run: Iterable[Token]) -> str:
@@ -273,6 +295,9 @@ def _patterns() -> _Patterns:
         ignored=re.compile(f"[{_IGNORED}{_SELECTORS}]"),
         compatible=re.compile(f"[{_COMPATIBLE}]"),
         variant=re.compile(f"[{_SELECTORS}{_SKIN_TONES}]"),
+        sequence=re.compile(
+            rf"\w[\w{marks}]*|{picture}(?:\u200d{picture})*|[{_FLAG}]{{1,2}}|[^\w\s]"
+        ),
     )
 
 

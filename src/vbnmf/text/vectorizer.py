@@ -293,6 +293,11 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         check_is_fitted(self)
         return document if self.strip_ is None else strip_html(document)
 
+    def split_stems(self, text: str) -> list[str]:
+        """Return the terms of a text without markup in their order, stemmed, known or not."""
+        check_is_fitted(self)
+        return stem_terms(list(self._terms_of(self.ngram_range, self._stop_words)(text)), self.stem)
+
     def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return the state of the fitted vectorizer for a model file.
 

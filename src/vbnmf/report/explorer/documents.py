@@ -277,20 +277,31 @@ def _why(
     if analysed.predicted is None:
         return None
     place = {name: i for i, name in enumerate(analysed.names)}
-    numbers = np.arange(analysed.part.X.shape[1])
+    n_terms, encoded = len(model.terms_), analysed.part.encoded
+    numbers = np.arange(encoded.shape[1])
+    features = [] if model.text_features_ is None else model.text_features_.names
 
     def known(labels: list[int] | None) -> list[int]:
         """Return the true labels that the model has."""
         return [label for label in labels or [] if label < len(model.estimator_.classes_)]
 
+    def shown_as(item: Any) -> Any:
+        """Return the place of a term, or the text of another item."""
+        if isinstance(item, str):
+            return item
+        return int(places[item]) if item < n_terms else features[item - n_terms]
+
+    texts = analysed.part.texts
     found: list[list[list[Any]]] = []
     for begin in range(0, len(shown), _AT_ONCE):
         progress(0.4 + 0.4 * begin / len(shown), f"explaining document {begin:,} of {len(shown):,}")
         some = shown[begin : begin + _AT_ONCE]
+        own = None if texts is None else model.pieces_in_words([texts[d] for d in some])
         explained = model.estimator_.explain(
-            analysed.part.X[some], n_terms=_WHY_TERMS, n_components=_WHY_COMPONENTS, names=numbers,
+            encoded[some], n_terms=_WHY_TERMS, n_components=_WHY_COMPONENTS, names=numbers,
             probabilities=analysed.part.probabilities[some],
             also=None if analysed.truth is None else [known(analysed.truth[d]) for d in some],
+            regroup=own,
         )  # fmt: skip
         found += [
             [
@@ -298,9 +309,9 @@ def _why(
                     place[str(why.label)],
                     sig(why.probability, 3),
                     [n for c in why.components for n in (c.component, sig(c.part, 3))],
-                    [n for t in why.terms for n in (int(places[t.term]), sig(t.part, 3))],
+                    [n for t in why.terms for n in (shown_as(t.term), sig(t.part, 3))],
                     sig(why.component_share, 3),
-                    [n for t in why.against for n in (int(places[t.term]), sig(t.part, 3))],
+                    [n for t in why.against for n in (shown_as(t.term), sig(t.part, 3))],
                 ]
                 for why in both
             ]

@@ -102,10 +102,11 @@ def confusions_of_labels(
     return rows
 
 
-def _strongest(sums: dict[int, list[float]]) -> list[int]:
-    """Return the words that speak most for a label: [term, number of documents, …]."""
-    best = sorted((w for w in sums if w >= 0), key=lambda w: (-sums[w][0], w))[:_WORDS]
-    return [int(n) for w in best for n in (w, sums[w][1])]
+def _strongest(sums: dict[Any, list[float]]) -> list[Any]:
+    """Return what speaks most for a label: [term or text, number of documents, …]."""
+    listed = [w for w in sums if isinstance(w, str) or w >= 0]
+    best = sorted(listed, key=lambda w: (-sums[w][0], str(w)))[:_WORDS]
+    return [n for w in best for n in (w, int(sums[w][1]))]
 
 
 def near_labels(cosines: Array | None, common: Array, confusions: Array | None) -> list[Any]:

@@ -127,8 +127,8 @@ const labelLink = (l) =>
   l < data.labels.length
     ? link("label", { l }, bdi(labelName(l)))
     : el("span", null, bdi(labelName(l)), " (not in the model)");
-const termName = (w) => (w < 0 ? "a term that is not listed" : data.terms.names[w]);
-const termLink = (w) => (w < 0 ? el("span", null, termName(w)) : link("term", { w }, bdi(termName(w))));
+const termName = (w) => (typeof w === "string" ? w : w < 0 ? "a term that is not listed" : data.terms.names[w]);
+const termLink = (w) => (typeof w === "string" || w < 0 ? el("span", null, termName(w)) : link("term", { w }, bdi(termName(w))));
 
 // ---- documents, which are unpacked when a view needs them
 

@@ -79,7 +79,7 @@ function drawDocument(docs, d) {
 }
 
 // The contributions of terms to a label: Map of term → contribution
-const contributions = ([, , , terms, , against]) => new Map([...pairs(terms), ...pairs(against)].filter(([w]) => w >= 0));
+const contributions = ([, , , terms, , against]) => new Map([...pairs(terms), ...pairs(against)].filter(([w]) => typeof w === "string" || w >= 0));
 
 // A text, shaded by what speaks for and against a label. Where terms overlap, the strongest counts.
 function shadedText(docs, d, why) {
@@ -89,7 +89,7 @@ function shadedText(docs, d, why) {
   const of = new Array(text.length).fill(null); // term at each character
   const order = [...parts].sort(([, a], [, b]) => Math.abs(b) - Math.abs(a));
   for (const [w] of order)
-    for (const { begin, end } of occurrencesIn(docs, d, termName(w), w))
+    for (const { begin, end } of occurrencesIn(docs, d, termName(w), typeof w === "string" ? null : w))
       for (let i = begin; i < end; i += 1) of[i] ??= { w, begin };
   const pieces = [];
   for (let i = 0; i < text.length; ) {
@@ -105,7 +105,7 @@ function shadedText(docs, d, why) {
           {
             class: `shade ${part > 0 ? "for" : "against"}`,
             "--part": (Math.abs(part) / most).toFixed(3),
-            href: address("term", { w: of[i].w }),
+            href: typeof of[i].w === "string" ? undefined : address("term", { w: of[i].w }),
             title: `${termName(of[i].w)}: ${signed(part)}`,
           },
           piece,

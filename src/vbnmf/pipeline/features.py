@@ -1,0 +1,250 @@
+"""Further features of the texts of a ``DocumentModel`` for its prediction head.
+
+``text.features`` computes marks, pairs of words and pieces of words, and
+``prediction.featurechoice`` compares them. This module decides which are used, joins them to the
+document-term matrix, and says in which words of a document its pieces are.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from vbnmf.core.model import Array
+from vbnmf.estimators import SupervisedVBNMF
+from vbnmf.estimators.labels import check_targets
+from vbnmf.estimators.validation import count_threads
+from vbnmf.prediction import featurechoice
+from vbnmf.prediction.linear import MOST_WEIGHTS, WordsHead
+from vbnmf.text import DocumentVectorizer
+from vbnmf.text.checks import WORD_ANALYZERS
+from vbnmf.text.features import (
+    KINDS,
+    TextFeatures,
+    TrainingTexts,
+    check_kinds,
+    split_parts,
+    split_pieces,
+)
+
+MOST_FEATURES = 50_000
+"""Maximum number of marks and pairs, and of pieces."""
+
+MOST_VALUES = 1 << 27
+"""Maximum number of non-zero values of features of all documents, about eight bytes each."""
+
+_LEAST_FEATURES = 1_000  # with fewer for each label, features are left out
+_CANDIDATES: tuple[tuple[str, ...], ...] = ((), ("marks", "pairs"), KINDS)
+_IN_WORDS = ("words alone", "marks and pairs of words too", "pieces of words too")
+
+
+class Joined(NamedTuple):
+    """The features that were chosen, the matrix of terms and features, and the reason."""
+
+    features: TextFeatures | None
+    X: Any
+    reason: str
+
+
+def check_features(features: Any) -> tuple[str, ...] | None:
+    """Check the parameter ``features``; return the kinds, or None for "auto"."""
+    if isinstance(features, str) and features in ("auto", "none"):
+        return None if features == "auto" else ()
+    return () if features is None else check_kinds(features)
+
+
+def add_features(
+    asked: tuple[str, ...] | None, texts: Sequence[str], X: Any, vectorizer: Any, y: Any, model: Any
+) -> Joined:
+    """Choose features of training documents, and join them to their document-term matrix.
+
+    Parameters
+    ----------
+    asked : tuple of str or None
+        Kinds of features; None chooses them by documents that are left out.
+    texts : sequence of str
+        Training documents.
+    X : sparse matrix of shape (n_docs, n_terms)
+        Weights of their terms.
+    vectorizer : transformer
+        Fitted vectorizer of terms.
+    y : array-like
+        Labels.
+    model : SupervisedVBNMF or VBNMF
+        The estimator to be fitted.
+    """
+    if reason := _without_features(asked, vectorizer, model):
+        return Joined(None, X, reason)
+    targets = check_targets(model, y, len(texts), model.unlabelled)
+    texts = without_markup(vectorizer, texts)
+    room = MOST_WEIGHTS // max(len(targets.classes), 1) - X.shape[1]
+    most = min(MOST_FEATURES, room // 2)
+    if most < _LEAST_FEATURES:
+        return Joined(None, X, f"{len(targets.classes):,} labels leave no room for features")
+    of = (vectorizer.idf_, vectorizer.vocabulary_, most)
+    reason, rows = "as requested", np.arange(len(texts))
+    if asked is None:
+        rows, labels = featurechoice.sample(targets.indicators)
+        some = TrainingTexts([texts[i] for i in rows], X[rows], *of)
+        fits = [lambda kinds=kinds: _beside(X[rows], some.fit(kinds)[1]) for kinds in _CANDIDATES]
+        choice = featurechoice.choose(
+            fits, sparse.csr_array(X[rows]), labels, multilabel=targets.multilabel,
+            n_threads=count_threads(model.n_jobs),
+        )  # fmt: skip
+        asked, reason = _CANDIDATES[choice.chosen], _reason(choice, len(rows), targets.multilabel)
+        if "pieces" in asked and _too_large(some.fit(asked)[1], len(texts)):
+            asked = _CANDIDATES[1]
+            reason = f"pieces of {len(texts):,} documents would not fit into memory"
+    if not asked:
+        return Joined(None, X, reason)
+    found, F = TrainingTexts(texts, X, *of).fit(asked)
+    if not len(found):
+        return Joined(None, X, "no feature is in two documents")
+    return Joined(found, _beside(X, F), reason)
+
+
+def join_features(features: TextFeatures, vectorizer: Any, texts: Iterable[str], X: Any) -> Any:
+    """Join the features of documents to their document-term matrix."""
+    return _beside(X, features.transform(without_markup(vectorizer, texts), X, vectorizer.idf_))
+
+
+def without_markup(vectorizer: DocumentVectorizer, texts: Iterable[str]) -> list[str]:
+    """Return texts as the vectorizer splits them into terms."""
+    if vectorizer.strip_ is None:
+        return list(texts)
+    return [vectorizer.without_markup(text) for text in texts]
+
+
+Regroup = Callable[[Array, Array], tuple[sparse.csr_array, Array]]
+"""Function from columns of X and their names to what is shown: shares, and names."""
+
+
+def shown_in_words(
+    features: TextFeatures, vectorizer: Any, n_terms: int, texts: Iterable[str]
+) -> list[Regroup]:
+    """Return a function for each document that adds its pieces to the words that they lie in.
+
+    The function gets n columns of X and their names. It returns the share of each column in each
+    item that is shown, (n_items, n), and the names of the items. The shares of a column sum to one.
+    A piece belongs to the terms of the parts of the text that have it, to such parts themselves if
+    they are no known term, and is an item of its own if a part has several terms, as in scripts
+    without spaces.
+    """
+    numbers = {name: n_terms + i for i, name in enumerate(features.names)}
+    first_piece = n_terms + len(features.tokens.names)
+    term_of = _OneTerm(vectorizer)
+
+    def of_text(text: str) -> Regroup:
+        return lambda columns, names: _regroup(
+            text, columns, names, first_piece, numbers, term_of, list(features.pieces.names)
+        )
+
+    return [of_text(text) for text in without_markup(vectorizer, texts)]
+
+
+def _regroup(
+    text: str,
+    columns: Array,
+    names: Array,
+    first_piece: int,
+    numbers: dict[str, int],
+    term_of: "_OneTerm",
+    pieces: list[str],
+) -> tuple[sparse.csr_array, Array]:
+    """Return shares and names of the items of one document; see ``shown_in_words``."""
+    place = {column: i for i, column in enumerate(columns.tolist())}
+    items: dict[Any, int] = {}
+    shown: list[Any] = []
+
+    def item(key: Any, name: Any) -> int:
+        if key not in items:
+            items[key] = len(shown)
+            shown.append(name)
+        return items[key]
+
+    rows, at, values = [], [], []
+    for i, column in enumerate(columns.tolist()):
+        if column < first_piece:
+            rows.append(item(column, names[i]))
+            at.append(i)
+            values.append(1.0)
+    amounts: Counter[tuple[int, int]] = Counter()
+    totals: Counter[int] = Counter()
+    for part, count in Counter(split_parts(text)).items():
+        n_found, term = term_of(part)
+        for piece in split_pieces(part):
+            i = place.get(numbers.get(piece, -1), -1)
+            if i < 0 or columns[i] < first_piece:
+                continue
+            if n_found == 1 and term in place:
+                owner = item(term, names[place[term]])
+            elif n_found > 1:
+                owner = item(("piece", piece.strip()), piece.strip())
+            else:
+                owner = item(("part", part), part)
+            amounts[owner, i] += count
+            totals[i] += count
+    for (owner, i), amount in amounts.items():
+        rows.append(owner)
+        at.append(i)
+        values.append(amount / totals[i])
+    shares = sparse.csr_array((values, (rows, at)), shape=(len(shown), len(columns)))
+    labels = np.empty(len(shown), dtype=object)
+    labels[:] = shown
+    return shares, labels
+
+
+class _OneTerm:
+    """The terms of parts of texts: how many there are, and the column of the only one."""
+
+    def __init__(self, vectorizer: Any) -> None:
+        self.split, self.columns = vectorizer.split_stems, vectorizer.vocabulary_
+        self.known: dict[str, tuple[int, int]] = {}
+
+    def __call__(self, part: str) -> tuple[int, int]:
+        """Return the number of known terms of a part, and the column of the first, or -1."""
+        if part not in self.known:
+            found = [self.columns[s] for s in self.split(part) if s in self.columns]
+            self.known[part] = len(found), found[0] if found else -1
+        return self.known[part]
+
+
+def _without_features(asked: tuple[str, ...] | None, vectorizer: Any, model: Any) -> str:
+    """Return why no features are used, or an empty string."""
+    if asked == ():
+        return "as requested"
+    if not isinstance(model, SupervisedVBNMF):
+        return "there are no labels to predict"
+    if not isinstance(vectorizer, DocumentVectorizer):
+        return (
+            f"features need a DocumentVectorizer; the vectorizer is a {type(vectorizer).__name__}"
+        )
+    if asked is None and vectorizer.analyzer not in WORD_ANALYZERS:
+        return "the analyzer of the vectorizer does not split texts into words"
+    if model.classifier not in ("auto", WordsHead.name):
+        return f"the head {model.classifier!r} uses no features"
+    return ""
+
+
+def _beside(X: Any, F: sparse.csr_array) -> sparse.csr_matrix:
+    return sparse.csr_matrix(sparse.hstack([X, F], format="csr"))
+
+
+def _too_large(F: sparse.csr_array, n_docs: int) -> bool:
+    """Return whether features of all documents would be too large, judged by those of some."""
+    return F.nnz / max(F.shape[0], 1) * n_docs > MOST_VALUES
+
+
+def _reason(choice: featurechoice.FeatureChoice, n_docs: int, multilabel: bool) -> str:
+    if not choice.scores:
+        return f"{n_docs:,} documents are too few to compare features"
+    measure = "F1" if multilabel else "accuracy"
+    tried = [
+        f"{score:.3f} with {name}" for score, name in zip(choice.scores, _IN_WORDS, strict=True)
+    ]
+    return (
+        f"{measure} on held-out documents, of a sample of {n_docs:,}, is {tried[0]}, {tried[1]}, "
+        f"and {tried[2]}"
+    )

@@ -1,0 +1,322 @@
+"""Features of texts for the prediction head: marks, pairs of words, and pieces of words.
+
+Components are patterns of words. A prediction head may also use these kinds of features:
+
+- **marks**: punctuation and other signs ("?", "$"), and words of a single letter or digit, as far
+  as they are no terms of the vectorizer;
+- **pairs**: two words or marks that follow each other ("not good", "free !"), in lower case;
+- **pieces**: one to four neighbouring characters of a text between two spaces, as they are written
+  ("Bre", "ing "). A space stands for the beginning and the end.
+
+A feature has the weight ln(1 + count) · ln(N / n), as a term of the vectorizer has it; n of the N
+training documents have the feature. Marks and pairs are in proportion to the words of a document.
+All pieces of a document together are as long as its words, marks and pairs together, because
+otherwise they would outweigh words in short texts. Only features in at least two documents are
+kept, and of these the commonest.
+
+The pieces of a text are those of its parts between spaces. So each different part is cut into
+pieces only once.
+"""
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from vbnmf.core.rows import lengths
+from vbnmf.text.counting import count_documents, document_frequencies, merge_columns, numbered
+from vbnmf.text.splitting import words_and_marks
+
+KINDS = ("marks", "pairs", "pieces")
+"""Kinds of features, in the order of their columns."""
+
+LEAST_DOCUMENTS = 2
+"""Features in fewer training documents are left out."""
+
+PIECES = (1, 4)
+"""Minimum and maximum number of characters of a piece."""
+
+Texts = Sequence[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """Features of one way to split texts.
+
+    Attributes
+    ----------
+    names : list of str
+        The features, sorted.
+    idf : ndarray of shape (n_features,)
+        ln(N / n) of each feature, greater than zero.
+    """
+
+    names: list[str]
+    idf: NDArray[np.float64]
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Column of each feature."""
+        return numbered(self.names)
+
+    def weights(self, counts: sp.csr_matrix, names: list[str]) -> sp.csr_array:
+        """Return weights of these features, (n_docs, n_features), from counts of ``names``."""
+        counts = counts if names is self.names else merge_columns(counts, names, self.numbers)
+        values = np.log1p(counts.data, dtype=np.float32)
+        values *= self.idf.astype(np.float32)[counts.indices]
+        return sp.csr_array((values, counts.indices, counts.indptr), shape=counts.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class TextFeatures:
+    """Fitted features of texts.
+
+    Attributes
+    ----------
+    kinds : tuple of str
+        The kinds that are used, of ``KINDS``.
+    tokens : Vocabulary
+        Marks and pairs.
+    pieces : Vocabulary
+        Pieces of words.
+    terms : frozenset of str
+        Terms of the vectorizer, which are no marks.
+    """
+
+    kinds: tuple[str, ...]
+    tokens: Vocabulary
+    pieces: Vocabulary
+    terms: frozenset[str] = field(repr=False)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of all features, in the order of their columns."""
+        return [*self.tokens.names, *self.pieces.names]
+
+    def __len__(self) -> int:
+        return len(self.tokens.names) + len(self.pieces.names)
+
+    def transform(self, texts: Texts, X: Any, idf: NDArray[np.float64]) -> sp.csr_array:
+        """Compute the features of documents.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Texts without markup.
+        X : sparse matrix of shape (n_docs, n_terms)
+            Weights of their terms.
+        idf : array of shape (n_terms,)
+            ln(N / n) of each term.
+
+        Returns
+        -------
+        csr_array of shape (n_docs, n_features)
+            Weights of features, in the units of X and in its type.
+        """
+        return self._assemble(_count(texts, self.kinds, self.terms), sp.csr_array(X), idf)
+
+    def _assemble(
+        self, counted: "FeatureCounts", X: sp.csr_array, idf: NDArray[np.float64]
+    ) -> sp.csr_array:
+        """Join the weights of both vocabularies in the units of X."""
+        T, P = self.tokens.weights(*counted.tokens), self.pieces.weights(*counted.pieces)
+        present = sp.csr_array((np.log(2) * idf[X.indices], X.indices, X.indptr), shape=X.shape)
+        of_words, of_tokens, of_pieces = lengths(present), lengths(T), lengths(P)
+        length = np.sqrt(of_words**2 + of_tokens**2)
+        unit = np.where(of_words > 0, lengths(X) / np.where(of_words > 0, of_words, 1.0), 1.0)
+        each = np.where(length > 0, length, 1.0) / np.where(of_pieces > 0, of_pieces, 1.0)
+        _multiply_rows(T, unit)
+        _multiply_rows(P, unit * each)
+        return sp.csr_array(sp.hstack([T, P], format="csr"), dtype=X.dtype)
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return entries of a header, in types of JSON, and arrays."""
+        header = {
+            "kinds": list(self.kinds),
+            "tokens": self.tokens.names,
+            "pieces": self.pieces.names,
+        }
+        return header, {"token_idf": self.tokens.idf, "piece_idf": self.pieces.idf}
+
+    @classmethod
+    def from_state(
+        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], terms: Iterable[str]
+    ) -> Self:
+        """Rebuild features. Damaged content raises ``ValueError`` or similar errors."""
+        kinds = check_kinds(header["kinds"])
+        tokens, pieces = (
+            _checked_vocabulary(header[name], arrays[key])
+            for name, key in (("tokens", "token_idf"), ("pieces", "piece_idf"))
+        )
+        return cls(kinds, tokens, pieces, frozenset(terms))
+
+
+def check_kinds(kinds: Any) -> tuple[str, ...]:
+    """Check names of kinds of features; return them in the order of ``KINDS``."""
+    named = [kinds] if isinstance(kinds, str) else kinds
+    try:
+        given = list(named)
+        unknown = [kind for kind in given if kind not in KINDS]
+    except TypeError:
+        given, unknown = [], [kinds]
+    if unknown:
+        raise ValueError(
+            f'features must be "auto", "none", or some of {", ".join(KINDS)}; got {unknown[0]!r}.'
+        )
+    return tuple(kind for kind in KINDS if kind in given)
+
+
+class FeatureCounts(NamedTuple):
+    """sp.csr_matrix of marks and pairs, and of pieces, (n_docs, n) each, and what is counted."""
+
+    tokens: tuple[sp.csr_matrix, list[str]]
+    pieces: tuple[sp.csr_matrix, list[str]]
+
+
+class TrainingTexts:
+    """Training documents whose features are chosen.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Texts without markup.
+    X, idf
+        As for ``TextFeatures.transform``.
+    terms : iterable of str
+        Terms of the vectorizer.
+    most : int
+        Maximum number of marks and pairs, and of pieces.
+    """
+
+    def __init__(
+        self, texts: Texts, X: Any, idf: NDArray[np.float64], terms: Iterable[str], most: int
+    ) -> None:
+        self.texts, self.X, self.idf = texts, sp.csr_array(X), idf
+        self.terms, self.most = frozenset(terms), most
+
+    def fit(self, kinds: tuple[str, ...]) -> tuple[TextFeatures, sp.csr_array]:
+        """Choose the features of these kinds; return them with the features of the documents."""
+        split = tuple(kind for kind in kinds if kind != "pieces")
+        tokens, of_tokens = _vocabulary(*_count_tokens(self.texts, split, self.terms), self.most)
+        pieces, of_pieces = self._pieces if "pieces" in kinds else self._no_pieces
+        found = TextFeatures(kinds, of_tokens, of_pieces, self.terms)
+        counted = FeatureCounts((tokens, of_tokens.names), (pieces, of_pieces.names))
+        return found, found._assemble(counted, self.X, self.idf)
+
+    @cached_property
+    def _pieces(self) -> tuple[sp.csr_matrix, Vocabulary]:
+        return _vocabulary(*_count_pieces(self.texts, self.most), self.most)
+
+    @property
+    def _no_pieces(self) -> tuple[sp.csr_matrix, Vocabulary]:
+        return _vocabulary(*_nothing(len(self.texts)), self.most)
+
+
+def _count(texts: Texts, kinds: tuple[str, ...], terms: frozenset[str]) -> FeatureCounts:
+    """Count the features of documents."""
+    split = tuple(kind for kind in kinds if kind != "pieces")
+    pieces = _count_pieces(texts) if "pieces" in kinds else _nothing(len(texts))
+    return FeatureCounts(_count_tokens(texts, split, terms), pieces)
+
+
+def _nothing(n_docs: int) -> tuple[sp.csr_matrix, list[str]]:
+    return sp.csr_matrix((n_docs, 0), dtype=np.int32), []
+
+
+def _count_tokens(
+    texts: Texts, kinds: tuple[str, ...], terms: frozenset[str]
+) -> tuple[sp.csr_matrix, list[str]]:
+    """Count the marks and pairs of documents."""
+    if not kinds:
+        return _nothing(len(texts))
+    return count_documents(texts, lambda text: split_tokens(text, kinds, terms))
+
+
+def split_tokens(text: str, kinds: tuple[str, ...], terms: frozenset[str]) -> list[str]:
+    """Return the marks and pairs of a text, as far as they are of these kinds.
+
+    Examples
+    --------
+    >>> split_tokens("Not good!! A 5", ("marks", "pairs"), frozenset())
+    ['!', '!', 'a', '5', 'not good', 'good !', '! !', '! a', 'a 5']
+    """
+    found = words_and_marks(text)
+    split = []
+    if "marks" in kinds:
+        split = [token for token in found if len(token) == 1 and token not in terms]
+    if "pairs" in kinds:
+        split += map(" ".join, pairwise(found))
+    return split
+
+
+def split_parts(text: str) -> list[str]:
+    """Return the parts of a text between spaces."""
+    return (text if text.isascii() else unicodedata.normalize("NFC", text)).split()
+
+
+def split_pieces(part: str) -> list[str]:
+    """Return the pieces of a part of a text.
+
+    Examples
+    --------
+    >>> split_pieces("Go")
+    ['G', 'o', ' G', 'Go', 'o ', ' Go', 'Go ', ' Go ']
+    """
+    padded = f" {part} "
+    shortest, longest = PIECES
+    return [
+        padded[begin : begin + length]
+        for length in range(shortest, longest + 1)
+        for begin in range(length == 1, len(padded) - length + 1 - (length == 1))
+    ]
+
+
+def _count_pieces(texts: Texts, most: int | None = None) -> tuple[sp.csr_matrix, list[str]]:
+    """Count the pieces of documents, or about the commonest ``most`` of them."""
+    counts, parts = count_documents(texts, split_parts)
+    by_part, names = count_documents(parts, split_pieces)
+    if most is not None and len(names):
+        # documents with a piece, but counted once for each part that has it
+        about = document_frequencies(counts) @ (by_part > 0)
+        order = np.argsort(-about, kind="stable")[: 2 * most]
+        kept = np.sort(order[about[order] >= LEAST_DOCUMENTS])
+        by_part, names = by_part[:, kept], [names[i] for i in kept.tolist()]
+    return counts @ by_part, names
+
+
+def _vocabulary(
+    counts: sp.csr_matrix, names: list[str], most: int
+) -> tuple[sp.csr_matrix, Vocabulary]:
+    """Choose the commonest features, and return their counts too."""
+    n_docs, frequencies = counts.shape[0], document_frequencies(counts)
+    informative = (frequencies >= LEAST_DOCUMENTS) & (frequencies < n_docs)
+    passing = np.flatnonzero(informative).tolist()
+    chosen = sorted(passing, key=lambda i: (-frequencies[i], names[i]))[:most]
+    chosen.sort(key=names.__getitem__)
+    idf = np.log(n_docs / frequencies[chosen]) if chosen else np.zeros(0)
+    kept = counts[:, chosen]
+    kept.sort_indices()
+    return kept, Vocabulary([names[i] for i in chosen], idf)
+
+
+def _multiply_rows(weights: sp.csr_array, factor: NDArray[np.float64]) -> None:
+    """Multiply rows by factors, in place."""
+    weights.data *= np.repeat(factor.astype(np.float32), np.diff(weights.indptr))
+
+
+def _checked_vocabulary(names: Any, idf: NDArray[Any]) -> Vocabulary:
+    """Check the names and weights of features from a file."""
+    sound = isinstance(names, list) and all(isinstance(name, str) and name for name in names)
+    if not sound or names != sorted(set(names)):
+        raise ValueError("the names of features are damaged.")
+    if idf.dtype != np.float64 or idf.shape != (len(names),):
+        raise ValueError("the weights of features do not match their names.")
+    if not (np.isfinite(idf).all() and (idf > 0).all() and (idf < 100).all()):
+        raise ValueError("the weights of features are damaged.")
+    return Vocabulary(names, idf)
