@@ -118,7 +118,7 @@ def test_labels(model, monkeypatch):
         assert len(in_passage(term.term for term in part.terms)) <= 1
     assert any(in_passage(term.term for term in part.terms) for part in medicine.components)
     assert not any(in_passage(term.term for term in one.terms) for one in others)
-    monkeypatch.setattr(model.estimator_, "passages_", None)  # as from an older file
+    monkeypatch.setattr(model.estimator_, "passages_", Passages((), (), 270))
     (before, *_) = describe_labels(model, n_terms=30)
     assert len(in_passage(term.term for term in before.terms)) == 7
     assert all(term.passage is None for term in before.terms)
@@ -134,7 +134,7 @@ def test_a_component_that_is_mostly_a_passage(model, monkeypatch):
     some = Passages((model.estimator_.passages_.terms[0][:4],), (N_SIGNED,), 270)
     monkeypatch.setattr(model.estimator_, "passages_", some)
     assert component_passages(model) == [None] * 6
-    monkeypatch.setattr(model.estimator_, "passages_", None)
+    monkeypatch.setattr(model.estimator_, "passages_", Passages((), (), 270))
     assert component_passages(model) == [None] * 6
 
 

@@ -41,6 +41,7 @@ def made(mask, *, background=None, groups=None, activations=None):
         label_groups_=groups or {},
         label_activations_=mask * (np.ones((n, K)) if activations is None else activations),
         component_sums_=np.ones(K),
+        component_agreement_=np.full(K, np.nan),
     )
 
 
@@ -428,7 +429,7 @@ class TestAgreement:
         ]
         assert [scope.agreement for scope in scopes] == [0.84, 0.6, 0.599, None, None]
         assert list(by_block(np.ones(5), scopes)) == ["shared", "joined", "own"]
-        stub.component_agreement_[:] = np.nan  # not measured: as in older files
+        stub.component_agreement_[:] = np.nan  # not measured
         assert [scope.kind for scope in scopes_of(stub)] == [*["shared"] * 3, "own", "own"]
 
     def test_terminal(self, model, monkeypatch):

@@ -370,8 +370,6 @@ def _report_checkpoint(checkpoint: str | None, quiet: bool) -> None:
 def _passages(model: "DocumentModel") -> list[dict[str, Any]]:
     """Return the passages that recur: their terms, and the documents that have half of them."""
     passages = model.estimator_.passages_
-    if passages is None:
-        return []
     return [
         {"documents": n, "terms": [str(model.terms_[w]) for w in columns]}
         for columns, n in zip(passages.terms, passages.documents, strict=True)

@@ -53,14 +53,12 @@ def topics(model: str, n_terms: int, label: str | None, as_json: bool) -> None:
 
 
 def _with_terms_there(summary: Any, model: Any, label: str, n_terms: int) -> Any:
-    """Return the summary with terms that documents of the label have, if they were counted."""
+    """Return the summary with terms that documents of the label have."""
     from dataclasses import replace
 
     from vbnmf.description.labels import describe_labels
 
     estimator = model.estimator_
-    if estimator.label_term_documents_ is None:  # a file of an older version
-        return summary
     there = {
         part.component: [
             (term.term, float(estimator.components_[part.component, term.column] / size))

@@ -132,8 +132,8 @@ def lasting_terms(model: Any, n: int) -> Array:
 
 def passage_of_terms(estimator: Any) -> Array:
     """Return the number of each term's passage, (n_terms,); -1 if it is in none."""
-    n_terms, passages = estimator.components_.shape[1], estimator.passages_
-    return np.full(n_terms, -1) if passages is None else passages.of_terms(n_terms)
+    found: Array = estimator.passages_.of_terms(estimator.components_.shape[1])
+    return found
 
 
 def term_parts(model: Any) -> TermParts:
@@ -209,11 +209,11 @@ def component_passages(model: Any) -> list[PassageOfComponent | None]:
     Parameters
     ----------
     model : DocumentModel, VBNMF or SupervisedVBNMF
-        Fitted model. One from an older file has no passages.
+        Fitted model.
     """
     estimator = getattr(model, "estimator_", model)
     K, passages = len(estimator.components_), estimator.passages_
-    if passages is None or not len(passages):
+    if not len(passages):
         return [None] * K
     of_term, relevant = passage_of_terms(estimator), term_parts(model)
     found: list[PassageOfComponent | None] = []

@@ -179,8 +179,7 @@ def describe_labels(
     Raises
     ------
     ValueError
-        The model has no labels, does not know one of ``labels``, or is from an older file, in which
-        documents that have a term were not counted.
+        The model has no labels, or does not know one of ``labels``.
     """
     estimator = check_counted(model)
     rows = places_of(estimator, labels)
@@ -213,17 +212,12 @@ def describe_labels(
 
 
 def check_counted(model: Any) -> Any:
-    """Return the estimator of a model that knows labels and has counted documents."""
+    """Return the estimator of a model that knows labels."""
     estimator = getattr(model, "estimator_", model)
     if not hasattr(estimator, "label_activations_"):
         raise ValueError(
             f"the model is a {type(estimator).__name__}, which has no labels to describe. Fit one "
             "with labels, or look at its components."
-        )
-    if getattr(estimator, "label_term_documents_", None) is None:
-        raise ValueError(
-            "the model is from an older file, which does not say how many documents of each label "
-            "have each term. Fit it again with this version."
         )
     return estimator
 
@@ -283,7 +277,7 @@ class _Counts:
             n_label,
             int(estimator.n_documents_) - n_label,
             passage_of_terms(estimator)[counts.indices],
-            () if estimator.passages_ is None else estimator.passages_.documents,
+            estimator.passages_.documents,
         )
 
     def characteristic(self, n_terms: int) -> Array:

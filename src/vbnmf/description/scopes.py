@@ -125,10 +125,7 @@ def scopes_of(estimator: Any) -> list[Scope] | None:
         name: np.isin(estimator.classes_, labels)
         for name, labels in estimator.label_groups_.items()
     }
-    agreement = getattr(estimator, "component_agreement_", None)
-    if agreement is None:
-        agreement = np.full(mask.shape[1], np.nan)
-    columns = zip(mask.T, label_use(estimator).T, agreement, strict=True)
+    columns = zip(mask.T, label_use(estimator).T, estimator.component_agreement_, strict=True)
     return [
         _scope(column, use, float(agrees), names, groups, is_background=k == estimator.background_)
         for k, (column, use, agrees) in enumerate(columns)

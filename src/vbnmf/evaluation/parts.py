@@ -61,8 +61,8 @@ class Subject:
         return lasting(self.estimator)
 
     @cached_property
-    def statements(self) -> Statements | None:
-        """What is said of each label; None for a model from an older file."""
+    def statements(self) -> Statements:
+        """What is said of each label."""
         return statements_of_labels(self.model)
 
 

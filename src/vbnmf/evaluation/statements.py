@@ -48,7 +48,7 @@ class Statements:
 
 def statements_of_labels(
     model: Any, n_terms: int = LABEL_TERMS, n_component_terms: int = COMPONENT_TERMS
-) -> Statements | None:
+) -> Statements:
     """Return what ``description.labels`` says of each label.
 
     Parameters
@@ -62,12 +62,9 @@ def statements_of_labels(
 
     Returns
     -------
-    Statements or None
-        None if the model is from an older file, in which no documents were counted.
+    Statements
+        What is said.
     """
-    estimator = getattr(model, "estimator_", model)
-    if getattr(estimator, "label_term_documents_", None) is None:
-        return None
     described = describe_labels(model, n_terms=n_terms, n_component_terms=n_component_terms)
     pairs = [
         (label, part)
@@ -96,8 +93,8 @@ class Recounted:
     ----------
     estimator : SupervisedVBNMF
         The fitted model.
-    statements : Statements or None
-        The statements; None if the model is from an older file.
+    statements : Statements
+        The statements.
     described : DescribedDocuments
         Of the terms of each label, and then of those of each pair of label and component.
     sample : Reservoir
@@ -105,21 +102,19 @@ class Recounted:
     """
 
     estimator: Any
-    statements: Statements | None
+    statements: Statements
     described: DescribedDocuments
     sample: Reservoir
 
     @classmethod
-    def of(
-        cls, estimator: Any, statements: Statements | None, X: Any, Y: sparse.csr_array
-    ) -> "Recounted":
+    def of(cls, estimator: Any, statements: Statements, X: Any, Y: sparse.csr_array) -> "Recounted":
         """Count documents.
 
         Parameters
         ----------
         estimator : SupervisedVBNMF
             The fitted model.
-        statements : Statements or None
+        statements : Statements
             From ``statements_of_labels``.
         X : matrix of shape (n_docs, n_terms)
             Weights of terms.
@@ -128,7 +123,7 @@ class Recounted:
         """
         rows = sparse.csr_array(X)
         sample = Reservoir(rows, Y, np.ones(rows.shape[0])).cut(MOST_DOCUMENTS)
-        lists = [] if statements is None else [*statements.terms, *statements.component_terms]
+        lists = [*statements.terms, *statements.component_terms]
         return cls(estimator, statements, DescribedDocuments.count(rows, Y, lists), sample)
 
     def __add__(self, other: "Recounted") -> "Recounted":
@@ -157,16 +152,12 @@ class Recounted:
     @cached_property
     def by_label(self) -> Array:
         """Fidelity of the description of each label, and the share elsewhere, (n_labels, 2)."""
-        counted, n_labels = self.described, len(self.described.of_label)
-        if self.statements is None:
-            return np.full((n_labels, 2), np.nan)
+        counted = self.described
         return np.stack([counted.inside.diagonal(), counted.elsewhere.diagonal()], axis=1)
 
     @cached_property
     def of_components(self) -> tuple[float, int]:
         """Share of the components that documents confirm, and the number that is said."""
-        if self.statements is None:
-            return float("nan"), 0
         label = self.statements.label
         n_labels = len(self.described.of_label)
         of_pairs = self.described.inside[label, n_labels + np.arange(len(label))]

@@ -131,7 +131,7 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
             "unit": rounded(unit[kept], 5),
             "average": rounded(relevant.average[kept], 5),
             "components": shares(p_k[:, None] * parts[:, kept]),
-            "labels": _label_shares(model, use, parts, kept),
+            "labels": _label_shares(model, kept),
             "total": len(p_w),
         },
         "fit": _fit(model),
@@ -172,18 +172,11 @@ def shares(joint: Array, whole: Array | None = None) -> list[list[float]]:
     ]
 
 
-def _label_shares(model: DocumentModel, use: Array, parts: Array, kept: Array) -> list[list[float]]:
-    """Return the part of the documents that have a term which have each label, for kept terms.
-
-    Models from older files have no counts. For these it is the part that the model expects of the
-    term's weight.
-    """
+def _label_shares(model: DocumentModel, kept: Array) -> list[list[float]]:
+    """Return the part of the documents that have a term which have each label, for kept terms."""
     if not model.has_labels:
         return []
     estimator = model.estimator_
-    if estimator.label_term_documents_ is None:
-        p_l = row_parts(estimator.label_frequencies_)
-        return shares(p_l[:, None] * (use @ parts[:, kept]))
     counts = estimator.label_term_documents_[:, kept].toarray()
     return shares(counts, estimator.term_documents_[kept])
 
@@ -202,15 +195,15 @@ def _terms_of_component(
 
 
 def _described(model: DocumentModel) -> list[LabelDescription] | None:
-    """Describe the labels; None without labels, or if an older file has no counts."""
-    if not model.has_labels or model.estimator_.label_term_documents_ is None:
+    """Describe the labels; None without labels."""
+    if not model.has_labels:
         return None
     return describe_labels(model, n_terms=TOP)
 
 
 def _nearness(model: DocumentModel) -> Array | None:
-    """Return the cosines of the words of labels; None without labels or counts of documents."""
-    if not model.has_labels or model.estimator_.label_term_documents_ is None:
+    """Return the cosines of the words of labels; None without labels."""
+    if not model.has_labels:
         return None
     return similarities(model.estimator_, range(len(model.estimator_.classes_)))
 
@@ -235,7 +228,7 @@ def _labels(
 ) -> list[dict[str, Any]]:
     """Return the labels: for each term its position, both counts, and the log-odds with interval.
 
-    ``there`` has the terms of components in the label. ``terms`` is null without counts.
+    ``there`` has the terms of components in the label.
     """
     if not model.has_labels:
         return []
@@ -246,11 +239,10 @@ def _labels(
             "name": str(label),
             "documents": int(estimator.label_counts_[i]),
             "neighbours": _neighbours(apart, i),
-            "terms": None,
         }
         for i, label in enumerate(labels)
     ]
-    for one, entry in zip(described or [], found, strict=False):
+    for one, entry in zip(described or [], found, strict=True):
         entry["elsewhere"] = one.elsewhere
         entry["terms"] = [
             [int(places[term.column]), term.documents, term.elsewhere,

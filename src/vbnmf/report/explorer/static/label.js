@@ -248,11 +248,6 @@ function termsThere(l, k) {
 
 function tellingTerms(l) {
   const label = data.labels[l];
-  if (!label.terms)
-    return section(
-      "Its words",
-      "The model is from an older file, in which the documents that have a term were not counted. Fit it again to see them.",
-    );
   const terms = label.terms.map(([w, here, elsewhere, odds, low, high]) => ({ w, here, elsewhere, odds, low, high }));
   const most = label.documents;
   return section(

@@ -84,9 +84,7 @@ function termList(found) {
     "Share: the term's share of all documents' weight, as the model expects it. In brackets: " +
       (kinds.length === 1
         ? "the expected share of the term's weight that is in that component."
-        : labelsCounted()
-          ? "the expected share of the term's weight that is in that component, and the counted share of the training documents that have the term which have that label."
-          : "the expected share of the term's weight that is in that component or label."),
+        : "the expected share of the term's weight that is in that component, and the counted share of the training documents that have the term which have that label."),
     downloads(
       "terms",
       () => [
@@ -163,7 +161,7 @@ function occurrences(w, kind) {
         className: "bars",
         columns: [
           { name: of.name, heading: true, cell: ({ i }) => of.link(i) },
-          { name: kind === "labels" && labelsCounted() ? "Share of documents" : "Expected share", right: true, cell: ({ text }) => text },
+          { name: kind === "labels" ? "Share of documents" : "Expected share", right: true, cell: ({ text }) => text },
           { name: "", wide: true, cell: ({ part }) => bar(part, 1) },
         ],
       }),
@@ -174,16 +172,12 @@ function occurrences(w, kind) {
   );
 }
 
-// Whether labels of terms are counted, as they are except in models from older files
-const labelsCounted = () => Boolean(data.labels[0]?.terms);
 const noOccurrences = (kind) =>
-  kind === "labels" && labelsCounted()
+  kind === "labels"
     ? "Less than 3 % of the training documents that have the term have any one label."
     : `It is spread over many ${kind}. The model expects less than 3 % of its weight in each.`;
 
 function aboutOccurrences(kind) {
   if (kind === "components") return "How much of the term's weight the model expects from each component.";
-  return labelsCounted()
-    ? "Of the training documents that have the term, the share that has each label."
-    : "How much of the term's weight the model expects from each label. Frequent labels count more.";
+  return "Of the training documents that have the term, the share that has each label.";
 }
