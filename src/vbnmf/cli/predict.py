@@ -31,11 +31,19 @@ Rows = Iterator[dict[str, Any]]
               "from 0 to 1: 5 % of documents like those in training exceed 0.95.")  # fmt: skip
 @click.option("--reject", type=click.FloatRange(0, 1), metavar="NOVELTY", help="Write no label for "
               "documents of at least this novelty, such as 0.95.")  # fmt: skip
+@click.option("--threshold", metavar="AIM", help="If documents may have several labels: micro, "
+              "macro or samples, for the best micro F1, mean F1 of labels or mean F1 of "
+              "documents, or the least probability of a label.  [default: micro]")  # fmt: skip
+@click.option("--at-most", type=click.IntRange(1), metavar="N", help="If documents may have "
+              "several labels: list the N most probable of them at most.")  # fmt: skip
+@click.option("--ranked", type=click.IntRange(1), metavar="N", help="List the N most probable "
+              "labels of each document, whatever their probabilities.")  # fmt: skip
 @options.writing_rows
 @options.as_json
 def predict(
     model: str, file: str, out: str | None, label_separator: str | None, explain: bool,
-    novelty: bool, reject: float | None,
+    novelty: bool, reject: float | None, threshold: str | None, at_most: int | None,
+    ranked: int | None,
     n_jobs: int, force: bool, quiet: bool, as_json: bool, **reading: Any,
 ) -> None:  # fmt: skip
     """Predict a label for each document in FILE.
@@ -74,19 +82,29 @@ def predict(
             f"explanations cannot be written to {out}. Use a .jsonl file, or omit --out for a "
             "table."
         )
+    from vbnmf.estimators.validation import check_threshold
+
     fitted = common.load_model(model)
     if not fitted.has_labels:
         raise ValueError(f"{model} was fitted without labels, so it cannot predict labels.")
     fitted.estimator_.set_params(n_jobs=n_jobs)
+    if not fitted.has_several_labels and (threshold is not None or at_most is not None):
+        raise click.UsageError(
+            "--threshold and --at-most are for documents with several labels, and those of "
+            f"{model} have one label each. Use --ranked N to list several labels."
+        )
+    if threshold is not None:
+        fitted.estimator_.set_params(threshold=check_threshold(_number(threshold)))
     parts = common.parts_for(fitted, file, quiet, **reading)
-    separator = _separator(fitted, label_separator, quiet)
+    several = fitted.has_several_labels or ranked is not None
+    separator = _separator(fitted, label_separator, quiet, several=several)
     unknown = common.UnknownDocuments()
     names = [*_NAMES, *(["novelty"] if novelty else [])]
     kept = common.Kept(parts, (*_NAMES, "novelty", "explanation"))
     total = None if quiet else count_documents(file, reading["format"])
     with common.output(target, force) as stream:
         with DocumentProgress(quiet, "predicting", total) as progress:
-            how = _How(explain, novelty, reject)
+            how = _How(explain, novelty, reject, at_most, ranked)
             rows = _all_rows(fitted, kept, unknown, progress, how)
             if as_json or ending in _JSON_LINES:
                 number = _write_lines(stream, rows)
@@ -107,6 +125,8 @@ class _How(NamedTuple):
     explain: bool
     novelty: bool
     reject: float | None
+    at_most: int | None
+    ranked: int | None
 
 
 def _all_rows(
@@ -143,9 +163,13 @@ def _rows(fitted: Any, documents: Any, kept: common.Kept, how: _How) -> Rows:
     if how.novelty or how.reject is not None:
         known = None if content is X else fitted.known_parts(content)
         novelty = fitted.estimator_.novelty(X, known).tolist()
-    labels, scores = fitted.labels_with_proba(P)
-    several = fitted.has_several_labels
-    if not several:
+    labels, scores = fitted.labels_with_proba(P, how.at_most)
+    several = fitted.has_several_labels or how.ranked is not None
+    if how.ranked is not None:
+        order = (-P).argsort(axis=1, kind="stable")[:, : how.ranked]
+        labels = fitted.classes_[order].tolist()
+        scores = [row[best].tolist() for row, best in zip(P, order, strict=True)]
+    elif not several:
         labels, scores = labels.tolist(), scores.tolist()
     ids, empty = common.ids(documents), is_empty(X)
     for name, label, score, new, nothing, why, cells in zip(
@@ -165,6 +189,14 @@ def _rows(fitted: Any, documents: Any, kept: common.Kept, how: _How) -> Rows:
             **dict(zip(kept.names, cells, strict=True)),
             **({} if why is None else {"explanation": [_as_dict(part) for part in why]}),
         }
+
+
+def _number(threshold: str) -> str | float:
+    """Return a number if the text is one."""
+    try:
+        return float(threshold)
+    except ValueError:
+        return threshold
 
 
 def _as_dict(why: Any) -> dict[str, Any]:
@@ -222,10 +254,10 @@ def _write_lines(stream: IO[str], rows: Rows) -> int:
     return number
 
 
-def _separator(fitted: Any, given: str | None, quiet: bool) -> str:
+def _separator(fitted: Any, given: str | None, quiet: bool, *, several: bool) -> str:
     """Return the separator of labels, with a note if a label contains it."""
     separator: str = given or fitted.columns_.get("label_separator", ";")
-    labels = fitted.estimator_.classes_.tolist() if fitted.has_several_labels else []
+    labels = fitted.estimator_.classes_.tolist() if several else []
     unclear = [label for label in labels if separator in str(label)]
     if unclear:
         common.message(

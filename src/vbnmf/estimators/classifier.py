@@ -16,7 +16,13 @@ from vbnmf.engines.backends import matrix_of
 from vbnmf.estimators.base import BaseVBNMF
 from vbnmf.estimators.labels import check_targets
 from vbnmf.estimators.posterior import FittedAttribute, FittedLabels
-from vbnmf.estimators.validation import check_count, check_matrix, check_weights, count_threads
+from vbnmf.estimators.validation import (
+    check_count,
+    check_matrix,
+    check_threshold,
+    check_weights,
+    count_threads,
+)
 from vbnmf.prediction.explanation import explain_documents
 from vbnmf.prediction.projection import CoefficientPrior, LabelPrior, mean_weight
 
@@ -26,6 +32,7 @@ class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
 
     fitted_: FittedLabels
     unlabelled: Any
+    threshold: Any
 
     classes_ = FittedAttribute("labels.classes")
     label_counts_ = FittedAttribute("labels.counts")
@@ -59,7 +66,7 @@ class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
         -------
         ndarray of shape (n_docs,), or (n_docs, n_labels) of zeros and ones
             The most probable label. If documents may have several labels: an indicator matrix of
-            the labels with probability of at least ``head_.threshold``.
+            the labels that the parameter ``threshold`` asks for.
         """
         return self.labels_from(self.predict_proba(X))
 
@@ -85,6 +92,26 @@ class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
 
     def _proba(self, X: sparse.csr_array) -> Array:
         return self.fitted_.head.head.probabilities(X, self.fitted_.for_prediction)
+
+    def ranked(self, X: Any, n: int = 5) -> tuple[Array, Array]:
+        """Return the most probable labels of documents, whatever their probabilities.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_docs, n_terms)
+            Weights of terms, computed as for training.
+        n : int, default=5
+            Number of labels; all if there are fewer.
+
+        Returns
+        -------
+        labels, probabilities : ndarrays of shape (n_docs, n)
+            Labels and their probabilities, the most probable first.
+        """
+        n = check_count("n", n)
+        P = self.predict_proba(X)
+        order = np.argsort(-P, axis=1, kind="stable")[:, :n]
+        return self.classes_[order], np.take_along_axis(P, order, axis=1)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Predict the log-probabilities of labels.
@@ -151,7 +178,7 @@ class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
 
     def indicators_from(self, probabilities: Array) -> Array:
         """Convert the result of ``predict_proba`` to an indicator matrix (n_docs, n_labels)."""
-        return self.fitted_.head.head.predicted(probabilities)
+        return self.fitted_.head.head.predicted(probabilities, check_threshold(self.threshold))
 
     def explain(
         self,

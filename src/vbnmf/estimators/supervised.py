@@ -60,6 +60,7 @@ from vbnmf.estimators.validation import (
     check_source_left,
     check_term_shape,
     check_terms_left,
+    check_threshold,
     check_verbose,
     check_weights,
     count_threads,
@@ -147,6 +148,11 @@ class SupervisedVBNMF(PredictsLabels):
           components" if its accuracy is as high, and its log loss averaged over labels as low. The
           generative head is compared too if there are fewer than 25 documents per label. It is used
           without a comparison if there are fewer than 50 documents.
+    threshold : {"micro", "macro", "samples"} or float, default="micro"
+        Which labels ``predict`` gives, if documents may have several: those for the best micro F1,
+        the best mean F1 of labels (rare labels then count as much as common ones), or the best mean
+        F1 of documents, as chosen on left-out documents; or all labels of at least this
+        probability. It can be changed after ``fit``.
     class_weight : dict, "balanced" or None, default=None
         Weight of the documents of each label, multiplied with ``sample_weight``. "balanced" gives
         all labels the same total weight.
@@ -216,8 +222,8 @@ class SupervisedVBNMF(PredictsLabels):
         Explanation of the choice of the prediction head.
     head_ : Head
         The prediction head (``vbnmf.prediction.head``), with its weights. Its ``calibration``
-        converts scores to probabilities. If documents may have several labels, ``predict`` predicts
-        those whose probability is at least its ``threshold``.
+        converts scores to probabilities. If documents may have several labels, its ``thresholds``
+        are those of the parameter ``threshold``.
     left_out_proba_ : ndarray of float32 of shape (n_docs, n_labels)
         Held-out probabilities of the training documents. A low probability of a document's own
         label can indicate a wrong label. If there are ``head_documents_``, only of these.
@@ -321,6 +327,7 @@ class SupervisedVBNMF(PredictsLabels):
         burn_in: int | Literal["auto"] = "auto",
         bound_every: int = 5,
         classifier: Literal["auto", "words and components", "components", "generative"] = "auto",
+        threshold: float | Literal["micro", "macro", "samples"] = "micro",
         class_weight: Any = None,
         unlabelled: Any = None,
         head_features: int = 0,
@@ -347,6 +354,7 @@ class SupervisedVBNMF(PredictsLabels):
         self.burn_in = burn_in
         self.bound_every = bound_every
         self.classifier = classifier
+        self.threshold = threshold
         self.class_weight = class_weight
         self.unlabelled = unlabelled
         self.head_features = head_features
@@ -466,6 +474,7 @@ class SupervisedVBNMF(PredictsLabels):
         """
         with self._restoring_terms():
             classifier = check_classifier(self.classifier)
+            check_threshold(self.threshold)
             X = place(self.engine, X)
             if is_source(X):
                 X = check_source(self, X)

@@ -23,6 +23,7 @@ from vbnmf.core.hyper import LEAST_TERM_SHAPE
 from vbnmf.core.model import Array
 from vbnmf.discovery.componentsearch import MOST_LABELS
 from vbnmf.engines.backends import PlacedSource, computed
+from vbnmf.prediction.thresholds import AIMS
 from vbnmf.shards.shard import ShardSource
 from vbnmf.shards.values import (
     ValueSummary,
@@ -256,6 +257,20 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
         return value
     *first, last = (f'"{choice}"' for choice in choices)
     raise ValueError(f"{name} must be {', '.join(first)} or {last}; got {value!r}.")
+
+
+def check_threshold(threshold: Any) -> str | float:
+    """Check the parameter ``threshold``: an aim, or a probability."""
+    if isinstance(threshold, str) and threshold in AIMS:
+        return threshold
+    number = isinstance(threshold, Real) and not isinstance(threshold, bool)
+    if number and 0 < threshold <= 1:
+        return float(threshold)
+    aims = ", ".join(f'"{aim}"' for aim in AIMS)
+    raise ValueError(
+        f"threshold must be one of {aims}, or a probability above 0 and at most 1; got "
+        f"{threshold!r}."
+    )
 
 
 def check_weights(sample_weight: Any, n_docs: int, name: str = "sample_weight") -> Array | None:

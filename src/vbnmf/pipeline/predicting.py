@@ -11,6 +11,7 @@ from vbnmf.core.model import Array
 from vbnmf.distributed import is_texts
 from vbnmf.engines.backends import matrix_of
 from vbnmf.estimators import SupervisedVBNMF
+from vbnmf.estimators.validation import check_count
 from vbnmf.pipeline.features import Regroup, shown_in_words
 from vbnmf.pipeline.inputs import is_matrix
 from vbnmf.shards import Shards
@@ -69,13 +70,15 @@ class PredictsDocuments:
         given = self.estimator_.labels_from(P)
         return _lists(P, given, self.classes_.tolist())[0] if self.label_form_ == "lists" else given
 
-    def predict_with_proba(self, X: Any) -> tuple[Any, Any]:
+    def predict_with_proba(self, X: Any, at_most: int | None = None) -> tuple[Any, Any]:
         """Predict the labels of documents, and their probabilities.
 
         Parameters
         ----------
         X : iterable of str, or matrix of shape (n_docs, n_terms)
             Texts or weights of terms.
+        at_most : int or None, default=None
+            Maximum number of labels of a document, if documents may have several.
 
         Returns
         -------
@@ -84,15 +87,40 @@ class PredictsDocuments:
             ``fit`` got an indicator matrix. The probabilities of a document without any known term
             are the frequencies of labels in training.
         """
-        return self.labels_with_proba(self.predict_proba(X))
+        if at_most is not None:
+            at_most = check_count("at_most", at_most)
+        return self.labels_with_proba(self.predict_proba(X), at_most)
 
-    def labels_with_proba(self, probabilities: Array) -> tuple[Any, Any]:
+    def ranked(self, X: Any, n: int = 5) -> tuple[Array, Array]:
+        """Return the most probable labels of documents, whatever their probabilities.
+
+        Parameters
+        ----------
+        X : iterable of str, or matrix of shape (n_docs, n_terms)
+            Texts or weights of terms.
+        n : int, default=5
+            Number of labels; all if there are fewer.
+
+        Returns
+        -------
+        labels, probabilities : ndarrays of shape (n_docs, n)
+            Labels and their probabilities, the most probable first.
+        """
+        self._check_labels()
+        return self.estimator_.ranked(self.vectorize(X), n)
+
+    def labels_with_proba(
+        self, probabilities: Array, at_most: int | None = None
+    ) -> tuple[Any, Any]:
         """Convert the result of ``predict_proba`` to that of ``predict_with_proba``."""
         if matrix_of(probabilities) is not None:
+            if at_most is not None:
+                raise ValueError("at_most is for documents in memory; on a cluster, omit it.")
             return self._lazy_labels(probabilities, "lists", "indicator")
         given = self.estimator_.labels_from(probabilities)
         if self.has_several_labels:
-            return _lists(probabilities, given, self.classes_.tolist())
+            labels, scores = _lists(probabilities, given, self.classes_.tolist())
+            return [one[:at_most] for one in labels], [one[:at_most] for one in scores]
         return given, probabilities.max(axis=1)
 
     def predict_proba(self, X: Any) -> Array:

@@ -29,6 +29,7 @@ from vbnmf.prediction.dividing import folds
 from vbnmf.prediction.evidence import evidence_left_out, term_evidence
 from vbnmf.prediction.explanation import component_share
 from vbnmf.prediction.novelty import Novelty
+from vbnmf.prediction.thresholds import Thresholds
 
 CERTAIN = 20.0
 """Logit of a label that all documents have. Its negative is that of a label that none has."""
@@ -264,6 +265,8 @@ class Head(ABC):
         Map from scores to probabilities.
     threshold : float
         Probability from which a label is predicted, if documents may have several.
+    thresholds : Thresholds or None
+        Which labels are predicted for each aim, if documents may have several; None otherwise.
     novelty : Novelty or None
         How documents are compared with the training documents; None if there is only one label.
     name : str
@@ -274,6 +277,7 @@ class Head(ABC):
 
     calibration: Calibration
     threshold: float = 0.5
+    thresholds: Thresholds | None = None
     novelty: Novelty | None = None
     name: ClassVar[str]
     predicts_several: ClassVar[bool] = True
@@ -303,10 +307,16 @@ class Head(ABC):
         P[is_empty(X)] = posterior.frequencies
         return P
 
-    def predicted(self, probabilities: Array) -> Array:
-        """Return the labels that probabilities predict, (n_docs, n_labels) of zeros and ones."""
+    def predicted(self, probabilities: Array, aim: str | float = "micro") -> Array:
+        """Return the labels that probabilities predict, (n_docs, n_labels) of zeros and ones.
+
+        If documents may have several labels, ``aim`` is one of ``thresholds.AIMS``, or a threshold.
+        """
         if self.calibration.multilabel:
-            return (probabilities >= self.threshold).astype(np.int64)
+            if self.thresholds is not None:
+                return self.thresholds.predicted(probabilities, aim).astype(np.int64)
+            least = self.threshold if isinstance(aim, str) else aim
+            return (probabilities >= least).astype(np.int64)
         given = np.zeros(probabilities.shape, dtype=np.int64)
         np.put_along_axis(given, probabilities.argmax(axis=1)[:, None], 1, axis=1)
         return given
@@ -425,9 +435,11 @@ class Head(ABC):
             Number of components; new ones come after those so far.
         """
         new = len(order) - len(self.calibration.biases)
-        return replace(
-            self, calibration=self.calibration.with_labels(new, self.bias_of_new_labels(), order)
-        )
+        wider = self.calibration.with_labels(new, self.bias_of_new_labels(), order)
+        thresholds = self.thresholds
+        if thresholds is not None:
+            thresholds = thresholds.with_labels(new, order)
+        return replace(self, calibration=wider, thresholds=thresholds)
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return entries of a header, in types of JSON, and arrays, besides the calibration."""

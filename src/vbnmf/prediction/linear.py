@@ -19,7 +19,7 @@ from vbnmf.core.model import Array
 from vbnmf.core.products import product_with_rows
 from vbnmf.core.rows import leading, of_unit_length, without_unused_terms
 from vbnmf.prediction import machines, manylabels
-from vbnmf.prediction.calibration import Calibration, best_threshold, calibrate
+from vbnmf.prediction.calibration import Calibration, calibrate
 from vbnmf.prediction.evidence import mean_over_terms
 from vbnmf.prediction.head import (
     CERTAIN,
@@ -34,6 +34,7 @@ from vbnmf.prediction.head import (
 )
 from vbnmf.prediction.novelty import Novelty
 from vbnmf.prediction.scaling import Scaling, standardise, whiten
+from vbnmf.prediction.thresholds import Thresholds
 from vbnmf.store import LARGEST_WEIGHT, check_array, check_doubles
 
 EVIDENCE_SIZE = 0.1
@@ -353,7 +354,8 @@ def assemble(
     # new documents get the scores of the machines of all documents, which are larger
     grown = replace(fitted, slopes=fitted.slopes * np.sqrt(growth))
     novelty = Novelty.of(_highest(grown, held, occurs), held.weight)
-    threshold = best_threshold(probabilities, held.Y, held.weight)[0] if multilabel else 0.5
+    thresholds = Thresholds.of(probabilities, held.Y, held.weight) if multilabel else None
+    threshold = 0.5 if thresholds is None else thresholds.micro
     slopes = fitted.slopes / np.sqrt(growth)
     weights, intercepts = machine.scaling.unscaled(
         machine.dense * slopes[:, None], machine.intercepts * slopes
@@ -364,7 +366,8 @@ def assemble(
     words = machine.words
     words = (words * slopes[:, None].astype(np.float32)) if words.size else words
     head = kind(
-        calibration=calibration, threshold=threshold, novelty=novelty,
+        calibration=calibration, threshold=threshold,
+        thresholds=thresholds, novelty=novelty,
         weights=weights, intercepts=intercepts, words=words,
     )  # fmt: skip
     return Assembled(head, probabilities)

@@ -25,6 +25,7 @@ from vbnmf.prediction.head import (
 )
 from vbnmf.prediction.linear import LEAST_DOCUMENTS, ComponentsHead, WordsHead
 from vbnmf.prediction.novelty import Novelty
+from vbnmf.prediction.thresholds import Thresholds
 from vbnmf.store import LARGEST, ModelFileError, check_number
 
 HEADS: dict[str, type[Head]] = {
@@ -112,6 +113,9 @@ def head_to_state(head: Head) -> tuple[dict[str, Any], dict[str, Array]]:
     of_calibration, more = head.calibration.to_state()
     header |= {"name": head.name, "threshold": head.threshold, "calibration": of_calibration}
     arrays |= {f"calibration.{name}": array for name, array in more.items()}
+    if head.thresholds is not None:
+        header["thresholds"], more = head.thresholds.to_state()
+        arrays |= {f"thresholds.{name}": array for name, array in more.items()}
     if head.novelty is not None:
         arrays["novelty.quantiles"] = head.novelty.quantiles
     return header, arrays
@@ -132,15 +136,18 @@ def head_from_state(
         raise ModelFileError(f"the prediction head {name!r} is not one of {', '.join(HEADS)}.")
     if multilabel and not HEADS[name].predicts_several:
         raise ModelFileError(f"the prediction head {name!r} cannot predict several labels.")
-    parts, of_novelty = (
+    parts, of_novelty, of_thresholds = (
         {key[len(prefix) :]: a for key, a in arrays.items() if key.startswith(prefix)}
-        for prefix in ("calibration.", "novelty.")
+        for prefix in ("calibration.", "novelty.", "thresholds.")
     )
     calibration = Calibration.from_state(header["calibration"], parts, frequencies, multilabel)
     threshold = check_number(header, "threshold", least=1 / LARGEST, most=1)
     sizes = Sizes(len(frequencies), n_components, n_columns)
     head = HEADS[name].from_state(header, arrays, sizes, calibration, threshold)
-    return replace(head, novelty=Novelty.from_array(of_novelty))
+    thresholds = None
+    if multilabel and "thresholds" in header:
+        thresholds = Thresholds.from_state(header["thresholds"], of_thresholds, len(frequencies))
+    return replace(head, thresholds=thresholds, novelty=Novelty.from_array(of_novelty))
 
 
 def _choose(training: Training, *, all_known: bool) -> Trained:
