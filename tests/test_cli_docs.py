@@ -38,7 +38,16 @@ def folder(tmp_path, monkeypatch):
 
 def test_commands_give_what_is_shown(folder):
     assert [name for name, _ in FILES] == [
-        *("tickets.csv", "later.csv", "june.csv", "tagged.csv", "untagged.csv", "fit.toml")
+        *(
+            "tickets.csv",
+            "later.csv",
+            "inbox.csv",
+            "decisions.csv",
+            "june.csv",
+            "tagged.csv",
+            "untagged.csv",
+            "fit.toml",
+        )
     ]
     seen = set()
     for block in BLOCKS:

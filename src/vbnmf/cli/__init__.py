@@ -14,6 +14,8 @@ import click
 
 from vbnmf import __version__
 from vbnmf.cli import common
+from vbnmf.cli.compare import compare
+from vbnmf.cli.contrast import contrast
 from vbnmf.cli.data import data
 from vbnmf.cli.demo import demo
 from vbnmf.cli.evaluate import evaluate
@@ -22,6 +24,7 @@ from vbnmf.cli.labels import labels
 from vbnmf.cli.predict import predict
 from vbnmf.cli.report import report
 from vbnmf.cli.reproduce import reproduce
+from vbnmf.cli.review import review
 from vbnmf.cli.topics import topics
 from vbnmf.cli.transform import transform
 from vbnmf.cli.tune import tune
@@ -52,8 +55,8 @@ def cli() -> None:
 
 
 _COMMANDS = (
-    demo, fit, tune, topics, labels, transform, predict, evaluate, report, update, vectorize,
-    reproduce, data,
+    demo, fit, tune, topics, labels, transform, predict, evaluate, review, contrast,
+    compare, report, update, vectorize, reproduce, data,
 )  # fmt: skip
 for command in _COMMANDS:
     cli.add_command(command)

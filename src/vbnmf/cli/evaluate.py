@@ -13,6 +13,9 @@ from vbnmf.cli.terminal import fraction, percent, table
 @click.argument("model")
 @click.argument("file")
 @options.labels_of_model
+@click.option("--accept", type=click.FloatRange(0, 1, min_open=True), metavar="SHARE",
+              help="Find the probability from which on predictions can be accepted without a look, "
+              "so that this share of them is right, such as 0.95.")  # fmt: skip
 @options.reading
 @options.n_jobs
 @options.trusted
@@ -20,8 +23,8 @@ from vbnmf.cli.terminal import fraction, percent, table
 @options.quiet
 @options.as_json
 def evaluate(
-    model: str, file: str, label: tuple[str, ...], n_jobs: int, quiet: bool, as_json: bool,
-    **reading: Any,
+    model: str, file: str, label: tuple[str, ...], accept: float | None, n_jobs: int | None,
+    quiet: bool, as_json: bool, **reading: Any,
 ) -> None:  # fmt: skip
     """Score the predictions of MODEL on the labelled documents in FILE.
 
@@ -36,8 +39,9 @@ def evaluate(
     vectorize` is scored a part at a time, so it need not fit into memory.
 
     \b
-    Example:
+    Examples:
       vbnmf evaluate tickets.vbnmf held-out.csv --label team
+      vbnmf evaluate tickets.vbnmf held-out.csv --accept 0.95
     """  # noqa: D301
     fitted = common.load_model(model)
     if not fitted.has_labels:
@@ -46,25 +50,40 @@ def evaluate(
     if common.is_shard_folder(file):
         given = {"label-file": reading["labels"], **{n: reading[n] for n in ("text", "terms")}}
         common.refuse_settled({"label": label != ("auto",), **given})
+        if accept is not None:
+            raise click.UsageError("--accept needs a file of documents, not a shard folder.")
         scores = _score_shards(fitted, file, quiet)
     else:
         columns = common.column_names(label)
         documents = common.read_for(fitted, file, quiet, label=columns, **reading)
         unknown = common.UnknownDocuments()
         with unknown.among(documents), Waiting(quiet, "evaluating"):
-            scores = score(fitted, common.content(fitted, documents), documents.labels)
+            scores = score(fitted, common.content(fitted, documents), documents.labels, accept)
         unknown.report(quiet)
     if as_json:
         common.print_json(scores)
     else:
         click.echo(score_table(scores))
+        if "accept" in scores:
+            click.echo(f"\n{accept_table(scores['accept'])}")
 
 
-def score(fitted: Any, contents: Any, labels: Any) -> dict[str, Any]:
+def score(fitted: Any, contents: Any, labels: Any, accept: float | None = None) -> dict[str, Any]:
     """Score predictions, components and each label on documents in memory."""
-    from vbnmf.evaluation import evaluate as measure
+    from vbnmf.evaluation.evaluation import evaluate_part
+    from vbnmf.evaluation.truth import read_part
 
-    return _checked(measure(fitted, contents, labels))
+    part = read_part(fitted, contents, labels)
+    scores = _checked(evaluate_part(part))
+    if accept is not None:
+        from vbnmf.review.acceptance import Acceptance, acceptance_scores
+        from vbnmf.review.labelerrors import judge
+
+        judged = judge(part)
+        acceptance = Acceptance.of(part, judged.probabilities)
+        scores["accept"] = acceptance_scores(acceptance, part.subject.names, accept)
+        scores["accept"]["judged_by"] = judged.in_words()
+    return scores
 
 
 def _score_shards(fitted: Any, file: str, quiet: bool) -> dict[str, Any]:
@@ -113,6 +132,46 @@ def score_table(scores: dict[str, Any]) -> str:
         "precision: of the documents predicted as this label, the part that has it\n"
         "component share: of the label's score, the part that comes from components"
     )
+
+
+def accept_table(found: dict[str, Any]) -> str:
+    """Format which predictions can be accepted, for a terminal."""
+    wanted = percent(found["wanted"])
+    if found["threshold"] is None:
+        head = (
+            f"No threshold: no probability accepts at least 20 predictions (or all, if there are "
+            f"fewer) with {wanted} of them right."
+        )
+    else:
+        head = (
+            f"Accept predictions of probability {fraction(found['threshold'], 3)} or more, for at "
+            f"least {wanted} right: {percent(found['share_accepted'])} of the predictions "
+            f"({found['accepted']:,} of {found['predictions']:,}), {_one_decimal(found)} of them "
+            f"right ({found['right']:,}; {100 * found['low']:.1f} % to {100 * found['high']:.1f} "
+            "%)."
+        )
+    rows = [
+        [
+            row["label"],
+            f"{row['predictions']:,}",
+            f"{row['accepted']:,}",
+            f"{row['right']:,}",
+            "–" if row["share_right"] is None else _one_decimal(row),
+            "–" if row["own_threshold"] is None else fraction(row["own_threshold"], 3),
+        ]
+        for row in found["labels"]
+    ]
+    names = ["predicted label", "predicted", "accepted", "right", "share", "own threshold"]
+    return (
+        f"{head}\n{found['judged_by']}\n\n{table(names, rows, right=(1, 2, 3, 4, 5))}\n\n"
+        f"own threshold: the one from which on {wanted} of this label's predictions are right"
+    )
+
+
+def _one_decimal(found: dict[str, Any]) -> str:
+    """Format the share of accepted predictions that are right; only all is 100 %."""
+    share = 100 * found["share_right"]
+    return ">99.9 %" if 99.95 <= share < 100 else f"{share:.1f} %"
 
 
 def _measures(scores: dict[str, Any]) -> str:

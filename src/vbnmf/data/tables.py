@@ -51,17 +51,24 @@ def open_text(source: str | Path, encoding: str, kind: str) -> Table:
         notes.append(f"Standard input is read as {kind.upper()} because of its first character.")
     if kind == "jsonl":
         return _open_jsonl(lines, origin, notes)
-    if declared := _DELIMITER_LINE.fullmatch(first):
+    delimiter, declared = delimiter_of(first, kind)
+    if declared:
         next(lines)
-        notes.append(f"Columns were split at {declared['delimiter']!r}, as the first line says.")
-        return _open_delimited(lines, origin, notes, declared["delimiter"], skipped=1)
-    delimiter = "\t" if kind == "tsv" else max(",;\t", key=first.count)
+        notes.append(f"Columns were split at {delimiter!r}, as the first line says.")
+        return _open_delimited(lines, origin, notes, delimiter, skipped=1)
     if kind == "csv" and delimiter != ",":
         name = "semicolon" if delimiter == ";" else "tab"
         notes.append(
             f"Columns were split at the {name}, the commonest delimiter in the first line."
         )
     return _open_delimited(lines, origin, notes, delimiter)
+
+
+def delimiter_of(first: str, kind: str) -> tuple[str, bool]:
+    """Return the delimiter of a ``csv`` or ``tsv`` file, and whether the first line declares it."""
+    if declared := _DELIMITER_LINE.fullmatch(first):
+        return declared["delimiter"], True
+    return "\t" if kind == "tsv" else max(",;\t", key=first.count), False
 
 
 def _open_delimited(

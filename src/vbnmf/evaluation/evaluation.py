@@ -60,7 +60,11 @@ def evaluate(model: DocumentModel, documents: Any, labels: Any = None) -> dict[s
     """
     if isinstance(documents, Shards):
         return evaluate_shards(model, documents)
-    part = read_part(model, documents, labels)
+    return evaluate_part(read_part(model, documents, labels))
+
+
+def evaluate_part(part: Part) -> dict[str, Any]:
+    """Measure a model on the documents of a part, as ``evaluate`` does."""
     evaluation = Evaluation(part.subject)
     evaluation.add_part(part)
     return evaluation.scores()

@@ -11,8 +11,10 @@ Use documents that the model was not fitted to, or left-out probabilities
 where the given label is the one that is wrong.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -146,3 +148,42 @@ class Acceptance:
     def _falling(self) -> Array:
         """Predictions, the most probable first."""
         return np.argsort(-self.probability, kind="stable")
+
+
+def acceptance_scores(acceptance: Acceptance, names: Sequence[str], right: float) -> dict[str, Any]:
+    """Return what a threshold for all labels accepts, and thresholds for each, in types of JSON.
+
+    Parameters
+    ----------
+    acceptance : Acceptance
+        The predictions.
+    names : sequence of str
+        Names of labels.
+    right : float
+        Share of the accepted predictions that must be right.
+    """
+    found = acceptance.for_share(right)
+    labels = []
+    for label in range(acceptance.n_labels):
+        own = acceptance.for_share(right, label)
+        at = acceptance.at(np.inf if found is None else found.threshold, label)
+        labels.append(
+            {"label": names[label], "own_threshold": None if own is None else own.threshold,
+             **_counts(at)}
+        )  # fmt: skip
+    at = acceptance.at(np.inf) if found is None else found
+    threshold = None if found is None else found.threshold
+    return {"wanted": right, "threshold": threshold, **_counts(at), "labels": labels}
+
+
+def _counts(of: Accepted) -> dict[str, Any]:
+    low, high = of.interval
+    return {
+        "predictions": of.predictions,
+        "accepted": of.accepted,
+        "right": of.right,
+        "share_accepted": of.share,
+        "share_right": of.share_right,
+        "low": low if of.accepted else None,
+        "high": high if of.accepted else None,
+    }

@@ -34,7 +34,7 @@ from vbnmf.description.components import MATTERS, component_names, passage_of_te
 from vbnmf.evaluation.parts import Part
 from vbnmf.metrics.logodds import log_odds, rank_scores
 from vbnmf.metrics.passages import first_of_each
-from vbnmf.metrics.ratios import ratio
+from vbnmf.metrics.ratios import Estimate, ratio
 from vbnmf.metrics.shares import adjusted, two_sided
 
 SIGNIFICANT = 0.05
@@ -135,7 +135,7 @@ class Contrast:
     confused : tuple of two int, or None
         Documents of A that are predicted as B, and the reverse; None if sides are not labels.
     closest : Closest or None
-        The two closest documents; None if a side has none with known terms.
+        The two closest documents; None if no two have a term in common.
     """
 
     names: tuple[str, str]
@@ -355,19 +355,16 @@ def _floor(present: sparse.csr_array, keys: Array, share: Array) -> float:
 
 def _components(part: Part, a: Array, b: Array) -> list[ContrastedComponent]:
     """Compare the shares of components, from those of A to those of B."""
-    estimator, model = part.subject.estimator, part.subject.model
-    amounts = part.coefficients.astype(np.float64) * estimator.component_sums_
-    amounts[is_empty(part.X)] = 0
-    totals = amounts.sum(axis=1)
-    if not (totals[a].sum() > 0 and totals[b].sum() > 0):
+    model = part.subject.model
+    in_a, in_b = (component_shares(part, side) for side in (a, b))
+    if in_a is None or in_b is None:
         return []
     terms = getattr(model, "terms_", None)
     names = component_names(
         model, [str(w) for w in range(part.X.shape[1])] if terms is None else terms
     )
     found = []
-    for k in range(amounts.shape[1]):
-        of_a, of_b = (ratio(amounts[side, k], totals[side]) for side in (a, b))
+    for k, (of_a, of_b) in enumerate(zip(in_a, in_b, strict=True)):
         if max(of_a.value, of_b.value) < MATTERS:
             continue
         difference = of_a.value - of_b.value
@@ -381,6 +378,30 @@ def _components(part: Part, a: Array, b: Array) -> list[ContrastedComponent]:
         shares = (of_a.value, of_b.value)
         found.append(ContrastedComponent(k, names[k], shares, low, high, side))
     return sorted(found, key=lambda one: (one.shares[1] - one.shares[0], one.component))
+
+
+def component_shares(part: Part, rows: Any = slice(None)) -> list[Estimate] | None:
+    """Compute each component's share of the weight of some documents.
+
+    Parameters
+    ----------
+    part : Part
+        Documents, and a model.
+    rows : array of bool of shape (n_docs,), or slice
+        The documents.
+
+    Returns
+    -------
+    list of Estimate, or None
+        A share for each component; None if the documents have no weight.
+    """
+    sums = part.subject.estimator.component_sums_
+    amounts = part.coefficients[rows].astype(np.float64) * sums
+    amounts[is_empty(part.X)[rows]] = 0
+    totals = amounts.sum(axis=1)
+    if not totals.sum() > 0:
+        return None
+    return [ratio(column, totals) for column in amounts.T]
 
 
 def _closest(X: sparse.csr_array, a: Array, b: Array) -> Closest | None:
@@ -399,7 +420,7 @@ def _closest(X: sparse.csr_array, a: Array, b: Array) -> Closest | None:
         chosen.append(np.sort(rows[np.argsort(keys[rows], kind="stable")[:_MOST_COMPARED]]))
     A, B = (of_unit_length(sparse.csr_array(X[rows], dtype=np.float64)) for rows in chosen)
     cosines = sparse.coo_array(A @ B.T)
-    if not cosines.nnz:
+    if not cosines.data.any():
         return None
     value = cosines.data.round(9)
     rows = np.stack([chosen[0][cosines.coords[0]], chosen[1][cosines.coords[1]]])

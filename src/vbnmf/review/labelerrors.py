@@ -81,9 +81,10 @@ class Judged:
             return "All documents were in training; they are judged by left-out probabilities."
         if n == 0:
             return "No document was in training; they are judged by predictions."
+        are = "was in training and is" if n == 1 else "were in training and are"
         return (
-            f"{n:,} of {of:,} documents were in training and are judged by left-out "
-            "probabilities, the others by predictions."
+            f"{n:,} of {of:,} documents {are} judged by left-out probabilities, the others by "
+            "predictions."
         )
 
 

@@ -507,6 +507,19 @@ def known_parts(vectorizer: DocumentVectorizer, documents: Iterable[str]) -> NDA
     return np.sqrt(np.divide(known, whole, out=np.ones_like(whole), where=whole > 0))
 
 
+def documents_of_terms(vectorizer: DocumentVectorizer, documents: Iterable[str]) -> dict[str, int]:
+    """Count the documents that have each term, also terms that are not in the vocabulary.
+
+    Stop words are not counted, and words of one stem are one term.
+    """
+    counts, forms = count_documents(documents, vectorizer._build_analyzer())
+    stems = stem_terms(forms, vectorizer.stem)
+    numbers = {stem: i for i, stem in enumerate(dict.fromkeys(stems))}
+    merged = merge_columns(counts, stems, numbers)
+    has = document_frequencies(merged)
+    return dict(zip(numbers, has.tolist(), strict=True))
+
+
 class UnknownTerms(NamedTuple):
     """Terms that are not in a vocabulary.
 

@@ -1,0 +1,211 @@
+"""vbnmf compare: what has changed between two files, or two periods of one file."""
+
+from typing import Any
+
+import click
+
+from vbnmf.cli import common, options
+from vbnmf.cli.progress import Waiting
+from vbnmf.cli.terminal import fraction, one_line, percent, table
+
+_EXCERPT = 100  # characters of a text
+
+
+@click.command(cls=options.GroupedCommand, short_help="Show what has changed between two files.",
+               main=("by", "since", "most"))  # fmt: skip
+@click.argument("files", nargs=-1, required=True, metavar="[MODEL] OLD [NEW]")
+@options.labels_of_model
+@click.option("--by", metavar="COL", help="Column, such as a date, that divides one file into two "
+              "periods.")  # fmt: skip
+@click.option("--since", metavar="VALUE", help="First value of the new period in this column.")
+@click.option("--most", type=click.IntRange(min=0), default=15, show_default=True, metavar="N",
+              help="Number of rows to print of each table.")  # fmt: skip
+@options.reading
+@options.identified
+@options.n_jobs
+@options.trusted
+@options.config
+@options.quiet
+@options.as_json
+def compare(
+    files: tuple[str, ...], label: tuple[str, ...], by: str | None, since: str | None, most: int,
+    n_jobs: int, quiet: bool, as_json: bool, **reading: Any,
+) -> None:  # fmt: skip
+    """Compare the documents in NEW with those in OLD.
+
+    Prints the shares of labels and components then and now, with intervals of 95 % of their
+    differences, words that more documents have now, and the documents that look newest. MODEL is a
+    file that ends in .vbnmf; without it, a model is fitted to OLD and not saved. Labels are the
+    given ones if both files have labels, and predictions otherwise. With --by and --since, one file
+    is divided into two periods.
+
+    \b
+    Examples:
+      vbnmf compare tickets.vbnmf may.csv june.csv
+      vbnmf compare may.csv june.csv --label team
+      vbnmf compare tickets.vbnmf tickets.csv --by opened --since 2026-06-01
+    """  # noqa: D301
+    has_model = files[0].endswith(".vbnmf")
+    sources = files[1:] if has_model else files
+    if (by is None) != (since is None):
+        raise click.UsageError("--by and --since divide one file; give both or none.")
+    expected = 1 if by is not None else 2
+    if len(sources) != expected:
+        what = "one file with --by" if by is not None else "two files, OLD and NEW"
+        raise click.UsageError(f"expected {what}; got {len(sources)}.")
+    fitted = common.load_model(files[0]) if has_model else None
+    keep = () if by is None else (by,)
+    read = [_read(fitted, source, label, keep, quiet, reading) for source in sources]
+    if by is not None:
+        read = _divided(read[0], str(since))
+    if fitted is None:
+        fitted = _fitted(read[0], quiet)
+    fitted.estimator_.set_params(n_jobs=n_jobs)
+    with Waiting(quiet, "comparing"):
+        result = _compared(fitted, read, most)
+    if as_json:
+        common.print_json(result)
+    else:
+        click.echo(_text(result))
+
+
+def _read(
+    fitted: Any, source: str, label: tuple[str, ...], keep: tuple[str, ...], quiet: bool,
+    reading: dict[str, Any],
+) -> Any:  # fmt: skip
+    """Read documents, with labels if there are any."""
+    columns = common.column_names(label)
+    options_ = {**reading, "keep": keep, "labels_required": label != ("auto",)}
+    if fitted is None:
+        return common.read(source, quiet, label=columns, **options_)
+    if not fitted.has_labels:
+        options_.pop("label_separator", None)
+        columns = None
+    return common.read_for(fitted, source, quiet, label=columns, **options_)
+
+
+def _divided(documents: Any, since: str) -> list[Any]:
+    """Divide documents by the values of the kept column: below ``since``, and from it on."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    from vbnmf.data.labels import label_name
+
+    (cells,) = documents.kept.values()
+    values = ["" if cell is None else label_name(cell) for cell in cells]
+    try:
+        is_new = np.array([float(value) >= float(since) for value in values])
+    except ValueError:  # dates and other texts
+        is_new = np.array([value >= since for value in values])
+    periods = []
+    for chosen in (~is_new, is_new):
+        rows = np.flatnonzero(chosen)
+        if not len(rows):
+            raise ValueError(f"all documents are on one side of {since!r}. Check --by and --since.")
+        periods.append(
+            replace(
+                documents,
+                texts=None if documents.texts is None else [documents.texts[i] for i in rows],
+                matrix=None if documents.matrix is None else documents.matrix[rows],
+                labels=None if documents.labels is None else documents.labels[rows],
+                ids=None if documents.ids is None else [documents.ids[i] for i in rows],
+                kept={},
+            )
+        )
+    return periods
+
+
+def _fitted(documents: Any, quiet: bool) -> Any:
+    """Fit a model to the old documents."""
+    from vbnmf.pipeline import DocumentModel
+
+    contents = documents.texts if documents.matrix is None else documents.matrix
+    with Waiting(quiet, "fitting a model to the old documents"):
+        return DocumentModel().fit(contents, documents.labels, terms=documents.terms)
+
+
+def _compared(fitted: Any, read: list[Any], most: int) -> dict[str, Any]:
+    """Return what has changed, in types of JSON."""
+    from vbnmf.evaluation.truth import read_part
+    from vbnmf.review.comparison import NOVEL
+    from vbnmf.review.comparison import compare as compare_parts
+
+    unknown = common.UnknownDocuments()
+    parts = []
+    for documents in read:
+        with unknown.among(documents):
+            labels = documents.labels if fitted.has_labels else None
+            parts.append(read_part(fitted, common.content(fitted, documents), labels))
+            _ = parts[-1].coefficients
+    found = compare_parts(*parts, n_words=most)
+    ids = common.ids(read[1])
+
+    def shares(changes: Any) -> list[dict[str, Any]]:
+        return [
+            {"name": one.name, "then": one.then, "now": one.now,
+             "documents": None if one.documents is None else list(one.documents),
+             "low": one.low, "high": one.high, "p_value": one.p_value}
+            for one in changes
+        ]  # fmt: skip
+
+    texts = parts[1].texts
+    return {
+        "documents": list(found.documents),
+        "labels_are": found.labels_are,
+        "labels": shares(found.labels),
+        "components": shares(found.components),
+        "words": [
+            {"term": one.term, "documents": list(one.documents), "log_odds": one.log_odds,
+             "low": one.low, "high": one.high, "known": one.known}
+            for one in found.words
+        ],
+        "novel_above": NOVEL,
+        "novel": None if found.novel is None else list(found.novel),
+        "new_documents": [
+            {"id": ids[row], "novelty": novelty,
+             "text": None if texts is None else one_line(texts[row])[:_EXCERPT]}
+            for row, novelty in found.new_documents[:most]
+        ],
+        "most": most,
+    }  # fmt: skip
+
+
+def _text(found: dict[str, Any]) -> str:
+    """Format what has changed for a terminal."""
+    n, m = found["documents"]
+    most = found["most"]
+    blocks = [f"Then: {common.counted(n, 'document')}; now: {common.counted(m, 'document')}."]
+    titles = (("labels", f"Shares of {found['labels_are']} labels:"),
+              ("components", "Shares of components:"))  # fmt: skip
+    for key, title in titles:
+        rows = [
+            [one["name"], percent(one["then"]), percent(one["now"]),
+             f"{100 * (one['now'] - one['then']):+.1f}",
+             f"{100 * one['low']:+.1f} to {100 * one['high']:+.1f}",
+             "*" if one["p_value"] < 0.05 else ""]
+            for one in found[key][:most]
+        ]  # fmt: skip
+        if rows:
+            head = [key[:-1], "then", "now", "change", "95 %", ""]
+            blocks.append(f"{title}\n{table(head, rows, right=(1, 2, 3))}")
+    blocks.append("Changes are in percentage points. * p < 0.05 after correction for their number.")
+    rows = [
+        [one["term"], f"{one['documents'][0]:,}", f"{one['documents'][1]:,}",
+         f"{one['log_odds']:+.1f}", "" if one["known"] else "not in the model"]
+        for one in found["words"]
+    ]  # fmt: skip
+    if rows:
+        head = ["word", "documents then", "now", "log-odds", ""]
+        blocks.append(f"Words of more documents now:\n{table(head, rows, right=(1, 2, 3))}")
+    else:
+        blocks.append("No word is in significantly more documents now.")
+    if found["novel"] is not None:
+        then, now = (percent(share) for share in found["novel"])
+        title = f"Documents of a novelty above {found['novel_above']}: {then} then, {now} now."
+        rows = [
+            [one["id"], fraction(one["novelty"], 3), one["text"] or ""]
+            for one in found["new_documents"]
+        ]
+        blocks.append(f"{title}\n{table(['id', 'novelty', 'text'], rows, right=(1,))}")
+    return "\n\n".join(blocks)

@@ -1,0 +1,152 @@
+"""vbnmf contrast, vbnmf compare and evaluate --accept: recounted from the raw files."""
+
+import csv
+
+import pytest
+from cliruns import make_corpus, ok, run
+
+from vbnmf import load
+
+
+def write(path, rows, head):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([head, *rows])
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("compare")
+    texts, labels = make_corpus(0, n_each=30, mixed=0.2)
+    months = [f"2026-{1 + i % 6:02d}" for i in range(90)]
+    rows = list(zip(texts, labels, months, strict=True))
+    write(folder / "old.csv", rows, ("text", "label", "month"))
+    more, given = make_corpus(9, n_each=30, mixed=0.2)
+    kept = [(t, y) for i, (t, y) in enumerate(zip(more, given, strict=True))
+            if y != "bike" or i % 3 == 0]  # fmt: skip
+    kept = [(f"{t} zeppelin", y) if y == "tea" else (t, y) for t, y in kept]
+    write(folder / "new.csv", [(*row, "2026-07") for row in kept], ("text", "label", "month"))
+    ok("fit", folder / "old.csv", "--label", "label", "-k", "3", "--quiet",
+       "--out", folder / "m.vbnmf")  # fmt: skip
+    return folder
+
+
+def rows_of(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def has(row, word):
+    return word in row["text"].replace(",", " ").replace('"', " ").split()
+
+
+def test_contrast_counts_documents_of_the_file(folder):
+    rows = rows_of(folder / "old.csv")
+    found = ok("contrast", folder / "m.vbnmf", folder / "old.csv", "tea", "bike", "--json").json
+    assert found["documents"] == [30, 30]
+    terms = [*found["more_in_first"], *found["in_both"], *found["more_in_second"]]
+    assert len(terms) > 8
+    for term in terms:
+        assert term["documents"] == [
+            sum(has(row, term["term"]) for row in rows if row["label"] == label)
+            for label in ("tea", "bike")
+        ]
+    back = ok("contrast", folder / "m.vbnmf", folder / "old.csv", "bike", "tea", "--json").json
+    assert [t["term"] for t in back["more_in_second"]] == [
+        t["term"] for t in found["more_in_first"]
+    ]
+    assert [-t["log_odds"] for t in back["more_in_second"]] == [
+        t["log_odds"] for t in found["more_in_first"]
+    ]
+    assert back["confused"] == found["confused"][::-1]
+    assert back["closest"]["ids"] == found["closest"]["ids"][::-1]
+    text = ok("contrast", folder / "m.vbnmf", folder / "old.csv", "tea", "bike").out
+    assert "More in tea:" in text
+    assert "Closest documents" in text
+
+
+def test_contrast_with_the_rest_and_by_a_column(folder):
+    rest = ok("contrast", folder / "m.vbnmf", folder / "old.csv", "tea", "--json").json
+    assert (rest["names"], rest["documents"]) == (["tea", "the rest"], [30, 60])
+    by = ok("contrast", folder / "m.vbnmf", folder / "old.csv", "2026-01", "2026-02", "--by",
+            "month", "--json").json  # fmt: skip
+    assert by["documents"] == [15, 15]
+    assert by["confused"] is None
+    assert by["more_in_first"] == by["more_in_second"] == []
+    bad = run("contrast", folder / "m.vbnmf", folder / "old.csv", "tea", "juice")
+    assert bad.code == 2
+    assert "'juice' is not a label of these documents. There are: bike, coffee, tea." in bad.err
+    assert run("contrast", folder / "m.vbnmf", folder / "old.csv", "tea", "tea").code == 2
+
+
+def test_compare_counts_labels_and_words(folder):
+    old, new = rows_of(folder / "old.csv"), rows_of(folder / "new.csv")
+    found = ok("compare", folder / "m.vbnmf", folder / "old.csv", folder / "new.csv", "--json").json
+    assert found["documents"] == [len(old), len(new)]
+    assert found["labels_are"] == "given"
+    for one in found["labels"]:
+        counts = [sum(row["label"] == one["name"] for row in rows) for rows in (old, new)]
+        assert one["documents"] == counts
+        assert (one["then"], one["now"]) == (counts[0] / len(old), counts[1] / len(new))
+        assert one["low"] < one["now"] - one["then"] < one["high"]
+    assert found["labels"][0]["name"] == "bike"
+    word = found["words"][0]
+    assert (word["term"], word["known"]) == ("zeppelin", False)
+    assert word["documents"] == [0, sum(has(row, "zeppelin") for row in new)]
+    assert sum(one["then"] for one in found["components"]) == pytest.approx(1)
+    novelty = [one["novelty"] for one in found["new_documents"]]
+    assert novelty == sorted(novelty, reverse=True)
+    model = load(folder / "m.vbnmf")
+    expected = model.novelty([row["text"] for row in new])
+    assert novelty[0] == pytest.approx(expected.max())
+    text = ok("compare", folder / "m.vbnmf", folder / "old.csv", folder / "new.csv").out
+    assert "zeppelin" in text
+    assert "not in the model" in text
+
+
+def test_compare_predicts_labels_that_are_not_given(folder, tmp_path):
+    new = rows_of(folder / "new.csv")
+    file = write(tmp_path / "plain.csv", [(row["text"],) for row in new], ("text",))
+    found = ok("compare", folder / "m.vbnmf", folder / "old.csv", file, "--json").json
+    assert found["labels_are"] == "predicted"
+    predicted = load(folder / "m.vbnmf").predict([row["text"] for row in new]).tolist()
+    counts = {one["name"]: one["documents"][1] for one in found["labels"]}
+    assert counts == {name: predicted.count(name) for name in counts}
+
+
+def test_compare_two_periods_and_without_a_model(folder):
+    found = ok("compare", folder / "m.vbnmf", folder / "old.csv", "--by", "month", "--since",
+               "2026-05", "--json").json  # fmt: skip
+    assert found["documents"] == [60, 30]
+    alone = ok("compare", folder / "old.csv", folder / "new.csv", "--label", "label", "--json",
+               "--quiet").json  # fmt: skip
+    assert alone["labels_are"] == "given"
+    for args in (("old.csv",), ("old.csv", "new.csv", "old.csv")):
+        assert run("compare", *(folder / name for name in args)).code == 2
+    one_side = run("compare", folder / "m.vbnmf", folder / "old.csv", "--by", "month", "--since",
+                   "2030")  # fmt: skip
+    assert one_side.code == 2
+    assert "on one side of '2030'" in one_side.err
+
+
+@pytest.mark.parametrize("share", [0.8, 0.95])
+def test_accepted_predictions_equal_a_recount(folder, share):
+    new = rows_of(folder / "new.csv")
+    found = ok("evaluate", folder / "m.vbnmf", folder / "new.csv", "--accept", share, "--json").json
+    found = found["accept"]
+    P = load(folder / "m.vbnmf").predict_proba([row["text"] for row in new])
+    names = load(folder / "m.vbnmf").classes_.tolist()
+    best = [names[i] for i in P.argmax(axis=1)]
+    taken = [i for i in range(len(new)) if P[i].max() >= found["threshold"]]
+    right = sum(best[i] == new[i]["label"] for i in taken)
+    assert (found["predictions"], found["accepted"], found["right"]) == (
+        len(new), len(taken), right,
+    )  # fmt: skip
+    assert right >= share * len(taken)
+    for one in found["labels"]:
+        mine = [i for i in taken if best[i] == one["label"]]
+        assert one["accepted"] == len(mine)
+        assert one["right"] == sum(new[i]["label"] == one["label"] for i in mine)
+    text = ok("evaluate", folder / "m.vbnmf", folder / "new.csv", "--accept", share).out
+    assert "Accept predictions of probability" in text
+    assert run("evaluate", folder / "m.vbnmf", folder / "new.csv", "--accept", "1.5").code == 2
