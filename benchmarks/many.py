@@ -77,10 +77,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     add("--labels", nargs="+", type=int, default=list(LABELS))
     add("--documents", type=int, default=20_000)
     add("--own", type=int, default=OWN, help="words of a label")
+    add("--terms", type=int, default=N_TERMS, help="words in all")
     options = parser.parse_args(argv)
     rows = []
     for n_labels in options.labels:
-        corpus = draw(n_labels, options.documents, own=options.own)
+        corpus = draw(n_labels, options.documents, n_terms=options.terms, own=options.own)
         rows.append({"labels": n_labels, **measured(corpus, n_labels <= MOST_LABELS_OF_SVC)})
     print(markdown(rows))
 

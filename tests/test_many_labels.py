@@ -1,5 +1,7 @@
 """Machines of many labels, each trained on a part of the documents."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,6 +14,7 @@ from vbnmf.prediction.dividing import folds
 from vbnmf.prediction.head import TrainingDocuments
 
 N_LABELS = 60
+in_parts = partial(manylabels.train, most_weights=10**9)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +44,7 @@ def features(corpus):
 
 @pytest.mark.kernel
 def test_machines_on_parts_predict_as_those_on_all_documents(corpus, parts_only):
-    parts, everything = (solve(*features(corpus)) for solve in (manylabels.train, machines.train))
+    parts, everything = in_parts(*features(corpus)), machines.train(*features(corpus))
     right = [
         ((corpus.X_test @ of.words.T + of.intercepts).argmax(axis=1) == corpus.y_test).mean()
         for of in (parts, everything)
@@ -52,7 +55,7 @@ def test_machines_on_parts_predict_as_those_on_all_documents(corpus, parts_only)
 
 @pytest.mark.kernel
 def test_threads_do_not_change_the_bits(corpus, parts_only):
-    one, two = (manylabels.train(*features(corpus), n_threads=n) for n in (1, 2))
+    one, two = (in_parts(*features(corpus), n_threads=n) for n in (1, 2))
     for a, b in zip(one[:4], two[:4], strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -60,7 +63,7 @@ def test_threads_do_not_change_the_bits(corpus, parts_only):
 def test_held_out_scores_of_random_labels_are_no_better_than_chance(corpus, parts_only):
     X, dense, labels, weight, fold = features(corpus)
     labels.indices = np.random.default_rng(0).permutation(labels.indices)
-    found = manylabels.train(X, dense, labels, weight, fold)
+    found = in_parts(X, dense, labels, weight, fold)
     assert (fold[found.held] == 0).all()
     right = found.left_out.argmax(axis=1) == labels.indices[found.held]
     assert right.mean() < 0.06
@@ -109,3 +112,29 @@ def test_too_much_evidence_is_that_of_a_sample(corpus, monkeypatch):
     assert fitted.classifier_ == "words and components"
     assert len(fitted.head_documents_) == len(corpus.y) // 2
     assert fitted.score(corpus.X_test, corpus.y_test) > 0.9
+
+
+def test_weights_that_do_not_fit_into_memory_are_sparse(corpus, monkeypatch, tmp_path):
+    """Each label keeps its largest weights, and all else works as with a dense array."""
+    dense = model(classifier="words and components").fit(corpus.X, corpus.y)
+    monkeypatch.setattr(linear, "MOST_WEIGHTS", N_LABELS * 400)  # half of the terms
+    fitted = model(classifier="words and components").fit(corpus.X, corpus.y)
+    words = fitted.head_.words
+    assert sp.issparse(words)
+    assert words.nnz <= N_LABELS * 400
+    assert (
+        fitted.score(corpus.X_test, corpus.y_test)
+        > dense.score(corpus.X_test, corpus.y_test) - 0.02
+    )
+    fitted.save(tmp_path / "sparse.vbnmf")
+    again = vbnmf.load(tmp_path / "sparse.vbnmf")
+    P = fitted.predict_proba(corpus.X_test[:50])
+    np.testing.assert_array_equal(again.predict_proba(corpus.X_test[:50]), P)
+    explained = fitted.explain(corpus.X_test[:3], n_terms=1000)
+    assert [best.label for best, _ in explained] == fitted.predict(corpus.X_test[:3]).tolist()
+    assert all(0 < best.component_share < 1 for best, _ in explained)
+    order = np.append(np.arange(N_LABELS), N_LABELS)[::-1]
+    wider = fitted.head_.with_labels(order, 20).words
+    assert wider.shape == (N_LABELS + 1, words.shape[1])
+    assert wider.toarray()[0].sum() == 0
+    np.testing.assert_array_equal(wider.toarray()[1:][::-1], words.toarray())

@@ -150,13 +150,6 @@ def test_few_documents_leave_words_out():
     )
 
 
-def test_weights_that_would_fill_memory_are_not_learned(monkeypatch):
-    monkeypatch.setattr(linear, "MOST_WEIGHTS", 100)
-    model = SupervisedVBNMF(3).fit(*corpus())
-    assert model.classifier_ == "components"
-    assert model.head_.words.shape == (4, 0)
-
-
 def test_a_label_of_one_document_does_not_spoil_the_others():
     """It is missing from the fold that holds it, which must not look like evidence."""
     X, y = corpus()

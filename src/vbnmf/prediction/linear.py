@@ -9,6 +9,7 @@ calibrate the head.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -35,7 +36,7 @@ from vbnmf.prediction.head import (
 from vbnmf.prediction.novelty import Novelty
 from vbnmf.prediction.scaling import Scaling, standardise, whiten
 from vbnmf.prediction.thresholds import Thresholds
-from vbnmf.store import LARGEST_WEIGHT, check_array, check_doubles
+from vbnmf.store import LARGEST_WEIGHT, ModelFileError, check_array, check_doubles
 
 EVIDENCE_SIZE = 0.1
 """Mean squared length of the evidence, relative to words of length one.
@@ -47,7 +48,10 @@ EVIDENCE_SIZE_ALONE = 4.0
 """Mean squared length of the evidence in a head without words: an inverse penalty."""
 
 MOST_WEIGHTS = 100_000_000
-"""Maximum of labels times terms for which single words get weights."""
+"""Maximum of labels times terms for which the weights of single words are a dense array.
+
+With more, they are a sparse array of at most as many numbers, the largest of each label.
+"""
 
 MOST_WORK = 3_000_000_000
 """Maximum of labels times non-zero features for which machines are trained on all documents.
@@ -58,6 +62,7 @@ With more, each is trained on a part of them (``manylabels``).
 LEAST_DOCUMENTS = 50
 """Minimum number of documents for learning weights of single words."""
 
+_SPARSE_WORDS = ("words_data", "words_indices", "words_indptr")  # arrays of a model file
 _USUAL_SLOPE = 3.0  # usual factor from scores of machines to logits
 _DOCUMENTS_AT_ONCE = 1 << 12  # documents whose probabilities are held in double precision
 
@@ -72,13 +77,14 @@ class LinearHead(Head):
         Weights of the evidence.
     intercepts : ndarray of shape (n_labels,)
         Intercepts of the scores.
-    words : ndarray of float32 of shape (n_labels, n_terms + n_features), or (n_labels, 0)
-        Weights of single words and of further features; of shape (n_labels, 0) if not used.
+    words : ndarray or csc_array of float32 of shape (n_labels, n_terms + n_features)
+        Weights of single words and of further features; of shape (n_labels, 0) if not used. It is
+        sparse if there are many labels.
     """
 
     weights: Array
     intercepts: Array
-    words: Array
+    words: Any
     with_words: ClassVar[bool]
 
     @classmethod
@@ -89,7 +95,8 @@ class LinearHead(Head):
         with threadpool_limits(1):  # the same bits on any machine's BLAS
             scaling = cls.scaled(training.evidence, of.weight)
             dense = scaling.features(training.evidence)
-        solve = manylabels.train if has_many_labels(of) else machines.train
+        many = partial(manylabels.train, most_weights=MOST_WEIGHTS)
+        solve = many if has_many_labels(of) else machines.train
         found = solve(
             X, dense, of.labels, of.weight, training.fold,
             n_threads=training.n_threads, report=training.report,
@@ -137,7 +144,8 @@ class LinearHead(Head):
             return by_components, np.zeros(by_components.shape)
         X, used = without_unused_terms(X)
         words = self.words[:, used].T.astype(np.float64)
-        return by_components, np.asarray(of_unit_length(X) @ words)
+        by_words = of_unit_length(X) @ words
+        return by_components, by_words.toarray() if sparse.issparse(by_words) else by_words
 
     def highest(self, X: sparse.csr_array, posterior: Posterior, known: Array) -> Array:
         """Compute the highest score of each document, with unknown terms in its length."""
@@ -154,7 +162,10 @@ class LinearHead(Head):
 
     def word_parts(self, terms: Array, label: int) -> Array | None:
         """Compute the same of terms as single words, (n,); None if they have no weights."""
-        return self.above_mean(self.words[:, terms], label) if self.uses_words else None
+        if not self.uses_words:
+            return None
+        words = self.words[:, terms]
+        return self.above_mean(words.toarray() if sparse.issparse(words) else words, label)
 
     def with_labels(self, order: Array, n_components: int) -> Self:
         """Return the head for more labels and components, about which it knows nothing yet."""
@@ -166,12 +177,15 @@ class LinearHead(Head):
             wider,
             weights=weights[order],
             intercepts=np.pad(self.intercepts, (0, new))[order],
-            words=np.pad(self.words, ((0, new), (0, 0)))[order],
+            words=_with_rows(self.words, new, order),
         )
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return entries of a header, and arrays."""
         arrays = {"weights": self.weights, "intercepts": self.intercepts}
+        if sparse.issparse(self.words):
+            parts = (self.words.data, self.words.indices, self.words.indptr)
+            return {}, arrays | dict(zip(_SPARSE_WORDS, parts, strict=True))
         return {}, arrays | ({"words": self.words} if self.uses_words else {})
 
     @classmethod
@@ -189,6 +203,8 @@ class LinearHead(Head):
         words = np.zeros((n, 0), np.float32)
         if cls.with_words and "words" in arrays:
             words = check_array(arrays, "words", (n, n_columns), least=-most, most=most)
+        elif cls.with_words and _SPARSE_WORDS[0] in arrays:
+            words = _sparse_words(arrays, (n, n_columns))
         return cls(
             calibration=calibration,
             threshold=threshold,
@@ -238,21 +254,38 @@ class WordsHead(LinearHead):
     @staticmethod
     def no_room(documents: TrainingDocuments) -> str:
         """Return why single words cannot have weights, or an empty string."""
-        n_docs, n_columns = documents.X.shape
+        n_docs = documents.X.shape[0]
         if n_docs < LEAST_DOCUMENTS:
             return f"{n_docs} documents are too few to learn weights of single words"
-        if documents.n_labels * n_columns > MOST_WEIGHTS:
-            return (
-                f"weights of {n_columns:,} words for {documents.n_labels:,} labels would not fit "
-                "into memory"
-            )
         return ""
 
 
 def has_many_labels(documents: TrainingDocuments) -> bool:
-    """Return whether machines of all labels on all documents would take too long."""
+    """Return whether machines of all labels would take too long, or too much memory."""
     n_docs, K = documents.V.shape
-    return bool(documents.n_labels * (documents.X.nnz + n_docs * K) > MOST_WORK)
+    n_labels = documents.n_labels
+    work = n_labels * (documents.X.nnz + n_docs * K)
+    return bool(work > MOST_WORK or n_labels * documents.X.shape[1] > MOST_WEIGHTS)
+
+
+def _with_rows(words: Any, new: int, order: Array) -> Any:
+    """Return weights with more labels, without any weight, in another order."""
+    if not sparse.issparse(words):
+        return np.pad(words, ((0, new), (0, 0)))[order]
+    empty = sparse.csr_array((new, words.shape[1]), dtype=words.dtype)
+    return sparse.csc_array(sparse.vstack([words, empty], format="csr")[order])
+
+
+def _sparse_words(arrays: dict[str, Array], shape: tuple[int, int]) -> sparse.csc_array:
+    """Rebuild sparse weights. Damaged content raises ``ModelFileError`` or similar errors."""
+    most = LARGEST_WEIGHT
+    data = check_array(arrays, _SPARSE_WORDS[0], (None,), least=-most, most=most)
+    indices, indptr = (arrays[name] for name in _SPARSE_WORDS[1:])
+    if indices.dtype.kind != "i" or indptr.dtype.kind != "i":
+        raise ModelFileError("the weights of single words are damaged.")
+    words = sparse.csc_array((data, indices, indptr), shape)
+    words.check_format(full_check=True)
+    return words
 
 
 class Linear(NamedTuple):
@@ -269,7 +302,7 @@ class Linear(NamedTuple):
         Map from evidence to scaled evidence.
     """
 
-    words: Array
+    words: Any
     dense: Array
     intercepts: Array
     scaling: Scaling
@@ -364,7 +397,11 @@ def assemble(
     bend = fitted.bend / float(fitted.slopes[0])  # of scores that include the slope
     calibration = replace(fitted, slopes=np.ones(len(slopes)), biases=biases, bend=bend)
     words = machine.words
-    words = (words * slopes[:, None].astype(np.float32)) if words.size else words
+    if sparse.issparse(words):
+        words = words.copy()
+        words.data *= slopes[words.indices].astype(np.float32)
+    elif words.size:
+        words = words * slopes[:, None].astype(np.float32)
     head = kind(
         calibration=calibration, threshold=threshold,
         thresholds=thresholds, novelty=novelty,

@@ -18,7 +18,7 @@ Hsieh et al. (2008), A dual coordinate descent method for large-scale linear SVM
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -49,8 +49,8 @@ class Machines(NamedTuple):
 
     Attributes
     ----------
-    words : ndarray of float32 of shape (n_labels, n_terms)
-        Weights of the sparse features.
+    words : ndarray or csc_array of float32 of shape (n_labels, n_terms)
+        Weights of the sparse features; sparse if there are many labels.
     dense : ndarray of float64 of shape (n_labels, n_dense)
         Weights of the dense features.
     intercepts : ndarray of float64 of shape (n_labels,)
@@ -66,7 +66,7 @@ class Machines(NamedTuple):
         The documents that ``left_out`` has rows of; None if they are all documents.
     """
 
-    words: Array
+    words: Any
     dense: Array
     intercepts: Array
     left_out: Array

@@ -21,6 +21,7 @@ Prabhu et al. (2018), Parabel: partitioned label trees for extreme classificatio
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -56,13 +57,16 @@ def train(
     *,
     n_threads: int = 1,
     report: Report | None = None,
+    most_weights: int,
 ) -> Machines:
     """Train a machine for each label, and one without the documents of a fold.
 
-    Parameters are as for ``machines.train``. The result has held-out scores of some documents only.
+    Parameters are as for ``machines.train``. If there are more weights of sparse features than
+    ``most_weights``, the result has only the largest of each label, in a sparse array. It has
+    held-out scores of some documents only.
     """
     n_labels, n_terms = labels.shape[1], X.shape[1]
-    words = np.zeros((n_labels, n_terms), np.float32)
+    words = _Words(n_labels, n_terms, most_weights)
     of_dense, intercepts = np.zeros((n_labels, dense.shape[1])), np.zeros(n_labels)
     held = held_out_documents(fold, n_labels)
     left_out = np.zeros((len(held), n_labels), np.float32)
@@ -70,7 +74,7 @@ def train(
 
     def run(own: Array) -> tuple[bool, Array]:
         weights, converged = task.solved(own, np.arange(len(weight)))
-        words[own] = weights[:, :n_terms]
+        words.set(own, weights[:, :n_terms])
         of_dense[own], intercepts[own] = weights[:, n_terms:-1], weights[:, -1]
         rows = np.flatnonzero(fold != _FOLD)
         if len(rows) == 0 or len(held) == 0:
@@ -89,7 +93,7 @@ def train(
             if report is not None:
                 report(done, len(tiles))
     growth = float(np.sqrt(squares[0] / squares[1])) if squares.all() else 1.0
-    return Machines(words, of_dense, intercepts, left_out, growth, converged, held)
+    return Machines(words.array(), of_dense, intercepts, left_out, growth, converged, held)
 
 
 def held_out_documents(fold: Array, n_labels: int) -> Array:
@@ -113,6 +117,38 @@ def scores(X: sparse.csr_array, dense: Array, weights: Array) -> Array:
     n_terms = X.shape[1]
     by_words = X @ np.ascontiguousarray(weights[:, :n_terms].T)
     return np.asarray(by_words + dense @ weights[:, n_terms:-1].T + weights[:, -1])
+
+
+class _Words:
+    """Weights of sparse features: a dense array, or the largest of each label in a sparse one."""
+
+    def __init__(self, n_labels: int, n_terms: int, most: int) -> None:
+        self.shape = n_labels, n_terms
+        self.kept = n_terms if n_labels * n_terms <= most else max(most // n_labels, 1)
+        is_dense = self.kept == n_terms
+        self.dense = np.zeros(self.shape, np.float32) if is_dense else None
+        self.rows: dict[int, tuple[Array, Array]] = {}
+
+    def set(self, labels: Array, weights: Array) -> None:
+        """Set the weights of some labels."""
+        if self.dense is not None:
+            self.dense[labels] = weights
+            return
+        for label, row in zip(labels.tolist(), weights, strict=True):
+            terms = np.flatnonzero(row)
+            if len(terms) > self.kept:
+                order = np.argsort(-np.abs(row[terms]), kind="stable")
+                terms = np.sort(terms[order[: self.kept]])
+            self.rows[label] = terms.astype(np.int32), row[terms]
+
+    def array(self) -> Any:
+        """Return all weights, (n_labels, n_terms)."""
+        if self.dense is not None:
+            return self.dense
+        rows = [self.rows[label] for label in range(self.shape[0])]
+        indptr = np.cumsum([0, *(len(terms) for terms, _ in rows)])
+        terms, values = (np.concatenate(parts) for parts in zip(*rows, strict=True))
+        return sparse.csc_array(sparse.csr_array((values, terms, indptr), self.shape))
 
 
 class _Task:
