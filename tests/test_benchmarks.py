@@ -1,5 +1,6 @@
 """The benchmarks run on a tiny matrix and print what they say; how fast, no test asks."""
 
+import csv
 import gzip
 import json
 import re
@@ -21,6 +22,7 @@ from benchmarks import (
     memory,
     missing,
     online,
+    review,
     scale,
     scaling,
     shardheads,
@@ -265,3 +267,35 @@ def test_costs(capsys):
     ratios = [float(row[-4]) for row in rows]
     assert len(ratios) == 4  # on one machine
     assert_allclose(ratios, 1, rtol=0.5)  # the simulation and the formula
+
+
+def test_review(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    topics = {"tea": "leaf pot steep cup green", "coffee": "bean roast dark grind mocha",
+              "bread": "flour yeast oven dough crust"}  # fmt: skip
+    path = tmp_path / "drinks.csv"
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "label"])
+        for label, words in topics.items():
+            for _ in range(80):
+                writer.writerow([" ".join(rng.choice(words.split(), 8)), label])
+    review.main(["--no-newsgroups", "--files", str(path)])
+    printed = capsys.readouterr().out
+    rows = rows_of(printed, "suggestions right")
+    assert [row["errors"] for row in rows] == ["random, 12", "nearest, 12"]
+    for row in rows:
+        assert float(row["vbnmf"]) > 0.9
+        assert float(row["suggestions right"]) > 0.9
+    (few,) = rows_of(printed, "of 51 errors among the first 60")
+    assert int(few["of 51 errors among the first 60"]) > 40
+
+
+def test_errors_are_planted_in_as_many_documents():
+    labels = np.array(["a", "b", "c"] * 40)
+    texts = [f"{label}{label} common" for label in labels]
+    corpus = review.Labelled("three", texts, labels)
+    for kind in ("random", "nearest"):
+        given, moved = review.planted(corpus, kind, 6, seed=0)
+        assert moved.sum() == 6
+        assert ((given != labels) == moved).all()

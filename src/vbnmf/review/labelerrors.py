@@ -10,10 +10,11 @@ So the median of q_dg over documents that are predicted as s is subtracted, m_sg
     score = 4 ln q_ds − ln(max(q_dg − m_sg, 0) + 0.003),    q_dl = √p_dl / Σ_k √p_dk
 
 Of self-confidence (p_dg), margin (p_ds − p_dg), ratio, ratios with other constants, ratios relative
-to the frequency or the mean of a label, and posteriors of a noise channel, this had the highest
-average precision over ten corpora, with 5 % of the labels moved at random or to the nearest label
-(``python -m benchmarks review``). Self-confidence is as good for random errors and much worse for
-errors towards a similar label; the margin is the reverse.
+to the frequency or the mean of a label, and posteriors of a noise channel, this was among the best
+by mean average precision over training parts of ten corpora, with 5 % of the labels moved at random
+or to the nearest label, and better than its equals for the latter. Self-confidence is as good for
+random errors and much worse for errors towards a similar label; the margin is the reverse. ``python
+-m benchmarks review`` measures the score on one or more corpora.
 
 **Number of errors.** Of the documents that the model is surest of, those that disagree with their
 label are mostly errors. If errors are as frequent in other documents, the share of errors is the
