@@ -19,6 +19,7 @@ VIEWS = {
     "document": "Documents",
     "review": "Review",
     "trust": "Trust",
+    "new": "New",
     "about": "About",
 }
 PLACES = {
@@ -37,6 +38,8 @@ PLACES = {
     "review": "view=review&which=all",
     "trust": "view=trust",
     "about": "view=about",
+    "structure": "view=structure",
+    "new": "view=new",
 }
 LARGE = ("200 labels", "500 components")
 

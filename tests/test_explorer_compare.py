@@ -10,6 +10,7 @@ from explorer_pages import page, usual
 from scipy.stats import false_discovery_control, norm
 
 from vbnmf.metrics import log_odds
+from vbnmf.metrics.logodds import rank_scores
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -44,7 +45,8 @@ def test_counts_and_intervals(visit, other):
     assert n.tolist() == counts[0, columns].tolist()
     expected = counts[1, columns] if other == "1" else of.term_documents_[columns] - n
     assert m.tolist() == expected.tolist()
-    found = log_odds(n, N, m, M)
+    share = of.term_documents_[columns] / of.n_documents_
+    found = log_odds(n, N, m, M, share=share)
     for at, values in ((3, found.log_odds), (4, found.low), (5, found.high)):
         written = [float(row[at]) for row in rows]
         np.testing.assert_allclose(written, values, rtol=1e-3, atol=1e-3)
@@ -52,9 +54,8 @@ def test_counts_and_intervals(visit, other):
     np.testing.assert_allclose([float(row[6]) for row in rows], q, rtol=2e-3, atol=1e-6)
     more, both, less = listed(tab)
     terms = [row[0] for row in rows]
-    assert (
-        more == [terms[i] for i in np.argsort(-found.low, kind="stable") if found.low[i] > 0][:15]
-    )
+    score = rank_scores(n / N, found.low)
+    assert set(more) == {terms[i] for i in np.argsort(-score, kind="stable")[:15] if score[i] > 0}
     assert all(found.high[terms.index(word)] < 0 for word in less)
     assert not set(both) & {*more, *less}
 

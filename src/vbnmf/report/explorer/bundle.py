@@ -18,7 +18,7 @@ from vbnmf.report.explorer.packing import mended, pack
 SCRIPTS = (
     *("core", "saving", "charts", "tables", "scopes", "search", "names", "truth", "labels"),
     *("label", "map", "components", "component", "lists", "document", "context", "term"),
-    *("compare", "review", "trust", "about", "app"),
+    *("compare", "structure", "review", "trust", "novel", "about", "app"),
 )
 
 

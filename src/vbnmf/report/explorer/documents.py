@@ -21,8 +21,10 @@ from vbnmf.pipeline import DocumentModel
 from vbnmf.report.explorer.choosing import choose, count_documents, is_wrong
 from vbnmf.report.explorer.labelpages import confusions_of_labels, topics_of_labels
 from vbnmf.report.explorer.marking import Marker
+from vbnmf.report.explorer.novel import NewDocuments
 from vbnmf.report.explorer.overview import Overview, suspect_rows
 from vbnmf.report.explorer.packing import sig, thousandths
+from vbnmf.report.explorer.structure import structure_payload
 
 MOST_DOCUMENTS = 5000
 LONGEST = 2000
@@ -31,6 +33,7 @@ _COEFFICIENTS = 6  # largest components of a document that are shown
 _WHY_COMPONENTS, _WHY_TERMS = 4, 8
 _TYPICAL = 8  # documents of a component
 _LOOSE_TERMS = 60  # terms of a document that has no text
+_LEAST_LABELS = 2  # of a model whose labels are compared
 _AT_ONCE = 200  # documents between two reports of progress
 _TINY = np.finfo(float).tiny
 
@@ -68,6 +71,13 @@ class AnalysedDocuments:
     def overview(self) -> Overview | None:
         """What is found in labelled documents; None if there are none, or no labels in training."""
         return Overview(self.part) if self.predicted is not None and self.labelled else None
+
+    @cached_property
+    def new(self) -> NewDocuments | None:
+        """Documents that look new; None if the model has no labels."""
+        if self.predicted is None:
+            return None
+        return NewDocuments(self.part.subject.model, self.part.X, self.part.texts)
 
     @property
     def labelled(self) -> bool:
@@ -125,6 +135,7 @@ def document_payload(
     n_docs = len(analysed.ids)
     overview = analysed.overview
     always = [] if overview is None else [one.row for one in overview.to_check]
+    always += [] if analysed.new is None else analysed.new.newest
     shown = choose(analysed.truth, analysed.predicted, n_docs, most, always)
     number = {d: i for i, d in enumerate(shown.tolist())}
     amounts = analysed.part.coefficients[shown] * model.estimator_.component_sums_
@@ -151,6 +162,10 @@ def document_payload(
         "counts": count_documents(analysed.part.Y, analysed.predicted, by_pair=len(shown) < n_docs),
         "suspects": suspects,
         "to_check": to_check,
+        "novel": None if analysed.new is None else analysed.new.payload(number),
+        "structure": None
+        if overview is None or len(model.classes_) < _LEAST_LABELS
+        else structure_payload(analysed.part, number, places),
         "typical": _typical(parts, trust, _serves_first(model, details)),
         **_of_labels(model, analysed, details, parts, trust),
         "marked": details["spans"] is not None,

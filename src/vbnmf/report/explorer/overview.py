@@ -16,7 +16,6 @@ from math import ceil
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from vbnmf.core.model import Array
 from vbnmf.evaluation.parts import Part
@@ -25,6 +24,7 @@ from vbnmf.metrics.shares import share_interval
 from vbnmf.report.explorer.packing import rounded, sig
 from vbnmf.review.acceptance import FEWEST, Acceptance
 from vbnmf.review.labelerrors import MISSING, LabelErrors, Suspect, find_label_errors
+from vbnmf.review.structure import confusions
 
 GOAL = 0.95
 """Share of accepted predictions that must be right on the first screen."""
@@ -60,19 +60,8 @@ class Overview:
 
     @cached_property
     def confusions(self) -> Array:
-        """Number of documents of each label for which another one was predicted, (n, n) of int.
-
-        The document has the label (row), which was not predicted; another label (column) was, which
-        it does not have.
-        """
-        labelled = self.part.labelled
-        given = sparse.csr_array(labelled.Y > 0, dtype=np.int64)
-        predicted = labelled.predicted
-        if not labelled.subject.has_several_labels:
-            rows, ones = np.arange(labelled.n_docs), np.ones(labelled.n_docs, np.int64)
-            predicted = sparse.csr_array((ones, (rows, predicted)), given.shape)
-        both = given * predicted
-        return np.asarray(((given - both).T @ (predicted - both)).toarray())
+        """Number of documents by given and predicted label; see ``review.structure.confusions``."""
+        return confusions(self.part)
 
     def payload(self) -> dict[str, Any]:
         """Return the numbers of the first screen."""

@@ -135,7 +135,7 @@ def explore(
     progress(0.0, "reading the model")
     title = title or "vbnmf"
     payload, places = model_payload(model)
-    nothing = dict.fromkeys(("documents", "quality", "overview"))
+    nothing = dict.fromkeys(("documents", "quality", "overview", "novel", "structure"))
     payload |= {"title": title, "command": command, "names": check_names(names), **nothing}
     analysed = packed = None
     subject = Subject(model, model.classes_.tolist() if model.has_labels else ())
@@ -150,6 +150,8 @@ def explore(
         if analysed.overview is not None:
             payload["overview"] = analysed.overview.payload()
         payload["documents"], packed = _packed(model, analysed, places, max_documents, progress)
+        for name in ("novel", "structure"):  # views of their own
+            payload[name] = payload["documents"].pop(name)
     if model.has_labels:
         overview = None if analysed is None else analysed.overview
         payload["near"] = near_payload(model, None if overview is None else overview.confusions)

@@ -26,9 +26,9 @@ const sideOf = (side, other) =>
     ? { name: `all but ${labelName(other)}`, n: data.labels[other].elsewhere, counts: labelCounts(other).map((n, i) => data.contrast.documents[i] - n) }
     : { name: labelName(side), n: data.labels[side].documents, counts: labelCounts(side) };
 
-// Log-odds of a word in A against B, with its 95 % interval and p-value; as vbnmf.metrics.log_odds
-function logOdds(n, N, m, M) {
-  const p = (n + m) / (N + M);
+// Log-odds of a word in A against B, with its 95 % interval and p-value; as vbnmf.metrics.log_odds. p: the share of all
+// training documents that have it, the prior
+function logOdds(n, N, m, M, p) {
   const [alpha, beta] = [0.5 + p, 1.5 - p];
   const [a, b, c, d] = [n + alpha, N - n + beta, m + alpha, M - m + beta];
   const [delta, sigma] = [Math.log(a / b) - Math.log(c / d), Math.sqrt(1 / a + 1 / b + 1 / c + 1 / d)];
@@ -59,16 +59,18 @@ function comparedWords(A, B) {
   const rows = [];
   data.contrast.words.forEach((w, i) => {
     const [n, m] = [A.counts[i], B.counts[i]];
-    if (n + m > 1) rows.push({ w, n, m, ...logOdds(n, A.n, m, B.n) });
+    if (n + m > 1) rows.push({ w, n, m, ...logOdds(n, A.n, m, B.n, data.contrast.documents[i] / data.contrast.total) });
   });
   const q = corrected(rows.map(({ p }) => p));
   return rows.map((row, i) => ({ ...row, q: q[i] }));
 }
 
-const more = (rows, sign) =>
+// More in one side, the most characteristic first; as vbnmf.metrics.logodds.rank_scores
+const more = (rows, sign, A, B) =>
   rows
-    .filter(({ low, high }) => (sign > 0 ? low > 0 : high < 0))
-    .sort((a, b) => (sign > 0 ? b.low - a.low : a.high - b.high))
+    .map((row) => ({ ...row, least: sign > 0 ? row.low : -row.high, share: sign > 0 ? row.n / A.n : row.m / B.n }))
+    .filter(({ least }) => least > 0)
+    .sort((a, b) => Math.cbrt(b.share) * b.least - Math.cbrt(a.share) * a.least)
     .slice(0, COMPARED);
 // In both: a large share of either side, and rarer in all documents
 function inBoth(rows, A, B) {
@@ -95,6 +97,7 @@ function drawCompare() {
   };
   return [
     heading("Compare ", bdi(A.name), " with ", bdi(B.name)),
+    compareOrStructure("compare"),
     controls(
       pick("a", "A", a, names(b)),
       b !== REST && el("a", { class: "button", href: address("compare", { a: b, b: a }), "aria-label": "Swap A and B" }, "⇄"),
@@ -112,9 +115,9 @@ function drawCompare() {
     el(
       "div",
       { class: "three" },
-      comparedTable(["More in ", bdi(A.name)], `more in A`, more(rows, 1), A, B),
+      comparedTable(["More in ", bdi(A.name)], `more in A`, more(rows, 1, A, B), A, B),
       comparedTable("In both", "in both", inBoth(rows, A, B), A, B),
-      comparedTable(["More in ", bdi(B.name)], `more in B`, more(rows, -1), A, B),
+      comparedTable(["More in ", bdi(B.name)], `more in B`, more(rows, -1, A, B), A, B),
     ),
     el("div", { class: "two" }, comparedComponents(a, b), b !== REST && el("div", null, comparedConfusions(a, b), data.documents && closestDocuments(a, b))),
   ];
