@@ -305,4 +305,4 @@ def test_parts_in_documents_beside_expected_parts(visit):
     row = table.locator(f"tr:has(th:has-text('{name}'))").inner_text().split()
     assert row[0] == name
     assert float(row[1]) == pytest.approx(100 * use[0, k], abs=0.5)
-    assert float(row[-2]) == pytest.approx(100 * expected[0][k], abs=0.5)
+    assert float(row[-2]) == pytest.approx(100 * expected[0][k], abs=0.6)  # rounded twice

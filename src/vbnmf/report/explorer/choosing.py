@@ -51,6 +51,15 @@ def choose(
     """
     if n_docs <= most:
         return np.arange(n_docs)
+    fixed = np.array(list(dict.fromkeys(always))[:most], dtype=np.int64)
+    if len(fixed):
+        others = np.setdiff1d(np.arange(n_docs), fixed)
+        some = [
+            None if labels is None else [labels[d] for d in others.tolist()]
+            for labels in (truth, given)
+        ]
+        rest = choose(some[0], some[1], len(others), most - len(fixed))  # type: ignore[arg-type]
+        return np.sort(np.concatenate([fixed, others[rest]]))
     truths, givens = truth or [None] * n_docs, given or [[]] * n_docs
     marks = [_marks(*labels) for labels in zip(truths, givens, strict=True)]
     frequency = Counter(mark for some in marks for mark in some)
@@ -61,12 +70,7 @@ def choose(
     n_wrong = int(wrong.sum())
     n_of_them = max(min(n_wrong, int(_FOR_WRONG * most)), most - (n_docs - n_wrong))
     parts = [(np.flatnonzero(wrong), n_of_them), (np.flatnonzero(~wrong), most - n_of_them)]
-    fixed = list(dict.fromkeys(always))[:most]
-    chosen = np.concatenate([rows[_spread(cell[rows], n)] for rows, n in parts])
-    others = np.setdiff1d(chosen, fixed)
-    room = most - len(fixed)
-    kept = others[np.linspace(0, len(others) - 1, room).round().astype(int)] if room else others[:0]
-    return np.sort(np.concatenate([np.array(fixed, dtype=chosen.dtype), kept]))
+    return np.sort(np.concatenate([rows[_spread(cell[rows], n)] for rows, n in parts]))
 
 
 def is_wrong(truth: list[Labels] | None, given: list[list[int]] | None, n_docs: int) -> Array:

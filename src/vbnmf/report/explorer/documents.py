@@ -33,6 +33,7 @@ _COEFFICIENTS = 6  # largest components of a document that are shown
 _WHY_COMPONENTS, _WHY_TERMS = 4, 8
 _TYPICAL = 8  # documents of a component
 _LOOSE_TERMS = 60  # terms of a document that has no text
+_FOR_NEW = 10  # one in so many of the documents of a page is there because it looks new
 _LEAST_LABELS = 2  # of a model whose labels are compared
 _AT_ONCE = 200  # documents between two reports of progress
 _TINY = np.finfo(float).tiny
@@ -135,7 +136,7 @@ def document_payload(
     n_docs = len(analysed.ids)
     overview = analysed.overview
     always = [] if overview is None else [one.row for one in overview.to_check]
-    always += [] if analysed.new is None else analysed.new.newest
+    always += [] if analysed.new is None else analysed.new.newest[: most // _FOR_NEW]
     shown = choose(analysed.truth, analysed.predicted, n_docs, most, always)
     number = {d: i for i, d in enumerate(shown.tolist())}
     amounts = analysed.part.coefficients[shown] * model.estimator_.component_sums_

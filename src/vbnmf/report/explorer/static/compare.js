@@ -110,7 +110,7 @@ function drawCompare() {
     el(
       "p",
       { class: "lead" },
-      `Training documents that have each word are counted: of ${count(A.n)} and ${count(B.n)}. A word is listed under one side if the 95 % interval of its log-odds says so; "chance?" marks those that may be there only because ${plural(rows.length, "word")} were compared (false discovery rate above 5 %). The CSV has all words, with intervals.`,
+      `Training documents that have each word are counted: of ${count(A.n)} and ${count(B.n)}. A word is listed under one side if the 95 % interval of its log-odds says so; “?” marks those that may be there only because ${plural(rows.length, "word")} were compared (false discovery rate above 5 %). The CSV has all words, with intervals.`,
     ),
     el(
       "div",
@@ -134,7 +134,7 @@ function comparedTable(title, caption, rows, A, B) {
           rows,
           className: "compared",
           columns: [
-            { name: "Word", heading: true, cell: ({ w, low, high, q }) => [termLink(w), (low > 0 || high < 0) && q >= 0.05 && el("span", { class: "chance", title: "It may be by chance, as one of many words" }, " (chance?)")] },
+            { name: "Word", heading: true, cell: ({ w, low, high, q }) => [termLink(w), (low > 0 || high < 0) && q >= 0.05 && el("span", { class: "chance", title: "It may be by chance, as one of many words" }, " ?")] },
             { name: "A", right: true, cell: ({ n }) => count(n) },
             { name: "B", right: true, cell: ({ m }) => count(m) },
             { name: "", wide: true, cell: ({ n, m }) => twoBars(n / A.n, m / Math.max(B.n, 1)) },

@@ -11,7 +11,7 @@ function drawNew() {
     el(
       "p",
       { class: "lead" },
-      `${plural(n, "document")} of ${count(total)} (${percent(n / total)}) look new: they resemble no label more than ${percent(1 - above)} of the training documents did when they were left out. Of documents like those in training, about ${percent(1 - above)} would.${found.length < n ? ` The ${count(found.length)} newest are listed.` : ""}`,
+      `${plural(n, "document")} of ${count(total)} (${percent(n / total)}) look new: they resemble every label less than ${whole(above)}\u00a0% of the training documents resembled theirs when they were left out. Of documents like those in training, about ${whole(1 - above)}\u00a0% would look new.${found.length < n ? ` The ${count(found.length)} newest are listed.` : ""}`,
     ),
     groups.length > 0 &&
       withDocuments((docs) =>
