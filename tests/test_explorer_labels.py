@@ -101,7 +101,7 @@ class TestNumbers:
         assert "3 labels" in said[0]
         low, high = share_interval(right.sum(), len(right))
         assert f"{100 * right.mean():.0f}\u00a0%" in said[1]
-        top = ">99" if high > 0.995 else f"{100 * high:.0f}"
+        top = ">99" if 0.995 < high < 1 else f"{100 * high:.0f}"
         assert f"({100 * low:.0f} to {top}\u00a0%)" in said[1]
         assert f"{len(known)} labelled documents" in said[1]
         assert "can be accepted automatically at 95\u00a0% right" in said[2]

@@ -7,10 +7,10 @@ from functools import cache
 import numpy as np
 import pytest
 from explorer_browser import heading, jump, ready
+from explorer_pages import analysed
 
 from vbnmf import DocumentModel, SupervisedVBNMF
 from vbnmf.report.explorer import explore
-from vbnmf.report.explorer.novel import NewDocuments
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -109,7 +109,7 @@ def test_new(visit):
 
 def test_groups_have_each_document_once():
     model, texts, _, _ = made()
-    new = NewDocuments(model, model.vectorize(texts), texts)
+    new = analysed(model, texts).new
     rows = [d for _, some in new.groups() for d in some]
     assert len(rows) == len(set(rows))
     assert set(rows) <= set(new.newest)

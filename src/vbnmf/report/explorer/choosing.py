@@ -58,7 +58,7 @@ def choose(
             None if labels is None else [labels[d] for d in others.tolist()]
             for labels in (truth, given)
         ]
-        rest = choose(some[0], some[1], len(others), most - len(fixed))  # type: ignore[arg-type]
+        rest = choose(some[0], some[1], len(others), most - len(fixed))
         return np.sort(np.concatenate([fixed, others[rest]]))
     truths, givens = truth or [None] * n_docs, given or [[]] * n_docs
     marks = [_marks(*labels) for labels in zip(truths, givens, strict=True)]

@@ -78,7 +78,7 @@ class AnalysedDocuments:
         """Documents that look new; None if the model has no labels."""
         if self.predicted is None:
             return None
-        return NewDocuments(self.part.subject.model, self.part.X, self.part.texts)
+        return NewDocuments(self.part.subject.model, self.part)
 
     @property
     def labelled(self) -> bool:

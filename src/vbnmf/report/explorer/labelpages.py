@@ -83,7 +83,7 @@ def confusions_of_labels(
     list of lists of [label, number of documents, [term, number of documents that have it, …]]
         The most frequent confusions of each label first.
     """
-    evidence: dict[tuple[int, int], dict[int, list[float]]] = {}
+    evidence: dict[tuple[int, int], dict[int | str, list[float]]] = {}
     for true, predicted, found in zip(truth, given, why, strict=True):
         by_label = {at: terms for at, _, _, terms, *_ in found}
         for label in true or []:
@@ -102,8 +102,8 @@ def confusions_of_labels(
     return rows
 
 
-def _strongest(sums: dict[Any, list[float]]) -> list[Any]:
-    """Return what speaks most for a label: [term or text, number of documents, …]."""
+def _strongest(sums: dict[int | str, list[float]]) -> list[int | str]:
+    """Return what speaks most for a label: [term, or text of another item; documents, …]."""
     listed = [w for w in sums if isinstance(w, str) or w >= 0]
     best = sorted(listed, key=lambda w: (-sums[w][0], str(w)))[:_WORDS]
     return [n for w in best for n in (w, int(sums[w][1]))]

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
+from vbnmf.evaluation.parts import Part
 from vbnmf.metrics.logodds import log_odds, rank_scores
 from vbnmf.pipeline import DocumentModel
 from vbnmf.report.explorer.packing import sig
@@ -34,20 +35,18 @@ class NewDocuments:
     ----------
     model : DocumentModel
         Fitted with labels.
-    X : csr_array of shape (n_docs, n_terms)
-        Weights of terms.
-    texts : list of str, or None
-        The texts; None if documents are rows of a matrix.
+    part : Part
+        The documents.
     """
 
-    def __init__(self, model: DocumentModel, X: sparse.csr_array, texts: Any) -> None:
-        self.model, self.X, self.texts = model, X, texts
+    def __init__(self, model: DocumentModel, part: Part) -> None:
+        self.model, self.part, self.texts = model, part, part.texts
 
     @cached_property
     def novelty(self) -> Array:
         """Novelty of each document, (n_docs,)."""
         known = None if self.texts is None else self.model.known_parts(self.texts)
-        return self.model.estimator_.novelty(self.X, known)
+        return self.model.estimator_.novelty(self.part.encoded, known)
 
     @cached_property
     def newest(self) -> list[int]:
@@ -116,7 +115,7 @@ class NewDocuments:
         if self.texts is not None and isinstance(self.model.vectorizer_, DocumentVectorizer):
             sequences = token_sequences(self.model.vectorizer_, self.texts)
         if sequences is None:
-            return sparse.csr_array(self.X > 0, dtype=np.int64), self.model.terms_.tolist()
+            return sparse.csr_array(self.part.X > 0, dtype=np.int64), self.model.terms_.tolist()
         place: dict[str, int] = {}
         for d in self.newest:
             for word in sequences[d]:
