@@ -14,6 +14,7 @@ from explorer_pages import analysed, page, several, usual
 from vbnmf.report.explorer import explore
 from vbnmf.report.explorer.overview import accept_curves, best_threshold
 from vbnmf.review.acceptance import Acceptance
+from vbnmf.review.corrections import read_decisions
 from vbnmf.review.labelerrors import find_label_errors
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -66,6 +67,20 @@ class TestReview:
         assert [task["data"]["id"] for task in tasks] == [made[0][0], made[1][0]]
         chosen = [task["annotations"][0]["result"][0]["value"]["choices"] for task in tasks]
         assert chosen == [[made[0][1]], [made[1][2]]]
+
+    def test_decisions_are_read_by_the_command(self, visit, tmp_path):
+        """Exactly the changed document is changed."""
+        model, texts, labels = usual()
+        tab = fresh(visit, explore(model, texts, labels), "view=review&which=all")
+        changed = tab.get_attribute("#suspect", "data-id")
+        tab.keyboard.press("c")
+        tab.keyboard.press("k")
+        path = tmp_path / "decisions.csv"
+        path.write_text(saved(tab, "Download decisions as CSV"), encoding="utf-8", newline="")
+        found = read_decisions(str(path))
+        assert list(found) == [changed]
+        rows = list(csv.DictReader(path.open(encoding="utf-8")))
+        assert found[changed].label == rows[0]["suggested"]
 
     def test_other_pages_have_other_decisions(self, visit):
         model, texts, labels = usual()

@@ -147,12 +147,13 @@ document.addEventListener("keydown", (event) => {
   deciding[act]();
 });
 
-// Decisions as a table; skipped ones too, so that they can be read again
+// Decisions as a table that `vbnmf review --apply` reads; skipped ones too
 const decisionRows = () => [
-  ["id", "given", "suggested", "decision", "label"],
+  ["id", "kind", "given", "suggested", "decision", "label"],
   ...Object.entries(decisions).map(([key, { decision, label }]) => {
     const [id, given, suggested] = JSON.parse(key);
-    return [id, given, suggested, decision, decision === "change" ? label : given];
+    const kind = !given ? "missing" : !suggested ? "superfluous" : "wrong";
+    return [id, kind, given, suggested, decision, decision === "change" ? label : given];
   }),
 ];
 
