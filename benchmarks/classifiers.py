@@ -21,17 +21,18 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.decomposition import NMF, PCA, LatentDirichletAllocation
-from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import ComplementNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import Binarizer, Normalizer
 from sklearn.svm import LinearSVC
 
 from benchmarks.embeddings import FastText, lines
-from vbnmf import SupervisedVBNMF
+from vbnmf import DocumentModel, SupervisedVBNMF
+from vbnmf.text import DocumentVectorizer
 from vbnmf.text.counting import document_frequencies
 from vbnmf.text.weighting import (
     DEFAULT_WEIGHTING,
@@ -70,6 +71,7 @@ class Method:
     reads : how it takes counts; the time of this is not counted, for anyone would start from it.
     package : what must be installed.
     several : whether it takes documents with several labels.
+    of_texts : whether it takes texts instead of counts.
     """
 
     key: str
@@ -81,6 +83,7 @@ class Method:
     reads: Callable[[sp.csr_matrix], Any] = lambda X: X
     package: str = "sklearn"
     several: bool = True
+    of_texts: bool = False
 
     @property
     def installed(self) -> bool:
@@ -91,6 +94,17 @@ class Method:
 def linear_svm(K: int, seed: int, threads: int) -> Pipeline:
     """A linear SVM on TF-IDF of all terms."""
     return make_pipeline(_tfidf(), LinearSVC(random_state=seed))
+
+
+def svm_of_pairs(K: int, seed: int, threads: int) -> Pipeline:
+    """A linear SVM on TF-IDF of words and pairs of words."""
+    return make_pipeline(_words_and_pairs(), LinearSVC(random_state=seed))
+
+
+def svm_of_pieces(K: int, seed: int, threads: int) -> Pipeline:
+    """A linear SVM on TF-IDF of words, pairs of words, and pieces of two to five characters."""
+    pieces = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), min_df=2, sublinear_tf=True)
+    return make_pipeline(make_union(_words_and_pairs(), pieces), LinearSVC(random_state=seed))
 
 
 def logistic(K: int, seed: int, threads: int) -> Pipeline:
@@ -140,6 +154,12 @@ def partially_labelled_lda(K: int, seed: int, threads: int) -> Pipeline:
 def ours(K: int, seed: int, threads: int) -> Pipeline:
     """SupervisedVBNMF with its defaults, on the weights that a DocumentModel uses."""
     return make_pipeline(Weights(), SupervisedVBNMF(K or "auto", random_state=seed, n_jobs=threads))
+
+
+def ours_of_texts(K: int, seed: int, threads: int) -> Pipeline:
+    """DocumentModel with its defaults."""
+    estimator = SupervisedVBNMF(K or "auto", random_state=seed, n_jobs=threads)
+    return make_pipeline(DocumentModel(estimator))
 
 
 def ours_by_components(K: int, seed: int, threads: int) -> Pipeline:
@@ -343,6 +363,12 @@ def _tfidf() -> TfidfTransformer:
     return TfidfTransformer(sublinear_tf=True)
 
 
+def _words_and_pairs() -> Pipeline:
+    """TF-IDF of words and pairs of words, which ``DocumentVectorizer`` finds in all scripts."""
+    counted = DocumentVectorizer(weighting="counts", ngram_range=(1, 2), min_df=2, max_terms=None)
+    return make_pipeline(counted, _tfidf())
+
+
 def _regression() -> LogisticRegression:
     return LogisticRegression(max_iter=300)
 
@@ -378,9 +404,12 @@ METHODS = (
 )  # fmt: skip
 
 DEFAULTS = (
-    Method("vbnmf", "vbnmf", ours, random=False),
+    Method("vbnmf", "vbnmf", ours_of_texts, random=False, of_texts=True),
+    Method("vbnmf-words", "vbnmf, words alone", ours, random=False),
     Method("vbnmf-components", "vbnmf, components alone", ours_by_components, random=False),
     Method("svm", "linear SVM", linear_svm, random=False),
+    Method("svm-pairs", "SVM, pairs", svm_of_pairs, random=False, of_texts=True),
+    Method("svm-pieces", "SVM, pairs and pieces", svm_of_pieces, random=False, of_texts=True),
     Method("logistic", "logistic regression", logistic, random=False),
     Method("bayes", "complement naive Bayes", naive_bayes, random=False),
     Method("nbsvm", "NB-SVM", naive_bayes_svm, random=False),
