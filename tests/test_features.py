@@ -12,6 +12,7 @@ from vbnmf.pipeline import features as pipeline_features
 from vbnmf.pipeline.features import check_features
 from vbnmf.prediction import featurechoice
 from vbnmf.text import DocumentVectorizer
+from vbnmf.text import features as text_features
 from vbnmf.text.features import KINDS, TrainingTexts, split_parts, split_pieces, split_tokens
 from vbnmf.text.splitting import words_and_marks
 
@@ -108,6 +109,20 @@ def test_transform_is_what_fit_computed_and_documents_do_not_depend_on_others():
     for d in (0, len(texts) - 3, len(texts) - 2, len(texts) - 1):
         alone = found.transform(texts[d : d + 1], X[[d]], vectorizer.idf_)
         assert (alone.toarray() == F[[d]].toarray()).all()
+
+
+def test_features_of_many_documents_are_chosen_by_a_part_of_them(monkeypatch):
+    """Every second document decides; all documents are counted, a few at a time."""
+    texts, _ = make_corpus(3, n_each=12)
+    vectorizer, X, found, _ = fitted(texts[::2])
+    monkeypatch.setattr(text_features, "MOST_CHARACTERS", sum(map(len, texts)) // 2 + 1)
+    monkeypatch.setattr(text_features, "_AT_ONCE", 5)
+    X = vectorizer.transform(texts)
+    of = TrainingTexts(texts, X, vectorizer.idf_, vectorizer.vocabulary_, 10_000)
+    some, F = of.fit(KINDS)
+    assert some.names == found.names
+    assert F.shape == (len(texts), len(found))
+    assert (found.transform(texts, X, vectorizer.idf_) != F).nnz == 0
 
 
 def test_at_most_so_many_features():

@@ -84,7 +84,7 @@ def add_features(
     if most < _LEAST_FEATURES:
         return Joined(None, X, f"{len(targets.classes):,} labels leave no room for features")
     of = (vectorizer.idf_, vectorizer.vocabulary_, most)
-    reason, rows = "as requested", np.arange(len(texts))
+    reason, training = "as requested", None
     if asked is None:
         rows, labels = featurechoice.sample(targets.indicators)
         some = TrainingTexts([texts[i] for i in rows], X[rows], *of)
@@ -97,9 +97,12 @@ def add_features(
         if "pieces" in asked and _too_large(some.fit(asked)[1], len(texts)):
             asked = _CANDIDATES[1]
             reason = f"pieces of {len(texts):,} documents would not fit into memory"
+        training = some if len(rows) == len(texts) else None
     if not asked:
         return Joined(None, X, reason)
-    found, F = TrainingTexts(texts, X, *of).fit(asked)
+    if training is None:
+        training = TrainingTexts(texts, X, *of)
+    found, F = training.fit(asked)
     if not len(found):
         return Joined(None, X, "no feature is in two documents")
     return Joined(found, _beside(X, F), reason)

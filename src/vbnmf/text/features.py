@@ -21,7 +21,7 @@ pieces only once.
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
@@ -41,6 +41,11 @@ LEAST_DOCUMENTS = 2
 
 PIECES = (1, 4)
 """Minimum and maximum number of characters of a piece."""
+
+MOST_CHARACTERS = 1 << 26
+"""Characters of the training documents by which features are chosen, at most."""
+
+_AT_ONCE = 4096  # documents whose features are counted at a time
 
 Texts = Sequence[str]
 
@@ -119,7 +124,23 @@ class TextFeatures:
         csr_array of shape (n_docs, n_features)
             Weights of features, in the units of X and in its type.
         """
-        return self._assemble(_count(texts, self.kinds, self.terms), sp.csr_array(X), idf)
+        X = sp.csr_array(X)
+        blocks = [
+            self._assemble(
+                self._count(texts[begin : begin + _AT_ONCE]), X[begin : begin + _AT_ONCE], idf
+            )
+            for begin in range(0, max(len(texts), 1), _AT_ONCE)
+        ]
+        return blocks[0] if len(blocks) == 1 else sp.csr_array(sp.vstack(blocks, format="csr"))
+
+    def _count(self, texts: Texts) -> "FeatureCounts":
+        """Count the features of documents; what is no feature is not kept in memory."""
+        known, pieces = self.tokens.numbers, _nothing(len(texts))
+        if self.pieces.names:
+            pieces = _count_pieces(texts, self.pieces.numbers)
+        split = partial(split_tokens, kinds=self.kinds, terms=self.terms)
+        tokens = count_documents(texts, lambda text: filter(known.__contains__, split(text)))
+        return FeatureCounts(tokens, pieces)
 
     def _assemble(
         self, counted: "FeatureCounts", X: sp.csr_array, idf: NDArray[np.float64]
@@ -173,7 +194,7 @@ def check_kinds(kinds: Any) -> tuple[str, ...]:
 
 
 class FeatureCounts(NamedTuple):
-    """sp.csr_matrix of marks and pairs, and of pieces, (n_docs, n) each, and what is counted."""
+    """Counts of marks and pairs, and of pieces, (n_docs, n) each, and what is counted."""
 
     tokens: tuple[sp.csr_matrix, list[str]]
     pieces: tuple[sp.csr_matrix, list[str]]
@@ -181,6 +202,9 @@ class FeatureCounts(NamedTuple):
 
 class TrainingTexts:
     """Training documents whose features are chosen.
+
+    The features of very many documents are chosen by a part of them, ``MOST_CHARACTERS`` of text,
+    so that memory is bounded.
 
     Parameters
     ----------
@@ -199,43 +223,39 @@ class TrainingTexts:
     ) -> None:
         self.texts, self.X, self.idf = texts, sp.csr_array(X), idf
         self.terms, self.most = frozenset(terms), most
+        self._counted: dict[tuple[str, ...], tuple[sp.csr_matrix, Vocabulary]] = {}
 
     def fit(self, kinds: tuple[str, ...]) -> tuple[TextFeatures, sp.csr_array]:
         """Choose the features of these kinds; return them with the features of the documents."""
-        split = tuple(kind for kind in kinds if kind != "pieces")
-        tokens, of_tokens = _vocabulary(*_count_tokens(self.texts, split, self.terms), self.most)
-        pieces, of_pieces = self._pieces if "pieces" in kinds else self._no_pieces
+        every = -(-sum(map(len, self.texts)) // MOST_CHARACTERS)
+        if every > 1:
+            some = self.texts[::every], self.X[::every]
+            found, _ = TrainingTexts(*some, self.idf, self.terms, self.most).fit(kinds)
+            return found, found.transform(self.texts, self.X, self.idf)
+        tokens, of_tokens = self._tokens(tuple(kind for kind in kinds if kind != "pieces"))
+        pieces, of_pieces = self._pieces if "pieces" in kinds else self._nothing
         found = TextFeatures(kinds, of_tokens, of_pieces, self.terms)
         counted = FeatureCounts((tokens, of_tokens.names), (pieces, of_pieces.names))
         return found, found._assemble(counted, self.X, self.idf)
 
+    def _tokens(self, kinds: tuple[str, ...]) -> tuple[sp.csr_matrix, Vocabulary]:
+        if kinds not in self._counted:
+            split = partial(split_tokens, kinds=kinds, terms=self.terms)
+            counted = count_documents(self.texts, split) if kinds else _nothing(len(self.texts))
+            self._counted[kinds] = _vocabulary(*counted, self.most)
+        return self._counted[kinds]
+
     @cached_property
     def _pieces(self) -> tuple[sp.csr_matrix, Vocabulary]:
-        return _vocabulary(*_count_pieces(self.texts, self.most), self.most)
+        return _vocabulary(*_count_commonest_pieces(self.texts, self.most), self.most)
 
     @property
-    def _no_pieces(self) -> tuple[sp.csr_matrix, Vocabulary]:
+    def _nothing(self) -> tuple[sp.csr_matrix, Vocabulary]:
         return _vocabulary(*_nothing(len(self.texts)), self.most)
-
-
-def _count(texts: Texts, kinds: tuple[str, ...], terms: frozenset[str]) -> FeatureCounts:
-    """Count the features of documents."""
-    split = tuple(kind for kind in kinds if kind != "pieces")
-    pieces = _count_pieces(texts) if "pieces" in kinds else _nothing(len(texts))
-    return FeatureCounts(_count_tokens(texts, split, terms), pieces)
 
 
 def _nothing(n_docs: int) -> tuple[sp.csr_matrix, list[str]]:
     return sp.csr_matrix((n_docs, 0), dtype=np.int32), []
-
-
-def _count_tokens(
-    texts: Texts, kinds: tuple[str, ...], terms: frozenset[str]
-) -> tuple[sp.csr_matrix, list[str]]:
-    """Count the marks and pairs of documents."""
-    if not kinds:
-        return _nothing(len(texts))
-    return count_documents(texts, lambda text: split_tokens(text, kinds, terms))
 
 
 def split_tokens(text: str, kinds: tuple[str, ...], terms: frozenset[str]) -> list[str]:
@@ -277,17 +297,26 @@ def split_pieces(part: str) -> list[str]:
     ]
 
 
-def _count_pieces(texts: Texts, most: int | None = None) -> tuple[sp.csr_matrix, list[str]]:
-    """Count the pieces of documents, or about the commonest ``most`` of them."""
+def _count_pieces(texts: Texts, known: dict[str, int]) -> tuple[sp.csr_matrix, list[str]]:
+    """Count the pieces of documents that are known."""
+    counts, parts = count_documents(texts, split_parts)
+    by_part, names = count_documents(
+        parts, lambda part: filter(known.__contains__, split_pieces(part))
+    )
+    return counts @ by_part, names
+
+
+def _count_commonest_pieces(texts: Texts, most: int) -> tuple[sp.csr_matrix, list[str]]:
+    """Count about twice as many pieces as ``most``, those in most documents."""
     counts, parts = count_documents(texts, split_parts)
     by_part, names = count_documents(parts, split_pieces)
-    if most is not None and len(names):
-        # documents with a piece, but counted once for each part that has it
-        about = document_frequencies(counts) @ (by_part > 0)
-        order = np.argsort(-about, kind="stable")[: 2 * most]
-        kept = np.sort(order[about[order] >= LEAST_DOCUMENTS])
-        by_part, names = by_part[:, kept], [names[i] for i in kept.tolist()]
-    return counts @ by_part, names
+    if not names:
+        return _nothing(len(texts))
+    # documents with a piece, but counted once for each part that has it
+    about = document_frequencies(counts) @ (by_part > 0)
+    order = np.argsort(-about, kind="stable")[: 2 * most]
+    kept = np.sort(order[about[order] >= LEAST_DOCUMENTS])
+    return counts @ by_part[:, kept], [names[i] for i in kept.tolist()]
 
 
 def _vocabulary(
