@@ -416,3 +416,39 @@ def test_paths_of_every_kind(tmp_path, monkeypatch):
     for path in ("here.vbnmf", Path("Ω 茶.vbnmf"), str(tmp_path / "no extension"), "x" * 240):
         assert_same_model(by_save(fitted, path), fitted)
     assert len(os.listdir(tmp_path)) == 4
+
+
+ROWS = {"terms": np.array([0, 4, 1], np.int32), "ends": np.array([2, 2, 3])}  # the second is empty
+
+
+def test_rows_of_a_matrix():
+    found = store.read_rows(ROWS, "terms", "ends", np.array([5.0, 6.0, 7.0]), (3, 5))
+    assert_array_equal(found.toarray(), [[5, 0, 0, 0, 6], [0] * 5, [0, 7, 0, 0, 0]])
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"terms": ROWS["terms"].astype(np.int64)},
+        {"terms": np.array([0, 5, 1], np.int32)},
+        {"terms": np.array([0, 6, 1], np.int32)},
+        {"terms": np.array([-1, 4, 1], np.int32)},
+        {"terms": np.array([4, 4, 1], np.int32)},
+        {"terms": np.array([4, 0, 1], np.int32)},
+        {"terms": np.array([0, 4], np.int32)},
+        {"ends": ROWS["ends"].astype(np.int32)},
+        {"ends": np.array([2, 1, 3])},
+        {"ends": np.array([2, 2, 2])},
+        {"ends": np.array([2, 3])},
+    ],
+    ids=str,
+)
+def test_rows_of_a_damaged_matrix(changed):
+    with pytest.raises(store.ModelFileError, match="array 'terms' "):
+        store.read_rows(ROWS | changed, "terms", "ends", np.array([5.0, 6.0, 7.0]), (3, 5))
+
+
+def test_only_long_messages_are_cut():
+    assert str(store.ModelFileError("short")) == "short"
+    for length, cut in ((store._LONGEST_MESSAGE, False), (store._LONGEST_MESSAGE + 1, True)):
+        assert (" … " in str(store.ModelFileError("x" * length))) == cut
