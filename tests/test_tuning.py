@@ -81,7 +81,7 @@ def test_more_structure_needs_more_components():
     """Each of two labels has three topics, so two components are clearly too few."""
     rng = np.random.default_rng(5)
     topics = 6 * np.kron(np.eye(6), np.ones(8)) + 0.1
-    topic = np.repeat(np.arange(6), 40)
+    topic = np.repeat(np.arange(6), 120)
     drawn = sparse.csr_array(rng.poisson(topics[topic] / 4).astype(float))
     found = tune(drawn, topic // 3, n_components=[2, 4, 6, 12])
     assert found.recommended["n_components"] == 6
