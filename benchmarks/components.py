@@ -93,6 +93,7 @@ def _options(argv: list[str]) -> argparse.Namespace:
     add("--seeds", type=int, default=5, help="draws, samples and repetitions (default 5)")
     add("--documents", type=int, help="documents of a corpus, at most (default 15,000)")
     add("--stop-words", default=None, help="a language; the default has none")
+    add("--alone", action="store_true", help="measure stability without other methods")
     add("--against", type=Path, help="an older checkout, with compiled kernels in its src")
     add("--out", type=Path, help="folder for tables and rows")
     return parser.parse_args(argv)
@@ -158,24 +159,35 @@ def _stability(options: argparse.Namespace) -> Iterator[Row]:
         ]
         K = ours[0].n_components_
         yield {"corpus": corpus.name, "method": "vbnmf", "K": K} | _matched(
-            [model.components_ for model in ours]
+            [model.components_ for model in ours], [model.component_mass_ for model in ours]
         )
-        for method in ("NMF", "LDA"):
+        for method in () if options.alone else ("NMF", "LDA"):
             fits = [topicmodels.METHODS[method](corpus, rows, K, 0) for rows in samples]
             if not any(fit is None for fit in fits):
                 yield {"corpus": corpus.name, "method": method, "K": K} | _matched(fits)
 
 
-def _matched(fits: Sequence[Any]) -> Row:
-    """Mean matched cosine of all pairs of fits, and the part of the matches above 0.9."""
+def _matched(fits: Sequence[Any], weights: Sequence[Any] | None = None) -> Row:
+    """Mean matched cosine of all pairs of fits, and the part of the matches above 0.9.
+
+    With the weights of components, also the mean of the largest cosine of each component with one
+    of the other fit, by weight. It says how much of the documents is described in the same way.
+    """
     pairs = [
         matched_similarity(one, other) for i, one in enumerate(fits) for other in fits[i + 1 :]
     ]
     if not pairs:
-        return {"matched cosine": None, "above 0.9": None}
+        return {"matched cosine": None, "above 0.9": None, "by weight": None}
+    nearest = [
+        np.average([matched_similarity(row[None], fits[j])[0] for row in fits[i]], weights=weight)
+        for i, weight in enumerate(weights or [])
+        for j in range(len(fits))
+        if j != i
+    ]
     return {
         "matched cosine": float(np.mean([pair.mean() for pair in pairs])),
         "above 0.9": float(np.mean(np.concatenate(pairs) > 0.9)),
+        "by weight": float(np.mean(nearest)) if nearest else None,
     }
 
 

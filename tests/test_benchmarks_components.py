@@ -149,12 +149,19 @@ def test_parts_on_corpora(capsys, tmp_path):
     assert 0 < float(corpora["fidelity of components"]) <= 1
     assert float(corpora["fidelity of labels"]) > float(corpora["elsewhere"])
     assert [row["method"] for row in stability] == ["vbnmf", "NMF", "LDA"]
+    assert 0.3 < float(stability[0]["by weight"]) <= 1
     assert all(0.3 < float(row["matched cosine"]) <= 1 for row in stability)
     values = [float(likelihood[name]) for name in ("vbnmf", "vbnmf, unsupervised", "NMF (KL)",
                                                    "LDA", "PLDA")]  # fmt: skip
     assert all(-7 < value < -4 for value in values)
     assert float(likelihood["vbnmf − best"]) == pytest.approx(values[0] - max(values))
     assert "glued among shared components, mean over corpora" in out
+
+
+def test_stability_by_weight():
+    one, other = np.eye(3), np.eye(3)[[2, 1]]  # the first has a component that the other lacks
+    found = components._matched([one, other], [np.array([2.0, 1, 1]), np.ones(2)])
+    assert found == {"matched cosine": 1.0, "above 0.9": 1.0, "by weight": (2 / 4 + 1) / 2}
 
 
 def test_seconds_part(capsys):

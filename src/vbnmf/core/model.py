@@ -360,6 +360,10 @@ class ClusteringEngine(Engine, Protocol):
         """Compute Σ_d x_dw by cluster, (Σ counts, n_terms); ``known`` is as in ``Labels``."""
         ...
 
+    def factor_term_sums(self, known: sparse.csr_array, counts: Array) -> sparse.csr_array:
+        """Compute Σ_d x_dw by factor, (Σ counts, n_terms); ``known`` is as in ``Labels``."""
+        ...
+
     @property
     def documents(self) -> Any:
         """The documents, as a ``vbnmf.shards.shard.Shard``."""

@@ -1,7 +1,8 @@
 """Find components and their scopes: components of single labels first, then better ones in rounds.
 
 1. Cluster the documents of each label. Each cluster initialises a component whose scope is that
-   label. Run a few sweeps.
+   label. Run a few sweeps. If the number of components may vary, factors of the documents replace
+   clusters, because another sample of the documents has nearly the same ones.
 2. Try a *background*, a component that all labels share. Add a component for each group of a label
    tree.
 3. Merge components down to the requested number. The scope of a merged component is the union of
@@ -10,7 +11,8 @@
 4. In rounds: split components from which labels take different terms, add what is left unexplained
    in each label, offer components to labels that they explain in part, drop labels that hardly use
    a component, and reduce the number again (``vbnmf.discovery.moves``). A round is kept if fewer
-   components are two topics under one name, or else if the bound is higher.
+   components are two topics under one name, or else if the bound is higher. If the number may vary,
+   nothing is added, because another sample leaves other things unexplained.
 5. If the number may vary, drop components that explain less than a document.
 
 Each step makes a *draft*, an initial state of a fit. Drafts are compared by the bound after the
@@ -57,6 +59,7 @@ from vbnmf.discovery.moves import (
 
 WIDE = 2  # initial components per requested component, at least
 OF_A_LABEL = 3  # initial components per label, at least
+STEADY = (1, 2)  # the same two numbers of a steady search
 DOCUMENTS_OF_A_COMPONENT = 5  # documents per initial component of a label, at least
 MOST_LABELS = 600  # labels that get initial components of their own, at most
 ROUNDS = (2, 8)  # rounds of moves: fewest and most
@@ -123,7 +126,7 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
     if not np.isfinite(look.worth).all():
         return best
     glued = look.glued(n_kept) if may_split else 0
-    adds = True  # whether the round adds what is left unexplained; if that fails, one does not
+    adds = not plan.steady  # what is left unexplained; if that fails, a round adds nothing
     for number in range(1, n_rounds + 1):
         stage = f"round {number} of at most {n_rounds}"
         draft = split_by_agreement(look, n_kept) if may_split else look.draft
@@ -142,7 +145,7 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
         rise = draft.bound - best.bound
         if now_glued < glued or rise > 0:
             fewer_glued = now_glued < glued
-            best, glued, adds = draft, now_glued, True
+            best, glued, adds = draft, now_glued, not plan.steady
             if not fewer_glued and rise < LEAST_RISE * abs(best.bound):
                 break
             continue
@@ -257,7 +260,8 @@ def starting_counts(n_docs: Array, plan: Plan) -> Array:
 
 def most_initial(plan: Plan, n_labels: int) -> int:
     """Return the largest number of initial components that the search may try."""
-    return max(WIDE * plan.n_components, OF_A_LABEL * n_labels)
+    wide, of_a_label = STEADY if plan.steady else (WIDE, OF_A_LABEL)
+    return max(wide * plan.n_components, of_a_label * n_labels)
 
 
 def _first_draft(explorer: _Explorer, plan: Plan, rng: np.random.Generator | None) -> Draft:
@@ -266,7 +270,7 @@ def _first_draft(explorer: _Explorer, plan: Plan, rng: np.random.Generator | Non
         draft = _of_alike_labels(explorer, MOST_LABELS, rng)
         if plan.n_components <= draft.K:
             return draft
-    return _of_single_labels(explorer, starting_counts(explorer.n_docs, plan), rng)
+    return _of_single_labels(explorer, starting_counts(explorer.n_docs, plan), rng, plan.steady)
 
 
 def _wide_drafts(explorer: _Explorer, plan: Plan, first: Draft) -> Iterator[tuple[Draft, int]]:
@@ -288,11 +292,16 @@ def _wide_drafts(explorer: _Explorer, plan: Plan, first: Draft) -> Iterator[tupl
         yield explorer.settle(draft, stage), len(groups)
 
 
-def _of_single_labels(explorer: _Explorer, counts: Array, rng: np.random.Generator | None) -> Draft:
-    """Make a draft from ``counts`` clusters of the documents of each label."""
+def _of_single_labels(
+    explorer: _Explorer, counts: Array, rng: np.random.Generator | None, steady: bool = False
+) -> Draft:
+    """Make a draft from ``counts`` factors, or clusters, of the documents of each label."""
     n_docs, labels = explorer.n_docs, explorer.labels
     known = Labels.one_each(n_docs).known if labels is None else labels.known
-    sums = explorer.engine.cluster_term_sums(known, counts, rng)
+    if steady and rng is None:
+        sums = explorer.engine.factor_term_sums(known, counts)
+    else:
+        sums = explorer.engine.cluster_term_sums(known, counts, rng)
     owner = np.repeat(np.arange(len(n_docs)), counts)
     belongs = sparse.csr_array((np.ones(len(owner)), (owner, np.arange(len(owner)))))
     of_label = _of_labels(belongs @ sums, explorer.engine.totals.term_sums)

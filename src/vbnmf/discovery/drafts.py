@@ -63,6 +63,15 @@ class Plan:
     scoped: bool = True  # False: all labels are in the scope of every component
     soft: bool = False  # there may be more components, so that labels agree on shared ones
 
+    @property
+    def steady(self) -> bool:
+        """Whether to prefer components that are found again in other samples of the documents.
+
+        This needs a number that may vary: to reach a given number, some components are divided in
+        one of many ways that are about equally good.
+        """
+        return self.soft and self.scoped
+
 
 def begin(
     engine: Engine, draft: Draft, knobs: Knobs, labels: Labels | None, dtype: np.dtype[Any]

@@ -8,6 +8,7 @@ from scipy import sparse
 
 from vbnmf.core.model import Array
 from vbnmf.discovery.clusters import cluster_term_sums
+from vbnmf.discovery.labelfactors import factor_term_sums
 from vbnmf.engines.mapping import ShardEngine, Work
 from vbnmf.shards.shard import SHARD_NONZEROS, Local, OpenShard, Shard, cut, cut_corpus
 from vbnmf.shards.work import members
@@ -97,8 +98,22 @@ class LocalEngine(ShardEngine):
         ``known`` (n_known, n_labels) has the labels of the first groups. Documents of other groups
         are ignored. ``counts`` has the number of clusters of each label.
         """
-        of_label = (members(self._corpus)[: known.shape[0]].T @ known).tocsc()
-        return cluster_term_sums(self._corpus.X, of_label, counts, rng, self.kernel.n_threads)
+        return cluster_term_sums(
+            self._corpus.X, self._of_labels(known), counts, rng, self.kernel.n_threads
+        )
+
+    def factor_term_sums(self, known: sparse.csr_array, counts: Array) -> sparse.csr_array:
+        """Divide Σ_d x_dw of each label by factors, (Σ counts, n_terms).
+
+        ``known`` and ``counts``, of factors, are as in ``cluster_term_sums``.
+        """
+        return factor_term_sums(
+            self._corpus.X, self._of_labels(known), counts, self.kernel.n_threads
+        )
+
+    def _of_labels(self, known: sparse.csr_array) -> sparse.csc_array:
+        """Return the weights of the documents in each label, (n_docs, n_labels)."""
+        return (members(self._corpus)[: known.shape[0]].T @ known).tocsc()
 
     def rest(self) -> None:
         """Free the local state of the documents, until the next ``begin``."""
