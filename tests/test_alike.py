@@ -99,10 +99,10 @@ def test_page(model, visit):
     assert model_payload(model)[0]["components"][0]["alike"] == [1, pytest.approx(same, rel=1e-3)]
     tab = visit(explore(model), "view=component&k=0")
     name = component_names(model, model.terms_)[1]
-    said = f"Alike, with nearly the same terms: #1 {name} (cosine {same:.2f})"
+    said = f"Similar, with nearly the same terms: #1 {name} (cosine {same:.2f})"
     assert said in tab.locator(".facts li").all_inner_texts()
     tab.click(f"text=cosine {same:.2f}")
     assert "with=1" in tab.url
     assert tab.locator(".panel").count() == 2
     jump(tab, "view=component&k=2")
-    assert "Alike" not in tab.inner_text(".facts")
+    assert "Similar" not in tab.inner_text(".facts")

@@ -8,8 +8,8 @@ from cliruns import make_corpus
 from scipy import sparse
 
 from vbnmf import DocumentModel, SupervisedVBNMF, load
-from vbnmf.pipeline import features as pipeline_features
-from vbnmf.pipeline.features import check_features
+from vbnmf.pipeline import headfeatures as pipeline_features
+from vbnmf.pipeline.headfeatures import check_features
 from vbnmf.prediction import featurechoice
 from vbnmf.text import DocumentVectorizer
 from vbnmf.text import features as text_features

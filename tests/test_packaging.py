@@ -48,6 +48,7 @@ def test_every_room_has_its_layer_and_its_line_on_the_map():
 SHARED_STEMS = {
     *("__init__", "fit", "report", "calibration", "documents", "rows", "labels"),
     "passages",
+    "contrast",
 }
 
 

@@ -27,7 +27,7 @@ from vbnmf.engines.backends import computed
 from vbnmf.estimators import VBNMF, SupervisedVBNMF, saving
 from vbnmf.estimators.labels import is_indicator
 from vbnmf.pipeline.batches import LearnsDocuments
-from vbnmf.pipeline.features import add_features, check_features, join_features
+from vbnmf.pipeline.headfeatures import add_features, check_features, join_features
 from vbnmf.pipeline.inputs import is_matrix, term_names
 from vbnmf.pipeline.predicting import PredictsDocuments
 from vbnmf.shards import Shards

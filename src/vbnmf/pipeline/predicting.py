@@ -12,7 +12,7 @@ from vbnmf.distributed import is_texts
 from vbnmf.engines.backends import matrix_of
 from vbnmf.estimators import SupervisedVBNMF
 from vbnmf.estimators.validation import check_count
-from vbnmf.pipeline.features import Regroup, shown_in_words
+from vbnmf.pipeline.headfeatures import Regroup, shown_in_words
 from vbnmf.pipeline.inputs import is_matrix
 from vbnmf.shards import Shards
 from vbnmf.text.features import TextFeatures

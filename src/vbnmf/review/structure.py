@@ -58,7 +58,7 @@ _TINY = np.finfo(float).tiny
 
 
 @dataclass(frozen=True)
-class Merge:
+class LabelMerge:
     """Two labels that could be one.
 
     Attributes
@@ -85,7 +85,7 @@ class Merge:
     components: float
 
 
-def labels_to_merge(part: Part, probabilities: Array | None = None) -> list[Merge]:
+def labels_to_merge(part: Part, probabilities: Array | None = None) -> list[LabelMerge]:
     """Rank all pairs of labels by how much they look like one label.
 
     Parameters
@@ -98,7 +98,7 @@ def labels_to_merge(part: Part, probabilities: Array | None = None) -> list[Merg
 
     Returns
     -------
-    list of Merge
+    list of LabelMerge
         The pair that looks most like one label first. Pairs without anything in common are left
         out.
     """
@@ -120,7 +120,7 @@ def labels_to_merge(part: Part, probabilities: Array | None = None) -> list[Merg
             score *= sum(both) / max(int(counts[i] + counts[j]), 1)
         if score > 0:
             n_docs = (int(counts[i]), int(counts[j]))
-            found.append(Merge(i, j, score, n_docs, both, float(words[i, j]), common))
+            found.append(LabelMerge(i, j, score, n_docs, both, float(words[i, j]), common))
     return sorted(found, key=lambda one: -one.score)
 
 
@@ -145,7 +145,7 @@ def confusions(part: Part, probabilities: Array | None = None) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class LabelSplit:
     """A label that could be two.
 
     Attributes
@@ -174,7 +174,7 @@ class Split:
     terms: tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]]
 
 
-def labels_to_split(part: Part) -> list[Split]:
+def labels_to_split(part: Part) -> list[LabelSplit]:
     """Divide the documents of each label into two parts; the most separate parts first.
 
     Labels of fewer than ``FEWEST_DOCUMENTS`` documents with known terms are left out, and labels
@@ -215,7 +215,7 @@ def labels_to_split(part: Part) -> list[Split]:
         order = [0, 1] if len(parts[0]) >= len(parts[1]) else [1, 0]
         first, second = (parts[i] for i in order)
         found.append(
-            Split(
+            LabelSplit(
                 label,
                 ratio,
                 False,

@@ -24,7 +24,7 @@ from vbnmf.report.explorer.marking import Marker
 from vbnmf.report.explorer.novel import NewDocuments
 from vbnmf.report.explorer.overview import Overview, suspect_rows
 from vbnmf.report.explorer.packing import sig, thousandths
-from vbnmf.report.explorer.structure import structure_payload
+from vbnmf.report.explorer.similar import structure_payload
 
 MOST_DOCUMENTS = 5000
 LONGEST = 2000

@@ -11,7 +11,7 @@ import numpy as np
 from vbnmf.core.model import Array
 from vbnmf.evaluation.parts import Part
 from vbnmf.report.explorer.packing import sig
-from vbnmf.review.structure import Merge, Split, labels_to_merge, labels_to_split
+from vbnmf.review.structure import LabelMerge, LabelSplit, labels_to_merge, labels_to_split
 
 _MERGES, _SPLITS = 30, 20  # pairs and labels that are shown
 _TYPICAL = 2  # documents of each part of a label
@@ -38,14 +38,14 @@ def structure_payload(part: Part, number: dict[int, int], places: Array) -> dict
     }
 
 
-def _merge(one: Merge) -> list[Any]:
+def _merge(one: LabelMerge) -> list[Any]:
     """Return [label, label, documents of each, confused and back, words, components]."""
     confused = [None, None] if one.confused is None else list(one.confused)
     shares = [sig(one.words, 3), sig(one.components, 3)]
     return [one.first, one.second, *one.documents, *confused, *shares]
 
 
-def _split(one: Split, number: dict[int, int], places: Array) -> dict[str, Any]:
+def _split(one: LabelSplit, number: dict[int, int], places: Array) -> dict[str, Any]:
     typical = [[number[d] for d in rows.tolist() if d in number][:_TYPICAL] for rows in one.parts]
     return {
         "label": one.label,
