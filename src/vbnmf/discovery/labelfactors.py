@@ -25,7 +25,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from vbnmf.core.model import Array
-from vbnmf.core.products import dot, product
+from vbnmf.core.products import dot, product, row_products
 from vbnmf.core.rows import mass, of_unit_length, without_unused_terms
 from vbnmf.discovery.clusters import content_hashes
 
@@ -135,7 +135,7 @@ def _orthonormal(Y: Array) -> Array:
         before = rows[:k]
         length = _length(row)
         for _ in range(2):  # the second removes rounding errors of the first
-            row -= np.einsum("k,kd->d", np.einsum("kd,d->k", before, row), before)
+            row -= product(row_products(before, row)[None], before)[0]
         left = _length(row)
         row *= 0.0 if left <= 1e-9 * length else 1 / left
     return np.ascontiguousarray(rows.T)
