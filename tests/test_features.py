@@ -1,10 +1,11 @@
 """Marks, pairs of words and pieces of words as features of the prediction head."""
 
+import json
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from cliruns import make_corpus
+from cliruns import make_corpus, ok, write_csv
 from scipy import sparse
 
 from vbnmf import DocumentModel, SupervisedVBNMF, load
@@ -331,3 +332,34 @@ def test_a_matrix_has_its_own_columns_for_the_head():
         model.predict(X)
     with pytest.raises(ValueError, match="head_features must leave at least one term"):
         SupervisedVBNMF(4, head_features=32).fit(wide, y)
+
+
+def test_all_commands_take_a_model_with_features(tmp_path, monkeypatch):
+    """Each command that reads documents uses terms and features where it must."""
+    monkeypatch.chdir(tmp_path)
+    for seed, name in ((0, "train.csv"), (1, "new.csv")):
+        write_csv(tmp_path / name, *spelled(seed))
+    ok("fit", "train.csv", "--label", "label", "-k", "4", "--out", "m.vbnmf", "--quiet")
+    model = load("m.vbnmf")
+    assert model.features_ == KINDS
+    texts, labels = spelled(1)
+    scores = ok("evaluate", "m.vbnmf", "new.csv", "--label", "label", "--json").json
+    assert scores["micro_accuracy"] == (model.predict(texts) == labels).mean() == 1
+    said = ok("predict", "m.vbnmf", "new.csv", "--explain", "--json", "--novelty").out
+    rows = [json.loads(line) for line in said.splitlines()]
+    assert [row["label"] for row in rows] == labels
+    ok("transform", "m.vbnmf", "new.csv", "--out", "v.csv")
+    wrong = ["quiet" if i < 3 else label for i, label in enumerate(labels)]
+    write_csv(tmp_path / "wrong.csv", texts, wrong)
+    found = ok("review", "m.vbnmf", "wrong.csv", "--label", "label", "--json").json
+    assert {row["suggested"] for row in found["suspects"][:2]} == {"loud"}
+    for command in (
+        ("contrast", "m.vbnmf", "new.csv", "loud", "quiet"),
+        ("compare", "m.vbnmf", "train.csv", "new.csv"),
+        ("report", "m.vbnmf", "--documents", "new.csv", "--out", "page.html"),
+        ("update", "m.vbnmf", "new.csv", "--out", "m2.vbnmf"),
+        ("labels", "m.vbnmf"),
+        ("topics", "m.vbnmf"),
+    ):
+        ok(*command)
+    assert (load("m2.vbnmf").predict(texts) == labels).all()

@@ -147,16 +147,22 @@ def _words(part: Any, errors: Any, suspects: Any) -> list[dict[int, str]]:
     also = [
         [label for label in (one.given, one.suggested) if label is not None] for one in suspects
     ]
-    model = part.subject.model
+    model, texts = part.subject.model, part.texts
     explained = part.subject.estimator.explain(
-        part.X[rows], n_terms=_WORDS, n_components=1, names=model.terms_, also=also,
+        part.encoded[rows], n_terms=_WORDS, n_components=1, names=model.feature_names_, also=also,
         probabilities=errors.judged.probabilities[rows],
+        regroup=None if texts is None else model.pieces_in_words([texts[row] for row in rows]),
     )  # fmt: skip
     place = {str(label): i for i, label in enumerate(part.subject.estimator.classes_.tolist())}
     return [
-        {place[str(why.label)]: " ".join(str(term.term) for term in why.terms) for why in both}
+        {place[str(why.label)]: " ".join(_quoted(term.term) for term in why.terms) for why in both}
         for both in explained
     ]
+
+
+def _quoted(term: Any) -> str:
+    """Return a term; a pair of words in quotation marks."""
+    return f'"{term}"' if " " in str(term) else str(term)
 
 
 def _row(one: Any, ids: list[str], names: list[str], words: dict[int, str]) -> dict[str, Any]:

@@ -168,7 +168,7 @@ class HeadTrainer:
         label_shares = np.where(n_docs > 0, sums / np.maximum(n_docs, 1), share)
         return TrainedHead(
             head, found.reason, posterior.smoothing, agreement, left_out, documents,
-            content_keys(leading(judged, posterior.n_terms)), share, label_shares,
+            content_keys(judged), share, label_shares,
         )  # fmt: skip
 
 

@@ -139,7 +139,8 @@ def compare(then: Part, now: Part, *, n_words: int = 20) -> Comparison:
     novel, ranked = None, []
     if now.subject.has_labels:
         before, after = (
-            model.novelty(part.X if part.texts is None else part.texts) for part in (then, now)
+            model.novelty(part.encoded if part.texts is None else part.texts)
+            for part in (then, now)
         )
         novel = (float((before > NOVEL).mean()), float((after > NOVEL).mean()))
         order = np.argsort(-after, kind="stable")

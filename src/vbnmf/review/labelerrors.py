@@ -100,7 +100,7 @@ def judge(part: Part) -> Judged:
     estimator = part.subject.estimator
     empty = np.asarray(is_empty(part.X))
     keys = getattr(estimator, "head_document_keys_", None)
-    places = np.full(part.n_docs, -1) if keys is None else _places(keys, content_keys(part.X))
+    places = np.full(part.n_docs, -1) if keys is None else _places(keys, content_keys(part.encoded))
     places[empty] = -1
     found = places >= 0
     if not found.any():
