@@ -72,7 +72,7 @@ class Certain:
 
 def test_calibration_of_training_documents_is_cross_validated():
     """Each document has a term of its own, beside one that all have."""
-    method = replace(classifiers.DEFAULTS[0], make=lambda *_: Certain())
+    method = replace(classifiers.DEFAULTS[0], make=lambda *_: Certain(), of_texts=False)
     X = sp.csr_matrix(np.column_stack([np.eye(40), np.ones(40)]))
     assert accuracy.cross_validated(method, X, np.repeat([0, 1], 20), 1) == pytest.approx(0.25)
     assert accuracy.cross_validated(method, X, np.repeat([0, 1], [31, 9]), 1) is None
@@ -83,9 +83,10 @@ def test_only_few_test_documents_need_cross_validation(monkeypatch):
     ours = next(method for method in classifiers.DEFAULTS if method.key == accuracy.OURS)
     y = np.repeat([0, 1], 20)
     counts = sp.csr_matrix(np.random.default_rng(0).poisson(1.0, (40, 30)).astype(float))
+    texts = [" ".join(f"w{i}" for i in row.indices) for row in counts]
     for few, crossed in ((9, True), (8, False)):
         monkeypatch.setattr(accuracy, "FEW", few)
-        row = accuracy.run(ours, 0, (counts, y, counts[::5], y[::5]), 1)
+        row = accuracy.run(ours, 0, (counts, y, counts[::5], y[::5], texts, texts[::5]), 1)
         assert (row["calibration_crossed"] is not None) == crossed
 
 
