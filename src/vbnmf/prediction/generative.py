@@ -58,7 +58,8 @@ class GenerativeHead(Head):
             found = fit(scores[rows], Y[rows], n_terms[rows], of.weight[rows])
             left_out[held] = found.probabilities(scores[held], n_terms[held])
         calibration = fit(scores, Y, n_terms, of.weight)
-        novelty = Novelty.of(left_out.max(axis=1), of.weight)
+        # by the calibration that new documents get, and not by those of the folds
+        novelty = Novelty.of(calibration.probabilities(scores, n_terms).max(axis=1), of.weight)
         head = cls(calibration=calibration, novelty=novelty)
         return Trained(head, reason, left_out, unfinished_calibration(calibration))
 
