@@ -145,7 +145,8 @@ class SupervisedVBNMF(PredictsLabels):
         - "generative": the likelihood of a document under each label. It needs one label per
           document.
         - "auto": the best head on held-out documents. "components" is preferred to "words and
-          components" if its accuracy is as high, and its log loss averaged over labels as low. The
+          components" if it is clearly better or makes no mistake, and its log loss averaged over
+          labels is as low. The
           generative head is compared too if there are fewer than 25 documents per label. It is used
           without a comparison if there are fewer than 50 documents.
     threshold : {"micro", "macro", "samples"} or float, default="micro"

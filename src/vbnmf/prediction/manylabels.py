@@ -30,6 +30,7 @@ from threadpoolctl import threadpool_limits
 from vbnmf.core.model import Array
 from vbnmf.core.rows import of_unit_length, without_unused_terms
 from vbnmf.discovery.clusters import spherical_clusters
+from vbnmf.kernels import kernel_name
 from vbnmf.prediction.machines import TOGETHER, Machines, Report, solve_together
 
 NEAREST = 60
@@ -84,6 +85,8 @@ def train(
         squares = [float(np.square(w[:, :-1], dtype=np.float64).sum()) for w in (weights, without)]
         return converged and also, np.array(squares)
 
+    if kernel_name() != "native":
+        n_threads = 1  # the random numbers of liblinear belong to the whole process
     with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
         tiles = list(alike(task.sums, np.asarray(weight @ labels)))
         converged, squares = True, np.zeros(2)
