@@ -9,7 +9,13 @@ from vbnmf import DocumentModel, SupervisedVBNMF, load
 from vbnmf.core.rows import content_keys
 from vbnmf.evaluation.truth import read_part
 from vbnmf.review.copies import copies_that_differ, spelt_alike
-from vbnmf.review.labelerrors import error_rate, find_label_errors, judge, suspicion
+from vbnmf.review.labelerrors import (
+    Estimated,
+    error_rate,
+    find_label_errors,
+    judge,
+    suspicion,
+)
 
 _LISTS = {
     "tea": "leaf green pot steep cup jasmine oolong brew kettle china",
@@ -204,3 +210,15 @@ def test_copies_with_different_labels(planted, saved):
 )
 def test_spellings(labels, documents, expected):
     assert [one.labels for one in spelt_alike(labels, documents)] == expected
+
+
+@pytest.mark.parametrize(("sure", "limit"), [(0.97, False), (0.6, True)])
+def test_an_unsure_model_gives_an_upper_limit(sure, limit):
+    """Where the model is not sure, it is often the model that is wrong."""
+    differs = np.arange(400) % 20 == 0
+    found = error_rate(np.full(400, sure), differs)
+    assert found.at_most is limit
+    assert found.low < 0.05 < found.high
+    assert found.times(400) == Estimated(
+        400 * found.number, 400 * found.low, 400 * found.high, limit
+    )

@@ -114,7 +114,7 @@ def reviewed(fitted: Any, documents: Any, most: int | None) -> dict[str, Any]:
         "in_training": int(errors.judged.left_out.sum()),
         "estimated": {
             kind: {"number": round(one.number, 1), "low": round(one.low, 1),
-                   "high": round(one.high, 1)}
+                   "high": round(one.high, 1), "at_most": one.at_most}
             for kind, one in errors.estimates.items()
         },
         "found": len(errors.suspects),
@@ -202,7 +202,9 @@ def _text(found: dict[str, Any]) -> str:
         numbers = f"{estimate['number']:.0f} ({estimate['low']:.0f} to {estimate['high']:.0f})"
         what = {"wrong": "wrong labels", "missing": "missing labels",
                 "superfluous": "superfluous labels"}[kind]  # fmt: skip
-        blocks.append(f"Estimated number of {what}: {numbers}, in {found['judged']:,} documents.")
+        limit = "at most " if estimate["at_most"] else ""
+        said = f"Estimated number of {what}: {limit}{numbers}, in {found['judged']:,} documents."
+        blocks.append(said)
         if rows:
             blocks.append(_suspect_table(kind, rows))
     blocks.append(found["judged_by"])

@@ -19,7 +19,7 @@ random errors and much worse for errors towards a similar label; the margin is t
 **Number of errors.** Of the documents that the model is surest of, those that disagree with their
 label are mostly errors. If errors are as frequent in other documents, the share of errors is the
 share of these. Of the surest 5, 10, 20 and 30 %, the most documents are used whose interval is not
-above that of fewer. If the model is not sure of any documents, the estimate is too high.
+above that of fewer. If the model is not sure of them, the estimate is an upper limit.
 
 Training documents are judged by the left-out probabilities that ``fit`` has computed and the model
 file holds. They are found by their content, so the file may be in another order and have more or
@@ -42,6 +42,7 @@ SURE = (0.05, 0.1, 0.2, 0.3)
 """Shares of the documents that are tried as the documents which the model is sure of."""
 
 _WEIGHT, _LEAST = 4.0, 0.003  # of the score; see above
+_SURE_ENOUGH = 0.9  # mean probability of predictions below which an estimate is an upper limit
 _FEWEST_SURE = 50  # documents
 _FEWEST_PREDICTED = 5  # documents of which a median is taken
 _TINY = np.finfo(np.float32).tiny
@@ -187,15 +188,20 @@ class LabelErrors:
 
 @dataclass(frozen=True)
 class Estimated:
-    """An estimated number of label errors, with its interval of 95 %."""
+    """An estimated number of label errors, with its interval of 95 %.
+
+    It is an upper limit (``at_most``) if the model is not sure of the documents it is from: then it
+    is often the model that is wrong.
+    """
 
     number: float
     low: float
     high: float
+    at_most: bool = False
 
     def times(self, n: int) -> "Estimated":
         """Convert a share to a number."""
-        return Estimated(n * self.number, n * self.low, n * self.high)
+        return Estimated(n * self.number, n * self.low, n * self.high, self.at_most)
 
 
 def find_label_errors(part: Part, judged: Judged | None = None) -> LabelErrors:
@@ -307,7 +313,8 @@ def error_rate(sure: Array, differs: Array) -> Estimated:
         some = order[: min(max(int(share * n), _FEWEST_SURE), n)]
         wrong = int(differs[some].sum())
         low, high = share_interval(wrong, len(some))
-        found.append(Estimated(wrong / len(some), float(low), float(high)))
+        unsure = bool(sure[some].mean() < _SURE_ENOUGH)
+        found.append(Estimated(wrong / len(some), float(low), float(high), unsure))
     least = min(one.high for one in found)
     return next(one for one in reversed(found) if one.low <= least)
 

@@ -81,6 +81,7 @@ class Overview:
             ],
             "check": self._to_check_by_label(),
             "errors": {kind: rounded([e.number, e.low, e.high], 3) for kind, e in wrong.items()},
+            "at_most": [kind for kind, e in wrong.items() if e.at_most],
             "trained": int(judged.left_out.sum()),
             "matched": judged.matched,
             "judged": judged.in_words(),

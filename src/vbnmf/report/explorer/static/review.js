@@ -62,9 +62,10 @@ function reviewOf(docs) {
 }
 
 function reviewLead() {
-  const { errors, judged } = data.overview;
+  const { errors, judged, at_most } = data.overview;
   const said = { wrong: "given labels are probably errors", missing: "labels are probably missing", superfluous: "labels are probably superfluous" };
-  const estimates = Object.entries(errors).map(([kind, [n, low, high]]) => `about ${count(Math.round(n))} ${said[kind]} (${count(Math.floor(low))} to ${count(Math.ceil(high))})`);
+  // Where the model is not sure, it is often the model that is wrong.
+  const estimates = Object.entries(errors).map(([kind, [n, low, high]]) => `${at_most.includes(kind) ? "at most " : ""}about ${count(Math.round(n))} ${said[kind]} (${count(Math.floor(low))} to ${count(Math.ceil(high))})`);
   return `An estimate: ${estimates.join(", ")}. ${judged} Decisions stay in this browser until you save them.`;
 }
 
