@@ -77,7 +77,7 @@ def demo(out: str, random_state: int, n_jobs: int, force: bool, quiet: bool) -> 
                 [
                     "vbnmf",
                     fraction(scores["micro_accuracy"], 3),
-                    f"{len(summary.components)} components and single words",
+                    ", ".join([f"{len(summary.components)} components", "words", *model.features_]),
                 ],
                 ["linear SVM", fraction(svm[0], 3), f"{svm[1]:,} weights for each label"],
             ],

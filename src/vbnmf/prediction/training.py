@@ -208,6 +208,8 @@ def _with_or_without_words(training: Training) -> Trained:
     loss_at_most = sample.documents.largest_loss(*left_out)
     measure = f"{'F1' if documents.multilabel else 'accuracy'} on held-out documents"
     only, both = "components only", "components and single words"
+    if documents.X.shape[1] > training.posterior.n_terms:
+        both = "components, single words and further features"
     reason = compared(measure, quality, only, with_words, both)
     if loss_at_most > AS_GOOD and quality < 1:
         return found.because(reason, trial)
