@@ -140,9 +140,7 @@ def shown_in_words(
     term_of = _OneTerm(vectorizer)
 
     def of_text(text: str) -> Regroup:
-        return lambda columns, names: _regroup(
-            text, columns, names, first_piece, numbers, term_of, list(features.pieces.names)
-        )
+        return lambda columns, names: _regroup(text, columns, names, first_piece, numbers, term_of)
 
     return [of_text(text) for text in without_markup(vectorizer, texts)]
 
@@ -154,7 +152,6 @@ def _regroup(
     first_piece: int,
     numbers: dict[str, int],
     term_of: "_OneTerm",
-    pieces: list[str],
 ) -> tuple[sparse.csr_array, Array]:
     """Return shares and names of the items of one document; see ``shown_in_words``."""
     place = {column: i for i, column in enumerate(columns.tolist())}
