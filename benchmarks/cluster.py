@@ -1,9 +1,9 @@
 """Measure the bytes that Dask workers send in an iteration of a fit, and predict them.
 
 Used by ``benchmarks scale``. Workers count the bytes that they send to one another and, through the
-scheduler, to the client. The prediction follows docs/scale.md: shards are divided by non-zeros, and
-sums are sent when the next shard of their run is on another worker. The values that all shards
-share, and the sum of all shards, are files and are not counted.
+scheduler, to the client. The prediction follows docs/guide/scale.md: shards are divided by
+non-zeros, and sums are sent when the next shard of their run is on another worker. The values that
+all shards share, and the sum of all shards, are files and are not counted.
 """
 
 from __future__ import annotations

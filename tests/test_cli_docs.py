@@ -1,4 +1,4 @@
-"""docs/cli.md is held to the command line: its commands, outputs, options and keys."""
+"""docs/reference/cli.md is held to the command line: its commands, outputs, options and keys."""
 
 import math
 import re
@@ -13,7 +13,7 @@ import vbnmf
 from vbnmf.cli import cli
 from vbnmf.cli.progress import Display
 
-DOC = (Path(__file__).parent.parent / "docs" / "cli.md").read_text(encoding="utf-8")
+DOC = (Path(__file__).parent.parent / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
 FILES = re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?)```", DOC, re.MULTILINE | re.DOTALL)
 BLOCKS = re.findall(r"^```console\n(.*?)^```", DOC, re.MULTILINE | re.DOTALL)
 

@@ -16,7 +16,9 @@ from cliruns import make_corpus, ok, write_csv
 import vbnmf
 
 ROOT = Path(__file__).parent.parent
-NOTATION = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8")
+DOCS = ROOT / "docs"
+PAGES = [page for page in DOCS.rglob("*.md") if "_build" not in page.parts]
+NOTATION = (DOCS / "reference" / "notation.md").read_text(encoding="utf-8")
 
 
 def resolve(path):
@@ -74,7 +76,7 @@ def test_docstring_equals_signature(name):
 
 @pytest.mark.slow
 def test_examples_of_the_page_on_scikit_learn():
-    found = doctest.testfile(str(ROOT / "docs" / "sklearn.md"), module_relative=False)
+    found = doctest.testfile(str(DOCS / "guide" / "sklearn.md"), module_relative=False)
     assert found.attempted > 10
     assert found.failed == 0
 
@@ -97,7 +99,7 @@ def test_import_is_light():
     assert run.stdout.strip() == "[]"
 
 
-WALK = (ROOT / "docs" / "design.md").read_text(encoding="utf-8").split("\n## ")[1]
+WALK = (DOCS / "explanation" / "design.md").read_text(encoding="utf-8").split("\n## ")[1]
 COMMANDS = re.findall(r"^`vbnmf (.+?)` (.+?)(?=\n`vbnmf |\Z)", WALK, re.MULTILINE | re.DOTALL)
 
 
@@ -125,7 +127,7 @@ def first_calls(function):
 
 
 def test_the_walk_of_a_document_is_what_is_called(tmp_path, monkeypatch):
-    """From a CSV file to a page, function by function, in the order of docs/design.md."""
+    """From a CSV file to a page, function by function, in the order of design.md."""
     monkeypatch.chdir(tmp_path)
     texts, labels = make_corpus(1)
     write_csv(Path("tickets.csv"), texts, labels, ("text", "team"))
@@ -141,7 +143,7 @@ def test_the_walk_of_a_document_is_what_is_called(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "page",
-    ["CONTRIBUTING.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))],
+    ["CONTRIBUTING.md", *sorted(str(page.relative_to(ROOT)) for page in PAGES)],
 )
 def test_files_of_the_package_that_a_page_names_exist(page):
     rooms = {folder.name for folder in (ROOT / "src" / "vbnmf").iterdir() if folder.is_dir()}

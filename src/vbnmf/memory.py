@@ -10,7 +10,7 @@ VARIABLE = "VBNMF_MEMORY"
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _FIXED, _PER_BYTE = 300_000_000, 15
-"""Memory of a fit: of any, and for each byte of text. `docs/scale.md` has the measurements."""
+"""Memory of a fit: of any, and for each byte of text; measured in `docs/guide/scale.md`."""
 _SAMPLE = 1 << 20  # bytes that are inflated to estimate the size of a compressed file
 
 

@@ -104,7 +104,7 @@ model_options = combined(
 # Options that are not given keep the defaults of DocumentVectorizer, as in Python.
 text_options = combined(
     click.option("--weighting", type=click.Choice(["paper", "counts", "log"]),
-                 help="Weighting of term counts; see docs/text.md."),
+                 help="Weighting of term counts; see docs/guide/text.md."),
     click.option("--max-terms", callback=_whole_number_or("all"), metavar="N|all",
                  help="Maximum number of terms. Keeps the terms that occur in most documents, or "
                  "with --weighting paper those with the largest weights.  [default: 200000]"),

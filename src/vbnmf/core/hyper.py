@@ -7,10 +7,10 @@
     ψ(a) = mean⟨ln ·⟩ − ln b                           (a_t with b_t fixed; Newton)
 
 Without a limit, the learned a_t falls far below one and T becomes sparse, which makes coefficients
-less sparse (the paper's closing remark; docs/deviations.md has our measurement). Therefore a_t is
-fixed during burn-in, when all components are still similar and their best a_t is large, and never
-falls below ``LEAST_TERM_SHAPE``. The bound has a single peak in a_t, so moving towards the peak up
-to the limit still increases the bound.
+less sparse (the paper's closing remark; docs/explanation/deviations.md has our measurement).
+Therefore a_t is fixed during burn-in, when all components are still similar and their best a_t is
+large, and never falls below ``LEAST_TERM_SHAPE``. The bound has a single peak in a_t, so moving
+towards the peak up to the limit still increases the bound.
 """
 
 import math

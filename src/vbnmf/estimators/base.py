@@ -145,7 +145,7 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Labels of the documents are not used, so training documents and new documents are treated
         alike. For the coefficients at the end of training, see ``fit_coefficients``. Without
         scopes this is the paper's projection. With scopes, the prior of a document follows from the
-        labels that its terms suggest; see docs/algorithm.md.
+        labels that its terms suggest; see docs/explanation/algorithm.md.
 
         Parameters
         ----------
@@ -321,7 +321,8 @@ class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         documents drawn from the model, intervals of 90 % covered about 80 % of the strong weights
         if labels use separate components, about half if every document mixes all components, and
         fewer of the weak weights. The intervals are about the terms of a component relative to one
-        another, because the scale of a component is not identified; see docs/algorithm.md.
+        another, because the scale of a component is not identified; see
+        docs/explanation/algorithm.md.
 
         Parameters
         ----------

@@ -344,7 +344,7 @@ class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
         uncertainty of components and coefficients. On documents drawn from the model, intervals of
         90 % covered 75–95 % of the means of a tenth of the label or more if labels use separate
         components, 70–92 % if every document mixes all components, and fewer of the smaller means;
-        see docs/algorithm.md.
+        see docs/explanation/algorithm.md.
 
         Parameters
         ----------

@@ -11,7 +11,8 @@ Intervals are quantiles of the gamma posteriors:
 
 The posterior of λ is taken without its prior. The prior controls sparsity (``label_shape`` = 100
 counts as a hundred documents) and is not a belief about λ: with it, intervals would not contain the
-mean of the label's own documents. The coverage of the intervals is in docs/algorithm.md.
+mean of the label's own documents. The coverage of the intervals is in
+docs/explanation/algorithm.md.
 """
 
 from dataclasses import dataclass, replace

@@ -52,7 +52,7 @@ class VBNMF(BaseVBNMF):
     term_shape : float, "auto", "learned" or "free", default="auto"
         Shape of the prior of components. "auto" is 0.1. "learned" learns it after burn-in with a
         lower limit of 0.35, because very sparse components make coefficients less sparse
-        (docs/deviations.md). "free" learns it without a limit.
+        (docs/explanation/deviations.md). "free" learns it without a limit.
     term_scale : float or "auto", default="auto"
         Scale of the prior of components. "auto" learns it.
     init : "auto", "random" or array of shape (n_components, n_terms), default="auto"
@@ -92,7 +92,7 @@ class VBNMF(BaseVBNMF):
     engine : "auto", name of a cluster, or its settings, default="auto"
         Where the fit runs. "auto" runs in this process, on a matrix in memory or on ``Shards`` on
         disk. A cluster takes ``Shards`` that all workers can read, or an array that it holds; see
-        ``vbnmf.distributed`` and docs/scale.md for the names and settings.
+        ``vbnmf.distributed`` and docs/guide/scale.md for the names and settings.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ The component with the largest score comes first, so that similar components do 
 term. Terms with r ≤ 0 come last, the heaviest first. Of a passage that recurs in documents, such as
 a signature (``metrics.passages``), a list has only the term that is most relevant to the component;
 its other terms come after all others. A list of ten terms is the beginning of a list of thirty. The
-numbers were chosen on held-out training documents of three corpora (docs/benchmarks.md,
+numbers were chosen on held-out training documents of three corpora (docs/explanation/benchmarks.md,
 "Components").
 """
 

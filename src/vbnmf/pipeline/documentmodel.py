@@ -179,7 +179,7 @@ class DocumentModel(
             Texts (a list, a generator, an array or a column of a data frame), or weights of terms.
             ``Shards`` include their labels and their vectorizer. Texts on a cluster, in a bag or a
             column of a data frame, need its ``engine`` in the estimator, and are converted on the
-            workers (docs/scale.md).
+            workers (docs/guide/scale.md).
         y : array-like of shape (n_docs,), lists of labels, indicator matrix, or None
             One label per document; None or NaN marks an unknown label. For several labels per
             document: lists of labels, or an indicator matrix of shape (n_docs, n_labels); an empty

@@ -4,8 +4,8 @@
 
 It is the log-likelihood of a document whose coefficients have the expected proportions of its
 label. One matrix product computes it for all labels. Fitting the coefficients to the document, by
-q(v) and an annealed q(z), is slower and predicts worse (docs/deviations.md), because any mixture of
-components explains a document too well under wrong labels.
+q(v) and an annealed q(z), is slower and predicts worse (docs/explanation/deviations.md), because
+any mixture of components explains a document too well under wrong labels.
 
 Terms are not independent, so g alone is overconfident. ``calibration`` fits a factor to values of g
 that are computed as if each training document had been left out.

@@ -41,7 +41,7 @@ from vbnmf.store import LARGEST_WEIGHT, ModelFileError, check_array, check_doubl
 EVIDENCE_SIZE = 0.1
 """Mean squared length of the evidence, relative to words of length one.
 
-Chosen on held-out training documents (docs/deviations.md).
+Chosen on held-out training documents (docs/explanation/deviations.md).
 """
 
 EVIDENCE_SIZE_ALONE = 4.0

@@ -33,7 +33,7 @@ from vbnmf.prediction.evidence import mean_over_terms
 from vbnmf.prediction.generative import term_log_probabilities
 
 CONCENTRATION = 8.0
-"""c: number of terms that the prior of a document counts as (docs/deviations.md)."""
+"""c: number of terms that the prior of a document counts as (docs/explanation/deviations.md)."""
 
 EVERYWHERE = 0.1
 """ε: part of the prior that does not depend on the label, which may be another than it seems."""

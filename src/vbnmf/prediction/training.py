@@ -46,7 +46,7 @@ AS_GOOD = -0.02
 
 It is negative: components must be better by two points. They were found with the labels of the
 documents, so their scores of held-out documents are too high, by one to eight points on six corpora
-(docs/deviations.md).
+(docs/explanation/deviations.md).
 """
 
 _DOCUMENTS_TO_COMPARE = 5_000  # documents on which two heads are compared

@@ -2,7 +2,8 @@
 
 Each candidate is fitted until it converges, exactly as an estimator with these parameters is
 fitted, so its scores are those of such a model. Fits are not stopped early: the search for
-components, which comes first, takes most of the time of a fit. ``docs/tuning.md`` has the times.
+components, which comes first, takes most of the time of a fit. ``docs/guide/tuning.md`` has
+the times.
 """
 
 import hashlib

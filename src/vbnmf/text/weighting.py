@@ -18,7 +18,7 @@ from sklearn.preprocessing import normalize
 Weighting = Literal["paper", "counts", "log"]
 WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
 
-# Chosen on validation data: python -m benchmarks weighting, whose table is in docs/deviations.md.
+# Chosen on validation data by `python -m benchmarks weighting` (docs/explanation/deviations.md).
 DEFAULT_WEIGHTING: Weighting = "log"
 
 MEAN_WEIGHT = 3.0
