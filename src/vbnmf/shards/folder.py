@@ -263,8 +263,9 @@ class Shards:
             if checksum(path) != entry.files[name][1]:
                 raise damaged(path, "its checksum differs from the manifest")
             self._sound.add((number, name))
-        if isinstance(array.base, mmap.mmap) and hasattr(mmap, "MADV_WILLNEED"):
-            array.base.madvise(mmap.MADV_WILLNEED)  # let the system start to read it
+        memory: object = array.base
+        if isinstance(memory, mmap.mmap) and hasattr(mmap, "MADV_WILLNEED"):
+            memory.madvise(mmap.MADV_WILLNEED)  # let the system start to read it
         return np.asarray(array)
 
 
