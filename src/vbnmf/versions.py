@@ -12,8 +12,10 @@ _PACKAGES = (
     "numpy",
     "scipy",
     "scikit-learn",
+    "threadpoolctl",
     "safetensors",
     "click",
+    "rich",
     "narwhals",
     "snowballstemmer",
 )

@@ -18,6 +18,7 @@ from vbnmf.cli.compare import compare
 from vbnmf.cli.contrast import contrast
 from vbnmf.cli.data import data
 from vbnmf.cli.demo import demo
+from vbnmf.cli.doctor import doctor
 from vbnmf.cli.evaluate import evaluate
 from vbnmf.cli.fit import fit
 from vbnmf.cli.labels import labels
@@ -57,6 +58,7 @@ def cli() -> None:
 _COMMANDS = (
     demo, fit, tune, topics, labels, transform, predict, evaluate, review, contrast,
     compare, report, update, vectorize, reproduce, data,
+    doctor,
 )  # fmt: skip
 for command in _COMMANDS:
     cli.add_command(command)
