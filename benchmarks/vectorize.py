@@ -91,7 +91,7 @@ def _timed(
 
     def write(n_jobs: int) -> Callable[[], object]:
         out = folder / str(n_jobs)
-        return lambda: vectorize_to_shards(source, out, text="text", skip_empty=True, n_jobs=n_jobs)
+        return lambda: vectorize_to_shards(source, out, text="text", bad_rows="skip", n_jobs=n_jobs)
 
     rivals: dict[str, Callable[[], object]] = {
         "CountVectorizer()": lambda: CountVectorizer().fit_transform(texts)

@@ -105,7 +105,7 @@ BAD_FILES = {
         "text,label\nthé,a\n".encode("latin-1"),
         "--encoding latin-1 on the command line",
     ),
-    "hole.csv": (b"text,label\n ,a\n", "hole.csv, line 2: no text. Fill it in, or skip such rows"),
+    "hole.csv": (b"text,label\n ,a\n", "hole.csv: there are no documents in it: line 2: no text."),
     "nolabel.csv": (b"text,label\ntea,\ntea,\n", "nolabel.csv: no document has a label"),
     "cut.csv.gz": (gzip.compress(b"text,label\ntea,a\n" * 9)[:-9], "cut.csv.gz: broken gzip"),
     "a.jsonl": (b'{"text": "tea", "label": [["a"]]}', "line 1: a label is of type list"),
@@ -129,14 +129,17 @@ def test_bad_files(name, tmp_path):
 
 
 def test_the_ways_out_work(tmp_path):
-    """--encoding and --skip-empty, which messages recommend."""
+    """--encoding and --strict, which messages recommend."""
     rows = [f"{text} thé" if i else " " for i, text in enumerate(TEXTS)]
     write_csv(tmp_path / "utf8.csv", rows, LABELS, delimiter=";")
     content = (tmp_path / "utf8.csv").read_text(encoding="utf-8")
     (tmp_path / "a.csv").write_text(content, encoding="latin-1")
     arguments = ("fit", tmp_path / "a.csv", "--label", "label", "--max-iter", "3")
-    result = ok(*arguments, "--encoding", "latin-1", "--skip-empty", "--out", tmp_path / "m")
-    assert "1 lines without text were skipped" in result.err
+    result = run(*arguments, "--encoding", "latin-1", "--strict", "--out", tmp_path / "m")
+    assert "a.csv, line 2: no text. Fill it in" in result.err
+    assert result.code == 2
+    result = ok(*arguments, "--encoding", "latin-1", "--out", tmp_path / "m")
+    assert "1 line left out: line 2: no text. With bad_rows='error' (--strict)" in result.err
     assert "split at the semicolon" in result.err
     assert "thé" in load(tmp_path / "m").terms_
 

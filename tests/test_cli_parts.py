@@ -84,13 +84,13 @@ def test_an_error_in_a_later_part_leaves_nothing(home, tmp_path, monkeypatch):
     monkeypatch.setattr(common, "PART", 5)
     path = write_csv(tmp_path / "b.csv", [*TEXTS, " "], [*LABELS, "tea"])
     for out in ((), ("--out", tmp_path / "p.csv")):
-        result = run("predict", home / "csv.vbnmf", path, *out)
+        result = run("predict", home / "csv.vbnmf", path, "--strict", *out)
         assert (result.code, result.out) == (2, "")
         assert "b.csv, line 44: no text" in result.err
     assert [file.name for file in tmp_path.iterdir()] == ["b.csv"]
 
 
-EMPTY = {"a.csv": "text,label\n", "b.tsv": "text\tlabel\n\n", "c.jsonl": "", "d.csv": "text\n \n"}
+EMPTY = {"a.csv": "text,label\n", "b.tsv": "text\tlabel\n\n", "c.jsonl": ""}
 
 
 @pytest.mark.parametrize("name", EMPTY)
@@ -99,7 +99,7 @@ def test_no_documents_give_an_empty_result(home, tmp_path, command, out, name):
     """The night without tickets."""
     (tmp_path / name).write_text(EMPTY[name], encoding="utf-8")
     model = home / "csv.vbnmf"
-    result = ok(command, model, tmp_path / name, "--skip-empty", "--out", tmp_path / out)
+    result = ok(command, model, tmp_path / name, "--out", tmp_path / out)
     assert "0 " in result.err
     found = read(tmp_path / out)
     if isinstance(found, str):

@@ -101,7 +101,7 @@ options = st.fixed_dictionaries(
         "label": st.sampled_from([None, "auto", "label", "2"]),
         "text": st.sampled_from([None, "text", "1"]),
         "encoding": st.sampled_from(["utf-8", "latin-1", "utf-16", "utf-7", "idna", "shift_jis"]),
-        "skip_empty": st.booleans(),
+        "bad_rows": st.sampled_from(["error", "skip", "keep"]),
         "labels": st.lists(st.one_of(st.none(), st.text(max_size=3), st.integers()), max_size=4),
     },
 )
@@ -173,7 +173,7 @@ def test_frames_of_any_values(texts: list[object], labels: list[object]) -> None
         {"text": pd.Series(texts[:size], dtype=object), "y": pd.Series(labels[:size], dtype=object)}
     )
     try:
-        got = read_documents(frame, label="y", skip_empty=True)
+        got = read_documents(frame, label="y", bad_rows="skip")
     except ReaderError:
         return
     assert len(got.texts) == len(got.labels) > 0

@@ -269,11 +269,11 @@ def test_folder_with_a_labels_file(tmp_path: Path) -> None:
 
 def test_labels_kept_apart(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "text,n\none,1\n ,2\nthree,3\n")
-    got = read_documents(path, labels=["x", "y", "z"], skip_empty=True)
+    got = read_documents(path, labels=["x", "y", "z"], bad_rows="skip")
     assert list(got.labels) == ["x", "z"]
     labels = write(tmp_path / "labels.txt.gz", "x\ny\n")
-    refused(path, r"labels.txt.gz: 2 labels for 3 documents", labels=labels, skip_empty=True)
-    refused(path, "labels: 4 labels for 3 documents", labels=list("wxyz"), skip_empty=True)
+    refused(path, r"labels.txt.gz: 2 labels for 3 documents", labels=labels, bad_rows="skip")
+    refused(path, "labels: 4 labels for 3 documents", labels=list("wxyz"), bad_rows="skip")
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,11 @@ def test_labels_kept_apart(tmp_path: Path) -> None:
         ("a.tsv", b'text\tn\n"b"c\t2\n', "line 2: broken quoting"),
         ("a.csv", b"text,n\na,1\nb,c,2\n", "line 3: 3 fields, but the first line names 2"),
         ("a.csv", b"text,n\na\n", "line 2: 1 field, but the first line names 2"),
-        ("a.csv", b"text,n\na,1\n ,2\n", "line 3: no text.*skip_empty=True .--skip-empty"),
+        (
+            "a.csv",
+            b"text,n\na,1\n ,2\n",
+            "line 3: no text. Fill it in, or leave such rows out with bad_rows='skip'",
+        ),
         ("a.csv", b"text\na\ncaf\xe9\n", "line 3: byte 0xe9 is not utf-8.*--encoding latin-1"),
         ("a.csv", b"text\n1990 \x96 1995\n", "byte 0x96 is not utf-8.*--encoding cp1252"),
         ("a.csv", b"text\ncaf\xe9 \x96 1\n", "byte 0xe9 is not utf-8.*--encoding cp1252"),
@@ -351,11 +355,12 @@ def test_encodings_and_marks(tmp_path: Path) -> None:
 
 def test_empty_rows_can_be_left_out(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "text,label\na,1\n,2\n \t,3\nb,\n")
-    got = read_documents(path, label="label", skip_empty=True)
+    got = read_documents(path, label="label", bad_rows="skip")
     assert got.texts == ["a", "b"]
     assert got.ids == ["2", "5"]
     assert list(got.labels) == ["1", None]
-    assert "2 lines without text were skipped." in got.notes
+    note = "2 lines left out: line 3: no text; line 4: no text. With bad_rows='error' (--strict)"
+    assert any(line.startswith(note) for line in got.notes)
     assert "1 of 2 documents have no label." in got.notes
 
 

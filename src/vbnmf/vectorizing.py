@@ -23,6 +23,7 @@ from sklearn.base import clone
 import vbnmf
 from vbnmf import store
 from vbnmf.data import Documents, ReaderError, iter_documents
+from vbnmf.data.documents import BadRows
 from vbnmf.files import only_user, replacing
 from vbnmf.shards.folder import MANIFEST, VECTORIZER, Shards
 from vbnmf.shards.shard import SHARD_NONZEROS
@@ -60,7 +61,7 @@ class Reading:
     terms: str | None = None
     encoding: str = "utf-8"
     format: str | None = None
-    skip_empty: bool = False
+    bad_rows: BadRows = "error"
 
 
 def vectorize_to_shards(
@@ -109,7 +110,7 @@ def vectorize_to_shards(
         that is continued, a raised `min_df`, documents that are empty or were left out.
     **reading
         How files are read: `text`, `label`, `labels`, `label_separator`, `terms`, `encoding`,
-        `format` and `skip_empty` of ``vbnmf.data.read_documents``.
+        `format` and `bad_rows` of ``vbnmf.data.read_documents``.
 
     Returns
     -------

@@ -1,5 +1,6 @@
 """Read documents and models, print messages, and write files, for all commands."""
 
+import io
 import json
 import os
 import re
@@ -11,7 +12,7 @@ from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from shutil import rmtree
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -60,21 +61,25 @@ def read_for(
     return read(source, quiet, label=label, fitted_columns=model.columns_, **reading)
 
 
-def parts_for(model: Any, source: str, quiet: bool, **reading: Any) -> "Iterator[Documents]":
-    """Read documents without labels for a model in parts. The file may have no rows."""
+def parts_for(
+    model: Any, source: str, quiet: bool, *, live: bool = False, **reading: Any
+) -> "Iterator[Documents]":
+    """Read documents without labels for a model in parts. All rows keep their places."""
     from vbnmf.data import iter_documents
 
     for documents in iter_documents(
-        source, fitted_columns=model.columns_, allow_empty=True, chunk=PART, **_columns(reading)
-    ):
+        source, fitted_columns=model.columns_, allow_empty=True, chunk=PART,
+        live=live, **_columns(reading, "keep"),
+    ):  # fmt: skip
         for note in documents.notes:
             message(note, quiet)
         yield documents
 
 
-def _columns(reading: dict[str, Any]) -> dict[str, Any]:
-    """Return the same options with the text columns as readers accept them."""
-    return reading | {"text": column_names(reading["text"])}
+def _columns(reading: dict[str, Any], bad_rows: str = "skip") -> dict[str, Any]:
+    """Return the same options with the text columns and bad rows as readers accept them."""
+    read = {"text": column_names(reading["text"]), "bad_rows": reading["bad_rows"] or bad_rows}
+    return reading | read
 
 
 class Kept:
@@ -119,6 +124,7 @@ class UnknownDocuments:
 
     def __init__(self) -> None:
         self._names: list[str] = []
+        self._problems: list[str] = []
         self._total = 0
 
     @contextmanager
@@ -128,13 +134,15 @@ class UnknownDocuments:
 
         names = ids(documents)
         self._total += len(names)
+        self._problems += [names[row] for row in documents.problems]
         with warnings.catch_warnings():
             warnings.simplefilter("always", EmptyDocumentWarning)
             show = warnings.showwarning
 
             def collect(message: Warning | str, *args: Any, **kwargs: Any) -> None:
                 if isinstance(message, EmptyDocumentWarning):
-                    self._names += [names[row] for row in message.rows]
+                    rows = set(message.rows) - set(documents.problems)
+                    self._names += [names[row] for row in sorted(rows)]
                 else:
                     show(message, *args, **kwargs)
 
@@ -143,28 +151,44 @@ class UnknownDocuments:
 
     def report(self, quiet: bool) -> None:
         """Print how many there were, and the ids of the first five."""
+        if self._problems:
+            message(
+                f"Note: {len(self._problems):,} of {self._total:,} rows without text or that "
+                f"cannot be read ({_first(self._problems)}) keep their places, with no result. To "
+                "stop at such rows, add --strict.",
+                quiet,
+            )
         names = list(dict.fromkeys(self._names))  # a document may have been recorded twice
         if not names:
             return
         one = len(names) == 1
-        first = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
         message(
             f"Note: {len(names):,} of {self._total:,} documents {'has' if one else 'have'} no "
-            f"known term of non-zero weight ({'id' if one else 'ids'} {first}), from which a label "
+            f"known term of non-zero weight ({_first(names)}), from which a label "
             "could be predicted. Check the text, its language and the options, or leave out such "
             "documents.",
             quiet,
         )
 
 
+def _first(names: list[str]) -> str:
+    first = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+    return f"{'id' if len(names) == 1 else 'ids'} {first}"
+
+
 @contextmanager
-def output(target: Path | None, force: bool) -> Iterator[IO[str]]:
+def output(target: Path | None, force: bool, *, live: bool = False) -> Iterator[Any]:
     """Open a text file that replaces the target when it is complete.
 
     Without a target, the text goes to standard output. It is kept in a temporary file until the
-    block ends without an error, so that standard output gets either everything or nothing.
+    block ends without an error, so that standard output gets either everything or nothing. If it
+    is `live`, standard output gets each line at once.
     """
     from vbnmf.files import replacing
+
+    if live:
+        yield _Live()
+        return
 
     if target is not None:
         with (
@@ -178,6 +202,14 @@ def output(target: Path | None, force: bool) -> Iterator[IO[str]]:
         file.seek(0)
         while content := file.read(1 << 20):
             click.echo(content, nl=False)
+
+
+class _Live(io.TextIOBase):
+    """Standard output, flushed after each write."""
+
+    def write(self, text: str) -> int:
+        click.echo(text, nl=False)  # flushes
+        return len(text)
 
 
 def load_model(path: str) -> Any:

@@ -57,7 +57,7 @@ def fit(
     file: str, label: tuple[str, ...], label_separator: str | None, only_labelled: bool,
     out: str | None, force: bool, quiet: bool, as_json: bool,
     text: tuple[str, ...], labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
-    skip_empty: bool, updatable: bool, checkpoint: str | None, resume: bool, **settings: Any,
+    bad_rows: str | None, updatable: bool, checkpoint: str | None, resume: bool, **settings: Any,
 ) -> None:  # fmt: skip
     """Fit a model to the documents in FILE, and save it.
 
@@ -80,7 +80,7 @@ def fit(
     if common.is_shard_folder(file):
         of_reading = {
             "label": label, "label-separator": label_separator, "only-labelled": only_labelled,
-            "text": text, "label-file": labels, "terms": terms, "skip-empty": skip_empty,
+            "text": text, "label-file": labels, "terms": terms, "strict": bad_rows,
             "updatable": updatable,
         }  # fmt: skip
         cores = clusteroptions.cores_each(on_cluster, settings["n_jobs"])
@@ -97,9 +97,9 @@ def fit(
     columns = common.column_names(label or (("auto",) if labels else ()))
     if only_labelled and columns is None:
         raise click.UsageError("--only-labelled needs --label.")
-    reading = {
+    reading: dict[str, Any] = {
         "text": text, "label": columns, "labels": labels, "label_separator": label_separator,
-        "terms": terms, "encoding": encoding, "format": format, "skip_empty": skip_empty,
+        "terms": terms, "encoding": encoding, "format": format, "bad_rows": bad_rows or "skip",
     }  # fmt: skip
     if not updatable and is_beyond_memory(file, format, quiet):
         reading["only_labelled"] = only_labelled

@@ -11,7 +11,7 @@ Command = Callable[..., Any]
 _GROUPS = {
     "Reading files": (
         "text", "labels", "label_separator", "only_labelled", "terms", "format", "encoding",
-        "skip_empty", "id", "keep",
+        "bad_rows", "id", "keep",
     ),
     "Terms and their weights": (
         "stop_words", "stem", "min_df", "max_df", "max_terms", "ngram_range", "weighting",
@@ -84,7 +84,8 @@ reading = options(
                  help="Encoding of text files."),
     click.option("--format", metavar="NAME", help="File format, such as csv or jsonl.  [default: "
                  "by the file's ending]"),
-    click.option("--skip-empty", is_flag=True, help="Skip rows without text."),
+    click.option("--strict", "bad_rows", flag_value="error", help="Stop at a row without text or "
+                 "that cannot be read, instead of going on with a note."),
 )  # fmt: skip
 
 identified = click.option(

@@ -95,14 +95,15 @@ def predict(
         )
     if threshold is not None:
         fitted.estimator_.set_params(threshold=check_threshold(_number(threshold)))
-    parts = common.parts_for(fitted, file, quiet, **reading)
+    live = file == "-" and target is None and (as_json or not explain)
+    parts = common.parts_for(fitted, file, quiet, live=live, **reading)
     several = fitted.has_several_labels or ranked is not None
     separator = _separator(fitted, label_separator, quiet, several=several)
     unknown = common.UnknownDocuments()
     names = [*_NAMES, *(["novelty"] if novelty else [])]
     kept = common.Kept(parts, (*_NAMES, "novelty", "explanation"))
     total = None if quiet else count_documents(file, reading["format"])
-    with common.output(target, force) as stream:
+    with common.output(target, force, live=live) as stream:
         with DocumentProgress(quiet, "predicting", total) as progress:
             how = _How(explain, novelty, reject, at_most, ranked)
             rows = _all_rows(fitted, kept, unknown, progress, how)
@@ -172,13 +173,17 @@ def _rows(fitted: Any, documents: Any, kept: common.Kept, how: _How) -> Rows:
     elif not several:
         labels, scores = labels.tolist(), scores.tolist()
     ids, empty = common.ids(documents), is_empty(X)
-    for name, label, score, new, nothing, why, cells in zip(
-        ids, labels, scores, novelty, empty, whys, kept.cells(documents), strict=True
+    columns = (ids, labels, scores, novelty, empty, whys, kept.cells(documents))
+    for row, (name, label, score, new, nothing, why, cells) in enumerate(
+        zip(*columns, strict=True)
     ):
         note = "no known term" if nothing else "no probable label" if several and not label else ""
         score = [rounded(p) for p in score] if several else rounded(score)
         if how.reject is not None and new >= how.reject:
             note = f"{_REJECTED}: {note or f'novelty {new:.3f}'}"
+            label, score = ([], []) if several else ("", "")
+        if row in documents.problems:
+            note, why = documents.problems[row], [] if how.explain else None
             label, score = ([], []) if several else ("", "")
         yield {
             "id": name,

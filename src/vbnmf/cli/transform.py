@@ -27,7 +27,8 @@ def transform(
 ) -> None:
     """Write how much each document in FILE uses each component of MODEL.
 
-    The output has one row per document and one column per component.
+    The output has one row per document and one column per component. Rows of FILE without text, or
+    that cannot be read, keep their places, with empty cells (NaN in arrays).
 
     \b
     Examples:
@@ -60,6 +61,7 @@ def transform(
             if len(documents):
                 with unknown.among(documents):
                     V = fitted.transform(common.content(fitted, documents))
+                V[list(documents.problems)] = float("nan")
                 rows = zip(common.ids(documents), kept.cells(documents), strict=True)
                 write([(name, *cells) for name, cells in rows], V)
                 number += len(documents)
@@ -86,7 +88,8 @@ def _table_writer(path: Path, names: list[str], delimiter: str) -> Iterator[Writ
 
         def write(cells: Cells, V: Any) -> None:
             writer.writerows(
-                [*left, *map(repr, row)] for left, row in zip(cells, V.tolist(), strict=True)
+                [*left, *("" if cell != cell else repr(cell) for cell in row)]
+                for left, row in zip(cells, V.tolist(), strict=True)
             )
 
         yield write

@@ -84,7 +84,7 @@ def tune(
     n_components: list[int] | None, label_shape: list[LabelShape] | None, validation: float,
     out: str, random_state: int, n_jobs: int, force: bool, quiet: bool, as_json: bool,
     text: tuple[str, ...], labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
-    skip_empty: bool, **texts: Any,
+    bad_rows: str | None, **texts: Any,
 ) -> None:  # fmt: skip
     """Choose the number of components by the likelihood of held-out documents.
 
@@ -110,14 +110,14 @@ def tune(
     if common.is_shard_folder(file):
         documents = _sample(file, quiet, {
             "label": tuple(label) != ("auto",), "label-separator": label_separator, "text": text,
-            "label-file": labels, "terms": terms, "skip-empty": skip_empty,
+            "label-file": labels, "terms": terms, "strict": bad_rows,
             **{name: texts.get(name.replace("-", "_")) is not None for name in TEXT_OPTIONS},
         })  # fmt: skip
     else:
         documents = common.read(
             file, quiet, text=text, label=common.column_names(label), labels=labels,
             label_separator=label_separator, terms=terms, encoding=encoding, format=format,
-            skip_empty=skip_empty,
+            bad_rows=bad_rows or "skip",
         )  # fmt: skip
     contents, y = labelled(documents, quiet, only=only_labelled)
     model = build(1, random_state=random_state, n_jobs=cores, **texts)

@@ -45,7 +45,7 @@ def vectorize(
     only_labelled: bool, model: str | None, shard_nonzeros: int | None, max_vocabulary: int | None,
     n_jobs: int, force: bool, quiet: bool, as_json: bool,
     text: tuple[str, ...], labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
-    skip_empty: bool, **settings: Any,
+    bad_rows: str | None, **settings: Any,
 ) -> None:  # fmt: skip
     """Write the documents in FILEs to a shard folder.
 
@@ -80,7 +80,7 @@ def vectorize(
         **{name: limit for name, limit in limits.items() if limit is not None},
         text=common.column_names(text), label=columns, labels=labels,
         label_separator=label_separator, terms=terms, encoding=encoding, format=format,
-        skip_empty=skip_empty,
+        bad_rows=bad_rows or "skip",
     )  # fmt: skip
     n_docs, n_terms = shards.shape
     if as_json:

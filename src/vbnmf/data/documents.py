@@ -3,13 +3,17 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+BadRows = Literal["error", "skip", "keep"]
+"""What happens to a row that cannot be read or has no text; see ``read_documents``."""
 
 
 class ReaderError(ValueError):
@@ -45,6 +49,9 @@ class Documents:
         The label column; a list if several were requested.
     notes : list of str
         Messages for the user, such as which columns were guessed.
+    problems : dict of int to str
+        Why the text of a document is empty, by the position of the document; with
+        ``bad_rows="keep"`` only.
     """
 
     origin: str
@@ -58,6 +65,7 @@ class Documents:
     text_column: str | list[str] | None = None
     label_column: str | list[str] | None = None
     notes: list[str] = field(default_factory=list)
+    problems: dict[int, str] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         if self.texts is not None:

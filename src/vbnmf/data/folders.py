@@ -9,7 +9,7 @@ from vbnmf.data.columns import ColumnNames
 from vbnmf.data.documents import ReaderError, listed
 from vbnmf.data.labels import LabelsSource, check_length, check_single, read_labels
 from vbnmf.data.streams import read_text
-from vbnmf.data.tables import Row
+from vbnmf.data.tables import BadRow, Row
 
 _DEEPEST = 100  # folders inside of one another
 
@@ -22,7 +22,7 @@ def open_folder(
     notes: list[str],
     *,
     labels_required: bool = True,
-) -> tuple[Iterator[Row], bool]:
+) -> tuple[Iterator[Row | BadRow], bool]:
     """Read the files of a folder in the order of their names.
 
     Parameters
@@ -74,11 +74,16 @@ def open_folder(
         tags = [None] * len(names)
         if any("/" in name for name in names):
             notes.append("Sub-folders are not used as labels. To use them, set label='auto'.")
-    rows = (
-        (name, (read_text(folder / name, encoding), tag))
-        for name, tag in zip(names, tags, strict=True)
-    )
+    rows = (_read_file(folder, name, encoding, tag) for name, tag in zip(names, tags, strict=True))
     return rows, label is not None or labels is not None
+
+
+def _read_file(folder: Path, name: str, encoding: str, tag: object) -> Row | BadRow:
+    path = folder / name
+    try:
+        return name, (read_text(path, encoding), tag)
+    except ReaderError as error:
+        return BadRow(name, str(error).removeprefix(str(path)).lstrip(",: "))
 
 
 def _labels_of_files(

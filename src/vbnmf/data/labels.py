@@ -279,7 +279,8 @@ def read_labels(
     else:
         labels_at = choose_labels(table.columns, label or AUTO, origin, notes)
     named = name_at is not None and name_at not in labels_at
-    rows = list(table.rows([*labels_at, *([name_at] if named and name_at is not None else [])]))
+    at = [*labels_at, *([name_at] if named and name_at is not None else [])]
+    rows = list(table.all_rows(at))
     tags = [cells[: len(labels_at)] for _, cells in rows]
     values: list[object] = [row[0] for row in tags]
     if label is not None and not isinstance(label, str):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from vbnmf.data.columns import ColumnNames, Wanted
-from vbnmf.data.documents import Documents, ReaderError
+from vbnmf.data.documents import BadRows, Documents, ReaderError
 from vbnmf.data.labels import LabelsSource, check_separator
 from vbnmf.data.matrices import TermsSource, read_anndata, read_matrix
 from vbnmf.data.rows import open_rows, read_parts
@@ -48,7 +48,7 @@ def read_documents(
     terms: TermsSource | None = None,
     encoding: str = "utf-8",
     format: str | None = None,  # noqa: A002 - the word users look for
-    skip_empty: bool = False,
+    bad_rows: BadRows = "error",
     fitted_columns: Mapping[str, Any] | None = None,
     labels_required: bool = True,
     allow_empty: bool = False,
@@ -82,8 +82,11 @@ def read_documents(
         The encoding of text files.
     format : str, default=None
         One of ``FORMATS``. None uses the ending of the file's name.
-    skip_empty : bool, default=False
-        Whether to skip rows without text, which are an error otherwise.
+    bad_rows : {"error", "skip", "keep"}, default="error"
+        What to do with a row that has no text or cannot be read, such as a line that is not JSON.
+        "skip" leaves such rows out, and a note counts them. "keep" keeps their places: the text is
+        empty, and ``Documents.problems`` says why. A file without any row that can be read is
+        always an error.
     fitted_columns : mapping, default=None
         The columns of the training file, ``DocumentModel.columns_``. They are read if the header
         has them, unless `text` or `label` is given.
@@ -141,7 +144,7 @@ def read_documents(
         )
     wanted = Wanted(text, label, fitted_columns or {}, labels_required, id, keep)
     opened = open_rows(source, kind, encoding, wanted, labels, allow_empty)
-    return next(read_parts(opened, label_separator, skip_empty, sys.maxsize, sys.maxsize))
+    return next(read_parts(opened, label_separator, bad_rows, sys.maxsize, sys.maxsize))
 
 
 def iter_documents(
@@ -154,25 +157,29 @@ def iter_documents(
     terms: TermsSource | None = None,
     encoding: str = "utf-8",
     format: str | None = None,  # noqa: A002 - the word users look for
-    skip_empty: bool = False,
+    bad_rows: BadRows = "error",
     fitted_columns: Mapping[str, Any] | None = None,
     labels_required: bool = True,
     allow_empty: bool = False,
     id: str | None = None,  # noqa: A002 - as the column is called
     keep: Sequence[str] = (),
     chunk: int = 1000,
+    live: bool = False,
 ) -> Iterator[Documents]:
     """Read documents in chunks, for files that are larger than memory.
 
     Parameters
     ----------
-    source, text, label, labels, label_separator, terms, encoding, format, skip_empty, \
+    source, text, label, labels, label_separator, terms, encoding, format, bad_rows, \
     fitted_columns, labels_required, allow_empty, id, keep
         As in :func:`read_documents`. A matrix is read at once and yielded in parts. The first chunk
         decides whether several label columns have labels, or zeros and ones.
     chunk : int, default=1000
         Maximum number of documents in a chunk. With long documents a chunk ends earlier, after
         about four million characters.
+    live : bool, default=False
+        Whether to yield what standard input has, instead of waiting for a whole chunk. The keys of
+        the first JSON object are then the columns.
 
     Yields
     ------
@@ -207,8 +214,9 @@ def iter_documents(
     _check_columns(kind, text or id or keep, terms, origin_of(source))
     check_separator(label_separator, label is not None or labels is not None, origin_of(source))
     wanted = Wanted(text, label, fitted_columns or {}, labels_required, id, keep)
-    opened = open_rows(source, kind, encoding, wanted, labels, allow_empty)
-    yield from read_parts(opened, label_separator, skip_empty, chunk, _CHARACTERS)
+    live = live and source == STDIN
+    opened = open_rows(source, kind, encoding, wanted, labels, allow_empty, live=live)
+    yield from read_parts(opened, label_separator, bad_rows, chunk, _CHARACTERS)
 
 
 def _rows_of_matrix(documents: Documents, chunk: int) -> Iterator[Documents]:

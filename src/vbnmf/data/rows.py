@@ -3,8 +3,7 @@
 :mod:`vbnmf.data.readers` finds the format of a source, and :mod:`vbnmf.data.labels` reads labels.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 
 from vbnmf.data.arrow import open_arrow
 from vbnmf.data.columns import Wanted, choose_columns, names_of
-from vbnmf.data.documents import Documents, ReaderError, is_missing, mended
+from vbnmf.data.documents import BadRows, Documents, ReaderError, is_missing, mended
 from vbnmf.data.folders import open_folder
 from vbnmf.data.labels import (
     JoinedColumns,
@@ -22,7 +21,10 @@ from vbnmf.data.labels import (
     label_name,
     read_labels,
 )
-from vbnmf.data.tables import Row, Table, open_dataset, open_frame, open_text
+from vbnmf.data.tables import BadRow, Row, Table, open_dataset, open_frame, open_text
+
+_NAMED = 3  # rows that a note names; it only counts the others
+_FEW = 10  # rows that may be left out of any file, because they cannot be read
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Opened:
 
     origin: str
     unit: str
-    rows: Iterator[Row]
+    rows: Iterator[Row | BadRow]
     with_labels: bool
     notes: list[str]
     n_texts: int = 1
@@ -42,6 +44,7 @@ class Opened:
     label_column: str | list[str] | None = None
     joined: JoinedColumns | None = None
     may_be_empty: bool = False
+    has_next: Callable[[], bool] | None = None
 
     def place(self, number: str, name: str) -> str:
         """Format the position of a row for messages."""
@@ -56,6 +59,8 @@ def open_rows(
     wanted: Wanted,
     labels: LabelsSource | None,
     may_be_empty: bool,
+    *,
+    live: bool = False,
 ) -> Opened:
     """Open a folder, or a table whose columns are chosen by the header."""
     notes: list[str] = []
@@ -65,7 +70,7 @@ def open_rows(
             labels_required=wanted.labels_required,
         )  # fmt: skip
         return Opened(str(source), "file", files, with_labels, notes, may_be_empty=may_be_empty)
-    table = _open_table(source, kind, encoding)
+    table = _open_table(source, kind, encoding, live)
     if not table.has_header:
         return Opened(
             table.origin, table.unit, iter(()), False, table.notes,
@@ -94,33 +99,58 @@ def open_rows(
         label_column=label_column,
         joined=JoinedColumns(label_column) if chosen.several else None,
         may_be_empty=may_be_empty,
+        has_next=table.has_next,
     )
 
 
 class Checked(NamedTuple):
-    """A document with a valid text, and the raw cells of its labels and kept columns."""
+    """A document, and the raw cells of its labels and kept columns."""
 
     number: str  # its line, row or file
     name: str  # the cell of the id column, or the same as the number
     text: str
     tags: tuple[object, ...]
     kept: tuple[object, ...]
+    problem: str | None = None  # why there is no text, if the row is kept
+
+
+class _Left:
+    """Rows that were left out or mended, for notes."""
+
+    def __init__(self) -> None:
+        self.mended = 0
+        self.bad: list[str] = []
+
+    def notes(self, unit: str) -> list[str]:
+        """Return what happened since the last call, in words."""
+        notes = []
+        if self.mended:
+            notes.append(f"{self.mended} texts had broken Unicode, replaced by U+FFFD.")
+        if self.bad:
+            units = unit if len(self.bad) == 1 else f"{unit}s"
+            more = f"; and {len(self.bad) - _NAMED:,} more" if len(self.bad) > _NAMED else ""
+            notes.append(
+                f"{len(self.bad):,} {units} left out: {'; '.join(self.bad[:_NAMED])}{more}. "
+                "With bad_rows='error' (--strict) the first of them is an error."
+            )
+        self.__init__()  # type: ignore[misc]
+        return notes
 
 
 def read_parts(
-    opened: Opened, separator: str | None, skip_empty: bool, most: int, characters: int
+    opened: Opened, separator: str | None, bad_rows: BadRows, most: int, characters: int
 ) -> Iterator[Documents]:
     """Yield documents in parts of at most `most` documents and about `characters` characters."""
     notes = opened.notes
-    counts: Counter[str] = Counter()
-    checked = _checked(opened, skip_empty, counts)
+    left = _Left()
+    checked = _checked(opened, bad_rows, left)
     empty = True
-    while (batch := _batch(checked, most, characters)) or empty:
+    while (batch := _batch(checked, most, characters, opened.has_next)) or empty:
         if not batch and not opened.may_be_empty:
-            raise ReaderError(f"{opened.origin}: there are no documents in it.")
+            seen = f": {left.bad[0]}" if left.bad else ""
+            raise ReaderError(f"{opened.origin}: there are no documents in it{seen}.")
         empty = False
-        notes += [f"{number} {what}." for what, number in counts.items()]
-        counts.clear()
+        notes += left.notes(opened.unit)
         found = None
         if opened.with_labels:
             places = _Places(opened, batch)
@@ -139,6 +169,7 @@ def read_parts(
             text_column=opened.text_column,
             label_column=opened.label_column,
             notes=notes,
+            problems={i: item.problem for i, item in enumerate(batch) if item.problem},
         )
         notes = []
 
@@ -156,66 +187,103 @@ class _Places(Sequence[str]):
         return self._opened.place(self._batch[at].number, self._batch[at].name)
 
 
-def _batch(checked: Iterator[Checked], most: int, characters: int) -> list[Checked]:
+def _batch(
+    checked: Iterator[Checked], most: int, characters: int, has_next: Callable[[], bool] | None
+) -> list[Checked]:
+    """Return the next documents: as many as fit, or as have arrived."""
     batch: list[Checked] = []
     length = 0
     for item in checked:
         batch.append(item)
         length += len(item.text)
-        if len(batch) >= most or length >= characters:
+        if len(batch) >= most or length >= characters or (has_next and not has_next()):
             break
     return batch
 
 
-def _open_table(source: Any, kind: str, encoding: str) -> Table:
+def _open_table(source: Any, kind: str, encoding: str, live: bool) -> Table:
     if kind in ("parquet", "arrow"):
         return open_arrow(Path(source), parquet=kind == "parquet")
     if kind == "dataset":
         return open_dataset(source)
     if kind == "frame":
         return open_frame(source)
-    return open_text(source, encoding, kind)
+    return open_text(source, encoding, kind, live=live)
 
 
 def _with_labels(
-    rows: Iterator[Row], n_texts: int, tags: list[object], origin: object
-) -> Iterator[Row]:
+    rows: Iterator[Row | BadRow], n_texts: int, tags: list[object], origin: object
+) -> Iterator[Row | BadRow]:
     """Add labels from a labels file to rows; their number is checked after the last row."""
     number = 0
-    for name, cells in rows:
-        if number < len(tags):
+    for row in rows:
+        if isinstance(row, BadRow):
+            yield row
+        elif number < len(tags):
+            name, cells = row
             yield name, (*cells[:n_texts], tags[number], *cells[n_texts:])
         number += 1
     check_length(tags, number, origin)
 
 
-def _checked(opened: Opened, skip_empty: bool, counts: Counter[str]) -> Iterator[Checked]:
-    """Yield rows with a text, and count rows that were skipped or repaired."""
+def _checked(opened: Opened, bad_rows: BadRows, left: _Left) -> Iterator[Checked]:
+    """Yield rows with a text, and what becomes of the others.
+
+    A row that cannot be read is told apart from one without text. If many cannot be read, the file
+    or its options are wrong, and this is an error: all of them if rows are kept, and more than a
+    twentieth if they are left out, because the others may be of another kind.
+    """
     ends = accumulate([opened.n_texts, opened.n_labels, opened.n_ids])
     text_end, label_end, id_end = ends
-    for number, cells in opened.rows:
-        name = number
-        if opened.n_ids:
-            name = "" if is_missing(cells[label_end]) else mended(label_name(cells[label_end]))
-        if (words := _joined_text(cells[:text_end])) is None:
-            kinds = {type(cell).__name__ for cell in cells[:text_end]} - {"str", "NoneType"}
-            raise ReaderError(
-                f"{opened.place(number, name)}: the text is of type {', '.join(sorted(kinds))}, "
-                "expected a string. Choose another column with text='...' (--text on the command "
-                "line)."
-            )
-        clean = mended(words)
-        if clean != words:
-            counts["texts had broken Unicode, replaced by U+FFFD"] += 1
-        if not clean.strip():
-            if skip_empty:
-                counts[f"{opened.unit}s without text were skipped"] += 1
+    n_rows, unreadable = 0, 0
+    first = ""
+    problem: str | None
+    for row in opened.rows:
+        n_rows += 1
+        if isinstance(row, BadRow):
+            number = name = row.number
+            cells: tuple[object, ...] = (None,) * (id_end + len(opened.kept_columns))
+            clean, problem = "", row.reason
+            unreadable += 1
+            first = first or f"{opened.place(number, name)}: {problem}"
+        else:
+            number, cells = row
+            name = number
+            if opened.n_ids:
+                name = "" if is_missing(cells[label_end]) else mended(label_name(cells[label_end]))
+            clean, problem = _clean_text(cells[:text_end], left)
+        if problem is not None:
+            if bad_rows == "error":
+                raise ReaderError(f"{opened.place(number, name)}: {problem}")
+            if bad_rows == "skip":
+                left.bad.append(f"{opened.unit} {number}: {_short(problem)}")
                 continue
-            raise ReaderError(
-                f"{opened.place(number, name)}: no text. Fill it in, or skip such rows with "
-                "skip_empty=True (--skip-empty on the command line)."
-            )
-        yield Checked(number, name, clean, cells[text_end:label_end], cells[id_end:])
+            problem = _short(problem)
+        yield Checked(number, name, clean, cells[text_end:label_end], cells[id_end:], problem)
+    most = max(_FEW, n_rows // 20) if bad_rows == "skip" else n_rows - 1
+    if unreadable and unreadable > min(most, n_rows - 1):
+        raise ReaderError(f"{first} {unreadable:,} of {n_rows:,} {opened.unit}s cannot be read.")
+
+
+def _clean_text(cells: Sequence[object], left: _Left) -> tuple[str, str | None]:
+    """Return the text of a row, and None or why there is none, with what to do."""
+    words = _joined_text(cells)
+    if words is None:
+        kinds = {type(cell).__name__ for cell in cells} - {"str", "NoneType"}
+        return "", (
+            f"the text is of type {', '.join(sorted(kinds))}, expected a string. Choose another "
+            "column with text='...' (--text on the command line)."
+        )
+    clean = mended(words)
+    left.mended += clean != words
+    if not clean.strip():
+        return "", "no text. Fill it in, or leave such rows out with bad_rows='skip'."
+    return clean, None
+
+
+def _short(problem: str) -> str:
+    """Return what is wrong without what to do."""
+    return problem.partition(". ")[0].rstrip(".")
 
 
 def _joined_text(cells: Sequence[object]) -> str | None:

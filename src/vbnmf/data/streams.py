@@ -4,8 +4,10 @@ import codecs
 import gzip
 import io
 import os
+import queue
 import re
 import sys
+import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -60,8 +62,11 @@ def open_bytes(source: str | Path) -> Iterator[BinaryIO]:
         yield stream
 
 
-def read_lines(source: str | Path, encoding: str) -> Iterator[str]:
-    """Yield the lines of a text with line ends. A line that cannot be decoded is an error."""
+def read_lines(source: str | Path, encoding: str, *, checked: bool = True) -> Iterator[str]:
+    """Yield the lines of a text with line ends. A line that cannot be decoded is an error.
+
+    If `checked` is False, such lines are yielded too; :func:`problem_of_line` describes them.
+    """
     origin = origin_of(source)
     with open_bytes(source) as stream:
         try:
@@ -77,8 +82,50 @@ def read_lines(source: str | Path, encoding: str) -> Iterator[str]:
         number = 0
         while line := text.readline(MAX_DOCUMENT + 1):
             number += 1
-            _check_line(line, f"{origin}, line {number}", encoding)
+            if len(line) > MAX_DOCUMENT:
+                raise ReaderError(
+                    f"{origin}, line {number}: longer than {MAX_DOCUMENT:,} characters. Check that "
+                    "it is a text file, or split the line."
+                )
+            if checked and (problem := problem_of_line(line, encoding, number)):
+                raise ReaderError(f"{origin}, line {number}: {problem}")
             yield line
+
+
+class LinesAhead(Iterator[str]):
+    """Lines that a thread reads ahead, so that one can ask whether more have arrived.
+
+    Parameters
+    ----------
+    lines : iterator of str
+        The lines. An error that it raises is raised when the lines before it were taken.
+    """
+
+    _MOST = 1000  # lines that wait at the same time; more wait in the pipe
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._queue: queue.Queue[str | BaseException] = queue.Queue(self._MOST)
+        self._thread = threading.Thread(target=self._read, args=(lines,), daemon=True)
+        self._thread.start()
+
+    def has_next(self) -> bool:
+        """Return whether a line, or the end, has arrived."""
+        return not self._queue.empty()
+
+    def __next__(self) -> str:
+        item = self._queue.get()
+        if isinstance(item, BaseException):
+            self._queue.put(item)  # for whoever asks again after the end
+            raise item
+        return item
+
+    def _read(self, lines: Iterator[str]) -> None:
+        try:
+            for line in lines:
+                self._queue.put(line)
+            self._queue.put(StopIteration())
+        except BaseException as error:
+            self._queue.put(error)
 
 
 def read_text(path: Path, encoding: str) -> str:
@@ -114,26 +161,23 @@ def reading(origin: str) -> Iterator[None]:
         raise ReaderError(f"{origin}: does not fit into memory.") from error
 
 
-def _check_line(line: str, place: str, encoding: str) -> None:
-    if len(line) > MAX_DOCUMENT:
-        raise ReaderError(
-            f"{place}: longer than {MAX_DOCUMENT:,} characters. Check that it is a text file, or "
-            "split the line."
-        )
+def problem_of_line(line: str, encoding: str, number: int) -> str | None:
+    """Return why a line is not a text, and what to do; None if it is one."""
     if not line.isascii() and (bad := _UNDECODED.search(line)):
         byte = ord(bad.group()) - 0xDC00
         # Bytes that are letters and dashes to Windows, but control characters in latin-1.
         other = "cp1252" if _OF_WINDOWS.search(line) else "latin-1"
-        other = "utf-16" if byte >= 0xFE and place.endswith("line 1") else other
-        raise ReaderError(
-            f"{place}: byte 0x{byte:02x} is not {encoding}. Set the encoding of the file, for "
+        other = "utf-16" if byte >= 0xFE and number == 1 else other
+        return (
+            f"byte 0x{byte:02x} is not {encoding}. Set the encoding of the file, for "
             f"example encoding={other!r} (--encoding {other} on the command line)."
         )
     if "\0" in line:
-        raise ReaderError(
-            f"{place}: NUL byte: it is not a text file, or has another encoding. Set the encoding, "
+        return (
+            "NUL byte: it is not a text file, or has another encoding. Set the encoding, "
             "for example encoding='utf-16' (--encoding utf-16 on the command line)."
         )
+    return None
 
 
 class _Meter(io.RawIOBase):

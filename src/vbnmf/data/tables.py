@@ -9,7 +9,7 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,20 @@ from typing import Any
 import narwhals as nw
 
 from vbnmf.data.documents import ReaderError, listed
-from vbnmf.data.streams import MAX_DOCUMENT, origin_of, read_lines
+from vbnmf.data.streams import MAX_DOCUMENT, LinesAhead, origin_of, problem_of_line, read_lines
 
 # Id of a document in its source, and the raw cells of the requested columns.
 Row = tuple[str, tuple[object, ...]]
+
+
+@dataclass(frozen=True)
+class BadRow:
+    """A row that cannot be read: its id in its source, and why, with what to do."""
+
+    number: str
+    reason: str
+
+
 # Number of JSON lines that are read for the names of columns, since any line may lack some.
 PEEKED = 1000
 # The line that sets the delimiter for Excel, which Excel writes itself in some countries.
@@ -33,35 +43,51 @@ class Table:
 
     origin: str
     columns: list[str]
-    rows: Callable[[Sequence[int]], Iterator[Row]]
+    rows: Callable[[Sequence[int]], Iterator[Row | BadRow]]
     unit: str = "row"
     notes: list[str] = field(default_factory=list)
     has_header: bool = True  # JSON lines without any line have none
+    has_next: Callable[[], bool] | None = None  # whether more has arrived, if rows arrive live
+
+    def all_rows(self, chosen: Sequence[int]) -> Iterator[Row]:
+        """Yield rows of which none may be missing. One that cannot be read is an error."""
+        for row in self.rows(chosen):
+            if isinstance(row, BadRow):
+                raise ReaderError(f"{self.origin}, {self.unit} {row.number}: {row.reason}")
+            yield row
 
 
-def open_text(source: str | Path, encoding: str, kind: str) -> Table:
-    """Open a ``csv``, ``tsv`` or ``jsonl`` file. ``stdin`` is CSV or JSON by its beginning."""
+def open_text(source: str | Path, encoding: str, kind: str, *, live: bool = False) -> Table:
+    """Open a ``csv``, ``tsv`` or ``jsonl`` file. ``stdin`` is CSV or JSON by its beginning.
+
+    If it is `live`, rows are read as they arrive, and the first JSON object has all keys.
+    """
     origin = origin_of(source)
-    lines = read_lines(source, encoding)
-    first = next(lines, "")
-    lines = chain([first], lines)
+    unchecked = read_lines(source, encoding, checked=False)
+    ahead = LinesAhead(unchecked) if live else None
+    lines = _Lines(ahead or unchecked, encoding)
+    first = lines.first()
+    if problem := problem_of_line(first, encoding, 1):
+        raise ReaderError(f"{origin}, line 1: {problem}")
     notes = []
     if kind == "stdin":
         kind = "jsonl" if first.lstrip().startswith("{") else "csv"
         notes.append(f"Standard input is read as {kind.upper()} because of its first character.")
+    has_next = ahead.has_next if ahead else None
     if kind == "jsonl":
-        return _open_jsonl(lines, origin, notes)
+        return replace(_open_jsonl(lines, origin, notes, live=live), has_next=has_next)
     delimiter, declared = delimiter_of(first, kind)
     if declared:
         next(lines)
+        lines.end_record()
         notes.append(f"Columns were split at {delimiter!r}, as the first line says.")
-        return _open_delimited(lines, origin, notes, delimiter, skipped=1)
+        return replace(_open_delimited(lines, origin, notes, delimiter), has_next=has_next)
     if kind == "csv" and delimiter != ",":
         name = "semicolon" if delimiter == ";" else "tab"
         notes.append(
             f"Columns were split at the {name}, the commonest delimiter in the first line."
         )
-    return _open_delimited(lines, origin, notes, delimiter)
+    return replace(_open_delimited(lines, origin, notes, delimiter), has_next=has_next)
 
 
 def delimiter_of(first: str, kind: str) -> tuple[str, bool]:
@@ -71,84 +97,151 @@ def delimiter_of(first: str, kind: str) -> tuple[str, bool]:
     return "\t" if kind == "tsv" else max(",;\t", key=first.count), False
 
 
-def _open_delimited(
-    lines: Iterator[str], origin: str, notes: list[str], delimiter: str, skipped: int = 0
-) -> Table:
-    records = _records(lines, delimiter, origin, skipped)
-    _, header = next(records, (1, []))
-    if not header:
+class _Lines(Iterator[str]):
+    """Lines of a file that know the lines of the record in work, and whether they are texts.
+
+    Attributes
+    ----------
+    number : int
+        Number of lines that were read.
+    begin : int
+        Number of the first line of the record in work.
+    problem : str or None
+        Why a line of the record in work is not a text.
+    """
+
+    def __init__(self, lines: Iterator[str], encoding: str) -> None:
+        self._lines, self._encoding = lines, encoding
+        self._record: list[str] = []
+        self.number, self.begin = 0, 1
+        self.problem: str | None = None
+
+    def first(self) -> str:
+        """Return the first line, which is still to be read; "" if there is none."""
+        line = next(self._lines, "")
+        self._lines = chain([line] if line else [], self._lines)
+        return line
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self.number += 1
+        self._record.append(line)
+        self.problem = self.problem or problem_of_line(line, self._encoding, self.number)
+        return line
+
+    def end_record(self) -> None:
+        """Begin the next record after the last line that was read."""
+        self._record, self.begin, self.problem = [], self.number + 1, None
+
+    def again(self) -> None:
+        """Begin the next record at the second line of the record in work."""
+        self._lines = chain(self._record[1:], self._lines)
+        self.number -= len(self._record) - 1
+        self.end_record()
+
+
+def _open_delimited(lines: _Lines, origin: str, notes: list[str], delimiter: str) -> Table:
+    header = next(_records(lines, delimiter), None)
+    if isinstance(header, BadRow):
+        raise ReaderError(f"{origin}, line {header.number}: {header.reason}")
+    if header is None:
         raise ReaderError(f"{origin}: empty; expected a line with the names of the columns.")
+    columns = [str(name).strip() for name in header[1]]
 
-    def rows(chosen: Sequence[int]) -> Iterator[Row]:
-        for number, record in records:
-            if len(record) != len(header):
-                fields = "1 field" if len(record) == 1 else f"{len(record)} fields"
-                raise ReaderError(
-                    f"{origin}, line {number}: {fields}, but the first line names "
-                    f"{len(header)} columns. Put quotes around a text that contains the delimiter."
-                )
-            yield str(number), tuple(record[i] for i in chosen)
+    def rows(chosen: Sequence[int]) -> Iterator[Row | BadRow]:
+        for record in _records(lines, delimiter, len(columns)):
+            if isinstance(record, BadRow):
+                yield record
+            else:
+                number, cells = record
+                yield number, tuple(cells[i] for i in chosen)
 
-    return Table(origin, [name.strip() for name in header], rows, "line", notes)
+    return Table(origin, columns, rows, "line", notes)
 
 
-def _records(
-    lines: Iterator[str], delimiter: str, origin: str, skipped: int
-) -> Iterator[tuple[int, list[str]]]:
+def _records(lines: _Lines, delimiter: str, n_fields: int | None = None) -> Iterator[Row | BadRow]:
     """Yield the number of the first line and the fields of each record that is not empty.
 
-    `skipped` is the number of lines before `lines`.
+    A line with a stray quote would take the lines that follow into its last field. So after a bad
+    record the next one begins at the second line, and not after the last.
     """
     # The limit is global to the process, so it is never decreased.
     if csv.field_size_limit() < MAX_DOCUMENT:
         csv.field_size_limit(MAX_DOCUMENT)
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
-        start = skipped + reader.line_num + 1
+        reason = None
         try:
             record = next(reader, None)
         except csv.Error as error:
-            raise ReaderError(
-                f"{origin}, line {start}: broken quoting: {error} (seen at line "
-                f"{skipped + reader.line_num}). A quoted field ends with a quote, and a quote "
-                "inside it is written twice."
-            ) from error
+            record = []
+            reason = (
+                f"broken quoting: {error} (seen at line {lines.number}). A quoted field ends with "
+                "a quote, and a quote inside it is written twice."
+            )
         if record is None:
             return
+        number = str(lines.begin)
+        if reason is None and record and n_fields not in (None, len(record)):
+            fields = "1 field" if len(record) == 1 else f"{len(record)} fields"
+            reason = (
+                f"{fields}, but the first line names {n_fields} columns. Put quotes around a text "
+                "that contains the delimiter."
+            )
+        reason = lines.problem or reason
+        if reason is not None:
+            lines.again()
+            reader = csv.reader(lines, delimiter=delimiter, strict=True)
+            yield BadRow(number, reason)
+            continue
+        lines.end_record()
         if record:
-            yield start, record
+            yield number, tuple(record)
 
 
-def _open_jsonl(lines: Iterator[str], origin: str, notes: list[str]) -> Table:
+def _open_jsonl(lines: _Lines, origin: str, notes: list[str], *, live: bool) -> Table:
     """Open JSON lines with one object per line, whose keys are the columns."""
-    objects = _objects(lines, origin)
-    head = list(islice(objects, PEEKED))
-    columns = list(dict.fromkeys(key for _, item in head for key in item))
+    objects = _objects(lines)
+    head = []
+    for number, item in islice(objects, PEEKED):
+        head.append((number, item))
+        if live and isinstance(item, dict):
+            break
+    first = head[0][1] if head else None
+    if isinstance(first, BadRow) and all(isinstance(item, BadRow) for _, item in head):
+        raise ReaderError(f"{origin}, line {first.number}: {first.reason}")
+    columns = list(dict.fromkeys(key for _, item in head if isinstance(item, dict) for key in item))
 
-    def rows(chosen: Sequence[int]) -> Iterator[Row]:
+    def rows(chosen: Sequence[int]) -> Iterator[Row | BadRow]:
         for number, item in chain(head, objects):
-            yield str(number), tuple(item.get(columns[i]) for i in chosen)
+            if isinstance(item, BadRow):
+                yield item
+            else:
+                yield number, tuple(item.get(columns[i]) for i in chosen)
 
     return Table(origin, columns, rows, "line", notes, has_header=bool(head))
 
 
-def _objects(lines: Iterator[str], origin: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            item = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise ReaderError(
-                f"{origin}, line {number}: not JSON: {error}. Expected one complete object per "
-                "line."
-            ) from error
-        if not isinstance(item, dict):
-            raise ReaderError(
-                f"{origin}, line {number}: a JSON {type(item).__name__}, expected an object such "
-                'as {"text": "...", "label": "..."} on every line.'
-            )
-        yield number, item
+def _objects(lines: _Lines) -> Iterator[tuple[str, dict[str, Any] | BadRow]]:
+    for line in lines:
+        number, problem = str(lines.number), lines.problem
+        lines.end_record()
+        if problem is None:
+            if not line.strip():
+                continue
+            try:
+                item = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                problem = f"not JSON: {error}. Expected one complete object per line."
+            else:
+                if isinstance(item, dict):
+                    yield number, item
+                    continue
+                problem = (
+                    f"a JSON {type(item).__name__}, expected an object such as "
+                    '{"text": "...", "label": "..."} on every line.'
+                )
+        yield number, BadRow(number, problem)
 
 
 def is_frame(source: object) -> bool:
