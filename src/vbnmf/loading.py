@@ -103,11 +103,15 @@ def _label_form(model: DocumentModel, header: dict[str, Any]) -> str | None:
 
 def _columns(stored: Any) -> dict[str, Any]:
     sound = isinstance(stored, dict) and all(
-        key in ("text", "label", "label_separator")
-        and (isinstance(value, str) or (key != "label_separator" and _is_names(value)))
+        key in ("text", "label", "label_separator", "label_case")
+        and (isinstance(value, str) or (key in ("text", "label") and _is_names(value)))
         for key, value in stored.items()
     )
-    if not sound or stored.get("label_separator") == "":
+    if (
+        not sound
+        or stored.get("label_separator") == ""
+        or stored.get("label_case", "fold") != "fold"
+    ):
         raise ModelFileError("the names of columns are damaged.")
     return dict(stored)
 

@@ -24,6 +24,7 @@ import vbnmf
 from vbnmf import store
 from vbnmf.data import Documents, ReaderError, iter_documents
 from vbnmf.data.documents import BadRows
+from vbnmf.data.renaming import LabelCase
 from vbnmf.files import only_user, replacing
 from vbnmf.shards.folder import MANIFEST, VECTORIZER, Shards
 from vbnmf.shards.shard import SHARD_NONZEROS
@@ -58,6 +59,8 @@ class Reading:
     label: str | list[str] | None = None
     labels: str | None = None
     label_separator: str | None = None
+    label_case: LabelCase | None = None
+    label_map: str | None = None
     terms: str | None = None
     encoding: str = "utf-8"
     format: str | None = None
@@ -109,8 +112,8 @@ def vectorize_to_shards(
         Called with a sentence about each thing that the user should know: guessed columns, a run
         that is continued, a raised `min_df`, documents that are empty or were left out.
     **reading
-        How files are read: `text`, `label`, `labels`, `label_separator`, `terms`, `encoding`,
-        `format` and `bad_rows` of ``vbnmf.data.read_documents``.
+        How files are read: `text`, `label`, `labels`, `label_separator`, `label_case`,
+        `label_map`, `terms`, `encoding`, `format` and `bad_rows` of ``vbnmf.data.read_documents``.
 
     Returns
     -------
@@ -182,6 +185,7 @@ class _Sink:
             "text": first.text_column,
             "label": first.label_column,
             "label_separator": reading.label_separator,
+            "label_case": "fold" if reading.label_case == "fold" else None,
         }
         self._columns = {name: value for name, value in given.items() if value is not None}
         self._several = reading.label_separator is not None or isinstance(reading.label, list)

@@ -58,6 +58,7 @@ def read_for(
     """Read documents for a model. Columns of the fit are used if the header has them."""
     if label is not None:
         reading["label_separator"] = label_separator or model.columns_.get("label_separator")
+        reading["label_case"] = reading.get("label_case") or model.columns_.get("label_case")
     return read(source, quiet, label=label, fitted_columns=model.columns_, **reading)
 
 

@@ -33,7 +33,7 @@ _KINDS_IN_WORDS = {"marks": "marks", "pairs": "pairs of words", "pieces": "piece
 @click.option("--label", metavar="COL", multiple=True, help="Label column. 'auto' guesses it by "
               "its name, or uses the names of sub-folders. Can be repeated. Without it the model "
               "is unsupervised.")  # fmt: skip
-@options.label_separator
+@options.label_names
 @click.option("--only-labelled", is_flag=True, help="Ignore documents without a label. Without "
               "this flag they are used too, and their labels are inferred.")  # fmt: skip
 @click.option("--out", metavar="MODEL", help="Model file to write.  [default: FILE's name.vbnmf]")
@@ -57,7 +57,8 @@ def fit(
     file: str, label: tuple[str, ...], label_separator: str | None, only_labelled: bool,
     out: str | None, force: bool, quiet: bool, as_json: bool,
     text: tuple[str, ...], labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
-    bad_rows: str | None, updatable: bool, checkpoint: str | None, resume: bool, **settings: Any,
+    label_case: str | None, label_map: str | None, bad_rows: str | None,
+    updatable: bool, checkpoint: str | None, resume: bool, **settings: Any,
 ) -> None:  # fmt: skip
     """Fit a model to the documents in FILE, and save it.
 
@@ -79,7 +80,8 @@ def fit(
     on_cluster = clusteroptions.pop_options(settings)
     if common.is_shard_folder(file):
         of_reading = {
-            "label": label, "label-separator": label_separator, "only-labelled": only_labelled,
+            "label": label, "label-separator": label_separator, "label-case": label_case,
+            "label-map": label_map, "only-labelled": only_labelled,
             "text": text, "label-file": labels, "terms": terms, "strict": bad_rows,
             "updatable": updatable,
         }  # fmt: skip
@@ -100,6 +102,7 @@ def fit(
     reading: dict[str, Any] = {
         "text": text, "label": columns, "labels": labels, "label_separator": label_separator,
         "terms": terms, "encoding": encoding, "format": format, "bad_rows": bad_rows or "skip",
+        "label_case": label_case, "label_map": label_map,
     }  # fmt: skip
     if not updatable and is_beyond_memory(file, format, quiet):
         reading["only_labelled"] = only_labelled
@@ -115,6 +118,7 @@ def fit(
         "text": documents.text_column,
         "label": documents.label_column,
         "label_separator": label_separator,
+        "label_case": label_case if label_case == "fold" else None,
     }
     with FitProgress(quiet) as progress:
         model.estimator.set_params(callback=progress)

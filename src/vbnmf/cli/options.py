@@ -10,8 +10,8 @@ Command = Callable[..., Any]
 
 _GROUPS = {
     "Reading files": (
-        "text", "labels", "label_separator", "only_labelled", "terms", "format", "encoding",
-        "bad_rows", "id", "keep",
+        "text", "labels", "label_separator", "label_case", "label_map", "only_labelled", "terms",
+        "format", "encoding", "bad_rows", "id", "keep",
     ),
     "Terms and their weights": (
         "stop_words", "stem", "min_df", "max_df", "max_terms", "ngram_range", "weighting",
@@ -95,15 +95,21 @@ kept = click.option(
     "--keep", metavar="COL", multiple=True, help="Column to copy to the output. Can be repeated."
 )
 
-label_separator = click.option(
-    "--label-separator", metavar="SEP", help="Separator between several labels in one cell."
-)
+label_names = options(
+    click.option("--label-separator", metavar="SEP", help="Separator between several labels in one "
+                 "cell."),
+    click.option("--label-case", type=click.Choice(["keep", "fold"]), help="Whether labels are "
+                 "written in lower case and with single spaces: 'Billing' is then 'billing'.  "
+                 "[default: that of the model, or keep]"),
+    click.option("--label-map", metavar="FILE", help="Table with the columns 'label' and "
+                 "'becomes': labels to rename, after their case is folded."),
+)  # fmt: skip
 
 labels_of_model = options(
     click.option("--label", metavar="COL", multiple=True, default=("auto",), show_default=True,
                  help="Label column. 'auto' uses that of the model, or guesses it by its name. Can "
                  "be repeated."),
-    label_separator,
+    label_names,
 )  # fmt: skip
 
 quiet = click.option("--quiet", is_flag=True, help="Print only results and errors.")

@@ -56,7 +56,7 @@ def _label_shape(text: str) -> LabelShape:
 @click.option("--label", metavar="COL", multiple=True, default=["auto"], show_default=True,
               help="Label column. 'auto' guesses it by its name, or uses the names of "
               "sub-folders. Can be repeated.")  # fmt: skip
-@options.label_separator
+@options.label_names
 @click.option("--only-labelled", is_flag=True, help="Ignore documents without a label.")
 @click.option("-k", "--n-components", metavar="N,N,…", callback=_several(int, "20,40,80"),
               help="Numbers of components to try.  [default: chosen from the number of "
@@ -84,7 +84,7 @@ def tune(
     n_components: list[int] | None, label_shape: list[LabelShape] | None, validation: float,
     out: str, random_state: int, n_jobs: int, force: bool, quiet: bool, as_json: bool,
     text: tuple[str, ...], labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
-    bad_rows: str | None, **texts: Any,
+    label_case: str | None, label_map: str | None, bad_rows: str | None, **texts: Any,
 ) -> None:  # fmt: skip
     """Choose the number of components by the likelihood of held-out documents.
 
@@ -110,6 +110,7 @@ def tune(
     if common.is_shard_folder(file):
         documents = _sample(file, quiet, {
             "label": tuple(label) != ("auto",), "label-separator": label_separator, "text": text,
+            "label-case": label_case, "label-map": label_map,
             "label-file": labels, "terms": terms, "strict": bad_rows,
             **{name: texts.get(name.replace("-", "_")) is not None for name in TEXT_OPTIONS},
         })  # fmt: skip
@@ -117,7 +118,7 @@ def tune(
         documents = common.read(
             file, quiet, text=text, label=common.column_names(label), labels=labels,
             label_separator=label_separator, terms=terms, encoding=encoding, format=format,
-            bad_rows=bad_rows or "skip",
+            bad_rows=bad_rows or "skip", label_case=label_case, label_map=label_map,
         )  # fmt: skip
     contents, y = labelled(documents, quiet, only=only_labelled)
     model = build(1, random_state=random_state, n_jobs=cores, **texts)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option("--out", required=True, metavar="FOLDER", help="Shard folder to write.")
 @click.option("--label", metavar="COL", multiple=True, help="Label column. 'auto' guesses it by "
               "its name, or uses the names of sub-folders. Can be repeated.")  # fmt: skip
-@options.label_separator
+@options.label_names
 @click.option("--only-labelled", is_flag=True, help="Ignore documents without a label.")
 @click.option("--model", metavar="MODEL", help="Use the terms and weights of this model. Use "
               "it for documents whose labels the model is to predict.")  # fmt: skip
@@ -45,7 +45,7 @@ def vectorize(
     only_labelled: bool, model: str | None, shard_nonzeros: int | None, max_vocabulary: int | None,
     n_jobs: int, force: bool, quiet: bool, as_json: bool,
     text: tuple[str, ...], labels: str | None, terms: str | None, encoding: str, format: str | None,  # noqa: A002
-    bad_rows: str | None, **settings: Any,
+    label_case: str | None, label_map: str | None, bad_rows: str | None, **settings: Any,
 ) -> None:  # fmt: skip
     """Write the documents in FILEs to a shard folder.
 
@@ -80,7 +80,7 @@ def vectorize(
         **{name: limit for name, limit in limits.items() if limit is not None},
         text=common.column_names(text), label=columns, labels=labels,
         label_separator=label_separator, terms=terms, encoding=encoding, format=format,
-        bad_rows=bad_rows or "skip",
+        bad_rows=bad_rows or "skip", label_case=label_case, label_map=label_map,
     )  # fmt: skip
     n_docs, n_terms = shards.shape
     if as_json:

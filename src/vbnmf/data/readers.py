@@ -15,6 +15,7 @@ from vbnmf.data.columns import ColumnNames, Wanted
 from vbnmf.data.documents import BadRows, Documents, ReaderError
 from vbnmf.data.labels import LabelsSource, check_separator
 from vbnmf.data.matrices import TermsSource, read_anndata, read_matrix
+from vbnmf.data.renaming import LabelCase, LabelMap, renaming
 from vbnmf.data.rows import open_rows, read_parts
 from vbnmf.data.shardrows import iter_shards, read_shards
 from vbnmf.data.streams import STDIN, origin_of
@@ -45,6 +46,8 @@ def read_documents(
     label: ColumnNames | None = None,
     labels: LabelsSource | None = None,
     label_separator: str | None = None,
+    label_case: LabelCase | None = None,
+    label_map: LabelMap | None = None,
     terms: TermsSource | None = None,
     encoding: str = "utf-8",
     format: str | None = None,  # noqa: A002 - the word users look for
@@ -76,6 +79,12 @@ def read_documents(
         for a folder, a column of file names), or the labels themselves.
     label_separator : str, default=None
         Separator of several labels in one cell or line, such as ``";"``.
+    label_case : {"keep", "fold"}, default=None
+        "fold" writes labels in lower case, with single spaces, so that "Billing" and "billing " are
+        one label. None is "keep".
+    label_map : path or mapping, default=None
+        What labels become, after their case is folded: a mapping, or a CSV or TSV file with the
+        columns ``label`` and ``becomes``. Other labels stay. An empty cell removes a label.
     terms : path or iterable, default=None
         Names of the columns of a matrix, or a file with one name per line.
     encoding : str, default="utf-8"
@@ -126,25 +135,29 @@ def read_documents(
     _check_columns(kind, text or id or keep, terms, origin_of(source))
     with_labels = label is not None or labels is not None
     check_separator(label_separator, with_labels, origin_of(source))
+    rename = renaming(label_case, label_map, encoding)
     if kind == "anndata":
-        return read_anndata(source, label, labels, label_separator)
+        return rename(read_anndata(source, label, labels, label_separator))
     if kind == "shards":
         _check_shards(source, labels, label_separator, terms)
-        return read_shards(source, labels=label is not None, required=labels_required)
+        return rename(read_shards(source, labels=label is not None, required=labels_required))
     if kind in _MATRICES:
-        return read_matrix(
-            source,
-            kind,
-            label=label,
-            labels=labels,
-            label_separator=label_separator,
-            terms=terms,
-            encoding=encoding,
-            labels_required=labels_required,
+        return rename(
+            read_matrix(
+                source,
+                kind,
+                label=label,
+                labels=labels,
+                label_separator=label_separator,
+                terms=terms,
+                encoding=encoding,
+                labels_required=labels_required,
+            )
         )
     wanted = Wanted(text, label, fitted_columns or {}, labels_required, id, keep)
     opened = open_rows(source, kind, encoding, wanted, labels, allow_empty)
-    return next(read_parts(opened, label_separator, bad_rows, sys.maxsize, sys.maxsize))
+    parts = read_parts(opened, label_separator, bad_rows, sys.maxsize, sys.maxsize)
+    return rename(next(parts))
 
 
 def iter_documents(
@@ -154,6 +167,8 @@ def iter_documents(
     label: ColumnNames | None = None,
     labels: LabelsSource | None = None,
     label_separator: str | None = None,
+    label_case: LabelCase | None = None,
+    label_map: LabelMap | None = None,
     terms: TermsSource | None = None,
     encoding: str = "utf-8",
     format: str | None = None,  # noqa: A002 - the word users look for
@@ -170,8 +185,8 @@ def iter_documents(
 
     Parameters
     ----------
-    source, text, label, labels, label_separator, terms, encoding, format, bad_rows, \
-    fitted_columns, labels_required, allow_empty, id, keep
+    source, text, label, labels, label_separator, label_case, label_map, terms, encoding, \
+    format, bad_rows, fitted_columns, labels_required, allow_empty, id, keep
         As in :func:`read_documents`. A matrix is read at once and yielded in parts. The first chunk
         decides whether several label columns have labels, or zeros and ones.
     chunk : int, default=1000
@@ -189,11 +204,13 @@ def iter_documents(
     """
     if chunk < 1:
         raise ValueError(f"`chunk` must be at least 1; got {chunk}.")
+    rename = renaming(label_case, label_map, encoding)
     kind = find_format(source, format)
     if kind == "shards":
         _check_columns(kind, text or id or keep, None, origin_of(source))
         _check_shards(source, labels, label_separator, terms)
-        yield from iter_shards(source, chunk, labels=label is not None, required=labels_required)
+        parts = iter_shards(source, chunk, labels=label is not None, required=labels_required)
+        yield from map(rename, parts)
         return
     if kind in _MATRICES:
         whole = read_documents(
@@ -209,14 +226,14 @@ def iter_documents(
             id=id,
             keep=keep,
         )
-        yield from _rows_of_matrix(whole, chunk)
+        yield from map(rename, _rows_of_matrix(whole, chunk))
         return
     _check_columns(kind, text or id or keep, terms, origin_of(source))
     check_separator(label_separator, label is not None or labels is not None, origin_of(source))
     wanted = Wanted(text, label, fitted_columns or {}, labels_required, id, keep)
     live = live and source == STDIN
     opened = open_rows(source, kind, encoding, wanted, labels, allow_empty, live=live)
-    yield from read_parts(opened, label_separator, bad_rows, chunk, _CHARACTERS)
+    yield from map(rename, read_parts(opened, label_separator, bad_rows, chunk, _CHARACTERS))
 
 
 def _rows_of_matrix(documents: Documents, chunk: int) -> Iterator[Documents]:

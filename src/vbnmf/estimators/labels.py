@@ -639,7 +639,8 @@ def _alike(names: list[str]) -> Iterator[str]:
         same = seen.setdefault(" ".join(name.casefold().split()), name)
         if same != name:
             yield (
-                f"the labels {same!r} and {name!r} differ only in case or spaces. Check whether "
-                "they are meant to be one label."
+                f"the labels {same!r} and {name!r} differ only in case or spaces. If they are "
+                "meant to be one label, give them one spelling (on the command line: --label-case "
+                "fold, or --label-map FILE)."
             )
             return

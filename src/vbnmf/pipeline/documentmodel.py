@@ -98,8 +98,8 @@ class DocumentModel(
         matrix. Only after ``partial_fit``. Not stored in model files.
     columns_ : dict
         Columns of texts and labels in the training file, if known:
-        ``{"text": …, "label": …, "label_separator": …}``. Several columns are given as a list. The
-        command line reads the same columns of new files.
+        ``{"text": …, "label": …, "label_separator": …, "label_case": …}``. Several columns are
+        given as a list. The command line reads the same columns of new files.
 
     Examples
     --------
