@@ -2,6 +2,7 @@
 
 import json
 
+import pandas as pd
 import pytest
 from cliruns import run
 
@@ -60,15 +61,23 @@ def test_json_has_what_the_model_says(folder):
     assert last["explanation"] == []
 
 
-def test_a_table_of_predictions_has_no_room_for_it(folder):
-    args = ("predict", "tickets.vbnmf", "later.csv", "--explain", "--quiet")
-    refused = run(*args, "--out", "why.csv")
-    assert refused.code == 2
-    assert "Use a .jsonl file" in refused.err
-    assert not (folder / "why.csv").exists()
-    assert run(*args, "--out", "why.jsonl").code == 0
-    lines = (folder / "why.jsonl").read_text().splitlines()
-    assert all("explanation" in json.loads(line) for line in lines)
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_a_table_has_a_row_for_each_contribution(folder, ending):
+    args = ("predict", "tickets.vbnmf", "later.csv", "--explain", "--keep", "text", "--quiet")
+    assert run(*args, "--out", "why.jsonl", "--force").code == 0
+    lines = [json.loads(line) for line in (folder / "why.jsonl").read_text().splitlines()]
+    assert run(*args, "--out", f"why{ending}").code == 0
+    read = pd.read_csv if ending == ".csv" else pd.read_parquet
+    frame = read(folder / f"why{ending}", dtype_backend="pyarrow")
+    names = ["id", "label", "score", "note", "text"]
+    assert list(frame) == [*names, "why_label", "why_kind", "why_name", "contribution"]
+    for line in lines:
+        rows = frame[frame["id"].astype(str) == line["id"]]
+        terms = [part for why in line["explanation"] for part in why["terms"].values()]
+        assert rows.loc[rows.why_kind == "term", "contribution"].tolist() == terms
+        whys = [len(why["components"]) + len(why["terms"]) for why in line["explanation"]]
+        assert len(rows) == max(sum(whys), 1)
+        assert set(rows["text"]) == {line["text"]}
 
 
 @pytest.mark.parametrize("option", [("--class-weight", "balanced"), ("--classifier", "generative")])

@@ -402,3 +402,17 @@ def test_one_of_each(tmp_path, monkeypatch):
     (tmp_path / "b.csv").write_text("text,label\nkettle,tea\nlid,tea\n")
     note = "1 of 2 documents has no known term of non-zero weight (id 3), from which"
     assert note in ok("predict", "m", "b.csv").err
+
+
+def test_copies_are_counted_aloud(tmp_path):
+    rows = [
+        ("green tea", "tea"),
+        ("green tea", "tea"),
+        ("green tea", "coffee"),
+        ("beans", "coffee"),
+    ]
+    lines = ["text,label", *(f"{text},{label}" for text, label in rows)]
+    (tmp_path / "a.csv").write_text("\n".join(lines), encoding="utf-8")
+    result = ok("fit", tmp_path / "a.csv", "--label", "label", "--out", tmp_path / "m.vbnmf")
+    said = "2 of 4 documents have the same text as one before, 1 of them with another label"
+    assert said in result.err

@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 from vbnmf.text import DocumentVectorizer, MarkupWarning
-from vbnmf.text.markup import looks_like_html, strip_html
+from vbnmf.text.markup import decide, looks_like_html, strip_html
 
 TICKETS = [
     '<div class="body"><p>Printer &amp; scanner<br>broken</p></div>',
@@ -88,3 +88,14 @@ def test_a_function_gets_the_text():
 def test_unknown():
     with pytest.raises(ValueError, match="strip must be 'auto', 'html' or None; got 'xml'"):
         DocumentVectorizer(strip="xml").fit(["x y"])
+
+
+def test_a_quarter_is_noticed_and_kept():
+    documents = ["<p>tea</p>"] * 3 + ["coffee"] * 7
+    with pytest.warns(MarkupWarning, match=r"3 of the 10 documents look like HTML\. Names of tags"):
+        kept, strip = decide(documents, "auto")
+    assert strip is None
+    assert list(kept) == documents
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert decide(["<p>tea</p>"] + ["coffee"] * 3, "auto")[1] is None

@@ -11,6 +11,7 @@ VARIABLE = "VBNMF_MEMORY"
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _FIXED, _PER_BYTE = 300_000_000, 15
 """Memory of a fit: of any, and for each byte of text; measured in `docs/guide/scale.md`."""
+_ZSTD_RATIO = 5  # of JSON lines with texts; other files may be larger
 _SAMPLE = 1 << 20  # bytes that are inflated to estimate the size of a compressed file
 
 
@@ -50,14 +51,20 @@ def text_bytes(path: Path, kind: str) -> int:
     """Estimate the size of a file without compression, or of all files in a folder, in bytes."""
     if path.is_dir():
         files = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
-        return sum(file.stat().st_size for file in files if file.is_file())
+        files = (file for file in files if file.is_file())
+        if kind == "parquet":
+            return sum(max(file.stat().st_size, _of_parquet(file)) for file in files)
+        return sum(file.stat().st_size for file in files)
     size = path.stat().st_size
     if kind == "parquet":
         return max(size, _of_parquet(path))
     with open(path, "rb") as raw:
-        if raw.read(2) != b"\x1f\x8b":
-            return size
+        start = raw.read(4)
         raw.seek(0)
+        if start == b"\x28\xb5\x2f\xfd":
+            return _ZSTD_RATIO * size
+        if start[:2] != b"\x1f\x8b":
+            return size
         try:
             inflated = len(gzip.GzipFile(fileobj=raw).read(_SAMPLE))
         except (OSError, EOFError):  # a broken file, of which the reader tells

@@ -178,8 +178,10 @@ def _first(names: list[str]) -> str:
 
 
 @contextmanager
-def output(target: Path | None, force: bool, *, live: bool = False) -> Iterator[Any]:
-    """Open a text file that replaces the target when it is complete.
+def output(
+    target: Path | None, force: bool, *, live: bool = False, binary: bool = False
+) -> Iterator[Any]:
+    """Open a file that replaces the target when it is complete; a text file, unless `binary`.
 
     Without a target, the text goes to standard output. It is kept in a temporary file until the
     block ends without an error, so that standard output gets either everything or nothing. If it
@@ -194,7 +196,11 @@ def output(target: Path | None, force: bool, *, live: bool = False) -> Iterator[
     if target is not None:
         with (
             replacing(target, overwrite=force) as temporary,
-            open(temporary, "w", encoding="utf-8", newline="") as file,
+            (
+                open(temporary, "wb")
+                if binary
+                else open(temporary, "w", encoding="utf-8", newline="")
+            ) as file,
         ):
             yield file
         return

@@ -110,6 +110,7 @@ def fit(
         return
     documents = common.read(file, quiet, **reading)
     contents, y = labelled(documents, quiet, only=only_labelled)
+    _report_copies(documents, quiet)
     n_labels = None if y is None else len(_distinct(y))
     model = build(n_labels, **settings)
     n_docs = len(y) if y is not None else len(documents)
@@ -189,6 +190,26 @@ def labelled(documents: Any, quiet: bool, *, only: bool = True) -> tuple[Any, An
     return [contents[i] for i in kept], y
 
 
+def _report_copies(documents: Any, quiet: bool) -> None:
+    """Say how many documents have the text of another, and how many of them other labels."""
+    if documents.texts is None:
+        return
+    first: dict[str, int] = {}
+    copies = [i for i, text in enumerate(documents.texts) if first.setdefault(text, i) != i]
+    if 100 * len(copies) < len(documents):
+        return
+    y = documents.labels
+    others = 0 if y is None else sum(y[i] != y[first[documents.texts[i]]] for i in copies)
+    more = ""
+    if others:
+        more = f", {others:,} of them with another label (`vbnmf review` lists these)"
+    common.message(
+        f"{len(copies):,} of {common.counted(len(documents), 'document')} have the same text as "
+        f"one before{more}. All of them are used.",
+        quiet,
+    )
+
+
 def _subject(model: "DocumentModel", n_docs: int, n_labels: int | None) -> str:
     """Say what is fitted to what: "4 components to 12 documents with 2 labels"."""
     labels = "without labels" if n_labels is None else f"with {common.counted(n_labels, 'label')}"
@@ -207,7 +228,7 @@ def _default_name(file: str) -> str:
     path = Path(file).resolve()  # a folder called "." has a name
     if path.is_dir():
         return path.name.removesuffix(".shards") + ".vbnmf"
-    return Path(path.name.removesuffix(".gz")).stem + ".vbnmf"
+    return Path(path.name.removesuffix(".gz").removesuffix(".zst")).stem + ".vbnmf"
 
 
 def fit_shards(

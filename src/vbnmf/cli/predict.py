@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Iterator
+from itertools import islice
 from typing import IO, Any, NamedTuple
 
 import click
@@ -13,6 +14,9 @@ from vbnmf.cli.terminal import fraction, percent, rounded, table
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _JSON_LINES = (".jsonl", ".ndjson", ".json")
+_PARQUET = ".parquet"
+_CONTRIBUTIONS = ["why_label", "why_kind", "why_name", "contribution"]
+"""Columns of explanations in a table, which has a row for each contribution."""
 _REJECTED = "rejected"
 _NAMES = ("id", "label", "score", "note")
 Rows = Iterator[dict[str, Any]]
@@ -21,8 +25,8 @@ Rows = Iterator[dict[str, Any]]
 @click.command(cls=options.GroupedCommand, short_help="Predict labels of documents.")
 @click.argument("model")
 @click.argument("file")
-@click.option("--out", metavar="PREDICTIONS", help="File to write: .csv, .tsv or .jsonl.  "
-              "[default: standard output]")  # fmt: skip
+@click.option("--out", metavar="PREDICTIONS", help="File to write: .csv, .tsv, .jsonl or "
+              ".parquet.  [default: standard output]")  # fmt: skip
 @click.option("--label-separator", metavar="SEP", help="Separator to write between several labels "
               "of a document.  [default: that of the fit, or ';']")  # fmt: skip
 @click.option("--explain", is_flag=True, help="Show the contributions of components and terms to "
@@ -51,7 +55,8 @@ def predict(
     The score is the probability of the label. A document without any known term gets the commonest
     label, with its frequency as the score, and a note. If documents may have several labels, all
     labels above a probability threshold are listed, the most probable first. --explain prints a
-    table; with --json or --out FILE.jsonl it writes all numbers.
+    table; with --json or --out FILE.jsonl it writes all numbers, and with --out FILE.csv or
+    FILE.parquet a row for each contribution.
 
     The novelty of a document is high if it resembles the training documents of no label, for
     instance because of unknown words. --reject leaves the label of such documents empty, and
@@ -68,19 +73,14 @@ def predict(
     """  # noqa: D301
     target = None if out is None else common.check_out(out, force, model, file)
     ending = ".csv" if target is None else target.suffix.lower()
-    if ending not in (*_DELIMITERS, *_JSON_LINES):
+    endings = (*_DELIMITERS, *_JSON_LINES, _PARQUET)
+    if ending not in endings:
         raise click.BadParameter(
-            f"{out} must end in one of {', '.join((*_DELIMITERS, *_JSON_LINES))}: the ending sets "
-            "the format."
+            f"{out} must end in one of {', '.join(endings)}: the ending sets the format."
         )
-    if explain and reading["keep"] and not (as_json or ending in _JSON_LINES):
+    if explain and reading["keep"] and target is None and not as_json:
         raise click.UsageError(
-            "the table of --explain has no room for --keep; add --json or --out FILE.jsonl."
-        )
-    if explain and target is not None and ending not in _JSON_LINES:
-        raise click.BadParameter(
-            f"explanations cannot be written to {out}. Use a .jsonl file, or omit --out for a "
-            "table."
+            "the table of --explain has no room for --keep; add --json or --out FILE."
         )
     from vbnmf.estimators.validation import check_threshold
 
@@ -103,18 +103,23 @@ def predict(
     names = [*_NAMES, *(["novelty"] if novelty else [])]
     kept = common.Kept(parts, (*_NAMES, "novelty", "explanation"))
     total = None if quiet else count_documents(file, reading["format"])
-    with common.output(target, force, live=live) as stream:
+    binary = ending == _PARQUET
+    with common.output(target, force, live=live, binary=binary) as stream:
         with DocumentProgress(quiet, "predicting", total) as progress:
             how = _How(explain, novelty, reject, at_most, ranked)
             rows = _all_rows(fitted, kept, unknown, progress, how)
-            if as_json or ending in _JSON_LINES:
+            columns = [*names, *kept.names]
+            if explain and ending not in _JSON_LINES and target is not None:
+                rows = _one_row_each(rows, separator)
+                columns += _CONTRIBUTIONS
+            if ending == _PARQUET:
+                number = _write_parquet(stream, rows, columns, separator)
+            elif as_json or ending in _JSON_LINES:
                 number = _write_lines(stream, rows)
-            elif explain:
+            elif explain and target is None:
                 number = _write_explanations(stream, rows)
             else:
-                number = _write_table(
-                    stream, rows, [*names, *kept.names], _DELIMITERS[ending], separator
-                )
+                number = _write_table(stream, rows, columns, _DELIMITERS[ending], separator)
         unknown.report(quiet)
     if target is not None:
         common.message(f"Wrote {target}: {common.counted(number, 'prediction')}.", quiet)
@@ -250,6 +255,51 @@ def _parts(parts: dict[Any, float]) -> str:
 
 def _text(cell: Any) -> str:
     return " ".join(map(str, cell)) if isinstance(cell, list) else str(cell)
+
+
+def _one_row_each(rows: Rows, separator: str) -> Rows:
+    """Yield a row for each contribution of a component or a term, and one if there are none."""
+    for row in rows:
+        whys = row.pop("explanation")
+        parts = [
+            (why["label"], kind, name, part)
+            for why in whys
+            for kind, found in (
+                ("component", {by["component"]: by["part"] for by in why["components"]}),
+                ("term", why["terms"]),
+            )
+            for name, part in found.items()
+        ]
+        for part in parts or [("", "", "", "")]:
+            yield row | dict(zip(_CONTRIBUTIONS, part, strict=True))
+
+
+def _write_parquet(stream: Any, rows: Rows, names: list[str], separator: str) -> int:
+    """Write Parquet in parts. Numbers are numbers, and all other cells are texts."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet
+    except ImportError:
+        raise ImportError(
+            "Parquet needs pyarrow: pip install 'vbnmf[io]', or write .csv or .jsonl."
+        ) from None
+    numbers = {"score", "novelty", "contribution"}
+    schema = pa.schema([(name, pa.float64() if name in numbers else pa.string()) for name in names])
+
+    def cell(name: str, value: Any) -> Any:
+        if name in numbers:
+            value = value[0] if isinstance(value, list) and value else value
+            return value if isinstance(value, float | int) else None
+        value = separator.join(map(str, value)) if isinstance(value, list) else value
+        return None if value is None else str(value)
+
+    number = 0
+    with pyarrow.parquet.ParquetWriter(stream, schema) as writer:
+        while part := list(islice(rows, common.PART)):
+            number += len(part)
+            cells = [{name: cell(name, row[name]) for name in names} for row in part]
+            writer.write_table(pa.Table.from_pylist(cells, schema=schema))
+    return number
 
 
 def _write_lines(stream: IO[str], rows: Rows) -> int:

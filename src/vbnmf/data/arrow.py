@@ -9,16 +9,94 @@ from pathlib import Path
 from typing import Any
 
 from vbnmf.data.documents import ReaderError
-from vbnmf.data.streams import BOMB_BYTES, BOMB_RATIO
+from vbnmf.data.streams import BOMB_BYTES, BOMB_RATIO, origin_of
 from vbnmf.data.tables import Row, Table
 
 _BATCH = 1000  # rows
+_PARQUET = (".parquet", ".pq")
 _ROW_BYTES = 64  # the least that a row takes in memory
 
 
 def open_arrow(path: Path, parquet: bool) -> Table:
-    """Open Parquet, or Arrow in the file (Feather) or the stream format."""
+    """Open Parquet, also a folder of it, or Arrow in the file (Feather) or the stream format."""
     origin = str(path)
+    pa, pq = _pyarrow(origin)
+    # pyarrow raises KeyError and ValueError for damage in the tables of a file.
+    damage = (pa.ArrowException, OSError, KeyError, ValueError)
+    paths = _parquet_files(path) if path.is_dir() else [path]
+    if not paths:
+        raise ReaderError(f"{origin}: there are no Parquet files in it.")
+
+    def open_file(one: Path) -> tuple[Any, list[str]]:
+        try:
+            file = _open_parquet(pq, one) if parquet else _open_ipc(pa, one)
+            return file, list((file.schema_arrow if parquet else file.schema).names)
+        except damage as error:
+            raise ReaderError(f"{one}: not a complete Parquet or Arrow file: {error}") from error
+
+    first, columns = open_file(paths[0])
+
+    def rows(chosen: Sequence[int]) -> Iterator[Row]:
+        names = [columns[i] for i in chosen]
+        number = 0
+        for one in paths:
+            file, found = (first, columns) if one is paths[0] else open_file(one)
+            if missing := [name for name in names if name not in found]:
+                raise ReaderError(f"{one}: no column {missing[0]!r}, which {paths[0].name} has.")
+            meter = _Meter(one)
+            try:
+                for batch in _batches(file, sorted(set(names)), parquet):
+                    for cells in _cells(pa, batch, names):
+                        number += 1
+                        meter.add(cells)
+                        yield str(number), cells
+            except damage as error:
+                if isinstance(error, ReaderError):
+                    raise
+                raise ReaderError(f"{one}, after row {number}: cannot be read: {error}") from error
+
+    return Table(origin, columns, rows)
+
+
+def open_stream(source: Any) -> Table:
+    """Open an object with ``__arrow_c_stream__``, whose batches are read once, one at a time."""
+    origin = origin_of(source)
+    pa, _ = _pyarrow(origin)
+    reader = pa.RecordBatchReader.from_stream(source)
+    columns = list(reader.schema.names)
+
+    def rows(chosen: Sequence[int]) -> Iterator[Row]:
+        names = [columns[i] for i in chosen]
+        number = 0
+        for batch in reader:
+            for cells in _cells(pa, batch, names):
+                number += 1
+                yield str(number), cells
+
+    return Table(origin, columns, rows)
+
+
+def holds_parquet(folder: Path) -> bool:
+    """Return whether a folder has Parquet files, and no other files but hidden ones."""
+    files = [path for path in folder.rglob("*") if path.is_file() and not _is_hidden(path, folder)]
+    return bool(files) and all(path.suffix.lower() in _PARQUET for path in files)
+
+
+def _parquet_files(folder: Path) -> list[Path]:
+    files = (path for path in folder.rglob("*") if path.suffix.lower() in _PARQUET)
+    return sorted(
+        path
+        for path in files
+        if path.is_file() and not path.is_symlink() and not _is_hidden(path, folder)
+    )
+
+
+def _is_hidden(path: Path, folder: Path) -> bool:
+    """Return whether a file is hidden, or one of those that Spark adds to a folder."""
+    return any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
+
+
+def _pyarrow(origin: str) -> tuple[Any, Any]:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -26,34 +104,14 @@ def open_arrow(path: Path, parquet: bool) -> Table:
         raise ReaderError(
             f"{origin}: reading it needs pyarrow. Install it with: pip install 'vbnmf[io]'"
         ) from error
-    # pyarrow raises KeyError and ValueError for damage in the tables of a file.
-    damage = (pa.ArrowException, OSError, KeyError, ValueError)
-    try:
-        file = _open_parquet(pq, path) if parquet else _open_ipc(pa, path)
-        columns = list((file.schema_arrow if parquet else file.schema).names)
-    except damage as error:
-        raise ReaderError(f"{origin}: not a complete Parquet or Arrow file: {error}") from error
+    return pa, pq
 
-    def rows(chosen: Sequence[int]) -> Iterator[Row]:
-        names = [columns[i] for i in chosen]
-        meter = _Meter(path)
-        number = 0
-        try:
-            for batch in _batches(file, sorted(set(names)), parquet):
-                batch.validate(full=True)  # Arrow trusts offsets: wrong ones would end the process
-                for begin in range(0, batch.num_rows, _BATCH):
-                    piece = batch.slice(begin, _BATCH)
-                    values = [_values(pa, piece.column(name)) for name in names]
-                    for cells in zip(*values, strict=True):
-                        number += 1
-                        meter.add(cells)
-                        yield str(number), cells
-        except ReaderError:
-            raise
-        except damage as error:
-            raise ReaderError(f"{origin}, after row {number}: cannot be read: {error}") from error
 
-    return Table(origin, columns, rows)
+def _cells(pa: Any, batch: Any, names: list[str]) -> Iterator[tuple[object, ...]]:
+    batch.validate(full=True)  # Arrow trusts offsets: wrong ones would end the process
+    for begin in range(0, batch.num_rows, _BATCH):
+        piece = batch.slice(begin, _BATCH)
+        yield from zip(*(_values(pa, piece.column(name)) for name in names), strict=True)
 
 
 def _open_parquet(pq: Any, path: Path) -> Any:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from vbnmf.data.arrow import holds_parquet
 from vbnmf.data.columns import ColumnNames, Wanted
 from vbnmf.data.documents import BadRows, Documents, ReaderError
 from vbnmf.data.labels import LabelsSource, check_separator
@@ -64,8 +65,9 @@ def read_documents(
     ----------
     source : str, path or object
         A file (CSV, TSV, JSON lines, Parquet, Arrow, svmlight, Matrix Market, SciPy ``.npz``;
-        text formats also gzipped), a folder, a shard folder, ``"-"`` for standard input, or a data
-        frame, Hugging Face dataset or AnnData object.
+        text formats also with gzip or Zstandard), a folder of texts or of Parquet files, a shard
+        folder, ``"-"`` for standard input, or a data frame, Hugging Face dataset, AnnData object or
+        object with ``__arrow_c_stream__``, such as a DuckDB relation.
     text : str or sequence of str, default=None
         The text column. None uses that of `fitted_columns`, or guesses it from usual names. The
         texts of several columns are joined with line breaks.
@@ -265,8 +267,8 @@ def find_format(source: Any, given: str | None = None) -> str:
         return given
     path = Path(source)
     if path.is_dir():
-        return "shards" if is_shards(path) else "folder"
-    suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
+        return "shards" if is_shards(path) else "parquet" if holds_parquet(path) else "folder"
+    suffix = Path(path.name.removesuffix(".gz").removesuffix(".zst")).suffix.lower()
     for kind, suffixes in FORMATS.items():
         if suffix in suffixes:
             return kind
@@ -301,6 +303,8 @@ def _check_shards(
 
 
 def _kind_of_object(source: object) -> str:
+    if hasattr(source, "__arrow_c_stream__") and not is_frame(source, lazy=False):
+        return "stream"  # of DuckDB, for instance: it would be collected as a lazy frame
     if is_frame(source):
         return "frame"
     if all(hasattr(source, name) for name in ("X", "obs", "var_names")):
@@ -309,5 +313,5 @@ def _kind_of_object(source: object) -> str:
         return "dataset"
     raise ReaderError(
         f"Cannot read documents from a {type(source).__name__}; expected a path, '-', a data "
-        "frame, a Hugging Face dataset or an AnnData object."
+        "frame, a Hugging Face dataset, an AnnData object or an Arrow stream."
     )

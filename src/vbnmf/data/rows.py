@@ -9,7 +9,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vbnmf.data.arrow import open_arrow
+from vbnmf.data.arrow import open_arrow, open_stream
 from vbnmf.data.columns import Wanted, choose_columns, names_of
 from vbnmf.data.documents import BadRows, Documents, ReaderError, is_missing, mended
 from vbnmf.data.folders import open_folder
@@ -204,6 +204,8 @@ def _batch(
 def _open_table(source: Any, kind: str, encoding: str, live: bool) -> Table:
     if kind in ("parquet", "arrow"):
         return open_arrow(Path(source), parquet=kind == "parquet")
+    if kind == "stream":
+        return open_stream(source)
     if kind == "dataset":
         return open_dataset(source)
     if kind == "frame":

@@ -1,4 +1,4 @@
-"""Read bytes and lines of a file or of standard input, with gzip, and with errors by line."""
+"""Read bytes and lines of a file or of standard input, also compressed, with errors by line."""
 
 import codecs
 import gzip
@@ -30,6 +30,8 @@ BOMB_RATIO = 200
 _AT_ONCE = 1 << 13
 
 _GZIP = b"\x1f\x8b"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_ZSTD_WINDOW = 1 << 27  # bytes that a file may ask for; what `zstd` itself accepts
 # surrogateescape turns a byte that cannot be decoded into one of these, which keeps its line.
 _UNDECODED = re.compile("[\udc80-\udcff]")
 _OF_WINDOWS = re.compile("[\udc80-\udc9f]")
@@ -44,7 +46,7 @@ def origin_of(source: object) -> str:
 
 @contextmanager
 def open_bytes(source: str | Path) -> Iterator[BinaryIO]:
-    """Open a file, or standard input for ``"-"``. Gzip is detected by its first bytes."""
+    """Open a file, or standard input. gzip and Zstandard are detected by their first bytes."""
     origin = origin_of(source)
     stream: BinaryIO
     with (
@@ -52,14 +54,45 @@ def open_bytes(source: str | Path) -> Iterator[BinaryIO]:
         nullcontext(sys.stdin.buffer) if source == STDIN else Path(source).open("rb") as raw,
     ):
         stream = buffered = io.BufferedReader(_Meter(raw), 1 << 16)
-        start = buffered.peek(2)[:2]
-        if start == _GZIP:
-            compressed = _Meter(buffered)
-            inflated = _Meter(gzip.GzipFile(fileobj=compressed), origin, compressed)
-            stream = io.BufferedReader(inflated, 1 << 16)
-        elif start and origin.endswith(".gz"):
-            raise ReaderError(f"{origin}: broken gzip: the file does not begin as a gzip file.")
-        yield stream
+        start = buffered.peek(4)[:4]
+        compressed = _Meter(buffered)
+        if start[:2] == _GZIP:
+            unpacked: Any = gzip.GzipFile(fileobj=compressed)
+        elif start == _ZSTD:
+            unpacked = _open_zstd(compressed, origin)
+        elif start and origin.endswith((".gz", ".zst")):
+            kind = "gzip" if origin.endswith(".gz") else "Zstandard"
+            raise ReaderError(f"{origin}: broken {kind}: the file does not begin as a {kind} file.")
+        else:
+            yield stream
+            return
+        yield io.BufferedReader(_Meter(unpacked, origin, compressed), 1 << 16)
+
+
+def _open_zstd(compressed: "_Meter", origin: str) -> Any:
+    try:
+        import zstandard
+    except ImportError as error:
+        raise ReaderError(
+            f"{origin}: reading it needs zstandard. Install it with: pip install 'vbnmf[io]'"
+        ) from error
+    unpacker: Any = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+    # frames that follow one another are one file, as for gzip
+    return _Zstd(unpacker.stream_reader(compressed, read_across_frames=True), zstandard.ZstdError)
+
+
+class _Zstd:
+    """Stream of Zstandard whose errors are those that :func:`reading` knows."""
+
+    def __init__(self, stream: Any, error: type[Exception]) -> None:
+        self._stream, self._error = stream, error
+
+    def read1(self, size: int) -> bytes:
+        try:
+            found: bytes = self._stream.read1(size)
+        except self._error as error:
+            raise zlib.error(str(error)) from error
+        return found
 
 
 def read_lines(source: str | Path, encoding: str, *, checked: bool = True) -> Iterator[str]:
@@ -146,7 +179,8 @@ def reading(origin: str) -> Iterator[None]:
         yield
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ReaderError(
-            f"{origin}: broken gzip: {error}. The file is damaged or truncated."
+            f"{origin}: broken {'Zstandard' if origin.endswith('.zst') else 'gzip'}: {error}. The "
+            "file is damaged or truncated."
         ) from error
     except FileNotFoundError as error:
         raise ReaderError(f"{origin}: no such file or folder.") from error

@@ -244,9 +244,10 @@ def _objects(lines: _Lines) -> Iterator[tuple[str, dict[str, Any] | BadRow]]:
         yield number, BadRow(number, problem)
 
 
-def is_frame(source: object) -> bool:
+def is_frame(source: object, *, lazy: bool = True) -> bool:
     """Return whether narwhals recognises a data frame: pandas, Polars or PyArrow, also lazy."""
-    return isinstance(_native(source), nw.DataFrame | nw.LazyFrame)
+    native = _native(source)
+    return isinstance(native, nw.DataFrame) or (lazy and isinstance(native, nw.LazyFrame))
 
 
 def open_frame(frame: object) -> Table:

@@ -46,7 +46,7 @@ _TELLING = re.compile(
 
 
 class MarkupWarning(UserWarning):
-    """Warning that HTML was removed, because most documents look like HTML."""
+    """Warning that many documents look like HTML, which was removed if they are most of them."""
 
 
 def strip_html(document: str) -> str:
@@ -70,7 +70,7 @@ def looks_like_html(document: str) -> bool:
 
 
 def decide(documents: Iterable[str], strip: Strip) -> tuple[Iterator[str], Literal["html"] | None]:
-    """Decide whether to remove HTML from documents, with a warning if "auto" does.
+    """Decide whether to remove HTML from documents, with a warning if a quarter looks like HTML.
 
     Returns
     -------
@@ -85,9 +85,18 @@ def decide(documents: Iterable[str], strip: Strip) -> tuple[Iterator[str], Liter
     seen = list(islice(rest, LOOKED_AT))
     n_html = sum(isinstance(document, str) and looks_like_html(document) for document in seen)
     documents = chain(seen, rest)
-    if 2 * n_html <= len(seen):
+    if 4 * n_html <= len(seen):
         return documents, None
     first = "first " if len(seen) == LOOKED_AT else ""
+    if 2 * n_html <= len(seen):
+        warnings.warn(
+            f"{n_html:,} of the {first}{len(seen):,} documents look like HTML. Names of tags are "
+            "counted as words. To remove tags and convert entities such as &amp;, use strip='html' "
+            "(--strip html). To keep them without this message, use strip=None (--strip none).",
+            MarkupWarning,
+            stacklevel=callers_level(),
+        )
+        return documents, None
     warnings.warn(
         f"{n_html:,} of the {first}{len(seen):,} documents look like HTML. Tags, comments, scripts "
         "and styles were removed, and entities such as &amp; were converted to characters. To do "
