@@ -149,7 +149,7 @@ def reviewed(texts: list[str], given: np.ndarray) -> tuple[Any, float, float]:
     """Fit a model and rank its documents; return the result and the seconds of both."""
     from vbnmf import DocumentModel
     from vbnmf.evaluation.truth import read_part
-    from vbnmf.review.labelerrors import find_label_errors
+    from vbnmf.reviewing.labelerrors import find_label_errors
 
     begun = perf_counter()
     model = DocumentModel().fit(texts, given)

@@ -7,7 +7,7 @@ import json
 import pytest
 from cliruns import make_corpus, ok, run
 
-from vbnmf.review.corrections import guarded, unguarded
+from vbnmf.reviewing.corrections import guarded, unguarded
 
 NAMES = ["bike", "coffee", "tea"]
 
@@ -113,7 +113,7 @@ def decide(path, *rows, head="id,decision,label"):
 
 
 def apply(tmp_path, content, decisions, name="a.csv", **options):
-    from vbnmf.review.corrections import apply_decisions, read_decisions
+    from vbnmf.reviewing.corrections import apply_decisions, read_decisions
 
     (tmp_path / name).write_bytes(content)
     changes = read_decisions(str(decisions))

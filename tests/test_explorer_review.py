@@ -13,9 +13,9 @@ from explorer_pages import analysed, page, several, usual
 
 from vbnmf.report.explorer import explore
 from vbnmf.report.explorer.overview import accept_curves, best_threshold
-from vbnmf.review.acceptance import Acceptance
-from vbnmf.review.corrections import read_decisions
-from vbnmf.review.labelerrors import find_label_errors
+from vbnmf.reviewing.acceptance import Acceptance
+from vbnmf.reviewing.corrections import read_decisions
+from vbnmf.reviewing.labelerrors import find_label_errors
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -92,8 +92,8 @@ def reviewed(fitted: Any, documents: Any, most: int | None) -> dict[str, Any]:
     ``most`` suspects of each kind are listed; None lists all.
     """
     from vbnmf.evaluation.truth import read_part
-    from vbnmf.review.copies import copies_that_differ, spelt_alike
-    from vbnmf.review.labelerrors import find_label_errors
+    from vbnmf.reviewing.copies import copies_that_differ, spelt_alike
+    from vbnmf.reviewing.labelerrors import find_label_errors
 
     part = read_part(fitted, common.content(fitted, documents), documents.labels)
     if not part.labelled.n_docs:
@@ -184,7 +184,7 @@ def _row(one: Any, ids: list[str], names: list[str], words: dict[int, str]) -> d
 
 def _write(stream: IO[str], suspects: list[dict[str, Any]]) -> None:
     """Write suspects as CSV, with empty columns for decisions."""
-    from vbnmf.review.corrections import guarded
+    from vbnmf.reviewing.corrections import guarded
 
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(_COLUMNS)
@@ -256,7 +256,7 @@ def _apply(
 ) -> None:  # fmt: skip
     """Write the corrected file."""
     from vbnmf.files import replacing
-    from vbnmf.review.corrections import apply_decisions, read_decisions
+    from vbnmf.reviewing.corrections import apply_decisions, read_decisions
 
     if not isinstance(documents.label_column, str) or reading["labels"] is not None:
         raise ValueError(

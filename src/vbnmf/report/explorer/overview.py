@@ -22,9 +22,9 @@ from vbnmf.evaluation.parts import Part
 from vbnmf.metrics import score_predictions
 from vbnmf.metrics.shares import share_interval
 from vbnmf.report.explorer.packing import rounded, sig
-from vbnmf.review.acceptance import FEWEST, Acceptance
-from vbnmf.review.labelerrors import MISSING, LabelErrors, Suspect, find_label_errors
-from vbnmf.review.structure import confusions
+from vbnmf.reviewing.acceptance import FEWEST, Acceptance
+from vbnmf.reviewing.labelerrors import MISSING, LabelErrors, Suspect, find_label_errors
+from vbnmf.reviewing.structure import confusions
 
 GOAL = 0.95
 """Share of accepted predictions that must be right on the first screen."""

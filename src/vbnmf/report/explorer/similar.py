@@ -11,7 +11,7 @@ import numpy as np
 from vbnmf.core.model import Array
 from vbnmf.evaluation.parts import Part
 from vbnmf.report.explorer.packing import sig
-from vbnmf.review.structure import LabelMerge, LabelSplit, labels_to_merge, labels_to_split
+from vbnmf.reviewing.structure import LabelMerge, LabelSplit, labels_to_merge, labels_to_split
 
 _MERGES, _SPLITS = 30, 20  # pairs and labels that are shown
 _TYPICAL = 2  # documents of each part of a label
