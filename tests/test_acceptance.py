@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vbnmf.metrics.shares import adjusted, difference_interval, share_interval, two_sided
-from vbnmf.review.acceptance import FEWEST, Acceptance
+from vbnmf.reviewing.acceptance import FEWEST, Acceptance
 
 
 @pytest.fixture

@@ -73,8 +73,17 @@ class TestTopics:
 
     def test_json(self, home, model):
         rows = ok("topics", home / "m.vbnmf", "--n-terms", "3", "--json").json
-        keys = {"component", "weight", "labels", "terms"}
-        keys |= {"scope", "scope_kind", "agreement", "alike", "background", "faded", "passage"}
+        keys = {"component", "name", "weight", "documents_expected", "labels", "terms"}
+        keys |= {
+            "scope",
+            "scope_in_words",
+            "scope_kind",
+            "agreement",
+            "alike",
+            "background",
+            "faded",
+            "passage",
+        }
         assert all(set(row) == keys for row in rows)
         weights = [row["weight"] for row in rows]
         assert sum(weights) == pytest.approx(1)

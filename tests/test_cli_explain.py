@@ -1,6 +1,7 @@
 """vbnmf predict --explain: a table for the eye, and all numbers in JSON lines."""
 
 import json
+import re
 
 import pandas as pd
 import pytest
@@ -8,6 +9,7 @@ from cliruns import run
 
 from vbnmf import load
 from vbnmf.cli.terminal import rounded
+from vbnmf.description.components import component_titles
 from vbnmf.estimators import base, classifier
 
 TICKETS = """text,team
@@ -57,6 +59,12 @@ def test_json_has_what_the_model_says(folder):
     assert first["explanation"][0]["terms"] == {t: round(p, 4) for t, p in best.terms}
     parts = first["explanation"][0]["components"][0]
     assert parts["component"] == best.components[0].component
+    assert parts["name"] == component_titles(model)[parts["component"]]
+    assert re.fullmatch(r"#\d+ \w+( \w+)*", parts["name"])
+    assert (
+        model.topics()["name"][model.topics()["component"].index(parts["component"])]
+        in (parts["name"])
+    )
     assert parts["part"] == round(best.components[0].part, 4)
     assert last["explanation"] == []
 

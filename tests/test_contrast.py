@@ -7,8 +7,8 @@ from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF
 from vbnmf.evaluation.parts import Part
 from vbnmf.evaluation.truth import read_part
 from vbnmf.metrics.logodds import log_odds
-from vbnmf.review.contrast import contrast, contrast_labels
-from vbnmf.review.structure import confusions, labels_to_merge, labels_to_split
+from vbnmf.reviewing.contrast import contrast, contrast_labels
+from vbnmf.reviewing.structure import confusions, labels_to_merge, labels_to_split
 
 TOPICS = {
     "tea": "leaf green pot steep jasmine oolong kettle china matcha",

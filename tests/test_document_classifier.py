@@ -33,6 +33,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, load
+from vbnmf.description.components import component_titles
 from vbnmf.store import ModelFileError
 from vbnmf.text import DocumentVectorizer
 
@@ -234,8 +235,9 @@ def test_fit_transform_is_fit_and_then_transform(labels, kind):
 def test_a_step_of_a_pipeline():
     pipe = make_pipeline(make(), LogisticRegression(C=100)).fit(TEXTS, LABELS)
     assert pipe.score(TEXTS, LABELS) > 0.9
-    names = [f"documentmodel{k}" for k in range(5)]
-    assert pipe[:-1].get_feature_names_out().tolist() == names
+    names = pipe[:-1].get_feature_names_out().tolist()
+    titles = component_titles(pipe[0], 2)
+    assert names == [f"component_{title[1:]}".replace(" ", "_") for title in titles]
 
 
 @pytest.mark.parametrize("package", ["pandas", "polars"])

@@ -139,8 +139,7 @@ def test_pipeline_from_texts_to_classes(model):
     )
     assert pipe.fit(TEXTS, TOPICS).score(TEXTS, TOPICS) == 1.0
     assert_array_equal(pipe.predict(["pot of tea leaf", "kick the ball"]), ["kitchen", "sport"])
-    prefix = model.__name__.lower()
-    assert_array_equal(pipe[:-1].get_feature_names_out(), [f"{prefix}0", f"{prefix}1"])
+    assert_array_equal(pipe[:-1].get_feature_names_out(), ["component_0", "component_1"])
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -168,13 +167,18 @@ def test_output_as_data_frames(model):
     X, y = corpus()
     plain = quick(model)
     expected = plain.fit_transform(X, y)
-    names = [f"{model.__name__.lower()}{k}" for k in range(4)]
-    assert_array_equal(plain.get_feature_names_out(), names)
+    assert_array_equal(plain.get_feature_names_out(), [f"component_{k}" for k in range(4)])
 
     index = [f"doc {i}" for i in range(X.shape[0])]
     framed = quick(model).set_output(transform="pandas")
     V = framed.fit_transform(pd.DataFrame(X.toarray(), index=index).add_prefix("t"), y)
     assert isinstance(V, pd.DataFrame)
+    names = framed.get_feature_names_out().tolist()
+    tops = [[f"t{w}" for w in row] for row in plain.describing_terms_[:, :2]]
+    faded = plain.faded_
+    assert names == [
+        f"component_{k}" if faded[k] else f"component_{k}_{'_'.join(tops[k])}" for k in range(4)
+    ]
     assert list(V.columns) == names
     assert list(V.index) == index
     assert_array_equal(V.to_numpy(), expected)

@@ -16,10 +16,10 @@ from vbnmf.metrics.shares import share_interval
 from vbnmf.report.explorer import explore
 from vbnmf.report.explorer import page as page_module
 from vbnmf.report.explorer.documents import document_payload, shortened
-from vbnmf.report.explorer.marking import Marker
 from vbnmf.report.explorer.payload import model_payload
 from vbnmf.report.explorer.quality import calibration_points
 from vbnmf.text import DocumentVectorizer
+from vbnmf.text.marking import Marker
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::vbnmf.text.EmptyDocumentWarning", "ignore:the fit did not converge"

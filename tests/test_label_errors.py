@@ -8,8 +8,8 @@ from scipy import sparse
 from vbnmf import DocumentModel, SupervisedVBNMF, load
 from vbnmf.core.rows import content_keys
 from vbnmf.evaluation.truth import read_part
-from vbnmf.review.copies import copies_that_differ, spelt_alike
-from vbnmf.review.labelerrors import (
+from vbnmf.reviewing.copies import copies_that_differ, spelt_alike
+from vbnmf.reviewing.labelerrors import (
     Estimated,
     error_rate,
     find_label_errors,
@@ -90,7 +90,7 @@ def test_other_documents_are_judged_by_predictions(planted, saved):
 
 
 def test_repeated_documents_are_matched_one_to_one(saved):
-    from vbnmf.review.labelerrors import _places
+    from vbnmf.reviewing.labelerrors import _places
 
     known = np.array([7, 3, 7, 5])
     assert_array_equal(_places(known, np.array([7, 7, 7, 3, 9])), [0, 2, 2, 1, -1])

@@ -21,6 +21,7 @@ from vbnmf.description.components import label_use
 from vbnmf.description.labels import describe_labels
 from vbnmf.description.scopes import by_block, scopes_of
 from vbnmf.description.summary import blocks_of_label, summarise
+from vbnmf.description.tables import topics_table
 from vbnmf.report.explorer import explore
 from vbnmf.report.explorer.ordering import map_blocks, order_map, runs
 from vbnmf.report.explorer.payload import model_payload
@@ -441,7 +442,7 @@ class TestAgreement:
         assert re.search(r" shared by \w .* \(agreement 0\.84\) ", rows[2])
         assert re.search(r" joins different terms of last .* \(agreement 0\.41\) ", rows[3])
         assert all("agreement" not in rows[k] for k in (0, 1, 4, 5, 6, 7, 8, 9))
-        found = {row["component"]: row for row in _plain(summary, None)}
+        found = {row["component"]: row for row in _plain(summary, None, topics_table(summary, 1.0))}
         assert [found[k]["agreement"] for k in range(4)] == [None, None, 0.84, 0.41]
         assert found[3]["scope_kind"] == "joined"
         part = percent(model[0].estimator_.component_mass_[3])

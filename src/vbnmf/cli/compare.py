@@ -128,8 +128,8 @@ def _fitted(documents: Any, quiet: bool) -> Any:
 def _compared(fitted: Any, read: list[Any], most: int) -> dict[str, Any]:
     """Return what has changed, in types of JSON."""
     from vbnmf.evaluation.truth import read_part
-    from vbnmf.review.comparison import NOVEL
-    from vbnmf.review.comparison import compare as compare_parts
+    from vbnmf.reviewing.comparison import NOVEL
+    from vbnmf.reviewing.comparison import compare as compare_parts
 
     unknown = common.UnknownDocuments()
     parts = []

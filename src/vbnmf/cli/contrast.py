@@ -71,9 +71,9 @@ def _contrasted(
 
     from vbnmf.data.labels import label_name
     from vbnmf.evaluation.truth import read_part
-    from vbnmf.review.contrast import contrast as contrast_sides
-    from vbnmf.review.contrast import contrast_labels
-    from vbnmf.review.labelerrors import judge
+    from vbnmf.reviewing.contrast import contrast as contrast_sides
+    from vbnmf.reviewing.contrast import contrast_labels
+    from vbnmf.reviewing.labelerrors import judge
 
     part = read_part(fitted, common.content(fitted, documents), documents.labels)
     if by_column:

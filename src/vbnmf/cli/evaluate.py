@@ -76,8 +76,8 @@ def score(fitted: Any, contents: Any, labels: Any, accept: float | None = None) 
     part = read_part(fitted, contents, labels)
     scores = _checked(evaluate_part(part))
     if accept is not None:
-        from vbnmf.review.acceptance import Acceptance, acceptance_scores
-        from vbnmf.review.labelerrors import judge
+        from vbnmf.reviewing.acceptance import Acceptance, acceptance_scores
+        from vbnmf.reviewing.labelerrors import judge
 
         judged = judge(part)
         acceptance = Acceptance.of(part, judged.probabilities)

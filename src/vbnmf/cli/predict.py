@@ -82,6 +82,7 @@ def predict(
         raise click.UsageError(
             "the table of --explain has no room for --keep; add --json or --out FILE."
         )
+    from vbnmf.description.components import component_titles
     from vbnmf.estimators.validation import check_threshold
 
     fitted = common.load_model(model)
@@ -106,7 +107,7 @@ def predict(
     binary = ending == _PARQUET
     with common.output(target, force, live=live, binary=binary) as stream:
         with DocumentProgress(quiet, "predicting", total) as progress:
-            how = _How(explain, novelty, reject, at_most, ranked)
+            how = _How(explain, novelty, reject, at_most, ranked, component_titles(fitted))
             rows = _all_rows(fitted, kept, unknown, progress, how)
             columns = [*names, *kept.names]
             if explain and ending not in _JSON_LINES and target is not None:
@@ -133,6 +134,7 @@ class _How(NamedTuple):
     reject: float | None
     at_most: int | None
     ranked: int | None
+    titles: list[str]  # of components
 
 
 def _all_rows(
@@ -197,7 +199,9 @@ def _rows(fitted: Any, documents: Any, kept: common.Kept, how: _How) -> Rows:
             "note": note,
             **({"novelty": rounded(new)} if how.novelty else {}),
             **dict(zip(kept.names, cells, strict=True)),
-            **({} if why is None else {"explanation": [_as_dict(part) for part in why]}),
+            **(
+                {} if why is None else {"explanation": [_as_dict(part, how.titles) for part in why]}
+            ),
         }
 
 
@@ -209,7 +213,7 @@ def _number(threshold: str) -> str | float:
         return threshold
 
 
-def _as_dict(why: Any) -> dict[str, Any]:
+def _as_dict(why: Any, titles: list[str]) -> dict[str, Any]:
     """Convert an explanation to a dict for JSON."""
     return {
         "label": why.label,
@@ -217,6 +221,7 @@ def _as_dict(why: Any) -> dict[str, Any]:
         "components": [
             {
                 "component": component,
+                "name": titles[component],
                 "part": round(part, 4),
                 "terms": {term: round(share, 4) for term, share in terms},
             }
@@ -237,7 +242,7 @@ def _write_explanations(stream: IO[str], rows: Rows) -> int:
         name = row["id"]
         rejected = row["note"].startswith(_REJECTED)
         for why in [] if rejected else row["explanation"]:
-            components = {by["component"]: by["part"] for by in why["components"]}
+            components = {by["name"]: by["part"] for by in why["components"]}
             score, share = fraction(why["score"]), percent(why["component_share"])
             by = [_parts(components), share, _parts(why["terms"])]
             cells.append([name, str(why["label"]), score, *by])

@@ -36,16 +36,18 @@ def topics(model: str, n_terms: int, label: str | None, as_json: bool) -> None:
       vbnmf topics tickets.vbnmf --label billing --n-terms 20
     """  # noqa: D301
     from vbnmf.description.summary import summarise
+    from vbnmf.description.tables import topics_table
 
     loaded = common.load_model(model)
-    summary = summarise(loaded, n_terms=n_terms)
+    summary = whole = summarise(loaded, n_terms=n_terms)
     if label is not None and label not in summary.labels:
         known = ", ".join(summary.labels) or "none, as it was fitted without labels"
         raise click.BadParameter(f"{label!r} is not a label of this model. Its labels: {known}.")
     if label is not None:
         summary = _with_terms_there(summary, loaded, label, n_terms)
     if as_json:
-        common.print_json(_plain(summary, label))
+        rows = topics_table(whole, loaded.estimator_.n_samples_seen_)
+        common.print_json(_plain(summary, label, rows))
     elif label is not None:
         click.echo(label_table(summary, label))
     else:
@@ -76,6 +78,8 @@ def _with_terms_there(summary: Any, model: Any, label: str, n_terms: int) -> Any
 
 def component_table(summary: Any) -> str:
     """Return a table of all components, and the weight of each kind of scope."""
+    from vbnmf.description.tables import scope_in_words
+
     head = ["#", "weight", "strongest in (expected part)", "alike (cosine)", "terms"]
     if summary.blocks is not None:
         head[2] = "scope (expected part)"
@@ -85,7 +89,7 @@ def component_table(summary: Any) -> str:
         [
             str(component.number),
             percent(component.weight),
-            _labels(summary, place),
+            scope_in_words(summary, place),
             alike_in_words(component.alike),
             _noted(component, component.name),
         ]
@@ -117,19 +121,6 @@ def label_table(summary: Any, label: str) -> str:
     )
 
 
-def _labels(summary: Any, place: int) -> str:
-    """Return the scope of a component in words, or the labels that use it most."""
-    from vbnmf.description.components import MATTERS
-
-    component = summary.components[place]
-    if component.scope is None:
-        strong = (f"{label} {percent(use)}" for label, use in component.labels if use >= MATTERS)
-        return ", ".join(strong)
-    parts = [percent(summary.use[i, place]) for i in component.scope.labels]
-    agreement = component.scope.agreement_as_text
-    return str(component.scope.in_words(parts)) + (f" ({agreement})" if agreement else "")
-
-
 def _noted(component: Any, name: str) -> str:
     """Return its terms, after a note if it is mostly a passage that recurs."""
     return name if component.passage is None else f"{component.passage.in_words}: {name}"
@@ -150,32 +141,41 @@ def _weights(blocks: dict[str, float] | None, whole: str) -> str:
     return f"\n\n{', '.join(f'{name} {percent(part)}' for name, part in found)} of {whole}"
 
 
-def _plain(summary: Any, label: str | None) -> Any:
+def _plain(summary: Any, label: str | None, rows: Any) -> list[dict[str, Any]]:
+    """Return rows of the table of ``DocumentModel.topics`` in the form of ``--json``."""
     from vbnmf.description.summary import components_of_label
 
     shown = summary.components
     if label is not None:
         shown = [component for component, _ in components_of_label(summary, label)]
-    return [
-        {
-            "component": component.number,
-            "weight": component.weight,
-            "scope": None if component.scope is None else component.scope.names,
-            "scope_kind": None if component.scope is None else component.scope.kind,
-            "agreement": None if component.scope is None else component.scope.agreement,
-            "alike": [{"component": k, "cosine": cosine} for k, cosine in component.alike],
-            "background": component.background,
-            "faded": component.faded,
-            "passage": None
-            if component.passage is None
-            else {
-                "documents": component.passage.documents,
-                "examined": component.passage.examined,
-                "terms": component.passage.terms,
-                "among_most_relevant": [component.passage.among, component.passage.of],
-            },
-            "labels": dict(component.labels),
-            "terms": dict(component.terms),
-        }
-        for component in shown
-    ]
+    by_number = {row["component"]: row for row in rows}
+    return [_with_objects(by_number[one.number], one) for one in shown]
+
+
+def _with_objects(row: dict[str, Any], one: Any) -> dict[str, Any]:
+    """Return a row with objects in place of lists; terms are those that are shown."""
+    passage = one.passage
+    alike = zip(row["alike"], row["alike_cosines"], strict=True)
+    return {
+        "component": row["component"],
+        "name": row["name"],
+        "weight": row["share"],
+        "documents_expected": row["documents_expected"],
+        "scope": row["scope_labels"],
+        "scope_in_words": row["scope"],
+        "scope_kind": row["scope_kind"],
+        "agreement": row["agreement"],
+        "alike": [{"component": k, "cosine": cosine} for k, cosine in alike],
+        "background": row["background"],
+        "faded": row["faded"],
+        "passage": None
+        if passage is None
+        else {
+            "documents": passage.documents,
+            "examined": passage.examined,
+            "terms": passage.terms,
+            "among_most_relevant": [passage.among, passage.of],
+        },
+        "labels": dict(zip(row["labels"], row["label_shares"], strict=True)),
+        "terms": dict(one.terms),
+    }

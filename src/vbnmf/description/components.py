@@ -24,6 +24,7 @@ The measure is the cosine of their weights of terms,
 which is 1 if both have the same parts of terms, and 0 if they have no term in common.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,8 @@ from vbnmf.metrics.relevance import TermParts
 
 NAME_TERMS = 3
 """Terms in the name of a component."""
+COLUMN_TERMS = 2
+"""Terms of a component in the name of a column."""
 FADED = "(faded)"
 """What a faded component is called."""
 MATTERS = 0.02
@@ -85,6 +88,27 @@ def component_names(
             naming_terms(model, n_terms), getattr(model, "estimator_", model).faded_, strict=True
         )
     ]
+
+
+def component_titles(model: Any, n_terms: int = NAME_TERMS) -> list[str]:
+    """Return number and name of each component, as lists and tables show them: "#17 mail imap"."""
+    names = component_names(model, names_of_terms(model), n_terms)
+    return [f"#{k} {name}" for k, name in enumerate(names)]
+
+
+def column_names(model: Any) -> list[str]:
+    """Return a name of each component for columns of frames: "component_17_mail_imap".
+
+    The number alone if the model does not know the names of its terms, or the component has faded.
+    """
+    estimator = getattr(model, "estimator_", model)
+    known = hasattr(model, "terms_") or hasattr(model, "feature_names_in_")
+    names: Iterable[str] = [""] * len(estimator.components_)
+    if known:
+        faded = estimator.faded_
+        found = component_names(model, names_of_terms(model), COLUMN_TERMS)
+        names = ["" if gone else name for name, gone in zip(found, faded, strict=True)]
+    return [re.sub(r"\W+", "_", f"component {k} {name}".strip()) for k, name in enumerate(names)]
 
 
 def shown_terms(model: Any, n: int, components: Iterable[int] | None = None) -> Array:

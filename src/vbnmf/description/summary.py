@@ -8,6 +8,7 @@ terms of several, those of one label. Within a scope, and without scopes, they a
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,14 +16,15 @@ from vbnmf.core.model import Array
 from vbnmf.description.components import (
     FADED,
     MATTERS,
+    NAME_TERMS,
     PassageOfComponent,
     alike_components,
     component_passages,
     label_use,
+    names_of_terms,
     naming_terms,
 )
 from vbnmf.description.scopes import BLOCKS, Scope, by_block, scopes_of
-from vbnmf.pipeline import DocumentModel
 
 _TINY = np.finfo(float).tiny
 
@@ -68,7 +70,11 @@ class Component:
     @property
     def name(self) -> str:
         """The terms that describe it, or "(faded)"."""
-        return FADED if self.faded else " ".join(term for term, _ in self.terms)
+        return self.first_terms(len(self.terms))
+
+    def first_terms(self, n: int = NAME_TERMS) -> str:
+        """Return the first terms that describe it, or "(faded)"."""
+        return FADED if self.faded else " ".join(term for term, _ in self.terms[:n])
 
 
 @dataclass(frozen=True)
@@ -98,14 +104,18 @@ class Summary:
     blocks: dict[str, float] | None
 
 
-def summarise(model: DocumentModel, *, n_terms: int = 10, n_labels: int = 3) -> Summary:
-    """Describe a fitted model by its components, each by its terms and labels."""
-    estimator = model.estimator_
+def summarise(model: Any, *, n_terms: int = 10, n_labels: int = 3) -> Summary:
+    """Describe a fitted model by its components, each by its terms and labels.
+
+    ``model`` is a DocumentModel, VBNMF or SupervisedVBNMF.
+    """
+    estimator, known = getattr(model, "estimator_", model), names_of_terms(model)
     mass, sums = estimator.component_mass_, np.maximum(estimator.component_sums_, _TINY)
     naming = naming_terms(model, n_terms)
     scopes, alike = scopes_of(estimator), alike_components(estimator)
     passages, order = component_passages(model), _reading_order(mass, scopes)
-    labels = [str(label) for label in estimator.classes_] if model.has_labels else []
+    has_labels = hasattr(estimator, "label_activations_")
+    labels = [str(label) for label in estimator.classes_] if has_labels else []
     use = label_use(estimator)[:, order]
     components = []
     for position, k in enumerate(order):
@@ -115,8 +125,7 @@ def summarise(model: DocumentModel, *, n_terms: int = 10, n_labels: int = 3) -> 
                 number=int(k),
                 weight=float(mass[k]),
                 terms=[
-                    (str(model.terms_[w]), float(estimator.components_[k, w] / sums[k]))
-                    for w in naming[k]
+                    (str(known[w]), float(estimator.components_[k, w] / sums[k])) for w in naming[k]
                 ],
                 labels=[(labels[i], float(use[i, position])) for i in strongest],
                 scope=None if scopes is None else scopes[k],

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
@@ -23,6 +23,7 @@ from vbnmf.core.fit import Progress, Schedule
 from vbnmf.core.model import Array
 from vbnmf.core.rows import leading, without_unused_terms
 from vbnmf.core.starts import Knobs
+from vbnmf.description.showing import ShowsComponents
 from vbnmf.engines.backends import matrix_of
 from vbnmf.estimators.componentterms import term_view
 from vbnmf.estimators.labels import Targets
@@ -85,7 +86,7 @@ class Pruning(NamedTuple):
     bound_after: float
 
 
-class BaseVBNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class BaseVBNMF(ShowsComponents, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of both models, without labels. Subclasses document the parameters.
 
     All that a fit finds is one record, ``fitted_``. Public attributes are its fields.

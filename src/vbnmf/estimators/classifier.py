@@ -12,6 +12,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.model import Array
+from vbnmf.description.components import component_titles
+from vbnmf.description.explanations import Explanations
+from vbnmf.description.showing import ShowsLabels
 from vbnmf.engines.backends import matrix_of
 from vbnmf.estimators.base import BaseVBNMF
 from vbnmf.estimators.labels import check_targets
@@ -27,7 +30,7 @@ from vbnmf.prediction.explanation import explain_documents
 from vbnmf.prediction.projection import CoefficientPrior, LabelPrior, mean_weight
 
 
-class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
+class PredictsLabels(ShowsLabels, ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
     """Base class of ``SupervisedVBNMF``, which documents the attributes."""
 
     fitted_: FittedLabels
@@ -220,9 +223,10 @@ class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
 
         Returns
         -------
-        explanations : list of lists of Explanation
-            The explanations of each document, one for each label. The list is empty for a document
-            without any known term.
+        explanations : Explanations
+            A list with a list for each document, which has an ``Explanation`` for each label. It is
+            empty for a document without any known term. ``to_frame()`` is a data frame of all
+            contributions.
         probabilities : ndarray of shape (n_docs, n_labels)
             The result of ``predict_proba``. Only if ``return_proba`` is True.
 
@@ -245,7 +249,8 @@ class PredictsLabels(ClassifierMixin, BaseVBNMF):  # type: ignore[misc]
             self.fitted_.head.head, self.fitted_.for_prediction, X, P, self.classes_.tolist(),
             self._names(names), also, n_terms=n_terms, n_components=n_components, regroup=regroup,
         )  # fmt: skip
-        return (explained, P) if return_proba else explained
+        found = Explanations(explained, component_titles(self))
+        return (found, P) if return_proba else found
 
     def novelty(self, X: Any, known: Any = None) -> Array:
         """Compute how little documents resemble the training documents of any label.

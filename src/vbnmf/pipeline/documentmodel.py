@@ -11,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import (
     BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     clone,
 )
@@ -22,6 +21,7 @@ import vbnmf
 from vbnmf import store
 from vbnmf.core.model import Array
 from vbnmf.core.rows import is_empty, leading
+from vbnmf.description.showing import ShowsComponents, ShowsLabels
 from vbnmf.distributed import backend, is_texts
 from vbnmf.engines.backends import computed
 from vbnmf.estimators import VBNMF, SupervisedVBNMF, saving
@@ -48,7 +48,8 @@ def default_estimator(*, labelled: bool) -> Any:
 class DocumentModel(
     LearnsDocuments,
     PredictsDocuments,
-    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    ShowsComponents,
+    ShowsLabels,
     TransformerMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):

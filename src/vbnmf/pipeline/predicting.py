@@ -1,13 +1,15 @@
 """Methods of ``DocumentModel`` that predict, score and explain the labels of documents."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.model import Array
+from vbnmf.description.components import component_titles
+from vbnmf.description.explanations import MARK, PHRASE, PIECE, Explanations, Span, kind_of_words
 from vbnmf.distributed import is_texts
 from vbnmf.engines.backends import matrix_of
 from vbnmf.estimators import SupervisedVBNMF
@@ -16,6 +18,7 @@ from vbnmf.pipeline.headfeatures import Regroup, shown_in_words
 from vbnmf.pipeline.inputs import is_matrix
 from vbnmf.shards import Shards
 from vbnmf.text.features import TextFeatures
+from vbnmf.text.marking import Marker
 from vbnmf.text.vectorizer import DocumentVectorizer, known_parts
 
 
@@ -228,24 +231,70 @@ class PredictsDocuments:
 
         Returns
         -------
-        explanations : list of lists of Explanation
-            The explanations of each document, one for each label.
+        explanations : Explanations
+            A list with a list for each document, which has an ``Explanation`` for each label.
+            ``to_frame()`` is a data frame of all contributions, and notebooks show shaded texts.
         probabilities : ndarray of shape (n_docs, n_labels)
             The result of ``predict_proba``. Only if ``return_proba`` is True.
+
+        Examples
+        --------
+        >>> from vbnmf import DocumentModel, SupervisedVBNMF
+        >>> texts = ["green tea", "steep tea", "roast coffee", "grind coffee"] * 5
+        >>> labels = ["tea", "tea", "coffee", "coffee"] * 5
+        >>> model = DocumentModel(SupervisedVBNMF(2, random_state=0)).fit(texts, labels)
+        >>> why = model.explain(["green tea"])
+        >>> why[0][0].label, sorted(term for term, _ in why[0][0].terms)
+        ('tea', ['green', 'tea'])
+        >>> why.to_frame("pandas").columns.tolist()
+        ['document', 'label', 'kind', 'name', 'contribution', 'probability']
         """
         self._check_labels()
+        if not (hasattr(X, "shape") or hasattr(X, "columns") or isinstance(X, Sequence)):
+            X = list(X)  # they are read twice
         regroup = self.pieces_in_words(X)
-        X = self.vectorize(X)
-        if X.shape[0] == 0:
-            return ([], np.empty((0, len(self.classes_)))) if return_proba else []
-        return self.estimator_.explain(
-            X,
+        weights = self.vectorize(X)
+        if weights.shape[0] == 0:
+            explained, P = Explanations(), np.empty((0, len(self.classes_)))
+            return (explained, P) if return_proba else explained
+        found, P = self.estimator_.explain(
+            weights,
             n_terms=n_terms,
             n_components=n_components,
             names=self.feature_names_,
-            return_proba=return_proba,
+            return_proba=True,
             regroup=regroup,
         )
+        explained = Explanations(
+            found, component_titles(self), self._kinds_of_features(), *self._shown_texts(X, weights)
+        )
+        return (explained, P) if return_proba else explained
+
+    def _kinds_of_features(self) -> Callable[[Any], str]:
+        """Return a function from the name of a term or feature to its kind."""
+        features, terms = self.text_features_, frozenset(map(str, self.terms_))
+
+        def kind(name: Any) -> str:
+            if features is None or str(name) in terms:
+                return kind_of_words(name)
+            if str(name) in features.tokens.numbers:
+                return PHRASE if " " in str(name) else MARK
+            return PIECE
+
+        return kind
+
+    def _shown_texts(self, X: Any, weights: Any) -> tuple[list[str] | None, Any]:
+        """Return texts without markup, and a function that finds their terms; None if unknown."""
+        if X is weights or not isinstance(self.vectorizer_, DocumentVectorizer):
+            return None, None
+        marker, terms = Marker.of(self.vectorizer_), self.terms_
+
+        def find(texts: Sequence[str]) -> list[list[Span]]:
+            assert marker is not None
+            return [[(b, e, str(terms[w])) for b, e, w in marks] for marks in marker.mark(texts)]
+
+        texts = [self.vectorizer_.without_markup(text) for text in X]
+        return texts, None if marker is None else find
 
     def _lazy_labels(self, P: Any, *listed: str) -> tuple[Any, Any]:
         """Return labels and their probabilities, computed later, in bags if labels are lists."""

@@ -83,7 +83,7 @@ def read_decisions(path: str) -> dict[str, Change]:
             "the page."
         )
     changes: dict[str, Change] = {}
-    for number, cells in table.rows(range(len(columns))):
+    for number, cells in table.all_rows(range(len(columns))):
         row = {n: unguarded(str(cell)).strip() for n, cell in zip(columns, cells, strict=True)}
         decision = row.get("decision", CHANGE if row.get("label") else "").casefold()
         if decision not in (CHANGE, KEEP, SKIP, ""):

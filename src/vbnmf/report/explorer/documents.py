@@ -20,11 +20,11 @@ from vbnmf.evaluation.truth import read_truth
 from vbnmf.pipeline import DocumentModel
 from vbnmf.report.explorer.choosing import choose, count_documents, is_wrong
 from vbnmf.report.explorer.labelpages import confusions_of_labels, topics_of_labels
-from vbnmf.report.explorer.marking import Marker
 from vbnmf.report.explorer.novel import NewDocuments
 from vbnmf.report.explorer.overview import Overview, suspect_rows
 from vbnmf.report.explorer.packing import sig, thousandths
 from vbnmf.report.explorer.similar import structure_payload
+from vbnmf.text.marking import Marker
 
 MOST_DOCUMENTS = 5000
 LONGEST = 2000
