@@ -7,7 +7,8 @@ from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF
 from vbnmf.evaluation.parts import Part
 from vbnmf.evaluation.truth import read_part
 from vbnmf.metrics.logodds import log_odds
-from vbnmf.reviewing.contrast import contrast, contrast_labels
+from vbnmf.reviewing.contrast import contrast_labels
+from vbnmf.reviewing.contrast import contrast_sides as contrast
 from vbnmf.reviewing.structure import confusions, labels_to_merge, labels_to_split
 
 TOPICS = {

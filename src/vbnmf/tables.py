@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, SupportsIndex, overload
+from typing import Any, Self, SupportsIndex, overload
 
 FRAMES = ("pandas", "polars", "pyarrow")
 """Packages of data frames, in the order in which they are looked for."""
@@ -191,6 +191,9 @@ class Findings(dict[str, Any]):
         """All that is no table, in rows of name and value."""
         rest = ((name, value) for name, value in self.items() if not isinstance(value, Table))
         return Table([{"name": n, "value": v} for n, v in rest], ["name", "value"])
+
+    def __or__(self, other: Mapping[str, Any]) -> Self:  # type: ignore[override]
+        return type(self)({**self, **other})
 
     def __repr__(self) -> str:
         facts = "\n".join(f"{row['name']}: {as_text(row['value'])}" for row in self.facts)

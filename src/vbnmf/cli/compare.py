@@ -6,9 +6,7 @@ import click
 
 from vbnmf.cli import common, options
 from vbnmf.cli.progress import Waiting
-from vbnmf.cli.terminal import fraction, one_line, percent, table
-
-_EXCERPT = 100  # characters of a text
+from vbnmf.cli.terminal import fraction, percent, table
 
 
 @click.command(cls=options.GroupedCommand, short_help="Show what has changed between two files.",
@@ -125,11 +123,10 @@ def _fitted(documents: Any, quiet: bool) -> Any:
         return DocumentModel().fit(contents, documents.labels, terms=documents.terms)
 
 
-def _compared(fitted: Any, read: list[Any], most: int) -> dict[str, Any]:
-    """Return what has changed, in types of JSON."""
+def _compared(fitted: Any, read: list[Any], most: int) -> Any:
+    """Return what ``vbnmf.compare`` finds."""
     from vbnmf.evaluation.truth import read_part
-    from vbnmf.reviewing.comparison import NOVEL
-    from vbnmf.reviewing.comparison import compare as compare_parts
+    from vbnmf.reviewing.findings import compare_findings
 
     unknown = common.UnknownDocuments()
     parts = []
@@ -138,37 +135,8 @@ def _compared(fitted: Any, read: list[Any], most: int) -> dict[str, Any]:
             labels = documents.labels if fitted.has_labels else None
             parts.append(read_part(fitted, common.content(fitted, documents), labels))
             _ = parts[-1].coefficients
-    found = compare_parts(*parts, n_words=most)
-    ids = common.ids(read[1])
-
-    def shares(changes: Any) -> list[dict[str, Any]]:
-        return [
-            {"name": one.name, "then": one.then, "now": one.now,
-             "documents": None if one.documents is None else list(one.documents),
-             "low": one.low, "high": one.high, "p_value": one.p_value}
-            for one in changes
-        ]  # fmt: skip
-
-    texts = parts[1].texts
-    return {
-        "documents": list(found.documents),
-        "labels_are": found.labels_are,
-        "labels": shares(found.labels),
-        "components": shares(found.components),
-        "words": [
-            {"term": one.term, "documents": list(one.documents), "log_odds": one.log_odds,
-             "low": one.low, "high": one.high, "known": one.known}
-            for one in found.words
-        ],
-        "novel_above": NOVEL,
-        "novel": None if found.novel is None else list(found.novel),
-        "new_documents": [
-            {"id": ids[row], "novelty": novelty,
-             "text": None if texts is None else one_line(texts[row])[:_EXCERPT]}
-            for row, novelty in found.new_documents[:most]
-        ],
-        "most": most,
-    }  # fmt: skip
+    then, now = parts
+    return compare_findings(then, now, common.ids(read[1]), most)
 
 
 def _text(found: dict[str, Any]) -> str:

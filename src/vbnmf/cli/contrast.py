@@ -55,9 +55,8 @@ def contrast(
     documents = common.read_for(fitted, file, quiet, label=columns, keep=keep, **reading)
     unknown = common.UnknownDocuments()
     with unknown.among(documents), Waiting(quiet, "comparing"):
-        part, found = _contrasted(fitted, documents, first, second, by is not None, n_terms)
+        result = _contrasted(fitted, documents, first, second, by is not None, n_terms)
     unknown.report(quiet)
-    result = _as_dict(part, found, common.ids(documents))
     if as_json:
         common.print_json(result)
     else:
@@ -66,76 +65,15 @@ def contrast(
 
 def _contrasted(
     fitted: Any, documents: Any, first: str, second: str | None, by_column: bool, n_terms: int
-) -> tuple[Any, Any]:
-    import numpy as np
+) -> Any:
+    """Return what ``vbnmf.contrast`` finds."""
+    from vbnmf.reviewing.findings import contrast as find
 
-    from vbnmf.data.labels import label_name
-    from vbnmf.evaluation.truth import read_part
-    from vbnmf.reviewing.contrast import contrast as contrast_sides
-    from vbnmf.reviewing.contrast import contrast_labels
-    from vbnmf.reviewing.labelerrors import judge
-
-    part = read_part(fitted, common.content(fitted, documents), documents.labels)
-    if by_column:
-        (cells,) = documents.kept.values()
-        values = np.array(["" if cell is None else label_name(cell) for cell in cells], object)
-        known = sorted(set(values.tolist()))
-        _check_known(first, second, known, "value")
-        a = values == first
-        b = ~a if second is None else values == second
-        return part, contrast_sides(part, a, b, (first, second or "the rest"), n_terms=n_terms)
-    names = part.subject.names
-    _check_known(first, second, names, "label")
-    probabilities = judge(part).probabilities if fitted.has_labels else None
-    places = [None if name is None else names.index(name) for name in (first, second)]
-    return part, contrast_labels(
-        part, places[0] or 0, places[1], n_terms=n_terms, probabilities=probabilities
-    )
-
-
-def _check_known(first: str, second: str | None, known: list[str], what: str) -> None:
-    for name in (first, second):
-        if name is not None and name not in known:
-            shown = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
-            raise ValueError(f"{name!r} is not a {what} of these documents. There are: {shown}.")
-    if first == second:
-        raise ValueError(f"both sides are {first!r}. Name two different ones.")
-
-
-def _as_dict(part: Any, found: Any, ids: list[str]) -> dict[str, Any]:
-    """Convert a contrast to types of JSON."""
-    closest = None
-    if found.closest is not None:
-        rows = found.closest.rows
-        texts = [None if part.texts is None else part.texts[row] for row in rows]
-        closest = {"ids": [ids[row] for row in rows], "cosine": found.closest.cosine,
-                   "texts": texts}  # fmt: skip
-
-    def terms(listed: Any) -> list[dict[str, Any]]:
-        return [
-            {"term": t.term, "documents": list(t.documents), "log_odds": round(t.log_odds, 4),
-             "low": round(t.low, 4), "high": round(t.high, 4), "p_value": t.p_value}
-            for t in listed
-        ]  # fmt: skip
-
-    return {
-        "names": list(found.names),
-        "documents": list(found.documents),
-        "documents_in_both": found.in_both,
-        "more_in_first": terms(found.more_in_a),
-        "in_both": terms(found.in_both_terms),
-        "more_in_second": terms(found.more_in_b),
-        "noise_floor": round(found.floor, 4),
-        "words_tested": found.tested,
-        "components": [
-            {"component": c.component, "name": c.name, "shares": [round(s, 4) for s in c.shares],
-             "low": round(c.low, 4), "high": round(c.high, 4),
-             "side": {"a": "first", "b": "second"}.get(c.side, c.side)}
-            for c in found.components
-        ],
-        "confused": None if found.confused is None else list(found.confused),
-        "closest": closest,
-    }  # fmt: skip
+    by = next(iter(documents.kept.values())) if by_column else None
+    return find(
+        fitted, common.content(fitted, documents), documents.labels, first, second, by=by,
+        ids=common.ids(documents), n_terms=n_terms,
+    )  # fmt: skip
 
 
 def _text(found: dict[str, Any]) -> str:

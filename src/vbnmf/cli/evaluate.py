@@ -68,7 +68,7 @@ def evaluate(
             click.echo(f"\n{accept_table(scores['accept'])}")
 
 
-def score(fitted: Any, contents: Any, labels: Any, accept: float | None = None) -> dict[str, Any]:
+def score(fitted: Any, contents: Any, labels: Any, accept: float | None = None) -> Any:
     """Score predictions, components and each label on documents in memory."""
     from vbnmf.evaluation.evaluation import evaluate_part
     from vbnmf.evaluation.truth import read_part
@@ -76,17 +76,13 @@ def score(fitted: Any, contents: Any, labels: Any, accept: float | None = None) 
     part = read_part(fitted, contents, labels)
     scores = _checked(evaluate_part(part))
     if accept is not None:
-        from vbnmf.reviewing.acceptance import Acceptance, acceptance_scores
-        from vbnmf.reviewing.labelerrors import judge
+        from vbnmf.reviewing.findings import accepted_of
 
-        judged = judge(part)
-        acceptance = Acceptance.of(part, judged.probabilities)
-        scores["accept"] = acceptance_scores(acceptance, part.subject.names, accept)
-        scores["accept"]["judged_by"] = judged.in_words()
+        scores["accept"] = accepted_of(part, accept)
     return scores
 
 
-def _score_shards(fitted: Any, file: str, quiet: bool) -> dict[str, Any]:
+def _score_shards(fitted: Any, file: str, quiet: bool) -> Any:
     """Score a model on the documents of a shard folder, without loading them all."""
     from vbnmf.evaluation import evaluate as measure
     from vbnmf.shards import Shards
@@ -104,13 +100,13 @@ def _score_shards(fitted: Any, file: str, quiet: bool) -> dict[str, Any]:
     return scores
 
 
-def _checked(scores: dict[str, Any]) -> dict[str, Any]:
+def _checked(scores: Any) -> Any:
     if not scores["labelled_documents"]:
         raise ValueError("no document has a label, so there is nothing to score. Check --label.")
     return scores
 
 
-def score_table(scores: dict[str, Any]) -> str:
+def score_table(scores: Any) -> str:
     """Format the scores for a terminal."""
     rows = [
         [
@@ -174,15 +170,13 @@ def _one_decimal(found: dict[str, Any]) -> str:
     return ">99.9 %" if 99.95 <= share < 100 else f"{share:.1f} %"
 
 
-def _measures(scores: dict[str, Any]) -> str:
+def _measures(scores: Any) -> str:
     """Format the measures that are known, by the documents that they are of."""
-    from vbnmf.evaluation.measures import EVALUATE, measures_for
-
-    known = [one for one in measures_for(EVALUATE) if scores.get(one.key) is not None]
-    longest = max(len(one.name) for one in known)
+    known = scores.measures
+    longest = max(map(len, known["measure"]))
     blocks: dict[str, list[str]] = {}
     for one in known:
-        value = fraction(scores[one.key], 4)
-        line = f"{one.name:{longest}}   {value:>7}   {one.explained(scores)}"
-        blocks.setdefault(scores["measured_on"][one.key], []).append(line)
+        value = fraction(one["value"], 4)
+        line = f"{one['measure']:{longest}}   {value:>7}   {one['meaning']}"
+        blocks.setdefault(one["of"], []).append(line)
     return "\n\n".join("\n".join([f"Of {of}:", *lines]) for of, lines in blocks.items())

@@ -8,12 +8,10 @@ import click
 
 from vbnmf.cli import common, options
 from vbnmf.cli.progress import Waiting
-from vbnmf.cli.terminal import fraction, rounded, table
+from vbnmf.cli.terminal import fraction, table
 
-_COLUMNS = ("id", "kind", "given", "p_given", "suggested", "p_suggested", "words_given",
-            "words_suggested", "left_out", "decision", "label")  # fmt: skip
-_WORDS = 5  # for each label
-_COPIES, _EXCERPT = 10, 60  # groups of copies in the terminal, and characters of a text
+_DECISIONS = ("decision", "label")  # columns to fill in
+_COPIES = 10  # groups of copies in the terminal
 
 
 @click.command(cls=options.GroupedCommand, short_help="List labels that are probably wrong.",
@@ -79,118 +77,31 @@ def review(
             _write(stream, found["suspects"])
         common.message(f"Wrote {target}: {common.counted(len(found['suspects']), 'suspect')}.",
                        quiet)  # fmt: skip
-    found["suspects"] = found["suspects"][:most] if most else []
+    found["suspects"] = found["suspects"][:most]
     if as_json:
         common.print_json(found)
     elif target is None or not quiet:
         click.echo(_text(found))
 
 
-def reviewed(fitted: Any, documents: Any, most: int | None) -> dict[str, Any]:
-    """Return suspects, estimates, copies and spellings in types of JSON.
+def reviewed(fitted: Any, documents: Any, most: int | None) -> Any:
+    """Return what ``vbnmf.review`` finds; ``most`` suspects of each kind, or all."""
+    from vbnmf.reviewing.findings import review as find
 
-    ``most`` suspects of each kind are listed; None lists all.
-    """
-    from vbnmf.evaluation.truth import read_part
-    from vbnmf.reviewing.copies import copies_that_differ, spelt_alike
-    from vbnmf.reviewing.labelerrors import find_label_errors
-
-    part = read_part(fitted, common.content(fitted, documents), documents.labels)
-    if not part.labelled.n_docs:
-        raise ValueError("no document has a label, so there is nothing to review. Check --label.")
-    errors = find_label_errors(part)
-    names, ids = part.subject.names, common.ids(documents)
-    suspects = errors.suspects
-    if most is not None:
-        kinds = {one.kind for one in suspects}
-        suspects = [one for kind in sorted(kinds)
-                    for one in [s for s in suspects if s.kind == kind][:most]]  # fmt: skip
-    counts = part.Y.sum(axis=0).ravel().tolist()
-    copies = copies_that_differ(part)
-    return {
-        "documents": part.n_docs,
-        "judged": errors.n_judged,
-        "judged_by": errors.judged.in_words(),
-        "in_training": int(errors.judged.left_out.sum()),
-        "estimated": {
-            kind: {"number": round(one.number, 1), "low": round(one.low, 1),
-                   "high": round(one.high, 1), "at_most": one.at_most}
-            for kind, one in errors.estimates.items()
-        },
-        "found": len(errors.suspects),
-        "suspects": [
-            _row(one, ids, names, words)
-            for one, words in zip(suspects, _words(part, errors, suspects), strict=True)
-        ],
-        "copies": [
-            {
-                "ids": [ids[row] for row in one.rows],
-                "labels": [[names[label] for label in labels] for labels in one.labels],
-                "identical": one.identical,
-                "text": None if part.texts is None else part.texts[one.rows[0]][:_EXCERPT],
-            }
-            for one in copies
-        ],
-        "spellings": [
-            {"labels": one.labels, "documents": one.documents}
-            for one in spelt_alike(names, [int(n) for n in counts])
-        ],
-        "labels": sum(n > 0 for n in counts),
-    }  # fmt: skip
+    contents, names = common.content(fitted, documents), common.ids(documents)
+    return find(fitted, contents, documents.labels, ids=names, most=most)
 
 
-def _words(part: Any, errors: Any, suspects: Any) -> list[dict[int, str]]:
-    """Return the words that speak for the given and for the suggested label of suspects."""
-    if not suspects:
-        return []
-    rows = [one.row for one in suspects]
-    also = [
-        [label for label in (one.given, one.suggested) if label is not None] for one in suspects
-    ]
-    model, texts = part.subject.model, part.texts
-    explained = part.subject.estimator.explain(
-        part.encoded[rows], n_terms=_WORDS, n_components=1, names=model.feature_names_, also=also,
-        probabilities=errors.judged.probabilities[rows],
-        regroup=None if texts is None else model.pieces_in_words([texts[row] for row in rows]),
-    )  # fmt: skip
-    place = {str(label): i for i, label in enumerate(part.subject.estimator.classes_.tolist())}
-    return [
-        {place[str(why.label)]: " ".join(_quoted(term.term) for term in why.terms) for why in both}
-        for both in explained
-    ]
-
-
-def _quoted(term: Any) -> str:
-    """Return a term; a pair of words in quotation marks."""
-    return f'"{term}"' if " " in str(term) else str(term)
-
-
-def _row(one: Any, ids: list[str], names: list[str], words: dict[int, str]) -> dict[str, Any]:
-    given, suggested = (
-        None if label is None else names[label] for label in (one.given, one.suggested)
-    )
-    return {
-        "id": ids[one.row],
-        "kind": one.kind,
-        "given": given,
-        "p_given": None if one.p_given is None else rounded(one.p_given),
-        "suggested": suggested,
-        "p_suggested": None if one.p_suggested is None else rounded(one.p_suggested),
-        "words_given": words.get(one.given, ""),
-        "words_suggested": words.get(one.suggested, ""),
-        "left_out": one.left_out,
-    }
-
-
-def _write(stream: IO[str], suspects: list[dict[str, Any]]) -> None:
-    """Write suspects as CSV, with empty columns for decisions."""
+def _write(stream: IO[str], suspects: Any) -> None:
+    """Write the table of suspects as CSV, with empty columns for decisions."""
     from vbnmf.reviewing.corrections import guarded
 
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(_COLUMNS)
+    columns = [*suspects.columns, *_DECISIONS]
+    writer.writerow(columns)
     for row in suspects:
-        cells = [row.get(name) for name in _COLUMNS]
-        cells[_COLUMNS.index("left_out")] = "yes" if row["left_out"] else "no"
+        cells = [row.get(name) for name in columns]
+        cells[columns.index("left_out")] = "yes" if row["left_out"] else "no"
         writer.writerow(guarded(c) if isinstance(c, str) else "" if c is None else c for c in cells)
 
 

@@ -296,11 +296,4 @@ def _as_words(option: click.Option, value: Any) -> list[str]:
 
 def _as_json(found: "Tuning") -> dict[str, Any]:
     names = ("best", "recommended", "recommendation", "measure", "n_validation")
-
-    def known(value: Any) -> Any:
-        return value if not isinstance(value, float) or isfinite(value) else None
-
-    return {
-        **{name: getattr(found, name) for name in names},
-        "rows": [{name: known(v) for name, v in row.as_row().items()} for row in found.rows],
-    }
+    return {**{name: getattr(found, name) for name in names}, "rows": found.table}

@@ -6,7 +6,7 @@ recounts what is said of labels, and ``truth`` matches the labels of documents w
 model. ``vbnmf evaluate``, the page, ``tune`` and ``update`` all use this room.
 """
 
-from vbnmf.evaluation.evaluation import Evaluation, accuracy, evaluate
+from vbnmf.evaluation.evaluation import Evaluation, Scores, accuracy, evaluate
 from vbnmf.evaluation.measures import MEASURES, Measure
 
-__all__ = ["MEASURES", "Evaluation", "Measure", "accuracy", "evaluate"]
+__all__ = ["MEASURES", "Evaluation", "Measure", "Scores", "accuracy", "evaluate"]

@@ -16,15 +16,47 @@ from vbnmf.evaluation.parts import Part, Subject
 from vbnmf.evaluation.truth import read_part, read_truth, refuse_several_labels
 from vbnmf.pipeline import DocumentModel
 from vbnmf.shards import Shards
+from vbnmf.tables import Findings, Table
 
 PART_NONZEROS = 1 << 20
 """Maximum of non-zeros in a part of a shard, unless a document has more."""
+
+LABEL_SCORES = ("label", "documents", "recall", "precision", "component_share", "fidelity",
+                "fidelity_elsewhere", "known")  # fmt: skip
+"""Columns of the table of labels."""
 
 PART_NUMBERS = 1 << 21
 """Maximum of documents times labels, and of documents times components, in a part."""
 
 
-def evaluate(model: DocumentModel, documents: Any, labels: Any = None) -> dict[str, Any]:
+class Scores(Findings):
+    """Scores by name, as ``vbnmf evaluate --json`` prints them; see ``evaluate``."""
+
+    @property
+    def measures(self) -> Table:
+        """The measures that are known: name, value, documents that each is of, and meaning."""
+        return Table(
+            (
+                {
+                    "measure": one.name,
+                    "value": self[one.key],
+                    "of": self["measured_on"][one.key],
+                    "meaning": one.explained(self),
+                }
+                for one in measures.measures_for(EVALUATE)
+                if self.get(one.key) is not None
+            ),
+            ("measure", "value", "of", "meaning"),
+        )
+
+    def __repr__(self) -> str:
+        return f"{self.measures!r}\n\n{self['labels']!r}"
+
+    def _repr_html_(self) -> str:
+        return self.measures._repr_html_() + str(self["labels"]._repr_html_())
+
+
+def evaluate(model: DocumentModel, documents: Any, labels: Any = None) -> Scores:
     """Measure a model on documents that it was not fitted to.
 
     Scores of predictions, and whether statements about labels hold, are of the labelled documents.
@@ -42,9 +74,11 @@ def evaluate(model: DocumentModel, documents: Any, labels: Any = None) -> dict[s
 
     Returns
     -------
-    dict
-        The scores by the names that ``vbnmf evaluate --json`` has. ``measured_on`` has the
-        documents that each is of. A score that is not defined is None.
+    Scores
+        A dict of the scores, by the names that ``vbnmf evaluate --json`` has. ``measured_on`` has
+        the documents that each is of. A score that is not defined is None. ``labels`` is a table of
+        recall, precision and more of each label, and the attribute ``measures`` a table of all
+        measures with their meanings.
 
     Examples
     --------
@@ -57,13 +91,17 @@ def evaluate(model: DocumentModel, documents: Any, labels: Any = None) -> dict[s
     (1.0, '2 labelled documents')
     >>> scores["measured_on"]["npmi_documents"]
     'all 3 documents'
+    >>> scores["labels"].to_frame("pandas")["recall"].tolist()
+    [1.0, 1.0]
+    >>> scores.measures[0]["measure"], scores.measures[0]["value"]
+    ('micro accuracy', 1.0)
     """
     if isinstance(documents, Shards):
         return evaluate_shards(model, documents)
     return evaluate_part(read_part(model, documents, labels))
 
 
-def evaluate_part(part: Part) -> dict[str, Any]:
+def evaluate_part(part: Part) -> Scores:
     """Measure a model on the documents of a part, as ``evaluate`` does."""
     evaluation = Evaluation(part.subject)
     evaluation.add_part(part)
@@ -99,7 +137,7 @@ def accuracy(model: DocumentModel, X: Any, labels: Any) -> tuple[float | None, i
     return tally.exact / tally.n_docs, tally.n_docs
 
 
-def evaluate_shards(model: DocumentModel, shards: Shards) -> dict[str, Any]:
+def evaluate_shards(model: DocumentModel, shards: Shards) -> Scores:
     """Measure a model on the documents of a shard folder, a part of a shard at a time."""
     model.vectorize(shards)  # checks the number of terms
     labels = shards.labels or []
@@ -206,17 +244,17 @@ class Evaluation:
             "components_said": 0 if counted is None else counted.of_components[1],
         }
 
-    def scores(self) -> dict[str, Any]:
+    def scores(self) -> Scores:
         """Return all scores, as ``vbnmf evaluate --json`` prints them."""
         facts = self.facts()
         of = {one.key: measures.documents_of(one.of, facts) for one in self.measures}
-        return {**facts, **self.values(), "measured_on": of, "labels": self.labels()}
+        return Scores({**facts, **self.values(), "measured_on": of, "labels": self.labels()})
 
-    def labels(self) -> list[dict[str, Any]]:
+    def labels(self) -> Table:
         """Return the scores of each label that the documents have."""
         tally = self.total(measures.predictions)
         if tally is None:
-            return []
+            return Table([], LABEL_SCORES)
         names, n_classes = self.subject.names, self.subject.n_labels
         found = tally.scores(np.arange(len(names)))
         n_predicted, shares = self.total(measures.component_shares)
@@ -224,7 +262,7 @@ class Evaluation:
         fidelity[:n_classes] = self.total(measures.recounted).by_label
         with np.errstate(invalid="ignore"):  # NaN where no document was predicted as a label
             shares = shares / n_predicted
-        return [
+        rows = [
             {
                 "label": name,
                 "documents": int(found.support[at]),
@@ -238,3 +276,4 @@ class Evaluation:
             for at, name in enumerate(names)
             if found.support[at] > 0
         ]
+        return Table(rows, LABEL_SCORES)

@@ -114,7 +114,7 @@ class Comparison:
     new_documents: list[tuple[int, float]]
 
 
-def compare(then: Part, now: Part, *, n_words: int = 20) -> Comparison:
+def compare_parts(then: Part, now: Part, *, n_words: int = 20) -> Comparison:
     """Compare the documents of two periods with one model.
 
     Parameters

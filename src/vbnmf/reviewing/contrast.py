@@ -184,7 +184,7 @@ def contrast_labels(
     confused = None
     if part.subject.has_labels:
         confused = _confused(part, a & ~b, b & ~a, first, second, probabilities)
-    return contrast(part, a, b, called, n_terms=n_terms, confused=confused)
+    return contrast_sides(part, a, b, called, n_terms=n_terms, confused=confused)
 
 
 def _confused(
@@ -203,7 +203,7 @@ def _confused(
     return int((a & as_b & ~as_a).sum()), int((b & as_a & ~as_b).sum())
 
 
-def contrast(
+def contrast_sides(
     part: Part,
     a: Array,
     b: Array,

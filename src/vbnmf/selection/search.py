@@ -10,6 +10,8 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from html import escape
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,7 @@ from vbnmf.selection.advice import (
 )
 from vbnmf.selection.checkpoint import SearchRecord
 from vbnmf.selection.heldout import DocumentScores, Split, compare, prepare, score
+from vbnmf.tables import Table
 
 FACTORS = (1, 1.5, 2, 3, 4, 6)
 """Default numbers of components to try, as multiples of the number of labels."""
@@ -96,6 +99,25 @@ class Tuning:
     estimator: SupervisedVBNMF
     measure: str
     n_validation: int
+
+    @property
+    def table(self) -> Table:
+        """The scores of all candidates, as ``vbnmf tune --json`` lists them; None is unknown."""
+        found = [
+            {
+                name: value if not isinstance(value, float) or isfinite(value) else None
+                for name, value in row.as_row().items()
+            }
+            for row in self.rows
+        ]
+        return Table(found)
+
+    def to_frame(self, kind: str | None = None) -> Any:
+        """Return the scores of all candidates as a data frame; see ``Table.to_frame``."""
+        return self.table.to_frame(kind)
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self.recommendation)}</p>{self.table._repr_html_()}"
 
 
 def tune(
@@ -171,6 +193,8 @@ def tune(
     >>> found = tune(X, ["tea"] * 40 + ["coffee"] * 40, n_components=[2, 6])
     >>> found.recommended
     {'n_components': 2, 'label_shape': 'auto'}
+    >>> found.table["n_components"]
+    [2, 6]
     """
     estimator = _checked_estimator(estimator)
     seed = check_count("random_state", random_state, least=0)
