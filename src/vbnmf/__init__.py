@@ -28,6 +28,7 @@ _HOMES = {
     "contrast": "vbnmf.reviewing.findings",
     "compare": "vbnmf.reviewing.findings",
     "Table": "vbnmf.tables",
+    "ProgressBar": "vbnmf.progress",
     "explore": "vbnmf.report.explorer",
     "LabelMapDisplay": "vbnmf.report.displays",
     "ComponentTermsDisplay": "vbnmf.report.displays",

@@ -22,7 +22,10 @@ FRAMES = ("pandas", "polars", "pyarrow")
 _NARROWEST_COLUMN = 12
 _LONGEST_CELL = 40  # characters of a cell in the text of a table
 _MOST_ROWS, _MOST_ROWS_HTML = 20, 200  # that are shown; the table has all
-_CELL = "padding:2px 10px 2px 0;vertical-align:top;border-bottom:1px solid #8883"
+_CELL = (
+    "padding:2px 10px 2px 0;max-width:26em;overflow:hidden;text-overflow:ellipsis;"
+    "white-space:nowrap;border-bottom:1px solid #8883"
+)
 
 
 class Table(list[dict[str, Any]]):
@@ -143,8 +146,8 @@ class Table(list[dict[str, Any]]):
 
         def cells(tag: str, texts: Iterable[str]) -> str:
             return "".join(
-                f'<{tag} style="{_CELL};text-align:{"right" if name in right else "left"}">'
-                f"{escape(text)}</{tag}>"
+                f'<{tag} style="{_CELL};text-align:{"right" if name in right else "left"}" '
+                f'title="{escape(text)}">{escape(text)}</{tag}>'
                 for name, text in zip(self.columns, texts, strict=True)
             )
 

@@ -1,95 +1,27 @@
-"""Show progress on standard error: a bar with rich on a terminal, plain lines elsewhere."""
+"""Show the progress of commands; ``vbnmf.progress`` draws it."""
 
 import os
 import sys
 import threading
-import time
-from math import isfinite, isnan
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
+from vbnmf import progress
 from vbnmf.cli import common
+from vbnmf.progress import ProgressBar, time_left
 
 if TYPE_CHECKING:
-    from vbnmf.core.fit import Progress
     from vbnmf.paper.experiments import Tally
 
 
-_PART_OF_HEAD = 0.2  # part of a fit's progress bar that is for training the prediction head
-_SECONDS_BEFORE_BAR = 0.5  # a bar for shorter work would only flicker
 _AT_ONCE = 1 << 20  # bytes in which lines are counted at a time
 
 
-class Display:
-    """Context manager that shows progress and the remaining time."""
+class Display(progress.Display):
+    """Context manager that shows progress and the remaining time; lines are messages."""
 
-    _doing = ""
-    _seconds_between_lines = 2.0
-    _estimates_time = False  # whether ``_show`` gets the remaining time also for a bar
-
-    def __init__(self, quiet: bool) -> None:
-        self._quiet = quiet
-        self._begin = self._last = time.monotonic()
-        self._bar: Any = None
-        self._task: Any = None
-
-    def __enter__(self) -> Self:
-        self._begin = self._last = time.monotonic()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def _show(self, part: float | None, text: str, left: str | None = None) -> None:
-        """Show the completed part, from 0 to 1, or None if it is not known.
-
-        ``left`` is the remaining time in words; None estimates it from the part. A bar estimates it
-        by itself, unless ``_estimates_time`` is set.
-        """
-        if self._quiet:
-            return
-        now = time.monotonic()
-        is_terminal = sys.stderr.isatty()
-        wait = min(_SECONDS_BEFORE_BAR, self._seconds_between_lines)
-        if is_terminal and self._bar is None and now - self._begin >= wait:
-            self._open_bar(part)
-        if self._bar is not None:
-            amount = {"total": None} if part is None else {"completed": part, "total": 1.0}
-            shown = text + (left or "") if self._estimates_time else text
-            self._bar.update(self._task, description=shown, **amount)
-        elif not is_terminal and now - self._last >= self._seconds_between_lines:
-            self._last = now
-            if left is None:
-                left = time_left((now - self._begin) * (1 - part) / part) if part else ""
-            common.message(f"{text}{left}")
-
-    def _open_bar(self, part: float | None) -> None:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
-
-        of_time = TimeElapsedColumn() if part is None else TimeRemainingColumn()
-        self._bar = Progress(
-            TextColumn(self._doing, markup=False),
-            BarColumn(),
-            TextColumn("{task.description}", markup=False),
-            *([] if self._estimates_time else [of_time]),
-            console=Console(stderr=True),
-            transient=True,
-        )
-        self._bar.start()
-        self._task = self._bar.add_task("", total=1.0)
+    def _say(self, text: str) -> None:
+        common.message(text)
 
 
 class Waiting(Display):
@@ -119,37 +51,8 @@ class Waiting(Display):
         super().__exit__(kind, error, trace)
 
 
-class FitProgress(Display):
+class FitProgress(Display, ProgressBar):
     """Callback of the estimators."""
-
-    _doing = "fitting"
-
-    def __init__(self, quiet: bool) -> None:
-        super().__init__(quiet)
-        # time of the first iteration: earlier stages say nothing about the time of iterations
-        self._first: tuple[float, int] | None = None
-
-    def __call__(self, progress: "Progress") -> None:
-        """Show the iteration and the bound."""
-        from vbnmf.core.fit import FITTING, HEAD, HEAD_ON_SHARDS
-
-        if progress.stage != FITTING:
-            part = progress.restart / progress.n_restarts
-            if progress.stage in (HEAD, HEAD_ON_SHARDS):
-                part = 1 - _PART_OF_HEAD * (1 - progress.iteration / progress.max_iter)
-            self._show(part, str(progress), left="")
-            return
-        done = progress.restart * progress.max_iter + progress.iteration
-        total = progress.n_restarts * progress.max_iter
-        text = f"iteration {done} of at most {total}: bound {progress.bound:,.0f}"
-        if not isnan(progress.rise):  # NaN before the second bound
-            text += f", relative increase {max(progress.rise, 0):.1e}"
-        now = time.monotonic()
-        since, first = self._first = self._first or (now, done)
-        left = ""
-        if done > first:
-            left = f"; at most {(now - since) / (done - first) * (total - done):.0f} s left"
-        self._show((1 - _PART_OF_HEAD) * done / total, text, left)
 
 
 class DocumentProgress(Display):
@@ -182,15 +85,6 @@ class CellProgress(Display):
         if tally.failed:
             text += f", {tally.failed} failed"
         self._show(tally.cost_done / tally.cost_total, text, time_left(tally.seconds_left))
-
-
-def time_left(seconds: float) -> str:
-    """Return the remaining time in words; nothing if it is not a finite number."""
-    return f"; about {_duration(seconds)} left" if isfinite(seconds) else ""
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
 def count_documents(source: str, format: str | None) -> int | None:  # noqa: A002

@@ -14,8 +14,9 @@ from click.core import ParameterSource
 from vbnmf.cli import clusteroptions, common, options
 from vbnmf.cli.fit import labelled
 from vbnmf.cli.modeloptions import TEXT_OPTIONS, build, text_options
-from vbnmf.cli.progress import Display, time_left
+from vbnmf.cli.progress import Display
 from vbnmf.cli.terminal import fraction, table
+from vbnmf.progress import time_left
 from vbnmf.selection.advice import LabelShape, order, shown
 
 if TYPE_CHECKING:

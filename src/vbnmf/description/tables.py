@@ -16,8 +16,8 @@ from vbnmf.description.summary import Summary, summarise
 from vbnmf.tables import Table, percent
 
 TOPICS = (
-    "component", "name", "share", "documents_expected", "scope", "scope_kind", "scope_labels",
-    "agreement", "labels", "label_shares", "terms", "term_shares", "alike", "alike_cosines",
+    "component", "name", "share", "documents_expected", "scope", "terms", "term_shares", "labels",
+    "label_shares", "scope_kind", "scope_labels", "agreement", "alike", "alike_cosines",
     "passage_documents", "background", "faded",
 )  # fmt: skip
 """Columns of the table of components."""

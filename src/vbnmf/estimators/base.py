@@ -395,6 +395,16 @@ class BaseVBNMF(ShowsComponents, TransformerMixin, BaseEstimator):  # type: igno
                     delattr(self, name)
             raise
 
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        """Tell the callback that the fit has ended, if it has a method ``close``."""
+        try:
+            yield
+        finally:
+            close = getattr(self.callback, "close", None)
+            if callable(close):
+                close()
+
     @abstractmethod
     def _learned(
         self,
@@ -480,7 +490,7 @@ class BaseVBNMF(ShowsComponents, TransformerMixin, BaseEstimator):  # type: igno
         if is_source(X):
             parts = batches(X, y, sample_weight, labelled=self._uses_labels)
         fitted: Fitted | None = vars(self).get("fitted_")
-        with self._restoring_terms():
+        with self._restoring_terms(), self._reporting():
             for part in parts:
                 if fitted is None:
                     fitted = self._after_first_batch(*part, classes)

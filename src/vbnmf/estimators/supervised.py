@@ -474,7 +474,7 @@ class SupervisedVBNMF(PredictsLabels):
         ``class_weight`` is used instead of the parameter. ``classes`` are all labels that may
         occur.
         """
-        with self._restoring_terms():
+        with self._restoring_terms(), self._reporting():
             classifier = check_classifier(self.classifier)
             check_threshold(self.threshold)
             X = place(self.engine, X)

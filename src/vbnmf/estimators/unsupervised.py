@@ -308,7 +308,7 @@ class VBNMF(BaseVBNMF):
         *,
         coefficients: bool = False,
     ) -> tuple[Fitted, Array | None]:
-        with self._restoring_terms():
+        with self._restoring_terms(), self._reporting():
             X = place(self.engine, X)
             if is_source(X):
                 X = check_source(self, X)

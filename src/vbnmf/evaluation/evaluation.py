@@ -53,7 +53,7 @@ class Scores(Findings):
         return f"{self.measures!r}\n\n{self['labels']!r}"
 
     def _repr_html_(self) -> str:
-        return self.measures._repr_html_() + str(self["labels"]._repr_html_())
+        return f"{self.measures._repr_html_()}<h4>labels</h4>{self['labels']._repr_html_()}"
 
 
 def evaluate(model: DocumentModel, documents: Any, labels: Any = None) -> Scores:
