@@ -33,6 +33,9 @@ _HOMES = {
     "LabelMapDisplay": "vbnmf.report.displays",
     "ComponentTermsDisplay": "vbnmf.report.displays",
     "BoundDisplay": "vbnmf.report.displays",
+    "ContrastDisplay": "vbnmf.report.predictiondisplays",
+    "ReliabilityDisplay": "vbnmf.report.predictiondisplays",
+    "AcceptanceDisplay": "vbnmf.report.predictiondisplays",
     "show_versions": "vbnmf.versions",
 }
 

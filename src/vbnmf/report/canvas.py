@@ -98,10 +98,10 @@ def heat_map(
         bar = figure.colorbar(image, ax=ax, **shape)
         bar.outline.set_linewidth(0.4)
         bar.ax.grid(visible=False)
-        bar.ax.tick_params(length=2, width=0.4, **_ticks())
+        bar.ax.tick_params(length=2, width=0.4, **tick_fonts())
         bar.set_label(text(display.quantity))
     ax.xaxis.tick_top()
-    ax.tick_params(length=0, pad=3, **_ticks())
+    ax.tick_params(length=0, pad=3, **tick_fonts())
     ax.spines[:].set_visible(False)
     ax.grid(visible=False)
     ax.set_xticks(range(len(names)), names, rotation=90)
@@ -236,7 +236,7 @@ def bar_charts(
         axes.set_ylim(len(at) - 0.4, -0.6)
         axes.grid(visible=False, axis="y")
         axes.tick_params(axis="y", length=0)
-        axes.tick_params(**_ticks())
+        axes.tick_params(**tick_fonts())
         axes.xaxis.set_major_locator(MaxNLocator(3))
         axes.set_title(
             text(display.titles[i]), loc="right", fontsize=mpl.rcParams["axes.labelsize"]
@@ -311,7 +311,7 @@ def curves(
     ax.set_ylabel("bound")
     ax.yaxis.set_major_formatter(lambda value, _: _number(value))
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.tick_params(**_ticks())
+    ax.tick_params(**tick_fonts())
     ax.legend()
     return ax, lines, shades
 
@@ -320,7 +320,7 @@ def _number(value: float) -> str:
     return f"{value:,.{0 if abs(value) >= 1000 else 1}f}".replace("-", "−")
 
 
-def _ticks() -> dict[str, Any]:
+def tick_fonts() -> dict[str, Any]:
     """Set the fonts of tick labels, many of which are created only when the figure is drawn."""
     rc = mpl.rcParams
     return {"labelsize": rc["xtick.labelsize"], "labelfontfamily": rc["font.family"]}
