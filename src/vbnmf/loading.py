@@ -39,6 +39,20 @@ def load(path: str | os.PathLike[str], *, trusted: bool = False) -> Any:
         A ``ValueError``: the file is not a vbnmf model, is damaged, or has another format version.
     MemoryError
         The model does not fit into memory.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from vbnmf import DocumentModel, SupervisedVBNMF, load
+    >>> texts = ["green tea", "steep tea", "roast coffee", "grind coffee"] * 5
+    >>> labels = ["tea", "tea", "coffee", "coffee"] * 5
+    >>> model = DocumentModel(SupervisedVBNMF(2, random_state=0)).fit(texts, labels)
+    >>> path = os.path.join(tempfile.mkdtemp(), "drinks.vbnmf")
+    >>> model.save(path)
+    >>> load(path)
+    DocumentModel() fitted to 20 documents: 2 labels, 2 components, 6 terms
+    >>> load(path).predict(["green tea"]).tolist()
+    ['tea']
     """
     header, arrays = store.read(path)
     try:

@@ -137,8 +137,7 @@ class ProgressBar(Display):
     --------
     >>> from vbnmf import DocumentModel, ProgressBar, SupervisedVBNMF
     >>> model = DocumentModel(SupervisedVBNMF(2, callback=ProgressBar(), random_state=0))
-    >>> model.fit(["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5).predict(["tea"])
-    array(['tea'], dtype=object)
+    >>> model = model.fit(["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5)
     """
 
     _doing = "fitting"

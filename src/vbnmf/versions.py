@@ -44,9 +44,8 @@ def show_versions() -> None:
     Examples
     --------
     >>> import vbnmf
-    >>> vbnmf.show_versions()  # doctest: +SKIP
-    vbnmf           0.1.0
-    kernel          native, avx512
-    ...
+    >>> vbnmf.show_versions()  # doctest: +ELLIPSIS
+    vbnmf           ...
+    kernel          ...
     """
     sys.stdout.writelines(f"{name:<16}{value}\n" for name, value in versions().items())

@@ -89,12 +89,15 @@ class Explanations(list[list[Explanation]]):
         rows = []
         for document, labels in zip(names, self, strict=True):
             for why in labels:
-                found = [(COMPONENT, self._titles[k], part) for k, part, _ in why.components]
-                found += [(self._kind_of(term), str(term), part) for term, part in why.words]
+                found = {(COMPONENT, self._titles[k]): part for k, part, _ in why.components}
+                for term, part in why.words:  # a mark and a piece may be written the same
+                    key = (self._kind_of(term), str(term))
+                    found[key] = found.get(key, 0.0) + part
                 rows += [
-                    dict(zip(COLUMNS, (document, why.label, *one, why.probability), strict=True))
-                    for one in found
-                ]
+                    dict(zip(COLUMNS, (document, why.label, *one, part, why.probability),
+                             strict=True))
+                    for one, part in found.items()
+                ]  # fmt: skip
         return Table(rows, COLUMNS)
 
     def to_frame(self, kind: str | None = None, *, ids: Sequence[Any] | None = None) -> Any:

@@ -102,6 +102,15 @@ class ShowsComponents:
         -------
         ndarray of str of shape (n_components,)
             The names.
+
+        Examples
+        --------
+        >>> from vbnmf import VBNMF, DocumentModel
+        >>> model = DocumentModel(VBNMF(1, random_state=0)).fit(["tea pot", "green pot"] * 2)
+        >>> model.get_feature_names_out().tolist()
+        ['component_0_green_tea']
+        >>> VBNMF(1, random_state=0).fit([[1, 2], [3, 4]]).get_feature_names_out().tolist()
+        ['component_0']
         """
         check_is_fitted(self)
         return np.array(column_names(self), dtype=object)

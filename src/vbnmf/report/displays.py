@@ -49,6 +49,16 @@ class LabelMapDisplay:
         Row and column of ``activations`` at each position of the map.
     titles_ : list of matplotlib Text
         Titles of the groups of columns, from left to right; empty without groups.
+
+    Examples
+    --------
+    >>> from vbnmf import DocumentModel, LabelMapDisplay, SupervisedVBNMF
+    >>> texts = ["green tea", "steep tea", "roast coffee", "grind coffee"] * 5
+    >>> labels = ["tea", "tea", "coffee", "coffee"] * 5
+    >>> model = DocumentModel(SupervisedVBNMF(2, random_state=0)).fit(texts, labels)
+    >>> display = LabelMapDisplay.from_estimator(model, n_terms=1)
+    >>> display.labels, sorted(name.split()[1] for name in display.components)
+    (['coffee', 'tea'], ['coffee', 'tea'])
     """
 
     activations: Any
@@ -168,6 +178,16 @@ class ComponentTermsDisplay:
         The first axes, and the figure.
     bars_, errors_ : lists
         Bars and intervals of each component; None for no intervals.
+
+    Examples
+    --------
+    >>> from vbnmf import ComponentTermsDisplay, DocumentModel, SupervisedVBNMF
+    >>> texts = ["green tea", "steep tea", "roast coffee", "grind coffee"] * 5
+    >>> labels = ["tea", "tea", "coffee", "coffee"] * 5
+    >>> model = DocumentModel(SupervisedVBNMF(2, random_state=0)).fit(texts, labels)
+    >>> display = ComponentTermsDisplay.from_estimator(model, components=[0, 1], n_terms=1)
+    >>> sorted(terms[0] for terms in display.terms)
+    ['coffee', 'tea']
     """
 
     terms: Sequence[Sequence[str]]
@@ -274,6 +294,16 @@ class BoundDisplay:
         Objects of matplotlib.
     lines_, phases_ : lists of matplotlib Line2D
         Curves of the models, and the shades of burn-in and annealing.
+
+    Examples
+    --------
+    >>> from vbnmf import BoundDisplay, DocumentModel, SupervisedVBNMF
+    >>> texts = ["green tea", "steep tea", "roast coffee", "grind coffee"] * 5
+    >>> labels = ["tea", "tea", "coffee", "coffee"] * 5
+    >>> model = DocumentModel(SupervisedVBNMF(2, random_state=0)).fit(texts, labels)
+    >>> display = BoundDisplay.from_estimator({"drinks": model})
+    >>> display.names, bool(display.bounds[0][-1] == model.estimator_.bound_)
+    (['drinks'], True)
     """
 
     iterations: Sequence[Array]

@@ -118,7 +118,19 @@ def explore(
     Returns
     -------
     Report
-        The page. ``.save("page.html")`` saves it, and ``.html`` is its source.
+        The page. ``.save("page.html")`` saves it, and ``.html`` is its source. Notebooks show it in
+        a frame that cannot reach the notebook.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from vbnmf import DocumentModel, SupervisedVBNMF, explore
+    >>> texts = ["green tea", "steep tea", "roast coffee", "grind coffee"] * 5
+    >>> labels = ["tea", "tea", "coffee", "coffee"] * 5
+    >>> model = DocumentModel(SupervisedVBNMF(2, random_state=0)).fit(texts, labels)
+    >>> page = explore(model, ["green tea leaves"], ["tea"], title="Drinks")
+    >>> page.save(os.path.join(tempfile.mkdtemp(), "drinks.html")).name
+    'drinks.html'
     """
     if not isinstance(model, DocumentModel):
         raise ValueError(
