@@ -69,8 +69,7 @@ class Checkpoint:
     --------
     >>> from vbnmf import VBNMF, Checkpoint
     >>> VBNMF(20, checkpoint=Checkpoint("checkpoints", seconds=600))
-    VBNMF(checkpoint=Checkpoint(path='checkpoints', iterations=1, seconds=600),
-          n_components=20)
+    VBNMF(checkpoint=Checkpoint(path='checkpoints', iterations=1, seconds=600), n_components=20)
     """
 
     path: str | os.PathLike[str]
