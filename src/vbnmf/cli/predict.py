@@ -242,9 +242,10 @@ def _write_explanations(stream: IO[str], rows: Rows) -> int:
         name = row["id"]
         rejected = row["note"].startswith(_REJECTED)
         for why in [] if rejected else row["explanation"]:
-            components = {by["name"]: by["part"] for by in why["components"]}
+            # numbers first, because long names are cut
+            parts = "  ".join(f"{by['part']:+.2f} {by['name']}" for by in why["components"])
             score, share = fraction(why["score"]), percent(why["component_share"])
-            by = [_parts(components), share, _parts(why["terms"])]
+            by = [parts, share, _parts(why["terms"])]
             cells.append([name, str(why["label"]), score, *by])
             name = ""
         if rejected or not row["explanation"]:
