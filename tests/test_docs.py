@@ -75,8 +75,9 @@ def test_docstring_equals_signature(name):
 
 
 @pytest.mark.slow
-def test_examples_of_the_page_on_scikit_learn():
-    found = doctest.testfile(str(DOCS / "guide" / "sklearn.md"), module_relative=False)
+@pytest.mark.parametrize("page", ["python", "sklearn"])
+def test_examples_of_pages(page):
+    found = doctest.testfile(str(DOCS / "guide" / f"{page}.md"), module_relative=False)
     assert found.attempted > 10
     assert found.failed == 0
 
