@@ -390,6 +390,14 @@ class TestExplanations:
         assert "no known term" in html
         assert model.explain([])._repr_html_() == "<div></div>"
 
+    @pytest.mark.parametrize("copied", [copy.deepcopy, lambda e: pickle.loads(pickle.dumps(e))])
+    def test_copies(self, model, copied):
+        why = model.explain(TEXTS[:2])
+        again = copied(why)
+        assert again == why
+        assert again.to_table() == why.to_table()
+        assert again._repr_html_() == why._repr_html_()
+
     def test_a_generator_is_read_once(self, model):
         assert model.explain(iter(TEXTS[:2])) == model.explain(TEXTS[:2])
 

@@ -1,7 +1,7 @@
 """Methods of ``DocumentModel`` that predict, score and explain the labels of documents."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,16 +9,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.model import Array
 from vbnmf.description.components import component_titles
-from vbnmf.description.explanations import MARK, PHRASE, PIECE, Explanations, Span, kind_of_words
+from vbnmf.description.explanations import Explanations
 from vbnmf.distributed import is_texts
 from vbnmf.engines.backends import matrix_of
 from vbnmf.estimators import SupervisedVBNMF
 from vbnmf.estimators.validation import check_count
+from vbnmf.pipeline.explaining import FeatureKinds, TermFinder
 from vbnmf.pipeline.headfeatures import Regroup, shown_in_words
 from vbnmf.pipeline.inputs import is_matrix
 from vbnmf.shards import Shards
 from vbnmf.text.features import TextFeatures
-from vbnmf.text.marking import Marker
 from vbnmf.text.vectorizer import DocumentVectorizer, known_parts
 
 
@@ -266,35 +266,19 @@ class PredictsDocuments:
             regroup=regroup,
         )
         explained = Explanations(
-            found, component_titles(self), self._kinds_of_features(), *self._shown_texts(X, weights)
+            found,
+            component_titles(self),
+            FeatureKinds(frozenset(map(str, self.terms_)), self.text_features_),
+            *self._shown_texts(X, weights),
         )
         return (explained, P) if return_proba else explained
 
-    def _kinds_of_features(self) -> Callable[[Any], str]:
-        """Return a function from the name of a term or feature to its kind."""
-        features, terms = self.text_features_, frozenset(map(str, self.terms_))
-
-        def kind(name: Any) -> str:
-            if features is None or str(name) in terms:
-                return kind_of_words(name)
-            if str(name) in features.tokens.numbers:
-                return PHRASE if " " in str(name) else MARK
-            return PIECE
-
-        return kind
-
-    def _shown_texts(self, X: Any, weights: Any) -> tuple[list[str] | None, Any]:
-        """Return texts without markup, and a function that finds their terms; None if unknown."""
+    def _shown_texts(self, X: Any, weights: Any) -> tuple[list[str] | None, TermFinder | None]:
+        """Return texts without markup, and what finds their terms; None if they are not known."""
         if X is weights or not isinstance(self.vectorizer_, DocumentVectorizer):
             return None, None
-        marker, terms = Marker.of(self.vectorizer_), self.terms_
-
-        def find(texts: Sequence[str]) -> list[list[Span]]:
-            assert marker is not None
-            return [[(b, e, str(terms[w])) for b, e, w in marks] for marks in marker.mark(texts)]
-
         texts = [self.vectorizer_.without_markup(text) for text in X]
-        return texts, None if marker is None else find
+        return texts, TermFinder.of(self.vectorizer_, self.terms_)
 
     def _lazy_labels(self, P: Any, *listed: str) -> tuple[Any, Any]:
         """Return labels and their probabilities, computed later, in bags if labels are lists."""
