@@ -390,6 +390,15 @@ class TestExplanations:
         assert "no known term" in html
         assert model.explain([])._repr_html_() == "<div></div>"
 
+    def test_of_an_estimator(self, model):
+        X = model.vectorize(TEXTS[:1])
+        table = model.estimator_.explain(X, names=model.feature_names_).to_table()
+        assert table == model.explain(TEXTS[:1]).to_table()
+        numbers = model.estimator_.explain(X).to_table()
+        assert [row["name"] for row in numbers if row["kind"] == "component"] == [
+            row["name"].split()[0] for row in table if row["kind"] == "component"
+        ]
+
     @pytest.mark.parametrize("copied", [copy.deepcopy, lambda e: pickle.loads(pickle.dumps(e))])
     def test_copies(self, model, copied):
         why = model.explain(TEXTS[:2])

@@ -90,10 +90,22 @@ def component_names(
     ]
 
 
-def component_titles(model: Any, n_terms: int = NAME_TERMS) -> list[str]:
-    """Return number and name of each component, as lists and tables show them: "#17 mail imap"."""
-    names = component_names(model, names_of_terms(model), n_terms)
-    return [f"#{k} {name}" for k, name in enumerate(names)]
+def component_titles(
+    model: Any, n_terms: int = NAME_TERMS, terms: Sequence[str] | Array | None = None
+) -> list[str]:
+    """Return number and name of each component, as lists and tables show them: "#17 mail imap".
+
+    ``terms`` are the names of terms; None for those of the model. If it knows none, a title is a
+    number.
+    """
+    if terms is None and not _knows_terms(model):
+        return [f"#{k}" for k in range(len(model.components_))]
+    terms = names_of_terms(model) if terms is None else terms
+    return [f"#{k} {name}" for k, name in enumerate(component_names(model, terms, n_terms))]
+
+
+def _knows_terms(model: Any) -> bool:
+    return hasattr(model, "terms_") or hasattr(model, "feature_names_in_")
 
 
 def column_names(model: Any) -> list[str]:
@@ -102,9 +114,8 @@ def column_names(model: Any) -> list[str]:
     The number alone if the model does not know the names of its terms, or the component has faded.
     """
     estimator = getattr(model, "estimator_", model)
-    known = hasattr(model, "terms_") or hasattr(model, "feature_names_in_")
     names: Iterable[str] = [""] * len(estimator.components_)
-    if known:
+    if _knows_terms(model):
         faded = estimator.faded_
         found = component_names(model, names_of_terms(model), COLUMN_TERMS)
         names = ["" if gone else name for name, gone in zip(found, faded, strict=True)]

@@ -249,7 +249,8 @@ class PredictsLabels(ShowsLabels, ClassifierMixin, BaseVBNMF):  # type: ignore[m
             self.fitted_.head.head, self.fitted_.for_prediction, X, P, self.classes_.tolist(),
             self._names(names), also, n_terms=n_terms, n_components=n_components, regroup=regroup,
         )  # fmt: skip
-        found = Explanations(explained, component_titles(self))
+        titles = component_titles(self, terms=None if names is None else self._names(names))
+        found = Explanations(explained, titles)
         return (found, P) if return_proba else found
 
     def novelty(self, X: Any, known: Any = None) -> Array:
