@@ -129,14 +129,15 @@ class Table(list[dict[str, Any]]):
         notes = []
         if len(self) > _MOST_ROWS:
             notes.append(f"{len(self) - _MOST_ROWS:,} more of {len(self):,} rows")
-        n_shown = _columns_that_fit(self.columns, rows)
+        widths = _widths_that_fit(self.columns, rows)
+        n_shown = len(widths)
         if n_shown < len(self.columns):
             notes.append(f"more columns: {', '.join(self.columns[n_shown:])}")
         if not self.columns:
             return "no rows"
         shown = text_table(
             self.columns[:n_shown], [row[:n_shown] for row in rows], right=right,
-            most=_LONGEST_CELL,
+            most=widths,
         )  # fmt: skip
         return shown + "".join(f"\n… {note}" for note in notes)
 
@@ -199,7 +200,8 @@ class Findings(dict[str, Any]):
         return type(self)({**self, **other})
 
     def __repr__(self) -> str:
-        facts = "\n".join(f"{row['name']}: {as_text(row['value'])}" for row in self.facts)
+        lines = (f"{row['name']}: {one_line(as_text(row['value']))}" for row in self.facts)
+        facts = "\n".join(_cut(line, _terminal()) for line in lines)
         blocks = [facts] if facts else []
         blocks += [f"{name}:\n{table!r}" for name, table in self.tables.items()]
         return "\n\n".join(blocks)
@@ -215,7 +217,7 @@ class Findings(dict[str, Any]):
 
 def text_table(
     head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = (),
-    most: int | None = None,
+    most: Sequence[int] | None = None,
 ) -> str:  # fmt: skip
     """Format rows under a header as plain text.
 
@@ -227,8 +229,8 @@ def text_table(
         The cells.
     right : sequence of int
         Columns to align to the right.
-    most : int or None, default=None
-        Largest width of a column; None fits the table into the terminal.
+    most : sequence of int of length n_columns, or None, default=None
+        Largest width of each column; None fits the table into the terminal.
     """
     cells, widths = fitted_cells(head, rows, most)
     lines = [_line(row, widths, right) for row in cells]
@@ -236,7 +238,7 @@ def text_table(
 
 
 def fitted_cells(
-    head: Sequence[str], rows: Sequence[Sequence[str]], most: int | None = None
+    head: Sequence[str], rows: Sequence[Sequence[str]], most: Sequence[int] | None = None
 ) -> tuple[list[list[str]], list[int]]:
     """Cut cells to the width of the terminal, or to ``most``; return them and their widths.
 
@@ -247,7 +249,7 @@ def fitted_cells(
     widths = [max(map(width, column)) for column in zip(*cells, strict=True)]
     terminal, gaps = _terminal(), 2 * (len(widths) - 1)
     if most is not None:
-        widths = [min(one, most) for one in widths]
+        widths = [min(one, limit) for one, limit in zip(widths, most, strict=True)]
     elif sum(widths) + gaps > terminal:
         largest = max(2 * terminal // 5, _NARROWEST_COLUMN)
         widths[:-1] = [min(one, largest) for one in widths[:-1]]
@@ -328,15 +330,18 @@ def _terminal() -> int:
     return shutil.get_terminal_size((100, 24)).columns
 
 
-def _columns_that_fit(head: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
-    """Return how many of the first columns fit into the terminal, at least one."""
-    used, fit = -2, 0
+def _widths_that_fit(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return the widths of the first columns, as many as fit into the terminal; at least one."""
+    left, widths = _terminal(), list[int]()
     for column in zip(head, *rows, strict=True):
-        used += 2 + min(max(width(one_line(cell)) for cell in column), _LONGEST_CELL)
-        if used > _terminal():
+        wide = min(max(width(one_line(cell)) for cell in column), _LONGEST_CELL)
+        if widths and wide > left:
+            if left >= _NARROWEST_COLUMN:  # a column that is cut
+                widths.append(left)
             break
-        fit += 1
-    return max(fit, 1)
+        widths.append(wide)
+        left -= wide + 2
+    return widths
 
 
 def _is_numeric(column: Sequence[Any]) -> bool:
