@@ -61,10 +61,8 @@ def test_json_has_what_the_model_says(folder):
     assert parts["component"] == best.components[0].component
     assert parts["name"] == component_titles(model)[parts["component"]]
     assert re.fullmatch(r"#\d+ \w+( \w+)*", parts["name"])
-    assert (
-        model.topics()["name"][model.topics()["component"].index(parts["component"])]
-        in (parts["name"])
-    )
+    topics = {row["component"]: row["name"] for row in model.topics()}
+    assert parts["name"] == f"#{parts['component']} {topics[parts['component']]}"
     assert parts["part"] == round(best.components[0].part, 4)
     assert last["explanation"] == []
 
@@ -83,6 +81,8 @@ def test_a_table_has_a_row_for_each_contribution(folder, ending):
         rows = frame[frame["id"].astype(str) == line["id"]]
         terms = [part for why in line["explanation"] for part in why["terms"].values()]
         assert rows.loc[rows.why_kind == "term", "contribution"].tolist() == terms
+        called = [by["name"] for why in line["explanation"] for by in why["components"]]
+        assert rows.loc[rows.why_kind == "component", "why_name"].tolist() == called
         whys = [len(why["components"]) + len(why["terms"]) for why in line["explanation"]]
         assert len(rows) == max(sum(whys), 1)
         assert set(rows["text"]) == {line["text"]}

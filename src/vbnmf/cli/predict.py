@@ -271,7 +271,7 @@ def _one_row_each(rows: Rows, separator: str) -> Rows:
             (why["label"], kind, name, part)
             for why in whys
             for kind, found in (
-                ("component", {by["component"]: by["part"] for by in why["components"]}),
+                ("component", {by["name"]: by["part"] for by in why["components"]}),
                 ("term", why["terms"]),
             )
             for name, part in found.items()
