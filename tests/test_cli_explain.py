@@ -36,7 +36,8 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_table_names_labels_components_and_terms(folder):
+def test_the_table_names_labels_components_and_terms(folder, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     result = run("predict", "tickets.vbnmf", "later.csv", "--explain", "--quiet")
     assert result.code == 0
     head, _line, *rows = result.out.splitlines()

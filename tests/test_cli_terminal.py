@@ -112,7 +112,7 @@ def test_a_long_word_takes_time_in_proportion_to_its_length(word, monkeypatch):
         return unicodedata.category(char)
 
     counting = SimpleNamespace(category=category, east_asian_width=unicodedata.east_asian_width)
-    monkeypatch.setattr("vbnmf.tables.unicodedata", counting)
+    monkeypatch.setattr("vbnmf.tabular.unicodedata", counting)
     text = word * 3000
     row = table(["a", "b"], [[text, text]]).splitlines()[2]
     assert row.count("…") == 2

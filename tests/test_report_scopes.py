@@ -19,9 +19,9 @@ from vbnmf.cli.terminal import percent
 from vbnmf.cli.topics import _plain, component_table
 from vbnmf.description.components import label_use
 from vbnmf.description.labels import describe_labels
+from vbnmf.description.modeltables import topics_table
 from vbnmf.description.scopes import by_block, scopes_of
 from vbnmf.description.summary import blocks_of_label, summarise
-from vbnmf.description.tables import topics_table
 from vbnmf.report.explorer import explore
 from vbnmf.report.explorer.ordering import map_blocks, order_map, runs
 from vbnmf.report.explorer.payload import model_payload

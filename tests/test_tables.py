@@ -29,12 +29,12 @@ from vbnmf import (
     evaluate,
     load,
     review,
-    tables,
     tune,
 )
+from vbnmf import tabular as tables
 from vbnmf.core.fit import HEAD, Progress
 from vbnmf.description.components import label_use
-from vbnmf.progress import ProgressBar, in_notebook, part_of_fit
+from vbnmf.progressbars import ProgressBar, in_notebook, part_of_fit
 from vbnmf.report.explorer.payload import model_payload
 from vbnmf.report.explorer.quality import quality_payload
 
@@ -111,10 +111,7 @@ class TestFrames:
         monkeypatch.setattr(tables, "find_spec", lambda name: None)
         assert table.to_frame() is table
 
-        def missing(name):
-            raise ModuleNotFoundError(name)
-
-        monkeypatch.setattr(tables, "import_module", missing)
+        monkeypatch.setitem(sys.modules, "polars", None)  # it cannot be imported
         with pytest.raises(ImportError, match=r"needs polars: pip install polars"):
             table.to_frame("polars")
 
@@ -463,7 +460,7 @@ class TestProgress:
             sys.modules, "IPython.display", SimpleNamespace(HTML=HTML, display=display)
         )
         for name in ("_SECONDS_BEFORE_BAR", "_SECONDS_BETWEEN_BARS"):
-            monkeypatch.setattr(vbnmf.progress, name, 0.0)
+            monkeypatch.setattr(vbnmf.progressbars, name, 0.0)
         assert in_notebook()
         bar = ProgressBar()
         estimator = SupervisedVBNMF(2, max_iter=9, random_state=0, callback=bar)

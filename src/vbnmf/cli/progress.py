@@ -1,4 +1,4 @@
-"""Show the progress of commands; ``vbnmf.progress`` draws it."""
+"""Show the progress of commands; ``vbnmf.progressbars`` draws it."""
 
 import os
 import sys
@@ -6,9 +6,9 @@ import threading
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from vbnmf import progress
+from vbnmf import progressbars
 from vbnmf.cli import common
-from vbnmf.progress import ProgressBar, time_left
+from vbnmf.progressbars import ProgressBar, time_left
 
 if TYPE_CHECKING:
     from vbnmf.paper.experiments import Tally
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 1 << 20  # bytes in which lines are counted at a time
 
 
-class Display(progress.Display):
+class Display(progressbars.Bar):
     """Context manager that shows progress and the remaining time; lines are messages."""
 
     def _say(self, text: str) -> None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Literal
 
-from vbnmf.tables import fitted_cells, one_line, percent, rounded, text_table, width
+from vbnmf.tabular import fitted_cells, one_line, percent, rounded, text_table, width
 
 __all__ = ["fraction", "is_terminal", "one_line", "percent", "rounded", "table", "width"]
 

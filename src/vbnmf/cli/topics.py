@@ -35,8 +35,8 @@ def topics(model: str, n_terms: int, label: str | None, as_json: bool) -> None:
       vbnmf topics tickets.vbnmf
       vbnmf topics tickets.vbnmf --label billing --n-terms 20
     """  # noqa: D301
+    from vbnmf.description.modeltables import topics_table
     from vbnmf.description.summary import summarise
-    from vbnmf.description.tables import topics_table
 
     loaded = common.load_model(model)
     summary = whole = summarise(loaded, n_terms=n_terms)
@@ -78,7 +78,7 @@ def _with_terms_there(summary: Any, model: Any, label: str, n_terms: int) -> Any
 
 def component_table(summary: Any) -> str:
     """Return a table of all components, and the weight of each kind of scope."""
-    from vbnmf.description.tables import scope_in_words
+    from vbnmf.description.modeltables import scope_in_words
 
     head = ["#", "weight", "strongest in (expected part)", "alike (cosine)", "terms"]
     if summary.blocks is not None:

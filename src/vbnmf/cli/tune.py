@@ -16,7 +16,7 @@ from vbnmf.cli.fit import labelled
 from vbnmf.cli.modeloptions import TEXT_OPTIONS, build, text_options
 from vbnmf.cli.progress import Display
 from vbnmf.cli.terminal import fraction, table
-from vbnmf.progress import time_left
+from vbnmf.progressbars import time_left
 from vbnmf.selection.advice import LabelShape, order, shown
 
 if TYPE_CHECKING:

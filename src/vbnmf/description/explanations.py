@@ -5,7 +5,7 @@ from html import escape
 from typing import Any
 
 from vbnmf.prediction.explanation import Explanation
-from vbnmf.tables import Table, percent
+from vbnmf.tabular import Table, percent
 
 COLUMNS = ("document", "label", "kind", "name", "contribution", "probability")
 """Columns of the table of explanations."""

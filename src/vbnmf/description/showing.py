@@ -17,14 +17,14 @@ from sklearn.utils.validation import check_is_fitted
 from vbnmf.core.model import Array
 from vbnmf.core.rows import is_empty, leading
 from vbnmf.description.components import column_names
-from vbnmf.description.scopes import scopes_of
-from vbnmf.description.tables import (
+from vbnmf.description.modeltables import (
     counted_documents,
     label_components_table,
     labels_of,
     topics_of,
 )
-from vbnmf.tables import Table
+from vbnmf.description.scopes import scopes_of
+from vbnmf.tabular import Table
 
 _MOST_NAMED = 8  # labels and components in the summary
 _IN_SUMMARY = ("component", "name", "share", "scope", "terms")

@@ -16,7 +16,7 @@ from vbnmf.evaluation.parts import Part, Subject
 from vbnmf.evaluation.truth import read_part, read_truth, refuse_several_labels
 from vbnmf.pipeline import DocumentModel
 from vbnmf.shards import Shards
-from vbnmf.tables import Findings, Table
+from vbnmf.tabular import Findings, Table
 
 PART_NONZEROS = 1 << 20
 """Maximum of non-zeros in a part of a shard, unless a document has more."""

@@ -22,7 +22,7 @@ from vbnmf.reviewing.contrast import (
 )
 from vbnmf.reviewing.copies import copies_that_differ, spelt_alike
 from vbnmf.reviewing.labelerrors import LabelErrors, Suspect, find_label_errors, judge
-from vbnmf.tables import Findings, Table, one_line, rounded
+from vbnmf.tabular import Findings, Table, one_line, rounded
 
 SUSPECTS = ("id", "kind", "given", "p_given", "suggested", "p_suggested", "words_given",
             "words_suggested", "left_out")  # fmt: skip

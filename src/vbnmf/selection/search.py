@@ -32,7 +32,7 @@ from vbnmf.selection.advice import (
 )
 from vbnmf.selection.checkpoint import SearchRecord
 from vbnmf.selection.heldout import DocumentScores, Split, compare, prepare, score
-from vbnmf.tables import Table
+from vbnmf.tabular import Table
 
 FACTORS = (1, 1.5, 2, 3, 4, 6)
 """Default numbers of components to try, as multiples of the number of labels."""

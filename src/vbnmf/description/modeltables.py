@@ -13,7 +13,7 @@ from vbnmf.core.model import Array
 from vbnmf.description.components import MATTERS, column_names, component_titles, label_use
 from vbnmf.description.labels import LabelDescription, check_counted, describe_labels, places_of
 from vbnmf.description.summary import Summary, summarise
-from vbnmf.tables import Table, percent
+from vbnmf.tabular import Table, percent
 
 TOPICS = (
     "component", "name", "share", "documents_expected", "scope", "terms", "term_shares", "labels",

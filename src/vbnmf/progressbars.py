@@ -21,7 +21,7 @@ _SECONDS_BEFORE_BAR = 0.5  # a bar for shorter work would only flicker
 _SECONDS_BETWEEN_BARS = 0.2  # in a notebook
 
 
-class Display:
+class Bar:
     """Context manager that shows progress and the remaining time."""
 
     _doing = ""
@@ -113,15 +113,15 @@ class Display:
         self._draw(f"{_bar(part)} {escape(self._doing)} {escape(text + left)}")
 
     def _draw(self, html: str) -> None:
-        from IPython.display import HTML, display
-
+        of_notebook: Any = sys.modules["IPython.display"]  # every notebook has imported it
+        shown = of_notebook.HTML(html)
         if self._notebook is None:
-            self._notebook = display(HTML(html), display_id=True)
+            self._notebook = of_notebook.display(shown, display_id=True)
         else:
-            self._notebook.update(HTML(html))
+            self._notebook.update(shown)
 
 
-class ProgressBar(Display):
+class ProgressBar(Bar):
     """Callback that shows the progress of a fit, with the time that is left.
 
     It draws a bar in a notebook and in a terminal, and writes lines to other files. Pass it as the

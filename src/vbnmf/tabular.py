@@ -12,7 +12,6 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Self, SupportsIndex, overload
 
@@ -47,7 +46,7 @@ class Table(list[dict[str, Any]]):
 
     Examples
     --------
-    >>> from vbnmf.tables import Table
+    >>> from vbnmf.tabular import Table
     >>> table = Table([{"label": "tea", "documents": 2}, {"label": "coffee", "documents": 10}])
     >>> table
     label   documents
@@ -101,7 +100,7 @@ class Table(list[dict[str, Any]]):
 
         Examples
         --------
-        >>> from vbnmf.tables import Table
+        >>> from vbnmf.tabular import Table
         >>> frame = Table([{"label": "tea", "terms": ["leaf", "pot"]}]).to_frame("polars")
         >>> frame.columns
         ['label', 'terms']
@@ -112,7 +111,7 @@ class Table(list[dict[str, Any]]):
         if package is None:
             return self
         try:
-            native = import_module(package)
+            native = _imported(package)
         except ModuleNotFoundError as error:
             raise ImportError(
                 f"to_frame({package!r}) needs {package}: pip install {package}. A table is also a "
@@ -172,7 +171,7 @@ class Findings(dict[str, Any]):
 
     Examples
     --------
-    >>> from vbnmf.tables import Findings, Table
+    >>> from vbnmf.tabular import Findings, Table
     >>> found = Findings(documents=3, labels=Table([{"label": "tea", "recall": 0.5}]))
     >>> found
     documents: 3
@@ -348,6 +347,21 @@ def _is_numeric(column: Sequence[Any]) -> bool:
     return all(isinstance(cell, int | float | None) for cell in column) and any(
         isinstance(cell, int | float) for cell in column
     )
+
+
+def _imported(package: str) -> Any:
+    """Import a package of frames."""
+    if package == "pandas":
+        import pandas
+
+        return pandas
+    if package == "polars":
+        import polars
+
+        return polars
+    import pyarrow
+
+    return pyarrow
 
 
 def _package_at_hand() -> str | None:
