@@ -10,14 +10,14 @@ from typing import Any
 
 from vbnmf.data.documents import ReaderError
 from vbnmf.data.streams import BOMB_BYTES, BOMB_RATIO, origin_of
-from vbnmf.data.tables import Row, Table
+from vbnmf.data.tables import Row, SourceTable
 
 _BATCH = 1000  # rows
 _PARQUET = (".parquet", ".pq")
 _ROW_BYTES = 64  # the least that a row takes in memory
 
 
-def open_arrow(path: Path, parquet: bool) -> Table:
+def open_arrow(path: Path, parquet: bool) -> SourceTable:
     """Open Parquet, also a folder of it, or Arrow in the file (Feather) or the stream format."""
     origin = str(path)
     pa, pq = _pyarrow(origin)
@@ -55,10 +55,10 @@ def open_arrow(path: Path, parquet: bool) -> Table:
                     raise
                 raise ReaderError(f"{one}, after row {number}: cannot be read: {error}") from error
 
-    return Table(origin, columns, rows)
+    return SourceTable(origin, columns, rows)
 
 
-def open_stream(source: Any) -> Table:
+def open_stream(source: Any) -> SourceTable:
     """Open an object with ``__arrow_c_stream__``, whose batches are read once, one at a time."""
     origin = origin_of(source)
     pa, _ = _pyarrow(origin)
@@ -73,7 +73,7 @@ def open_stream(source: Any) -> Table:
                 number += 1
                 yield str(number), cells
 
-    return Table(origin, columns, rows)
+    return SourceTable(origin, columns, rows)
 
 
 def holds_parquet(folder: Path) -> bool:

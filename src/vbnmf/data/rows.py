@@ -21,7 +21,7 @@ from vbnmf.data.labels import (
     label_name,
     read_labels,
 )
-from vbnmf.data.tables import BadRow, Row, Table, open_dataset, open_frame, open_text
+from vbnmf.data.tables import BadRow, Row, SourceTable, open_dataset, open_frame, open_text
 
 _NAMED = 3  # rows that a note names; it only counts the others
 _FEW = 10  # rows that may be left out of any file, because they cannot be read
@@ -201,7 +201,7 @@ def _batch(
     return batch
 
 
-def _open_table(source: Any, kind: str, encoding: str, live: bool) -> Table:
+def _open_table(source: Any, kind: str, encoding: str, live: bool) -> SourceTable:
     if kind in ("parquet", "arrow"):
         return open_arrow(Path(source), parquet=kind == "parquet")
     if kind == "stream":

@@ -38,7 +38,7 @@ _DELIMITER_LINE = re.compile(r"\s*\"?sep=(?P<delimiter>[^\w\s\"]|\t)\"?[\r\n]*",
 
 
 @dataclass(frozen=True)
-class Table:
+class SourceTable:
     """Names of columns, and a function that reads the rows of given columns once."""
 
     origin: str
@@ -57,7 +57,7 @@ class Table:
             yield row
 
 
-def open_text(source: str | Path, encoding: str, kind: str, *, live: bool = False) -> Table:
+def open_text(source: str | Path, encoding: str, kind: str, *, live: bool = False) -> SourceTable:
     """Open a ``csv``, ``tsv`` or ``jsonl`` file. ``stdin`` is CSV or JSON by its beginning.
 
     If it is `live`, rows are read as they arrive, and the first JSON object has all keys.
@@ -140,7 +140,7 @@ class _Lines(Iterator[str]):
         self.end_record()
 
 
-def _open_delimited(lines: _Lines, origin: str, notes: list[str], delimiter: str) -> Table:
+def _open_delimited(lines: _Lines, origin: str, notes: list[str], delimiter: str) -> SourceTable:
     header = next(_records(lines, delimiter), None)
     if isinstance(header, BadRow):
         raise ReaderError(f"{origin}, line {header.number}: {header.reason}")
@@ -156,7 +156,7 @@ def _open_delimited(lines: _Lines, origin: str, notes: list[str], delimiter: str
                 number, cells = record
                 yield number, tuple(cells[i] for i in chosen)
 
-    return Table(origin, columns, rows, "line", notes)
+    return SourceTable(origin, columns, rows, "line", notes)
 
 
 def _records(lines: _Lines, delimiter: str, n_fields: int | None = None) -> Iterator[Row | BadRow]:
@@ -199,7 +199,7 @@ def _records(lines: _Lines, delimiter: str, n_fields: int | None = None) -> Iter
             yield number, tuple(record)
 
 
-def _open_jsonl(lines: _Lines, origin: str, notes: list[str], *, live: bool) -> Table:
+def _open_jsonl(lines: _Lines, origin: str, notes: list[str], *, live: bool) -> SourceTable:
     """Open JSON lines with one object per line, whose keys are the columns."""
     objects = _objects(lines)
     head = []
@@ -219,7 +219,7 @@ def _open_jsonl(lines: _Lines, origin: str, notes: list[str], *, live: bool) -> 
             else:
                 yield number, tuple(item.get(columns[i]) for i in chosen)
 
-    return Table(origin, columns, rows, "line", notes, has_header=bool(head))
+    return SourceTable(origin, columns, rows, "line", notes, has_header=bool(head))
 
 
 def _objects(lines: _Lines) -> Iterator[tuple[str, dict[str, Any] | BadRow]]:
@@ -250,7 +250,7 @@ def is_frame(source: object, *, lazy: bool = True) -> bool:
     return isinstance(native, nw.DataFrame) or (lazy and isinstance(native, nw.LazyFrame))
 
 
-def open_frame(frame: object) -> Table:
+def open_frame(frame: object) -> SourceTable:
     """Open a data frame."""
     origin = origin_of(frame)
     native = _native(frame)
@@ -265,7 +265,7 @@ def open_frame(frame: object) -> Table:
         numbers = map(str, range(1, len(table) + 1))
         return zip(numbers, zip(*map(values, chosen), strict=True), strict=True)
 
-    return Table(origin, [str(name) for name in table.columns], rows)
+    return SourceTable(origin, [str(name) for name in table.columns], rows)
 
 
 def _native(source: object) -> Any:
@@ -275,7 +275,7 @@ def _native(source: object) -> Any:
         raise ReaderError(f"The {type(source).__name__} cannot be read: {error}") from error
 
 
-def open_dataset(dataset: Any) -> Table:
+def open_dataset(dataset: Any) -> SourceTable:
     """Open a Hugging Face dataset, streamed or not, by its ``column_names`` and ``features``."""
     origin = origin_of(dataset)
     if isinstance(dataset, Mapping):
@@ -293,7 +293,7 @@ def open_dataset(dataset: Any) -> Table:
                 tuple(_class_names(item.get(name), features.get(name)) for name in names),
             )
 
-    return Table(origin, columns, rows)
+    return SourceTable(origin, columns, rows)
 
 
 def _class_names(value: object, feature: Any) -> object:
