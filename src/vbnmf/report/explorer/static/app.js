@@ -6,7 +6,7 @@ const TABS = [
   ["Components", ["components", "map", "component"]],
   ["Compare", ["compare", "structure"]],
   ["Words", ["term"]],
-  ["Documents", ["document"]],
+  ["Documents", ["document", "columns"]],
   ["Review", ["review"]],
   ["Trust", ["trust"]],
   ["New", ["new"]],

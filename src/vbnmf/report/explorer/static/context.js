@@ -77,7 +77,7 @@ function inContext(word, w) {
   if (!data.documents) return null;
   return withDocuments((docs) => {
     if (!docs.texts) return section("In context", "The documents of this page have no texts.");
-    const all = contextLines(docs, word, w);
+    const all = contextLines(docs, word, w).filter(({ d }) => inColumns(docs, d));
     const documentsOf = (lines) => new Set(lines.map(({ d }) => d)).size;
     const label = integer("label", data.documents.names.length);
     const lines = label === null ? all : all.filter((line) => line.label === label);
@@ -108,10 +108,11 @@ function inContext(word, w) {
               senses.map(([k, group]) => ({ name: k === null ? "no component" : componentName(k), value: group.length, text: count(group.length) })),
             ),
         ),
-      all.length > 0 &&
+      (all.length > 0 || filteredBy().length > 0) &&
         controls(
           choice("sense", "Component", [["", `all (${count(lines.length)})`], ...senses.map(([k, group]) => [k, `${k === null ? "no component" : componentName(k)} (${count(group.length)})`])]),
           labels.length > 0 && choice("label", "Label", [["", `all (${count(all.length)})`], ...labels.map(([l, group]) => [l, `${labelName(l)} (${count(group.length)})`])]),
+          columnChoices(),
         ),
       open.map(([k, group]) => senseOf(docs, k, group, word, w, Boolean(only))),
     );
@@ -139,6 +140,6 @@ function senseOf(docs, k, group, word, w, whole) {
         ),
       ),
     ),
-    ordered.length > shown.length && el("p", null, link("term", { ...here, sense: String(k), label: param("label") }, `All ${plural(ordered.length, "line")}`)),
+    ordered.length > shown.length && el("p", null, link("term", { ...here, sense: String(k), label: param("label"), ...Object.fromEntries(COLUMN_FILTERS.map((name) => [name, param(name)])) }, `All ${plural(ordered.length, "line")}`)),
   ];
 }

@@ -5,14 +5,10 @@ if (data.structure) views.structure = { title: "Structure", draw: drawStructure 
 // Links between Compare and Structure, which share a tab
 const compareOrStructure = (here) =>
   views.structure &&
-  el(
-    "nav",
-    { class: "under", "aria-label": "Compare" },
-    [
-      ["compare", "Two labels"],
-      ["structure", "Which could be one, or two"],
-    ].map(([view, title]) => el("a", { class: "button small", href: address(view), "aria-current": view === here && "page" }, title)),
-  );
+  under("Compare", here, [
+    ["compare", "Two labels"],
+    ["structure", "Which could be one, or two"],
+  ]);
 
 function drawStructure() {
   const { merges, splits } = data.structure;
