@@ -43,6 +43,8 @@ PLACES = {
     "columns": "view=columns",
     "values": "view=columns&column=1&of=predicted",
     "components by column": "view=columns&of=components",
+    "test": "view=test",
+    "test of documents": "view=test&task=documents",
 }
 LARGE = ("200 labels", "500 components")
 

@@ -18,7 +18,7 @@ number of labels or components (``metrics.shares``).
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import MINYEAR, date
 from typing import Any
@@ -204,7 +204,7 @@ def _made(parts: Iterable[tuple[str, tuple[Any, ...]]]) -> dict[str, date]:
     return found
 
 
-_PERIODS = {
+_PERIODS: dict[str, tuple[Callable[[date], str], Callable[[date], int]]] = {
     "day": (lambda day: day.isoformat(), lambda day: day.toordinal()),
     "month": (lambda day: day.isoformat()[:7], lambda day: 12 * day.year + day.month - 1),
     "year": (lambda day: day.isoformat()[:4], lambda day: day.year),

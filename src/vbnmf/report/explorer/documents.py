@@ -27,6 +27,7 @@ from vbnmf.report.explorer.overview import Overview, suspect_rows
 from vbnmf.report.explorer.packing import sig, thousandths
 from vbnmf.report.explorer.similar import structure_payload
 from vbnmf.review.columns import Column
+from vbnmf.review.intrusion import document_questions
 
 MOST_DOCUMENTS = 5000
 LONGEST = 2000
@@ -181,6 +182,7 @@ def document_payload(
         "structure": None
         if overview is None or len(model.classes_) < _LEAST_LABELS
         else structure_payload(analysed.part, number, places),
+        "questions": document_questions(parts, trust),
         "typical": _typical(parts, trust, _serves_first(model, details)),
         **_of_labels(model, analysed, details, parts, trust),
         "marked": details["spans"] is not None,

@@ -26,6 +26,7 @@ from vbnmf.report.explorer.documents import (
 from vbnmf.report.explorer.packing import compact, pack
 from vbnmf.report.explorer.payload import model_payload, near_payload
 from vbnmf.report.explorer.quality import measure_rows, quality_payload
+from vbnmf.review.intrusion import KIND, Question, word_questions
 from vbnmf.text import DocumentVectorizer
 
 _SMALL = 12_000_000  # characters; notebooks store what they display
@@ -163,10 +164,25 @@ def explore(
         overview = None if analysed is None else analysed.overview
         payload["near"] = near_payload(model, None if overview is None else overview.confusions)
     payload["measures"] = measure_rows(evaluation)
+    about = [] if payload["documents"] is None else payload["documents"].pop("questions")
+    payload["test"] = question_payload(word_questions(model), about, places)
     # decisions that are kept in the browser belong to the documents of this page
     payload["key"] = sha256((packed or "").encode()).hexdigest()[:20]
     progress(0.98, "writing the page")
     return Report(bundle(title, payload, packed), title)
+
+
+def question_payload(
+    words: list[Question], documents: list[Question], places: Any
+) -> dict[str, Any]:
+    """Return the questions of Test yourself: [component, items, place of the intruder, its own]."""
+    return {
+        "kind": KIND,
+        "words": [
+            [one.component, places[one.items].tolist(), one.intruder, one.source] for one in words
+        ],
+        "documents": [[one.component, one.items, one.intruder, one.source] for one in documents],
+    }
 
 
 def check_names(names: Any) -> dict[str, dict[str, str]] | None:

@@ -8,7 +8,7 @@ const TABS = [
   ["Words", ["term"]],
   ["Documents", ["document", "columns"]],
   ["Review", ["review"]],
-  ["Trust", ["trust"]],
+  ["Trust", ["trust", "test"]],
   ["New", ["new"]],
   ["About", ["about"]],
 ];

@@ -12,6 +12,7 @@ if (data.labels.length) {
       const quality = data.quality;
       return [
         heading("How far to trust the predictions"),
+        trustOrTest("trust"),
         quality?.by_label
           ? [data.overview && trained(), data.overview && accepting(), scores(quality), quality.confusion && confusions(quality.confusion), calibration(quality), quality.label_fidelity && recounted(quality)]
           : el("p", { class: "lead" }, "Nothing is known without labelled documents. Make the page with `--documents FILE`, a file of documents that the model was not fitted to."),
