@@ -8,7 +8,7 @@ from vbnmf.evaluation.parts import Part
 from vbnmf.evaluation.truth import read_part
 from vbnmf.metrics.logodds import log_odds
 from vbnmf.review.contrast import contrast, contrast_labels
-from vbnmf.review.structure import confusions, labels_to_merge, labels_to_split
+from vbnmf.review.structure import SEPARATES, confusions, labels_to_merge, labels_to_split
 
 TOPICS = {
     "tea": "leaf green pot steep jasmine oolong kettle china matcha",
@@ -174,7 +174,9 @@ def test_fused_labels_are_flagged_and_others_are_not():
     names += ["cheese"] * 120
     model = DocumentModel(SupervisedVBNMF(n_components=5, random_state=0)).fit(texts, names)
     part = read_part(model, texts, names)
-    found = labels_to_split(part)
+    splits = labels_to_split(part)
+    found = splits.labels
+    assert splits.separation >= SEPARATES
     assert [part.subject.names[one.label] for one in found if one.flagged] == ["drink"]
     first = found[0]
     kinds = [{labels[row] for row in rows} for rows in first.parts]

@@ -97,7 +97,7 @@ function suspectCard(docs, queue, at) {
     el("button", { type: "button", id: `decide-${decision}`, "aria-pressed": String(made?.decision === decision), "aria-keyshortcuts": key, onclick: () => decide(decision) }, title, " ", el("kbd", null, key));
   const why = (l) => docs.why[d].find(([m]) => m === l);
   const words = (l) => {
-    const found = why(l) ? pairs(why(l)[3]).slice(0, 6) : [];
+    const found = why(l) ? pairs(why(l)[3]).filter(([, part]) => Math.abs(part) >= 0.005).slice(0, 6) : [];
     return found.length ? el("p", { class: "quiet" }, "words for it: ", found.map(([w, part], i) => [i > 0 && ", ", termLink(w), ` ${signed(part)}`])) : null;
   };
   const side = (title, l, p, none) =>

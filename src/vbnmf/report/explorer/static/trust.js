@@ -24,7 +24,8 @@ if (data.labels.length) {
 function scores(quality) {
   const rows = quality.by_label
     .map(([n, found, right], l) => ({ l, n, found, right }))
-    .filter(({ n, l }) => n > 0 || l < data.labels.length);
+    .filter(({ n, l }) => n > 0 || l < data.labels.length)
+    .sort((a, b) => b.n - a.n);
   const empty = quality.empty ? ` ${plural(quality.empty, "document")} of all ${count(quality.documents)} without any known term.` : "";
   const found = measuresAbout("predictions");
   return section(
