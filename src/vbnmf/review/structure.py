@@ -28,13 +28,13 @@ Every label can be divided somewhere, and in some corpora all labels have many t
 measure is tried on the documents themselves: pairs of labels are fused, and their ratios are
 compared with those of all labels as they are. The *separation* is the probability that a fused
 label has a smaller ratio than another (0.5 is chance). A label is flagged if the separation is at
-least 0.8 and its ratio is not above the median of fused labels (or 0.3, if that is more), so about
-half of fused labels are flagged; otherwise none is. Below 0.65 the ranking is hardly better than chance. On training parts
-of eight corpora with fused labels (2,500 to 5,000 documents, means over three draws), the
-separation was 0.90 to 0.97 on clinc150, thucnews and 20 Newsgroups, where 20 to 39 % of fused
-labels and at most 2 % of the others were flagged, and 0.60 to 0.76 on trec, debian, booktitles,
-cuisine and healthtweets, where nothing is flagged. What the test said before was at most 0.15 away,
-mostly below.
+least 0.8 and its ratio is not above the median of fused labels (or 0.3, if that is more): about
+half of fused labels are flagged then. Otherwise none is. Below 0.65 the ranking is hardly better
+than chance. On training parts of eight corpora with fused labels (2,500 to 5,000 documents, means
+over three draws), the separation was 0.90 to 0.97 on clinc150, thucnews and 20 Newsgroups, where 20
+to 39 % of fused labels and at most 2 % of the others were flagged, and 0.60 to 0.76 on trec,
+debian, booktitles, cuisine and healthtweets, where nothing is flagged. What the test said before
+was at most 0.15 away, mostly below.
 """
 
 from dataclasses import dataclass, replace
