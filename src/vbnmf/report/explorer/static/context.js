@@ -7,10 +7,13 @@ const AROUND = 60; // characters on each side of the word
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Khmer}\p{Script=Lao}\p{Script=Myanmar}]/u;
 const LETTER = "[\\p{L}\\p{N}\\p{M}_]";
 
-// A pattern of whole words, in upper and lower case
+// A pattern of whole words, in upper and lower case. A mark, such as the last of "really !", may stand beside a letter.
 function wholeWord(word) {
-  const escaped = word.trim().replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&").replace(/\s+/g, "\\s+");
-  return new RegExp(UNSPACED.test(word) ? escaped : `(?<!${LETTER})${escaped}(?!${LETTER})`, "giu");
+  const wanted = word.trim();
+  const escaped = wanted.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&").replace(/\s+/g, "\\s+");
+  if (UNSPACED.test(wanted)) return new RegExp(escaped, "giu");
+  const edge = (pattern, boundary) => (new RegExp(pattern, "u").test(wanted) ? boundary : "");
+  return new RegExp(`${edge(`^${LETTER}`, `(?<!${LETTER})`)}${escaped}${edge(`${LETTER}$`, `(?!${LETTER})`)}`, "giu");
 }
 
 // The marked terms of a text: [{begin, end, i}], where i is the place of the term in docs.terms[d]
