@@ -5,6 +5,8 @@ const AROUND = 60; // characters on each side of the word
 
 // Scripts without spaces between words: there a word may begin anywhere
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Khmer}\p{Script=Lao}\p{Script=Myanmar}]/u;
+// Scripts that are read from right to left: what stands before a word is on its right
+const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}]/u;
 const LETTER = "[\\p{L}\\p{N}\\p{M}_]";
 
 // A pattern of whole words, in upper and lower case. A mark, such as the last of "really !", may stand beside a letter.
@@ -135,7 +137,7 @@ function senseOf(docs, k, group, word, w, whole) {
       shown.map((line) =>
         el(
           "li",
-          null,
+          { dir: RIGHT_TO_LEFT.test(line.word) ? "rtl" : "ltr" },
           el("span", { class: "left" }, el("bdi", null, line.left)),
           el("a", { class: "hit", href: address("document", { d: line.d, query: word }), title: docs.ids[line.d] }, el("mark", null, line.word)),
           el("span", { class: "right-side" }, el("bdi", null, line.right)),
