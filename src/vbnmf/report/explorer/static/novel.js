@@ -12,7 +12,7 @@ function drawNew() {
     el(
       "p",
       { class: "lead" },
-      `${plural(n, "document")} of ${count(total)} (${percent(n / total)}) look new: they resemble every label less than ${whole(above)}\u00a0% of the training documents resembled theirs when they were left out. Of documents like those in training, about ${whole(1 - above)}\u00a0% would look new.${found.length < n ? ` The ${count(found.length)} newest are listed.` : ""}`,
+      `${plural(n, "document")} of ${count(total)} (${percent(n / total)}) look new: they resemble every label less than ${whole(above)}\u00a0% of the training documents resembled theirs when they were left out. Of documents like those in training, about ${whole(1 - above)}\u00a0% would look new.${found.length < n ? ` The ${count(found.length)} first are listed.` : ""}`,
     ),
     columnsOf.length > 0 && controls(columnChoices()),
     groups.length > 0 &&
@@ -39,8 +39,11 @@ function drawNew() {
         withDocuments((docs) => {
           const listed = found.filter(([d]) => inColumns(docs, d));
           return section(
-            "By novelty",
-            filtered && `${count(listed.length)} of the ${count(found.length)} that are listed have these values.`,
+            "One by one",
+            [
+              "Those first that are like other documents that look new; a document that is only odd comes later.",
+              filtered && ` ${count(listed.length)} of the ${count(found.length)} that are listed have these values.`,
+            ],
             downloads("new-documents", () => {
               const [head, ...rows] = documentRows(docs, listed.map(([d]) => d));
               return [["novelty", ...head], ...rows.map((row, i) => [listed[i][1], ...row])];
