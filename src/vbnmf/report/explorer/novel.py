@@ -4,10 +4,11 @@ Novelty is that of ``SupervisedVBNMF.novelty``: 5 % of documents like those in t
 A document above that *looks new*. Some such documents are only odd, such as a list of numbers;
 those of a new topic have others beside them. So they are ordered by the mean novelty of the twenty
 documents that are most similar to them (cosine of words, with IDF), in log-odds and weighted by
-this cosine. The measure was chosen on the training part of 20 Newsgroups, with a label left out. They are also grouped by words: the word that is most
-characteristic of them against all other documents is the first group, with all documents that have
-it; the next word is chosen for the documents that are left, and so on. Words that the model does
-not know take part.
+this cosine. The measure was chosen on the training part of 20 Newsgroups, with a label left out.
+
+They are also grouped by words: the word that is most characteristic of them against all other
+documents is the first group, with all documents that have it; the next word is chosen for the
+documents that are left, and so on. Words that the model does not know take part.
 """
 
 from functools import cached_property
