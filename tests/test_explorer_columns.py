@@ -9,8 +9,8 @@ from explorer_pages import HOSTILE, analysed, kept, page, restored, unpacked, us
 
 from vbnmf.metrics.shares import share_interval
 from vbnmf.report.explorer import explore
-from vbnmf.report.explorer.columns import MOST_COLUMNS
-from vbnmf.review.columns import read_column
+from vbnmf.report.explorer.keptcolumns import MOST_COLUMNS
+from vbnmf.review.columnshares import read_column
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

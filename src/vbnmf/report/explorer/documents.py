@@ -19,14 +19,14 @@ from vbnmf.evaluation.parts import Part, Subject
 from vbnmf.evaluation.truth import read_truth
 from vbnmf.pipeline import DocumentModel
 from vbnmf.report.explorer.choosing import choose, count_documents, is_wrong
-from vbnmf.report.explorer.columns import column_details, column_payload, read_columns
+from vbnmf.report.explorer.keptcolumns import column_details, column_payload, read_columns
 from vbnmf.report.explorer.labelpages import confusions_of_labels, topics_of_labels
 from vbnmf.report.explorer.marking import Marker
 from vbnmf.report.explorer.novel import NewDocuments
 from vbnmf.report.explorer.overview import Overview, suspect_rows
 from vbnmf.report.explorer.packing import sig, thousandths
 from vbnmf.report.explorer.similar import structure_payload
-from vbnmf.review.columns import Column
+from vbnmf.review.columnshares import Column
 from vbnmf.review.intrusion import document_questions
 
 MOST_DOCUMENTS = 5000

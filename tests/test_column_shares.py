@@ -8,7 +8,7 @@ from explorer_pages import analysed, several, usual
 from scipy.stats import chi2_contingency
 
 from vbnmf.metrics.shares import adjusted, share_interval
-from vbnmf.review.columns import (
+from vbnmf.review.columnshares import (
     MOST_VALUES,
     label_shares,
     read_column,

@@ -1,6 +1,6 @@
 """Compute what the page shows of columns of the file: groups of documents, and shares in each.
 
-Columns are divided, and labels counted, by ``review.columns``. All documents are counted, also
+Columns are divided, and labels counted, by ``review.columnshares``. All documents are counted, also
 those that the page leaves out. The page computes the intervals of labels from the counts.
 """
 
@@ -11,7 +11,13 @@ import numpy as np
 
 from vbnmf.evaluation.parts import Part
 from vbnmf.report.explorer.packing import rounded, sig
-from vbnmf.review.columns import Column, Shares, label_shares, read_column, shares_of_components
+from vbnmf.review.columnshares import (
+    Column,
+    Shares,
+    label_shares,
+    read_column,
+    shares_of_components,
+)
 
 MOST_COLUMNS = 10
 """Number of columns that a page can have."""
