@@ -105,6 +105,12 @@ def usual():
     return model, texts, labels
 
 
+def kept(n):
+    """Columns of n documents: a date, by month, and a customer; some cells are empty."""
+    months = [f"2024-{1 + i % 5:02}-11" if i % 7 else "" for i in range(n)]
+    return {"opened": months, "customer": [f"c{(i * i) % 45}" for i in range(n)]}
+
+
 @cache
 def several():
     """The same with several labels a document."""
@@ -155,7 +161,10 @@ def page(kind):
     """A page by the name of its kind."""
     if kind == "usual":
         model, texts, labels = usual()
-        return explore(model, texts, labels, title="The usual", command="vbnmf report x.vbnmf")
+        return explore(
+            model, texts, labels, title="The usual", command="vbnmf report x.vbnmf",
+            columns=kept(len(texts)),
+        )  # fmt: skip
     if kind == "no documents":
         return explore(usual()[0], title="Without documents")
     if kind == "several labels":
@@ -169,7 +178,7 @@ def page(kind):
         model = fit(len(HOSTILE), 4, HOSTILE, HOSTILE)
         return explore(
             model, counts(len(HOSTILE), len(HOSTILE), 1), HOSTILE, ids=HOSTILE, title=HOSTILE[0],
-            command=HOSTILE[1],
+            command=HOSTILE[1], columns=dict.fromkeys(HOSTILE[:10], HOSTILE),
         )  # fmt: skip
     if kind == "hostile texts":
         texts, labels = make_corpus(4, n_each=6)

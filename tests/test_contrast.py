@@ -9,7 +9,7 @@ from vbnmf.evaluation.truth import read_part
 from vbnmf.metrics.logodds import log_odds
 from vbnmf.reviewing.contrast import contrast_labels
 from vbnmf.reviewing.contrast import contrast_sides as contrast
-from vbnmf.reviewing.structure import confusions, labels_to_merge, labels_to_split
+from vbnmf.reviewing.structure import SEPARATES, confusions, labels_to_merge, labels_to_split
 
 TOPICS = {
     "tea": "leaf green pot steep jasmine oolong kettle china matcha",
@@ -175,7 +175,9 @@ def test_fused_labels_are_flagged_and_others_are_not():
     names += ["cheese"] * 120
     model = DocumentModel(SupervisedVBNMF(n_components=5, random_state=0)).fit(texts, names)
     part = read_part(model, texts, names)
-    found = labels_to_split(part)
+    splits = labels_to_split(part)
+    found = splits.labels
+    assert splits.separation >= SEPARATES
     assert [part.subject.names[one.label] for one in found if one.flagged] == ["drink"]
     first = found[0]
     kinds = [{labels[row] for row in rows} for rows in first.parts]

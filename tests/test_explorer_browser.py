@@ -40,6 +40,11 @@ PLACES = {
     "about": "view=about",
     "structure": "view=structure",
     "new": "view=new",
+    "columns": "view=columns",
+    "values": "view=columns&column=1&of=predicted",
+    "components by column": "view=columns&of=components",
+    "test": "view=test",
+    "test of documents": "view=test&task=documents",
 }
 LARGE = ("200 labels", "500 components")
 

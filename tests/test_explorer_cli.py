@@ -74,6 +74,28 @@ def test_a_column_that_is_not_there(home, tmp_path):
     assert not out.exists()
 
 
+def test_kept_columns(home, tmp_path):
+    rows = [{"text": text, "customer": i % 2, "opened": f"2024-0{1 + i % 3}-05"}
+            for i, text in enumerate(TEXTS[:9])]  # fmt: skip
+    (tmp_path / "d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    out = tmp_path / "x.html"
+    args = ("report", home / "m.vbnmf", "--documents", tmp_path / "d.jsonl", "--out", out)
+    ok(*args, "--keep", "opened", "--keep", "customer")
+    payload, documents = page(out)
+    assert [(one["name"], one["unit"]) for one in payload["columns"]] == [
+        ("opened", "month"),
+        ("customer", None),
+    ]
+    assert [n for *_, n in payload["columns"][0]["groups"]] == [3, 3, 3]
+    assert documents["columns"][1]["cells"] == [str(i % 2) for i in range(9)]
+    result = run(*args, "--force", "--keep", "nonsense")
+    assert result.code == 2
+    assert "nonsense" in result.err
+    result = run("report", home / "m.vbnmf", "--out", out, "--force", "--keep", "opened")
+    assert result.code == 2
+    assert "add --documents FILE" in result.err
+
+
 def test_standard_input(home, tmp_path):
     out = tmp_path / "x.html"
     lines = "".join(json.dumps({"text": text}) + "\n" for text in TEXTS[:3])

@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from functools import cache
+from urllib.parse import quote
 
 import pytest
 from cliruns import make_corpus
@@ -65,6 +66,32 @@ def test_lines_are_whole_words(visit, word):
         for row in rows:
             owed = (model.estimator_.components_[:, w] * V[int(row["id"])]).argmax()
             assert row["component"].startswith(f"#{owed} ")
+
+
+def test_right_to_left(visit):
+    """What stands before a word is on its right, and what follows on its left."""
+    texts = ["לחם חלב גבינה סלט", "כדור משחק קבוצה שער"] * 6
+    labels = ["אוכל", "ספורט"] * 6
+    model = DocumentModel(SupervisedVBNMF(2, max_iter=5, random_state=0)).fit(texts, labels)
+    tab = ready(visit(explore(model, texts, labels), f"view=term&word={quote('גבינה')}"))
+    line = tab.locator(".lines li").first
+    assert line.locator(".left").inner_text().strip() == "לחם חלב"
+    before, hit, after = (
+        line.locator(part).bounding_box()["x"] for part in (".left bdi", ".hit", ".right-side bdi")
+    )
+    assert after < hit < before
+
+
+def test_marks_in_words(visit):
+    """Any text can be searched for: patterns of the browser are strict about marks."""
+    texts = ["Well-known tea , c++ and cup!", "tea ,and c++, cup !", "x-y (tea) [cup] a/b $5"] * 9
+    labels = ["a", "b", "c"] * 9
+    model = DocumentModel(SupervisedVBNMF(3, max_iter=5, random_state=0)).fit(texts, labels)
+    tab = visit(explore(model, texts, labels))
+    for word in ("well-known", "c++", "tea ,", "[cup]", "a/b", "$5", "(tea)", "x-y", "-"):
+        jump(tab, f"view=term&word={quote(word)}")
+        expected = sum(text.lower().count(word) for text in texts)
+        assert tab.inner_text("#lines").startswith(f"{expected} lines in ")
 
 
 def test_stems_and_lists(visit):

@@ -95,8 +95,8 @@ def test_new(visit):
     assert tab.inner_text(".lead").startswith(f"{n} documents of {len(texts)}")
     rows = saved(tab, "new-documents")
     assert len(rows) == n
-    assert [float(row["novelty"]) for row in rows] == pytest.approx(
-        sorted(novelty[novelty > 0.95], reverse=True), abs=1e-3
+    assert sorted(float(row["novelty"]) for row in rows) == pytest.approx(
+        sorted(novelty[novelty > 0.95]), abs=1e-3
     )
     assert {int(row["id"]) for row in rows} >= set(range(len(texts) - 6, len(texts)))
     unknown = {row["word"]: int(row["documents"]) for row in saved(tab, "unknown-words")}
@@ -113,3 +113,14 @@ def test_groups_have_each_document_once():
     rows = [d for _, some in new.groups() for d in some]
     assert len(rows) == len(set(rows))
     assert set(rows) <= set(new.newest)
+
+
+def test_new_documents_that_are_alike_come_before_odd_ones():
+    model, texts, labels, _ = made()
+    odd = [f"zq{i} xv{i} wk{i} jj{i}" for i in range(6)]  # no two have a word in common
+    found = analysed(model, [*texts, *odd], [*labels, *[None] * 6]).new
+    n = len(texts)
+    bread, strange = set(range(n - 6, n)), set(range(n, n + 6))
+    assert strange <= set(np.flatnonzero(found.novelty > 0.95))
+    order = [d for d in found.newest if d in bread | strange]
+    assert set(order[:6]) == bread

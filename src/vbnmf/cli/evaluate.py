@@ -10,12 +10,15 @@ from vbnmf.cli.terminal import fraction, percent, table
 
 
 @click.command(cls=options.GroupedCommand, short_help="Score a model on labelled documents.")
-@click.argument("model")
-@click.argument("file")
+@click.argument("model", required=False)
+@click.argument("file", required=False)
 @options.labels_of_model
 @click.option("--accept", type=click.FloatRange(0, 1, min_open=True), metavar="SHARE",
               help="Find the probability from which on predictions can be accepted without a look, "
               "so that this share of them is right, such as 0.95.")  # fmt: skip
+@click.option("--human", metavar="ANSWERS", multiple=True, help="File of answers, which Test "
+              "yourself on the page of `vbnmf report` saves, to score the components by. Can be "
+              "repeated, for several people. Without FILE, only answers are scored.")  # fmt: skip
 @options.reading
 @options.n_jobs
 @options.trusted
@@ -23,8 +26,8 @@ from vbnmf.cli.terminal import fraction, percent, table
 @options.quiet
 @options.as_json
 def evaluate(
-    model: str, file: str, label: tuple[str, ...], accept: float | None, n_jobs: int | None,
-    quiet: bool, as_json: bool, **reading: Any,
+    model: str | None, file: str | None, label: tuple[str, ...], accept: float | None,
+    human: tuple[str, ...], n_jobs: int | None, quiet: bool, as_json: bool, **reading: Any,
 ) -> None:  # fmt: skip
     """Score the predictions of MODEL on the labelled documents in FILE.
 
@@ -42,8 +45,15 @@ def evaluate(
     Examples:
       vbnmf evaluate tickets.vbnmf held-out.csv --label team
       vbnmf evaluate tickets.vbnmf held-out.csv --accept 0.95
+      vbnmf evaluate --human answers.json
     """  # noqa: D301
-    fitted = common.load_model(model)
+    if not human and (model is None or file is None):
+        raise click.UsageError(f"Missing argument '{'MODEL' if model is None else 'FILE'}'.")
+    fitted = None if model is None else common.load_model(model)
+    answered = _human(human, fitted)
+    if fitted is None or file is None:
+        common.print_json(answered) if as_json else click.echo(human_table(answered))
+        return
     if not fitted.has_labels:
         raise ValueError(f"{model} was fitted without labels, so it has no predictions to score.")
     fitted.estimator_.set_params(n_jobs=n_jobs)
@@ -60,12 +70,64 @@ def evaluate(
         with unknown.among(documents), Waiting(quiet, "evaluating"):
             scores = score(fitted, common.content(fitted, documents), documents.labels, accept)
         unknown.report(quiet)
+    if answered:
+        scores["human"] = answered
     if as_json:
         common.print_json(scores)
     else:
         click.echo(score_table(scores))
+        if answered:
+            click.echo(f"\n{human_table(answered)}")
         if "accept" in scores:
             click.echo(f"\n{accept_table(scores['accept'])}")
+
+
+def _human(files: tuple[str, ...], fitted: Any) -> dict[str, Any]:
+    """Score the answers of people; nothing without files."""
+    from vbnmf.reviewing.intrusion import check_model, human_scores, read_answers
+
+    answers = []
+    for file in files:
+        try:
+            answers += read_answers(file)
+        except OSError as error:
+            raise common.Refusal(f"--human {file}: {error.strerror}.") from None
+    if fitted is not None:
+        check_model(answers, fitted)
+    return human_scores(answers) | {"people": len(files)} if files else {}
+
+
+def human_table(found: dict[str, Any]) -> str:
+    """Format the scores of people for a terminal."""
+    rows = [
+        [
+            one["task"],
+            f"{one['answers']:,}",
+            f"{one['right']:,}",
+            percent(one["share"]),
+            f"{percent(one['low'])} to {percent(one['high'])}",
+            percent(one["by_chance"]),
+        ]
+        for one in found["tasks"]
+    ]
+    names = ["find the odd one of", "answers", "right", "share", "95 % interval", "by chance"]
+    blocks = [
+        f"Answers of {common.counted(found['people'], 'file')}.",
+        table(names, rows, right=(1, 2, 3, 4, 5)),
+    ]
+    if found["missed"]:
+        missed = [
+            [f"{one['component']} {one['name']}", one["task"], one["does_not_belong"],
+             one["chosen"] or "(cannot tell)"]
+            for one in found["missed"]
+        ]  # fmt: skip
+        blocks.append(table(["not found, of component", "", "does not belong", "chosen"], missed))
+    blocks.append(
+        "share: of the questions, those in which the word or document was found that does not "
+        "belong to the\ncomponent. Components were drawn at random, so the interval is for all of "
+        "them."
+    )
+    return "\n\n".join(blocks)
 
 
 def score(fitted: Any, contents: Any, labels: Any, accept: float | None = None) -> Any:

@@ -17,6 +17,9 @@ from vbnmf.cli.progress import Display
 @click.argument("model")
 @click.option("--documents", metavar="FILE", help="Documents to show and to score. Use documents "
               "that the model was not fitted to.")  # fmt: skip
+@click.option("--keep", metavar="COL", multiple=True, help="Column to filter documents by, and to "
+              "show shares of labels and components by, such as a date or a customer. Can be "
+              "repeated.")  # fmt: skip
 @click.option("--out", metavar="PAGE.html", help="Page to write.  [default: MODEL's name.html]")
 @click.option("--title", metavar="TEXT", help="Title of the page.  [default: MODEL's name]")
 @click.option("--names", metavar="FILE.json", help="Names and notes, as About on the page saves "
@@ -30,7 +33,7 @@ from vbnmf.cli.progress import Display
 @options.config
 @options.quiet
 def report(
-    model: str, documents: str | None, out: str | None, title: str | None,
+    model: str, documents: str | None, keep: tuple[str, ...], out: str | None, title: str | None,
     names: str | None, label: tuple[str, ...],
     n_jobs: int, force: bool, quiet: bool, **reading: Any,
 ) -> None:  # fmt: skip
@@ -44,24 +47,28 @@ def report(
     Examples:
       vbnmf report tickets.vbnmf
       vbnmf report tickets.vbnmf --documents held-out.csv --out tickets.html
+      vbnmf report tickets.vbnmf --documents held-out.csv --keep opened --keep customer
     """  # noqa: D301
     from vbnmf.report.explorer import explore
 
+    if keep and documents is None:
+        raise click.UsageError("--keep names columns of the documents: add --documents FILE.")
     sources = [model] if documents is None else [model, documents]
     target = common.check_out(out or Path(model).with_suffix(".html").name, force, *sources)
     called = _read_names(names)
     fitted = common.load_model(model)
     fitted.estimator_.set_params(n_jobs=n_jobs)
-    contents = labels = ids = None
+    contents = labels = ids = columns = None
     unknown = common.UnknownDocuments()
     counted: Any = nullcontext()
     if documents is not None:
-        found = _read(fitted, documents, quiet, label, reading)
+        found = _read(fitted, documents, quiet, label, reading | {"keep": keep})
+        columns = found.kept
         contents, labels, ids = common.content(fitted, found), found.labels, common.ids(found)
         counted = unknown.among(found)
     with PageProgress(quiet) as progress, counted:
         page = explore(
-            fitted, contents, labels, ids=ids, title=title or Path(model).stem,
+            fitted, contents, labels, ids=ids, columns=columns, title=title or Path(model).stem,
             command=shlex.join(["vbnmf", *sys.argv[1:]]), names=called, progress=progress,
         )  # fmt: skip
         page.save(target, overwrite=force)

@@ -137,10 +137,10 @@ def shown_in_words(
     """
     numbers = {name: n_terms + i for i, name in enumerate(features.names)}
     first_piece = n_terms + len(features.tokens.names)
-    term_of = _OneTerm(vectorizer)
+    parts = _Parts(vectorizer, numbers)
 
     def of_text(text: str) -> Regroup:
-        return lambda columns, names: _regroup(text, columns, names, first_piece, numbers, term_of)
+        return lambda columns, names: _regroup(text, columns, names, first_piece, parts)
 
     return [of_text(text) for text in without_markup(vectorizer, texts)]
 
@@ -150,8 +150,7 @@ def _regroup(
     columns: Array,
     names: Array,
     first_piece: int,
-    numbers: dict[str, int],
-    term_of: "_OneTerm",
+    parts: "_Parts",
 ) -> tuple[sparse.csr_array, Array]:
     """Return shares and names of the items of one document; see ``shown_in_words``."""
     place = {column: i for i, column in enumerate(columns.tolist())}
@@ -173,15 +172,15 @@ def _regroup(
     amounts: Counter[tuple[int, int]] = Counter()
     totals: Counter[int] = Counter()
     for part, count in Counter(split_parts(text)).items():
-        n_found, term = term_of(part)
-        for piece in split_pieces(part):
-            i = place.get(numbers.get(piece, -1), -1)
-            if i < 0 or columns[i] < first_piece:
+        n_found, term, pieces = parts(part)
+        for piece, column in pieces:
+            i = place.get(column, -1)
+            if i < 0 or column < first_piece:
                 continue
             if n_found == 1 and term in place:
                 owner = item(term, names[place[term]])
             elif n_found > 1:
-                owner = item(("piece", piece.strip()), piece.strip())
+                owner = item(("piece", piece), piece)
             else:
                 owner = item(("part", part), part)
             amounts[owner, i] += count
@@ -196,18 +195,24 @@ def _regroup(
     return shares, labels
 
 
-class _OneTerm:
-    """The terms of parts of texts: how many there are, and the column of the only one."""
+class _Parts:
+    """The terms and pieces of parts of texts, found once for each part."""
 
-    def __init__(self, vectorizer: Any) -> None:
+    def __init__(self, vectorizer: Any, numbers: dict[str, int]) -> None:
         self.split, self.columns = vectorizer.split_stems, vectorizer.vocabulary_
-        self.known: dict[str, tuple[int, int]] = {}
+        self.numbers = numbers
+        self.known: dict[str, tuple[int, int, list[tuple[str, int]]]] = {}
 
-    def __call__(self, part: str) -> tuple[int, int]:
-        """Return the number of known terms of a part, and the column of the first, or -1."""
+    def __call__(self, part: str) -> tuple[int, int, list[tuple[str, int]]]:
+        """Return the number of known terms, the column of the first, or -1, and known pieces."""
         if part not in self.known:
             found = [self.columns[s] for s in self.split(part) if s in self.columns]
-            self.known[part] = len(found), found[0] if found else -1
+            pieces = [
+                (piece.strip(), self.numbers[piece])
+                for piece in split_pieces(part)
+                if piece in self.numbers
+            ]
+            self.known[part] = len(found), found[0] if found else -1, pieces
         return self.known[part]
 
 

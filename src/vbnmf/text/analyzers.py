@@ -7,6 +7,7 @@ scripts.
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 from sklearn.feature_extraction.text import CountVectorizer
 
@@ -56,10 +57,7 @@ def _words(lowercase: bool, stop_words: frozenset[str]) -> Analyzer:
     In texts of ASCII characters, all characters outside of words are replaced by spaces. In others,
     the pattern needs no word boundaries, because a match is as long as possible.
     """
-    letters = {code: chr(code) for code in range(128) if _WORD.fullmatch(chr(code) * 2)}
-    table = dict.fromkeys(range(128), " ") | letters
-    if lowercase:
-        table = {code: character.lower() for code, character in table.items()}
+    table = _ascii_words(lowercase)
 
     def analyze(document: str) -> list[str]:
         if document.isascii():
@@ -71,6 +69,16 @@ def _words(lowercase: bool, stop_words: frozenset[str]) -> Analyzer:
         return [word for word in found if len(word) > 1]
 
     return analyze
+
+
+@cache
+def _ascii_words(lowercase: bool) -> dict[int, str]:
+    """Return a table that replaces ASCII characters outside of words by spaces."""
+    letters = {code: chr(code) for code in range(128) if _WORD.fullmatch(chr(code) * 2)}
+    table = dict.fromkeys(range(128), " ") | letters
+    if lowercase:
+        table = {code: character.lower() for code, character in table.items()}
+    return table
 
 
 def _of_sklearn(

@@ -16,9 +16,9 @@ from vbnmf.report.explorer.packing import mended, pack
 
 # combined in this order in one scope
 SCRIPTS = (
-    *("core", "saving", "charts", "tables", "scopes", "search", "names", "truth", "labels"),
-    *("label", "map", "components", "component", "lists", "document", "context", "term"),
-    *("compare", "structure", "review", "trust", "novel", "about", "app"),
+    *("core", "saving", "charts", "tables", "scopes", "search", "names", "truth", "columns"),
+    *("labels", "label", "map", "components", "component", "lists", "document", "context", "term"),
+    *("compare", "structure", "review", "trust", "test", "novel", "about", "app"),
 )
 
 

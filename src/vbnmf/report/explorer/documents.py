@@ -19,11 +19,14 @@ from vbnmf.evaluation.parts import Part, Subject
 from vbnmf.evaluation.truth import read_truth
 from vbnmf.pipeline import DocumentModel
 from vbnmf.report.explorer.choosing import choose, count_documents, is_wrong
+from vbnmf.report.explorer.keptcolumns import column_details, column_payload, read_columns
 from vbnmf.report.explorer.labelpages import confusions_of_labels, topics_of_labels
 from vbnmf.report.explorer.novel import NewDocuments
 from vbnmf.report.explorer.overview import Overview, suspect_rows
 from vbnmf.report.explorer.packing import sig, thousandths
 from vbnmf.report.explorer.similar import structure_payload
+from vbnmf.reviewing.columnshares import Column
+from vbnmf.reviewing.intrusion import document_questions
 from vbnmf.text.marking import Marker
 
 MOST_DOCUMENTS = 5000
@@ -56,12 +59,15 @@ class AnalysedDocuments:
         Labels of each document as positions in ``names``; None if unknown.
     predicted : list of lists of int, or None
         Predicted labels, the most probable first; None if the model has no labels.
+    columns : list of Column
+        Columns by which the documents can be filtered.
     """
 
     part: Part
     ids: list[str]
     truth: list[list[int] | None] | None
     predicted: list[list[int]] | None
+    columns: list[Column]
 
     @property
     def names(self) -> list[str]:
@@ -92,9 +98,14 @@ class AnalysedDocuments:
 
 
 def analyse_documents(
-    model: DocumentModel, documents: Any, labels: Any, ids: Any, progress: ProgressCallback
+    model: DocumentModel,
+    documents: Any,
+    labels: Any,
+    ids: Any,
+    progress: ProgressCallback,
+    columns: Any = None,
 ) -> AnalysedDocuments:
-    """Count terms, match labels and predict labels."""
+    """Count terms, match labels, divide the documents by columns, and predict labels."""
     is_matrix = getattr(documents, "ndim", 1) == 2
     texts = None if is_matrix else list(documents)
     progress(0.05, "counting terms")
@@ -106,13 +117,15 @@ def analyse_documents(
     if ids is not None and len(ids) != n_docs:
         there = "is 1 document" if n_docs == 1 else f"are {n_docs} documents"
         raise ValueError(f"there {there} but {len(ids)} ids. Give one for each.")
+    kept = read_columns(columns, n_docs)
     part = Part(Subject(model, truth.names), X, truth.indicators, texts)
     predicted = None
     if model.has_labels:
         progress(0.15, "predicting labels")
         predicted = _label_lists(model, part.probabilities)
     named = [str(i) for i in (range(n_docs) if ids is None else ids)]
-    return AnalysedDocuments(part, named, None if labels is None else truth.lists(), predicted)
+    given = None if labels is None else truth.lists()
+    return AnalysedDocuments(part, named, given, predicted, kept)
 
 
 def document_payload(
@@ -151,6 +164,7 @@ def document_payload(
         "wrong": [int(wrong[d]) for d in shown],
         "coefficients": [_largest(row) for row in parts],
         "why": _why(model, analysed, shown, places, progress),
+        "columns": [column_details(one, shown.tolist()) for one in analysed.columns],
         **_texts(model, analysed, shown, places),
     }
     suspects, to_check = ([], []) if overview is None else suspect_rows(overview, number)
@@ -164,9 +178,11 @@ def document_payload(
         "suspects": suspects,
         "to_check": to_check,
         "novel": None if analysed.new is None else analysed.new.payload(number),
+        "columns": [column_payload(analysed.part, one) for one in analysed.columns],
         "structure": None
         if overview is None or len(model.classes_) < _LEAST_LABELS
         else structure_payload(analysed.part, number, places),
+        "questions": document_questions(parts, trust),
         "typical": _typical(parts, trust, _serves_first(model, details)),
         **_of_labels(model, analysed, details, parts, trust),
         "marked": details["spans"] is not None,

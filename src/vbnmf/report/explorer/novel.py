@@ -1,10 +1,14 @@
 """Find documents of the page that look new, what they have in common, and words the model lacks.
 
 Novelty is that of ``SupervisedVBNMF.novelty``: 5 % of documents like those in training exceed 0.95.
-A document above that *looks new*. Such documents are grouped by words: the word that is most
-characteristic of them against all other documents is the first group, with all documents that have
-it; the next word is chosen for the documents that are left, and so on. Words that the model does
-not know take part.
+A document above that *looks new*. Some such documents are only odd, such as a list of numbers;
+those of a new topic have others beside them. So they are ordered by the mean novelty of the twenty
+documents that are most similar to them (cosine of words, with IDF), in log-odds and weighted by
+this cosine. The measure was chosen on the training part of 20 Newsgroups, with a label left out.
+
+They are also grouped by words: the word that is most characteristic of them against all other
+documents is the first group, with all documents that have it; the next word is chosen for the
+documents that are left, and so on. Words that the model does not know take part.
 """
 
 from functools import cached_property
@@ -14,6 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
+from vbnmf.core.rows import of_unit_length
 from vbnmf.evaluation.parts import Part
 from vbnmf.metrics.logodds import log_odds, rank_scores
 from vbnmf.pipeline import DocumentModel
@@ -26,6 +31,9 @@ NEW = 0.95
 _MOST = 200  # documents that are listed and grouped
 _GROUPS, _FEWEST, _WORDS = 8, 3, 6  # groups, documents of a group, words that are said of it
 _UNKNOWN = 30  # unknown words
+_TRIED, _NEIGHBOURS, _AT_ONCE = 1000, 20, 100  # documents that are ordered; similar ones of each
+_LEAST = 1e-4  # distance of a novelty from 0 and 1
+_TINY = np.finfo(float).tiny
 
 
 class NewDocuments:
@@ -50,9 +58,32 @@ class NewDocuments:
 
     @cached_property
     def newest(self) -> list[int]:
-        """Documents that look new, the newest first; at most 200."""
-        order = np.argsort(-self.novelty, kind="stable")[:_MOST]
-        return [int(d) for d in order if self.novelty[d] > NEW]
+        """Documents that look new, those with others like them first; at most 200."""
+        order = np.argsort(-self.novelty, kind="stable")[:_TRIED]
+        some = order[self.novelty[order] > NEW]
+        score = self._of_neighbours(some)
+        return [int(d) for d in some[np.argsort(-score, kind="stable")][:_MOST]]
+
+    def _of_neighbours(self, rows: Array) -> Array:
+        """Return the mean novelty of the documents that are most similar to some, in log-odds."""
+        logit = _log_odds(self.novelty)
+        present, _ = self._all_words
+        frequency = np.asarray(present.sum(axis=0)).ravel()
+        weighted = sparse.csr_array(present, dtype=np.float64)
+        # a word of one document is not shared
+        idf = np.where(frequency > 1, np.log(present.shape[0] / np.maximum(frequency, 1)), 0.0)
+        weighted.data = idf[weighted.indices]
+        A = of_unit_length(weighted)
+        found = np.empty(len(rows))
+        for begin in range(0, len(rows), _AT_ONCE):
+            some = rows[begin : begin + _AT_ONCE]
+            cosines = np.asarray((A[some] @ A.T).toarray())
+            cosines[np.arange(len(some)), some] = 0
+            near = np.argsort(-cosines, axis=1, kind="stable")[:, :_NEIGHBOURS]
+            weight = np.take_along_axis(cosines, near, axis=1)
+            total = np.maximum(weight.sum(axis=1), _TINY)
+            found[begin : begin + _AT_ONCE] = (weight * logit[near]).sum(axis=1) / total
+        return found
 
     def payload(self, number: dict[int, int]) -> dict[str, Any]:
         """Return what the page shows.
@@ -79,7 +110,7 @@ class NewDocuments:
 
     def groups(self) -> list[tuple[list[str], list[int]]]:
         """Group the documents that look new by the words that they have in common."""
-        present, words = self._words()
+        present, words = self._all_words
         left = list(self.newest)
         found: list[tuple[list[str], list[int]]] = []
         others = np.ones(len(self.novelty), bool)
@@ -109,7 +140,8 @@ class NewDocuments:
         order = [best, *(i for i in np.argsort(-score, kind="stable").tolist() if i != best)]
         return [words[i] for i in order[:_WORDS] if i == best or score[i] > 0]
 
-    def _words(self) -> tuple[Any, list[str]]:
+    @cached_property
+    def _all_words(self) -> tuple[Any, list[str]]:
         """Return which documents have which words, known or not, (n_docs, n_words)."""
         sequences = None
         if self.texts is not None and isinstance(self.model.vectorizer_, DocumentVectorizer):
@@ -117,7 +149,7 @@ class NewDocuments:
         if sequences is None:
             return sparse.csr_array(self.part.X > 0, dtype=np.int64), self.model.terms_.tolist()
         place: dict[str, int] = {}
-        for d in self.newest:
+        for d in np.flatnonzero(self.novelty > NEW).tolist():
             for word in sequences[d]:
                 place.setdefault(word, len(place))
         rows = [sorted({place[word] for word in some if word in place}) for some in sequences]
@@ -126,3 +158,8 @@ class NewDocuments:
         ones = np.ones(len(columns), np.int64)
         present = sparse.csr_array((ones, columns, indptr), (len(rows), len(place)))
         return present, list(place)
+
+
+def _log_odds(novelty: Array) -> Array:
+    inside = np.clip(novelty, _LEAST, 1 - _LEAST)
+    return np.asarray(np.log(inside / (1 - inside)))

@@ -26,6 +26,7 @@ from vbnmf.report.explorer.documents import (
 from vbnmf.report.explorer.packing import compact, pack
 from vbnmf.report.explorer.payload import model_payload, near_payload
 from vbnmf.report.explorer.quality import measure_rows, quality_payload
+from vbnmf.reviewing.intrusion import KIND, Question, word_questions
 from vbnmf.text import DocumentVectorizer
 
 _SMALL = 12_000_000  # characters; notebooks store what they display
@@ -83,6 +84,7 @@ def explore(
     labels: Any = None,
     *,
     ids: Any = None,
+    columns: Any = None,
     title: str = "",
     command: str = "",
     names: dict[str, Any] | None = None,
@@ -102,6 +104,10 @@ def explore(
         with them.
     ids : sequence of str or None
         Name of each document; None numbers them from 0.
+    columns : mapping of str to sequence, or None
+        Other columns of the documents, such as a date or a customer: the name of each and a cell
+        for each document. Documents can be filtered by them, and the page shows the shares of
+        labels and components by value, or by day, month or year if the cells are dates.
     title : str
         Title of the page.
     command : str
@@ -143,16 +149,18 @@ def explore(
             "pages with documents need a DocumentVectorizer, which finds terms in texts; this "
             f"model has a {type(model.vectorizer_).__name__}. Make the page without documents."
         )
+    if columns and documents is None:
+        raise ValueError("columns are those of documents: pass documents too.")
     progress = progress or (lambda _part, _step: None)
     progress(0.0, "reading the model")
     title = title or "vbnmf"
     payload, places = model_payload(model)
-    nothing = dict.fromkeys(("documents", "quality", "overview", "novel", "structure"))
+    nothing = dict.fromkeys(("documents", "quality", "overview", "novel", "structure", "columns"))
     payload |= {"title": title, "command": command, "names": check_names(names), **nothing}
     analysed = packed = None
     subject = Subject(model, model.classes_.tolist() if model.has_labels else ())
     if documents is not None:
-        analysed = analyse_documents(model, documents, labels, ids, progress)
+        analysed = analyse_documents(model, documents, labels, ids, progress, columns)
         subject = analysed.part.subject
     evaluation = Evaluation(subject, PAGE)
     if analysed is not None:
@@ -162,16 +170,31 @@ def explore(
         if analysed.overview is not None:
             payload["overview"] = analysed.overview.payload()
         payload["documents"], packed = _packed(model, analysed, places, max_documents, progress)
-        for name in ("novel", "structure"):  # views of their own
+        for name in ("novel", "structure", "columns"):  # views of their own
             payload[name] = payload["documents"].pop(name)
     if model.has_labels:
         overview = None if analysed is None else analysed.overview
         payload["near"] = near_payload(model, None if overview is None else overview.confusions)
     payload["measures"] = measure_rows(evaluation)
+    about = [] if payload["documents"] is None else payload["documents"].pop("questions")
+    payload["test"] = question_payload(word_questions(model), about, places)
     # decisions that are kept in the browser belong to the documents of this page
     payload["key"] = sha256((packed or "").encode()).hexdigest()[:20]
     progress(0.98, "writing the page")
     return Report(bundle(title, payload, packed), title)
+
+
+def question_payload(
+    words: list[Question], documents: list[Question], places: Any
+) -> dict[str, Any]:
+    """Return the questions of Test yourself: [component, items, place of the intruder, its own]."""
+    return {
+        "kind": KIND,
+        "words": [
+            [one.component, places[one.items].tolist(), one.intruder, one.source] for one in words
+        ],
+        "documents": [[one.component, one.items, one.intruder, one.source] for one in documents],
+    }
 
 
 def check_names(names: Any) -> dict[str, dict[str, str]] | None:

@@ -11,7 +11,13 @@ import numpy as np
 from vbnmf.core.model import Array
 from vbnmf.evaluation.parts import Part
 from vbnmf.report.explorer.packing import sig
-from vbnmf.reviewing.structure import LabelMerge, LabelSplit, labels_to_merge, labels_to_split
+from vbnmf.reviewing.structure import (
+    NEAR_CHANCE,
+    LabelMerge,
+    LabelSplit,
+    labels_to_merge,
+    labels_to_split,
+)
 
 _MERGES, _SPLITS = 30, 20  # pairs and labels that are shown
 _TYPICAL = 2  # documents of each part of a label
@@ -31,10 +37,13 @@ def structure_payload(part: Part, number: dict[int, int], places: Array) -> dict
         Position of each term in the list of the page; -1 for terms that are left out.
     """
     merges = labels_to_merge(part)[:_MERGES]
-    splits = labels_to_split(part)[:_SPLITS]
+    splits = labels_to_split(part)
+    tried = splits.separation
+    worth = tried is None or tried >= NEAR_CHANCE
     return {
         "merges": [_merge(one) for one in merges],
-        "splits": [_split(one, number, places) for one in splits],
+        "splits": [_split(one, number, places) for one in splits.labels[:_SPLITS] if worth],
+        "separation": None if tried is None else sig(tried, 2),
     }
 
 

@@ -6,9 +6,9 @@ const TABS = [
   ["Components", ["components", "map", "component"]],
   ["Compare", ["compare", "structure"]],
   ["Words", ["term"]],
-  ["Documents", ["document"]],
+  ["Documents", ["document", "columns"]],
   ["Review", ["review"]],
-  ["Trust", ["trust"]],
+  ["Trust", ["trust", "test"]],
   ["New", ["new"]],
   ["About", ["about"]],
 ];

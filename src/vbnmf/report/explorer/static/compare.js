@@ -83,8 +83,9 @@ function inBoth(rows, A, B) {
 }
 
 function drawCompare() {
-  const a = integer("a", data.labels.length) ?? data.order.labels[0];
-  const chosen = integer("b", data.labels.length);
+  const [first, second] = data.structure?.merges[0] ?? [data.order.labels[0]]; // the pair that looks most like one label
+  const a = integer("a", data.labels.length) ?? first;
+  const chosen = integer("b", data.labels.length) ?? (a === first && param("a") === "" ? (second ?? null) : null);
   const b = param("b") === REST ? REST : chosen !== null && chosen !== a ? chosen : (data.near[a][0]?.[0] ?? REST);
   const [A, B] = [sideOf(a, b), sideOf(b, a)];
   const rows = comparedWords(A, B);

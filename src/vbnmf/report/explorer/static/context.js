@@ -5,12 +5,17 @@ const AROUND = 60; // characters on each side of the word
 
 // Scripts without spaces between words: there a word may begin anywhere
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Khmer}\p{Script=Lao}\p{Script=Myanmar}]/u;
+// Scripts that are read from right to left: what stands before a word is on its right
+const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}]/u;
 const LETTER = "[\\p{L}\\p{N}\\p{M}_]";
 
-// A pattern of whole words, in upper and lower case
+// A pattern of whole words, in upper and lower case. A mark, such as the last of "really !", may stand beside a letter.
 function wholeWord(word) {
-  const escaped = word.trim().replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&").replace(/\s+/g, "\\s+");
-  return new RegExp(UNSPACED.test(word) ? escaped : `(?<!${LETTER})${escaped}(?!${LETTER})`, "giu");
+  const wanted = word.trim();
+  const escaped = wanted.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&").replace(/\s+/g, "\\s+");
+  if (UNSPACED.test(wanted)) return new RegExp(escaped, "giu");
+  const edge = (pattern, boundary) => (new RegExp(pattern, "u").test(wanted) ? boundary : "");
+  return new RegExp(`${edge(`^${LETTER}`, `(?<!${LETTER})`)}${escaped}${edge(`${LETTER}$`, `(?!${LETTER})`)}`, "giu");
 }
 
 // The marked terms of a text: [{begin, end, i}], where i is the place of the term in docs.terms[d]
@@ -77,7 +82,7 @@ function inContext(word, w) {
   if (!data.documents) return null;
   return withDocuments((docs) => {
     if (!docs.texts) return section("In context", "The documents of this page have no texts.");
-    const all = contextLines(docs, word, w);
+    const all = contextLines(docs, word, w).filter(({ d }) => inColumns(docs, d));
     const documentsOf = (lines) => new Set(lines.map(({ d }) => d)).size;
     const label = integer("label", data.documents.names.length);
     const lines = label === null ? all : all.filter((line) => line.label === label);
@@ -108,10 +113,11 @@ function inContext(word, w) {
               senses.map(([k, group]) => ({ name: k === null ? "no component" : componentName(k), value: group.length, text: count(group.length) })),
             ),
         ),
-      all.length > 0 &&
+      (all.length > 0 || filteredBy().length > 0) &&
         controls(
           choice("sense", "Component", [["", `all (${count(lines.length)})`], ...senses.map(([k, group]) => [k, `${k === null ? "no component" : componentName(k)} (${count(group.length)})`])]),
           labels.length > 0 && choice("label", "Label", [["", `all (${count(all.length)})`], ...labels.map(([l, group]) => [l, `${labelName(l)} (${count(group.length)})`])]),
+          columnChoices(),
         ),
       open.map(([k, group]) => senseOf(docs, k, group, word, w, Boolean(only))),
     );
@@ -131,7 +137,7 @@ function senseOf(docs, k, group, word, w, whole) {
       shown.map((line) =>
         el(
           "li",
-          null,
+          { dir: RIGHT_TO_LEFT.test(line.word) ? "rtl" : "ltr" },
           el("span", { class: "left" }, el("bdi", null, line.left)),
           el("a", { class: "hit", href: address("document", { d: line.d, query: word }), title: docs.ids[line.d] }, el("mark", null, line.word)),
           el("span", { class: "right-side" }, el("bdi", null, line.right)),
@@ -139,6 +145,6 @@ function senseOf(docs, k, group, word, w, whole) {
         ),
       ),
     ),
-    ordered.length > shown.length && el("p", null, link("term", { ...here, sense: String(k), label: param("label") }, `All ${plural(ordered.length, "line")}`)),
+    ordered.length > shown.length && el("p", null, link("term", { ...here, sense: String(k), label: param("label"), ...Object.fromEntries(COLUMN_FILTERS.map((name) => [name, param(name)])) }, `All ${plural(ordered.length, "line")}`)),
   ];
 }

@@ -142,8 +142,16 @@ function documents() {
 // An element that is filled when the documents are unpacked; done is called after that.
 function withDocuments(fill, done = () => {}) {
   const place = el("div", { "aria-busy": "true" }, el("p", { class: "quiet" }, "Unpacking documents …"));
+  const notice = (error) => el("p", { class: "notice" }, `The documents cannot be shown: ${error.message}.`);
   documents()
-    .then(fill, (error) => el("p", { class: "notice" }, `The documents cannot be shown: ${error.message}.`))
+    .then((docs) => {
+      try {
+        return fill(docs);
+      } catch (error) {
+        reportError(error); // a fault of the page: it is said, and logged
+        return notice(error);
+      }
+    }, notice)
     .then((filled) => {
       place.replaceChildren(...[filled].flat(Infinity).filter(Boolean));
       place.removeAttribute("aria-busy");

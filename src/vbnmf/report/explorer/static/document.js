@@ -52,6 +52,7 @@ function drawDocument(docs, d) {
         "predicted ",
         docs.given[d].length ? labelsWithP(docs.given[d], docs.p[d], labelLink) : "no label",
       ],
+      ...cellsOf(docs, d).map(([name, cell, c, g]) => [`${name} `, link("document", { [`in${c}`]: g }, bdi(cell))]),
     ),
     el(
       "div",

@@ -85,7 +85,7 @@ function acceptedNumber({ accept, best, predictions, goal }, item) {
   if (best === null) return item("0\u00a0%", `can be accepted automatically at ${percent(goal)} right`);
   return item(
     link("trust", { accept: best }, percent(accept[0][2 * best] / predictions)),
-    `${what} can be accepted automatically at ${percent(goal)} right (probability ≥ ${(best / 100).toFixed(2)})`,
+    `${what} can be accepted automatically at ${percent(goal)} right${best > 0 ? ` (probability ≥ ${(best / 100).toFixed(2)})` : ", whatever their probability"}`,
   );
 }
 

@@ -20,6 +20,7 @@ function drawList() {
   documents().then(fill, () => {});
   return [
     heading("Documents"),
+    documentsOrColumns("document"),
     el(
       "p",
       { class: "lead" },
@@ -48,6 +49,7 @@ function drawList() {
           ["unsure", "least confident first"],
           ["file", "as in the file"],
         ]),
+      columnChoices(),
     ),
     withDocuments(() => place),
   ];
@@ -131,6 +133,13 @@ function numberInAll() {
   const [truth, given, only] = [integer("truth", names.length), integer("given", data.labels.length), param("only")];
   const kinds = ["right", "wrong", "unknown", "missed", "wrongly"];
   if (only === "confused" || only === "check") return null;
+  const columns = filteredBy();
+  if (columns.length) {
+    const [[c, g]] = columns;
+    if (only || columns.length > 1 || (truth !== null && given !== null)) return null;
+    if (truth !== null) return columnsOf[c].given.counts[truth][g];
+    return given === null ? columnsOf[c].groups[g][2] : columnsOf[c].predicted.counts[given][g];
+  }
   const pick = (row) => (only ? row[kinds.indexOf(only)] : row[0] + row[1] + row[2]);
   if (truth === null && given === null) return pick(counts.all);
   if (truth !== null && given !== null) {
@@ -167,11 +176,12 @@ function chosenDocuments(docs, query = null) {
     if (only === "wrong" && !docs.wrong[d]) return false;
     if (only === "right" && (docs.wrong[d] || !docs.truth?.[d])) return false;
     if (only === "check" && !checked.has(d)) return false;
-    if (only === "confused") return isMissed(docs, d, truth) && isWrongly(docs, d, given);
+    if (only === "confused" && !(isMissed(docs, d, truth) && isWrongly(docs, d, given))) return false;
     if (only === "missed" && !(truth === null ? (docs.truth?.[d] ?? []) : [truth]).some((l) => isMissed(docs, d, l))) return false;
     if (only === "wrongly" && !(given === null ? docs.given[d] : [given]).some((l) => isWrongly(docs, d, l))) return false;
     if (truth !== null && !docs.truth?.[d]?.includes(truth)) return false;
     if (given !== null && !docs.given?.[d]?.includes(given)) return false;
+    if (!inColumns(docs, d, get)) return false;
     return words.every((word) => lowerText(docs, d).includes(word));
   });
   const order = get("order");
@@ -187,7 +197,7 @@ const suspects = (l = null, all = false) =>
     .filter(({ given, suggested }) => l === null || (given >= 0 ? given : suggested) === l);
 
 // The parameters of the list, which links to its documents keep
-const listQuery = () => Object.fromEntries(["query", "only", "truth", "given", "check", "order"].map((name) => [name, param(name)]));
+const listQuery = () => Object.fromEntries(["query", "only", "truth", "given", "check", "order", ...COLUMN_FILTERS].map((name) => [name, param(name)]));
 
 function documentList(docs) {
   const found = chosenDocuments(docs);
@@ -216,7 +226,7 @@ function documentList(docs) {
 
 // Documents as a table to be saved
 const documentRows = (docs, found) => [
-  ["id", "label", "probability of label", "predicted", "probability", "differs", "components", "text"],
+  ["id", "label", "probability of label", "predicted", "probability", "differs", "components", ...columnsOf.map(({ name }) => name), "text"],
   ...found.map((d) => [
     docs.ids[d],
     labelTexts(docs.truth?.[d]),
@@ -227,6 +237,7 @@ const documentRows = (docs, found) => [
     pairs(docs.coefficients[d])
       .map(([k, part]) => `${k}:${part / 1000}`)
       .join(" "),
+    ...columnsOf.map((_, c) => docs.columns[c].cells[d]),
     plainText(docs, d),
   ]),
 ];
@@ -265,6 +276,7 @@ function documentCard(docs, d, extra = null, query = {}) {
       verdict(docs, d),
     ),
     el("p", { class: "snippet", dir: "auto" }, (typed ? markedWords(matchSnippet(docs, d, typed), typed) : begin) || "(no text)"),
+    columnsOf.length > 0 && el("p", { class: "cells" }, cellsOf(docs, d).map(([name, cell]) => el("span", null, `${name} `, el("b", null, bdi(cell))))),
   );
 }
 

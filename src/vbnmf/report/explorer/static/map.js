@@ -17,9 +17,16 @@ const kindOfMap = () =>
     ["labels", "labels and labels"],
   ], data.labels.length > FEW ? "labels" : "components");
 
+// The same order from the other end, if labels there have more in common
+function denseFirst(labels) {
+  const half = labels.length / 2;
+  const sum = (some) => some.reduce((total, l) => total + pairs(data.similar[l]).reduce((all, [, part]) => all + part, 0), 0);
+  return sum(labels.slice(0, Math.floor(half))) < sum(labels.slice(Math.ceil(half))) ? [...labels].reverse() : labels;
+}
+
 // Labels × labels: how similar the words of their documents are
 function drawOverlap() {
-  const labels = param("rows") ? orderedLabels(data.use) : data.order.words;
+  const labels = param("rows") ? orderedLabels(data.use) : denseFirst(data.order.words);
   const shown = pages("row", labels.length, COLUMNS, "labels");
   const [rows, pairsOf] = [labels.slice(shown.begin, shown.end), data.similar.map((row) => new Map(pairs(row)))];
   const value = (l, m) => (l === m ? 0 : (pairsOf[l].get(m) ?? 0) / 100);
@@ -130,12 +137,21 @@ function drawMap() {
       { class: "lead" },
       `${plural(data.labels.length, "label")} in rows, ${plural(data.components.length, "component")} in columns. `,
       data.several && "A document may have several labels. ",
-      `${ABOUT_COMPONENTS} `,
       measure.about,
       measure !== measures.activation && " Cells below 0.5 % are empty.",
-      blocks.length > 0 &&
-        ` Columns are grouped by the labels that a component serves. Of the training documents' weight, as the model explains it, ${inBlocks(scopes.blocks.map((block) => `${percent(block.mass)} comes from components`))}.`,
-      " Select a label or a component for details. Use the arrows to sort.",
+    ),
+    el(
+      "details",
+      null,
+      el("summary", null, "More about this map"),
+      el(
+        "p",
+        { class: "lead" },
+        `${ABOUT_COMPONENTS}`,
+        blocks.length > 0 &&
+          ` Columns are grouped by the labels that a component serves. Of the training documents' weight, as the model explains it, ${inBlocks(scopes.blocks.map((block) => `${percent(block.mass)} comes from components`))}.`,
+        " Select a label or a component for details. Use the arrows to sort.",
+      ),
     ),
     controls(
       kindOfMap(),

@@ -4,6 +4,7 @@ if (data.novel) views.new = { title: "New", draw: drawNew };
 
 function drawNew() {
   const { above, number: n, documents: found, groups, unknown } = data.novel;
+  const filtered = filteredBy().length > 0;
   const total = data.documents.total;
   const part = new Map(found);
   return [
@@ -11,15 +12,16 @@ function drawNew() {
     el(
       "p",
       { class: "lead" },
-      `${plural(n, "document")} of ${count(total)} (${percent(n / total)}) look new: they resemble every label less than ${whole(above)}\u00a0% of the training documents resembled theirs when they were left out. Of documents like those in training, about ${whole(1 - above)}\u00a0% would look new.${found.length < n ? ` The ${count(found.length)} newest are listed.` : ""}`,
+      `${plural(n, "document")} of ${count(total)} (${percent(n / total)}) look new: they resemble every label less than ${whole(above)}\u00a0% of the training documents resembled theirs when they were left out. Of documents like those in training, about ${whole(1 - above)}\u00a0% would look new.${found.length < n ? ` The ${count(found.length)} first are listed.` : ""}`,
     ),
+    columnsOf.length > 0 && controls(columnChoices()),
     groups.length > 0 &&
       withDocuments((docs) =>
         section(
           "What they have in common",
           "Groups by words, known to the model or not. Each document is in one group.",
           downloads("new-groups", () => [["words", "id"], ...groups.flatMap(([words, rows]) => rows.map((d) => [words.join(" "), docs.ids[d]]))]),
-          groups.map(([words, rows], i) =>
+          groups.map(([words, every]) => [words, every.filter((d) => inColumns(docs, d))]).filter(([, rows]) => rows.length).map(([words, rows], i) =>
             el(
               "details",
               { open: i < 2 },
@@ -34,17 +36,21 @@ function drawNew() {
       "div",
       { class: "two wider" },
       found.length > 0 &&
-        withDocuments((docs) =>
-          section(
-            "By novelty",
-            null,
+        withDocuments((docs) => {
+          const listed = found.filter(([d]) => inColumns(docs, d));
+          return section(
+            "One by one",
+            [
+              "Those first that are like other documents that look new; a document that is only odd comes later.",
+              filtered && ` ${count(listed.length)} of the ${count(found.length)} that are listed have these values.`,
+            ],
             downloads("new-documents", () => {
-              const [head, ...rows] = documentRows(docs, found.map(([d]) => d));
-              return [["novelty", ...head], ...rows.map((row, i) => [found[i][1], ...row])];
+              const [head, ...rows] = documentRows(docs, listed.map(([d]) => d));
+              return [["novelty", ...head], ...rows.map((row, i) => [listed[i][1], ...row])];
             }),
-            el("ul", { class: "cards" }, found.slice(0, 20).map(([d, value]) => documentCard(docs, d, novelty(value)))),
-          ),
-        ),
+            el("ul", { class: "cards" }, listed.slice(0, 20).map(([d, value]) => documentCard(docs, d, novelty(value)))),
+          );
+        }),
       unknown?.length > 0 &&
         section(
           "Words that the model does not know",

@@ -33,21 +33,23 @@ function drawReview() {
 
 function reviewOf(docs) {
   const l = integer("l", data.documents.names.length);
-  const queue = suspects(l, param("which") === "all");
+  const listed = (of, all) => suspects(of, all).filter(({ d }) => inColumns(docs, d));
+  const queue = listed(l, param("which") === "all");
   const at = clamp(integer("at", Math.max(queue.length, 1)) ?? firstOpen(docs, queue), 0, Math.max(queue.length - 1, 0));
   const made = queue.map((one) => decisions[decisionKey(docs, one)]?.decision).filter(Boolean);
   const of = (decision) => made.filter((one) => one === decision).length;
   const total = Object.keys(decisions).length;
-  const names = [["", "all labels"], ...range(data.documents.names.length).filter((m) => suspects(m, true).length).map((m) => [m, `${labelName(m)} (${count(suspects(m, param("which") === "all").length)})`])];
+  const names = [["", "all labels"], ...range(data.documents.names.length).filter((m) => listed(m, true).length).map((m) => [m, `${labelName(m)} (${count(listed(m, param("which") === "all").length)})`])];
   return [
     heading("Review"),
     el("p", { class: "lead" }, reviewLead()),
     controls(
       choice("which", "Show", [
-        ["", `to check (${count(suspects(l).length)})`],
-        ["all", `every difference (${count(suspects(l, true).length)})`],
+        ["", `to check (${count(listed(l).length)})`],
+        ["all", `every difference (${count(listed(l, true).length)})`],
       ]),
       choice("l", "Given label", names),
+      columnChoices(),
       el(
         "div",
         { class: "downloads" },
@@ -95,7 +97,7 @@ function suspectCard(docs, queue, at) {
     el("button", { type: "button", id: `decide-${decision}`, "aria-pressed": String(made?.decision === decision), "aria-keyshortcuts": key, onclick: () => decide(decision) }, title, " ", el("kbd", null, key));
   const why = (l) => docs.why[d].find(([m]) => m === l);
   const words = (l) => {
-    const found = why(l) ? pairs(why(l)[3]).slice(0, 6) : [];
+    const found = why(l) ? pairs(why(l)[3]).filter(([, part]) => Math.abs(part) >= 0.005).slice(0, 6) : [];
     return found.length ? el("p", { class: "quiet" }, "words for it: ", found.map(([w, part], i) => [i > 0 && ", ", termLink(w), ` ${signed(part)}`])) : null;
   };
   const side = (title, l, p, none) =>

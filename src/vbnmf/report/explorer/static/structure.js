@@ -5,18 +5,14 @@ if (data.structure) views.structure = { title: "Structure", draw: drawStructure 
 // Links between Compare and Structure, which share a tab
 const compareOrStructure = (here) =>
   views.structure &&
-  el(
-    "nav",
-    { class: "under", "aria-label": "Compare" },
-    [
-      ["compare", "Two labels"],
-      ["structure", "Which could be one, or two"],
-    ].map(([view, title]) => el("a", { class: "button small", href: address(view), "aria-current": view === here && "page" }, title)),
-  );
+  under("Compare", here, [
+    ["compare", "Two labels"],
+    ["structure", "Which could be one, or two"],
+  ]);
 
 function drawStructure() {
-  const { merges, splits } = data.structure;
-  return [heading("Which labels could be one, which could be two"), compareOrStructure("structure"), mergeSection(merges), splitSection(splits)];
+  const { merges, splits, separation } = data.structure;
+  return [heading("Which labels could be one, which could be two"), compareOrStructure("structure"), mergeSection(merges), splitSection(splits, separation)];
 }
 
 function mergeSection(merges) {
@@ -46,13 +42,21 @@ function mergeSection(merges) {
   );
 }
 
-function splitSection(splits) {
+// What the ranking is worth: pairs of labels were put together for a test
+const worth = (separation) =>
+  separation === null
+    ? "There are too few labels to test this ranking."
+    : `A test on these documents: two labels that were put together look more like two than a single label does in ${percent(separation)} of the cases (50\u00a0% is chance).`;
+
+function splitSection(splits, separation) {
   const flagged = splits.filter(({ flagged: on }) => on);
   return section(
     "Could be two labels",
     splits.length
-      ? `The documents of each label, divided into two parts. Ratio: how similar the parts are, relative to the other label that is nearest to them; the most separate come first. ${flagged.length ? `${plural(flagged.length, "label")} could be two` : "None is so far apart that it should be two"}.`
-      : "No label has enough documents on this page to be divided.",
+      ? `The documents of each label, divided into two parts. Ratio: how similar the parts are, relative to the other label that is nearest to them; the most separate come first. ${worth(separation)} ${flagged.length ? `${plural(flagged.length, "label")} could be two, by the limit below which half of such pairs are` : separation >= 0.8 ? "None is so far apart that it should be two" : "That is too little to say of any label that it is two: read the documents"}.`
+      : separation === null
+        ? "No label has enough documents to be divided."
+        : `${worth(separation)} That is too near chance to list any.`,
     splits.length > 0 &&
       downloads("split", () => [
         ["label", "ratio", "could be two", "documents of the first part", "its words", "documents of the second part", "its words"],

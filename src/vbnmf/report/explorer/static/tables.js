@@ -191,6 +191,14 @@ function pages(name, total, size, what) {
   return { begin, end: Math.min(begin + size, total), control };
 }
 
+// Links between the views of one tab
+const under = (label, here, items) =>
+  el(
+    "nav",
+    { class: "under", "aria-label": label },
+    items.map(([view, title]) => el("a", { class: "button small", href: address(view), "aria-current": view === here && "page" }, title)),
+  );
+
 const controls = (...parts) => el("div", { class: "controls" }, parts);
 const facts = (...items) =>
   el(

@@ -12,6 +12,7 @@ if (data.labels.length) {
       const quality = data.quality;
       return [
         heading("How far to trust the predictions"),
+        trustOrTest("trust"),
         quality?.by_label
           ? [data.overview && trained(), data.overview && accepting(), scores(quality), quality.confusion && confusions(quality.confusion), calibration(quality), quality.label_fidelity && recounted(quality)]
           : el("p", { class: "lead" }, "Nothing is known without labelled documents. Make the page with `--documents FILE`, a file of documents that the model was not fitted to."),
@@ -23,7 +24,8 @@ if (data.labels.length) {
 function scores(quality) {
   const rows = quality.by_label
     .map(([n, found, right], l) => ({ l, n, found, right }))
-    .filter(({ n, l }) => n > 0 || l < data.labels.length);
+    .filter(({ n, l }) => n > 0 || l < data.labels.length)
+    .sort((a, b) => b.n - a.n);
   const empty = quality.empty ? ` ${plural(quality.empty, "document")} of all ${count(quality.documents)} without any known term.` : "";
   const found = measuresAbout("predictions");
   return section(
