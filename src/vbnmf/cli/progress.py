@@ -131,12 +131,14 @@ class FitProgress(Display):
 
     def __call__(self, progress: "Progress") -> None:
         """Show the iteration and the bound."""
-        from vbnmf.core.fit import FITTING, HEAD, HEAD_ON_SHARDS
+        from vbnmf.core.fit import FITTING, HEAD, HEAD_ON_SHARDS, WITHOUT_FOLDS
 
         if progress.stage != FITTING:
             part = progress.restart / progress.n_restarts
             if progress.stage in (HEAD, HEAD_ON_SHARDS):
                 part = 1 - _PART_OF_HEAD * (1 - progress.iteration / progress.max_iter)
+            elif progress.stage == WITHOUT_FOLDS:
+                part = 1 - _PART_OF_HEAD
             self._show(part, str(progress), left="")
             return
         done = progress.restart * progress.max_iter + progress.iteration
