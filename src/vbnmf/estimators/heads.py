@@ -117,7 +117,7 @@ class HeadTrainer:
         release()
         rows = np.flatnonzero(targets.known & (weight > 0))
         without = None
-        if fitted is not None and len(rows) >= LEAST_DOCUMENTS:
+        if fitted is not None and weight[rows].sum() >= LEAST_DOCUMENTS:
             without = CrossFit(
                 leading(X, len(self.components.shapes)), targets.group, targets.n_groups,
                 None if (weight == 1).all() else weight, V, fitted.state, self.components.shapes,
