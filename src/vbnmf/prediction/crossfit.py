@@ -31,7 +31,7 @@ from vbnmf.prediction.head import Posterior
 LEAST_DOCUMENTS = 50
 """Minimum number of documents of known label. With fewer, folds change components too much."""
 
-SWEEPS = 3
+SWEEPS = 5
 """Sweeps without the documents of a fold.
 
 Chosen on held-out training documents (docs/deviations.md): more change little.

@@ -22,7 +22,14 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.core.rows import effective_terms, is_empty, leading, lengths, of_columns, without_unused_terms
+from vbnmf.core.rows import (
+    effective_terms,
+    is_empty,
+    leading,
+    lengths,
+    of_columns,
+    without_unused_terms,
+)
 from vbnmf.metrics.ratios import ratio_difference
 from vbnmf.prediction.calibration import Calibration, best_threshold
 from vbnmf.prediction.dividing import folds, in_several_folds

@@ -250,9 +250,8 @@ def solve_together(
     )
     gap = native.train_machines(
         *_features(X, dense, labels, weight, np.zeros(n_docs)), tol, max_epochs(n_docs), label,
-        without, boosts(labels, weight).astype(np.float32)[label], np.ones(n_docs, np.float32), weights,
-        alpha, scores,
-        np.zeros(native.LANES),
+        without, boosts(labels, weight).astype(np.float32)[label], stretch(None, n_docs), weights,
+        alpha, scores, np.zeros(native.LANES),
     )  # fmt: skip
     return weights, bool(gap <= tol)
 
