@@ -25,7 +25,7 @@ from scipy import sparse
 from vbnmf.core import starts, updates
 from vbnmf.core.model import Array, State
 from vbnmf.engines.local import LocalEngine
-from vbnmf.kernels import open_kernel
+from vbnmf.kernels import AnyKernel, open_kernel
 from vbnmf.prediction.head import Posterior
 
 LEAST_DOCUMENTS = 50
@@ -102,7 +102,9 @@ class CrossFit:
                 yield held, self._without(kernel, np.flatnonzero(left), Sigma_v, full)
                 self.report(done, len(numbers))
 
-    def _without(self, kernel: object, left: Array, Sigma_v: Array, full: Posterior) -> Posterior:
+    def _without(
+        self, kernel: AnyKernel, left: Array, Sigma_v: Array, full: Posterior
+    ) -> Posterior:
         """Return the model of the documents that are left."""
         state, (n_terms, K) = self.state, self.shapes.shape
         assert state.labels is not None
