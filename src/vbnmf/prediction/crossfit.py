@@ -34,7 +34,7 @@ LEAST_DOCUMENTS = 50
 SWEEPS = 5
 """Sweeps without the documents of a fold.
 
-Chosen on held-out training documents (docs/deviations.md): more change little.
+Chosen on held-out training documents (docs/explanation/deviations.md): more change little.
 """
 
 MANY_DOCUMENTS, SWEEPS_OF_MANY = 15_000, 2

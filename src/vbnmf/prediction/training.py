@@ -46,8 +46,8 @@ AS_GOOD = -0.02
 """Loss of accuracy, or F1, up to which components alone are used, at one standard error of it.
 
 It is negative: components must be better by two points. They were found with the labels of the
-documents, so their scores of held-out documents are too high, by one to eight points on six corpora
-(docs/explanation/deviations.md).
+documents, and sweeps without a fold do not undo all of this, so their scores of held-out documents
+may be too high (docs/explanation/deviations.md).
 """
 
 _DOCUMENTS_TO_COMPARE = 5_000  # documents on which two heads are compared
