@@ -18,6 +18,7 @@ parameters.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -25,8 +26,11 @@ from scipy import sparse
 from vbnmf.core import starts, updates
 from vbnmf.core.model import Array, State
 from vbnmf.engines.local import LocalEngine
-from vbnmf.kernels import AnyKernel, open_kernel
+from vbnmf.kernels import open_kernel
 from vbnmf.prediction.head import Posterior
+
+if TYPE_CHECKING:
+    from vbnmf.kernels import AnyKernel
 
 LEAST_DOCUMENTS = 50
 """Minimum number of documents of known label. With fewer, folds change components too much."""
@@ -103,7 +107,7 @@ class CrossFit:
                 self.report(done, len(numbers))
 
     def _without(
-        self, kernel: AnyKernel, left: Array, Sigma_v: Array, full: Posterior
+        self, kernel: "AnyKernel", left: Array, Sigma_v: Array, full: Posterior
     ) -> Posterior:
         """Return the model of the documents that are left."""
         state, (n_terms, K) = self.state, self.shapes.shape
