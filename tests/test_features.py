@@ -1,6 +1,7 @@
 """Marks, pairs of words and pieces of words as features of the prediction head."""
 
 import json
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +13,7 @@ from vbnmf import DocumentModel, SupervisedVBNMF, load
 from vbnmf.pipeline import headfeatures as pipeline_features
 from vbnmf.pipeline.headfeatures import check_features
 from vbnmf.prediction import featurechoice
-from vbnmf.text import DocumentVectorizer
+from vbnmf.text import DocumentVectorizer, LabelsOfMarksWarning
 from vbnmf.text import features as text_features
 from vbnmf.text.features import KINDS, TrainingTexts, split_parts, split_pieces, split_tokens
 from vbnmf.text.splitting import words_and_marks
@@ -363,3 +364,70 @@ def test_all_commands_take_a_model_with_features(tmp_path, monkeypatch):
     ):
         ok(*command)
     assert (load("m2.vbnmf").predict(texts) == labels).all()
+
+
+# Labels that differ in marks
+
+
+def of_marks(seed=0, n=200, marks=("!", "…")):
+    """Two labels with the same words, each with a mark of its own."""
+    rng = np.random.default_rng(seed)
+    words = ["tea", "cup", "leaf", "kettle", "water", "hot", "green", "steep"]
+    y = [i % 2 for i in range(n)]
+    return [f"{' '.join(rng.choice(words, 6))} {marks[i]}" for i in y], y
+
+
+def test_labels_that_differ_in_marks_are_said_aloud():
+    texts, y = of_marks()
+    with pytest.warns(LabelsOfMarksWarning, match="labels differ mostly in punctuation") as caught:
+        model = model_of().fit(texts, y)
+    said = "is 1.000 with marks alone and 0."
+    assert said in str(caught[0].message)
+    assert said in model.features_reason_
+
+
+def test_labels_that_differ_in_words_get_no_note():
+    texts, labels = make_corpus(0, n_each=60)
+    with_marks = [f"{text}{'!' if i % 3 else '?'}" for i, text in enumerate(texts)]
+    texts, y = of_marks()
+    same = [text + (" apple" if label else " pear") for text, label in zip(texts, y, strict=True)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LabelsOfMarksWarning)
+        model_of().fit(with_marks, labels)
+        model_of().fit(same, y)  # words and marks tell as much
+
+
+@pytest.mark.parametrize(
+    "marks", [("👨‍👩‍👧", "👨‍👩‍👧‍👦"), ("🇩🇪", "🇫🇷"), ("☝", "✌"), ("é!", "e\u0300?")]
+)
+def test_emoji_of_several_characters_are_features_of_their_own(marks):
+    """Joined emoji, flags and combining marks predict; explanations name what is in the text."""
+    texts, y = of_marks(marks=marks)
+    model = model_of(("marks",)).fit(texts, y)
+    new, truth = of_marks(1, 40, marks)
+    assert (model.predict(new) == truth).mean() > 0.95
+    best = model.explain(new[:1])[0][0]
+    assert best.terms[0].term in new[0].lower()
+
+
+def test_texts_of_marks_only_are_refused_in_one_sentence():
+    with pytest.raises(ValueError, match=r"(?s)^[^\n]+$") as caught:
+        model_of().fit(["!!", "??", "!?"] * 30, ["a", "b", "c"] * 30)
+    assert "term" in str(caught.value) or "word" in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_auto_leaves_out_a_kind_that_hurts(kind):
+    """Each text has features of this kind at random, more than it has words."""
+    rng = np.random.default_rng(0)
+    texts, labels = make_corpus(0, n_each=60)
+
+    def noise():
+        if kind == "marks":
+            return " ".join(rng.choice(list("!?;:%&+=*~#@"), 60))
+        if kind == "pairs":
+            return " ".join(rng.choice(["and", "or", "not", "but", "if", "so", "as", "by"], 60))
+        return "".join(rng.choice(list("abcdefghij"), 60))
+
+    model = model_of().fit([f"{text} {noise()}" for text in texts], labels)
+    assert kind not in model.features_

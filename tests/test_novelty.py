@@ -43,6 +43,15 @@ def test_documents_like_those_in_training_are_uniform(of_matrix):
     assert 0.02 < (novelty > 0.95).mean() < 0.08
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_training_documents_are_uniform_when_left_out(weighted):
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=3000).round(2)
+    weight = rng.integers(1, 4, 3000).astype(float) if weighted else np.ones(3000)
+    found = Novelty.of(values, weight).novelty(values)
+    assert kstest(np.repeat(found, weight.astype(int)), "uniform").statistic < 0.01
+
+
 @pytest.mark.parametrize(
     ("classifier", "more"),
     [("words and components", 0.3), ("components", 0.3), ("generative", 0.1)],

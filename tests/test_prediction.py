@@ -166,8 +166,8 @@ def test_labels_that_differ_are_found(classifier):
 
 
 def test_calibration_is_on_documents_left_out(monkeypatch):
-    """The likelihoods it sees are those of components without the document's own share."""
-    X, y = mixed(200)
+    """With few documents, the likelihoods are of components without the document's own share."""
+    X, y = mixed(50)
     told = []
     plain = generative.calibrate
     monkeypatch.setattr(

@@ -66,6 +66,20 @@ def test_rare_labels_follow_their_probabilities_and_not_chance():
     assert np.ptp(found) < 0.02
 
 
+def test_a_label_of_three_documents_has_a_threshold(several):
+    X, Y, fitted = several
+    found = fitted.head_.thresholds
+    assert 1e-6 <= found.labels[4] <= 1
+    assert (fitted.head_.predicted(fitted.predict_proba(X), "macro")[:, 4].sum()) < 30
+    # the choice does not hang on one of the three
+    P, Y = drawn(600, [0.3, 0.005])
+    Y[:, 1] = False
+    Y[:3, 1], P[:3, 1] = True, (0.2, 0.21, 0.9)
+    whole = Thresholds.of(P, Y, np.ones(600)).labels[1]
+    fewer = Thresholds.of(P[1:], Y[1:], np.ones(599)).labels[1]
+    assert abs(np.log(whole / fewer)) < 1
+
+
 def test_a_document_of_weight_two_is_two_documents():
     P, Y = drawn(200, [0.3, 0.1])
     weight = np.where(np.arange(200) < 50, 2.0, 1.0)

@@ -188,11 +188,13 @@ class ProgressBar(Bar):
 
 def part_of_fit(progress: "Progress") -> float:
     """Return the part of the time of a fit that is done, from 0 to 1; roughly."""
-    from vbnmf.core.fit import FITTING, HEAD, HEAD_ON_SHARDS
+    from vbnmf.core.fit import FITTING, HEAD, HEAD_ON_SHARDS, WITHOUT_FOLDS
 
     of_stage = progress.iteration / max(progress.max_iter, 1)
     if progress.stage in (HEAD, HEAD_ON_SHARDS):
         return _FITTED + (1 - _FITTED) * of_stage
+    if progress.stage == WITHOUT_FOLDS:
+        return _FITTED
     part = 0.0
     if progress.stage == FITTING:
         part = _SEARCHED + (_FITTED - _SEARCHED) * of_stage

@@ -40,8 +40,11 @@ class Schedule:
 FITTING = "fitting"
 """The stage of the fit itself."""
 
+WITHOUT_FOLDS = "components without a fold of the documents"
+"""The stage after the fit that finds what the labels of documents changed."""
+
 HEAD = "prediction head"
-"""The stage after the fit."""
+"""The stage after that."""
 
 HEAD_ON_SHARDS = "prediction head on all documents"
 """The stage after that, if there are several shards."""

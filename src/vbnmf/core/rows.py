@@ -33,6 +33,15 @@ def leading(X: sparse.csr_array, n_columns: int) -> sparse.csr_array:
     return X if X.shape[1] == n_columns else sparse.csr_array(X[:, :n_columns])
 
 
+def of_columns(X: sparse.csr_array, kept: Array) -> sparse.csr_array:
+    """Return X without the values in other columns; X itself if all columns are kept."""
+    if kept.all():
+        return X
+    at = kept[X.indices]
+    ends = np.append(0, np.cumsum(at))[X.indptr]
+    return sparse.csr_array((X.data[at], X.indices[at], ends), shape=X.shape)
+
+
 def mass(X: sparse.csr_array) -> Array:
     """Sum the weights of each document, (n_docs,) in float64."""
     out, ones = np.zeros(X.shape[0]), np.ones(X.shape[1])

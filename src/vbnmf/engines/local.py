@@ -1,6 +1,7 @@
 """Run sweeps over documents in the memory of this process."""
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -119,11 +120,14 @@ class LocalEngine(ShardEngine):
         """Free the local state of the documents, until the next ``begin``."""
         self.begin(np.zeros((1, 1)))
 
-    def place(self, Sigma_v: Array) -> None:
-        """Set Sigma_v, (n_docs, K), of all documents."""
+    def place(self, Sigma_v: Array, E_v: Array) -> None:
+        """Set Sigma_v, (n_docs, K), of all documents, and E_v of those with unknown labels."""
         ends = np.cumsum([len(local.Sigma_v) for local in self._local])
-        for local, rows in zip(self._local, np.split(Sigma_v, ends[:-1]), strict=True):
-            local.Sigma_v[:, : self.K] = rows
+        last = np.cumsum([shard.n_unknown for shard in self._open])
+        parts = np.split(Sigma_v, ends[:-1]), np.split(E_v, last[:-1])
+        for i, (rows, of_unknown) in enumerate(zip(*parts, strict=True)):
+            self._local[i].Sigma_v[:, : self.K] = rows
+            self._local[i] = replace(self._local[i], E_v=of_unknown)
 
     def close(self) -> None:
         """Free the memory that only sweeps need. Coefficients can still be computed."""

@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from vbnmf.callers import callers_level
-from vbnmf.core.fit import HEAD, HEAD_ON_SHARDS
+from vbnmf.core.fit import HEAD, HEAD_ON_SHARDS, WITHOUT_FOLDS, Fit
 from vbnmf.core.model import Array, State
 from vbnmf.core.pages import release
 from vbnmf.core.rows import content_keys, is_empty, leading
@@ -25,9 +25,10 @@ from vbnmf.estimators.posterior import Components, LabelPosterior, TrainedHead, 
 from vbnmf.estimators.running import Reporter
 from vbnmf.estimators.validation import check_choice
 from vbnmf.metrics.agreement import fitted_agreement
+from vbnmf.prediction.crossfit import LEAST_DOCUMENTS, CrossFit
 from vbnmf.prediction.dividing import held_out
 from vbnmf.prediction.evidence import mean_occurrence
-from vbnmf.prediction.head import Posterior, Trained, TrainingDocuments
+from vbnmf.prediction.head import Posterior, Trained, TrainingDocuments, Without
 from vbnmf.prediction.shardheads import Task, held_out_share, train_on_shards
 from vbnmf.prediction.training import HEADS, train
 from vbnmf.shards.shard import SHARD_NONZEROS, ShardSource
@@ -90,7 +91,14 @@ class HeadTrainer:
     n_threads: int
     reporter: Reporter
 
-    def train(self, X: sparse.csr_array, V: Array, targets: Targets, weight: Array) -> TrainedHead:
+    def train(
+        self,
+        X: sparse.csr_array,
+        V: Array,
+        targets: Targets,
+        weight: Array,
+        fitted: Fit | None = None,
+    ) -> TrainedHead:
         """Train a head on the documents with known labels.
 
         Parameters
@@ -103,13 +111,28 @@ class HeadTrainer:
             Their labels.
         weight : array of shape (n_docs,)
             Their sample weights.
+        fitted : Fit or None
+            The fit to exactly these documents, from which folds of them can be left out.
         """
         release()
         rows = np.flatnonzero(targets.known & (weight > 0))
-        return self.record(self.begin(X, V, targets, weight, rows), X, rows)
+        without = None
+        if fitted is not None and weight[rows].sum() >= LEAST_DOCUMENTS:
+            without = CrossFit(
+                leading(X, len(self.components.shapes)), targets.group, targets.n_groups,
+                None if (weight == 1).all() else weight, V, fitted.state, self.components.shapes,
+                rows, self.n_threads, partial(self.reporter.stage, WITHOUT_FOLDS),
+            ).posteriors  # fmt: skip
+        return self.record(self.begin(X, V, targets, weight, rows, without), X, rows)
 
     def begin(
-        self, X: sparse.csr_array, V: Array, targets: Targets, weight: Array, rows: Array
+        self,
+        X: sparse.csr_array,
+        V: Array,
+        targets: Targets,
+        weight: Array,
+        rows: Array,
+        without: Without | None = None,
     ) -> Begun:
         """Train a head on some of the documents; other parameters are as for ``train``."""
         terms = leading(X, len(self.components.shapes))
@@ -132,6 +155,7 @@ class HeadTrainer:
             all_known=bool(targets.known.all()),
             n_threads=self.n_threads,
             report=partial(self.reporter.stage, HEAD),
+            without=without,
         )
         return Begun(found, posterior, agreement)
 

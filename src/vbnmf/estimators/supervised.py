@@ -553,7 +553,8 @@ class SupervisedVBNMF(PredictsLabels):
                 assert V is not None
                 every, each = np.arange(X.shape[0]), np.ones(X.shape[0])
                 in_memory = of_head.take(every) if isinstance(of_head, ShardSource) else of_head
-                head = trainer.train(in_memory, V, targets, each if weight is None else weight)
+                weights = each if weight is None else weight
+                head = trainer.train(in_memory, V, targets, weights, outcome.fit)
                 if isinstance(X, ShardSource):
                     head = replace(head, documents=every)
         assert outcome.term_documents is not None

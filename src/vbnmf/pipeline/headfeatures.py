@@ -28,6 +28,7 @@ from vbnmf.text.features import (
     split_parts,
     split_pieces,
 )
+from vbnmf.text.notices import report_marks
 
 MOST_FEATURES = 50_000
 """Maximum number of marks and pairs, and of pieces."""
@@ -94,6 +95,15 @@ def add_features(
             n_threads=count_threads(model.n_jobs),
         )  # fmt: skip
         asked, reason = _CANDIDATES[choice.chosen], _reason(choice, len(rows), targets.multilabel)
+        if "marks" in asked:
+            alone = featurechoice.choose(
+                [lambda: some.fit(("marks",))[1]], sparse.csr_array(X[rows]), labels,
+                multilabel=targets.multilabel, n_threads=count_threads(model.n_jobs),
+            )  # fmt: skip
+            marks, words = alone.scores[0], choice.scores[0]
+            if featurechoice.is_clear(marks - words, len(rows)):
+                measure = "F1" if targets.multilabel else "accuracy"
+                reason += f"; {report_marks(measure, marks, words, len(rows))}"
         if "pieces" in asked and _too_large(some.fit(asked)[1], len(texts)):
             asked = _CANDIDATES[1]
             reason = f"pieces of {len(texts):,} documents would not fit into memory"

@@ -62,6 +62,21 @@ def folds(X: sparse.csr_array, weight: Array | None = None) -> Array:
     return (np.where(small[group], least[group], place) * FOLDS).astype(np.int32)
 
 
+def in_several_folds(X: sparse.csr_array, fold: Array) -> Array:
+    """Return whether documents of several folds have each term, (n_terms,) of bool.
+
+    The other terms of a document are unknown to a model that was trained without its fold.
+    """
+    first = np.full(X.shape[1], FOLDS, np.int32)
+    last = np.full(X.shape[1], -1, np.int32)
+    for number in range(FOLDS):
+        part = X[np.flatnonzero(fold == number)]
+        terms = part.indices[part.data != 0]
+        first[terms] = np.minimum(first[terms], number)
+        last[terms] = number
+    return np.asarray(first < last)
+
+
 def held_out(X: sparse.csr_array, share: float) -> Array:
     """Select about this share of the documents by their content, (n_docs,) of bool.
 

@@ -59,6 +59,11 @@ def sample(labels: sparse.csr_array) -> tuple[Array, sparse.csr_array]:
     return rows, of_common[rows]
 
 
+def is_clear(difference: float, n_docs: int) -> bool:
+    """Return whether a difference of scores is above two standard errors of two shares, at most."""
+    return difference > 2 * np.sqrt(0.5 / max(n_docs, 1))
+
+
 def choose(
     candidates: Sequence[Callable[[], sparse.csr_array]],
     X: sparse.csr_array,

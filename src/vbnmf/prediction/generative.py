@@ -46,10 +46,13 @@ class GenerativeHead(Head):
     def train(cls, training: Training, reason: str) -> Trained:
         """Calibrate the log-likelihoods of documents under each label."""
         of, model, fold = training.documents, training.posterior, training.fold
-        scores = log_likelihoods_left_out(
-            training.terms, of.V, model.shapes, model.scales, model.rates, of.weight,
-            training.n_threads,
-        )  # fmt: skip
+        if training.without is not None:
+            scores = training.by_folds(lambda model, terms: _logs(terms, model), of.n_labels)
+        else:
+            scores = log_likelihoods_left_out(
+                training.terms, of.V, model.shapes, model.scales, model.rates, of.weight,
+                training.n_threads,
+            )  # fmt: skip
         Y, n_terms = of.labels.toarray() > 0, training.n_effective_terms
         fit = partial(calibrate, usual_slope=USUAL_SLOPE, log_prior=model.log_prior)
         left_out = np.empty(Y.shape, np.float32)

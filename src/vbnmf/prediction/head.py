@@ -13,7 +13,7 @@ the values of further features, which only heads use (marks, pairs of words, pie
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
@@ -22,11 +22,18 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
-from vbnmf.core.rows import effective_terms, is_empty, leading
+from vbnmf.core.rows import (
+    effective_terms,
+    is_empty,
+    leading,
+    lengths,
+    of_columns,
+    without_unused_terms,
+)
 from vbnmf.metrics.ratios import ratio_difference
 from vbnmf.prediction.calibration import Calibration, best_threshold
-from vbnmf.prediction.dividing import folds
-from vbnmf.prediction.evidence import evidence_left_out, term_evidence
+from vbnmf.prediction.dividing import folds, in_several_folds
+from vbnmf.prediction.evidence import evidence_left_out, mean_over_terms, term_evidence
 from vbnmf.prediction.explanation import component_share
 from vbnmf.prediction.novelty import Novelty
 from vbnmf.prediction.thresholds import Thresholds
@@ -187,8 +194,17 @@ class TrainingDocuments:
         return float((self.weight @ self.labels).max() / self.weight.sum())
 
 
+Without = Callable[[Posterior, Array], Iterator[tuple[Array, Posterior]]]
+"""Function from the model of all documents and the fold of each document to each fold's documents
+and the model without them (``crossfit``)."""
+
+
 class Training:
     """What heads are trained on: documents, the fitted model, and what follows from both.
+
+    With ``without``, evidence and scores of documents are those of models that were fitted without
+    their fold, and terms that no other fold has are unknown. Otherwise only the document itself is
+    subtracted from the components.
 
     Parameters
     ----------
@@ -200,6 +216,8 @@ class Training:
         Number of threads. Results do not depend on it.
     report : callable or None
         Called with the progress of the machines.
+    without : callable or None
+        Returns the models without each fold.
     """
 
     def __init__(
@@ -208,14 +226,17 @@ class Training:
         posterior: Posterior,
         n_threads: int = 1,
         report: Report | None = None,
+        without: Without | None = None,
     ) -> None:
         self.documents, self.posterior = documents, posterior
-        self.n_threads, self.report = n_threads, report
+        self.n_threads, self.report, self.without = n_threads, report, without
 
     @cached_property
     def evidence(self) -> Array:
         """Evidence of the documents, as if each had been left out of the fit, (n_docs, K)."""
         of, model = self.documents, self.posterior
+        if self.without is not None:
+            return self.by_folds(Posterior.term_evidence, of.V.shape[1])
         return evidence_left_out(
             self.terms, of.V, model.shapes, model.scales, model.smoothing, of.weight, self.n_threads
         )
@@ -231,9 +252,41 @@ class Training:
         return leading(self.documents.X, self.posterior.n_terms)
 
     @cached_property
+    def familiar(self) -> Array:
+        """Columns of X that are known without any one fold, (n_terms + n_features,) of bool."""
+        if self.without is None:
+            return np.ones(self.documents.X.shape[1], dtype=bool)
+        return in_several_folds(self.documents.X, self.fold)
+
+    @cached_property
+    def known(self) -> Array:
+        """Part of the length of each document that is known without its fold, (n_docs,)."""
+        if self.without is None:
+            return np.ones(len(self.documents.weight))
+        X = self.documents.X
+        return lengths(of_columns(X, self.familiar)) / np.maximum(lengths(X), _TINY)
+
+    @cached_property
     def n_effective_terms(self) -> Array:
-        """Effective number of terms of each document, (n_docs,)."""
-        return np.asarray(effective_terms(self.terms))
+        """Effective number of the terms of each document that are known, (n_docs,)."""
+        return np.asarray(effective_terms(self._known_terms))
+
+    @property
+    def _known_terms(self) -> sparse.csr_array:
+        return of_columns(self.terms, self.familiar[: self.posterior.n_terms])
+
+    def by_folds(self, of_terms: Callable[[Posterior, Array | slice], Array], n: int) -> Array:
+        """Average values of terms over the known terms of each document, (n_docs, n).
+
+        The values are those of the model that was fitted without the fold of the document.
+        """
+        assert self.without is not None
+        X = self._known_terms
+        out = np.zeros((X.shape[0], n))
+        for held, model in self.without(self.posterior, self.fold):
+            part, used = without_unused_terms(X[held])
+            out[held] = mean_over_terms(part, of_terms(model, used))
+        return out
 
     def release(self) -> None:
         """Free the evidence, which is large. It is computed again on use."""
@@ -243,7 +296,7 @@ class Training:
         """Return the training on every n-th document, without reports of progress."""
         some = Training(self.documents.every(n), self.posterior, self.n_threads)
         some.evidence, some.fold = self.evidence[::n], self.fold[::n]
-        some.n_effective_terms = self.n_effective_terms[::n]
+        some.n_effective_terms, some.known = self.n_effective_terms[::n], self.known[::n]
         return some
 
 

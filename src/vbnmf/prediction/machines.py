@@ -94,6 +94,7 @@ def train(
     *,
     n_threads: int = 1,
     report: Report | None = None,
+    known: Array | None = None,
 ) -> Machines:
     """Train a machine for each label, and one for each label and fold left out.
 
@@ -113,10 +114,14 @@ def train(
         Does not change the result.
     report : callable or None
         Called with the amount of work that is done, and with the total amount.
+    known : array of shape (n_docs,) or None
+        Part of the length of each document that other folds know. The sparse features of a new
+        document have unit length without those that are unknown. So the sparse features of a
+        left-out document are divided by this part. None means one.
     """
     solve = _native if kernel_name() == "native" else _scikit_learn
     with threadpool_limits(1):
-        task = _Task(X, dense, labels, weight, fold, n_threads, report)
+        task = _Task(X, dense, labels, weight, fold, n_threads, report, stretch(known, len(fold)))
         weights, left_out, squares, converged = solve(task)
     if (fold == fold[:1]).all():  # no other fold to learn from: scores are rounding errors
         left_out[:], squares[1] = 0, 0
@@ -141,6 +146,14 @@ class _Task(NamedTuple):
     fold: Array
     n_threads: int
     report: Report | None
+    stretch: Array  # factor of the sparse features of each document, when it is left out
+
+
+def stretch(known: Array | None, n_docs: int) -> Array:
+    """Return the factor of the sparse features of left-out documents, (n_docs,) in float32."""
+    known = np.ones(n_docs) if known is None else known
+    factor = np.divide(1.0, known, out=np.ones(n_docs), where=known > 0)
+    return factor.astype(np.float32)
 
 
 # weights with the intercept last, left-out scores, sums of squared weights of all documents and in
@@ -149,7 +162,7 @@ Solved = tuple[Array, Array, Array, bool]
 
 
 def _native(task: _Task) -> Solved:
-    X, dense, labels, weight, fold, n_threads, report = task
+    X, dense, labels, weight, fold, n_threads, report, stretched = task
     from vbnmf.kernels import _native as native  # type: ignore[attr-defined,unused-ignore]
 
     n_labels = labels.shape[1]
@@ -168,6 +181,7 @@ def _native(task: _Task) -> Solved:
             label,
             without,
             boost[label],
+            stretched,
             weights,
             alpha,
             left_out,
@@ -236,8 +250,8 @@ def solve_together(
     )
     gap = native.train_machines(
         *_features(X, dense, labels, weight, np.zeros(n_docs)), tol, max_epochs(n_docs), label,
-        without, boosts(labels, weight).astype(np.float32)[label], weights, alpha, scores,
-        np.zeros(native.LANES),
+        without, boosts(labels, weight).astype(np.float32)[label], stretch(None, n_docs), weights,
+        alpha, scores, np.zeros(native.LANES),
     )  # fmt: skip
     return weights, bool(gap <= tol)
 
@@ -260,7 +274,7 @@ def _tiles(label: Array, without: Array, tol: float, size: int) -> list[tuple[Ar
 
 
 def _scikit_learn(task: _Task) -> Solved:
-    X, dense, labels, weight, fold, _, report = task
+    X, dense, labels, weight, fold, _, report, stretched = task
     # one after another: the random numbers of liblinear belong to the whole process
     A = _stacked(X, dense)
     weights = np.zeros((labels.shape[1], A.shape[1] + 1), np.float32)
@@ -277,7 +291,8 @@ def _scikit_learn(task: _Task) -> Solved:
             found, ended = _one_machine(A[rows], y[rows], cost[rows], _TOL_OF_FOLDS)
             converged &= ended
             squares[1] += (found[:-1] ** 2).sum() / FOLDS
-            left_out[held, label] = A[held] @ found[:-1] + found[-1]
+            by_words = stretched[held] * (X[held] @ found[: X.shape[1]])
+            left_out[held, label] = by_words + dense[held] @ found[X.shape[1] : -1] + found[-1]
         if report is not None:
             report(label + 1, labels.shape[1])
     return weights, left_out, squares, converged

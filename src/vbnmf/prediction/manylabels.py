@@ -31,7 +31,7 @@ from vbnmf.core.model import Array
 from vbnmf.core.rows import of_unit_length, without_unused_terms
 from vbnmf.discovery.clusters import spherical_clusters
 from vbnmf.kernels import kernel_name
-from vbnmf.prediction.machines import TOGETHER, Machines, Report, solve_together
+from vbnmf.prediction.machines import TOGETHER, Machines, Report, solve_together, stretch
 
 NEAREST = 60
 """Number of other documents nearest to a label on which its machine is trained."""
@@ -58,6 +58,7 @@ def train(
     *,
     n_threads: int = 1,
     report: Report | None = None,
+    known: Array | None = None,
     most_weights: int,
 ) -> Machines:
     """Train a machine for each label, and one without the documents of a fold.
@@ -71,6 +72,7 @@ def train(
     of_dense, intercepts = np.zeros((n_labels, dense.shape[1])), np.zeros(n_labels)
     held = held_out_documents(fold, n_labels)
     left_out = np.zeros((len(held), n_labels), np.float32)
+    X_held = sparse.csr_array(sparse.diags_array(stretch(known, len(fold))[held]) @ X[held])
     task = _Task(X, dense, sparse.csc_array(labels), weight, fold, held)
 
     def run(own: Array) -> tuple[bool, Array]:
@@ -81,7 +83,7 @@ def train(
         if len(rows) == 0 or len(held) == 0:
             return converged, np.zeros(2)
         without, also = task.solved(own, rows)
-        left_out[:, own] = scores(X[held], dense[held], without)
+        left_out[:, own] = scores(X_held, dense[held], without)
         squares = [float(np.square(w[:, :-1], dtype=np.float64).sum()) for w in (weights, without)]
         return converged and also, np.array(squares)
 

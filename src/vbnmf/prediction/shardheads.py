@@ -230,6 +230,7 @@ def _held_out(shard: OpenShard, local: Local, view: _View, weights: Array) -> tu
         batch.labels.toarray() > 0,
         effective_terms(shard.X[rows]),
         batch.weight,
+        np.ones(len(rows)),
     )
 
 

@@ -22,6 +22,7 @@ from vbnmf.prediction.head import (
     Trained,
     Training,
     TrainingDocuments,
+    Without,
 )
 from vbnmf.prediction.linear import LEAST_DOCUMENTS, ComponentsHead, WordsHead
 from vbnmf.prediction.novelty import Novelty
@@ -45,8 +46,8 @@ AS_GOOD = -0.02
 """Loss of accuracy, or F1, up to which components alone are used, at one standard error of it.
 
 It is negative: components must be better by two points. They were found with the labels of the
-documents, so their scores of held-out documents are too high, by one to eight points on six corpora
-(docs/explanation/deviations.md).
+documents, and sweeps without a fold do not undo all of this, so their scores of held-out documents
+may be too high (docs/explanation/deviations.md).
 """
 
 _DOCUMENTS_TO_COMPARE = 5_000  # documents on which two heads are compared
@@ -61,6 +62,7 @@ def train(
     all_known: bool,
     n_threads: int = 1,
     report: Report | None = None,
+    without: Without | None = None,
 ) -> Trained:
     """Train a prediction head. "auto" returns the head that is best on held-out documents.
 
@@ -78,6 +80,9 @@ def train(
         Number of threads.
     report : callable or None
         Called with the number of steps that are done and the total number of steps.
+    without : callable or None
+        Returns the models without each fold; None subtracts single documents from the model. Not
+        used for a sample of very many documents.
 
     Returns
     -------
@@ -87,7 +92,7 @@ def train(
         return ComponentsHead.only_label(documents, len(posterior.scales))
     sample = even_sample(documents, -(-documents.V.size // MOST_EVIDENCE))
     some = documents if sample is None else documents.at(sample)
-    training = Training(some, posterior, n_threads, report)
+    training = Training(some, posterior, n_threads, report, without if sample is None else None)
     if classifier == "auto":
         found = _choose(training, all_known=all_known)
     else:

@@ -6,6 +6,7 @@
 from vbnmf.text.markup import MarkupWarning
 from vbnmf.text.notices import (
     EmptyDocumentWarning,
+    LabelsOfMarksWarning,
     StemmerChangedWarning,
     SuspiciousWordsWarning,
     VocabularyCutWarning,
@@ -18,6 +19,7 @@ __all__ = [
     "WEIGHTINGS",
     "DocumentVectorizer",
     "EmptyDocumentWarning",
+    "LabelsOfMarksWarning",
     "MarkupWarning",
     "StemmerChangedWarning",
     "SuspiciousWordsWarning",

@@ -44,6 +44,10 @@ class SuspiciousWordsWarning(UserWarning):
     """Warning about documents that do not seem to be split into words."""
 
 
+class LabelsOfMarksWarning(UserWarning):
+    """Warning that labels differ more in punctuation and other marks than in words."""
+
+
 class VocabularyCutWarning(UserWarning):
     """Warning that terms were omitted, because there are more than the default `max_terms`."""
 
@@ -135,6 +139,32 @@ def report_cut(frequencies: NDArray[np.int64], columns: NDArray[np.intp]) -> Non
         VocabularyCutWarning,
         stacklevel=callers_level(),
     )
+
+
+def report_marks(measure: str, marks: float, words: float, n_documents: int) -> str:
+    """Warn that marks alone predict labels better than words alone, and return the message.
+
+    Parameters
+    ----------
+    measure : str
+        What was measured, such as "accuracy".
+    marks, words : float
+        The measure on held-out documents, with marks alone and with words alone.
+    n_documents : int
+        Number of documents on which it was measured.
+    """
+    message = (
+        f"labels differ mostly in punctuation and other marks: {measure} on held-out documents, of "
+        f"a sample of {n_documents:,}, is {marks:.3f} with marks alone and {words:.3f} with words "
+        "alone"
+    )
+    warnings.warn(
+        f"{message}. Components are made of words, so they describe these labels only in part. "
+        "Check whether the marks are part of the texts, or markup that only some labels have.",
+        LabelsOfMarksWarning,
+        stacklevel=callers_level(),
+    )
+    return message
 
 
 def report_changed_stems(stems: Sequence[str], forms: Sequence[str], language: str) -> None:

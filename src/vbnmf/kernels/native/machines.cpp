@@ -69,6 +69,14 @@ struct Tile {
     return (s[0] + s[1]) + (s[2] + s[3]);
   }
 
+  Line scores_left_out(int64_t d, float stretch) const { // as scores, with longer terms
+    Line by_terms{}, s = W[intercept];
+    for (int64_t j = of.X.indptr[d]; j < of.X.indptr[d + 1]; ++j) by_terms += of.X.data[j] * W[of.X.indices[j]];
+    const float* dense = of.dense + d * of.n_dense;
+    for (int64_t k = 0; k < of.n_dense; ++k) s += dense[k] * W[of.n_terms + k];
+    return s + stretch * by_terms;
+  }
+
   void add(int64_t d, const Line& step) {
     for (int64_t j = of.X.indptr[d]; j < of.X.indptr[d + 1]; ++j) W[of.X.indices[j]] += of.X.data[j] * step;
     const float* dense = of.dense + d * of.n_dense;
@@ -219,7 +227,7 @@ double train_machines(const MachineData& p, const MachineLanes& lanes, const Mac
     for (int64_t d = 0; d < p.n_docs; ++d) {
       const Ints mine = (label >= 0) & (left_out == p.fold[d]);
       if (!any(mine)) continue;
-      const Line s = tile.scores(d);
+      const Line s = tile.scores_left_out(d, lanes.stretch[d]);
       for (int lane = 0; lane < LANES; ++lane)
         if (mine[lane]) out.scores[d * out.n_labels + label[lane]] = s[lane];
     }

@@ -26,6 +26,7 @@ struct MachineLanes {
   const int32_t* label; // LANES
   const int32_t* fold;  // LANES
   const float* boost;   // LANES: factor of the cost of documents that have the label
+  const float* stretch; // n_docs: factor of the terms of each document in the scores of lanes that leave it out
 };
 
 struct MachineResults {

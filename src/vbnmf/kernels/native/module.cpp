@@ -198,7 +198,7 @@ void bind_machines(nb::module_& m) {
            Array<const float> dense, Array<const double> cost, Array<const int64_t> labels_at,
            Array<const int32_t> labels, Array<const int32_t> fold, double tol, int64_t max_epochs,
            Array<const int32_t> lane_label, Array<const int32_t> lane_fold,
-           Array<const float> lane_boost, Array<float> weights,
+           Array<const float> lane_boost, Array<const float> stretch, Array<float> weights,
            Array<float> alpha, Array<float> scores, Array<double> squares) {
           const int64_t n_dense = (int64_t)dense.shape(1);
           const MachineData p{(int64_t)dense.shape(0),
@@ -216,11 +216,12 @@ void bind_machines(nb::module_& m) {
                                    squares.data()};
           const TrainMachines train = trainer();
           const nb::gil_scoped_release free;
-          return train(p, {lane_label.data(), lane_fold.data(), lane_boost.data()}, out);
+          return train(p, {lane_label.data(), lane_fold.data(), lane_boost.data(), stretch.data()}, out);
         },
         exact("indptr"), exact("indices"), exact("data"), exact("dense"), exact("cost"), exact("labels_at"),
         exact("labels"), exact("fold"), nb::arg("tol"), nb::arg("max_epochs"), exact("lane_label"),
-        exact("lane_fold"), exact("lane_boost"), exact("weights"), exact("alpha"), exact("scores"), exact("squares"));
+        exact("lane_fold"), exact("lane_boost"), exact("stretch"), exact("weights"), exact("alpha"), exact("scores"),
+        exact("squares"));
   m.def("add_hinge_sums",
         [](Array<const int64_t> indptr, Array<const int32_t> indices, Array<const float> data,
            Array<const float> dense, Array<const double> cost, Array<const int64_t> labels_at,
