@@ -1,6 +1,7 @@
 """Run sweeps over documents in the memory of this process."""
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -127,5 +128,6 @@ class LocalEngine(ShardEngine):
 
     def close(self) -> None:
         """Free the memory that only sweeps need. Coefficients can still be computed."""
+        self._local = [replace(local, before=None) for local in self._local]
         for shard in self._open:
             shard.documents.close()

@@ -55,21 +55,50 @@ class NativeKernel:
         return out
 
     def gamma_rows(
-        self, R: Array, L: Array, scale: Array, prior_shape: float, *, tally: bool
+        self,
+        R: Array,
+        L: Array,
+        scale: Array,
+        prior_shape: float,
+        *,
+        tally: bool,
+        shapes_only: bool = False,
     ) -> Terms:
-        """Compute shape = prior_shape + L ∘ R in the memory of R, then the new L in that of L."""
+        """Compute shape = prior_shape + L ∘ R in the memory of R, then the new L in that of L.
+
+        With ``shapes_only``, L and the offsets are not of the new shapes.
+        """
+        return self._gamma_rows(R, R, 0.0, L, scale, prior_shape, tally, shapes_only)
+
+    def extrapolated_rows(
+        self, shape: Array, before: Array, beta: float, L: Array, scale: Array, least: float
+    ) -> Terms:
+        """Extrapolate shapes in the memory of those before, then compute L; see ``reference``."""
+        return self._gamma_rows(before, shape, beta, L, scale, least, True, False)
+
+    def _gamma_rows(
+        self,
+        R: Array,
+        base: Array,
+        beta: float,
+        L: Array,
+        scale: Array,
+        prior_shape: float,
+        tally: bool,
+        shapes_only: bool,
+    ) -> Terms:
         n, K = len(R), len(scale)
         blocks = cut_into_blocks(np.full(n, K))
         sums = np.zeros((len(blocks) - 1, R.shape[1]))
         tallies = np.zeros((len(blocks) - 1, 3))
-        offset = np.empty(n)
+        offset = np.zeros(n)
         scales, largest = _relative(self, scale[None, :], R.dtype)
-        prior_shape = float(prior_shape)
         self.run(
             lambda queue: _native.gamma_rows(
-                queue, blocks, R, L, scales, prior_shape, tally, offset, sums, tallies
+                queue, blocks, R, base, float(beta), L, scales, float(prior_shape), shapes_only,
+                tally, offset, sums, tallies,
             )
-        )
+        )  # fmt: skip
         offset += np.log(largest)
         _log_mean, psi, entropy = tallies.sum(axis=0) if tally else (np.nan,) * 3
         return Terms(R, scale, L, offset, sums.sum(axis=0)[:K], float(psi), float(entropy))
@@ -186,6 +215,10 @@ class NativeDocuments:
         self._n_cached = self._documents_at_once(in_scope)
         return self._Sigma_v
 
+    def memory(self) -> Array:
+        """Return zeros in the layout of Sigma_v."""
+        return self._kernel.zeros(len(self._order), self._K, self._dtype)
+
     def hold(self, Sigma_v: Array) -> None:
         """Set Sigma_v, with the padding of the array that ``begin`` returned."""
         self._Sigma_v = Sigma_v
@@ -204,12 +237,16 @@ class NativeDocuments:
         update: bool,
         bound: bool,
         out: Array | None = None,
+        before: Array | None = None,
+        beta: float = 0.0,
     ) -> DocumentSums:
         """Complete q(v); with ``update``, compute R_t and then the next Sigma_v.
 
-        R_t, (n_terms, K), is written to ``out``, which has this kernel's layout. L_v is in the
-        memory of Sigma_v until R_t is computed.
+        R_t, (n_terms, K), is written to ``out``, which has this kernel's layout. The next Sigma_v
+        is in the memory of ``before``, or of Sigma_v if None. L_v is there until R_t is computed.
+        With ``beta``, shapes are extrapolated from those before, as in ``reference``.
         """
+        following = self._Sigma_v if before is None else before
         lines = np.zeros((len(self._sums_group), self._Sigma_v.shape[1]))
         tallies = np.zeros((len(self._sums_at), 3))
         scale = np.broadcast_to(scale, (self._n_groups, self._K))
@@ -217,10 +254,12 @@ class NativeDocuments:
         make = _native.Documents32 if self._dtype == np.float32 else _native.Documents64
         documents = make(
             self._order, self._group, self._weight, L_t, scales, self._scopes, float(a_v),
-            self._Sigma_v, np.empty(len(self._order)), update, bound,
+            self._Sigma_v, following, float(beta), np.empty(len(self._order)), update, bound,
         )  # fmt: skip
         run, matrix, sums = self._kernel.run, self._matrix, (self._sums_at, lines, tallies)
         run(lambda queue: matrix.complete(queue, self._blocks, documents, *sums))
+        if update:
+            self._Sigma_v = following
         if update and out is not None:
             self._gather(L_t, out)
         if update:

@@ -130,19 +130,27 @@ void complete(const DocumentPass<T>& p, int64_t begin, int64_t end, double* shap
       visit.pack(p.scale + visit.group * p.stride, scale);
       if (i > begin) shape_sums += p.stride;
     }
-    if (i + AHEAD < end) visit.prefetch(p.Sigma_v + p.order[i + AHEAD] * p.stride); // most likely of this group
-    T* Sigma = p.Sigma_v + d * p.stride;
+    if (i + AHEAD < end) { // most likely of this group
+      visit.prefetch(p.Sigma_v + p.order[i + AHEAD] * p.stride);
+      if (p.next != p.Sigma_v) visit.prefetch(p.next + p.order[i + AHEAD] * p.stride);
+    }
+    const T* Sigma = p.Sigma_v + d * p.stride;
+    T* next = p.next + d * p.stride;
     const double weight = p.weight[d];
-    for (int64_t l = 0; l < part.n_lines; ++l)
-      for (int64_t k = 0, at = part.place(l); k < LINE; ++k, ++at) {
-        shape[l * LINE + k] = p.a_v + Sigma[at];
-        shape_sums[at] += weight * shape[l * LINE + k];
-      }
+    for (int64_t l = 0; l < part.n_lines; ++l) {
+      const int64_t at = part.place(l);
+      T* line = shape + l * LINE;
+      for (int64_t k = 0; k < LINE; ++k) line[k] = p.a_v + Sigma[at + k];
+      if (p.beta > 0)
+        for (int64_t k = 0; k < LINE; k += WIDTH<T>)
+          store<T>(line + k, extrapolate<T>(load<T>(line + k), p.a_v + load<T>(next + at + k), p.beta, p.a_v));
+      for (int64_t k = 0; k < LINE; ++k) shape_sums[at + k] += weight * line[k];
+    }
     if (!p.update && !p.bound) continue;
     p.offset[d] = exp_psi_row<T>(shape, scale, part.size(), s, L);
     if (p.bound) tally_row<T>(shape, scale, part.size(), weight, tally);
     if (p.update) {
-      visit.unpack(L, Sigma);
+      visit.unpack(L, next);
     } else {
       tally.log_mean += weight * p.offset[d] * visit.mass(d);
       tally.log_mean += weight * visit.gather(d, L, s, shape);
@@ -158,7 +166,7 @@ template <class T> void divide(const DocumentPass<T>& p, int64_t begin, int64_t 
   const Part<T>& part = visit.part;
   for (int64_t d = begin; d < end; ++d) {
     visit.enters_group(d);
-    T* row = p.Sigma_v + d * p.stride;
+    T* row = p.next + d * p.stride;
     visit.pack(row, L);
     if (p.bound) tally.log_mean += p.weight[d] * p.offset[d] * visit.mass(d);
     tally.log_mean += p.weight[d] * visit.gather(d, L, s, R);
@@ -194,11 +202,15 @@ void gamma(const GammaPass<T>& p, int64_t begin, int64_t end, double* shape_sums
   for (int64_t i = begin; i < end; ++i) {
     T* shape = p.R + i * p.stride;
     T* L = p.L + i * p.stride;
-    for (int64_t k = 0; k < p.stride; ++k) {
-      shape[k] = p.prior + L[k] * shape[k];
-      shape_sums[k] += shape[k];
+    if (p.base) {
+      const T* base = p.base + i * p.stride;
+      for (int64_t k = 0; k < p.stride; k += WIDTH<T>)
+        store<T>(shape + k, extrapolate<T>(load<T>(base + k), load<T>(shape + k), p.beta, p.prior));
+    } else {
+      for (int64_t k = 0; k < p.stride; ++k) shape[k] = p.prior + L[k] * shape[k];
     }
-    p.offset[i] = exp_psi_row<T>(shape, p.scale, p.stride, s, L);
+    for (int64_t k = 0; k < p.stride; ++k) shape_sums[k] += shape[k];
+    if (!p.shapes_only) p.offset[i] = exp_psi_row<T>(shape, p.scale, p.stride, s, L);
     if (p.bound) tally_row<T>(shape, p.scale, p.stride, 1.0, tally);
   }
 }

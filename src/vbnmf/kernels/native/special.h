@@ -44,6 +44,14 @@ template <class T> inline ExpPsi<T> exp_psi_parts(Vec<T> x) {
   return {y + u * series, dp / p};
 }
 
+// Extrapolate the logarithm of x from that of the value before: ln x + beta (ln x - ln before), but not by more than
+// EXTRAPOLATED. The result is at least `least`.
+inline constexpr double EXTRAPOLATED = 5;
+template <class T> inline Vec<T> extrapolate(Vec<T> x, Vec<T> before, T beta, T least) {
+  const Vec<T> far = fill<T>(T(EXTRAPOLATED)), power = beta * log<T>(x / before);
+  return max<T>(x * exp<T>(min<T>(max<T>(power, -far), far)), fill<T>(least));
+}
+
 // psi(x), and the entropy x + lnGamma(x) + (1 - x) psi(x) of Gamma(x, 1).
 template <class T> struct PsiEntropy {
   Vec<T> psi, entropy;
