@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vbnmf.core.model import Array, Kernel, Rates, State, Terms
+from vbnmf.core.model import Array, Kernel, Rates, State
 
 FIRST = 0.5  # β of the first extrapolation
 FASTER, SLOWER = 1.1, 0.75  # factors of β after an accepted and a rejected state
@@ -75,10 +75,11 @@ def extrapolated(kernel: Kernel, state: State, before: Before, beta: float) -> S
     return replace(state, terms=terms, rates=rates)
 
 
-def completed(kernel: Kernel, terms: Terms, *, tally: bool) -> Terms:
-    """Return q(T) with the L of its shapes."""
-    terms.L[:] = 1
-    return kernel.gamma_rows(terms.shape, terms.L, terms.scale, 0.0, tally=tally)
+def completed(kernel: Kernel, state: State) -> State:
+    """Return a state with the L of its shapes."""
+    terms, a_t = state.terms, state.prior.a_t
+    terms = kernel.extrapolated_rows(terms.shape, terms.shape, 0.0, terms.L, terms.scale, a_t)
+    return replace(state, terms=terms)
 
 
 def _extrapolated(x: Array, before: Array, beta: float) -> Array:

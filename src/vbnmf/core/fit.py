@@ -161,7 +161,7 @@ def fit(
         if rejected:
             engine.step_back()
             momentum, spare, before = momentum.rejected(), start.terms.shape, None
-            state = replace(state, terms=completed(kernel, state.terms, tally=tally))
+            state = completed(kernel, state)
         else:
             if before is not None:
                 momentum = momentum.accepted()

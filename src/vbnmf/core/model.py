@@ -326,7 +326,7 @@ class Kernel(Protocol):
     ) -> Terms:
         """Extrapolate shapes in the memory of those before, then compute L in its memory.
 
-        Results are at least ``least``.
+        Results are at least ``least``. With a ``beta`` of 0, shapes stay as they are.
         """
         ...
 

@@ -72,9 +72,9 @@ class ReferenceKernel:
     ) -> Terms:
         """Extrapolate shapes in the memory of those before, then compute L in its memory.
 
-        Results are at least ``least``.
+        Results are at least ``least``. With a ``beta`` of 0, shapes stay as they are.
         """
-        before[:] = _extrapolated(shape, before, beta, least)
+        before[:] = _extrapolated(shape, before, beta, least) if beta > 0 else shape
         L[:] = 1
         return self.gamma_rows(before, L, scale, 0.0, tally=True)
 

@@ -23,6 +23,12 @@ struct Lines {
   const int32_t* of; // the lines of each group, ascending
 };
 
+// Coefficients of series around the shape of a prior; see Near in special.h. The limit is negative if there are none.
+struct NearPrior {
+  double prior, limit;
+  double exp_psi[3], psi[4], entropy[4];
+};
+
 struct Tally { // sums over a block for the bound
   double log_mean = 0; // sum of x ln(sum_k L_t L_v)
   double psi = 0;      // sum of psi(shape)
@@ -43,6 +49,7 @@ template <class T> struct DocumentPass {
   const T* scale;        // groups x stride: scale of q(v); zero outside scopes
   Lines lines;           // of each group
   T a_v;
+  NearPrior near;        // around a_v
   const T* Sigma_v;      // documents x stride
   T* next;               // documents x stride: the Sigma_v before, L_v, and then the next Sigma_v
   T beta;                // how far to extrapolate; 0: not at all
@@ -76,6 +83,7 @@ template <class T> struct GammaPass {
   T* L;           // in: L of the sums R; out: exp<ln> of the new q, each row divided by exp(offset)
   const T* scale; // stride
   T prior;
+  NearPrior near; // around the shape of the prior
   double* offset; // rows
   int64_t stride;
   bool shapes_only; // leave L as it is
