@@ -26,7 +26,7 @@ import numpy as np
 from vbnmf.core.model import Array, Kernel, Rates, State
 
 FIRST = 0.5  # β of the first extrapolation
-FASTER, SLOWER = 1.1, 0.75  # factors of β after an accepted and a rejected state
+FASTER, SLOWER = 1.2, 0.75  # factors of β after an accepted and a rejected state
 MORE = 1.05  # factor of the largest β after an accepted state
 
 

@@ -261,7 +261,8 @@ class NativeDocuments:
         make = _native.Documents32 if self._dtype == np.float32 else _native.Documents64
         documents = make(
             self._order, self._group, self._weight, L_t, scales, self._scopes, float(a_v),
-            _near(float(a_v), self._dtype.itemsize), self._Sigma_v, following, float(beta), np.empty(len(self._order)), update, bound,
+            _near(float(a_v), self._dtype.itemsize), self._Sigma_v, following, float(beta),
+            np.empty(len(self._order)), update, bound,
         )  # fmt: skip
         run, matrix, sums = self._kernel.run, self._matrix, (self._sums_at, lines, tallies)
         run(lambda queue: matrix.complete(queue, self._blocks, documents, *sums))
