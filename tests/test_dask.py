@@ -26,7 +26,7 @@ from vbnmf.kernels import open_kernel
 from vbnmf.shards import write_shards
 
 distributed = pytest.importorskip("distributed")
-SCHEDULE = Schedule(4, 0.0, 1, bound_every=2, annealing=1)
+SCHEDULE = Schedule(7, 0.0, 1, bound_every=2, annealing=1)
 PARAMETERS = {"max_iter": 6, "tol": 0, "random_state": 0, "init": "label"}
 
 

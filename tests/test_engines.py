@@ -33,7 +33,7 @@ from vbnmf.shards.states import read_local, write_local
 pytestmark = pytest.mark.kernel
 
 KNOBS = starts.Knobs(a_t=0.7, b_t=None, a_v=0.9, b_v=None, a_lam=3.0, b_lam=None)
-SCHEDULE = Schedule(6, 0.0, 1, bound_every=2, annealing=2)
+SCHEDULE = Schedule(10, 0.0, 1, bound_every=2, annealing=2)
 K = 5
 
 

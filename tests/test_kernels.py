@@ -325,3 +325,35 @@ def test_arrays_of_another_precision_are_refused(native):
     L = native.zeros(5, 3, np.dtype(np.float64))
     terms = native.gamma_rows(R, L, np.ones(3), np.float64(0.3), tally=True)
     assert_allclose(terms.shape[:, :3], 0.3)
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 3e-6), (np.float64, 1e-13)])
+@pytest.mark.parametrize("prior", [0.02, 0.1, 0.5, 1.0, 3.0])
+def test_shapes_near_the_prior(kernel, prior, dtype, rtol):
+    """Compiled kernels use series for rows of such shapes, and only for these."""
+    distances = np.concatenate([[0.0], np.geomspace(1e-12, 1.0, 63)]) * prior
+    exact = prior + np.repeat(distances, 16)[:, None] + np.zeros((1, 16))  # rows of equal shapes
+    shapes = kernel.zeros(*exact.shape, dtype)
+    shapes[:] = exact
+    exact, before = shapes.astype(np.float64), shapes.copy()
+    L, scale = kernel.zeros(*exact.shape, dtype), np.linspace(0.5, 2.0, 16)
+    got = kernel.extrapolated_rows(shapes, before, 0.0, L, scale, prior)
+    logs = psi(exact) + np.log(scale)
+    assert_allclose(got.L, np.exp(logs - got.offset[:, None]), rtol=10 * rtol / min(prior, 1))
+    assert_allclose(got.psi, psi(exact).sum(), rtol=rtol)
+    assert_allclose(got.entropy, oracle.gamma_entropy(exact, 1.0).sum(), rtol=rtol)
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 2e-6), (np.float64, 1e-13)])
+@pytest.mark.parametrize("beta", [0.3, 1.0])
+def test_shapes_are_extrapolated(kernel, beta, dtype, rtol):
+    rng, prior = np.random.default_rng(0), 0.1
+    changes = np.geomspace(1e-8, 10.0, 40)[:, None] * prior
+    shape, before = (kernel.zeros(40, 16, dtype) for _ in range(2))
+    shape[:], before[:] = (prior + changes * rng.random((40, 16)) for _ in range(2))
+    L, expected = kernel.zeros(40, 16, dtype), shape.astype(np.float64)
+    expected = np.maximum(expected * (expected / before) ** beta, prior)
+    got = kernel.extrapolated_rows(shape, before, beta, L, np.ones(16), prior)
+    assert_allclose(got.shape_sums, expected.sum(axis=0), rtol=rtol)
+    logs = np.log(got.L) + got.offset[:, None]
+    assert_allclose(logs, psi(expected), rtol=20 * rtol, atol=20 * rtol)

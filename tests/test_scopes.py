@@ -70,7 +70,7 @@ def test_fit_equals_the_oracle(kernel, case):
         o = oracle_scopes.update_b_lam(o, MASK)
         o = oracle_scopes.update_v(o, MASK, outside)
         bounds.append(oracle_scopes.bound(o, MASK, outside))
-    result = fit(engine, state, KNOBS, Schedule(6, 0.0, 0, bound_every=1))
+    result = fit(engine, state, KNOBS, Schedule(6, 0.0, 0, bound_every=1, extrapolate=False))
     assert_allclose(result.bound_history, bounds, rtol=1e-10, atol=1e-8)
     assert_allclose(result.state.terms.shape[:, :K], o.alpha_t, rtol=1e-8)
     assert_allclose(result.state.rates.E[MASK], o.E_lam[MASK], rtol=1e-8)
@@ -100,7 +100,9 @@ def test_every_label_in_every_scope_is_the_model_without_scopes(kernel):
         engine, state = start(kernel, X, group, labels, everyone)
         if scoped:
             state = replace(state, labels=replace(labels, scopes=Scopes(everyone, 1e9)))
-        histories.append(fit(engine, state, KNOBS, Schedule(9, 0.0, 0, 1)).bound_history)
+        histories.append(
+            fit(engine, state, KNOBS, Schedule(9, 0.0, 0, 1, extrapolate=False)).bound_history
+        )
     assert_allclose(*histories, rtol=1e-12)
 
 

@@ -138,7 +138,7 @@ def test_weighted_fit_equals_the_oracle_of_repeated_documents(kernel, labels):
     state = starts.state(kernel, shapes, 3, engine.totals, knobs)
     dense = as_oracle(X[rows], y[rows], 3, state, knobs)
     bounds, o = oracle_iterations(dense, knobs, 8, burn_in=3)
-    result = fit(engine, state, knobs, Schedule(8, 0.0, 3, bound_every=1))
+    result = fit(engine, state, knobs, Schedule(8, 0.0, 3, bound_every=1, extrapolate=False))
     assert_allclose(result.bound_history, bounds, rtol=1e-10)
     assert_allclose(result.state.terms.shape[:, :3], o.alpha_t, rtol=1e-8, atol=1e-10)
     E_v = engine.coefficients(result.state)
@@ -184,7 +184,7 @@ MODELS = [(labels, init) for labels in START for init in START[labels]]
 
 
 @pytest.mark.parametrize(("labels", "init"), MODELS)
-@pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-7), (np.float32, 3e-3)])
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-7), (np.float32, 2e-2)])
 def test_whole_weights_repeat_documents(labels, init, dtype, rtol):
     X, y = corpus(dtype=dtype)
     weight = np.random.default_rng(1).integers(1, 4, len(y))

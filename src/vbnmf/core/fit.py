@@ -2,16 +2,18 @@
 
 A sweep first completes q(z) and q(V) from the newest T and Λ, then computes q(S) and its sums. The
 global step then updates T, Λ and the hyperparameters. Each update uses the newest value of all
-other quantities, so the bound never falls. This module has no formulas and validates nothing.
+other quantities, so the bound never falls. Most sweeps start from an extrapolated state
+(``extrapolation``). This module has no formulas and validates nothing.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from vbnmf.core import hyper, updates
 from vbnmf.core.bound import bound as lower_bound
+from vbnmf.core.extrapolation import Before, Momentum, completed, extrapolated
 from vbnmf.core.model import Engine, Prior, State, Statistics, Terms
 from vbnmf.core.starts import Knobs
 
@@ -25,11 +27,20 @@ class Schedule:
     burn_in: int  # iterations in which a_t and the label rates (without labels: b_v) are fixed
     bound_every: int  # iterations between evaluations of the bound
     annealing: int = 0  # iterations after burn-in in which the temperature of q(z) falls to one
+    extrapolate: bool = True  # whether sweeps start from extrapolated states
 
     @property
     def settled(self) -> int:
         """Number of iterations after which convergence can be tested."""
         return self.burn_in + self.annealing
+
+    def extrapolates(self, iteration: int) -> bool:
+        """Return whether a sweep may start from an extrapolated state.
+
+        Not during annealing, when the bound may fall, nor during burn-in: components that have not
+        separated yet would be driven to a worse optimum.
+        """
+        return self.extrapolate and iteration > self.settled
 
     def inverse_temperature(self, iteration: int) -> float:
         """Return the inverse temperature of q(z): 0 gives p(z), 1 maximises the bound."""
@@ -85,6 +96,9 @@ class Loop:
     history: tuple[float, ...] = ()  # bounds
     rise: float = float("nan")
     converged: bool = False
+    best: float = float("nan")  # bound of the last accepted state, if it was computed
+    momentum: Momentum = field(default_factory=Momentum)
+    before: Before | None = None  # if the next sweep extrapolates
 
 
 @dataclass(frozen=True)
@@ -118,25 +132,54 @@ def fit(
     loop = loop or Loop()
     history, rise = list(loop.history), loop.rise
     iteration, converged = loop.iteration, loop.converged
+    best, momentum, before = loop.best, loop.momentum, loop.before
+    kernel, spare = engine.kernel, None  # spare: memory of shapes
     while iteration < schedule.max_iter and not converged:
-        stats = engine.sweep(state, bound=_due(iteration, schedule))
-        if _due(iteration, schedule):
-            history.append(lower_bound(state, stats, engine.totals))
+        extrapolates = schedule.extrapolates(iteration)
+        start, beta = state, None
+        if before is not None:
+            beta = momentum.beta
+            start = extrapolated(kernel, state, before, beta)
+        elif extrapolates:
+            beta = 0.0
+            if spare is None:
+                n_terms, K = len(state.terms.offset), len(state.terms.scale)
+                spare = kernel.zeros(n_terms, K, state.terms.shape.dtype)
+            start = replace(state, terms=replace(state.terms, shape=spare))
+        due = _due(iteration, schedule)
+        stats = engine.sweep(start, bound=due or extrapolates, beta=beta)
+        bound = lower_bound(start, stats, engine.totals) if due or extrapolates else float("nan")
+        rejected = before is not None and not bound >= best
+        best = best if rejected else bound
+        if due:
+            history.append(best)
             rise = _relative_rise(history, schedule.bound_every)
             # during burn-in and annealing, a small rise does not mean convergence
             settled = iteration > schedule.settled + schedule.bound_every
-            converged = settled and rise < schedule.tol and schedule.tol > 0
+            converged = settled and rise < schedule.tol and schedule.tol > 0 and not rejected
         iteration += 1
         last = converged or iteration == schedule.max_iter
-        state = global_step(
-            engine,
-            state,
-            stats,
-            knobs,
-            inverse_temperature=schedule.inverse_temperature(iteration),
-            tally=last or _due(iteration, schedule) or knobs.a_t is None,
-        )
-        keep(Loop(iteration, tuple(history), rise, converged), state)
+        extrapolates = schedule.extrapolates(iteration) and not last
+        tally = last or _due(iteration, schedule) or extrapolates
+        if rejected:
+            engine.step_back()
+            momentum, spare, before = momentum.rejected(), start.terms.shape, None
+            state = completed(kernel, state)
+        else:
+            if before is not None:
+                momentum = momentum.accepted()
+            before = Before.of(state) if beta is not None and extrapolates else None
+            spare = None
+            state = global_step(
+                engine,
+                start,
+                stats,
+                knobs,
+                inverse_temperature=schedule.inverse_temperature(iteration),
+                tally=(tally and before is None) or knobs.a_t is None,
+                complete=before is None,
+            )
+        keep(Loop(iteration, tuple(history), rise, converged, best, momentum, before), state)
         watch(iteration, history[-1], rise)
     # evaluate the bound of exactly the returned state, without changing the documents
     stats = engine.sweep(state, bound=True, update=False)
@@ -152,13 +195,15 @@ def global_step(
     *,
     inverse_temperature: float,
     tally: bool,
+    complete: bool = True,
 ) -> State:
     """Update T, Λ and hyperparameters from the sums of a sweep.
 
-    An inverse temperature of 0 means burn-in: Λ and the prior of coefficients stay fixed.
+    An inverse temperature of 0 means burn-in: Λ and the prior of coefficients stay fixed. If not
+    ``complete``, q(T) has no L yet, because the next sweep does not start from it.
     """
     burning_in = inverse_temperature == 0
-    terms = updates.terms(engine.kernel, state, stats, tally=tally)
+    terms = updates.terms(engine.kernel, state, stats, tally=tally, shapes_only=not complete)
     state = replace(state, terms=terms)
     prior = learn_terms_prior(state.prior, terms, knobs, burning_in=burning_in)
     if burning_in:

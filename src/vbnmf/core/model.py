@@ -306,9 +306,28 @@ class Kernel(Protocol):
         ...
 
     def gamma_rows(
-        self, R: Array, L: Array, scale: Array, prior_shape: float, *, tally: bool
+        self,
+        R: Array,
+        L: Array,
+        scale: Array,
+        prior_shape: float,
+        *,
+        tally: bool,
+        shapes_only: bool = False,
     ) -> Terms:
-        """Compute shape = prior_shape + L ∘ R in the memory of R, then the new L in that of L."""
+        """Compute shape = prior_shape + L ∘ R in the memory of R, then the new L in that of L.
+
+        With ``shapes_only``, L and the offsets are not of the new shapes.
+        """
+        ...
+
+    def extrapolated_rows(
+        self, shape: Array, before: Array, beta: float, L: Array, scale: Array, least: float
+    ) -> Terms:
+        """Extrapolate shapes in the memory of those before, then compute L in its memory.
+
+        Results are at least ``least``. With a ``beta`` of 0, shapes stay as they are.
+        """
         ...
 
 
@@ -337,12 +356,19 @@ class Engine(Protocol):
         """Compute Σ_d x_dw by group, (n_groups, n_terms)."""
         ...
 
-    def sweep(self, state: State, *, bound: bool, update: bool = True) -> Statistics:
+    def sweep(
+        self, state: State, *, bound: bool, update: bool = True, beta: float | None = None
+    ) -> Statistics:
         """Complete q(z) and q(v) from the shared state, then compute all sums over documents.
 
         With ``update``, R_t may be written to the memory of ``state.terms.shape``, which is no
-        longer needed.
+        longer needed. With a number ``beta``, the documents can step back behind this sweep, and
+        q(v) is extrapolated by ``beta`` from the sweep before.
         """
+        ...
+
+    def step_back(self) -> None:
+        """Bring the documents to where they were before the last sweep."""
         ...
 
 

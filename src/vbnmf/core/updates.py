@@ -89,8 +89,12 @@ def label_evidence(a_v: float, labels: Labels, rates: Rates, E_v: Array) -> Arra
     return a_v * mean_log.sum(axis=1) - product_with_rows(E_v, E)
 
 
-def terms(kernel: Kernel, state: State, stats: Statistics, *, tally: bool) -> Terms:
+def terms(
+    kernel: Kernel, state: State, stats: Statistics, *, tally: bool, shapes_only: bool = False
+) -> Terms:
     """Compute q(T) from the sums of a sweep. The arrays of both arguments are reused."""
     assert stats.R_t is not None
-    scale = terms_scale(state.prior, stats.E_sums)
-    return kernel.gamma_rows(stats.R_t, state.terms.L, scale, state.prior.a_t, tally=tally)
+    scale, a_t = terms_scale(state.prior, stats.E_sums), state.prior.a_t
+    return kernel.gamma_rows(
+        stats.R_t, state.terms.L, scale, a_t, tally=tally, shapes_only=shapes_only
+    )

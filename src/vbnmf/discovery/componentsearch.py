@@ -231,7 +231,7 @@ class _Explorer:
             self.engine,
             state,
             self.knobs,
-            Schedule(sweeps, tol=0.0, burn_in=0, bound_every=sweeps),
+            Schedule(sweeps, tol=0.0, burn_in=0, bound_every=sweeps, extrapolate=False),
             lambda iteration, bound, rise: self.watch(stage, iteration, sweeps),
         )
 

@@ -134,15 +134,18 @@ class DaskEngine(ShardEngine):
         """Apply work that changes no local state to each shard, and yield the results."""
         return self._apply(work, [None] * self.n_shards)
 
-    def sweep(self, state: State, *, bound: bool, update: bool = True) -> Statistics:
+    def sweep(
+        self, state: State, *, bound: bool, update: bool = True, beta: float | None = None
+    ) -> Statistics:
         """Complete q(z) and q(v) from the shared state, then compute all sums over documents.
 
-        With ``update``, R_t is written to the memory of ``state.terms.shape``.
+        With ``update``, R_t is written to the memory of ``state.terms.shape``. ``beta`` is as in
+        ``ShardEngine``.
         """
         changes = update or self._job.unknown
         with (
             self._cluster.explained(),
-            self._shared((_light(state), bound, update)) as shared,
+            self._shared((_light(state), bound, update, beta)) as shared,
             self._kept_anew(changes) as into,
         ):
             args = (shared, self._kept, into if changes else None)

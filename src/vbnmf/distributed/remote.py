@@ -173,14 +173,14 @@ def sweep(
     """Sweep over consecutive shards, and return their sums as :func:`_summed` does."""
     with _located(named(numbers)), large_heaps(), open_kernel() as kernel:
         check_software(job.software)
-        state, bound, update = shared.value
+        state, bound, update, beta = shared.value
         K, in_scope = len(state.terms.scale), state.labels and state.labels.in_scope
         out = _rows(job, kernel, "sums", state.terms.L) if update else None
 
         def swept(number: int) -> Statistics:
             with _marked(job, number):
                 shard, local = _opened(job, source, number, kernel, at, K, in_scope, reuse=True)
-                new, stats = shardwork.sweep(shard, state, local, bound=bound, out=out)
+                new, stats = shardwork.sweep(shard, state, local, bound=bound, out=out, beta=beta)
                 if into is not None:
                     _keep(job, number, local, new, at, into)
             if out is None:
@@ -284,9 +284,16 @@ def _opened(
     """Open a shard and read its local state. With ``reuse``, the next one uses this memory."""
     shard = OpenShard(_shard(job, source, number), kernel)
     memory = shard.documents.begin(K, None if in_scope is None else shard.by_group(in_scope))
+    most = int(np.diff(source.starts).max())
+
+    def before() -> Array:
+        if not reuse:
+            return shard.documents.memory()
+        return _rows(job, kernel, "documents before", memory, most)
+
     if reuse:
-        memory = _rows(job, kernel, "documents", memory, int(np.diff(source.starts).max()))
-    return shard, read_local(local_path(job.iteration(at), number), memory)
+        memory = _rows(job, kernel, "documents", memory, most)
+    return shard, read_local(local_path(job.iteration(at), number), memory, before)
 
 
 def _rows(job: Job, kernel: Any, name: str, like: Array, most: int | None = None) -> Array:

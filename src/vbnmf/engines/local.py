@@ -131,5 +131,6 @@ class LocalEngine(ShardEngine):
 
     def close(self) -> None:
         """Free the memory that only sweeps need. Coefficients can still be computed."""
+        self._local = [replace(local, before=None) for local in self._local]
         for shard in self._open:
             shard.documents.close()

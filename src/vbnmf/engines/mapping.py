@@ -135,15 +135,20 @@ class ShardEngine(ABC):
         self.K, self.in_scope = portions.shape[1], in_scope
         self.start(partial(shardwork.begin, portions=portions, in_scope=in_scope))
 
-    def sweep(self, state: State, *, bound: bool, update: bool = True) -> Statistics:
+    def sweep(
+        self, state: State, *, bound: bool, update: bool = True, beta: float | None = None
+    ) -> Statistics:
         """Complete q(z) and q(v) from the shared state, then compute all sums over documents.
 
         With ``update``, R_t is written to the memory of ``state.terms.shape``, which is no longer
-        needed.
+        needed. With a number ``beta``, the documents can step back behind this sweep, and q(v) is
+        extrapolated by ``beta`` from the sweep before.
         """
         out = state.terms.shape if update else None
         parts = self.map(
-            lambda shard, local: shardwork.sweep(shard, state, local, bound=bound, out=out)
+            lambda shard, local: shardwork.sweep(
+                shard, state, local, bound=bound, out=out, beta=beta
+            )
         )
         if self.n_shards == 1 or out is None:
             return tree_sum(parts)
@@ -151,6 +156,10 @@ class ShardEngine(ABC):
         assert stats.R_t is not None
         np.copyto(out, stats.R_t, casting="same_kind")
         return replace(stats, R_t=out)
+
+    def step_back(self) -> None:
+        """Bring the documents to where they were before the last sweep."""
+        self.change(shardwork.step_back)
 
     def change(self, work: Callable[[OpenShard, Local], Local]) -> None:
         """Set the local state of each shard to the result of ``work``."""
@@ -212,7 +221,7 @@ class ShardEngine(ABC):
                 K, None if in_scope is None else shard.by_group(in_scope)
             )
             path = local_path(folder, next(numbers))
-            local = read_local(path, memory)
+            local = read_local(path, memory, shard.documents.memory)
             if len(local.latent) != shard.n_unknown:
                 raise ValueError(f"{path.name} belongs to other documents")
             return local

@@ -9,7 +9,7 @@ local state of each shard is a file, which is overwritten. Sums are added as for
 import itertools
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -95,7 +95,7 @@ class StreamEngine(ShardEngine):
         kept: Future[None] | None = None
         following = self._pool.submit(self._open, 0)
         for number in range(self.n_shards):
-            shard, local, memory = following.result()
+            shard, local, memories = following.result()
             if number + 1 < self.n_shards:
                 following = self._pool.submit(self._open, number + 1)
             new, sums = work(shard, local)
@@ -103,8 +103,8 @@ class StreamEngine(ShardEngine):
                 kept.result()
             kept = None
             if new is not local:  # the sums of such work do not refer to the local state
-                kept = self._pool.submit(self._keep, number, new, memory)
-            del shard, local, memory, new
+                kept = self._pool.submit(self._keep, number, new, memories)
+            del shard, local, memories, new
             yield sums
             del sums
         if kept is not None:
@@ -128,25 +128,30 @@ class StreamEngine(ShardEngine):
             self._source.by_term(number),
         )
 
-    def _open(self, number: int) -> tuple[OpenShard, Local, Array]:
+    def _open(self, number: int) -> tuple[OpenShard, Local, list[Array]]:
         """Open a shard for a sweep; return it, its local state and the memory of this state."""
         shard = OpenShard(self._shard(number), self.kernel)
         in_scope = None if self.in_scope is None else shard.by_group(self.in_scope)
         shape = shard.documents.begin(self.K, in_scope).shape
-        memory = self._free.pop() if self._free else None
-        if memory is None or memory.shape[1] != shape[1]:
-            most_docs = int(np.diff(self._source.starts).max())
-            memory = self.kernel.zeros(most_docs, self.K, self._source.dtype)
-        path = local_path(self._folder, number)
-        return shard, read_local(path, memory[: shape[0]]), memory
+        memories: list[Array] = []
 
-    def _keep(self, number: int, local: Local, memory: Array | None = None) -> None:
+        def memory() -> Array:
+            rows = self._free.pop() if self._free else None
+            if rows is None or rows.shape[1] != shape[1]:
+                most_docs = int(np.diff(self._source.starts).max())
+                rows = self.kernel.zeros(most_docs, self.K, self._source.dtype)
+            memories.append(rows)
+            return rows[: shape[0]]
+
+        return shard, read_local(local_path(self._folder, number), memory(), memory), memories
+
+    def _keep(self, number: int, local: Local, memories: Sequence[Array] = ()) -> None:
         """Write a local state to a file. Afterwards its memory can be used again."""
-        with self._explained(local.Sigma_v.nbytes, f"each of {self.n_shards} shards"):
+        n_bytes = local.Sigma_v.nbytes * (1 if local.before is None else 2)
+        with self._explained(n_bytes, f"each of {self.n_shards} shards"):
             path = local_path(self._folder, number)
             write_local(path, local, spare=path)
-        if memory is not None:
-            self._free.append(memory)
+        self._free.extend(memories)
 
     @contextmanager
     def _explained(self, n_bytes: int, of: str) -> Iterator[None]:

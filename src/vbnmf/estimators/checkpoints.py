@@ -32,6 +32,7 @@ import numpy as np
 
 from vbnmf import store
 from vbnmf.callers import callers_level
+from vbnmf.core.extrapolation import Before, Momentum
 from vbnmf.core.fit import Loop
 from vbnmf.core.model import Array, Labels, Prior, Rates, Scopes, State, Terms
 from vbnmf.discovery.componentsearch import Found
@@ -39,7 +40,7 @@ from vbnmf.discovery.drafts import Draft
 from vbnmf.engines.mapping import ShardEngine
 from vbnmf.kernels import describe
 from vbnmf.shards.shard import ShardSource
-from vbnmf.shards.states import load_array
+from vbnmf.shards.states import read_small
 from vbnmf.store import ModelFileError, check_array, check_mask, check_number
 
 _LOST = "lost"  # the file of a start that ended and was not the best
@@ -182,11 +183,14 @@ class Keeper:
             if state.labels is not None:
                 in_scope, n_labels = state.labels.in_scope, state.labels.known.shape[1]
             _check_found(header["found"], K)
-            _check_locals(self._found_in, K, n_labels)
+            before = _checked_before(arrays, state, engine.kernel.zeros(n_terms, K, dtype))
+            _check_locals(self._found_in, K, n_labels, extrapolates=before is not None)
             engine.restore(self._found_in, K, in_scope)
         except _INVALID as error:
             raise self._damaged(str(error)) from None
         self._arrays = {}
+        assert self.loop is not None
+        self.loop = replace(self.loop, before=before)
         return state
 
     def _damaged(self, why: str) -> ValueError:
@@ -217,6 +221,7 @@ class Keeper:
             hidden.mkdir()
             engine.snapshot(hidden)
             header, arrays = _state(state)
+            arrays |= _before(loop.before)
             header |= {"loop": _loop(loop), "found": _found(found), "belongs_to": self._belongs_to}
             store.write(hidden / "state.vbnmf", header, arrays)
             sums = json.dumps(_checksums(hidden))
@@ -307,7 +312,19 @@ def _loop(loop: Loop) -> dict[str, Any]:
         "history": list(loop.history),
         "rise": None if math.isnan(loop.rise) else loop.rise,
         "converged": bool(loop.converged),
+        "best": None if math.isnan(loop.best) else loop.best,
+        "momentum": list(astuple(loop.momentum)),
     }
+
+
+def _before(before: Before | None) -> dict[str, Array]:
+    """Convert what the next sweep extrapolates from to arrays."""
+    if before is None:
+        return {}
+    arrays = {"before.shape": before.shape, "before.scale": before.scale}
+    if before.rate_scale is not None:
+        arrays["before.rate_scale"] = before.rate_scale
+    return arrays
 
 
 def _found(found: Found | None) -> dict[str, Any] | None:
@@ -362,7 +379,8 @@ def _number(arrays: dict[str, Array]) -> int:
 
 def _checked_loop(at: Any, max_iter: int) -> Loop:
     iteration, history, converged = at["iteration"], at["history"], at["converged"]
-    rise = math.nan if at["rise"] is None else at["rise"]
+    rise, best = (math.nan if at[name] is None else at[name] for name in ("rise", "best"))
+    momentum = Momentum(*at["momentum"])
     sound = (
         type(iteration) is int
         and 0 <= iteration <= max_iter
@@ -371,10 +389,28 @@ def _checked_loop(at: Any, max_iter: int) -> Loop:
         and all(type(bound) is float and math.isfinite(bound) for bound in history)
         and type(rise) is float
         and isinstance(converged, bool)
+        and type(best) is float
+        and all(type(x) is float and 0 < x <= 1 for x in astuple(momentum))
     )
     if not sound:
         raise ModelFileError("the state of the loop is not one of this fit")
-    return Loop(iteration, tuple(history), rise, converged)
+    return Loop(iteration, tuple(history), rise, converged, best, momentum)
+
+
+def _checked_before(arrays: dict[str, Array], state: State, shape: Array) -> Before | None:
+    """Return what the next sweep extrapolates from, with its shapes in memory of the kernel."""
+    if "before.shape" not in arrays:
+        return None
+    K = len(state.terms.scale)
+    shape[:] = _checked(arrays, "before.shape", shape.shape, shape.dtype)
+    if (shape[:, :K] <= 0).any():
+        raise ModelFileError("the components before are not positive")
+    rate_scale = None
+    if state.rates is not None:
+        of_rates = state.rates.scale.shape
+        rate_scale = check_array(arrays, "before.rate_scale", of_rates, positive=True)
+    scale = check_array(arrays, "before.scale", (K,), positive=True)
+    return Before(shape, scale, rate_scale)
 
 
 def _check_found(found: Any, K: int) -> None:
@@ -460,19 +496,22 @@ def _finite(value: Any, *, positive: bool = False) -> float:
     return float(value)
 
 
-def _check_locals(folder: Path, K: int, n_labels: int) -> None:
+def _check_locals(folder: Path, K: int, n_labels: int, *, extrapolates: bool) -> None:
     """Check the small arrays of the local states: q(z), and E_v for the next one."""
     for path in sorted(folder.glob("*.local")):
         with open(path, "rb") as file:
-            latent, E_v = (load_array(file) for _ in range(2))
-        sound = (
-            latent.ndim == E_v.ndim == 2
-            and len(latent) == len(E_v)
-            and latent.shape[1] in (0, n_labels)
-            and E_v.shape[1] in (0, K)
-            and latent.dtype.kind == E_v.dtype.kind == "f"
-            and np.isfinite(latent).all()
-            and np.isfinite(E_v).all()
-        )
-        if not sound:
-            raise ModelFileError(f"{path.name} does not fit the labels and components")
+            states = read_small(file)
+        if extrapolates and len(states) == 1:
+            raise ModelFileError(f"{path.name} has no state before")
+        for latent, E_v in states:
+            sound = (
+                latent.ndim == E_v.ndim == 2
+                and len(latent) == len(E_v) == len(states[0][0])
+                and latent.shape[1] in (0, n_labels)
+                and E_v.shape[1] in (0, K)
+                and latent.dtype.kind == E_v.dtype.kind == "f"
+                and np.isfinite(latent).all()
+                and np.isfinite(E_v).all()
+            )
+            if not sound:
+                raise ModelFileError(f"{path.name} does not fit the labels and components")

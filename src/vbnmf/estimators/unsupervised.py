@@ -65,7 +65,7 @@ class VBNMF(BaseVBNMF):
         "auto" is not random and does not depend on ``random_state``.
     max_iter : int, default=200
         Maximum number of iterations of each initialisation.
-    tol : float, default=5e-5
+    tol : float, default=2e-5
         Stop when the relative increase of the bound per iteration is less than ``tol``.
     burn_in : int or "auto", default="auto"
         Number of first iterations in which the scale of coefficients stays at its initial value and
@@ -168,7 +168,7 @@ class VBNMF(BaseVBNMF):
         init: Any = "auto",
         n_init: int = 1,
         max_iter: int = 200,
-        tol: float = 5e-5,
+        tol: float = 2e-5,
         burn_in: int | Literal["auto"] = "auto",
         bound_every: int = 5,
         batches: Batches | None = None,

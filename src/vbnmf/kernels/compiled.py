@@ -7,12 +7,14 @@ order. Results therefore do not depend on the number of threads.
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.special import polygamma
 
+from vbnmf.core import gamma
 from vbnmf.core.model import Array, DocumentSums, Terms
 from vbnmf.core.pages import zeros
 from vbnmf.kernels import _native  # type: ignore[attr-defined,unused-ignore]
@@ -55,21 +57,55 @@ class NativeKernel:
         return out
 
     def gamma_rows(
-        self, R: Array, L: Array, scale: Array, prior_shape: float, *, tally: bool
+        self,
+        R: Array,
+        L: Array,
+        scale: Array,
+        prior_shape: float,
+        *,
+        tally: bool,
+        shapes_only: bool = False,
     ) -> Terms:
-        """Compute shape = prior_shape + L ∘ R in the memory of R, then the new L in that of L."""
+        """Compute shape = prior_shape + L ∘ R in the memory of R, then the new L in that of L.
+
+        With ``shapes_only``, L and the offsets are not of the new shapes.
+        """
+        args = (L, scale, prior_shape, tally)
+        return self._gamma_rows(R, R, 0.0, *args, shapes_only=shapes_only, extrapolates=False)
+
+    def extrapolated_rows(
+        self, shape: Array, before: Array, beta: float, L: Array, scale: Array, least: float
+    ) -> Terms:
+        """Extrapolate shapes in the memory of those before, then compute L; see ``reference``."""
+        args = (L, scale, least, True)
+        return self._gamma_rows(before, shape, beta, *args, shapes_only=False, extrapolates=True)
+
+    def _gamma_rows(
+        self,
+        R: Array,
+        base: Array,
+        beta: float,
+        L: Array,
+        scale: Array,
+        prior_shape: float,
+        tally: bool,
+        *,
+        shapes_only: bool,
+        extrapolates: bool,
+    ) -> Terms:
         n, K = len(R), len(scale)
         blocks = cut_into_blocks(np.full(n, K))
         sums = np.zeros((len(blocks) - 1, R.shape[1]))
         tallies = np.zeros((len(blocks) - 1, 3))
-        offset = np.empty(n)
+        offset = np.zeros(n)
         scales, largest = _relative(self, scale[None, :], R.dtype)
-        prior_shape = float(prior_shape)
         self.run(
             lambda queue: _native.gamma_rows(
-                queue, blocks, R, L, scales, prior_shape, tally, offset, sums, tallies
+                queue, blocks, R, base, float(beta), L, scales, float(prior_shape),
+                _near(float(prior_shape), R.dtype.itemsize), shapes_only, extrapolates, tally,
+                offset, sums, tallies,
             )
-        )
+        )  # fmt: skip
         offset += np.log(largest)
         _log_mean, psi, entropy = tallies.sum(axis=0) if tally else (np.nan,) * 3
         return Terms(R, scale, L, offset, sums.sum(axis=0)[:K], float(psi), float(entropy))
@@ -186,6 +222,10 @@ class NativeDocuments:
         self._n_cached = self._documents_at_once(in_scope)
         return self._Sigma_v
 
+    def memory(self) -> Array:
+        """Return zeros in the layout of Sigma_v."""
+        return self._kernel.zeros(len(self._order), self._K, self._dtype)
+
     def hold(self, Sigma_v: Array) -> None:
         """Set Sigma_v, with the padding of the array that ``begin`` returned."""
         self._Sigma_v = Sigma_v
@@ -204,12 +244,16 @@ class NativeDocuments:
         update: bool,
         bound: bool,
         out: Array | None = None,
+        before: Array | None = None,
+        beta: float = 0.0,
     ) -> DocumentSums:
         """Complete q(v); with ``update``, compute R_t and then the next Sigma_v.
 
-        R_t, (n_terms, K), is written to ``out``, which has this kernel's layout. L_v is in the
-        memory of Sigma_v until R_t is computed.
+        R_t, (n_terms, K), is written to ``out``, which has this kernel's layout. The next Sigma_v
+        is in the memory of ``before``, or of Sigma_v if None. L_v is there until R_t is computed.
+        With ``beta``, shapes are extrapolated from those before, as in ``reference``.
         """
+        following = self._Sigma_v if before is None else before
         lines = np.zeros((len(self._sums_group), self._Sigma_v.shape[1]))
         tallies = np.zeros((len(self._sums_at), 3))
         scale = np.broadcast_to(scale, (self._n_groups, self._K))
@@ -217,10 +261,13 @@ class NativeDocuments:
         make = _native.Documents32 if self._dtype == np.float32 else _native.Documents64
         documents = make(
             self._order, self._group, self._weight, L_t, scales, self._scopes, float(a_v),
-            self._Sigma_v, np.empty(len(self._order)), update, bound,
+            _near(float(a_v), self._dtype.itemsize), self._Sigma_v, following, float(beta),
+            np.empty(len(self._order)), update, bound,
         )  # fmt: skip
         run, matrix, sums = self._kernel.run, self._matrix, (self._sums_at, lines, tallies)
         run(lambda queue: matrix.complete(queue, self._blocks, documents, *sums))
+        if update:
+            self._Sigma_v = following
         if update and out is not None:
             self._gather(L_t, out)
         if update:
@@ -269,6 +316,26 @@ class NativeDocuments:
     def close(self) -> None:
         """Free the memory that only sweeps need. ``Sigma_v`` is kept."""
         del self._matrix, self._transposed
+
+
+@lru_cache(maxsize=64)
+def _near(prior: float, itemsize: int) -> list[float]:
+    """Return the coefficients of series around the shape of a prior, for the compiled passes.
+
+    In the order of ``NearPrior``: the prior a, the limit of s, and the coefficients in s of
+    (exp(ψ(a + s) − ψ(a)) − 1) / s, of ψ(a + s) and of the entropy of Gamma(a + s, 1). Below the
+    limit, the terms that are left out are smaller than rounding errors.
+    """
+    if prior <= 0:
+        return [1.0, -1.0] + [0.0] * 11
+    a = prior
+    p = [float(polygamma(n, a)) for n in range(4)]
+    exp_psi = [p[1], (p[2] + p[1] ** 2) / 2, (p[3] + 3 * p[1] * p[2] + p[1] ** 3) / 6]
+    psi = [p[0], p[1], p[2] / 2, p[3] / 6]
+    slopes = [1 + (1 - a) * p[1], -p[1] + (1 - a) * p[2], -2 * p[2] + (1 - a) * p[3]]
+    entropy = [float(gamma.entropy(a, 1.0)), slopes[0], slopes[1] / 2, slopes[2] / 6]
+    limit = (1e-2 if itemsize == 4 else 1e-4) * a * min(a, 1.0)
+    return [a, limit, *exp_psi, *psi, *entropy]
 
 
 def _relative(kernel: NativeKernel, scale: Array, dtype: np.dtype[Any]) -> tuple[Array, Array]:

@@ -21,6 +21,9 @@ from vbnmf.core import gamma
 from vbnmf.core.explained import NONZEROS_AT_ONCE, ratios
 from vbnmf.core.model import Array, DocumentSums, Terms
 
+EXTRAPOLATED = 5.0
+"""Largest change of a logarithm by extrapolation."""
+
 
 class ReferenceKernel:
     """Kernels in NumPy and SciPy, with the methods of ``NativeKernel`` and one thread."""
@@ -43,14 +46,37 @@ class ReferenceKernel:
         return np.asarray(np.exp(psi(x)))
 
     def gamma_rows(
-        self, R: Array, L: Array, scale: Array, prior_shape: float, *, tally: bool
+        self,
+        R: Array,
+        L: Array,
+        scale: Array,
+        prior_shape: float,
+        *,
+        tally: bool,
+        shapes_only: bool = False,
     ) -> Terms:
-        """Compute shape = prior_shape + L ∘ R in the memory of R, then the new L in that of L."""
+        """Compute shape = prior_shape + L ∘ R in the memory of R, then the new L in that of L.
+
+        With ``shapes_only``, L and the offsets are not of the new shapes.
+        """
         R *= L
         R += prior_shape
-        L[:], offset = _exp_mean_log(R, scale)
+        offset = np.zeros(len(R))
+        if not shapes_only:
+            L[:], offset = _exp_mean_log(R, scale)
         totals = _tally(R, np.ones(len(R))) if tally else (np.nan, np.nan)
         return Terms(R, scale, L, offset, R.sum(axis=0, dtype=np.float64), *totals)
+
+    def extrapolated_rows(
+        self, shape: Array, before: Array, beta: float, L: Array, scale: Array, least: float
+    ) -> Terms:
+        """Extrapolate shapes in the memory of those before, then compute L in its memory.
+
+        Results are at least ``least``. With a ``beta`` of 0, shapes stay as they are.
+        """
+        before[:] = _extrapolated(shape, before, beta, least) if beta > 0 else shape
+        L[:] = 1
+        return self.gamma_rows(before, L, scale, 0.0, tally=True)
 
     def documents(
         self,
@@ -134,6 +160,10 @@ class ReferenceDocuments:
         self.Sigma_v = np.zeros((self._X.shape[0], K), self._X.dtype)
         return self.Sigma_v
 
+    def memory(self) -> Array:
+        """Return zeros in the layout of Sigma_v."""
+        return np.zeros_like(self.Sigma_v)
+
     def hold(self, Sigma_v: Array) -> None:
         """Set Sigma_v, in the layout of the array that ``begin`` returned."""
         self.Sigma_v = Sigma_v
@@ -147,22 +177,32 @@ class ReferenceDocuments:
         update: bool,
         bound: bool,
         out: Array | None = None,
+        before: Array | None = None,
+        beta: float = 0.0,
     ) -> DocumentSums:
-        """Complete q(v); with ``update``, compute the next Sigma_v, and R_t in ``out``."""
-        X = self._X
-        shape_sums = self._members @ self.Sigma_v.astype(np.float64, copy=False)
+        """Complete q(v); with ``update``, compute the next Sigma_v, and R_t in ``out``.
+
+        The next Sigma_v is in the memory of ``before``, or of Sigma_v if None. With ``beta``, the
+        shapes of q(v) are extrapolated from those before.
+        """
+        X, Sigma_v = self._X, self.Sigma_v
+        following = Sigma_v if before is None else before
+        if beta > 0:
+            shape = _extrapolated(a_v + Sigma_v, a_v + following, beta, a_v)
+            Sigma_v = (shape - a_v).astype(X.dtype, copy=False)
+        shape_sums = self._members @ Sigma_v.astype(np.float64, copy=False)
         shape_sums += a_v * self._members.sum(axis=1)[:, None]
         shape_sums *= scale > 0
         log_mean = total_psi = total_entropy = 0.0 if bound else np.nan
         for begin, end in _blocks_of_rows(X):
             block = X[begin:end]
-            shape = a_v + self.Sigma_v[begin:end]
+            shape = a_v + Sigma_v[begin:end]
             L_v, offset = _exp_mean_log(shape, scale[self._group[begin:end]])
             self._L_v[begin:end] = L_v
             ratio, mean = ratios(block, L_v, L_t)
             self._ratio[X.indptr[begin] : X.indptr[end]] = ratio.data
             if update:
-                self.Sigma_v[begin:end] = L_v * (ratio @ L_t)
+                following[begin:end] = L_v * (ratio @ L_t)
             if bound:
                 weight = self._weight[begin:end]
                 mass = weight * (block @ np.ones(block.shape[1]))
@@ -171,6 +211,8 @@ class ReferenceDocuments:
                 block_psi, block_entropy = _tally(shape, weight, scale[self._group[begin:end]] > 0)
                 total_psi += block_psi
                 total_entropy += block_entropy
+        if update:
+            self.Sigma_v = following
         if update and out is not None:
             by_document = sparse.csr_array((self._ratio, X.indices, X.indptr), shape=X.shape)
             out[:] = by_document.T @ (self._weight[:, None] * self._L_v)
@@ -179,6 +221,12 @@ class ReferenceDocuments:
     def close(self) -> None:
         """Free the memory that only sweeps need. ``Sigma_v`` is kept."""
         del self._L_v, self._ratio
+
+
+def _extrapolated(x: Array, before: Array, beta: float, least: float) -> Array:
+    """Extrapolate ln x + beta (ln x - ln before), by at most ``EXTRAPOLATED``."""
+    power = np.clip(beta * np.log(x / before), -EXTRAPOLATED, EXTRAPOLATED)
+    return np.asarray(np.maximum(x * np.exp(power), least))
 
 
 def _exp_mean_log(shape: Array, scale: Array) -> tuple[Array, Array]:

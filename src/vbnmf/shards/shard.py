@@ -53,6 +53,7 @@ class Local:
     Sigma_v: Array  # (n_docs, K) in the kernel's layout
     latent: Array  # (n_unknown, n_labels): q(z) of the previous sweep
     E_v: Array  # (n_unknown, K): E_v of the previous sweep, for the next q(z)
+    before: "Local | None" = None  # the state before the last sweep, if it can be stepped back to
 
 
 class KernelDocuments(Protocol):
@@ -62,8 +63,12 @@ class KernelDocuments(Protocol):
         """Set the number of components, and return a Sigma_v of zeros, which may pad rows."""
         ...
 
+    def memory(self) -> Array:
+        """Return zeros in the layout of Sigma_v."""
+        ...
+
     def hold(self, Sigma_v: Array) -> None:
-        """Set the Sigma_v from which the next sweep starts. The sweep changes it in place."""
+        """Set the Sigma_v from which the next sweep starts. The sweep may change it in place."""
         ...
 
     def sweep(
@@ -75,8 +80,14 @@ class KernelDocuments(Protocol):
         update: bool,
         bound: bool,
         out: Array | None = None,
+        before: Array | None = None,
+        beta: float = 0.0,
     ) -> DocumentSums:
-        """Complete q(v); with ``update``, compute the next Sigma_v, and R_t in ``out``."""
+        """Complete q(v); with ``update``, compute the next Sigma_v, and R_t in ``out``.
+
+        The next Sigma_v is in the memory of ``before``, or of Sigma_v if None. With ``beta``, the
+        shapes of q(v) are extrapolated from those before.
+        """
         ...
 
     def close(self) -> None:

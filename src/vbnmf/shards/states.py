@@ -6,8 +6,10 @@ never sees half of one.
 
 import os
 import threading
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from uuid import uuid4
 
 import numpy as np
@@ -42,9 +44,13 @@ def write_local(path: Path, local: Local, spare: Path | None = None) -> None:
     temporary = path.with_suffix(f".{uuid4().hex}.part")  # two processes may write the same file
     reuse = spare is not None and _claim(spare, temporary)
     with open(temporary, "r+b" if reuse else "wb") as file:
-        np.save(file, local.latent)
-        np.save(file, local.E_v)
-        file.write(local.Sigma_v.data.cast("B"))
+        states = [local] if local.before is None else [local, local.before]
+        np.save(file, np.array(len(states)))
+        for state in states:
+            np.save(file, state.latent)
+            np.save(file, state.E_v)
+        for state in states:
+            file.write(state.Sigma_v.data.cast("B"))
         file.truncate()
     os.replace(temporary, path)
 
@@ -61,11 +67,29 @@ def _claim(spare: Path, name: Path) -> bool:
     return False
 
 
-def read_local(path: Path, Sigma_v: Array) -> Local:
-    """Read the local state of a shard, with Sigma_v into the given array."""
+def read_local(path: Path, Sigma_v: Array, memory: Callable[[], Array] | None = None) -> Local:
+    """Read the local state of a shard, with Sigma_v into the given array.
+
+    If there is a state before, it is read too, with its Sigma_v into an array that ``memory``
+    returns. If ``memory`` is None, it is left out.
+    """
     with open(path, "rb") as file:
-        latent, E_v = (load_array(file) for _ in range(2))
-        n_read = file.readinto(Sigma_v.data.cast("B"))
-        if n_read != Sigma_v.nbytes or file.read(1):
+        small = read_small(file)
+        size = file.tell() + len(small) * Sigma_v.nbytes
+        if os.fstat(file.fileno()).st_size != size:
             raise OSError(f"{path} is truncated, or belongs to other documents.")
-    return Local(Sigma_v, latent, E_v)
+        file.readinto(Sigma_v.data.cast("B"))
+        local = Local(Sigma_v, *small[0])
+        if len(small) == 1 or memory is None:
+            return local
+        before = memory()
+        file.readinto(before.data.cast("B"))
+        return replace(local, before=Local(before, *small[1]))
+
+
+def read_small(file: BinaryIO) -> list[tuple[Array, Array]]:
+    """Read q(z) and E_v of a local state, and of the state before if there is one."""
+    n_states = load_array(file)
+    if n_states.shape != () or n_states not in (1, 2):
+        raise ValueError("the number of its states is neither 1 nor 2")
+    return [(load_array(file), load_array(file)) for _ in range(int(n_states))]

@@ -118,6 +118,7 @@ def sweep(
     bound: bool,
     out: Array | None,
     update: bool | None = None,
+    beta: float | None = None,
 ) -> tuple[Local, Statistics]:
     """Complete q(z) and q(v), then compute all sums over the documents of the shard.
 
@@ -137,12 +138,20 @@ def sweep(
         Array for R_t. If None, R_t is not computed.
     update : bool or None
         Whether to update Sigma_v. None updates it if R_t is computed.
+    beta : float or None
+        How far to extrapolate q(v) from the sweep before. With a number, also 0, the new local
+        state has the old one as ``before``. None updates the local state in place.
     """
     update = out is not None if update is None else update
     labels = _labels(state, local)
     scale, a_v, L_t = updates.coefs_scale(state, labels), state.prior.a_v, state.terms.L
     shard.documents.hold(local.Sigma_v)
-    sums = shard.documents.sweep(L_t, scale, a_v, update=update, bound=bound, out=out)
+    before = None
+    if beta is not None:
+        before = shard.documents.memory() if local.before is None else local.before.Sigma_v
+    sums = shard.documents.sweep(
+        L_t, scale, a_v, update=update, bound=bound, out=out, before=before, beta=beta or 0.0
+    )
     scale = np.broadcast_to(scale, sums.shape_sums.shape)
     E_sums, n_docs = sums.shape_sums * scale, shard.n_docs
     stats = Statistics(
@@ -153,10 +162,20 @@ def sweep(
         n_docs if labels is None else labels.documents_in_scope(n_docs),
         _tally(sums, scale, E_sums, n_docs, labels) if bound else None,
     )
+    old = None if before is None else replace(local, before=None)
+    Sigma_v = local.Sigma_v if before is None else before
     if labels is None or not shard.n_unknown:
-        return (replace(local) if update else local), stats
+        if not update:
+            return local, stats
+        return Local(Sigma_v, local.latent, local.E_v, old), stats
     E_v = E_sums[shard.n_known :] / np.maximum(n_docs[shard.n_known :], _TINY)[:, None]
-    return Local(local.Sigma_v, labels.latent, E_v), stats
+    return Local(Sigma_v, labels.latent, E_v, old), stats
+
+
+def step_back(shard: OpenShard, local: Local) -> Local:
+    """Return the local state before the last sweep. The other one is kept as memory."""
+    assert local.before is not None
+    return replace(local.before, before=replace(local, before=None))
 
 
 def coefficients(shard: OpenShard, state: State, local: Local) -> Array:

@@ -19,6 +19,8 @@ constexpr int64_t FLUSH = 256;
 template <class T> constexpr T TINY = sizeof(T) == 4 ? T(1e-36) : T(1e-300);
 // A row of up to this many lines of ROW_BYTES stays in registers together with its sums.
 constexpr int MAX_LINES = VBNMF_VECTOR_BYTES == 64 ? 14 : VBNMF_VECTOR_BYTES == 32 ? 3 : 1;
+// Rows of up to this many lines are short: sums over lanes take more time than products. They are computed in batches.
+constexpr int BATCHED_LINES = 2;
 // Rows are prefetched this many rows ahead.
 constexpr int AHEAD = 8;
 
@@ -54,12 +56,12 @@ template <class T> inline T floored(T mean) { return mean > TINY<T> ? mean : TIN
 template <class T> inline double sum_of_logs(const T* x, T* means, int64_t n) {
   constexpr int W = WIDTH<T>;
   double total = 0;
-  for (int64_t j = n; j % W; ++j) means[j] = 1;
-  for (int64_t j = 0; j < n; j += W) {
-    T logs[W];
-    store<T>(logs, log<T>(load<T>(means + j)));
-    for (int i = 0; i < W && j + i < n; ++i) total += (double)x[j + i] * logs[i];
-  }
+  int64_t j = 0;
+  for (; j + W <= n; j += W) total += dot_in_double<T>(load<T>(x + j), log<T>(load<T>(means + j)));
+  for (int64_t i = n; i % W; ++i) means[i] = 1;
+  T logs[W];
+  if (j < n) store<T>(logs, log<T>(load<T>(means + j)));
+  for (int64_t i = j; i < n; ++i) total += (double)x[i] * logs[i - j];
   return total;
 }
 
@@ -76,11 +78,32 @@ double gather_held(const int32_t* indices, const T* x, int64_t n, const T* row, 
   Vec<T> held_row[VECTORS], held_sums[VECTORS] = {};
   for (int i = 0; i < VECTORS; ++i) held_row[i] = load<T>(row + i * W);
   T means[FLUSH];
-  for (int64_t j = 0; j < n; ++j) {
-    if (j + AHEAD < n) {
-      const T* next = M + indices[j + AHEAD] * stride;
-      for (int i = 0; i < VECTORS; i += PER_LINE) __builtin_prefetch(next + place[i]);
+  const auto prefetch = [&](int64_t j) {
+    if (j >= n) return;
+    const T* next = M + indices[j] * stride;
+    for (int i = 0; i < VECTORS; i += PER_LINE) __builtin_prefetch(next + place[i]);
+  };
+  int64_t j = 0;
+  if constexpr (LINES <= BATCHED_LINES) // as many non-zeros at a time as a vector has lanes
+    for (; j + W <= n; j += W) {
+      Vec<T> part[W];
+      for (int b = 0; b < W; ++b) {
+        prefetch(j + b + W);
+        const T* other = M + indices[j + b] * stride;
+        part[b] = held_row[0] * load<T>(other + place[0]);
+        for (int i = 1; i < VECTORS; ++i) part[b] += held_row[i] * load<T>(other + place[i]);
+      }
+      const Vec<T> mean = max<T>(sums_of<T>(part), fill<T>(TINY<T>));
+      if constexpr (BOUND) store<T>(means + j, mean);
+      T ratios[W];
+      store<T>(ratios, load<T>(x + j) / mean);
+      for (int b = 0; b < W; ++b) {
+        const T* other = M + indices[j + b] * stride;
+        for (int i = 0; i < VECTORS; ++i) held_sums[i] += fill<T>(ratios[b]) * load<T>(other + place[i]);
+      }
     }
+  for (; j < n; ++j) {
+    prefetch(j + AHEAD);
     const T* other = M + indices[j] * stride;
     Vec<T> part[2] = {}; // two independent sums, to hide the latency of additions
     for (int i = 0; i < VECTORS; ++i) part[i % 2] += held_row[i] * load<T>(other + place[i]);

@@ -89,6 +89,13 @@ struct Scopes { // the lines of each group; empty: all lines
   Lines view() const { return {at.data(), of.size() ? of.data() : nullptr}; }
 };
 
+NearPrior near_prior(const std::vector<double>& c) { // 13 numbers, in the order of NearPrior
+  NearPrior near{c.at(0), c.at(1), {}, {}, {}};
+  for (int i = 0; i < 3; ++i) near.exp_psi[i] = c.at(2 + i);
+  for (int i = 0; i < 4; ++i) near.psi[i] = c.at(5 + i), near.entropy[i] = c.at(9 + i);
+  return near;
+}
+
 template <class T> struct Documents { // arguments of the passes over documents
   Array<const int64_t> order;
   Array<const int32_t> group;
@@ -96,13 +103,16 @@ template <class T> struct Documents { // arguments of the passes over documents
   Array<const T> L_t, scale;
   Scopes scopes;
   T a_v;
-  Array<T> Sigma_v;
+  NearPrior near;
+  Array<const T> Sigma_v;
+  Array<T> next;
+  T beta;
   Array<double> offset;
   bool update, bound;
   DocumentPass<T> of(const Matrix<T>& X) const {
     return {X.view(),     order.data(),   group.data(),  weight.data(), L_t.data(),
-            scale.data(), scopes.view(),  a_v,           Sigma_v.data(), offset.data(),
-            (int64_t)Sigma_v.shape(1),    update,        bound};
+            scale.data(), scopes.view(),  a_v,           near,           Sigma_v.data(),
+            next.data(),  beta,           offset.data(), (int64_t)Sigma_v.shape(1),     update, bound};
   }
 };
 
@@ -116,12 +126,14 @@ template <class T> void bind(nb::module_& m, const char* name, const char* docum
       .def(
           "__init__",
           [](D* self, Array<const int64_t> order, Array<const int32_t> group, Array<const double> weight,
-             Array<const T> L_t, Array<const T> scale, const Scopes& scopes, T a_v, Array<T> Sigma_v,
-             Array<double> offset, bool update, bool bound) {
-            new (self) D{order, group, weight, L_t, scale, scopes, a_v, Sigma_v, offset, update, bound};
+             Array<const T> L_t, Array<const T> scale, const Scopes& scopes, T a_v,
+             const std::vector<double>& near, Array<const T> Sigma_v, Array<T> next, T beta, Array<double> offset, bool update, bool bound) {
+            new (self) D{order,   group, weight, L_t,    scale,  scopes, a_v, near_prior(near), Sigma_v,
+                         next, beta,  offset, update, bound};
           },
           exact("order"), exact("group"), exact("weight"), exact("L_t"), exact("scale"), nb::arg("scopes"),
-          nb::arg("a_v"), exact("Sigma_v"), exact("offset"), nb::arg("update"), nb::arg("bound"));
+          nb::arg("a_v"), nb::arg("near"), exact("Sigma_v"), exact("next"), nb::arg("beta"), exact("offset"), nb::arg("update"),
+          nb::arg("bound"));
   nb::class_<M>(m, name)
       .def(
           "__init__",
@@ -172,19 +184,23 @@ template <class T> void bind(nb::module_& m, const char* name, const char* docum
       },
            nb::arg("queue"), exact("L_t"), exact("scale"), exact("a_v"), nb::arg("mode"), nb::arg("K"),
            nb::arg("max_iter"), nb::arg("tol"), exact("E_v"), exact("n_iter"));
-  m.def("gamma_rows", [](Queue& queue, Array<const int64_t> blocks, Array<T> R, Array<T> L,
-                         Array<const T> scale, T prior, bool bound, Array<double> offset,
-                         Array<double> shape_sums, Array<double> tallies) {
+  m.def("gamma_rows", [](Queue& queue, Array<const int64_t> blocks, Array<T> R, Array<const T> base, T beta,
+                         Array<T> L, Array<const T> scale, T prior, const std::vector<double>& near,
+                         bool shapes_only, bool extrapolates, bool bound,
+                         Array<double> offset, Array<double> shape_sums, Array<double> tallies) {
     const int64_t stride = (int64_t)R.shape(1);
-    const GammaPass<T> pass{R.data(), L.data(), scale.data(), prior, offset.data(), stride, bound};
+    const GammaPass<T> pass{R.data(), extrapolates ? base.data() : nullptr, beta,   L.data(),
+                            scale.data(), prior, near_prior(near), offset.data(), stride,
+                            shapes_only, bound};
     drain(queue, blocks, [&](int64_t b, int64_t begin, int64_t end) {
       Tally tally;
       passes<T>().gamma(pass, begin, end, shape_sums.data() + b * stride, tally);
       put(tally, tallies, b);
     });
   },
-        nb::arg("queue"), exact("blocks"), exact("R"), exact("L"), exact("scale"), nb::arg("prior"),
-        nb::arg("bound"), exact("offset"), exact("shape_sums"), exact("tallies"));
+        nb::arg("queue"), exact("blocks"), exact("R"), exact("base"), nb::arg("beta"), exact("L"), exact("scale"),
+        nb::arg("prior"), nb::arg("near"), nb::arg("shapes_only"), nb::arg("extrapolates"), nb::arg("bound"), exact("offset"), exact("shape_sums"),
+        exact("tallies"));
   m.def("exp_psi", [](Array<const T> x, Array<T> out) {
     passes<T>().exp_psi(x.data(), out.data(), (int64_t)x.size());
   },

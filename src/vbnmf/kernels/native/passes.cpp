@@ -35,21 +35,34 @@ public:
 
 // Compute L = exp(psi(shape)) scale / exp(m). Return m, which is chosen such that the row does not overflow.
 template <class T>
-inline double exp_psi_row(const T* shape, const T* scale, int64_t stride, Scratch<T>& s, T* L) {
+inline double exp_psi_row(const T* shape, const T* scale, int64_t stride, const Near<T>& near, Scratch<T>& s, T* L) {
   constexpr int W = WIDTH<T>;
   Vec<T> least_drop = fill<T>(LARGE<T>), least = {}; // least: minimum of -factor, for the maximum
   for (int64_t k = 0; k < stride; k += W) {
-    const ExpPsi<T> e = exp_psi_parts<T>(load<T>(shape + k));
-    const Vec<T> factor = e.factor * load<T>(scale + k);
+    const Vec<T> x = load<T>(shape + k);
+    Vec<T> factor;
+    if (near.holds(x)) {
+      s.drop[k] = -1; // drops are positive: this says that all are that of the prior
+      least_drop = min<T>(least_drop, fill<T>(near.drop));
+      factor = near.factors(x) * load<T>(scale + k);
+    } else {
+      const ExpPsi<T> e = exp_psi_parts<T>(x);
+      store<T>(&s.drop[k], e.drop);
+      least_drop = min<T>(least_drop, e.drop);
+      factor = e.factor * load<T>(scale + k);
+    }
     store<T>(L + k, factor);
-    store<T>(&s.drop[k], e.drop);
-    least_drop = min<T>(least_drop, e.drop);
     least = min<T>(least, -factor);
   }
   const T drop = smallest<T>(least_drop);
   const int power_of_two = exponent<T>(-smallest<T>(least));
   const T unit = ldexp1<T>(-power_of_two);
+  const Vec<T> of_prior = unit * exp<T>(max<T>(fill<T>(drop - near.drop), fill<T>(-DEPTH<T>)));
   for (int64_t k = 0; k < stride; k += W) {
+    if (s.drop[k] < 0) {
+      store<T>(L + k, load<T>(L + k) * of_prior);
+      continue;
+    }
     const Vec<T> power = max<T>(drop - load<T>(&s.drop[k]), fill<T>(-DEPTH<T>));
     store<T>(L + k, load<T>(L + k) * unit * exp<T>(power));
   }
@@ -68,15 +81,22 @@ template <class T> inline void mean_row(const T* shape, const T* scale, int64_t 
 
 // Add psi and entropy of a row to the tally. Entries with scale zero are padding or outside the scope, and are ignored.
 template <class T>
-inline void tally_row(const T* shape, const T* scale, int64_t size, double weight, Tally& tally) {
+inline void tally_row(const T* shape, const T* scale, int64_t size, double weight, const Near<T>& near, Tally& tally) {
   constexpr int W = WIDTH<T>;
   Vec<T> psi = {}, entropy = {};
   for (int64_t k = 0; k < size; k += W) {
-    PsiEntropy<T> p = psi_entropy<T>(load<T>(shape + k));
-    for (int64_t j = 0; j < W; ++j)
-      if (!(scale[k + j] > 0)) p.psi[j] = p.entropy[j] = 0;
-    psi += p.psi;
-    entropy += p.entropy;
+    const Vec<T> x = load<T>(shape + k);
+    PsiEntropy<T> p;
+    if (near.holds(x)) {
+      const Vec<T> s = x - near.prior;
+      p.psi = horner<T>(s, near.psi[0], near.psi[1], near.psi[2], near.psi[3]);
+      p.entropy = horner<T>(s, near.entropy[0], near.entropy[1], near.entropy[2], near.entropy[3]);
+    } else {
+      p = psi_entropy<T>(x);
+    }
+    const IVec<T> counts = load<T>(scale + k) > Vec<T>{};
+    psi += from_bits<T>(bits<T>(p.psi) & counts);
+    entropy += from_bits<T>(bits<T>(p.entropy) & counts);
   }
   tally.psi += weight * sum<T>(psi);
   tally.entropy += weight * sum<T>(entropy);
@@ -123,6 +143,7 @@ void complete(const DocumentPass<T>& p, int64_t begin, int64_t end, double* shap
   Scratch<T> s(p.stride);
   Row<T> shape(p.stride), L(p.stride), scale(p.stride);
   Visit<T> visit{p};
+  const Near<T> near(p.near);
   const Part<T>& part = visit.part;
   for (int64_t i = begin; i < end; ++i) {
     const int64_t d = p.order[i];
@@ -130,19 +151,27 @@ void complete(const DocumentPass<T>& p, int64_t begin, int64_t end, double* shap
       visit.pack(p.scale + visit.group * p.stride, scale);
       if (i > begin) shape_sums += p.stride;
     }
-    if (i + AHEAD < end) visit.prefetch(p.Sigma_v + p.order[i + AHEAD] * p.stride); // most likely of this group
-    T* Sigma = p.Sigma_v + d * p.stride;
+    if (i + AHEAD < end) { // most likely of this group
+      visit.prefetch(p.Sigma_v + p.order[i + AHEAD] * p.stride);
+      if (p.next != p.Sigma_v) visit.prefetch(p.next + p.order[i + AHEAD] * p.stride);
+    }
+    const T* Sigma = p.Sigma_v + d * p.stride;
+    T* next = p.next + d * p.stride;
     const double weight = p.weight[d];
-    for (int64_t l = 0; l < part.n_lines; ++l)
-      for (int64_t k = 0, at = part.place(l); k < LINE; ++k, ++at) {
-        shape[l * LINE + k] = p.a_v + Sigma[at];
-        shape_sums[at] += weight * shape[l * LINE + k];
-      }
+    for (int64_t l = 0; l < part.n_lines; ++l) {
+      const int64_t at = part.place(l);
+      T* line = shape + l * LINE;
+      for (int64_t k = 0; k < LINE; ++k) line[k] = p.a_v + Sigma[at + k];
+      if (p.beta > 0)
+        for (int64_t k = 0; k < LINE; k += WIDTH<T>)
+          store<T>(line + k, extrapolate<T>(load<T>(line + k), p.a_v + load<T>(next + at + k), p.beta, p.a_v, near));
+      for (int64_t k = 0; k < LINE; ++k) shape_sums[at + k] += weight * line[k];
+    }
     if (!p.update && !p.bound) continue;
-    p.offset[d] = exp_psi_row<T>(shape, scale, part.size(), s, L);
-    if (p.bound) tally_row<T>(shape, scale, part.size(), weight, tally);
+    p.offset[d] = exp_psi_row<T>(shape, scale, part.size(), near, s, L);
+    if (p.bound) tally_row<T>(shape, scale, part.size(), weight, near, tally);
     if (p.update) {
-      visit.unpack(L, Sigma);
+      visit.unpack(L, next);
     } else {
       tally.log_mean += weight * p.offset[d] * visit.mass(d);
       tally.log_mean += weight * visit.gather(d, L, s, shape);
@@ -158,7 +187,7 @@ template <class T> void divide(const DocumentPass<T>& p, int64_t begin, int64_t 
   const Part<T>& part = visit.part;
   for (int64_t d = begin; d < end; ++d) {
     visit.enters_group(d);
-    T* row = p.Sigma_v + d * p.stride;
+    T* row = p.next + d * p.stride;
     visit.pack(row, L);
     if (p.bound) tally.log_mean += p.weight[d] * p.offset[d] * visit.mass(d);
     tally.log_mean += p.weight[d] * visit.gather(d, L, s, R);
@@ -191,15 +220,21 @@ template <class T>
 void gamma(const GammaPass<T>& p, int64_t begin, int64_t end, double* shape_sums, Tally& tally) {
   const FlushDenormals guard;
   Scratch<T> s(p.stride);
+  const Near<T> near(p.near);
   for (int64_t i = begin; i < end; ++i) {
     T* shape = p.R + i * p.stride;
     T* L = p.L + i * p.stride;
-    for (int64_t k = 0; k < p.stride; ++k) {
-      shape[k] = p.prior + L[k] * shape[k];
-      shape_sums[k] += shape[k];
+    if (p.base) {
+      const T* base = p.base + i * p.stride;
+      for (int64_t k = 0; p.beta == 0 && k < p.stride; ++k) shape[k] = base[k];
+      for (int64_t k = 0; p.beta > 0 && k < p.stride; k += WIDTH<T>)
+        store<T>(shape + k, extrapolate<T>(load<T>(base + k), load<T>(shape + k), p.beta, p.prior, near));
+    } else {
+      for (int64_t k = 0; k < p.stride; ++k) shape[k] = p.prior + L[k] * shape[k];
     }
-    p.offset[i] = exp_psi_row<T>(shape, p.scale, p.stride, s, L);
-    if (p.bound) tally_row<T>(shape, p.scale, p.stride, 1.0, tally);
+    for (int64_t k = 0; k < p.stride; ++k) shape_sums[k] += shape[k];
+    if (!p.shapes_only) p.offset[i] = exp_psi_row<T>(shape, p.scale, p.stride, near, s, L);
+    if (p.bound) tally_row<T>(shape, p.scale, p.stride, 1.0, near, tally);
   }
 }
 
@@ -207,6 +242,7 @@ template <class T> void project(const ProjectPass<T>& p, int64_t begin, int64_t 
   const FlushDenormals guard;
   Scratch<T> s(p.stride);
   Row<T> shape(p.stride), L(p.stride);
+  const Near<T> nowhere({1, -1, {}, {}, {}});
   const Part<T> whole = whole_row<T>(p.stride, false);
   for (int64_t d = begin; d < end; ++d) {
     double mass = 0;
@@ -219,7 +255,7 @@ template <class T> void project(const ProjectPass<T>& p, int64_t begin, int64_t 
       if (p.mode)
         mean_row<T>(shape, p.scale, p.stride, L);
       else
-        exp_psi_row<T>(shape, p.scale, p.stride, s, L);
+        exp_psi_row<T>(shape, p.scale, p.stride, nowhere, s, L);
       T* R = p.E_v + d * p.stride;
       gather_row<T>(whole, p.X, p.X.indptr[d], p.X.indptr[d + 1], L, p.L_t, p.stride, s, R);
       double moved = 0;

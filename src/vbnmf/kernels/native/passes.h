@@ -23,16 +23,23 @@ struct Lines {
   const int32_t* of; // the lines of each group, ascending
 };
 
+// Coefficients of series around the shape of a prior; see Near in special.h. The limit is negative if there are none.
+struct NearPrior {
+  double prior, limit;
+  double exp_psi[3], psi[4], entropy[4];
+};
+
 struct Tally { // sums over a block for the bound
   double log_mean = 0; // sum of x ln(sum_k L_t L_v)
   double psi = 0;      // sum of psi(shape)
   double entropy = 0;  // sum of the entropies of Gamma(shape, 1)
 };
 
-// The first pass completes q(v), and with `update` replaces Sigma_v by L_v. It visits documents order[begin..end), by group,
+// The first pass completes q(v), and with `update` writes L_v to `next`. It visits documents order[begin..end), by group,
 // so that each block needs sums for few groups. The second pass replaces L_v by the next Sigma_v. It visits documents
 // [begin..end), as they are in X, because random reads of X are slow. The rows of terms are gathered between the two, so
-// that one array is enough for both.
+// that one array is enough for both. `next` may be Sigma_v itself. If it is not, it has the Sigma_v of the sweep before,
+// from which the first pass extrapolates.
 template <class T> struct DocumentPass {
   Sparse<T> X;
   const int64_t* order;  // documents sorted by group, for the first pass
@@ -42,7 +49,10 @@ template <class T> struct DocumentPass {
   const T* scale;        // groups x stride: scale of q(v); zero outside scopes
   Lines lines;           // of each group
   T a_v;
-  T* Sigma_v;            // documents x stride: Sigma_v or L_v, in and out
+  NearPrior near;        // around a_v
+  const T* Sigma_v;      // documents x stride
+  T* next;               // documents x stride: the Sigma_v before, L_v, and then the next Sigma_v
+  T beta;                // how far to extrapolate; 0: not at all
   double* offset;        // documents: each row of L_v is divided by exp(offset)
   int64_t stride;
   bool update;           // write L_v, for the second pass
@@ -64,14 +74,19 @@ template <class T> struct GatherPass {
   Lines lines;          // of each group
 };
 
-// q = Gamma(shape, scale) by rows: compute shape = prior + L o R, then the new L.
+// q = Gamma(shape, scale) by rows: compute shape = prior + L o R, then the new L. With `base`, R has the shapes of the
+// sweep before, and the shapes are extrapolated from these and from `base`.
 template <class T> struct GammaPass {
-  T* R;           // in: gathered sums; out: shapes
+  T* R;           // in: gathered sums, or shapes; out: shapes
+  const T* base;  // shapes; null: do not extrapolate
+  T beta;         // how far to extrapolate
   T* L;           // in: L of the sums R; out: exp<ln> of the new q, each row divided by exp(offset)
   const T* scale; // stride
   T prior;
+  NearPrior near; // around the shape of the prior
   double* offset; // rows
   int64_t stride;
+  bool shapes_only; // leave L as it is
   bool bound;
 };
 

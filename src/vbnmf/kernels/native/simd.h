@@ -9,6 +9,10 @@
 #include <cstring>
 #include <utility>
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 #if defined(__AVX512F__)
 #define VBNMF_VECTOR_BYTES 64
 #elif defined(__AVX2__)
@@ -61,6 +65,8 @@ template <class T> inline Vec<T> from_bits(IVec<T> v) { return (Vec<T>)v; }
 template <class T> inline Vec<T> max(Vec<T> a, Vec<T> b) { return a > b ? a : b; }
 template <class T> inline Vec<T> min(Vec<T> a, Vec<T> b) { return a < b ? a : b; }
 
+template <class T> constexpr int smaller_width() { return WIDTH<T> < 4 ? WIDTH<T> : 4; }
+
 template <class T, int BYTES> inline T sum_halves(
     typename Sized<T, BYTES>::vec v) {
   if constexpr (BYTES == 16) {
@@ -84,6 +90,50 @@ template <class T> inline T smallest(Vec<T> v) {
   T best = lanes[0];
   for (int i = 1; i < WIDTH<T>; ++i) best = lanes[i] < best ? lanes[i] : best;
   return best;
+}
+
+// Whether all lanes are less than a limit.
+template <class T> inline bool all_below(Vec<T> v, T limit) {
+#if VBNMF_VECTOR_BYTES == 64
+  if constexpr (sizeof(T) == 4) return _mm512_cmp_ps_mask((__m512)v, _mm512_set1_ps(limit), _CMP_LT_OQ) == 0xffff;
+  else return _mm512_cmp_pd_mask((__m512d)v, _mm512_set1_pd(limit), _CMP_LT_OQ) == 0xff;
+#elif VBNMF_VECTOR_BYTES == 32
+  if constexpr (sizeof(T) == 4)
+    return _mm256_movemask_ps(_mm256_cmp_ps((__m256)v, _mm256_set1_ps(limit), _CMP_LT_OQ)) == 0xff;
+  else return _mm256_movemask_pd(_mm256_cmp_pd((__m256d)v, _mm256_set1_pd(limit), _CMP_LT_OQ)) == 0xf;
+#else
+  bool below = true;
+  for (int i = 0; i < WIDTH<T>; ++i) below &= v[i] < limit;
+  return below;
+#endif
+}
+
+// Sum the lanes of each of WIDTH vectors. Half of the vectors are added to the other half at each step, so that this
+// takes a third of the instructions of single sums.
+template <class T, int STEP, std::size_t... LANE>
+inline Vec<T> paired(Vec<T> a, Vec<T> b, std::index_sequence<LANE...>) {
+  constexpr int W = WIDTH<T>, TWICE = 2 * STEP;
+#define VBNMF_LANE (LANE / TWICE * TWICE + LANE % STEP + (LANE % TWICE < STEP ? 0 : W))
+  return __builtin_shufflevector(a, b, (int)VBNMF_LANE...) + __builtin_shufflevector(a, b, (int)(VBNMF_LANE + STEP)...);
+#undef VBNMF_LANE
+}
+template <class T, int STEP = 1> inline Vec<T> sums_of(Vec<T>* v) {
+  constexpr int W = WIDTH<T>;
+  for (int i = 0; i < W / (2 * STEP); ++i)
+    v[i] = paired<T, STEP>(v[2 * i], v[2 * i + 1], std::make_index_sequence<W>());
+  if constexpr (2 * STEP < W) return sums_of<T, 2 * STEP>(v);
+  return v[0];
+}
+
+// Sum the products of the lanes in double precision.
+template <class T> inline double dot_in_double(Vec<T> a, Vec<T> b) {
+  constexpr int W = WIDTH<T>;
+  T x[W], y[W];
+  store<T>(x, a), store<T>(y, b);
+  double total[4] = {};
+  for (int i = 0; i < W; i += smaller_width<T>())
+    for (int j = 0; j < smaller_width<T>(); ++j) total[j] += (double)x[i + j] * (double)y[i + j];
+  return (total[0] + total[1]) + (total[2] + total[3]);
 }
 
 // The exponent of x > 0, and a power of two; both in the range of normal numbers.

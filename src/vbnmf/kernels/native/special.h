@@ -4,6 +4,7 @@
 // y = x - 1/2, exp(psi(x)) = y (1 + 1/(24 y^2) - 37/(5760 y^4) + ...). This needs neither a logarithm nor a branch.
 #pragma once
 
+#include "passes.h"
 #include "simd.h"
 
 namespace vbnmf::VBNMF_ISA {
@@ -42,6 +43,42 @@ template <class T> inline ExpPsi<T> exp_psi_parts(Vec<T> x) {
                        T(2709398569. / 367873228800), T(-0.020734675824368137),
                        T(0.08238185223878776), T(-0.43960443686008127));
   return {y + u * series, dp / p};
+}
+
+// Series in s of functions of a + s, where a is the shape of the prior. Most shapes are nearly those of the prior, and a
+// vector of such shapes needs neither a division nor an exponential.
+template <class T> struct Near {
+  T prior, limit;         // |s| < limit
+  T factor, drop;         // of the prior, as in ExpPsi
+  T exp_psi[3];           // exp(psi(a + s) - psi(a)) = 1 + s (...)
+  T psi[4], entropy[4];   // of Gamma(a + s, 1)
+  explicit Near(const NearPrior& p)
+      : prior(T(p.prior)), limit(T(p.limit)), factor(0), drop(0), exp_psi{}, psi{}, entropy{} {
+    const ExpPsi<T> e = exp_psi_parts<T>(fill<T>(prior));
+    factor = e.factor[0], drop = e.drop[0];
+    for (int i = 0; i < 3; ++i) exp_psi[i] = T(p.exp_psi[i]);
+    for (int i = 0; i < 4; ++i) psi[i] = T(p.psi[i]), entropy[i] = T(p.entropy[i]);
+  }
+  Vec<T> distance(Vec<T> x) const { return max<T>(x - prior, prior - x); }
+  bool holds(Vec<T> x) const { return all_below<T>(distance(x), limit); }
+  bool holds(Vec<T> x, Vec<T> y) const { return all_below<T>(max<T>(distance(x), distance(y)), limit); }
+  Vec<T> factors(Vec<T> x) const {
+    const Vec<T> s = x - prior;
+    return factor + factor * s * horner<T>(s, exp_psi[0], exp_psi[1], exp_psi[2]);
+  }
+};
+
+// Extrapolate the logarithm of x from that of the value before: ln x + beta (ln x - ln before), but not by more than
+// EXTRAPOLATED. The result is at least `least`.
+inline constexpr double EXTRAPOLATED = 5;
+template <class T> inline Vec<T> extrapolate(Vec<T> x, Vec<T> before, T beta, T least, const Near<T>& near) {
+  if (near.holds(x, before)) {
+    const Vec<T> change = (x - before) / before; // small: (1 + change)^beta is a short series
+    const T second = beta * (beta - 1) / 2, third = second * (beta - 2) / 3;
+    return max<T>(x + x * change * horner<T>(change, beta, second, third), fill<T>(least));
+  }
+  const Vec<T> far = fill<T>(T(EXTRAPOLATED)), power = beta * log<T>(x / before);
+  return max<T>(x * exp<T>(min<T>(max<T>(power, -far), far)), fill<T>(least));
 }
 
 // psi(x), and the entropy x + lnGamma(x) + (1 - x) psi(x) of Gamma(x, 1).
