@@ -296,9 +296,7 @@ def _counts(model: Any, texts: list[str]) -> tuple[Any, Any]:
     return counting.fit_transform(texts), counting.get_feature_names_out()
 
 
-def _topics(
-    name: str, counts: Any, terms: Any, y: list[str], model: Any, threads: int
-) -> object:
+def _topics(name: str, counts: Any, terms: Any, y: list[str], model: Any, threads: int) -> object:
     """Fit another topic model."""
     if name == "NMF-KL":
         from sklearn.decomposition import NMF
@@ -326,9 +324,7 @@ def _topics(
 
 def report(rows: Sequence[Row]) -> str:
     """Format the tables, and compare the ratios with what must hold."""
-    flat = [
-        {**{key: value for key, value in row.items() if key != "phases"}} for row in rows
-    ]
+    flat = [{**{key: value for key, value in row.items() if key != "phases"}} for row in rows]
     names = [*PHASES, "rest"]
     parts = [
         {"corpus": row["corpus"]}

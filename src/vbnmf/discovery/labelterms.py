@@ -84,8 +84,8 @@ class LabelTerms:
             self.n_docs + other.n_docs,
         )
 
-    def agreement(self) -> Array:
-        """Compute the agreement of all pairs of labels, (n_labels, n_labels).
+    def agreement(self, labels: Array | None = None) -> Array:
+        """Compute the agreement of all pairs of labels, or of some labels, (n, n).
 
         Halves A and B are not sampled. Instead, the cosine of the means of s_A · s_B, |s_A|² and
         |s_B|² over all halves is computed from the sums. It is divided by the same quotient for
@@ -94,9 +94,13 @@ class LabelTerms:
 
         Returns
         -------
-        ndarray of shape (n_labels, n_labels)
+        ndarray of shape (n, n)
             Symmetric; one on the diagonal. NaN for labels that take nothing from the component.
         """
+        if labels is not None:
+            return LabelTerms(
+                self.sums[labels], self.squares[labels], self.n_docs[labels]
+            ).agreement()
         found = np.full((len(self.n_docs),) * 2, np.nan)
         taking = np.flatnonzero(mass(self.sums) > 0)
         if len(taking):

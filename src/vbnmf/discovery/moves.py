@@ -122,8 +122,8 @@ class Look:
 def is_glued(terms: LabelTerms) -> bool:
     """Return whether the two main labels of a component take different terms from it."""
     taken = mass(terms.sums)
-    first, second = np.argsort(-taken, kind="stable")[:2]
-    return bool(taken[second] > 0 and terms.agreement()[first, second] < GLUED)
+    main = np.argsort(-taken, kind="stable")[:2]
+    return bool(taken[main[1]] > 0 and terms.agreement(main)[0, 1] < GLUED)
 
 
 def look_at(documents: Shard, draft: Draft, state: State, V: Array) -> Look:
@@ -247,17 +247,16 @@ def groups_that_agree(terms: LabelTerms) -> list[Array]:
     agrees most, if the mean agreement is at least ``TOGETHER``.
     """
     taken = mass(terms.sums)
-    agreement = terms.agreement()
+    labels = np.argsort(-taken, kind="stable")[: np.count_nonzero(taken > 0)]
+    agreement, taken = terms.agreement(labels), taken[labels]
     groups: list[list[int]] = []
-    for label in np.argsort(-taken, kind="stable").tolist():
-        if taken[label] <= 0:
-            break
-        means = [np.average(agreement[label, group], weights=taken[group]) for group in groups]
+    for place in range(len(labels)):
+        means = [np.average(agreement[place, group], weights=taken[group]) for group in groups]
         if means and max(means) >= TOGETHER:
-            groups[int(np.argmax(means))].append(label)
+            groups[int(np.argmax(means))].append(place)
         else:
-            groups.append([label])
-    return [np.array(group) for group in groups]
+            groups.append([place])
+    return [labels[group] for group in groups]
 
 
 def with_residuals(draft: Draft, residual: sparse.csr_array, label_mass: Array) -> Draft:

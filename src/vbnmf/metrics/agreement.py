@@ -143,9 +143,9 @@ def fitted_agreement(
     for k in numbers.tolist():
         terms = explained.label_terms(k)
         taken = mass(terms.sums)
-        first, second = np.argsort(-taken, kind="stable")[:2]
-        if taken[second] > 0:
-            found[k] = terms.agreement()[first, second]
+        main = np.argsort(-taken, kind="stable")[:2]
+        if taken[main[1]] > 0:
+            found[k] = terms.agreement(main)[0, 1]
     return found
 
 
