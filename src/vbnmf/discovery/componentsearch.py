@@ -127,11 +127,14 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
         return best
     glued = look.glued(n_kept) if may_split else 0
     adds = not plan.steady  # what is left unexplained; if that fails, a round adds nothing
+    # of the best draft; a round begins with both, and so does the end
+    split = split_by_agreement(look, n_kept) if may_split else look.draft
+    residual = look.residual if adds else None
     for number in range(1, n_rounds + 1):
         stage = f"round {number} of at most {n_rounds}"
-        draft = split_by_agreement(look, n_kept) if may_split else look.draft
-        if adds:
-            draft = with_residuals(draft, look.residual, explorer.label_mass)
+        draft = replace(split)
+        if adds and residual is not None:
+            draft = with_residuals(draft, residual, explorer.label_mass)
             draft = explorer.settle(draft, f"{stage}: what is left unexplained")
         if plan.scoped:
             draft = widened(draft, explorer.label_sums, n_kept, plan)
@@ -146,16 +149,16 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
         if now_glued < glued or rise > 0:
             fewer_glued = now_glued < glued
             best, glued, adds = draft, now_glued, not plan.steady
+            split = split_by_agreement(look, n_kept) if may_split else look.draft
+            residual = look.residual if adds else None
             if not fewer_glued and rise < LEAST_RISE * abs(best.bound):
                 break
             continue
-        look = explorer.look(best, "agreement of labels")
         if not (adds and plan.scoped):
             break
         adds = False
     if may_split:
-        best = split_by_agreement(look, n_kept)
-        best = explorer.settle(best, "components that labels agree on")
+        best = explorer.settle(split, "components that labels agree on")
         most = int(SOFT * plan.n_components) if plan.soft else plan.n_components
         if most < best.K:
             look = explorer.look(best, "worth of components")
