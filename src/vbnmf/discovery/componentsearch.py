@@ -142,8 +142,7 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
             draft = narrowed(draft, plan) or draft
         look = explorer.look(draft, f"{stage}: worth of components")
         draft = reduced(look, explorer.a_t, plan.n_components, n_kept, plan)
-        draft = explorer.settle(draft, f"{stage}: fewer components")
-        look = explorer.look(draft, f"{stage}: agreement of labels")
+        draft, look = explorer.settle_and_look(draft, f"{stage}: fewer components")
         now_glued = look.glued(n_kept) if may_split else 0
         rise = draft.bound - best.bound
         if now_glued < glued or rise > 0:
@@ -220,9 +219,19 @@ class _Explorer:
     def look(self, draft: Draft, stage: str) -> Look:
         """Run a few sweeps from a draft, which is kept, and see what its components explain."""
         result = self._run(replace(draft), stage, SWEEPS_TO_LOOK)
+        return self._look(_settled(draft, result), result)
+
+    def settle_and_look(self, draft: Draft, stage: str) -> tuple[Draft, Look]:
+        """Return what ``settle`` does, and see what the components of the result explain."""
+        result = self._run(draft, stage, SWEEPS)
+        settled = _settled(draft, result)
+        return settled, self._look(settled, result)
+
+    def _look(self, draft: Draft, result: Fit) -> Look:
+        """See what the components explain of the documents, with the state after the sweeps."""
         with np.errstate(all="ignore"):  # the caller refuses results that are not finite
             V = self.engine.coefficients(result.state)
-            look = look_at(self.engine.documents, _settled(draft, result), result.state, V)
+            look = look_at(self.engine.documents, draft, result.state, V)
         self.engine.rest()
         return look
 
@@ -292,7 +301,8 @@ def _wide_drafts(explorer: _Explorer, plan: Plan, first: Draft) -> Iterator[tupl
         if background == plan.background:
             own.let_go()
         stage = "a background" if background else "groups of labels"
-        yield explorer.settle(draft, stage), len(groups)
+        # with few merges, the sweeps after these are enough
+        yield draft if plan.steady else explorer.settle(draft, stage), len(groups)
 
 
 def _of_single_labels(
