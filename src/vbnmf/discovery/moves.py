@@ -159,10 +159,13 @@ def look_at(documents: Shard, draft: Draft, state: State, V: Array) -> Look:
         place = np.repeat(X.indptr[rows] - np.cumsum(lengths) + lengths, lengths)
         place += np.arange(len(place))
         row = np.repeat(np.arange(len(rows)), lengths)
+        # a copy of the columns pays if the documents have many terms
+        t = np.ascontiguousarray(T[:, columns]) if len(place) > len(T) else None
         for begin in range(0, len(place), NONZEROS_AT_ONCE):
             at = slice(begin, begin + NONZEROS_AT_ONCE)
             x = X.data[place[at]].astype(np.float64)
-            parts = v[row[at]] * T[X.indices[place[at]][:, None], columns]
+            terms = X.indices[place[at]]
+            parts = v[row[at]] * (T[terms[:, None], columns] if t is None else t[terms])
             mean = np.maximum(parts.sum(axis=1), _TINY)
             ratio[place[at]], left[place[at]] = x / mean, np.maximum(x - mean, 0.0)
             parts /= mean[:, None]
