@@ -122,7 +122,7 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
     may_split = plan.scoped and plan.n_components - n_kept >= n_labels
     work = max(explorer.engine.nnz * plan.n_components, 1)
     n_rounds = int(np.clip(WORK_OF_ROUNDS // work, *ROUNDS))
-    look = explorer.look(best, "agreement of labels")
+    look = explorer.look(replace(best), "agreement of labels")
     if not np.isfinite(look.worth).all():
         return best
     glued = look.glued(n_kept) if may_split else 0
@@ -130,6 +130,7 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
     # of the best draft; a round begins with both, and so does the end
     split = split_by_agreement(look, n_kept) if may_split else look.draft
     residual = look.residual if adds else None
+    del look  # large
     for number in range(1, n_rounds + 1):
         stage = f"round {number} of at most {n_rounds}"
         draft = replace(split)
@@ -142,6 +143,7 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
             draft = narrowed(draft, plan) or draft
         look = explorer.look(draft, f"{stage}: worth of components")
         draft = reduced(look, explorer.a_t, plan.n_components, n_kept, plan)
+        del look
         draft, look = explorer.settle_and_look(draft, f"{stage}: fewer components")
         now_glued = look.glued(n_kept) if may_split else 0
         rise = draft.bound - best.bound
@@ -150,9 +152,11 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
             best, glued, adds = draft, now_glued, not plan.steady
             split = split_by_agreement(look, n_kept) if may_split else look.draft
             residual = look.residual if adds else None
+            del look
             if not fewer_glued and rise < LEAST_RISE * abs(best.bound):
                 break
             continue
+        del look
         if not (adds and plan.scoped):
             break
         adds = False
@@ -217,35 +221,47 @@ class _Explorer:
         return settled
 
     def look(self, draft: Draft, stage: str) -> Look:
-        """Run a few sweeps from a draft, which is kept, and see what its components explain."""
-        result = self._run(replace(draft), stage, SWEEPS_TO_LOOK)
-        return self._look(_settled(draft, result), result)
+        """Run a few sweeps from a draft, and see what its components explain."""
+        return self._look(draft, self._run(draft, stage, SWEEPS_TO_LOOK))[1]
 
     def settle_and_look(self, draft: Draft, stage: str) -> tuple[Draft, Look]:
         """Return what ``settle`` does, and see what the components of the result explain."""
-        result = self._run(draft, stage, SWEEPS)
-        settled = _settled(draft, result)
-        return settled, self._look(settled, result)
+        return self._look(draft, self._run(draft, stage, SWEEPS))
 
-    def _look(self, draft: Draft, result: Fit) -> Look:
-        """See what the components explain of the documents, with the state after the sweeps."""
+    def _look(self, draft: Draft, result: Fit) -> tuple[Draft, Look]:
+        """Return the draft after sweeps, and see what its components explain of the documents.
+
+        The result gets no name in the caller, so that each large array is freed before the next.
+        """
+        settled, terms = _settled(draft, result), result.state.terms
+        state = replace(result.state, terms=replace(terms, shape=np.empty((0, draft.K))))
+        del result, terms
         with np.errstate(all="ignore"):  # the caller refuses results that are not finite
-            V = self.engine.coefficients(result.state)
-            look = look_at(self.engine.documents, draft, result.state, V)
+            V = self.engine.coefficients(state)
+            look = look_at(self.engine.documents, settled, state, V)
         self.engine.rest()
-        return look
+        return settled, look
 
     def _run(self, draft: Draft, stage: str, sweeps: int) -> Fit:
         release()
         state = begin(self.engine, draft, self.knobs, self.labels, self.dtype)
         release()
-        return fit(
-            self.engine,
-            state,
-            self.knobs,
-            Schedule(sweeps, tol=0.0, burn_in=0, bound_every=sweeps),
-            lambda iteration, bound, rise: self.watch(stage, iteration, sweeps),
+        return _without_L(
+            fit(
+                self.engine,
+                state,
+                self.knobs,
+                Schedule(sweeps, tol=0.0, burn_in=0, bound_every=sweeps),
+                lambda iteration, bound, rise: self.watch(stage, iteration, sweeps),
+            )
         )
+
+
+def _without_L(result: Fit) -> Fit:
+    """Free the array that only sweeps need."""
+    terms = result.state.terms
+    terms = replace(terms, L=np.empty((0, len(terms.scale))))
+    return replace(result, state=replace(result.state, terms=terms))
 
 
 def _settled(draft: Draft, result: Fit) -> Draft:

@@ -136,12 +136,14 @@ def look_at(documents: Shard, draft: Draft, state: State, V: Array) -> Look:
     draft : Draft
         Draft with the counts of ``state``.
     state : State
-        State of the fit.
+        State of the fit; its shapes are not used.
     V : array of shape (n_docs, K)
         Expected coefficients.
     """
     K, X = draft.K, documents.X
-    T = state.terms.shape[:, :K] * state.terms.scale
+    dtype = draft.counts.dtype
+    T = draft.counts + dtype.type(state.prior.a_t)
+    T *= state.terms.scale.astype(dtype)
     known = np.ones((documents.n_groups, 1)) if state.labels is None else state.labels.known
     Y = sparse.csr_array(sparse.csr_array(known)[documents.group] > 0, dtype=np.float64)
     weight = documents.counts_as
