@@ -96,7 +96,7 @@ def test_worth_is_what_the_documents_lose(explorer):
     seen = {}
 
     def keep(documents, draft, state, V):
-        E_t = state.terms.shape[:, :4] * state.terms.scale
+        E_t = (draft.counts.astype(float) + state.prior.a_t) * state.terms.scale
         seen.update(state=state, V=V.copy(), E_t=E_t)
         return moves.look_at(documents, draft, state, V)
 

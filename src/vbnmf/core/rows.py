@@ -1,6 +1,7 @@
 """Compute sums over the terms of each document."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -15,13 +16,18 @@ _TINY = np.finfo(float).tiny
 _MIXING = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 
 
+def _ranges(X: sparse.csr_array) -> Iterator[tuple[int, int]]:
+    """Yield ranges of documents with a limited number of non-zeros."""
+    cuts = np.searchsorted(X.indptr, np.arange(0, X.nnz, _NONZEROS_AT_ONCE))
+    yield from pairwise(np.unique(np.append(cuts, X.shape[0])).tolist())
+
+
 def parts(X: sparse.csr_array) -> Iterator[tuple[slice, sparse.csr_array]]:
     """Yield ranges of documents with a limited number of non-zeros, and their rows of X.
 
     Temporary arrays of a part are small. Documents share no sums, so parts do not change results.
     """
-    cuts = np.searchsorted(X.indptr, np.arange(0, X.nnz, _NONZEROS_AT_ONCE))
-    for begin, end in pairwise(np.unique(np.append(cuts, X.shape[0])).tolist()):
+    for begin, end in _ranges(X):
         at = slice(X.indptr[begin], X.indptr[end])
         indptr = X.indptr[begin : end + 1] - at.start
         rows = (X.data[at], X.indices[at], indptr)
@@ -44,9 +50,16 @@ def of_columns(X: sparse.csr_array, kept: Array) -> sparse.csr_array:
 
 def mass(X: sparse.csr_array) -> Array:
     """Sum the weights of each document, (n_docs,) in float64."""
-    out, ones = np.zeros(X.shape[0]), np.ones(X.shape[1])
-    for at, part in parts(X):
-        out[at] = part @ ones
+    return _sums(X, lambda weights: weights)
+
+
+def _sums(X: sparse.csr_array, of: Callable[[Array], Array]) -> Array:
+    """Sum a function of the weights of each document, (n_docs,) in float64."""
+    out = np.zeros(X.shape[0])
+    for begin, end in _ranges(X):
+        indptr = X.indptr[begin : end + 1]
+        row = np.repeat(np.arange(end - begin), np.diff(indptr))
+        out[begin:end] = np.bincount(row, of(X.data[indptr[0] : indptr[-1]]), end - begin)
     return out
 
 
@@ -79,20 +92,17 @@ def content_keys(X: sparse.csr_array) -> Array:
 
 def lengths(X: sparse.csr_array) -> Array:
     """Compute the Euclidean length of each document, (n_docs,) in float64."""
-    out = np.zeros(X.shape[0])
-    for at, part in parts(X):
-        part.data = np.square(part.data, dtype=np.float64)
-        out[at] = np.sqrt(mass(part))
-    return out
+    return np.sqrt(_sums(X, partial(np.square, dtype=np.float64)))
 
 
 def of_unit_length(X: sparse.csr_array, dtype: Any = np.float64) -> sparse.csr_array:
     """Divide documents by their Euclidean length."""
-    values = np.empty(X.nnz, dtype)
-    for at, part in parts(X):
-        length = np.repeat(np.maximum(lengths(part), _TINY), np.diff(part.indptr))
-        out = values[X.indptr[at.start] : X.indptr[at.stop]]
-        np.divide(part.data, length, out=out, casting="same_kind")
+    values, length = np.empty(X.nnz, dtype), np.maximum(lengths(X), _TINY)
+    for begin, end in _ranges(X):
+        indptr = X.indptr[begin : end + 1]
+        at = slice(indptr[0], indptr[-1])
+        of_cell = np.repeat(length[begin:end], np.diff(indptr))
+        np.divide(X.data[at], of_cell, out=values[at], casting="same_kind")
     return sparse.csr_array((values, X.indices, X.indptr), shape=X.shape)
 
 

@@ -122,16 +122,20 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
     may_split = plan.scoped and plan.n_components - n_kept >= n_labels
     work = max(explorer.engine.nnz * plan.n_components, 1)
     n_rounds = int(np.clip(WORK_OF_ROUNDS // work, *ROUNDS))
-    look = explorer.look(best, "agreement of labels")
+    look = explorer.look(replace(best), "agreement of labels")
     if not np.isfinite(look.worth).all():
         return best
     glued = look.glued(n_kept) if may_split else 0
     adds = not plan.steady  # what is left unexplained; if that fails, a round adds nothing
+    # of the best draft; a round begins with both, and so does the end
+    split = split_by_agreement(look, n_kept) if may_split else look.draft
+    residual = look.residual if adds else None
+    del look  # large
     for number in range(1, n_rounds + 1):
         stage = f"round {number} of at most {n_rounds}"
-        draft = split_by_agreement(look, n_kept) if may_split else look.draft
-        if adds:
-            draft = with_residuals(draft, look.residual, explorer.label_mass)
+        draft = replace(split)
+        if adds and residual is not None:
+            draft = with_residuals(draft, residual, explorer.label_mass)
             draft = explorer.settle(draft, f"{stage}: what is left unexplained")
         if plan.scoped:
             draft = widened(draft, explorer.label_sums, n_kept, plan)
@@ -139,23 +143,25 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
             draft = narrowed(draft, plan) or draft
         look = explorer.look(draft, f"{stage}: worth of components")
         draft = reduced(look, explorer.a_t, plan.n_components, n_kept, plan)
-        draft = explorer.settle(draft, f"{stage}: fewer components")
-        look = explorer.look(draft, f"{stage}: agreement of labels")
+        del look
+        draft, look = explorer.settle_and_look(draft, f"{stage}: fewer components")
         now_glued = look.glued(n_kept) if may_split else 0
         rise = draft.bound - best.bound
         if now_glued < glued or rise > 0:
             fewer_glued = now_glued < glued
             best, glued, adds = draft, now_glued, not plan.steady
+            split = split_by_agreement(look, n_kept) if may_split else look.draft
+            residual = look.residual if adds else None
+            del look
             if not fewer_glued and rise < LEAST_RISE * abs(best.bound):
                 break
             continue
-        look = explorer.look(best, "agreement of labels")
+        del look
         if not (adds and plan.scoped):
             break
         adds = False
     if may_split:
-        best = split_by_agreement(look, n_kept)
-        best = explorer.settle(best, "components that labels agree on")
+        best = explorer.settle(split, "components that labels agree on")
         most = int(SOFT * plan.n_components) if plan.soft else plan.n_components
         if most < best.K:
             look = explorer.look(best, "worth of components")
@@ -215,25 +221,47 @@ class _Explorer:
         return settled
 
     def look(self, draft: Draft, stage: str) -> Look:
-        """Run a few sweeps from a draft, which is kept, and see what its components explain."""
-        result = self._run(replace(draft), stage, SWEEPS_TO_LOOK)
+        """Run a few sweeps from a draft, and see what its components explain."""
+        return self._look(draft, self._run(draft, stage, SWEEPS_TO_LOOK))[1]
+
+    def settle_and_look(self, draft: Draft, stage: str) -> tuple[Draft, Look]:
+        """Return what ``settle`` does, and see what the components of the result explain."""
+        return self._look(draft, self._run(draft, stage, SWEEPS))
+
+    def _look(self, draft: Draft, result: Fit) -> tuple[Draft, Look]:
+        """Return the draft after sweeps, and see what its components explain of the documents.
+
+        The result gets no name in the caller, so that each large array is freed before the next.
+        """
+        settled, terms = _settled(draft, result), result.state.terms
+        state = replace(result.state, terms=replace(terms, shape=np.empty((0, draft.K))))
+        del result, terms
         with np.errstate(all="ignore"):  # the caller refuses results that are not finite
-            V = self.engine.coefficients(result.state)
-            look = look_at(self.engine.documents, _settled(draft, result), result.state, V)
+            V = self.engine.coefficients(state)
+            look = look_at(self.engine.documents, settled, state, V)
         self.engine.rest()
-        return look
+        return settled, look
 
     def _run(self, draft: Draft, stage: str, sweeps: int) -> Fit:
         release()
         state = begin(self.engine, draft, self.knobs, self.labels, self.dtype)
         release()
-        return fit(
-            self.engine,
-            state,
-            self.knobs,
-            Schedule(sweeps, tol=0.0, burn_in=0, bound_every=sweeps, extrapolate=False),
-            lambda iteration, bound, rise: self.watch(stage, iteration, sweeps),
+        return _without_L(
+            fit(
+                self.engine,
+                state,
+                self.knobs,
+                Schedule(sweeps, tol=0.0, burn_in=0, bound_every=sweeps, extrapolate=False),
+                lambda iteration, bound, rise: self.watch(stage, iteration, sweeps),
+            )
         )
+
+
+def _without_L(result: Fit) -> Fit:
+    """Free the array that only sweeps need."""
+    terms = result.state.terms
+    terms = replace(terms, L=np.empty((0, len(terms.scale))))
+    return replace(result, state=replace(result.state, terms=terms))
 
 
 def _settled(draft: Draft, result: Fit) -> Draft:
@@ -289,7 +317,8 @@ def _wide_drafts(explorer: _Explorer, plan: Plan, first: Draft) -> Iterator[tupl
         if background == plan.background:
             own.let_go()
         stage = "a background" if background else "groups of labels"
-        yield explorer.settle(draft, stage), len(groups)
+        # with few merges, the sweeps after these are enough
+        yield draft if plan.steady else explorer.settle(draft, stage), len(groups)
 
 
 def _of_single_labels(

@@ -118,10 +118,10 @@ def with_groups(
 
 def merged(draft: Draft, groups: list[list[int]], n_kept: int, plan: Plan) -> Draft:
     """Merge the components of each group into one; keep the first ``n_kept`` unchanged."""
-    joined = np.zeros((draft.K, n_kept + len(groups)))
-    joined[np.arange(n_kept), np.arange(n_kept)] = 1
-    for new, members in enumerate(groups, start=n_kept):
-        joined[np.array(members) + n_kept, new] = 1
+    members = np.concatenate([np.arange(n_kept), *(n_kept + np.array(group) for group in groups)])
+    new = np.repeat(np.arange(n_kept + len(groups)), [1] * n_kept + [len(g) for g in groups])
+    shape = (draft.K, n_kept + len(groups))
+    joined = sparse.csr_array((np.ones(len(members)), (members.astype(np.int64), new)), shape)
     says_something = draft.counts.sum(axis=0, dtype=np.float64) >= _LEAST_COUNT
     mask = ((draft.mask & says_something).astype(float) @ joined) > 0
     widest = (draft.mask.astype(float) @ joined) > 0
@@ -130,7 +130,7 @@ def merged(draft: Draft, groups: list[list[int]], n_kept: int, plan: Plan) -> Dr
     return replace(
         draft,
         counts=_mixed(draft.counts, joined),
-        portions=spread(product(draft.portions, joined) * mask, mask),
+        portions=spread((draft.portions @ joined) * mask, mask),
         mask=mask,
     )
 

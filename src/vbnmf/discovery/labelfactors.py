@@ -25,7 +25,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from vbnmf.core.model import Array
-from vbnmf.core.products import dot, product, row_products
+from vbnmf.core.products import dot, product
 from vbnmf.core.rows import mass, of_unit_length, without_unused_terms
 from vbnmf.discovery.clusters import content_hashes
 
@@ -68,7 +68,7 @@ def factor_term_sums(
         return sparse.csr_array(sparse.csr_array(parts.T) @ documents)
 
     begins, ends = members.indptr[:-1].tolist(), members.indptr[1:].tolist()
-    with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:  # for ``eigh``
+    with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:  # for LAPACK
         blocks = list(pool.map(of_label, range(len(counts)), begins, ends))
     return sparse.csr_array(sparse.vstack(blocks), dtype=np.float64)
 
@@ -130,15 +130,10 @@ def _singular_vectors(A: sparse.csr_array, by_term: sparse.csr_array, n: int) ->
 
 def _orthonormal(Y: Array) -> Array:
     """Make columns orthogonal to those before them, and of length one; those in their span zero."""
-    rows = np.ascontiguousarray(Y.T)
-    for k, row in enumerate(rows):
-        before = rows[:k]
-        length = _length(row)
-        for _ in range(2):  # the second removes rounding errors of the first
-            row -= product(row_products(before, row)[None], before)[0]
-        left = _length(row)
-        row *= 0.0 if left <= 1e-9 * length else 1 / left
-    return np.ascontiguousarray(rows.T)
+    Q, R = np.linalg.qr(Y)
+    lengths = np.sqrt(np.square(Y).sum(axis=0))
+    Q[:, np.abs(R.diagonal()) <= 1e-9 * lengths] = 0.0
+    return np.asarray(Q)
 
 
 def _length(x: Array) -> float:

@@ -84,8 +84,8 @@ class LabelTerms:
             self.n_docs + other.n_docs,
         )
 
-    def agreement(self) -> Array:
-        """Compute the agreement of all pairs of labels, (n_labels, n_labels).
+    def agreement(self, labels: Array | None = None) -> Array:
+        """Compute the agreement of all pairs of labels, or of some labels, (n, n).
 
         Halves A and B are not sampled. Instead, the cosine of the means of s_A · s_B, |s_A|² and
         |s_B|² over all halves is computed from the sums. It is divided by the same quotient for
@@ -94,9 +94,13 @@ class LabelTerms:
 
         Returns
         -------
-        ndarray of shape (n_labels, n_labels)
+        ndarray of shape (n, n)
             Symmetric; one on the diagonal. NaN for labels that take nothing from the component.
         """
+        if labels is not None:
+            return LabelTerms(
+                self.sums[labels], self.squares[labels], self.n_docs[labels]
+            ).agreement()
         found = np.full((len(self.n_docs),) * 2, np.nan)
         taking = np.flatnonzero(mass(self.sums) > 0)
         if len(taking):
@@ -223,6 +227,11 @@ class Explained:
     def _by_label(self) -> sparse.csc_array:
         return sparse.csc_array(self.Y)
 
+    @cached_property
+    def _only_label(self) -> Array | None:
+        """Label of each document, if all documents have exactly one."""
+        return self.Y.indices if (np.diff(self.Y.indptr) == 1).all() else None
+
     def shares(self, k: int) -> tuple[sparse.csr_array, Array, Array]:
         """Return what component k explains of documents with exactly one label of its scope.
 
@@ -235,11 +244,17 @@ class Explained:
         rows : ndarray of int of shape (n_docs,)
             Their rows in ``ratio``.
         """
-        members = self._by_label[:, np.flatnonzero(self.mask[:, k])].tocsr()
-        rows = np.flatnonzero(np.diff(members.indptr) == 1)
-        label = np.flatnonzero(self.mask[:, k])[members[rows].indices]
-        v = self.V[:, [k]].toarray().ravel()[rows]
-        found = self.ratio[rows]
+        if self._only_label is None:
+            labels = np.flatnonzero(self.mask[:, k])
+            members = self._by_label[:, labels].tocsr()
+            rows = np.flatnonzero(np.diff(members.indptr) == 1)
+            label = labels[members[rows].indices]
+        else:
+            rows = np.flatnonzero(self.mask[self._only_label, k])
+            label = self._only_label[rows]
+        of_document, at = np.zeros(len(self.weight)), slice(*self.V.indptr[k : k + 2])
+        of_document[self.V.indices[at]] = self.V.data[at]
+        v, found = of_document[rows], self.ratio[rows]
         found.data *= np.repeat(v, np.diff(found.indptr)) * self.T[found.indices, k]
         return found, label, rows
 
@@ -251,18 +266,26 @@ class Explained:
 
 def label_sets(Y: sparse.csr_array) -> Iterator[Array]:
     """Yield the rows of documents with the same labels; rare label sets are taken together."""
+    together: list[Array] = []
+    for rows in _equal_rows(Y):
+        together.append(rows)
+        if sum(map(len, together)) >= _LEAST_DOCS:
+            yield np.concatenate(together)
+            together = []
+    if together:
+        yield np.concatenate(together)
+
+
+def _equal_rows(Y: sparse.csr_array) -> list[Array]:
+    """Return the rows of each set of labels, in the order of the sorted sets."""
+    if (np.diff(Y.indptr) == 1).all():
+        order = np.argsort(Y.indices, kind="stable")
+        return np.split(order, np.flatnonzero(np.diff(Y.indices[order])) + 1)
     sets: dict[tuple[int, ...], list[int]] = {}
     for d in range(Y.shape[0]):
         labels = tuple(sorted(Y.indices[Y.indptr[d] : Y.indptr[d + 1]].tolist()))
         sets.setdefault(labels, []).append(d)
-    together: list[int] = []
-    for labels in sorted(sets):
-        together += sets[labels]
-        if len(together) >= _LEAST_DOCS:
-            yield np.array(together)
-            together = []
-    if together:
-        yield np.array(together)
+    return [np.array(sets[labels]) for labels in sorted(sets)]
 
 
 def _entries(X: sparse.csr_array, rows: Array) -> Array:

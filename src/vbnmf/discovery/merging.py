@@ -28,7 +28,8 @@ import heapq
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -130,16 +131,14 @@ def merge_order(
         heap = [(_FREE, cost, -weights[k], k, -1) for k, cost in costs.items()]
         heapq.heapify(heap)
 
-    members = [[k] for k in range(K)]
-    documents = joint or {}
+    documents: list[dict[int, float]] = [{} for _ in range(K)]  # gains, by the other component
+    for (i, j), gain in (joint or {}).items():
+        documents[i][j] = documents[j][i] = gain
 
     def compare(i: int, others: list[int]) -> None:
-        gains = _gains(columns, i, others, a_t, n_terms)
-        for j, (of_terms, cosine) in zip(others, gains, strict=True):
-            gain = of_terms
-            if documents:  # there are many pairs
-                pairs_of_both = product(members[i], members[j])
-                gain += sum(documents.get((min(p), max(p)), 0.0) for p in pairs_of_both)
+        gains, alike = _gains(columns, i, others, a_t, n_terms)
+        for j, of_terms, cosine in zip(others, gains.tolist(), alike.tolist(), strict=True):
+            gain = of_terms + documents[i].get(j, 0.0)
             kind = _FREE if scope[i] == scope[j] or cosine >= ALIKE else _UNLIKE
             kind = kind if families[i] == families[j] else _OTHER_FAMILY
             heapq.heappush(heap, (kind, -gain, -(weights[i] + weights[j]), i, j))
@@ -162,7 +161,9 @@ def merge_order(
             continue
         n_unlike += kind != _FREE
         new = len(columns)
-        members.append(members[i] + members[j])
+        documents.append(_added(documents[i], documents[j]))
+        for other, gain in documents[new].items():
+            documents[other][new] = gain
         families.append(families[i])
         scope.append(scope[i] | scope[j])
         served.subtract(scope[i] & scope[j])
@@ -180,6 +181,11 @@ def merge_order(
         alive[new] = None
         compare(new, others)
     return Merges(K, pairs, n_unlike)
+
+
+def _added(one: dict[int, float], other: dict[int, float]) -> dict[int, float]:
+    """Add up two mappings."""
+    return {key: one.get(key, 0.0) + other.get(key, 0.0) for key in [*one, *other]}
 
 
 @dataclass(frozen=True)
@@ -229,30 +235,35 @@ def _not_negligible(counts: Array) -> sparse.csr_array:
 
 def _gains(
     columns: list[_Column], i: int, others: list[int], a_t: float, n_terms: int
-) -> list[tuple[float, float]]:
+) -> tuple[Array, Array]:
     """Compute the gain in the bound of merging component i with each of the others.
 
-    Each gain comes with the cosine of the counts.
+    Returns the gains and the cosines of the counts, (n_others,) each.
     """
-    own = np.zeros(n_terms)
-    logs = np.zeros(n_terms)
-    own[columns[i].terms], logs[columns[i].terms] = columns[i].counts, columns[i].logs
+    if not others:
+        return np.zeros(0), np.zeros(0)
+    one, rest = columns[i], [columns[j] for j in others]
+    own, logs = np.zeros(n_terms), np.zeros(n_terms)
+    own[one.terms], logs[one.terms] = one.counts, one.logs
+    terms = np.concatenate([other.terms for other in rest])
+    common = np.flatnonzero(own[terms])  # others are in one component only, before and after
+    terms = terms[common]
+    of_other = np.repeat(np.arange(len(rest)), [len(other.terms) for other in rest])[common]
+    counts, apart = (
+        np.concatenate(parts)[common]
+        for parts in ([other.counts for other in rest], [other.logs for other in rest])
+    )
+    gained = gammaln(a_t + own[terms] + counts) - gammaln(a_t) - logs[terms] - apart
+    totals = np.array([other.total for other in rest])
 
-    def of_total(total: float) -> float:
-        return float(gammaln(n_terms * a_t) - gammaln(n_terms * a_t + total))
+    def of_total(total: Any) -> Any:
+        return gammaln(n_terms * a_t) - gammaln(n_terms * a_t + total)
 
-    gains = []
-    for j in others:
-        other = columns[j]
-        mine = own[other.terms]
-        common = mine > 0  # other terms are in one component only, before and after
-        joint = gammaln(a_t + mine[common] + other.counts[common]) - gammaln(a_t)
-        apart = logs[other.terms[common]] + other.logs[common]
-        totals = columns[i].total, other.total
-        gain = float((joint - apart).sum()) + of_total(sum(totals)) - sum(map(of_total, totals))
-        inner = float((mine[common] * other.counts[common]).sum())
-        gains.append((gain, inner / max(columns[i].length * other.length, _TINY)))
-    return gains
+    of_totals = of_total(one.total + totals) - of_total(one.total) - of_total(totals)
+    gains = of_totals + np.bincount(of_other, gained, len(rest))
+    inner = np.bincount(of_other, own[terms] * counts, len(rest))
+    lengths = one.length * np.array([other.length for other in rest])
+    return gains, inner / np.maximum(lengths, _TINY)
 
 
 def _neighbours(

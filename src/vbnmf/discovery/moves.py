@@ -16,11 +16,11 @@ of what is left unexplained. *Reducing* merges and drops components (``vbnmf.dis
 ``vbnmf.discovery.componentsearch`` decides which moves are taken.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import sparse
-from scipy.special import entr, gammaln, psi
+from scipy.special import gammaln, psi
 
 from vbnmf.core import starts, updates
 from vbnmf.core.explained import NONZEROS_AT_ONCE
@@ -95,6 +95,8 @@ class Look:
         What the documents lose without each component.
     use : Use
         Prior of the coefficients.
+    known : dict
+        Results of ``label_terms``.
     """
 
     draft: Draft
@@ -102,10 +104,13 @@ class Look:
     residual: sparse.csr_array
     worth: Array
     use: Use
+    known: dict[int, LabelTerms] = field(default_factory=dict)
 
     def label_terms(self, k: int) -> LabelTerms:
-        """Return what each label takes from component k."""
-        return self.explained.label_terms(k)
+        """Return what each label takes from component k, which is computed once."""
+        if k not in self.known:
+            self.known[k] = self.explained.label_terms(k)
+        return self.known[k]
 
     def glued(self, n_kept: int) -> int:
         """Count the shared components that are two topics under one name."""
@@ -117,8 +122,8 @@ class Look:
 def is_glued(terms: LabelTerms) -> bool:
     """Return whether the two main labels of a component take different terms from it."""
     taken = mass(terms.sums)
-    first, second = np.argsort(-taken, kind="stable")[:2]
-    return bool(taken[second] > 0 and terms.agreement()[first, second] < GLUED)
+    main = np.argsort(-taken, kind="stable")[:2]
+    return bool(taken[main[1]] > 0 and terms.agreement(main)[0, 1] < GLUED)
 
 
 def look_at(documents: Shard, draft: Draft, state: State, V: Array) -> Look:
@@ -131,21 +136,24 @@ def look_at(documents: Shard, draft: Draft, state: State, V: Array) -> Look:
     draft : Draft
         Draft with the counts of ``state``.
     state : State
-        State of the fit.
+        State of the fit; its shapes are not used.
     V : array of shape (n_docs, K)
         Expected coefficients.
     """
     K, X = draft.K, documents.X
-    T = state.terms.shape[:, :K] * state.terms.scale
+    dtype = draft.counts.dtype
+    T = draft.counts + dtype.type(state.prior.a_t)
+    T *= state.terms.scale.astype(dtype)
     known = np.ones((documents.n_groups, 1)) if state.labels is None else state.labels.known
     Y = sparse.csr_array(sparse.csr_array(known)[documents.group] > 0, dtype=np.float64)
     weight = documents.counts_as
     scale, rate = _scale_and_rate(state, documents.n_groups)
     worth = np.zeros(K)
     ratio, left = np.zeros(X.nnz), np.zeros(X.nnz)
+    in_scope = (Y @ draft.mask.astype(np.float64)) > 0
     for rows in label_sets(Y):
-        columns = np.flatnonzero(((Y[rows] @ draft.mask.astype(np.float64)) > 0).any(axis=0))
-        v, t = V[rows][:, columns].astype(np.float64), np.ascontiguousarray(T[:, columns])
+        columns = np.flatnonzero(in_scope[rows].any(axis=0))
+        v = V[rows[:, None], columns].astype(np.float64)
         group = documents.group[rows][:, None]
         of_coefs = _divergence(v, scale[group, columns], rate[group, columns], state.prior.a_v)
         worth[columns] -= weight[rows] @ sparse.csr_array(of_coefs)
@@ -153,22 +161,24 @@ def look_at(documents: Shard, draft: Draft, state: State, V: Array) -> Look:
         place = np.repeat(X.indptr[rows] - np.cumsum(lengths) + lengths, lengths)
         place += np.arange(len(place))
         row = np.repeat(np.arange(len(rows)), lengths)
+        # a copy of the columns pays if the documents have many terms
+        t = np.ascontiguousarray(T[:, columns]) if len(place) > len(T) else None
         for begin in range(0, len(place), NONZEROS_AT_ONCE):
             at = slice(begin, begin + NONZEROS_AT_ONCE)
             x = X.data[place[at]].astype(np.float64)
-            parts = v[row[at]] * t[X.indices[place[at]]]
+            terms = X.indices[place[at]]
+            parts = v[row[at]] * (T[terms[:, None], columns] if t is None else t[terms])
             mean = np.maximum(parts.sum(axis=1), _TINY)
             ratio[place[at]], left[place[at]] = x / mean, np.maximum(x - mean, 0.0)
             parts /= mean[:, None]
             np.minimum(parts, _LARGEST_SHARE, out=parts)
-            np.log1p(-parts, out=parts)
+            np.log(np.subtract(1.0, parts, out=parts), out=parts)  # faster than log1p
             parts *= (_REMAINS * x * weight[rows[row[at]]])[:, None]
             worth[columns] -= parts.sum(axis=0)
     of_document = sparse.csr_array((left, X.indices, X.indptr), shape=X.shape)
-    in_scope = V * ((Y @ draft.mask.astype(np.float64)) > 0)
     explained = Explained(
         sparse.csr_array((ratio, X.indices, X.indptr), shape=X.shape),
-        sparse.csc_array(in_scope, dtype=np.float64), T, Y, draft.mask, weight,
+        sparse.csc_array(V * in_scope, dtype=np.float64), T, Y, draft.mask, weight,
     )  # fmt: skip
     residual = sparse.csr_array(Y.T @ (sparse.diags_array(weight) @ of_document))
     return Look(draft, explained, residual, worth, Use.of(state, scale, rate, documents.group))
@@ -242,17 +252,16 @@ def groups_that_agree(terms: LabelTerms) -> list[Array]:
     agrees most, if the mean agreement is at least ``TOGETHER``.
     """
     taken = mass(terms.sums)
-    agreement = terms.agreement()
+    labels = np.argsort(-taken, kind="stable")[: np.count_nonzero(taken > 0)]
+    agreement, taken = terms.agreement(labels), taken[labels]
     groups: list[list[int]] = []
-    for label in np.argsort(-taken, kind="stable").tolist():
-        if taken[label] <= 0:
-            break
-        means = [np.average(agreement[label, group], weights=taken[group]) for group in groups]
+    for place in range(len(labels)):
+        means = [np.average(agreement[place, group], weights=taken[group]) for group in groups]
         if means and max(means) >= TOGETHER:
-            groups[int(np.argmax(means))].append(label)
+            groups[int(np.argmax(means))].append(place)
         else:
-            groups.append([label])
-    return [np.array(group) for group in groups]
+            groups.append([place])
+    return [labels[group] for group in groups]
 
 
 def with_residuals(draft: Draft, residual: sparse.csr_array, label_mass: Array) -> Draft:
@@ -353,12 +362,14 @@ def _gain_of_joint_use(look: Look, i: int, j: int) -> float:
     """Compute what documents that use components i and j gain if these are merged."""
     explained, use = look.explained, look.use
     v = explained.V[:, [i, j]].toarray()
-    rates = use.rate[use.group][:, [i, j]]
+    rates = use.rate[:, [i, j]][use.group]
     rows = np.flatnonzero(((v > 0) & (rates > 0)).all(axis=1))
     ratio, v, rates = explained.ratio[rows], v[rows], rates[rows].T
     row = np.repeat(np.arange(len(rows)), np.diff(ratio.indptr))
-    parts = (ratio.data * v[row].T) * explained.T[ratio.indices][:, [i, j]].T
-    divided = entr(parts).sum(axis=0) - entr(parts.sum(axis=0))
+    parts = (ratio.data * v.T[:, row]) * explained.T[:, [i, j]].T[:, ratio.indices]
+    both = parts.sum(axis=0)
+    divided = both * np.log(np.maximum(both, _TINY))
+    divided -= (parts * np.log(np.maximum(parts, _TINY))).sum(axis=0)
     s_i, s_j, H = (np.bincount(row, x, minlength=len(rows)) for x in (*parts, divided))
     after = use.marginal(s_i + s_j, 1 / (1 / rates[0] + 1 / rates[1]))
     before = use.marginal(s_i, rates[0]) + use.marginal(s_j, rates[1])

@@ -132,20 +132,21 @@ def fitted_agreement(
     if not len(numbers):
         return found
     step = -(-X.shape[0] // MOST_DOCUMENTS)
-    X, Y, V = sparse.csr_array(X[::step], dtype=np.float64), sparse.csr_array(Y[::step]), V[::step]
+    dtype = components.dtype
+    X, Y, V = sparse.csr_array(X[::step], dtype=dtype), sparse.csr_array(Y[::step]), V[::step]
     frequent = np.bincount(X.indices, minlength=X.shape[1]) >= _LEAST_DOCUMENTS
     X = sparse.csr_array(X[:, np.flatnonzero(frequent)])
-    T = np.ascontiguousarray(components[:, frequent].T, dtype=np.float64)
+    T = np.ascontiguousarray(components[:, frequent].T)
     in_scope = V * ((Y @ scopes.astype(np.float64)) > 0)
-    ratio, _ = ratios(X, in_scope.astype(np.float64), T)
+    ratio, _ = ratios(X, in_scope, T)
     of_shared = sparse.csc_array(np.where(np.isin(np.arange(V.shape[1]), numbers), in_scope, 0.0))
     explained = Explained(ratio, of_shared, T, Y, scopes, np.ones(X.shape[0]))
     for k in numbers.tolist():
         terms = explained.label_terms(k)
         taken = mass(terms.sums)
-        first, second = np.argsort(-taken, kind="stable")[:2]
-        if taken[second] > 0:
-            found[k] = terms.agreement()[first, second]
+        main = np.argsort(-taken, kind="stable")[:2]
+        if taken[main[1]] > 0:
+            found[k] = terms.agreement(main)[0, 1]
     return found
 
 

@@ -51,6 +51,8 @@ may be too high (docs/explanation/deviations.md).
 """
 
 _DOCUMENTS_TO_COMPARE = 5_000  # documents on which two heads are compared
+_DOCUMENTS_TO_BEGIN = 1_000  # documents on which they are compared first, and at least FEW a label
+_FAR_BELOW = 0.1  # loss of quality on these with which the others are not needed
 _DOCUMENTS_TO_TRY = 500  # documents on which a head is compared with the commonest label
 
 
@@ -205,13 +207,19 @@ def _with_or_without_words(training: Training) -> Trained:
     if found.rows is not None:
         n = documents.n_labels
         return found.because(f"components alone are not tried with as many as {n:,} labels")
-    every = -(-len(documents.weight) // _DOCUMENTS_TO_COMPARE)
-    sample = training.every(every)
-    trial = ComponentsHead.train(sample, "")
-    left_out = trial.left_out, found.left_out[::every]
-    quality, with_words = (sample.documents.quality(P) for P in left_out)
+    begin = min(max(_DOCUMENTS_TO_BEGIN, FEW * documents.n_labels), _DOCUMENTS_TO_COMPARE)
+    for most in (begin, _DOCUMENTS_TO_COMPARE):
+        every = -(-len(documents.weight) // most)
+        sample = training.every(every)
+        trial = ComponentsHead.train(sample, "")
+        left_out = trial.left_out, found.left_out[::every]
+        quality, with_words = (sample.documents.quality(P) for P in left_out)
+        if most >= _DOCUMENTS_TO_COMPARE or every == 1 or quality < with_words - _FAR_BELOW:
+            break
     loss_at_most = sample.documents.largest_loss(*left_out)
     measure = f"{'F1' if documents.multilabel else 'accuracy'} on held-out documents"
+    if every > 1:
+        measure += f", of a sample of {len(sample.documents.weight):,},"
     only, both = "components only", "components and single words"
     if documents.X.shape[1] > training.posterior.n_terms:
         both = "components, single words and further features"
