@@ -317,8 +317,7 @@ def _wide_drafts(explorer: _Explorer, plan: Plan, first: Draft) -> Iterator[tupl
         if background == plan.background:
             own.let_go()
         stage = "a background" if background else "groups of labels"
-        # with few merges, the sweeps after these are enough
-        yield draft if plan.steady else explorer.settle(draft, stage), len(groups)
+        yield explorer.settle(draft, stage), len(groups)
 
 
 def _of_single_labels(
