@@ -17,7 +17,7 @@ docs/explanation/algorithm.md.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -26,9 +26,11 @@ from scipy.special import gammaincinv
 from vbnmf.core.model import Array, Prior, Rates, State, Statistics, column
 from vbnmf.estimators.labels import moved_columns
 from vbnmf.estimators.validation import check_nonnegative
-from vbnmf.metrics.passages import Passages
 from vbnmf.prediction.head import Head
 from vbnmf.prediction.head import Posterior as PredictionPosterior
+
+if TYPE_CHECKING:
+    from vbnmf.metrics.passages import Passages
 
 LEAST_OF_A_LABEL = 50
 """Number of documents of each label that a sample keeps first."""
@@ -152,7 +154,7 @@ class TermView:
     """
 
     describing: Array | None
-    passages: Passages
+    passages: "Passages"
 
 
 @dataclass(frozen=True, eq=False)
@@ -417,6 +419,29 @@ class FittedLabels(Fitted):
     counts: DocumentCounts
     head: TrainedHead
     sample: HeadSample | None = None
+
+    @property
+    def for_prediction(self) -> PredictionPosterior:
+        """What the prediction head needs of the model."""
+        return for_prediction(self.components, self.labels, self.head.smoothing)
+
+
+@dataclass(frozen=True, eq=False)
+class UsedHead:
+    """What predictions need of ``TrainedHead``."""
+
+    head: Head
+    smoothing: float
+
+
+@dataclass(frozen=True, eq=False)
+class PredictingState:
+    """What predictions need of ``FittedLabels``."""
+
+    components: Components
+    terms: TermView
+    labels: LabelPosterior
+    head: UsedHead
 
     @property
     def for_prediction(self) -> PredictionPosterior:

@@ -30,7 +30,6 @@ from vbnmf.core.rows import (
     of_columns,
     without_unused_terms,
 )
-from vbnmf.metrics.ratios import ratio_difference
 from vbnmf.prediction.calibration import Calibration, best_threshold
 from vbnmf.prediction.dividing import folds, in_several_folds
 from vbnmf.prediction.evidence import evidence_left_out, mean_over_terms, term_evidence
@@ -165,6 +164,8 @@ class TrainingDocuments:
         This is the difference of the qualities, plus one standard error. The error is paired by
         documents, so it is small if both are right about the same documents.
         """
+        from vbnmf.metrics.ratios import ratio_difference  # its room imports scikit-learn
+
         found = ratio_difference(self._ratio(other), self._ratio(P))
         return found.value + found.error
 

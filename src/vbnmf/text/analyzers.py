@@ -9,8 +9,6 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from sklearn.feature_extraction.text import CountVectorizer
-
 from vbnmf.text import splitting
 from vbnmf.text.counting import Analyzer
 
@@ -88,6 +86,8 @@ def _of_sklearn(
     ngram_range: tuple[int, int],
     stop_words: Sequence[str],
 ) -> Analyzer:
+    from sklearn.feature_extraction.text import CountVectorizer  # slow to import
+
     counter = CountVectorizer(
         lowercase=lowercase,
         token_pattern=token_pattern,
