@@ -41,7 +41,7 @@ def to_state(vectorizer: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         "max_df": _plain(vectorizer.max_df),
         "stripped": vectorizer.strip_,
         "dtype": np.dtype(vectorizer.dtype).name,
-        "terms": list(vectorizer._numbers),
+        "terms": list(vectorizer._known.names),
         "forms": None if vectorizer.stem is None else vectorizer._forms,
         "n_documents": vectorizer.n_documents_,
         "n_empty": vectorizer.n_empty_,

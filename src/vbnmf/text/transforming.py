@@ -11,8 +11,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from vbnmf.text.analyzers import build_analyzer, splits_by_script
-from vbnmf.text.counting import Analyzer, count_documents, merge_columns, numbered
+from vbnmf.text.analyzers import WithoutMarkup, build_analyzer, splits_by_script
+from vbnmf.text.counting import (
+    Analyzer,
+    KnownTerms,
+    count_documents,
+    count_known,
+    merge_columns,
+    numbered,
+)
 from vbnmf.text.markup import strip_html
 from vbnmf.text.notices import report_empty
 from vbnmf.text.state import from_state
@@ -56,8 +63,12 @@ class TransformsTexts:
             `EmptyDocumentWarning` says how many there are.
         """
         check_fitted(self)
-        counts, forms = count_documents(documents, self._build_analyzer())
-        merged = merge_columns(counts, stem_terms(forms, self.stem), self._numbers)
+        analyze = self._build_analyzer()
+        if self.stem is None:
+            merged = count_known(documents, analyze, self._known)
+        else:
+            counts, forms = count_documents(documents, analyze)
+            merged = merge_columns(counts, stem_terms(forms, self.stem), self._numbers)
         weights, _ = weigh(merged, self._idf, self.weighting, self.length_)
         X = self._finish(weights)
         report_empty(X)
@@ -130,13 +141,18 @@ class TransformsTexts:
 
         Terms without a column affect the largest count and the length of new documents.
         """
-        self._numbers = numbered(passed)
+        self._known = KnownTerms(passed)
         self._idf = idf
         self._columns = columns.astype(np.int32)
         terms = [passed[number] for number in columns]
         self.vocabulary_: dict[str, int] = numbered(terms)
         self._forms = terms
         self.idf_ = idf[columns]
+
+    @property
+    def _numbers(self) -> dict[str, int]:
+        """Number of each term that passed `min_df` and `max_df`."""
+        return self._known.numbers
 
     def _finish(self, weights: sp.csr_matrix) -> sp.csr_matrix:
         """Remove terms without a column and explicit zeros, and cast to `dtype`."""
@@ -158,7 +174,7 @@ class TransformsTexts:
     def _build_analyzer(self) -> Analyzer:
         """Return the function from a document to its terms, not stemmed."""
         analyze = self._terms_of(self.ngram_range, self._stop_words)
-        return analyze if self.strip_ is None else lambda text: analyze(strip_html(text))
+        return analyze if self.strip_ is None else WithoutMarkup(analyze)
 
     def _terms_of(self, ngram_range: tuple[int, int], stop_words: Sequence[str]) -> Analyzer:
         """Return the function from a text without markup to its terms."""
