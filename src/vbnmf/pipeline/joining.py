@@ -42,7 +42,7 @@ def shown_in_words(
     they are no known term, and is an item of its own if a part has several terms, as in scripts
     without spaces.
     """
-    numbers = {name: n_terms + i for i, name in enumerate(features.names)}
+    numbers = features.pieces.known.numbers
     first_piece = n_terms + len(features.tokens.names)
     parts = _Parts(vectorizer, numbers)
 
@@ -80,9 +80,9 @@ def _regroup(
     totals: Counter[int] = Counter()
     for part, count in Counter(split_parts(text)).items():
         n_found, term, pieces = parts(part)
-        for piece, column in pieces:
-            i = place.get(column, -1)
-            if i < 0 or column < first_piece:
+        for piece, number in pieces:
+            i = place.get(first_piece + number, -1)
+            if i < 0:
                 continue
             if n_found == 1 and term in place:
                 owner = item(term, names[place[term]])

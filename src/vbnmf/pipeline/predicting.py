@@ -90,7 +90,7 @@ class PredictsDocuments:
         """Names of the columns of ``vectorize``: terms, and features of the prediction head."""
         if self.text_features_ is None:
             return self.terms_
-        return np.array([*self.terms_, *self.text_features_.names], dtype=object)
+        return self.text_features_.names_after(self.terms_)
 
     def pieces_in_words(self, documents: Any) -> list[Regroup] | None:
         """Return for each text how its pieces are added to its words, for ``explain``.

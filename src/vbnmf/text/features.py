@@ -110,8 +110,20 @@ class TextFeatures:
         """Names of all features, in the order of their columns."""
         return [*self.tokens.names, *self.pieces.names]
 
+    def names_after(self, terms: NDArray[np.object_]) -> NDArray[np.object_]:
+        """Return the names of terms and then those of the features; computed once for a model."""
+        held = self.__dict__.get("_names_after")
+        if held is None or held[0] is not terms:
+            joined = np.array([*terms, *self.names], dtype=object)
+            held = self.__dict__["_names_after"] = terms, joined
+        return held[1]
+
     def __len__(self) -> int:
         return len(self.tokens.names) + len(self.pieces.names)
+
+    @cached_property
+    def _tokens(self) -> "Tokens":
+        return Tokens(self.kinds, frozenset(term for term in self.terms if len(term) == 1))
 
     def transform(self, texts: Texts, X: Any, idf: NDArray[np.float64]) -> sp.csr_array:
         """Compute the features of documents.
@@ -144,7 +156,7 @@ class TextFeatures:
         nothing, _ = _nothing(len(texts))
         tokens, pieces = nothing, nothing
         if self.tokens.names:
-            tokens = count_known(texts, Tokens(self.kinds, self.terms), self.tokens.known)
+            tokens = count_known(texts, self._tokens, self.tokens.known)
         if self.pieces.names:
             pieces = _count_pieces(texts, self.pieces.known)
         return FeatureCounts(tokens, pieces)
@@ -312,6 +324,9 @@ class Tokens(Split):
     def __call__(self, text: str) -> list[str]:
         """Return the marks and pairs of a text."""
         return split_tokens(text, self._kinds, self._terms)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_kinds": self._kinds, "_terms": self._terms}  # a compiled table is no data
 
     @cached_property
     def _excluded(self) -> Any:
