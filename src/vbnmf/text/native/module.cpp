@@ -1,7 +1,8 @@
 // Split texts into terms, and count them. text/analyzers.py and text/features.py are the specification, and the only
 // callers: they pass texts in lower case, in NFC, or of plain letters, where that matters.
 //
-// Letters and spaces are those of Python's `re` and `str.split`, which ask the same functions.
+// Letters and spaces are those of Python's `re` and `str.split`: Python is asked once for each character that occurs.
+// Only functions of Python's stable ABI are used.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -16,18 +17,38 @@ using namespace vbnmf;
 
 namespace {
 
-bool is_space(Py_UCS4 c) { return Py_UNICODE_ISSPACE(c); }
+using Character = uint32_t;
 
-bool is_letter(Py_UCS4 c) { // \w
-  if (c < 128) {
-    const unsigned lower = c | 32;
-    return (lower - 'a' < 26u) || (c - '0' < 10u) || c == '_';
+// What Python says of characters beyond ASCII: 0 if it was not asked, otherwise ASKED and the bits below.
+enum : uint8_t { ASKED = 1, LETTER = 2, SPACE = 4 };
+std::vector<uint8_t> known_kinds;
+
+uint8_t kind_of(Character c) {
+  if (c > 0x10FFFF) throw std::out_of_range("not a character of Unicode");
+  if (known_kinds.empty()) known_kinds.resize(0x110000, 0);
+  uint8_t& kind = known_kinds[c];
+  if (!kind) {
+    const nb::object character = nb::steal(PyUnicode_FromOrdinal((int)c));
+    if (!character.is_valid()) throw nb::python_error();
+    const bool letter = nb::cast<bool>(character.attr("isalnum")());
+    const bool space = nb::cast<bool>(character.attr("isspace")());
+    kind = (uint8_t)(ASKED | (letter ? LETTER : 0) | (space ? SPACE : 0));
   }
-  return Py_UNICODE_ISALNUM(c);
+  return kind;
+}
+
+bool is_space(Character c) {
+  if (c < 128) return c == ' ' || c - 9 < 5u || c - 0x1C < 4u;
+  return kind_of(c) & SPACE;
+}
+
+bool is_letter(Character c) { // \w
+  if (c < 128) return ((c | 32) - 'a' < 26u) || (c - '0' < 10u) || c == '_';
+  return kind_of(c) & LETTER;
 }
 
 // Append a character in UTF-8. Lone surrogates are encoded like other characters.
-void append(std::string& out, Py_UCS4 c) {
+void append(std::string& out, Character c) {
   if (c < 0x80) {
     out += (char)c;
     return;
@@ -46,19 +67,22 @@ void append(std::string& out, Py_UCS4 c) {
   out += (char)(0x80 | (c & 63));
 }
 
-// Call `visit` with a pointer to the characters of a text, in their width, and their number.
+// Call `visit` with a pointer to the characters of a text, and their number.
 template <class Visit> void visit_text(nb::handle text, Visit visit) {
   if (!PyUnicode_Check(text.ptr())) throw nb::type_error("a text must be a str");
-  PyObject* str = text.ptr();
-  const Py_ssize_t n = PyUnicode_GET_LENGTH(str);
-  switch (PyUnicode_KIND(str)) {
-  case PyUnicode_1BYTE_KIND: return visit(PyUnicode_1BYTE_DATA(str), n);
-  case PyUnicode_2BYTE_KIND: return visit(PyUnicode_2BYTE_DATA(str), n);
-  default: return visit(PyUnicode_4BYTE_DATA(str), n);
+  if (nb::cast<bool>(text.attr("isascii")())) {
+    Py_ssize_t n;
+    const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &n); // no copy
+    if (!bytes) throw nb::python_error();
+    return visit((const unsigned char*)bytes, n);
   }
+  const Py_ssize_t n = PyUnicode_GetLength(text.ptr());
+  std::vector<Character> characters((size_t)n);
+  if (!PyUnicode_AsUCS4(text.ptr(), characters.data(), n, 0)) throw nb::python_error();
+  visit(characters.data(), n);
 }
 
-Py_UCS4 lowered(Py_UCS4 c, bool lower) { return lower && c - 'A' < 26u ? c | 32 : c; }
+Character lowered(Character c, bool lower) { return lower && c - 'A' < 26u ? c | 32 : c; }
 
 // Words of two letters or more that are no stop words: \w\w+
 void count_words(Counts& counts, nb::handle text, bool lower, const Terms* stop) {
