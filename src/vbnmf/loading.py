@@ -8,7 +8,13 @@ from typing import Any
 from vbnmf import store
 from vbnmf.core.model import Array
 from vbnmf.estimators.predicting import LabelPredictor
-from vbnmf.estimators.records import names, predicting_from_state, sentence, whole
+from vbnmf.estimators.records import (
+    NOT_FOR_PREDICTIONS,
+    names,
+    predicting_from_state,
+    sentence,
+    whole,
+)
 from vbnmf.estimators.validation import check_count, check_threshold, count_threads
 from vbnmf.pipeline.predicting import NAME, DocumentPredictor, PredictsDocuments
 from vbnmf.store import ModelFileError
@@ -86,13 +92,19 @@ def load_predictor(path: str | os.PathLike[str], *, trusted: bool = False) -> Do
         A ``ValueError``: the file is not a vbnmf model with labels and terms, is damaged, or has
         another format version.
     """
-    predictor: DocumentPredictor = _read(path, partial(_predictor, trusted=trusted))
+    predictor: DocumentPredictor = _read(
+        path,
+        partial(_predictor, trusted=trusted),
+        without=tuple(f"estimator.{name}" for name in NOT_FOR_PREDICTIONS),
+    )
     return predictor
 
 
-def _read(path: str | os.PathLike[str], build: Callable[..., Any]) -> Any:
+def _read(
+    path: str | os.PathLike[str], build: Callable[..., Any], without: tuple[str, ...] = ()
+) -> Any:
     """Read a file, and build an object from its header and arrays. Errors name the file."""
-    header, arrays = store.read(path)
+    header, arrays = store.read(path, without)
     try:
         return build(header, arrays)
     except ModelFileError as error:

@@ -451,6 +451,8 @@ class BaseVBNMF(
         if is_source(X):
             parts = batches(X, y, sample_weight, labelled=self._uses_labels)
         fitted: Fitted | None = vars(self).get("fitted_")
+        if fitted is not None:
+            fitted = replace(fitted, components=fitted.components.in_full())
         with self._restoring_terms(), self._reporting():
             for part in parts:
                 if fitted is None:

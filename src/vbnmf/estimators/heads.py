@@ -41,7 +41,7 @@ HEAD_DOCUMENTS = 200_000
 
 _DOCUMENTS_AT_ONCE = 1 << 16
 
-_SAMPLE = 2000  # maximum number of documents for the mean of component_share
+_SAMPLE = 2000  # maximum number of documents for component_share, and to check the rounding
 _SAMPLE_SCORES = 5_000_000  # maximum of these documents times labels
 
 
@@ -172,7 +172,9 @@ class HeadTrainer:
                 _not_converged(found.unfinished), ConvergenceWarning, stacklevel=callers_level()
             )
         calibration = replace(found.head.calibration, frequencies=posterior.frequencies)
-        head = replace(found.head, calibration=calibration)
+        n_labels = len(posterior.frequencies)
+        sample = X[:: -(-X.shape[0] // min(_SAMPLE, -(-_SAMPLE_SCORES // n_labels)))]
+        head = replace(found.head, calibration=calibration).rounded(sample, posterior)
         left_out, judged = found.left_out, X
         if found.rows is not None:
             rows = rows[found.rows]
@@ -182,8 +184,6 @@ class HeadTrainer:
             left_out = head.probabilities(X, posterior).astype(np.float32)
             left_out[rows] = found.left_out
         left_out[is_empty(judged)] = posterior.frequencies
-        n_labels = len(posterior.frequencies)
-        sample = X[:: -(-X.shape[0] // min(_SAMPLE, -(-_SAMPLE_SCORES // n_labels)))]
         best = head.probabilities(sample, posterior).argmax(axis=1)
         shares = head.component_share(sample, posterior, best)
         n_docs = np.bincount(best, minlength=n_labels)

@@ -23,6 +23,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import gammaincinv
 
+from vbnmf.core.filled import FilledRows, column_limits
 from vbnmf.core.model import Array, Prior, Rates, State, Statistics, column
 from vbnmf.estimators.labels import moved_columns
 from vbnmf.estimators.validation import check_nonnegative
@@ -49,8 +50,9 @@ class Components:
 
     Attributes
     ----------
-    shapes : ndarray of shape (n_terms, K)
-        Shapes of the gamma posteriors.
+    shapes : ndarray or FilledRows of shape (n_terms, K)
+        Shapes of the gamma posteriors. In a loaded model, only those that are not the prior are
+        held, if that is smaller.
     scales : ndarray of shape (K,)
         Scales of the gamma posteriors.
     sums : ndarray of shape (K,)
@@ -63,7 +65,7 @@ class Components:
         The component that was initialised as a background common to all labels.
     """
 
-    shapes: Array
+    shapes: Array | FilledRows
     scales: Array
     sums: Array
     hyperparameters: dict[str, float]
@@ -86,10 +88,14 @@ class Components:
         """Expected components, (K, n_terms), in the type of the shapes."""
         return component_means(self.by_component, self.scales)
 
-    @property
+    @cached_property
     def by_component(self) -> Array:
         """Shapes of the gamma posteriors, (K, n_terms)."""
-        return self.shapes.T
+        return np.asarray(self.shapes).T
+
+    def in_full(self) -> "Components":
+        """Return the same with all shapes in an array, as a batch needs them."""
+        return replace(self, shapes=np.asarray(self.shapes))
 
     @property
     def number(self) -> int:
@@ -110,7 +116,8 @@ class Components:
     @property
     def faded(self) -> Array:
         """Whether each component has faded, (K,) of bool: shape_wk < 2 a_t for all terms w."""
-        return np.asarray(self.by_component.max(axis=1) < 2 * self.hyperparameters["term_shape"])
+        largest = column_limits(self.shapes)[1]
+        return np.asarray(largest < 2 * self.hyperparameters["term_shape"])
 
     def interval(self, level: float, components: Any) -> tuple[Array, Array]:
         """Compute quantiles of q(T), (n, n_terms) each; see ``BaseVBNMF.component_interval``."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vbnmf.core.filled import FilledRows, column_limits
 from vbnmf.core.model import Array
 from vbnmf.estimators.posterior import (
     Components,
@@ -36,6 +37,8 @@ from vbnmf.store import (
     check_doubles,
     check_mask,
     check_number,
+    check_packed,
+    packed,
     read_rows,
 )
 
@@ -59,6 +62,13 @@ _OF_LABELS = ("label_shape", "label_scale")
 
 State = tuple[dict[str, Any], dict[str, Array]]
 """Entries of a header, in types of JSON, and arrays."""
+
+
+NOT_FOR_PREDICTIONS = (
+    "label_terms.", "term_documents", "left_out_proba", "head_document", "component_agreement",
+    "component_share_by_label", "sample.", "bound_history",
+)  # fmt: skip
+"""Beginnings of the names of arrays that ``predicting_from_state`` does not read."""
 
 
 def to_state(of: Fitted) -> State:
@@ -132,7 +142,7 @@ def _from_components(of: Components) -> State:
         "n_components_reason": of.reason,
     }
     return header, {
-        "component_shapes": of.shapes,
+        **packed("component_shapes", of.shapes),
         "component_scales": of.scales,
         "component_sums": of.sums,
     }
@@ -141,34 +151,43 @@ def _from_components(of: Components) -> State:
 def _to_components(
     header: dict[str, Any], arrays: dict[str, Array], names: tuple[str, ...]
 ) -> Components:
+    scales = check_doubles(arrays, "component_scales", (None,), positive=True)
+    K = len(scales)
     # the digamma function of smaller shapes is not finite
-    shapes = check_array(arrays, "component_shapes", (None, None), least=1 / LARGEST)
-    n_terms, K = shapes.shape
-    if n_terms < 1 or K < 1:
+    shapes = check_packed(arrays, "component_shapes", (None, K), least=1 / LARGEST, most=LARGEST)
+    if len(shapes) < 1 or K < 1:
         raise ModelFileError("the components are empty: the file is damaged.")
     background = header["background"]
     if background is not None and whole(background) >= K:
         raise ModelFileError(f"the background is component {background}, but there are {K}.")
     of = Components(
         shapes,
-        check_doubles(arrays, "component_scales", (K,), positive=True),
+        scales,
         check_doubles(arrays, "component_sums", (K,), positive=True),
         {key: _positive(header["hyperparameters"], key) for key in names},
         sentence(header, "n_components_reason"),
         background,
     )
-    with np.errstate(over="ignore"):
-        totals = of.sums / of.scales
+    low, high, sums = _by_component(shapes)
     with np.errstate(over="ignore", under="ignore"):  # the least and largest means
-        ends = [find(axis=0) * of.scales.astype(shapes.dtype) for find in (shapes.min, shapes.max)]
-    in_range = np.isfinite(ends[1]).all() and totals.max() <= LARGEST
-    if not in_range or shapes.max() > LARGEST:
+        low, high = (ends * scales.astype(shapes.dtype) for ends in (low, high))
+        totals = of.sums / scales
+    if not np.isfinite(high).all() or totals.max() > LARGEST:
         raise ModelFileError("the components are too large: the file is damaged.")
-    if not (ends[0] > 0).all():
+    if not (low > 0).all():
         raise ModelFileError("the components are too small: the file is damaged.")
-    if not np.allclose(shapes.sum(axis=0, dtype=np.float64), totals, rtol=_ROUNDING, atol=0):
+    if not np.allclose(sums, totals, rtol=_ROUNDING, atol=0):
         raise ModelFileError("the sums do not match the components: the file is damaged.")
     return of
+
+
+def _by_component(shapes: Array | FilledRows) -> tuple[Array, Array, Array]:
+    """Return the least and the largest shape of each component, and their sums, (K,) each."""
+    low, high = column_limits(shapes)
+    if not isinstance(shapes, FilledRows):
+        return low, high, shapes.sum(axis=0, dtype=np.float64)
+    sums = np.bincount(shapes.columns, shapes.values, shapes.width)
+    return low, high, sums + shapes.n_filled * np.float64(shapes.fill)
 
 
 # The course of the fit, and the documents seen

@@ -53,7 +53,7 @@ class Posterior:
 
     Attributes
     ----------
-    shapes : array of shape (n_terms, K)
+    shapes : array or FilledRows of shape (n_terms, K)
         Shapes of the gamma posteriors of terms.
     scales : array of shape (K,)
         Scales of these posteriors.
@@ -67,7 +67,7 @@ class Posterior:
         Pseudo-count that is added to the shapes in the evidence.
     """
 
-    shapes: Array
+    shapes: Any
     scales: Array
     sums: Array
     rates: Array
@@ -374,6 +374,10 @@ class Head(ABC):
         given = np.zeros(probabilities.shape, dtype=np.int64)
         np.put_along_axis(given, probabilities.argmax(axis=1)[:, None], 1, axis=1)
         return given
+
+    def rounded(self, X: sparse.csr_array, posterior: Posterior) -> Self:
+        """Return the head with less precise weights, if no label of these documents changes."""
+        return self
 
     def highest(self, X: sparse.csr_array, posterior: Posterior, known: Array) -> Array:
         """Compute the value of documents that novelty compares, (n_docs,): see ``novelty``.
