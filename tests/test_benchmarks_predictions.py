@@ -13,6 +13,7 @@ from benchmarks import (
     accuracy,
     classifiers,
     inputs,
+    models,
     one,
     splits,
     standings,
@@ -106,7 +107,20 @@ def test_one_document_at_a_time(capsys):
 
 
 def test_models(capsys):
-    models.main("--terms 300 --labels 6 --documents 200 --words 20 --iterations 2".split())
+    models.main(
+        [
+            "--terms",
+            "300",
+            "--labels",
+            "6",
+            "--documents",
+            "200",
+            "--words",
+            "20",
+            "--iterations",
+            "2",
+        ]
+    )
     found = re.findall(r"^\| \d+ × 12 × 6 \| (\w+) \|", capsys.readouterr().out, re.MULTILINE)
     assert found == ["load", "load_predictor"]
 

@@ -1,7 +1,7 @@
 """Matrices of which most entries have one value, such as zero or the prior.
 
-A component is the prior in all terms that its labels do not use. With many labels, these are most of
-the shapes of q(T). Only the other entries are held, with their columns in one or two bytes.
+A component is the prior in all terms that its labels do not use. With many labels, these are most
+of the shapes of q(T). Only the other entries are held, with their columns in one or two bytes.
 """
 
 from dataclasses import dataclass
