@@ -118,9 +118,10 @@ class HeadTrainer:
         rows = np.flatnonzero(targets.known & (weight > 0))
         without = None
         if fitted is not None and weight[rows].sum() >= LEAST_DOCUMENTS:
+            shapes = np.asarray(self.components.shapes)
             without = CrossFit(
-                leading(X, len(self.components.shapes)), targets.group, targets.n_groups,
-                None if (weight == 1).all() else weight, V, fitted.state, self.components.shapes,
+                leading(X, len(shapes)), targets.group, targets.n_groups,
+                None if (weight == 1).all() else weight, V, fitted.state, shapes,
                 rows, self.n_threads, partial(self.reporter.stage, WITHOUT_FOLDS),
             ).posteriors  # fmt: skip
         return self.record(self.begin(X, V, targets, weight, rows, without), X, rows)
