@@ -86,7 +86,8 @@ def array_values(array):
         for value in (np.nan, np.inf, -np.inf, -1.0, 0.0, 1e9, -1e9, 1e30, -1e30, top, -top, tiny):
             for at in (slice(None), slice(0, 1), slice(-1, None)):
                 other = array.copy()
-                other.reshape(-1)[at] = value
+                with np.errstate(over="ignore"):  # of half precision
+                    other.reshape(-1)[at] = value
                 made.append(other)
     else:
         for value in (0, 1, 2, 255, np.iinfo(array.dtype).max, np.iinfo(array.dtype).min):

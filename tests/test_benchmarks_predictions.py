@@ -13,6 +13,7 @@ from benchmarks import (
     accuracy,
     classifiers,
     inputs,
+    models,
     one,
     splits,
     standings,
@@ -97,9 +98,31 @@ def test_accuracy_of_others_alone(capsys, tmp_path):
 
 
 def test_one_document_at_a_time(capsys):
-    one.main(["--corpora", "scipy-docs", "--texts", "5", "--every", "8", "--rounds", "1"])
+    options = ["--texts", "5", "--every", "8", "--rounds", "1", "--many", "20"]
+    one.main(["--corpora", "scipy-docs", *options])
     out = capsys.readouterr().out
-    assert re.search(r"^\| scipy-docs \| [\d.]+ \| [\d.]+ \| [\d.]+ \|$", out, re.MULTILINE)
+    number = r" [\d.]+ \|"
+    assert re.search(rf"^\| scipy-docs \| [\w, ]+ \|{number * 9}$", out, re.MULTILINE)
+    assert re.search(rf"^\| scipy-docs \|{number * 3}$", out, re.MULTILINE)
+
+
+def test_models(capsys):
+    models.main(
+        [
+            "--terms",
+            "300",
+            "--labels",
+            "6",
+            "--documents",
+            "200",
+            "--words",
+            "20",
+            "--iterations",
+            "2",
+        ]
+    )
+    found = re.findall(r"^\| \d+ × 12 × 6 \| (\w+) \|", capsys.readouterr().out, re.MULTILINE)
+    assert found == ["load", "load_predictor"]
 
 
 def test_accuracy_with_several_labels(tmp_path):

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from cliruns import make_corpus, ok, write_csv
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import optimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
 from smallfits import drawn, model, pairs_of_documents
 
-from vbnmf.prediction import calibration, machines
+from vbnmf.prediction import machines
 
 pytestmark = pytest.mark.kernel
 
@@ -77,9 +78,9 @@ def stop_early(monkeypatch, part):
     if part == "machines":
         monkeypatch.setattr(machines, "max_epochs", lambda n_docs: 1)
         return
-    minimize = calibration.minimize
+    minimize = optimize.minimize
     monkeypatch.setattr(
-        calibration, "minimize", lambda *a, **k: minimize(*a, **k | {"options": {"maxiter": 1}})
+        optimize, "minimize", lambda *a, **k: minimize(*a, **k | {"options": {"maxiter": 1}})
     )
 
 

@@ -10,7 +10,7 @@ from benchmarks.many import draw
 from vbnmf import DocumentModel, SupervisedVBNMF
 from vbnmf.prediction.novelty import Novelty
 from vbnmf.text import DocumentVectorizer
-from vbnmf.text.vectorizer import known_parts
+from vbnmf.text.transforming import known_parts
 
 WORDS = {
     "tea": ["leaf", "pot", "green", "kettle", "steep", "cup", "milk", "black"],

@@ -24,6 +24,7 @@ from sklearn.exceptions import NotFittedError
 
 import vbnmf
 from vbnmf import VBNMF, Batches, Shards, SupervisedVBNMF, load, store
+from vbnmf.core.filled import FilledRows
 from vbnmf.estimators import heads
 from vbnmf.shards import write_shards
 from vbnmf.text import EmptyDocumentWarning
@@ -41,6 +42,7 @@ def quick(model, **parameters):
 
 def assert_same(one, other, name):
     """Same type and value, to the last bit; of records, all fields."""
+    one, other = (np.asarray(a) if isinstance(a, FilledRows) else a for a in (one, other))
     assert type(one) is type(other), name
     if isinstance(one, np.ndarray):
         assert_array_equal(one, other, err_msg=name, strict=True)
@@ -205,7 +207,7 @@ def test_the_file_is_safetensors_with_a_readable_header(tmp_path):
         metadata = file.metadata()
         assert_array_equal(file.get_tensor("component_shapes"), fitted.component_shapes_.T)
     header = json.loads(metadata["vbnmf"])
-    assert header["format_version"] == 1
+    assert header["format_version"] == 2
     assert header["model"] == "SupervisedVBNMF"
     assert header["vbnmf"] == vbnmf.__version__
     assert header["parameters"]["n_components"] == 3

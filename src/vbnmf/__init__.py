@@ -7,6 +7,8 @@ The names below are imported when they are first used, so that ``import vbnmf`` 
 from importlib import import_module
 from typing import Any
 
+from vbnmf.lazily import on_first_use
+
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -21,6 +23,7 @@ _HOMES = {
     "Shards": "vbnmf.shards",
     "vectorize_to_shards": "vbnmf.vectorizing",
     "load": "vbnmf.loading",
+    "load_predictor": "vbnmf.loading",
     "tune": "vbnmf.selection.search",
     "evaluate": "vbnmf.evaluation",
     "review": "vbnmf.reviewing.findings",
@@ -56,10 +59,7 @@ def cluster_room(kind: str) -> Any:
     return import_module(CLUSTERS[kind])
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'vbnmf' has no attribute {name!r}")
+__getattr__, _ = on_first_use(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -21,11 +21,14 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 from scipy import sparse
 
+from vbnmf import memory
+from vbnmf.core.filled import FilledRows, column_type
 from vbnmf.core.model import Array
 from vbnmf.files import replacing
 
 KEY = "vbnmf"
-VERSION = 1
+VERSION = 2
+_READABLE = (1, 2)  # version 1 has all matrices in full
 _PACKED = "packed"
 _LONG = 10_000  # characters of a list that is taken out of the header
 _MOST_PACKED = 100  # lists; a model has a few
@@ -76,8 +79,12 @@ def write(
             raise OSError(str(error)) from error
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
+def read(
+    path: str | os.PathLike[str], without: tuple[str, ...] = ()
+) -> tuple[dict[str, Any], dict[str, Array]]:
     """Read the header and the arrays of a model file.
+
+    Arrays whose names begin with one of ``without`` are not read.
 
     Raises
     ------
@@ -93,7 +100,8 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
             metadata = file.metadata() or {}
             header = _header(path, metadata)
             np.empty(path.stat().st_size, np.uint8)  # safetensors panics if memory is short
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            names = [name for name in file.keys() if not name.startswith(without)]  # noqa: SIM118
+            arrays = {name: file.get_tensor(name) for name in names}
     except ModelFileError:
         raise
     except MemoryError:
@@ -206,12 +214,16 @@ def check_array(
     least: float = -math.inf,
     most: float = math.inf,
     positive: bool = False,
+    half: bool = False,
 ) -> Array:
-    """Return a float array of a file after checking its shape and values."""
+    """Return a float array of a file after checking its shape and values.
+
+    With ``half``, it may be in half precision.
+    """
     if name not in arrays:
         raise ModelFileError(f"the model file lacks the array {name!r}: it is damaged.")
     array = arrays[name]
-    if array.dtype not in (np.float32, np.float64):
+    if array.dtype not in (np.float32, np.float64) and not (half and array.dtype == np.float16):
         raise ModelFileError(f"array {name!r} must hold floats; the file has {array.dtype}.")
     fits = len(shape) == array.ndim and all(
         want is None or want == got for want, got in zip(shape, array.shape, strict=True)
@@ -220,7 +232,9 @@ def check_array(
         raise ModelFileError(f"array {name!r} must have shape {shape}; the file has {array.shape}.")
     if not np.isfinite(array).all():
         raise ModelFileError(f"array {name!r} has values that are not finite: it is damaged.")
-    if (array < least).any() or (array > most).any() or (positive and (array <= 0).any()):
+    with np.errstate(over="ignore"):  # a limit beyond half precision
+        outside = (array < least).any() or (array > most).any()
+    if outside or (positive and (array <= 0).any()):
         raise ModelFileError(f"array {name!r} has values out of range: it is damaged.")
     return array
 
@@ -237,6 +251,63 @@ def check_doubles(
     """Return an array of a file in double precision, so that sums and products stay finite."""
     array = check_array(arrays, name, shape, least=least, most=most, positive=positive)
     return array.astype(np.float64, copy=False)
+
+
+def packed(name: str, matrix: Array | FilledRows, fill: Any = None) -> dict[str, Array]:
+    """Return the arrays of a matrix: as entries that differ from one value, if that is smaller.
+
+    The value is ``fill``, by default the least one.
+    """
+    if not isinstance(matrix, FilledRows):
+        filled = FilledRows.of(matrix, matrix.min() if fill is None else fill)
+        if filled.nbytes >= matrix.nbytes:
+            return {name: matrix}
+        matrix = filled
+    return {
+        f"{name}.values": matrix.values,
+        f"{name}.columns": matrix.columns,
+        f"{name}.ends": matrix.ends[1:],
+        f"{name}.fill": np.array([matrix.fill]),
+    }
+
+
+def check_packed(
+    arrays: Mapping[str, Array],
+    name: str,
+    shape: tuple[int | None, int],
+    *,
+    least: float = -math.inf,
+    most: float = math.inf,
+    half: bool = False,
+) -> Array | FilledRows:
+    """Return a matrix of a file that ``packed`` wrote, after checking its shape and values."""
+    if f"{name}.values" not in arrays:
+        return check_array(arrays, name, shape, least=least, most=most, half=half)
+    values = check_array(arrays, f"{name}.values", (None,), least=least, most=most, half=half)
+    fill = check_array(arrays, f"{name}.fill", (1,), least=least, most=most, half=half)
+    columns, ends = arrays[f"{name}.columns"], arrays[f"{name}.ends"]
+    n_rows, width = shape
+    sound = (
+        fill.dtype == values.dtype
+        and ends.dtype == np.int64
+        and ends.ndim == 1
+        and n_rows in (None, len(ends))
+        and columns.dtype == column_type(width)
+        and columns.shape == values.shape
+        and (np.diff(ends, prepend=0) >= 0).all()
+        and (ends[-1] if len(ends) else 0) == len(values)
+        and (len(columns) == 0 or 0 <= columns.min() <= columns.max() < width)
+    )
+    if not sound:
+        raise ModelFileError(f"the parts of {name!r} do not fit together: the file is damaged.")
+    room = memory.available()
+    if room is not None and len(ends) * width * values.itemsize > room:
+        raise MemoryError  # of the whole matrix, which a small file may claim to have
+    first = np.zeros(len(columns) + 1, dtype=bool)
+    first[ends] = True  # of a row, where columns may begin again
+    if (np.diff(columns.astype(np.int64)) <= 0)[~first[1:-1]].any():
+        raise ModelFileError(f"the columns of {name!r} are not in order: the file is damaged.")
+    return FilledRows(values, columns, np.append(0, ends), fill[0], width)
 
 
 def check_number(values: Any, key: str, *, least: float, most: float) -> float:
@@ -292,10 +363,10 @@ def _header(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
     if not isinstance(header, dict):
         raise ModelFileError(f"the header of {path} is not an object: the file is damaged.")
     version = header.pop("format_version", None)
-    if type(version) is not int or version != VERSION:
+    if type(version) is not int or version not in _READABLE:
         raise ModelFileError(
-            f"{path} has format version {version!r}; this vbnmf reads version {VERSION}. Update "
-            "vbnmf, or fit the model again with this one."
+            f"{path} has format version {version!r}; this vbnmf reads version {_READABLE[0]} to "
+            f"version {_READABLE[-1]}. Update vbnmf, or fit the model again with this one."
         )
     return header
 

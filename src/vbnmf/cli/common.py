@@ -233,6 +233,13 @@ def load_model(path: str) -> Any:
     return model
 
 
+def load_predictor(path: str) -> Any:
+    """Load a ``DocumentPredictor`` from a file, without importing scikit-learn."""
+    from vbnmf.loading import load_predictor
+
+    return load_predictor(path, trusted=click.get_current_context().meta.get(TRUSTED, False))
+
+
 def is_shard_folder(file: str) -> bool:
     """Return whether a source is a shard folder, without reading it."""
     return Path(file).joinpath("manifest.json").is_file() and Path(file).is_dir()

@@ -82,20 +82,17 @@ def predict(
         raise click.UsageError(
             "the table of --explain has no room for --keep; add --json or --out FILE."
         )
-    from vbnmf.description.components import component_titles
     from vbnmf.estimators.validation import check_threshold
 
-    fitted = common.load_model(model)
-    if not fitted.has_labels:
-        raise ValueError(f"{model} was fitted without labels, so it cannot predict labels.")
-    fitted.estimator_.set_params(n_jobs=n_jobs)
+    fitted = common.load_predictor(model)
+    fitted.estimator_.n_jobs = n_jobs
     if not fitted.has_several_labels and (threshold is not None or at_most is not None):
         raise click.UsageError(
             "--threshold and --at-most are for documents with several labels, and those of "
             f"{model} have one label each. Use --ranked N to list several labels."
         )
     if threshold is not None:
-        fitted.estimator_.set_params(threshold=check_threshold(_number(threshold)))
+        fitted.estimator_.threshold = check_threshold(_number(threshold))
     live = file == "-" and target is None and (as_json or not explain)
     parts = common.parts_for(fitted, file, quiet, live=live, **reading)
     several = fitted.has_several_labels or ranked is not None
@@ -107,7 +104,8 @@ def predict(
     binary = ending == _PARQUET
     with common.output(target, force, live=live, binary=binary) as stream:
         with DocumentProgress(quiet, "predicting", total) as progress:
-            how = _How(explain, novelty, reject, at_most, ranked, component_titles(fitted))
+            titles = _titles(fitted) if explain else []
+            how = _How(explain, novelty, reject, at_most, ranked, titles)
             rows = _all_rows(fitted, kept, unknown, progress, how)
             columns = [*names, *kept.names]
             if explain and ending not in _JSON_LINES and target is not None:
@@ -135,6 +133,12 @@ class _How(NamedTuple):
     at_most: int | None
     ranked: int | None
     titles: list[str]  # of components
+
+
+def _titles(fitted: Any) -> list[str]:
+    from vbnmf.description.components import component_titles
+
+    return component_titles(fitted)
 
 
 def _all_rows(

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.io import mminfo, mmread
 
 from vbnmf.data.columns import ColumnNames, choose_labels
 from vbnmf.data.documents import Documents, ReaderError, listed
@@ -197,6 +196,8 @@ def _svmlight_fault(
 
 
 def _read_mtx(source: str | Path) -> tuple[Any, None]:
+    from scipy.io import mminfo, mmread  # slow to import, needed by no other
+
     origin = origin_of(source)
     with open_bytes(source) as stream:
         data = stream.read()

@@ -14,8 +14,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
-
 from vbnmf.data.documents import ReaderError, listed
 from vbnmf.data.streams import MAX_DOCUMENT, LinesAhead, origin_of, problem_of_line, read_lines
 
@@ -246,12 +244,16 @@ def _objects(lines: _Lines) -> Iterator[tuple[str, dict[str, Any] | BadRow]]:
 
 def is_frame(source: object, *, lazy: bool = True) -> bool:
     """Return whether narwhals recognises a data frame: pandas, Polars or PyArrow, also lazy."""
+    import narwhals as nw  # slow to import, and files do not need it
+
     native = _native(source)
     return isinstance(native, nw.DataFrame) or (lazy and isinstance(native, nw.LazyFrame))
 
 
 def open_frame(frame: object) -> SourceTable:
     """Open a data frame."""
+    import narwhals as nw
+
     origin = origin_of(frame)
     native = _native(frame)
     table: nw.DataFrame[Any] = native.collect() if isinstance(native, nw.LazyFrame) else native
@@ -269,6 +271,8 @@ def open_frame(frame: object) -> SourceTable:
 
 
 def _native(source: object) -> Any:
+    import narwhals as nw
+
     try:
         return nw.from_native(source, pass_through=True)
     except ValueError as error:  # two columns of one name

@@ -99,7 +99,7 @@ def component_titles(
     number.
     """
     if terms is None and not _knows_terms(model):
-        return [f"#{k}" for k in range(len(model.components_))]
+        return [f"#{k}" for k in range(len(model.component_sums_))]
     terms = names_of_terms(model) if terms is None else terms
     return [f"#{k} {name}" for k, name in enumerate(component_names(model, terms, n_terms))]
 
@@ -135,7 +135,7 @@ def shown_terms(model: Any, n: int, components: Iterable[int] | None = None) -> 
         Numbers of the components; None for all.
     """
     estimator = getattr(model, "estimator_", model)
-    numbers = list(range(len(estimator.components_)) if components is None else components)
+    numbers = list(range(len(estimator.component_sums_)) if components is None else components)
     chosen = estimator.describing_terms_
     if chosen is not None and n <= chosen.shape[1]:
         return np.asarray(chosen[numbers, :n])

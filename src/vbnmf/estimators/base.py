@@ -6,7 +6,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
@@ -15,7 +14,6 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.callers import callers_level
 from vbnmf.core import starts
@@ -24,7 +22,7 @@ from vbnmf.core.model import Array
 from vbnmf.core.rows import leading, without_unused_terms
 from vbnmf.core.starts import Knobs
 from vbnmf.description.showing import ShowsComponents
-from vbnmf.engines.backends import matrix_of
+from vbnmf.estimators.applying import AppliesToDocuments
 from vbnmf.estimators.componentterms import term_view
 from vbnmf.estimators.labels import Targets
 from vbnmf.estimators.online import Batches, check_batch, check_batches
@@ -43,6 +41,7 @@ from vbnmf.estimators.validation import (
     batches,
     check_count,
     check_finite,
+    check_fitted,
     check_init,
     check_matrix,
     check_n_components,
@@ -55,7 +54,6 @@ from vbnmf.estimators.validation import (
 from vbnmf.kernels import open_kernel
 from vbnmf.prediction.projection import CoefficientPrior, EvenPrior
 from vbnmf.shards.shard import ShardSource
-from vbnmf.shards.values import number_type
 
 BURN_IN = 10  # default number of burn-in iterations with init="random"
 PROJECT_MAX_ITER, PROJECT_TOL = 100, 1e-4  # iterations for a document, and their tolerance
@@ -86,7 +84,12 @@ class Pruning(NamedTuple):
     bound_after: float
 
 
-class BaseVBNMF(ShowsComponents, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class BaseVBNMF(
+    ShowsComponents,
+    AppliesToDocuments,
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Base class of both models, without labels. Subclasses document the parameters.
 
     All that a fit finds is one record, ``fitted_``. Public attributes are its fields.
@@ -100,23 +103,11 @@ class BaseVBNMF(ShowsComponents, TransformerMixin, BaseEstimator):  # type: igno
     _named_starts: tuple[str, ...] = ("auto", "random")
     _uses_labels = False
 
-    components_ = FittedAttribute("components.means")
-    component_shapes_ = FittedAttribute("components.by_component")
-    component_scales_ = FittedAttribute("components.scales")
-    component_sums_ = FittedAttribute("components.sums")
-    component_mass_ = FittedAttribute("components.mass")
-    faded_ = FittedAttribute("components.faded")
-    hyperparameters_ = FittedAttribute("components.hyperparameters")
-    n_components_ = FittedAttribute("components.number")
-    n_components_reason_ = FittedAttribute("components.reason")
-    background_ = FittedAttribute("components.background")
     bound_ = FittedAttribute("course.bound")
     bound_history_ = FittedAttribute("course.history")
     n_iter_ = FittedAttribute("course.n_iter")
     n_samples_seen_ = FittedAttribute("seen.n_docs")
     n_steps_ = FittedAttribute("seen.n_steps")
-    describing_terms_ = FittedAttribute("terms.describing")
-    passages_ = FittedAttribute("terms.passages")
 
     @abstractmethod
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -160,7 +151,7 @@ class BaseVBNMF(ShowsComponents, TransformerMixin, BaseEstimator):  # type: igno
             known term they depend only on the prior. Without scopes they are
             ``coef_shape / (1 / coef_scale + component_sums_)``.
         """
-        check_is_fitted(self, "components_")
+        check_fitted(self)
         return self._apply(X, self._project, only_terms=True)
 
     def inverse_transform(self, V: Any) -> Array:
@@ -176,7 +167,7 @@ class BaseVBNMF(ShowsComponents, TransformerMixin, BaseEstimator):  # type: igno
         ndarray of shape (n_docs, n_terms)
             ``V @ components_``. The array is dense; process many documents in parts.
         """
-        check_is_fitted(self, "components_")
+        check_fitted(self)
         V = check_array(V, dtype=[np.float64, np.float32], input_name="V")
         if V.shape[1] != self._n_features_out:
             raise ValueError(
@@ -184,36 +175,6 @@ class BaseVBNMF(ShowsComponents, TransformerMixin, BaseEstimator):  # type: igno
                 f"the shape {V.shape}. Pass the result of transform."
             )
         return np.asarray(V @ self.components_.astype(V.dtype, copy=False))
-
-    def _apply(
-        self, X: Any, work: Callable[[sparse.csr_array], Array], *, only_terms: bool = False
-    ) -> Array:
-        """Check documents and apply a method: in memory, shard by shard, or later on a cluster.
-
-        With ``only_terms``, X in memory may lack the columns of ``head_features``.
-        """
-        n_terms = self.n_features_in_
-        if isinstance(X, ShardSource):
-            if X.shape[1] != n_terms:
-                raise ValueError(
-                    f"{X!r} must have the {n_terms:,} terms that {type(self).__name__} was fitted "
-                    "to. Vectorize the documents with its vocabulary."
-                )
-            return np.concatenate([work(X.rows(i)) for i in range(len(X.entries))])
-        lazy = matrix_of(X)
-        if lazy is None:
-            return work(check_matrix(self, X, reset=False, only_terms=only_terms))
-        like = work(sparse.csr_array((1, n_terms), dtype=number_type(X.dtype)))
-        found: Array = lazy.map(partial(self._on_block, work.__name__), like, n_terms)
-        return found
-
-    def _on_block(self, name: str, block: Any) -> Array:
-        """Apply the method of this name to a block of documents, which may be empty."""
-        if block.shape[0]:
-            block = check_matrix(self, block, reset=False)
-        else:
-            block = sparse.csr_array(np.zeros((0, self.n_features_in_)))
-        return np.asarray(getattr(self, name)(block))
 
     def _project(
         self, X: sparse.csr_array, max_iter: int = PROJECT_MAX_ITER, tol: float = PROJECT_TOL
@@ -272,7 +233,7 @@ class BaseVBNMF(ShowsComponents, TransformerMixin, BaseEstimator):  # type: igno
             that were ``removed``, ``bound_before`` and ``bound_after``. Model files do not store
             it.
         """
-        check_is_fitted(self, "components_")
+        check_fitted(self)
         check_matrix(self, X, reset=False)
         removed = self._removed(least)
         if not removed.any():
@@ -338,7 +299,7 @@ class BaseVBNMF(ShowsComponents, TransformerMixin, BaseEstimator):  # type: igno
         low, high : ndarrays of shape (n_components, n_terms)
             Ends of the intervals, in the units of ``components_``.
         """
-        check_is_fitted(self, "components_")
+        check_fitted(self)
         return self.fitted_.components.interval(level, components)
 
     def save(self, path: Any) -> None:
@@ -490,6 +451,8 @@ class BaseVBNMF(ShowsComponents, TransformerMixin, BaseEstimator):  # type: igno
         if is_source(X):
             parts = batches(X, y, sample_weight, labelled=self._uses_labels)
         fitted: Fitted | None = vars(self).get("fitted_")
+        if fitted is not None:
+            fitted = replace(fitted, components=fitted.components.in_full())
         with self._restoring_terms(), self._reporting():
             for part in parts:
                 if fitted is None:

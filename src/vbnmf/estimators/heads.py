@@ -41,7 +41,7 @@ HEAD_DOCUMENTS = 200_000
 
 _DOCUMENTS_AT_ONCE = 1 << 16
 
-_SAMPLE = 2000  # maximum number of documents for the mean of component_share
+_SAMPLE = 2000  # maximum number of documents for component_share, and to check the rounding
 _SAMPLE_SCORES = 5_000_000  # maximum of these documents times labels
 
 
@@ -118,9 +118,10 @@ class HeadTrainer:
         rows = np.flatnonzero(targets.known & (weight > 0))
         without = None
         if fitted is not None and weight[rows].sum() >= LEAST_DOCUMENTS:
+            shapes = np.asarray(self.components.shapes)
             without = CrossFit(
-                leading(X, len(self.components.shapes)), targets.group, targets.n_groups,
-                None if (weight == 1).all() else weight, V, fitted.state, self.components.shapes,
+                leading(X, len(shapes)), targets.group, targets.n_groups,
+                None if (weight == 1).all() else weight, V, fitted.state, shapes,
                 rows, self.n_threads, partial(self.reporter.stage, WITHOUT_FOLDS),
             ).posteriors  # fmt: skip
         return self.record(self.begin(X, V, targets, weight, rows, without), X, rows)
@@ -172,7 +173,9 @@ class HeadTrainer:
                 _not_converged(found.unfinished), ConvergenceWarning, stacklevel=callers_level()
             )
         calibration = replace(found.head.calibration, frequencies=posterior.frequencies)
-        head = replace(found.head, calibration=calibration)
+        n_labels = len(posterior.frequencies)
+        sample = X[:: -(-X.shape[0] // min(_SAMPLE, -(-_SAMPLE_SCORES // n_labels)))]
+        head = replace(found.head, calibration=calibration).rounded(sample, posterior)
         left_out, judged = found.left_out, X
         if found.rows is not None:
             rows = rows[found.rows]
@@ -182,8 +185,6 @@ class HeadTrainer:
             left_out = head.probabilities(X, posterior).astype(np.float32)
             left_out[rows] = found.left_out
         left_out[is_empty(judged)] = posterior.frequencies
-        n_labels = len(posterior.frequencies)
-        sample = X[:: -(-X.shape[0] // min(_SAMPLE, -(-_SAMPLE_SCORES // n_labels)))]
         best = head.probabilities(sample, posterior).argmax(axis=1)
         shares = head.component_share(sample, posterior, best)
         n_docs = np.bincount(best, minlength=n_labels)

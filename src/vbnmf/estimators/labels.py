@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.exceptions import DataConversionWarning
 
 from vbnmf.callers import callers_level
 from vbnmf.core.model import Array, Labels
@@ -501,6 +500,8 @@ def _as_vector(y: Any) -> Array:
             labels = np.array(y, dtype=object)
     if labels.ndim == 2 and labels.shape[1] == 1:
         message = "A column-vector y was passed when a 1d array was expected; it is used as one."
+        from sklearn.exceptions import DataConversionWarning
+
         warnings.warn(message, DataConversionWarning, stacklevel=callers_level())
         labels = labels.ravel()
     if labels.ndim != 1:

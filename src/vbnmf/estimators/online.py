@@ -245,7 +245,14 @@ def step_on(
     ):
         stats = batch.engine.sweep(batch.state, bound=False)
         state, sums = stochastic.global_step(
-            batch.kernel, batch.state, components.shapes, batch.used, stats, D, step, knobs
+            batch.kernel,
+            batch.state,
+            np.asarray(components.shapes),
+            batch.used,
+            stats,
+            D,
+            step,
+            knobs,
         )
     values = components.hyperparameters | {
         "term_shape": state.prior.a_t,
@@ -580,7 +587,7 @@ def _with_rows(
         return np.hstack([values, np.zeros((len(values), more)) + edge])
 
     mask = scopes[-n_new:]
-    portions = starts.fitted_portions(sums, components.shapes)
+    portions = starts.fitted_portions(sums, np.asarray(components.shapes))
     portions = drafts.spread(portions * mask, mask)
     weight = mass(sums) / np.maximum(n_docs, _TINY)  # of a document
     means = weight[:, None] * portions / components.sums

@@ -17,18 +17,21 @@ docs/explanation/algorithm.md.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy import sparse
 from scipy.special import gammaincinv
 
+from vbnmf.core.filled import FilledRows, column_limits
 from vbnmf.core.model import Array, Prior, Rates, State, Statistics, column
 from vbnmf.estimators.labels import moved_columns
 from vbnmf.estimators.validation import check_nonnegative
-from vbnmf.metrics.passages import Passages
 from vbnmf.prediction.head import Head
 from vbnmf.prediction.head import Posterior as PredictionPosterior
+
+if TYPE_CHECKING:
+    from vbnmf.metrics.passages import Passages
 
 LEAST_OF_A_LABEL = 50
 """Number of documents of each label that a sample keeps first."""
@@ -47,8 +50,9 @@ class Components:
 
     Attributes
     ----------
-    shapes : ndarray of shape (n_terms, K)
-        Shapes of the gamma posteriors.
+    shapes : ndarray or FilledRows of shape (n_terms, K)
+        Shapes of the gamma posteriors. In a loaded model, only those that are not the prior are
+        held, if that is smaller.
     scales : ndarray of shape (K,)
         Scales of the gamma posteriors.
     sums : ndarray of shape (K,)
@@ -61,7 +65,7 @@ class Components:
         The component that was initialised as a background common to all labels.
     """
 
-    shapes: Array
+    shapes: Array | FilledRows
     scales: Array
     sums: Array
     hyperparameters: dict[str, float]
@@ -84,10 +88,14 @@ class Components:
         """Expected components, (K, n_terms), in the type of the shapes."""
         return component_means(self.by_component, self.scales)
 
-    @property
+    @cached_property
     def by_component(self) -> Array:
         """Shapes of the gamma posteriors, (K, n_terms)."""
-        return self.shapes.T
+        return np.asarray(self.shapes).T
+
+    def in_full(self) -> "Components":
+        """Return the same with all shapes in an array, as a batch needs them."""
+        return replace(self, shapes=np.asarray(self.shapes))
 
     @property
     def number(self) -> int:
@@ -108,7 +116,8 @@ class Components:
     @property
     def faded(self) -> Array:
         """Whether each component has faded, (K,) of bool: shape_wk < 2 a_t for all terms w."""
-        return np.asarray(self.by_component.max(axis=1) < 2 * self.hyperparameters["term_shape"])
+        largest = column_limits(self.shapes)[1]
+        return np.asarray(largest < 2 * self.hyperparameters["term_shape"])
 
     def interval(self, level: float, components: Any) -> tuple[Array, Array]:
         """Compute quantiles of q(T), (n, n_terms) each; see ``BaseVBNMF.component_interval``."""
@@ -152,7 +161,7 @@ class TermView:
     """
 
     describing: Array | None
-    passages: Passages
+    passages: "Passages"
 
 
 @dataclass(frozen=True, eq=False)
@@ -417,6 +426,29 @@ class FittedLabels(Fitted):
     counts: DocumentCounts
     head: TrainedHead
     sample: HeadSample | None = None
+
+    @property
+    def for_prediction(self) -> PredictionPosterior:
+        """What the prediction head needs of the model."""
+        return for_prediction(self.components, self.labels, self.head.smoothing)
+
+
+@dataclass(frozen=True, eq=False)
+class UsedHead:
+    """What predictions need of ``TrainedHead``."""
+
+    head: Head
+    smoothing: float
+
+
+@dataclass(frozen=True, eq=False)
+class PredictingState:
+    """What predictions need of ``FittedLabels``."""
+
+    components: Components
+    terms: TermView
+    labels: LabelPosterior
+    head: UsedHead
 
     @property
     def for_prediction(self) -> PredictionPosterior:

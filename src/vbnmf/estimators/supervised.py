@@ -14,7 +14,7 @@ from vbnmf.core.model import Array
 from vbnmf.core.rows import leading
 from vbnmf.core.starts import Knobs
 from vbnmf.engines.backends import place
-from vbnmf.estimators.classifier import PredictsLabels
+from vbnmf.estimators.classifier import LabelClassifier
 from vbnmf.estimators.componentterms import counts_of_fit
 from vbnmf.estimators.heads import (
     HeadTrainer,
@@ -73,7 +73,7 @@ SHAPES_WITHOUT_SCOPES = (0.5, 1.0)  # of terms and of coefficients, the second a
 _LEAST_LABEL_SHAPE = 1.0  # label shape of a label that no document is known to have
 
 
-class SupervisedVBNMF(PredictsLabels):
+class SupervisedVBNMF(LabelClassifier):
     """Variational Bayesian NMF with label-dependent sparsity of the coefficients.
 
     The model is that of ``VBNMF``, but the rate of a coefficient depends on the label l of its

@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any, Literal, Self
 
-from sklearn.utils.validation import check_is_fitted
-
 from vbnmf.core.fit import Progress
 from vbnmf.core.model import Array
 from vbnmf.core.starts import Knobs
@@ -16,6 +14,7 @@ from vbnmf.estimators.posterior import Fitted
 from vbnmf.estimators.validation import (
     USUAL_SHAPES,
     check_coef_shape,
+    check_fitted,
     check_in_memory,
     check_matrix,
     check_scale,
@@ -269,7 +268,7 @@ class VBNMF(BaseVBNMF):
         >>> search.fit(X[np.random.default_rng(0).permutation(80)]).best_params_
         {'n_components': 2}
         """
-        check_is_fitted(self, "components_")
+        check_fitted(self)
         first, second = split_documents(check_matrix(self, X, reset=False))
         return half_log_likelihood(self, second, self._project(first))
 

@@ -13,15 +13,10 @@ from operator import add
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy import sparse
-from sklearn.base import BaseEstimator
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples, check_array, validate_data
 
 from vbnmf.core.hyper import LEAST_TERM_SHAPE
 from vbnmf.core.model import Array
-from vbnmf.discovery.componentsearch import MOST_LABELS
 from vbnmf.engines.backends import PlacedSource, computed
 from vbnmf.prediction.thresholds import AIMS
 from vbnmf.shards.shard import ShardSource
@@ -43,7 +38,7 @@ _FEWEST, _MOST = 20, 300  # limits of the number that "auto" starts from
 
 
 def check_matrix(
-    estimator: BaseEstimator, X: Any, *, reset: bool, only_terms: bool = False
+    estimator: Any, X: Any, *, reset: bool, only_terms: bool = False
 ) -> sparse.csr_array:
     """Validate documents and return them as a canonical CSR array of float32 or float64.
 
@@ -52,20 +47,50 @@ def check_matrix(
     """
     if sparse.issparse(X):
         _check_structure(X)
-    options: dict[str, Any] = {
-        "accept_sparse": "csr",
-        "dtype": [np.float64, np.float32],
-        "ensure_all_finite": False,  # the check below says where values are not finite
-    }
-    others = getattr(estimator, "head_features", 0)
-    if only_terms and others and np.shape(X)[1:] == (estimator.n_features_in_ - others,):
-        X = check_array(X, **options)
-    else:
-        X = validate_data(estimator, X, reset=reset, **options)
+    if reset or not _is_as_fitted(estimator, X):
+        X = _checked_by_sklearn(estimator, X, reset=reset, only_terms=only_terms)
     X = as_rows(X)
     found = summarize(X)
     check(found, fit=reset)
     return X.astype(fit_type(X.dtype, found.largest), copy=False) if reset else X
+
+
+def _is_as_fitted(estimator: Any, X: Any) -> bool:
+    """Return whether X is of the form to which scikit-learn would convert it for a prediction."""
+    return bool(
+        sparse.issparse(X)
+        and X.format == "csr"
+        and X.dtype in (np.float64, np.float32)
+        and X.shape[0] > 0
+        and X.shape[1] == estimator.n_features_in_
+        and not hasattr(estimator, "feature_names_in_")
+    )
+
+
+def _checked_by_sklearn(estimator: Any, X: Any, *, reset: bool, only_terms: bool) -> Any:
+    """Convert documents to an array that is dense or CSR; refuse all that is no matrix."""
+    from sklearn.base import BaseEstimator
+    from sklearn.utils.validation import check_array, validate_data
+
+    options: dict[str, Any] = {
+        "accept_sparse": "csr",
+        "dtype": [np.float64, np.float32],
+        "ensure_all_finite": False,  # ``check_matrix`` says where values are not finite
+    }
+    others = getattr(estimator, "head_features", 0)
+    if only_terms and others and np.shape(X)[1:] == (estimator.n_features_in_ - others,):
+        return check_array(X, **options)
+    if not isinstance(estimator, BaseEstimator):  # ``DocumentPredictor`` checks the columns
+        return check_array(X, **options)
+    return validate_data(estimator, X, reset=reset, **options)
+
+
+def check_fitted(estimator: Any, attribute: str = "fitted_") -> None:
+    """Raise scikit-learn's ``NotFittedError`` unless a model was fitted and has this attribute."""
+    if attribute not in vars(estimator):
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(estimator, attribute)
 
 
 def _check_structure(X: Any) -> None:
@@ -189,6 +214,8 @@ def default_components(n_labels: int | None) -> int:
     """
     if n_labels is None:
         return _FEWEST
+    from vbnmf.discovery.componentsearch import MOST_LABELS
+
     usual = min(max(2 * n_labels, _FEWEST), _MOST)
     return max(usual, n_labels + 1) if n_labels <= MOST_LABELS else usual
 
@@ -315,6 +342,8 @@ def count_threads(n_jobs: Any) -> int:
     except AttributeError:  # systems without affinity
         cores = os.cpu_count() or 1
     if n_jobs is None:
+        from joblib import effective_n_jobs
+
         return min(cores, int(effective_n_jobs(None)))
     if not _is_number(n_jobs, Integral) or n_jobs == 0:
         raise ValueError(
@@ -345,7 +374,7 @@ def is_source(X: Any) -> bool:
     return isinstance(X, ShardSource)
 
 
-def check_source(estimator: BaseEstimator, X: Any) -> Any:
+def check_source(estimator: Any, X: Any) -> Any:
     """Check the values of all shards for a fit, and return the shards in the type of the fit.
 
     The number of terms is set in the estimator.
@@ -399,6 +428,9 @@ def batches(
     Labels and weights are those given, or those of the shards. A document without a label has the
     label None.
     """
+    from sklearn.utils import _safe_indexing
+    from sklearn.utils.validation import _num_samples
+
     weight = source_weights(X, sample_weight)
     y = computed(y)
     if y is not None and _num_samples(y) != X.shape[0]:

@@ -1,5 +1,8 @@
 """Measures of components, coefficients and predictions."""
 
+from typing import TYPE_CHECKING
+
+from vbnmf.lazily import on_first_use
 from vbnmf.metrics.agreement import agreement, label_agreement
 from vbnmf.metrics.calibration import calibration_bins, calibration_error
 from vbnmf.metrics.coherence import document_npmi, window_npmi
@@ -9,14 +12,16 @@ from vbnmf.metrics.fidelity import component_fidelity, label_fidelity, share_tha
 from vbnmf.metrics.likelihood import completion_log_likelihood, split_documents
 from vbnmf.metrics.logodds import LogOdds, characteristic_terms, log_odds
 from vbnmf.metrics.passages import Passages, find_passages
-from vbnmf.metrics.scoring import (
-    PredictionScores,
-    ProbabilityScores,
-    score_predictions,
-    score_probabilities,
-)
 from vbnmf.metrics.sparsity import hoyer_sparsity, inter_label_sparsity
-from vbnmf.metrics.stability import matched_similarity, seed_stability
+
+if TYPE_CHECKING:
+    from vbnmf.metrics.scoring import (
+        PredictionScores,
+        ProbabilityScores,
+        score_predictions,
+        score_probabilities,
+    )
+    from vbnmf.metrics.stability import matched_similarity, seed_stability
 
 __all__ = [
     "LogOdds",
@@ -47,3 +52,20 @@ __all__ = [
     "topic_diversity",
     "window_npmi",
 ]
+
+# slow to import, and not needed to predict
+__getattr__, _ = on_first_use(
+    __name__,
+    {
+        "PredictionScores": "vbnmf.metrics.scoring",
+        "ProbabilityScores": "vbnmf.metrics.scoring",
+        "matched_similarity": "vbnmf.metrics.stability",
+        "score_predictions": "vbnmf.metrics.scoring",
+        "score_probabilities": "vbnmf.metrics.scoring",
+        "seed_stability": "vbnmf.metrics.stability",
+    },
+)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

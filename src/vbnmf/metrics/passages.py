@@ -30,7 +30,6 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from vbnmf.core.model import Array
 
@@ -197,6 +196,8 @@ def _different(X: sparse.csr_array) -> tuple[sparse.csr_array, Array]:
 
 def _candidates(by_term: sparse.csc_array, hashes: Array) -> _Sets:
     """Find sets of terms with equal min-hashes whose documents are nearly the same."""
+    from scipy.sparse.csgraph import connected_components  # slow to import
+
     n_terms = by_term.shape[1]
     links = []
     for band in range(_BANDS):

@@ -15,7 +15,6 @@ from sklearn.base import (
     clone,
 )
 from sklearn.utils import ClassifierTags
-from sklearn.utils.validation import check_is_fitted
 
 import vbnmf
 from vbnmf import store
@@ -26,16 +25,15 @@ from vbnmf.distributed import backend, is_texts
 from vbnmf.engines.backends import computed
 from vbnmf.estimators import VBNMF, SupervisedVBNMF, saving
 from vbnmf.estimators.labels import is_indicator
+from vbnmf.estimators.validation import check_fitted
 from vbnmf.pipeline.batches import LearnsDocuments
-from vbnmf.pipeline.headfeatures import add_features, check_features, join_features
+from vbnmf.pipeline.headfeatures import add_features, check_features
 from vbnmf.pipeline.inputs import is_matrix, term_names
-from vbnmf.pipeline.predicting import PredictsDocuments
+from vbnmf.pipeline.predicting import NAME, PredictsDocuments
 from vbnmf.shards import Shards
 from vbnmf.text import DocumentVectorizer
 from vbnmf.text.features import TextFeatures
 from vbnmf.vectorizing import read_vectorizer
-
-NAME = "DocumentModel"
 
 _OF_VECTORIZERS = ("fit_transform", "transform", "get_feature_names_out")
 
@@ -338,63 +336,6 @@ class DocumentModel(
             return np.empty((0, self._n_features_out), self.estimator_.components_.dtype)
         return self.estimator_.transform(X)
 
-    def vectorize(self, documents: Any) -> Any:
-        """Convert texts to a matrix of terms and features. A matrix is returned unchanged.
-
-        Parameters
-        ----------
-        documents : iterable of str, or matrix of shape (n_docs, n_terms + n_features)
-            Texts, or weights of terms and features.
-
-        Returns
-        -------
-        sparse or dense matrix of shape (n_docs, n_terms + n_features)
-            Weights of terms, and behind them those of the features of the prediction head.
-        """
-        check_is_fitted(self, "estimator_")
-        lazy = is_texts(documents)
-        if not lazy and (isinstance(documents, Shards) or is_matrix(documents)):
-            if documents.shape[1] != self.estimator_.n_features_in_:
-                raise ValueError(
-                    f"the matrix has {documents.shape[1]} columns, but the model has "
-                    f"{len(self.terms_)} terms{self._and_features()}. Pass one column for each "
-                    "term in the same order."
-                )
-            return documents
-        if self.vectorizer_ is None:
-            raise ValueError(
-                "this model was fitted to a matrix, so it has no vectorizer for texts. Pass a "
-                f"matrix with the same {len(self.terms_)} columns."
-            )
-        if lazy:
-            from vbnmf.distributed.texts import weights
-
-            return weights(documents, self.vectorizer_, self._joined)
-        documents = documents if isinstance(documents, Sequence) else list(documents)
-        return self._joined(documents, self.vectorizer_.transform(documents))
-
-    def _joined(self, texts: Any, X: Any) -> Any:
-        """Join the features of texts to the weights of their terms."""
-        if self.text_features_ is None:
-            return X
-        return join_features(self.text_features_, self.vectorizer_, texts, X)
-
-    def _and_features(self) -> str:
-        n_features = 0 if self.text_features_ is None else len(self.text_features_)
-        return f" and {n_features} features of texts" if n_features else ""
-
-    @property
-    def features_(self) -> tuple[str, ...]:
-        """Kinds of features that the prediction head uses besides words."""
-        return () if self.text_features_ is None else self.text_features_.kinds
-
-    @property
-    def feature_names_(self) -> Array:
-        """Names of the columns of ``vectorize``: terms, and features of the prediction head."""
-        if self.text_features_ is None:
-            return self.terms_
-        return np.array([*self.terms_, *self.text_features_.names], dtype=object)
-
     @property
     def _n_features_out(self) -> int:
         return int(self.estimator_.n_components_)
@@ -424,7 +365,7 @@ class DocumentModel(
             under another name in the same folder, and the message of a ``FileExistsError`` contains
             that name.
         """
-        check_is_fitted(self, "estimator_")
+        check_fitted(self, "estimator_")
         if self.vectorizer_ is not None and not isinstance(self.vectorizer_, DocumentVectorizer):
             raise ValueError(
                 f"a {type(self.vectorizer_).__name__} cannot be saved in a model file. Use "

@@ -21,7 +21,7 @@ class FeatureKinds:
         """Return the kind; what is written the same is of the first kind that has it."""
         if self.features is None or str(name) in self.terms:
             return kind_of_words(name)
-        if str(name) in self.features.tokens.numbers:
+        if str(name) in self.features.tokens.known.numbers:
             return PHRASE if " " in str(name) else MARK
         return PIECE
 

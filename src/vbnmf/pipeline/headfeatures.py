@@ -1,33 +1,24 @@
-"""Further features of the texts of a ``DocumentModel`` for its prediction head.
+"""Choose further features of the texts of a ``DocumentModel`` for its prediction head.
 
-``text.features`` computes marks, pairs of words and pieces of words, and
-``prediction.featurechoice`` compares them. This module decides which are used, joins them to the
-document-term matrix, and says in which words of a document its pieces are.
+``text.features`` computes marks, pairs of words and pieces of words, ``prediction.featurechoice``
+compares them, and ``joining`` joins them to the document-term matrix. This module decides which are
+used.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 from scipy import sparse
 
-from vbnmf.core.model import Array
 from vbnmf.estimators import SupervisedVBNMF
 from vbnmf.estimators.labels import check_targets
 from vbnmf.estimators.validation import count_threads
+from vbnmf.pipeline.joining import beside, without_markup
 from vbnmf.prediction import featurechoice
 from vbnmf.prediction.linear import MOST_WEIGHTS, WordsHead
 from vbnmf.text import DocumentVectorizer
 from vbnmf.text.checks import WORD_ANALYZERS
-from vbnmf.text.features import (
-    KINDS,
-    TextFeatures,
-    TrainingTexts,
-    check_kinds,
-    split_parts,
-    split_pieces,
-)
+from vbnmf.text.features import KINDS, TextFeatures, TrainingTexts, check_kinds
 from vbnmf.text.notices import report_marks
 
 MOST_FEATURES = 50_000
@@ -89,7 +80,7 @@ def add_features(
     if asked is None:
         rows, labels = featurechoice.sample(targets.indicators)
         some = TrainingTexts([texts[i] for i in rows], X[rows], *of)
-        fits = [lambda kinds=kinds: _beside(X[rows], some.fit(kinds)[1]) for kinds in _CANDIDATES]
+        fits = [lambda kinds=kinds: beside(X[rows], some.fit(kinds)[1]) for kinds in _CANDIDATES]
         choice = featurechoice.choose(
             fits, sparse.csr_array(X[rows]), labels, multilabel=targets.multilabel,
             n_threads=count_threads(model.n_jobs),
@@ -115,115 +106,7 @@ def add_features(
     found, F = training.fit(asked)
     if not len(found):
         return Joined(None, X, "no feature is in two documents")
-    return Joined(found, _beside(X, F), reason)
-
-
-def join_features(features: TextFeatures, vectorizer: Any, texts: Iterable[str], X: Any) -> Any:
-    """Join the features of documents to their document-term matrix."""
-    return _beside(X, features.transform(without_markup(vectorizer, texts), X, vectorizer.idf_))
-
-
-def without_markup(vectorizer: DocumentVectorizer, texts: Iterable[str]) -> list[str]:
-    """Return texts as the vectorizer splits them into terms."""
-    if vectorizer.strip_ is None:
-        return list(texts)
-    return [vectorizer.without_markup(text) for text in texts]
-
-
-Regroup = Callable[[Array, Array], tuple[sparse.csr_array, Array]]
-"""Function from columns of X and their names to what is shown: shares, and names."""
-
-
-def shown_in_words(
-    features: TextFeatures, vectorizer: Any, n_terms: int, texts: Iterable[str]
-) -> list[Regroup]:
-    """Return a function for each document that adds its pieces to the words that they lie in.
-
-    The function gets n columns of X and their names. It returns the share of each column in each
-    item that is shown, (n_items, n), and the names of the items. The shares of a column sum to one.
-    A piece belongs to the terms of the parts of the text that have it, to such parts themselves if
-    they are no known term, and is an item of its own if a part has several terms, as in scripts
-    without spaces.
-    """
-    numbers = {name: n_terms + i for i, name in enumerate(features.names)}
-    first_piece = n_terms + len(features.tokens.names)
-    parts = _Parts(vectorizer, numbers)
-
-    def of_text(text: str) -> Regroup:
-        return lambda columns, names: _regroup(text, columns, names, first_piece, parts)
-
-    return [of_text(text) for text in without_markup(vectorizer, texts)]
-
-
-def _regroup(
-    text: str,
-    columns: Array,
-    names: Array,
-    first_piece: int,
-    parts: "_Parts",
-) -> tuple[sparse.csr_array, Array]:
-    """Return shares and names of the items of one document; see ``shown_in_words``."""
-    place = {column: i for i, column in enumerate(columns.tolist())}
-    items: dict[Any, int] = {}
-    shown: list[Any] = []
-
-    def item(key: Any, name: Any) -> int:
-        if key not in items:
-            items[key] = len(shown)
-            shown.append(name)
-        return items[key]
-
-    rows, at, values = [], [], []
-    for i, column in enumerate(columns.tolist()):
-        if column < first_piece:
-            rows.append(item(column, names[i]))
-            at.append(i)
-            values.append(1.0)
-    amounts: Counter[tuple[int, int]] = Counter()
-    totals: Counter[int] = Counter()
-    for part, count in Counter(split_parts(text)).items():
-        n_found, term, pieces = parts(part)
-        for piece, column in pieces:
-            i = place.get(column, -1)
-            if i < 0 or column < first_piece:
-                continue
-            if n_found == 1 and term in place:
-                owner = item(term, names[place[term]])
-            elif n_found > 1:
-                owner = item(("piece", piece), piece)
-            else:
-                owner = item(("part", part), part)
-            amounts[owner, i] += count
-            totals[i] += count
-    for (owner, i), amount in amounts.items():
-        rows.append(owner)
-        at.append(i)
-        values.append(amount / totals[i])
-    shares = sparse.csr_array((values, (rows, at)), shape=(len(shown), len(columns)))
-    labels = np.empty(len(shown), dtype=object)
-    labels[:] = shown
-    return shares, labels
-
-
-class _Parts:
-    """The terms and pieces of parts of texts, found once for each part."""
-
-    def __init__(self, vectorizer: Any, numbers: dict[str, int]) -> None:
-        self.split, self.columns = vectorizer.split_stems, vectorizer.vocabulary_
-        self.numbers = numbers
-        self.known: dict[str, tuple[int, int, list[tuple[str, int]]]] = {}
-
-    def __call__(self, part: str) -> tuple[int, int, list[tuple[str, int]]]:
-        """Return the number of known terms, the column of the first, or -1, and known pieces."""
-        if part not in self.known:
-            found = [self.columns[s] for s in self.split(part) if s in self.columns]
-            pieces = [
-                (piece.strip(), self.numbers[piece])
-                for piece in split_pieces(part)
-                if piece in self.numbers
-            ]
-            self.known[part] = len(found), found[0] if found else -1, pieces
-        return self.known[part]
+    return Joined(found, beside(X, F), reason)
 
 
 def _without_features(asked: tuple[str, ...] | None, vectorizer: Any, model: Any) -> str:
@@ -241,10 +124,6 @@ def _without_features(asked: tuple[str, ...] | None, vectorizer: Any, model: Any
     if model.classifier not in ("auto", WordsHead.name):
         return f"the head {model.classifier!r} uses no features"
     return ""
-
-
-def _beside(X: Any, F: sparse.csr_array) -> sparse.csr_matrix:
-    return sparse.csr_matrix(sparse.hstack([X, F], format="csr"))
 
 
 def _too_large(F: sparse.csr_array, n_docs: int) -> bool:

@@ -1,25 +1,29 @@
-"""Methods of ``DocumentModel`` that predict, score and explain the labels of documents."""
+"""Methods of ``DocumentModel`` that predict, score and explain the labels of documents.
 
-from abc import abstractmethod
+``DocumentPredictor`` has the same methods. Neither needs scikit-learn (``estimators.predicting``).
+"""
+
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.model import Array
 from vbnmf.description.components import component_titles
 from vbnmf.description.explanations import Explanations
 from vbnmf.distributed import is_texts
 from vbnmf.engines.backends import matrix_of
-from vbnmf.estimators import SupervisedVBNMF
-from vbnmf.estimators.validation import check_count
+from vbnmf.estimators.predicting import PredictsLabels
+from vbnmf.estimators.validation import check_count, check_fitted
 from vbnmf.pipeline.explaining import FeatureKinds, TermFinder
-from vbnmf.pipeline.headfeatures import Regroup, shown_in_words
 from vbnmf.pipeline.inputs import is_matrix
+from vbnmf.pipeline.joining import Regroup, join_features, shown_in_words
 from vbnmf.shards import Shards
 from vbnmf.text.features import TextFeatures
-from vbnmf.text.vectorizer import DocumentVectorizer, known_parts
+from vbnmf.text.transforming import TransformsTexts, known_parts
+
+NAME = "DocumentModel"
+"""The kind of model, in model files."""
 
 
 class PredictsDocuments:
@@ -31,14 +35,62 @@ class PredictsDocuments:
     terms_: Array
     text_features_: TextFeatures | None
 
-    @abstractmethod
     def vectorize(self, documents: Any) -> Any:
-        """Convert texts to a matrix of terms and features. A matrix is returned unchanged."""
+        """Convert texts to a matrix of terms and features. A matrix is returned unchanged.
+
+        Parameters
+        ----------
+        documents : iterable of str, or matrix of shape (n_docs, n_terms + n_features)
+            Texts, or weights of terms and features.
+
+        Returns
+        -------
+        sparse or dense matrix of shape (n_docs, n_terms + n_features)
+            Weights of terms, and behind them those of the features of the prediction head.
+        """
+        check_fitted(self, "estimator_")
+        lazy = is_texts(documents)
+        if not lazy and (isinstance(documents, Shards) or is_matrix(documents)):
+            if documents.shape[1] != self.estimator_.n_features_in_:
+                raise ValueError(
+                    f"the matrix has {documents.shape[1]} columns, but the model has "
+                    f"{len(self.terms_)} terms{self._and_features()}. Pass one column for each "
+                    "term in the same order."
+                )
+            return documents
+        if self.vectorizer_ is None:
+            raise ValueError(
+                "this model was fitted to a matrix, so it has no vectorizer for texts. Pass a "
+                f"matrix with the same {len(self.terms_)} columns."
+            )
+        if lazy:
+            from vbnmf.distributed.texts import weights
+
+            return weights(documents, self.vectorizer_, self._joined)
+        documents = documents if isinstance(documents, Sequence) else list(documents)
+        return self._joined(documents, self.vectorizer_.transform(documents))
+
+    def _joined(self, texts: Any, X: Any) -> Any:
+        """Join the features of texts to the weights of their terms."""
+        if self.text_features_ is None:
+            return X
+        return join_features(self.text_features_, self.vectorizer_, texts, X)
+
+    def _and_features(self) -> str:
+        n_features = 0 if self.text_features_ is None else len(self.text_features_)
+        return f" and {n_features} features of texts" if n_features else ""
 
     @property
-    @abstractmethod
+    def features_(self) -> tuple[str, ...]:
+        """Kinds of features that the prediction head uses besides words."""
+        return () if self.text_features_ is None else self.text_features_.kinds
+
+    @property
     def feature_names_(self) -> Array:
-        """Names of the columns of ``vectorize``."""
+        """Names of the columns of ``vectorize``: terms, and features of the prediction head."""
+        if self.text_features_ is None:
+            return self.terms_
+        return self.text_features_.names_after(self.terms_)
 
     def pieces_in_words(self, documents: Any) -> list[Regroup] | None:
         """Return for each text how its pieces are added to its words, for ``explain``.
@@ -178,7 +230,7 @@ class PredictsDocuments:
 
         None if the vectorizer cannot tell, because it is not a ``DocumentVectorizer``.
         """
-        if not isinstance(self.vectorizer_, DocumentVectorizer):
+        if not isinstance(self.vectorizer_, TransformsTexts):
             return None
         return known_parts(self.vectorizer_, documents)
 
@@ -200,7 +252,7 @@ class PredictsDocuments:
         float
             Accuracy, or mean log-probability.
         """
-        check_is_fitted(self, "estimator_")
+        check_fitted(self, "estimator_")
         if not self.has_labels and y is None and sample_weight is None:
             return self.estimator_.score(self.vectorize(X))
         self._check_labels()
@@ -275,7 +327,7 @@ class PredictsDocuments:
 
     def _shown_texts(self, X: Any, weights: Any) -> tuple[list[str] | None, TermFinder | None]:
         """Return texts without markup, and what finds their terms; None if they are not known."""
-        if X is weights or not isinstance(self.vectorizer_, DocumentVectorizer):
+        if X is weights or not isinstance(self.vectorizer_, TransformsTexts):
             return None, None
         texts = [self.vectorizer_.without_markup(text) for text in X]
         return texts, TermFinder.of(self.vectorizer_, self.terms_)
@@ -310,13 +362,34 @@ class PredictsDocuments:
     @property
     def has_labels(self) -> bool:
         """Whether the model was fitted with labels."""
-        check_is_fitted(self, "estimator_")
-        return isinstance(self.estimator_, SupervisedVBNMF)
+        check_fitted(self, "estimator_")
+        return isinstance(self.estimator_, PredictsLabels)
 
     @property
     def has_several_labels(self) -> bool:
         """Whether the model was fitted to documents that may have several labels."""
         return self.has_labels and bool(self.estimator_.multilabel_)
+
+
+class DocumentPredictor(PredictsDocuments):
+    """A ``DocumentModel`` that only predicts labels: it is neither fitted nor saved.
+
+    ``vbnmf.load_predictor`` reads it from the file of a model. Its methods give the same results as
+    those of the model, to the bit.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_labels,)
+        The labels.
+    terms_ : ndarray of str of shape (n_terms,)
+        Names of the terms.
+    label_form_ : {"one", "lists", "indicator"}
+        The form of predicted labels.
+    columns_ : dict
+        Columns of texts and labels in the training file, if known.
+    """
+
+    columns_: dict[str, Any]
 
 
 def _highest(P: Array) -> Array:

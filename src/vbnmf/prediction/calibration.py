@@ -24,9 +24,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit, log_expit, softmax
-from sklearn.metrics import f1_score
 from threadpoolctl import threadpool_limits
 
 from vbnmf.core.model import Array
@@ -235,6 +233,8 @@ class _Problem:
 
     def solved(self) -> Calibration:
         """Minimise the loss."""
+        from scipy.optimize import minimize  # slow to import, and not needed to predict
+
         n_labels = self.scores.shape[1]
         free, fixed = (None, None), (0.0, 0.0)
         noise = (_USUAL_NOISE,) * 2 if self.multilabel else (_LEAST_NOISE, 0.0)
@@ -309,6 +309,8 @@ def best_threshold(P: Array, Y: Array, weight: Array) -> tuple[float, float]:
 
     If there are only few documents, the threshold is 0.5.
     """
+    from sklearn.metrics import f1_score  # slow to import, and not needed to predict
+
     tried = _THRESHOLDS if len(P) >= _ENOUGH_FOR_A_THRESHOLD else np.array([0.5])
     scores = [
         f1_score(Y, least <= P, average="micro", sample_weight=weight, zero_division=0)

@@ -21,7 +21,6 @@ from collections.abc import Iterator
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from vbnmf.core.model import Array
 from vbnmf.core.rows import of_unit_length, parts
@@ -101,6 +100,8 @@ def near_duplicates(X: sparse.csr_array, weight: Array) -> Array:
     weight : array of shape (n_docs,)
         Sample weights.
     """
+    from scipy.sparse.csgraph import connected_components  # slow to import, not for predictions
+
     if not X.data.all():  # zeros that are stored are not terms of a document
         X = X.copy()
         X.eliminate_zeros()

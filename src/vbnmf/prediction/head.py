@@ -30,7 +30,6 @@ from vbnmf.core.rows import (
     of_columns,
     without_unused_terms,
 )
-from vbnmf.metrics.ratios import ratio_difference
 from vbnmf.prediction.calibration import Calibration, best_threshold
 from vbnmf.prediction.dividing import folds, in_several_folds
 from vbnmf.prediction.evidence import evidence_left_out, mean_over_terms, term_evidence
@@ -54,7 +53,7 @@ class Posterior:
 
     Attributes
     ----------
-    shapes : array of shape (n_terms, K)
+    shapes : array or FilledRows of shape (n_terms, K)
         Shapes of the gamma posteriors of terms.
     scales : array of shape (K,)
         Scales of these posteriors.
@@ -68,7 +67,7 @@ class Posterior:
         Pseudo-count that is added to the shapes in the evidence.
     """
 
-    shapes: Array
+    shapes: Any
     scales: Array
     sums: Array
     rates: Array
@@ -165,6 +164,8 @@ class TrainingDocuments:
         This is the difference of the qualities, plus one standard error. The error is paired by
         documents, so it is small if both are right about the same documents.
         """
+        from vbnmf.metrics.ratios import ratio_difference  # its room imports scikit-learn
+
         found = ratio_difference(self._ratio(other), self._ratio(P))
         return found.value + found.error
 
@@ -373,6 +374,10 @@ class Head(ABC):
         given = np.zeros(probabilities.shape, dtype=np.int64)
         np.put_along_axis(given, probabilities.argmax(axis=1)[:, None], 1, axis=1)
         return given
+
+    def rounded(self, X: sparse.csr_array, posterior: Posterior) -> Self:
+        """Return the head with less precise weights, if no label of these documents changes."""
+        return self
 
     def highest(self, X: sparse.csr_array, posterior: Posterior, known: Array) -> Array:
         """Compute the value of documents that novelty compares, (n_docs,): see ``novelty``.

@@ -16,6 +16,7 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
+from vbnmf.core.filled import FilledRows
 from vbnmf.core.model import Array
 from vbnmf.core.products import product_with_rows
 from vbnmf.core.rows import leading, of_unit_length, without_unused_terms
@@ -36,7 +37,14 @@ from vbnmf.prediction.head import (
 from vbnmf.prediction.novelty import Novelty
 from vbnmf.prediction.scaling import Scaling, standardise, whiten
 from vbnmf.prediction.thresholds import Thresholds
-from vbnmf.store import LARGEST_WEIGHT, ModelFileError, check_array, check_doubles
+from vbnmf.store import (
+    LARGEST_WEIGHT,
+    ModelFileError,
+    check_array,
+    check_doubles,
+    check_packed,
+    packed,
+)
 
 EVIDENCE_SIZE = 0.1
 """Mean squared length of the evidence, relative to words of length one.
@@ -83,9 +91,10 @@ class LinearHead(Head):
         Weights of the evidence.
     intercepts : ndarray of shape (n_labels,)
         Intercepts of the scores.
-    words : ndarray or csc_array of float32 of shape (n_labels, n_terms + n_features)
+    words : ndarray or csc_array of shape (n_labels, n_terms + n_features)
         Weights of single words and of further features; of shape (n_labels, 0) if not used. It is
-        sparse if there are many labels.
+        sparse if there are many labels. Its type is float16 if that changes no label of the
+        training documents (``rounded``), otherwise float32.
     """
 
     weights: Array
@@ -153,6 +162,20 @@ class LinearHead(Head):
         by_words = of_unit_length(X) @ words
         return by_components, by_words.toarray() if sparse.issparse(by_words) else by_words
 
+    def rounded(self, X: sparse.csr_array, posterior: Posterior) -> Self:
+        """Return the head with weights of words in half precision, if no label of X changes."""
+        if not self.uses_words or sparse.issparse(self.words):
+            return self
+        with np.errstate(over="ignore", under="ignore"):
+            words = self.words.astype(np.float16)
+        if not np.isfinite(words).all():
+            return self
+        other = replace(self, words=words)
+        labels, others = (
+            head.predicted(head.probabilities(X, posterior)) for head in (self, other)
+        )
+        return other if np.array_equal(labels, others) else self
+
     def highest(self, X: sparse.csr_array, posterior: Posterior, known: Array) -> Array:
         """Compute the highest score of each document, with unknown terms in its length."""
         found, by_words = self.parts(X, posterior)
@@ -192,7 +215,10 @@ class LinearHead(Head):
         if sparse.issparse(self.words):
             parts = (self.words.data, self.words.indices, self.words.indptr)
             return {}, arrays | dict(zip(_SPARSE_WORDS, parts, strict=True))
-        return {}, arrays | ({"words": self.words} if self.uses_words else {})
+        if not self.uses_words:
+            return {}, arrays
+        by_column = packed("words", self.words.T, 0)
+        return {}, arrays | ({"words": self.words} if "words" in by_column else by_column)
 
     @classmethod
     def from_state(
@@ -207,8 +233,14 @@ class LinearHead(Head):
         n, K, n_columns = sizes
         most = LARGEST_WEIGHT
         words = np.zeros((n, 0), np.float32)
-        if cls.with_words and "words" in arrays:
-            words = check_array(arrays, "words", (n, n_columns), least=-most, most=most)
+        if cls.with_words and "words.values" in arrays:
+            by_column = check_packed(
+                arrays, "words", (n_columns, n), least=-most, most=most, half=True
+            )
+            assert isinstance(by_column, FilledRows)
+            words = by_column.transposed()
+        elif cls.with_words and "words" in arrays:
+            words = check_array(arrays, "words", (n, n_columns), least=-most, most=most, half=True)
         elif cls.with_words and _SPARSE_WORDS[0] in arrays:
             words = _sparse_words(arrays, (n, n_columns))
         return cls(

@@ -22,8 +22,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from vbnmf.core.model import Array
@@ -299,6 +297,9 @@ def _scikit_learn(task: _Task) -> Solved:
 
 
 def _one_machine(A: sparse.csr_matrix, y: Array, weight: Array, tol: float) -> tuple[Array, bool]:
+    from sklearn.exceptions import ConvergenceWarning  # slow to import, and not needed to predict
+    from sklearn.svm import LinearSVC
+
     if y.all() or not y.any():  # scikit-learn needs both classes
         constant = 1.0 if y.all() else -1.0
         return np.append(np.zeros(A.shape[1]), constant), True

@@ -39,6 +39,12 @@ TYPES: dict[str, tuple[type, ...]] = {
     "n_empty": (int,),
     "length": (float,),
 }
+PARAMETERS = (
+    "weighting", "max_terms", "lowercase", "token_pattern", "ngram_range", "stop_words", "min_df",
+    "max_df", "stem", "analyzer", "strip", "dtype",
+)  # fmt: skip
+"""Parameters of ``DocumentVectorizer``, in the order of its signature."""
+
 ARRAYS = {"idf": "f", "columns": "i"}
 
 OLDER_FILES: dict[str, Any] = {"strip": None, "stripped": None}

@@ -1,12 +1,16 @@
 """Count the terms of documents, and select terms by the number of documents that have them.
 
-Tokens come from scikit-learn's ``CountVectorizer.build_analyzer`` or from ``splitting``. Counts of
-words with the same stem are added by a product with a 0/1 matrix, so that only distinct words are
-stemmed. ``weighting`` converts counts to weights.
+A ``Split`` is a way to split texts into terms. Its Python code is the specification. Compiled code
+(``native/``) does the same for most texts, if it is installed. Other analyzers are any functions
+from a text to its terms. Counts of words with the same stem are added by a product with a 0/1
+matrix, so that only distinct words are stemmed. ``weighting`` converts counts to weights.
 """
 
+import os
+from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from operator import ne
 from typing import Any
 
@@ -16,8 +20,67 @@ from numpy.typing import NDArray
 
 from vbnmf.text.checks import is_int
 
+try:
+    from vbnmf.text import _native
+except ImportError:  # installed without a compiler
+    _native = None
+
 Analyzer = Callable[[str], Iterable[str]]
 _BLOCK = 1 << 20  # tokens that are held as a list, which takes more memory than an array
+
+
+def compiled() -> Any:
+    """Return the module of compiled code; None without it, or if ``VBNMF_KERNEL`` is "scipy"."""
+    return None if os.environ.get("VBNMF_KERNEL") == "scipy" else _native
+
+
+class Split(ABC):
+    """A way to split texts into terms, of which compiled code can do a part."""
+
+    @abstractmethod
+    def __call__(self, text: str) -> Iterable[str]:
+        """Return the terms of a text."""
+
+    def count(self, text: str, counts: Any) -> None:
+        """Count the same terms with compiled code; ``counts`` are ``_native.Counts``."""
+        counts.terms(self(text))
+
+
+def count_with(analyze: Analyzer, text: str, counts: Any) -> None:
+    """Count the terms of a text with compiled code, as far as it can split the text."""
+    if isinstance(analyze, Split):
+        analyze.count(text, counts)
+    else:
+        counts.terms(analyze(text))
+
+
+class KnownTerms:
+    """Terms that have numbers: those of a vocabulary.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The terms. Their places are their numbers.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"names": self.names}  # tables are made again on use, and compiled ones are no data
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Number of each term."""
+        return numbered(self.names)
+
+    @cached_property
+    def table(self) -> Any:
+        """The same for compiled code, ``_native.Terms``."""
+        return _native.Terms(self.names)
 
 
 def check_iterable(documents: Iterable[str]) -> Iterable[str]:
@@ -40,17 +103,17 @@ def count_documents(documents: Iterable[str], analyze: Analyzer) -> tuple[sp.csr
     terms : list of str of length n_terms
         Terms in the order of their first occurrence.
     """
+    native = compiled()
+    if isinstance(analyze, Split) and native is not None:
+        table = native.Terms([])
+        counts = _counted(documents, analyze, native.Counts(table, adds=True))
+        return sp.csr_matrix(counts, shape=(len(counts[2]) - 1, len(table))), table.names()
     vocabulary: defaultdict[str, int] = defaultdict()
     vocabulary.default_factory = vocabulary.__len__
     number_of = vocabulary.__getitem__
     numbers: list[int] = []
     ends, blocks = [0], []
-    for row, document in enumerate(check_iterable(documents)):
-        if not isinstance(document, str):
-            raise TypeError(
-                f"Documents must be strings; number {row} (from 0) is "
-                f"{type(document).__name__}. Decode bytes, and replace missing text by ''."
-            )
+    for document in _checked(documents):
         numbers += map(number_of, analyze(document))
         ends.append(len(numbers))
         if len(numbers) >= _BLOCK:
@@ -64,6 +127,39 @@ def count_documents(documents: Iterable[str], analyze: Analyzer) -> tuple[sp.csr
     for block in blocks:
         block.resize(block.shape[0], len(terms))
     return sp.vstack(blocks, format="csr"), terms
+
+
+def count_known(documents: Iterable[str], analyze: Analyzer, known: KnownTerms) -> sp.csr_matrix:
+    """Count only known terms, (n_documents, len(known)) of int32, with sorted indices."""
+    native = compiled()
+    if isinstance(analyze, Split) and native is not None:
+        counts = _counted(documents, analyze, native.Counts(known.table, adds=False))
+        return sp.csr_matrix(counts, shape=(len(counts[2]) - 1, len(known)))
+    counts, terms = count_documents(documents, analyze)
+    return merge_columns(counts, terms, known.numbers)
+
+
+def _checked(documents: Iterable[str]) -> Iterator[str]:
+    """Yield documents; raise TypeError for one that is not a string."""
+    for row, document in enumerate(check_iterable(documents)):
+        if not isinstance(document, str):
+            raise TypeError(
+                f"Documents must be strings; number {row} (from 0) is "
+                f"{type(document).__name__}. Decode bytes, and replace missing text by ''."
+            )
+        yield document
+
+
+def _counted(
+    documents: Iterable[str], analyze: Split, counts: Any
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[Any]]:
+    """Count documents with compiled code; return the data, columns and ends of compressed rows."""
+    for document in _checked(documents):
+        analyze.count(document, counts)
+        counts.end()
+    data, columns, ends = counts.taken()
+    narrow = ends[-1] <= np.iinfo(np.int32).max
+    return data, columns, ends.astype(np.int32) if narrow else ends
 
 
 def _added(numbers: list[int], ends: list[int]) -> sp.csr_matrix:

@@ -14,14 +14,14 @@ All pieces of a document together are as long as its words, marks and pairs toge
 otherwise they would outweigh words in short texts. Only features in at least two documents are
 kept, and of these the commonest.
 
-The pieces of a text are those of its parts between spaces. So each different part is cut into
-pieces only once.
+The pieces of a text are those of its parts between spaces. So without compiled code, each different
+part is cut into pieces only once.
 """
 
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
@@ -30,8 +30,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from vbnmf.core.rows import lengths
-from vbnmf.text.counting import count_documents, document_frequencies, merge_columns, numbered
-from vbnmf.text.splitting import words_and_marks
+from vbnmf.text.counting import (
+    KnownTerms,
+    Split,
+    compiled,
+    count_documents,
+    count_known,
+    document_frequencies,
+)
+from vbnmf.text.splitting import is_plain, words_and_marks
 
 KINDS = ("marks", "pairs", "pieces")
 """Kinds of features, in the order of their columns."""
@@ -66,13 +73,12 @@ class Vocabulary:
     idf: NDArray[np.float64]
 
     @cached_property
-    def numbers(self) -> dict[str, int]:
+    def known(self) -> KnownTerms:
         """Column of each feature."""
-        return numbered(self.names)
+        return KnownTerms(self.names)
 
-    def weights(self, counts: sp.csr_matrix, names: list[str]) -> sp.csr_array:
-        """Return weights of these features, (n_docs, n_features), from counts of ``names``."""
-        counts = counts if names is self.names else merge_columns(counts, names, self.numbers)
+    def weights(self, counts: sp.csr_matrix) -> sp.csr_array:
+        """Return weights of these features from counts, (n_docs, n_features) both."""
         values = np.log1p(counts.data, dtype=np.float32)
         values *= self.idf.astype(np.float32)[counts.indices]
         return sp.csr_array((values, counts.indices, counts.indptr), shape=counts.shape)
@@ -104,8 +110,20 @@ class TextFeatures:
         """Names of all features, in the order of their columns."""
         return [*self.tokens.names, *self.pieces.names]
 
+    def names_after(self, terms: NDArray[np.object_]) -> NDArray[np.object_]:
+        """Return the names of terms and then those of the features; computed once for a model."""
+        held = self.__dict__.get("_names_after")
+        if held is None or held[0] is not terms:
+            joined = np.array([*terms, *self.names], dtype=object)
+            held = self.__dict__["_names_after"] = terms, joined
+        return held[1]
+
     def __len__(self) -> int:
         return len(self.tokens.names) + len(self.pieces.names)
+
+    @cached_property
+    def _tokens(self) -> "Tokens":
+        return Tokens(self.kinds, frozenset(term for term in self.terms if len(term) == 1))
 
     def transform(self, texts: Texts, X: Any, idf: NDArray[np.float64]) -> sp.csr_array:
         """Compute the features of documents.
@@ -135,18 +153,19 @@ class TextFeatures:
 
     def _count(self, texts: Texts) -> "FeatureCounts":
         """Count the features of documents; what is no feature is not kept in memory."""
-        known, pieces = self.tokens.numbers, _nothing(len(texts))
+        nothing, _ = _nothing(len(texts))
+        tokens, pieces = nothing, nothing
+        if self.tokens.names:
+            tokens = count_known(texts, self._tokens, self.tokens.known)
         if self.pieces.names:
-            pieces = _count_pieces(texts, self.pieces.numbers)
-        split = partial(split_tokens, kinds=self.kinds, terms=self.terms)
-        tokens = count_documents(texts, lambda text: filter(known.__contains__, split(text)))
+            pieces = _count_pieces(texts, self.pieces.known)
         return FeatureCounts(tokens, pieces)
 
     def _assemble(
         self, counted: "FeatureCounts", X: sp.csr_array, idf: NDArray[np.float64]
     ) -> sp.csr_array:
         """Join the weights of both vocabularies in the units of X."""
-        T, P = self.tokens.weights(*counted.tokens), self.pieces.weights(*counted.pieces)
+        T, P = self.tokens.weights(counted.tokens), self.pieces.weights(counted.pieces)
         present = sp.csr_array((np.log(2) * idf[X.indices], X.indices, X.indptr), shape=X.shape)
         of_words, of_tokens, of_pieces = lengths(present), lengths(T), lengths(P)
         length = np.sqrt(of_words**2 + of_tokens**2)
@@ -194,10 +213,10 @@ def check_kinds(kinds: Any) -> tuple[str, ...]:
 
 
 class FeatureCounts(NamedTuple):
-    """Counts of marks and pairs, and of pieces, (n_docs, n) each, and what is counted."""
+    """Counts of the marks and pairs, and of the pieces, that are features, (n_docs, n) each."""
 
-    tokens: tuple[sp.csr_matrix, list[str]]
-    pieces: tuple[sp.csr_matrix, list[str]]
+    tokens: sp.csr_matrix
+    pieces: sp.csr_matrix
 
 
 class TrainingTexts:
@@ -235,12 +254,11 @@ class TrainingTexts:
         tokens, of_tokens = self._tokens(tuple(kind for kind in kinds if kind != "pieces"))
         pieces, of_pieces = self._pieces if "pieces" in kinds else self._nothing
         found = TextFeatures(kinds, of_tokens, of_pieces, self.terms)
-        counted = FeatureCounts((tokens, of_tokens.names), (pieces, of_pieces.names))
-        return found, found._assemble(counted, self.X, self.idf)
+        return found, found._assemble(FeatureCounts(tokens, pieces), self.X, self.idf)
 
     def _tokens(self, kinds: tuple[str, ...]) -> tuple[sp.csr_matrix, Vocabulary]:
         if kinds not in self._counted:
-            split = partial(split_tokens, kinds=kinds, terms=self.terms)
+            split = Tokens(kinds, self.terms)
             counted = count_documents(self.texts, split) if kinds else _nothing(len(self.texts))
             self._counted[kinds] = _vocabulary(*counted, self.most)
         return self._counted[kinds]
@@ -277,7 +295,7 @@ def split_tokens(text: str, kinds: tuple[str, ...], terms: frozenset[str]) -> li
 
 def split_parts(text: str) -> list[str]:
     """Return the parts of a text between spaces."""
-    return (text if text.isascii() else unicodedata.normalize("NFC", text)).split()
+    return _composed(text).split()
 
 
 def split_pieces(part: str) -> list[str]:
@@ -297,19 +315,73 @@ def split_pieces(part: str) -> list[str]:
     ]
 
 
-def _count_pieces(texts: Texts, known: dict[str, int]) -> tuple[sp.csr_matrix, list[str]]:
+class Tokens(Split):
+    """Split texts into marks and pairs of words, as ``split_tokens`` does."""
+
+    def __init__(self, kinds: tuple[str, ...], terms: frozenset[str]) -> None:
+        self._kinds, self._terms = kinds, terms
+
+    def __call__(self, text: str) -> list[str]:
+        """Return the marks and pairs of a text."""
+        return split_tokens(text, self._kinds, self._terms)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_kinds": self._kinds, "_terms": self._terms}  # a compiled table is no data
+
+    @cached_property
+    def _excluded(self) -> Any:
+        return compiled().Terms([term for term in self._terms if len(term) == 1])
+
+    def count(self, text: str, counts: Any) -> None:
+        """Count the marks and pairs of a text with compiled code."""
+        if is_plain(text):
+            plain = text if text.isascii() else text.lower()
+            marks, pairs = ("marks" in self._kinds), ("pairs" in self._kinds)
+            counts.tokens(plain, True, marks, pairs, self._excluded)
+        else:
+            super().count(text, counts)
+
+
+class Parts(Split):
+    """Split texts at spaces."""
+
+    def __call__(self, text: str) -> list[str]:
+        """Return the parts of a text."""
+        return split_parts(text)
+
+    def count(self, text: str, counts: Any) -> None:
+        """Count the parts of a text with compiled code."""
+        counts.parts(_composed(text))
+
+
+class Pieces(Split):
+    """Split the parts of texts into pieces."""
+
+    def __call__(self, text: str) -> list[str]:
+        """Return the pieces of all parts of a text."""
+        return [piece for part in split_parts(text) for piece in split_pieces(part)]
+
+    def count(self, text: str, counts: Any) -> None:
+        """Count the pieces of a text with compiled code."""
+        counts.pieces(_composed(text), *PIECES)
+
+
+def _composed(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def _count_pieces(texts: Texts, known: KnownTerms) -> sp.csr_matrix:
     """Count the pieces of documents that are known."""
-    counts, parts = count_documents(texts, split_parts)
-    by_part, names = count_documents(
-        parts, lambda part: filter(known.__contains__, split_pieces(part))
-    )
-    return counts @ by_part, names
+    if compiled() is not None:
+        return count_known(texts, Pieces(), known)
+    counts, parts = count_documents(texts, Parts())
+    return counts @ count_known(parts, Pieces(), known)
 
 
 def _count_commonest_pieces(texts: Texts, most: int) -> tuple[sp.csr_matrix, list[str]]:
     """Count about twice as many pieces as ``most``, those in most documents."""
-    counts, parts = count_documents(texts, split_parts)
-    by_part, names = count_documents(parts, split_pieces)
+    counts, parts = count_documents(texts, Parts())
+    by_part, names = count_documents(parts, Pieces())
     if not names:
         return _nothing(len(texts))
     # documents with a piece, but counted once for each part that has it

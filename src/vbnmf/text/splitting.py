@@ -195,18 +195,15 @@ def without(found: Iterable[Token], stop_words: frozenset[str]) -> list[Token]:
 
 
 def analyzer(
-    plain: Callable[[str], Iterable[str]],
     *,
     lowercase: bool,
     ngram_range: tuple[int, int],
     stop_words: Iterable[str],
-) -> Callable[[str], Iterable[str]]:
-    """Return a function that splits a document into terms.
+) -> Callable[[str], list[str]]:
+    """Return a function that splits a document in any script into terms.
 
     Parameters
     ----------
-    plain : callable
-        The function for texts of ordinary letters, with the same options.
     lowercase : bool
         Whether to convert to lower case.
     ngram_range : (int, int)
@@ -217,9 +214,7 @@ def analyzer(
     stop = frozenset(stop_words)
     shortest, longest = ngram_range
 
-    def analyze(document: str) -> Iterable[str]:
-        if is_plain(document):
-            return plain(document)
+    def analyze(document: str) -> list[str]:
         found = without(tokens(document, lowercase=lowercase), stop)
         if longest == 1:
             return [token.form for token in found]

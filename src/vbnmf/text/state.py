@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vbnmf.text.checks import check_parameters, check_state, complete_state, is_int
+from vbnmf.text.checks import (
+    PARAMETERS,
+    check_parameters,
+    check_state,
+    complete_state,
+    is_int,
+)
 from vbnmf.text.notices import report_changed_stems
 from vbnmf.text.patterns import check_simple
 
@@ -35,7 +41,7 @@ def to_state(vectorizer: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         "max_df": _plain(vectorizer.max_df),
         "stripped": vectorizer.strip_,
         "dtype": np.dtype(vectorizer.dtype).name,
-        "terms": list(vectorizer._numbers),
+        "terms": list(vectorizer._known.names),
         "forms": None if vectorizer.stem is None else vectorizer._forms,
         "n_documents": vectorizer.n_documents_,
         "n_empty": vectorizer.n_empty_,
@@ -50,10 +56,10 @@ def from_state(
     """Return a fitted vectorizer of the class ``kind``; see ``DocumentVectorizer.from_state``."""
     meta = complete_state(meta)
     check_state(meta, arrays)
-    vectorizer = kind(**{name: meta[name] for name in kind().get_params()})
+    vectorizer = kind(**{name: meta[name] for name in PARAMETERS})
     vectorizer.ngram_range = tuple(meta["ngram_range"])
     vectorizer.stop_words = meta["stop_words"] or None
-    check_parameters(vectorizer.get_params())
+    check_parameters({name: getattr(vectorizer, name) for name in PARAMETERS})
     if not trusted:
         check_simple(meta["token_pattern"])
     vectorizer._stop_words = meta["stop_words"]

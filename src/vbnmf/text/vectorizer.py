@@ -16,13 +16,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.text.analyzers import (
     TOKEN_PATTERN,
-    build_analyzer,
     split_stop_words,
-    splits_by_script,
 )
 from vbnmf.text.checks import check_parameters
 from vbnmf.text.counting import (
@@ -37,15 +34,15 @@ from vbnmf.text.counting import (
     numbered,
     passes,
 )
-from vbnmf.text.markup import DEFAULT_STRIP, Strip, decide, strip_html
+from vbnmf.text.markup import DEFAULT_STRIP, Strip, decide
 from vbnmf.text.notices import report_cut, report_empty, report_suspicious
-from vbnmf.text.state import from_state, to_state
+from vbnmf.text.state import to_state
+from vbnmf.text.transforming import TransformsTexts, check_fitted
 from vbnmf.text.weighting import (
     DEFAULT_WEIGHTING,
     Weighting,
     choose_terms,
     inverse_document_frequency,
-    squared_lengths,
     weigh,
 )
 from vbnmf.text.words import StopWords, stem_terms, stop_word_list
@@ -54,7 +51,12 @@ from vbnmf.text.words import StopWords, stem_terms, stop_word_list
 DEFAULT_MAX_TERMS = 200_000
 
 
-class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[misc, call-arg]
+class DocumentVectorizer(
+    TransformsTexts,
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+    auto_wrap_output_keys=None,  # type: ignore[call-arg]
+):
     """Convert raw documents to a weighted sparse document-term matrix.
 
     Parameters
@@ -225,44 +227,6 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         self.n_empty_ = report_empty(X, all_alike=all_alike)
         return self._contained(X, documents)
 
-    def transform(self, documents: Iterable[str]) -> sp.csr_matrix:
-        """Convert documents to a weighted document-term matrix.
-
-        Parameters
-        ----------
-        documents : iterable of str
-            Texts. Terms that are not in the vocabulary are ignored.
-
-        Returns
-        -------
-        csr_matrix of shape (n_documents, n_terms)
-            Weights of terms. A document without any known term has a row of zeros. An
-            `EmptyDocumentWarning` says how many there are.
-        """
-        check_is_fitted(self)
-        counts, forms = count_documents(documents, self._build_analyzer())
-        merged = merge_columns(counts, stem_terms(forms, self.stem), self._numbers)
-        weights, _ = weigh(merged, self._idf, self.weighting, self.length_)
-        X = self._finish(weights)
-        report_empty(X)
-        return self._contained(X, documents)
-
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
-        """Return the name of each column: the term, or the commonest form of a stem.
-
-        Parameters
-        ----------
-        input_features : ignored
-            Present for compatibility with scikit-learn.
-
-        Returns
-        -------
-        ndarray of str objects of shape (n_terms,)
-            Names, which are unique.
-        """
-        check_is_fitted(self)
-        return np.array(self._forms, dtype=object)
-
     def set_output(self, *, transform: str | None = None) -> Self:
         """Set the container that `transform` and `fit_transform` return.
 
@@ -288,16 +252,6 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
             self._sklearn_output_config = {"transform": transform}  # clones keep it
         return self
 
-    def without_markup(self, document: str) -> str:
-        """Return the text of a document as it is split into terms, after `strip`."""
-        check_is_fitted(self)
-        return document if self.strip_ is None else strip_html(document)
-
-    def split_stems(self, text: str) -> list[str]:
-        """Return the terms of a text without markup in their order, stemmed, known or not."""
-        check_is_fitted(self)
-        return stem_terms(list(self._terms_of(self.ngram_range, self._stop_words)(text)), self.stem)
-
     def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return the state of the fitted vectorizer for a model file.
 
@@ -308,42 +262,8 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         arrays : dict of str to ndarray
             Document frequencies and columns of terms.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         return to_state(self)
-
-    @classmethod
-    def from_state(
-        cls, meta: dict[str, Any], arrays: dict[str, NDArray[Any]], *, trusted: bool = False
-    ) -> Self:
-        """Rebuild a fitted vectorizer from the result of `to_state`.
-
-        Parameters
-        ----------
-        meta : dict
-            Parameters and terms.
-        arrays : dict of str to ndarray
-            Document frequencies and columns of terms.
-        trusted : bool, default=False
-            Whether to accept any `token_pattern`, not only a simple one (``patterns``).
-
-        Returns
-        -------
-        DocumentVectorizer
-            A vectorizer whose `transform` gives identical results.
-
-        Raises
-        ------
-        ValueError
-            If the state is incomplete or inconsistent.
-        UnsafePatternError
-            If the pattern is not simple and the state is not trusted.
-
-        Warns
-        -----
-        StemmerChangedWarning
-            If the installed stemmer gives other stems than in training.
-        """
-        return from_state(cls, meta, arrays, trusted=trusted)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -372,28 +292,6 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
             self._forms = [shown[stem] for stem in self.vocabulary_]
         self.n_documents_, self.length_ = n_documents, length
 
-    def _set_terms(
-        self, passed: list[str], idf: NDArray[np.float64], columns: NDArray[np.intp]
-    ) -> None:
-        """Set the terms that passed `min_df` and `max_df`, and those of them that have a column.
-
-        Terms without a column affect the largest count and the length of new documents.
-        """
-        self._numbers = numbered(passed)
-        self._idf = idf
-        self._columns = columns.astype(np.int32)
-        terms = [passed[number] for number in columns]
-        self.vocabulary_: dict[str, int] = numbered(terms)
-        self._forms = terms
-        self.idf_ = idf[columns]
-
-    def _finish(self, weights: sp.csr_matrix) -> sp.csr_matrix:
-        """Remove terms without a column and explicit zeros, and cast to `dtype`."""
-        X = weights[:, self._columns].astype(self.dtype)
-        X.eliminate_zeros()
-        X.sort_indices()
-        return X
-
     def _contained(self, X: sp.csr_matrix, documents: object) -> Any:
         """Convert the weights to the container of `set_output`.
 
@@ -412,27 +310,6 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         index = documents.index if isinstance(documents, pd.Series) else None
         names = self.get_feature_names_out()
         return pd.DataFrame.sparse.from_spmatrix(X, index=index, columns=names)
-
-    @property
-    def splits_by_script(self) -> bool:
-        """Whether texts are split by script (``splitting``)."""
-        return splits_by_script(self.analyzer, self.token_pattern)
-
-    @property
-    def stop_tokens_(self) -> frozenset[str]:
-        """Stop words as tokens, split and lower-cased like the documents."""
-        return frozenset(self._stop_words)
-
-    def _build_analyzer(self) -> Analyzer:
-        """Return the function from a document to its terms, not stemmed."""
-        analyze = self._terms_of(self.ngram_range, self._stop_words)
-        return analyze if self.strip_ is None else lambda text: analyze(strip_html(text))
-
-    def _terms_of(self, ngram_range: tuple[int, int], stop_words: Sequence[str]) -> Analyzer:
-        """Return the function from a text without markup to its terms."""
-        return build_analyzer(
-            self.analyzer, self.token_pattern, self.lowercase, ngram_range, stop_words
-        )
 
     def _passing(self, frequencies: NDArray[np.int64], n_documents: int) -> NDArray[np.intp]:
         """Return the columns that pass `min_df` and `max_df`, ascending."""
@@ -479,32 +356,6 @@ def token_sequences(
         stems.update(zip(new, stem_terms(new, vectorizer.stem), strict=True))
         sequences.append([stems[word] for word in words])
     return sequences
-
-
-def known_parts(vectorizer: DocumentVectorizer, documents: Iterable[str]) -> NDArray[np.float64]:
-    """Compute the part of the length of each document that its known terms have, (n_docs,).
-
-    Lengths are Euclidean. A term that no training document has is weighted like one that a single
-    training document has. The part is 1 for a document without unknown terms, and for one without
-    any term. If the vectorizer omitted rare terms (`min_df`, `max_terms`), all parts are 1: then
-    unknown terms are usual in training too, and do not show that a document is new.
-    """
-    check_is_fitted(vectorizer)
-    counts, forms = count_documents(documents, vectorizer._build_analyzer())
-    numbers = vectorizer._numbers
-    omits = len(numbers) > len(vectorizer.vocabulary_) or vectorizer.min_df not in (0, 1)
-    if omits or not forms:
-        return np.ones(counts.shape[0])
-    stems = stem_terms(forms, vectorizer.stem)
-    (new,) = np.nonzero([stem not in numbers for stem in stems])
-    merged = merge_columns(counts, stems, numbers)
-    rarest = inverse_document_frequency(np.ones(len(new), np.int64), vectorizer.n_documents_)
-    known, unknown = (
-        squared_lengths(of, idf, vectorizer.weighting)
-        for of, idf in ((merged, vectorizer._idf), (counts[:, new], rarest))
-    )
-    whole = known + unknown
-    return np.sqrt(np.divide(known, whole, out=np.ones_like(whole), where=whole > 0))
 
 
 def documents_of_terms(vectorizer: DocumentVectorizer, documents: Iterable[str]) -> dict[str, int]:

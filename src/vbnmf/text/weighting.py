@@ -13,7 +13,8 @@ from typing import Literal, get_args
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.preprocessing import normalize
+
+from vbnmf.core.rows import of_unit_length
 
 Weighting = Literal["paper", "counts", "log"]
 WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
@@ -71,10 +72,11 @@ def weigh(
     weights = sp.csr_matrix((data, counts.indices, counts.indptr), shape=counts.shape)
     if weighting != "log":
         return weights, 1.0
-    directions = normalize(weights, norm="l2") if weights.shape[0] else weights
+    weights.data = of_unit_length(weights).data
     if length is None:
-        length = length_of_documents(*summed(directions.data))
-    return directions * length, length
+        length = length_of_documents(*summed(weights.data))
+    weights.data *= length
+    return weights, length
 
 
 def squared_lengths(

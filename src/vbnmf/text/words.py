@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import snowballstemmer
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 StopWords = str | os.PathLike[str] | Iterable[str] | None
 
@@ -85,6 +84,8 @@ def _from_file(path: Path) -> list[str]:
 def _from_language(language: str) -> list[str]:
     """Return the stop words of a language, from scikit-learn or the package ``stop-words``."""
     if language == "english":
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # slow to import
+
         return sorted(ENGLISH_STOP_WORDS)
     try:
         import stop_words
