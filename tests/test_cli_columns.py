@@ -68,7 +68,7 @@ def test_a_bad_cell_is_an_error_and_no_reason_to_read_another_column(
 ):
     path = tmp_path / "b.csv"
     path.write_bytes(b"id,title,question,team\nT-1,leaf,kettle,tea\n" + row)
-    result = use(command, path, *args, "--quiet")
+    result = use(command, path, *args, "--quiet", "--strict")
     assert (result.code, result.out) == (2, "")
     assert message in result.err
 
@@ -191,7 +191,14 @@ class TestJoiningResults:
     def test_messages_use_the_ids_of_the_output(self, use, tmp_path):
         rows = [["T-1", "", "Unbekanntes", ""], ["T-2", "", "", ""]]
         path = write(tmp_path / "b.csv", rows)
-        assert "b.csv, line 3 (id 'T-2'): no text." in use("predict", path, "--id", "id").err
+        assert (
+            "b.csv, line 3 (id 'T-2'): no text."
+            in use("predict", path, "--id", "id", "--strict").err
+        )
+        assert (
+            "1 of 2 rows without text or that cannot be read (id T-2)"
+            in use("predict", path, "--id", "id").err
+        )
         path = write(tmp_path / "b.csv", rows[:1])
         for command, args in READERS[:1] + READERS[2:]:
             wanted = ("--id", "id") if command != "evaluate" else ()

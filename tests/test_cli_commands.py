@@ -155,7 +155,7 @@ class TestPredict:
         assert out.read_text() != "mine"
 
     def test_unknown_ending(self, home, tmp_path):
-        out = tmp_path / "p.parquet"
+        out = tmp_path / "p.xlsx"
         result = run("predict", home / "m.vbnmf", home / "test.csv", "--out", out)
         assert result.code == 2
         assert "must end in one of .csv, .tsv, .jsonl" in result.err

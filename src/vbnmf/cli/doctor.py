@@ -20,7 +20,7 @@ def doctor(quiet: bool, as_json: bool) -> None:
 
     \b
     Example:
-      vbnmf doctor
+      vbnmf doctor --json
     """  # noqa: D301
     from vbnmf.cli.progress import Waiting
     from vbnmf.memory import available
