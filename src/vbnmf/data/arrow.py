@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vbnmf.data.documents import ReaderError
+from vbnmf.data.folders import visible_files
 from vbnmf.data.streams import BOMB_BYTES, BOMB_RATIO, origin_of
 from vbnmf.data.tables import Row, SourceTable
 
@@ -77,23 +78,29 @@ def open_stream(source: Any) -> SourceTable:
 
 
 def holds_parquet(folder: Path) -> bool:
-    """Return whether a folder has Parquet files, and no other files but hidden ones."""
-    files = [path for path in folder.rglob("*") if path.is_file() and not _is_hidden(path, folder)]
-    return bool(files) and all(path.suffix.lower() in _PARQUET for path in files)
+    """Return whether all files of a folder are Parquet, but for those that Spark adds to it."""
+    names = [name for name in _first_names(folder) if not _is_of_spark(name)]
+    return bool(names) and all(_is_parquet(name) for name in names)
+
+
+def _first_names(folder: Path) -> Iterator[str]:
+    """Yield the names of files up to the first that is not Parquet: a folder may have millions."""
+    for name in visible_files(folder, []):
+        yield name
+        if not _is_parquet(name) and not _is_of_spark(name):
+            return
 
 
 def _parquet_files(folder: Path) -> list[Path]:
-    files = (path for path in folder.rglob("*") if path.suffix.lower() in _PARQUET)
-    return sorted(
-        path
-        for path in files
-        if path.is_file() and not path.is_symlink() and not _is_hidden(path, folder)
-    )
+    return [folder / name for name in sorted(visible_files(folder, [])) if _is_parquet(name)]
 
 
-def _is_hidden(path: Path, folder: Path) -> bool:
-    """Return whether a file is hidden, or one of those that Spark adds to a folder."""
-    return any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
+def _is_parquet(name: str) -> bool:
+    return name.lower().endswith(_PARQUET) and not _is_of_spark(name)
+
+
+def _is_of_spark(name: str) -> bool:
+    return name.rpartition("/")[2].startswith("_")
 
 
 def _pyarrow(origin: str) -> tuple[Any, Any]:

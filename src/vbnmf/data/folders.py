@@ -48,7 +48,7 @@ def open_folder(
     with_labels : bool
         Whether labels were found.
     """
-    names = sorted(_visible_files(folder, notes))
+    names = sorted(visible_files(folder, notes))
     if isinstance(labels, str | os.PathLike):
         # The labels file may be in the folder, but is not a document.
         names = [name for name in names if not _same(folder / name, Path(labels))]
@@ -114,7 +114,7 @@ def _labels_of_files(
     return [by_name.get(name) for name in names]
 
 
-def _visible_files(folder: Path, notes: list[str]) -> Iterator[str]:
+def visible_files(folder: Path, notes: list[str]) -> Iterator[str]:
     """Yield the names of the files below a folder that are neither hidden nor links."""
     links = 0
     folders = [("", 0)]
