@@ -29,7 +29,8 @@ SUBJECTS = {
     "invoice": (["billing"], 9, 9, [
         "I need an invoice with our company name.", "The VAT number on the invoice is wrong.",
         "Please send the invoice for order {order} again.",
-        "Our accounting needs the invoice as PDF.", "The invoice shows the old address of our company.",
+        "Our accounting needs the invoice as PDF.",
+        "The invoice shows the old address of our company.",
     ]),
     "late parcel": (["delivery"], 12, 20, [
         "My parcel should have arrived on {day}.", "The tracking has not moved since {day}.",
@@ -59,7 +60,8 @@ SUBJECTS = {
     "app search": (["app"], 6, 5, [
         "The search in the app finds nothing.", "Filters of the search are reset after each tap.",
         "Sorting by price does not work in the app.",
-        "The search shows articles that are sold out.", "I type {thing} and the search shows something else.",
+        "The search shows articles that are sold out.",
+        "I type {thing} and the search shows something else.",
     ]),
     "wrong size": (["returns"], 9, 8, [
         "The {thing} is too small, I need another size.", "I would like to exchange the {thing}.",
@@ -103,8 +105,8 @@ DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
 
 def ticket(subject, rng):
     """Return a text of one to three sentences about a subject."""
-    sentences = rng.sample(SUBJECTS[subject][3], rng.choice([1, 2, 2, 3]))
-    sentences += rng.sample(AROUND, rng.choice([0, 0, 1, 1, 2]))
+    sentences = rng.sample(SUBJECTS[subject][3], rng.choice([1, 2, 2, 3, 3]))
+    sentences += rng.sample(AROUND, rng.choice([0, 1, 1, 2, 2]))
     rng.shuffle(sentences)
     text = " ".join([rng.choice(OPENING), *sentences, rng.choice(CLOSING)]).strip()
     text = text.format(
