@@ -110,10 +110,21 @@ def sandbox():
     # on a busy machine, commands would also print their progress
     quiet = mock.patch.object(Display, "_seconds_between_lines", math.inf)
     try:
-        with mock.patch.dict(os.environ, settings), quiet, chdir(folder):
+        with mock.patch.dict(os.environ, settings), quiet, chdir(folder), importing_from(folder):
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def importing_from(folder):
+    """Modules of the page can be imported, and are forgotten at its end."""
+    before = set(sys.modules)
+    with mock.patch.object(sys, "path", [str(folder), *sys.path]):
+        yield
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(folder)):
+            del sys.modules[name]
 
 
 def run_page(page):
