@@ -20,9 +20,11 @@ extensions = [
     "numpydoc",
     "sphinx_design",
     "sphinx_copybutton",
+    "sphinx_click",
     "vbnmfsite",
 ]
-exclude_patterns = ["_build", "_ext"]
+exclude_patterns = ["_build", "_ext", "_templates"]
+templates_path = ["_templates"]
 nitpicky = False
 
 # MyST: anchors as GitHub makes them, so that links work there too

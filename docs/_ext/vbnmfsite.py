@@ -1,12 +1,23 @@
 """What this site adds to Sphinx."""
 
+import warnings
 from typing import Any
 
 from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
 
 
+def own_members(_app: Any, what: str, _name: str, obj: Any, skip: bool, _options: Any) -> Any:
+    """Leave out members that classes inherit from scikit-learn or Python."""
+    home = getattr(obj, "__module__", None) or getattr(
+        getattr(obj, "fget", None), "__module__", "vbnmf"
+    )
+    return True if what == "class" and not str(home).startswith("vbnmf") else None
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the additions."""
+    warnings.filterwarnings("ignore", category=DeprecationWarning)
     app.add_lexer("csv", TextLexer)
+    app.connect("autodoc-skip-member", own_members)
     return {"parallel_read_safe": True}
