@@ -21,6 +21,7 @@ extensions = [
     "sphinx_design",
     "sphinx_copybutton",
     "sphinx_click",
+    "sphinx_gallery.gen_gallery",
     "vbnmfsite",
 ]
 exclude_patterns = ["_build", "_ext", "_templates"]
@@ -33,6 +34,20 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 suppress_warnings = ["myst.header"]  # pages of benchmarks skip a level below a table
 
 autosummary_generate = True
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": "/plot_",
+    "ignore_pattern": r"(?:^|/)(?!plot_)\w+\.py$",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "min_reported_time": 1e9,
+    "remove_config_comments": True,
+}
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 
@@ -48,7 +63,7 @@ html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "vbnmf"},
     "navbar_align": "left",
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 8,
     "show_toc_level": 2,
     "navigation_depth": 3,
     "navbar_end": ["theme-switcher"],

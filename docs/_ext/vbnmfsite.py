@@ -1,6 +1,5 @@
 """What this site adds to Sphinx."""
 
-import warnings
 from typing import Any
 
 from pygments.lexers.special import TextLexer
@@ -15,9 +14,15 @@ def own_members(_app: Any, what: str, _name: str, obj: Any, skip: bool, _options
     return True if what == "class" and not str(home).startswith("vbnmf") else None
 
 
+def plain_help(_app: Any, _context: Any, lines: list[str]) -> None:
+    """Show help texts of commands as they are: their stars are no markup."""
+    lines[:] = [line.replace("*", r"\*") for line in lines]
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the additions."""
-    warnings.filterwarnings("ignore", category=DeprecationWarning)
     app.add_lexer("csv", TextLexer)
     app.connect("autodoc-skip-member", own_members)
+    for part in ("description", "options", "epilog"):
+        app.connect(f"sphinx-click-process-{part}", plain_help)
     return {"parallel_read_safe": True}
