@@ -22,6 +22,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_click",
     "sphinx_gallery.gen_gallery",
+    "sphinx_markdown_builder",
     "vbnmfsite",
 ]
 exclude_patterns = ["_build", "_ext", "_templates"]

@@ -3,7 +3,7 @@ How many labels are enough?
 ===========================
 
 Accuracy on new tickets, if only some of the training tickets have a label. Documents without a
-label take part in the fit, or are left out.
+label take part in the fit, or are left out. With few labels they make a large difference.
 """
 
 import random
@@ -31,4 +31,5 @@ for (name, values), colour in zip(scores.items(), ("#2c6fbb", "#c8641e"), strict
     ax.plot(numbers, values, "o-", color=colour, label=name)
 ax.set(xscale="log", xlabel="labels", ylabel="accuracy on new tickets")
 ax.set_xticks(numbers, [str(n) for n in numbers])
+ax.set_xticks([], minor=True)
 ax.legend(frameon=False)

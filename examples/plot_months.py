@@ -30,7 +30,7 @@ fig, ax = plt.subplots(figsize=(5, 5), layout="constrained")
 most = max(then.max(), now.max()) * 1.1
 ax.plot([0, most], [0, most], color="#bbbbbb", lw=0.8)
 ax.scatter(then, now, color="#2c6fbb")
-for k in abs(now - then).argsort()[-4:]:
+for k in abs(now - then).argsort()[-3:]:
     words = " ".join(model.terms_[model.estimator_.describing_terms_[k][:2]])
-    ax.annotate(words, (then[k], now[k]), xytext=(6, 4), textcoords="offset points", fontsize=8)
+    ax.annotate(words, (then[k], now[k]), xytext=(7, -2), textcoords="offset points", fontsize=8)
 ax.set(xlabel="share in May", ylabel="share in June", xlim=(0, most), ylim=(0, most))

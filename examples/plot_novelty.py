@@ -3,7 +3,8 @@ Documents of a new subject
 ==========================
 
 A model of May meets the tickets of June, which have a subject that it has never seen: verification
-codes. Their novelty is high. That of other tickets is spread evenly, as it should be.
+codes. Nearly all of these have a novelty above 0.95. That of other tickets is spread over the whole
+range, and about one in twenty is above 0.95.
 """
 
 import random

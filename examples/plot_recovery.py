@@ -2,7 +2,7 @@
 Are the components the planted ones?
 ====================================
 
-The tickets were drawn from thirteen subjects. Each column shows in which tickets a component is the
+The tickets of May were drawn from twelve subjects. Each column shows in which tickets a component is the
 strongest one. A single dark cell means that the component is one subject.
 """
 
@@ -30,4 +30,4 @@ shades = ax.imshow(found[:, order], cmap="Blues", vmin=0, vmax=1, aspect="auto")
 ax.set_yticks(range(len(names)), names)
 ax.set_xticks(range(used.sum()), np.flatnonzero(used)[order])
 ax.set(xlabel="component", ylabel="planted subject")
-fig.colorbar(shades, label="part of the tickets in which the component is strongest")
+fig.colorbar(shades, label="part of its tickets")

@@ -2,7 +2,7 @@
 How many components?
 ====================
 
-The likelihood of held-out documents rises with the number of components, and levels off. Accuracy
+The likelihood of held-out documents rises with the number of components, by less and less. Accuracy
 hardly changes, because predictions also use single words.
 """
 
@@ -26,3 +26,4 @@ for ax, values, name in zip(axes, results, ("log-likelihood", "accuracy"), stric
     ax.set_ylabel(name)
 axes[1].set(xlabel="components", xscale="log", ylim=(0, 1))
 axes[1].set_xticks(numbers, [str(n) for n in numbers])
+axes[1].set_xticks([], minor=True)

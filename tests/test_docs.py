@@ -78,7 +78,7 @@ def runs_code(page):
     return any(block.is_run for block in blocks_of(page.read_text(encoding="utf-8")))
 
 
-@pytest.mark.slow
+@pytest.mark.docs
 @pytest.mark.parametrize(
     "page", sorted(str(page.relative_to(ROOT)) for page in PAGES if runs_code(page))
 )
