@@ -31,17 +31,53 @@ class EmptyDocumentWarning(UserWarning):
     ----------
     rows : sequence of int
         Rows of these documents, from 0.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from vbnmf.text import DocumentVectorizer
+    >>> vectorizer = DocumentVectorizer().fit(["green tea", "tea leaves", "black coffee"])
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     _ = vectorizer.transform(["green coffee", "?"])
+    >>> list(caught[0].message.rows)
+    [1]
     """
 
     rows: Sequence[int] = ()
 
 
 class StemmerChangedWarning(UserWarning):
-    """Warning that the installed stemmer gives other stems than in training."""
+    """Warning that the installed stemmer gives other stems than in training.
+
+    Examples
+    --------
+    Refuse a model whose stems have changed:
+
+    >>> import warnings
+    >>> from vbnmf import DocumentModel, load
+    >>> from vbnmf.text import DocumentVectorizer, StemmerChangedWarning
+    >>> texts, labels = ["green tea", "tea leaves", "coffee beans"] * 3, ["tea", "tea", "coffee"] * 3
+    >>> model = DocumentModel(vectorizer=DocumentVectorizer(stem="english")).fit(texts, labels)
+    >>> model.save("tea.vbnmf")
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", StemmerChangedWarning)
+    ...     model = load("tea.vbnmf")
+    """
 
 
 class SuspiciousWordsWarning(UserWarning):
-    """Warning about documents that do not seem to be split into words."""
+    """Warning about documents that do not seem to be split into words.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from vbnmf.text import DocumentVectorizer
+    >>> identifiers = [f"a7f3b9e2c4d8{n}" for n in range(60)]
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     _ = DocumentVectorizer().fit(identifiers)
+    >>> caught[0].category.__name__
+    'SuspiciousWordsWarning'
+    """
 
 
 class LabelsOfMarksWarning(UserWarning):
@@ -49,7 +85,16 @@ class LabelsOfMarksWarning(UserWarning):
 
 
 class VocabularyCutWarning(UserWarning):
-    """Warning that terms were omitted, because there are more than the default `max_terms`."""
+    """Warning that terms were omitted, because there are more than the default `max_terms`.
+
+    Examples
+    --------
+    Ask for all terms, and there is no warning:
+
+    >>> from vbnmf.text import DocumentVectorizer
+    >>> len(DocumentVectorizer(max_terms=None).fit(["green tea", "tea leaves"]).vocabulary_)
+    3
+    """
 
 
 def report_empty(X: sp.csr_matrix, *, all_alike: bool = False) -> int:
