@@ -66,7 +66,11 @@ def llms_txt(env: BuildEnvironment) -> Iterator[str]:
 
 
 def _first_paragraphs(doctree: nodes.document, n: int) -> str:
-    found = [p.astext() for p in doctree.findall(nodes.paragraph)]
+    found = [
+        p.astext()
+        for p in doctree.findall(nodes.paragraph)
+        if not isinstance(p.parent, nodes.Admonition)
+    ]
     text = " ".join(" ".join(found[:n]).split())
     return text if len(text) < _LONGEST else text[: text[:_LONGEST].rfind(". ") + 1]
 

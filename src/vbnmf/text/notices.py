@@ -56,7 +56,8 @@ class StemmerChangedWarning(UserWarning):
     >>> import warnings
     >>> from vbnmf import DocumentModel, load
     >>> from vbnmf.text import DocumentVectorizer, StemmerChangedWarning
-    >>> texts, labels = ["green tea", "tea leaves", "coffee beans"] * 3, ["tea", "tea", "coffee"] * 3
+    >>> texts = ["green tea", "tea leaves", "coffee beans"] * 3
+    >>> labels = ["tea", "tea", "coffee"] * 3
     >>> model = DocumentModel(vectorizer=DocumentVectorizer(stem="english")).fit(texts, labels)
     >>> model.save("tea.vbnmf")
     >>> with warnings.catch_warnings():
