@@ -28,6 +28,8 @@ extensions = [
 exclude_patterns = ["_build", "_ext", "_templates"]
 templates_path = ["_templates"]
 nitpicky = False
+smartquotes_action = "qe"  # options keep their two dashes
+toc_object_entries_show_parents = "hide"
 
 # MyST: anchors as GitHub makes them, so that links work there too
 myst_heading_anchors = 4

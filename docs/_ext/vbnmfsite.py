@@ -3,6 +3,7 @@
 ``llms.txt`` lists all pages with their Markdown twins, which the builder ``markdown`` writes.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,8 +34,8 @@ def own_members(_app: Any, what: str, _name: str, obj: Any, skip: bool, _options
 
 
 def plain_help(_app: Any, _context: Any, lines: list[str]) -> None:
-    """Show help texts of commands as they are: their stars are no markup."""
-    lines[:] = [line.replace("*", r"\*") for line in lines]
+    """Show help texts of commands as they are: stars are no markup, and backquotes are code."""
+    lines[:] = [re.sub(r"(?<!`)`(?!`)", "``", line.replace("*", r"\*")) for line in lines]
 
 
 def link_twin(_app: Any, page: str, _template: str, context: dict[str, Any], doctree: Any) -> None:
