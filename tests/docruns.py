@@ -189,9 +189,12 @@ def _tidy(text):
 
 def _run_python(block, outcome, variables):
     if not block.body.lstrip().startswith(">>>"):
-        with redirect_stdout(io.StringIO()):
-            exec(compile(block.body, "a block of the page", "exec"), variables)  # noqa: S102
         outcome.examples += 1
+        try:
+            with redirect_stdout(io.StringIO()):
+                exec(compile(block.body, "a block of the page", "exec"), variables)  # noqa: S102
+        except Exception as error:
+            outcome.differences.append(f"{block.body}{type(error).__name__}: {error}")
         return block.body
     parts = doctest.DocTestParser().parse(block.body)
     examples = [part for part in parts if isinstance(part, doctest.Example)]
