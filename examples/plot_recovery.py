@@ -2,8 +2,8 @@
 Are the components the planted ones?
 ====================================
 
-The tickets of May were drawn from twelve subjects. Each column shows in which tickets a component is the
-strongest one. A single dark cell means that the component is one subject.
+The tickets of May were drawn from twelve subjects. Each column shows in which tickets a component
+is the strongest one. A single dark cell means that the component is one subject.
 """
 
 import random

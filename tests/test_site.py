@@ -189,4 +189,5 @@ def test_examples_of_docstrings(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     module = importlib.import_module(name)
+    assert "doctest: +SKIP" not in inspect.getsource(module)
     assert doctest.testmod(module, optionflags=FLAGS).failed == 0
