@@ -232,7 +232,7 @@ class _Close(doctest.OutputChecker):
 
 
 class _Recorder(doctest.DocTestRunner):
-    """Keeps what each example prints; what agrees with the page stays as it is there."""
+    """Keeps what each example prints; what equals the page stays as it is there."""
 
     def __init__(self, **options):
         super().__init__(verbose=False, **options)
@@ -242,7 +242,8 @@ class _Recorder(doctest.DocTestRunner):
         pass
 
     def report_success(self, out, test, example, got):
-        self.shown[id(example)] = example.want
+        same = doctest.OutputChecker().check_output(example.want, got, FLAGS)
+        self.shown[id(example)] = example.want if same else got
 
     def report_failure(self, out, test, example, got):
         self.shown[id(example)] = got
