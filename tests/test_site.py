@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from docruns import FLAGS, blocks_of
+from safetensors import safe_open
 
 import vbnmf
 
@@ -139,6 +140,22 @@ def test_code_that_is_not_run_says_why():
         for block in blocks_of(page.read_text(encoding="utf-8")):
             said = block.file or block.skipped or block.language != "bash"
             assert said, f"{page}: use console, which is run, or say why not:\n{block.body}"
+
+
+def test_model_files_hold_what_the_page_of_the_format_lists(tmp_path):
+    texts = ["green tea leaves", "steep the tea leaves", "roast coffee beans", "coffee"] * 15
+    labels = ["tea", "tea", "coffee", "coffee"] * 15
+    vbnmf.DocumentModel().fit(texts, labels).save(tmp_path / "tea.vbnmf")
+    page = (DOCS / "reference" / "modelfile.md").read_text(encoding="utf-8")
+    with safe_open(tmp_path / "tea.vbnmf", "numpy") as file:
+        header, names = json.loads(file.metadata()["vbnmf"]), list(file.keys())
+    entries = {*header, *header["estimator"]}
+    assert {name for name in entries if f"`{name}`" not in page} == set()
+    entries = {name.removesuffix(".fill") for name in names if name.endswith(".fill")}
+    stems = entries | {name for name in names if name.rpartition(".")[0] not in entries}
+    own = {stem.removeprefix("estimator.").split(".")[-1] for stem in stems}
+    assert len(own) > 20
+    assert {name for name in own if not re.search(rf"`[\w.]*\b{name}`", page)} == set()
 
 
 def listed_names():

@@ -82,7 +82,19 @@ class SuspiciousWordsWarning(UserWarning):
 
 
 class LabelsOfMarksWarning(UserWarning):
-    """Warning that labels differ more in punctuation and other marks than in words."""
+    """Warning that labels differ more in punctuation and other marks than in words.
+
+    Examples
+    --------
+    >>> import random, warnings
+    >>> from vbnmf import DocumentModel
+    >>> rng, words = random.Random(0), ["tea", "cup", "leaf", "water", "hot", "green", "steep"]
+    >>> texts = [" ".join(rng.choices(words, k=6)) + " !…"[1 + i % 2] for i in range(200)]
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     model = DocumentModel().fit(texts, [i % 2 for i in range(200)])
+    >>> caught[0].category.__name__
+    'LabelsOfMarksWarning'
+    """
 
 
 class VocabularyCutWarning(UserWarning):
