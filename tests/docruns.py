@@ -39,6 +39,7 @@ _FENCE = re.compile(
     r"^(?P<fence>`{3,})(?P<language>[\w-]*)\n(?P<body>.*?)^(?P=fence) *$", re.MULTILINE | re.DOTALL
 )
 _NUMBER = re.compile(r"-?\d+\.?\d*(?:e[-+]\d+)?")
+_PROGRESS = re.compile(r"^.*(?: left| of at most \d+.*|: iteration \d+ of .*)\n", re.MULTILINE)
 _FILE = re.compile(r"^`([\w.-]+)`:\s*\Z", re.MULTILINE)
 _NOT_RUN = re.compile(r"<!-- not run: .+? -->\s*\Z", re.DOTALL)
 
@@ -178,7 +179,8 @@ def _run_command(line):
         capture_output=True,
         text=True,
     )
-    return _tidy(result.stderr + result.stdout), result.returncode
+    messages = _PROGRESS.sub("", result.stderr)  # printed on a busy machine
+    return _tidy(messages + result.stdout), result.returncode
 
 
 def _tidy(text):
