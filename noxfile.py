@@ -31,9 +31,10 @@ def lint(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def docs(session: nox.Session) -> None:
-    """Build the documentation; warnings are errors."""
-    session.install(".[docs]")
+    """Build the documentation; warnings are errors. Run its code, and check its links."""
+    session.install(".[test,docs]")
     session.run("sphinx-build", "-W", "--keep-going", "docs", "docs/_build/html")
+    session.run("pytest", "-n", "auto", "-m", "docs")
 
 
 @nox.session(default=False)

@@ -52,7 +52,7 @@ def scores(split: splits.Split, part: float, seed: int) -> tuple[float, float, f
     model = SupervisedVBNMF(len(np.unique(split.y)), random_state=seed)
     svm = linear_svm(0, seed, 1).fit(split.X[kept], split.y[kept]).predict(split.X_new)
     some = model.fit(X[kept], split.y[kept]).predict(X_new)
-    every = model.fit(X, y).predict(X_new)
+    every = model.fit(X, y).predict(X_new).astype(split.y_new.dtype)
     svm_score, few, all_docs = (
         score_predictions(split.y_new, predicted).accuracy for predicted in (svm, some, every)
     )

@@ -20,10 +20,16 @@ extensions = [
     "numpydoc",
     "sphinx_design",
     "sphinx_copybutton",
+    "sphinx_click",
+    "sphinx_gallery.gen_gallery",
+    "sphinx_markdown_builder",
     "vbnmfsite",
 ]
-exclude_patterns = ["_build", "_ext"]
+exclude_patterns = ["_build", "_ext", "_templates"]
+templates_path = ["_templates"]
 nitpicky = False
+smartquotes_action = "qe"  # options keep their two dashes
+toc_object_entries_show_parents = "hide"
 
 # MyST: anchors as GitHub makes them, so that links work there too
 myst_heading_anchors = 4
@@ -31,6 +37,20 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 suppress_warnings = ["myst.header"]  # pages of benchmarks skip a level below a table
 
 autosummary_generate = True
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": "/plot_",
+    "ignore_pattern": r"(?:^|/)(?!plot_)\w+\.py$",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "min_reported_time": 1e9,
+    "remove_config_comments": True,
+}
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 
@@ -46,7 +66,7 @@ html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "vbnmf"},
     "navbar_align": "left",
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 8,
     "show_toc_level": 2,
     "navigation_depth": 3,
     "navbar_end": ["theme-switcher"],

@@ -1,68 +1,33 @@
 """docs/reference/cli.md is held to the command line: its commands, outputs, options and keys."""
 
-import math
 import re
-import shlex
 from pathlib import Path
 
 import click
 import pytest
 from cliruns import run
+from docruns import blocks_of, run_page
 
 import vbnmf
 from vbnmf.cli import cli
-from vbnmf.cli.progress import Display
 
-DOC = (Path(__file__).parent.parent / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
-FILES = re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?)```", DOC, re.MULTILINE | re.DOTALL)
-BLOCKS = re.findall(r"^```console\n(.*?)^```", DOC, re.MULTILINE | re.DOTALL)
-
-
-def words(text):
-    """A text without its numbers, which vary with versions, and without its layout."""
-    return re.sub(r"[-─]?[\d,.]*\d(e-\d+)?|─+", "#", text).split()
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "cli.md"
+DOC = PAGE.read_text(encoding="utf-8")
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "100")
-    # on a busy machine, commands would also print their progress
-    monkeypatch.setattr(Display, "_seconds_between_lines", math.inf)
-    for name in ("VBNMF_DATA", "SCIKIT_LEARN_DATA"):
-        monkeypatch.setenv(name, str(tmp_path / "none"))
-    for name, content in FILES:
-        (tmp_path / name).write_text(content, encoding="utf-8")
+    for block in blocks_of(DOC):
+        if block.file:
+            (tmp_path / block.file).write_text(block.body, encoding="utf-8")
     return tmp_path
 
 
-def test_commands_give_what_is_shown(folder):
-    assert [name for name, _ in FILES] == [
-        *(
-            "tickets.csv",
-            "later.csv",
-            "inbox.csv",
-            "decisions.csv",
-            "june.csv",
-            "tagged.csv",
-            "untagged.csv",
-            "fit.toml",
-        )
-    ]
-    seen = set()
-    for block in BLOCKS:
-        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            line, _, shown = part.partition("\n")
-            program, *args = shlex.split(line)
-            if program == "cat":
-                found = (folder / args[0]).read_text(encoding="utf-8")
-            else:
-                result = run(*args)
-                refused = shown.startswith("Error: ")
-                assert result.code == (2 if refused else 0), f"{line}\n{result.err}"
-                found = result.err + result.out
-                seen.add(args[0])
-            assert words(found) == words(shown), f"{line}\n{found}"
+def test_commands_give_what_is_shown():
+    outcome = run_page(PAGE)
+    assert outcome.differences == []
+    seen = {command[1] for command in outcome.commands if command[0] == "vbnmf"}
     assert seen == set(cli.commands) - {"demo", "reproduce", "doctor"}
 
 

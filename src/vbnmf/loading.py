@@ -91,6 +91,17 @@ def load_predictor(path: str | os.PathLike[str], *, trusted: bool = False) -> Do
     ModelFileError
         A ``ValueError``: the file is not a vbnmf model with labels and terms, is damaged, or has
         another format version.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from vbnmf import DocumentModel, load_predictor
+    >>> texts = ["green tea", "tea leaves", "roast coffee", "coffee beans"] * 3
+    >>> model = DocumentModel().fit(texts, ["tea", "tea", "coffee", "coffee"] * 3)
+    >>> path = os.path.join(tempfile.mkdtemp(), "tea.vbnmf")
+    >>> model.save(path)
+    >>> load_predictor(path).predict(["a cup of tea"]).tolist()
+    ['tea']
     """
     predictor: DocumentPredictor = _read(
         path,

@@ -40,6 +40,13 @@ class CorpusInfo:
         Values of `source`, besides ``"auto"`` and a path.
     ready : bool
         Whether it can be loaded without a download.
+
+    Examples
+    --------
+    >>> from vbnmf.data import list_corpora
+    >>> first = list_corpora()[0]
+    >>> first.name, first.ready
+    ('scipy-docs', True)
     """
 
     name: str
@@ -146,6 +153,14 @@ def fetch_corpus(name: str, *, source: str = "auto") -> Corpus:
     -------
     Corpus
         Train and test parts together.
+
+    Examples
+    --------
+    A corpus that is there is not downloaded again:
+
+    >>> from vbnmf.data import fetch_corpus
+    >>> sorted(set(fetch_corpus("scipy-docs").split))
+    ['test', 'train']
     """
     return load_corpus(name, subset="all", source=source, download=True)
 
@@ -156,6 +171,12 @@ def list_corpora() -> list[CorpusInfo]:
     Returns
     -------
     list of CorpusInfo
+
+    Examples
+    --------
+    >>> from vbnmf.data import list_corpora
+    >>> [corpus.name for corpus in list_corpora()]
+    ['scipy-docs', '20newsgroups', 'reuters-r52', 'reuters-r8']
     """
     return [
         replace(

@@ -8,7 +8,17 @@ from scipy.sparse import csr_matrix
 
 
 class CorpusError(OSError):
-    """Error about a corpus that was not found. The message says what was tried and what to do."""
+    """Error about a corpus that was not found. The message says what was tried and what to do.
+
+    Examples
+    --------
+    >>> from vbnmf.data import CorpusError, load_corpus
+    >>> try:
+    ...     load_corpus("20newsgroups", source="nowhere.tar.gz")
+    ... except CorpusError:
+    ...     print("not found")
+    not found
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +47,13 @@ class Corpus:
         Names of the columns of the matrix.
     notes : list of str
         Messages for the user.
+
+    Examples
+    --------
+    >>> from vbnmf.data import load_corpus
+    >>> corpus = load_corpus("scipy-docs", subset="test")
+    >>> len(corpus.texts) == len(corpus.labels) == len(corpus)
+    True
     """
 
     name: str

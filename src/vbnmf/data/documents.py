@@ -17,7 +17,21 @@ BadRows = Literal["error", "skip", "keep"]
 
 
 class ReaderError(ValueError):
-    """Error about a source that cannot be read. The message says where and what to do."""
+    """Error about a source that cannot be read. The message says where and what to do.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from vbnmf.data import ReaderError, read_documents
+    >>> _ = Path("tea.csv").write_text('''text,label
+    ... green tea,tea
+    ... ''')
+    >>> try:
+    ...     read_documents("tea.csv", label="team")
+    ... except ReaderError as error:
+    ...     print(error)
+    tea.csv: there is no label column 'team'; the columns are 'text', 'label'.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +66,18 @@ class Documents:
     problems : dict of int to str
         Why the text of a document is empty, by the position of the document; with
         ``bad_rows="keep"`` only.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from vbnmf.data import read_documents
+    >>> _ = Path("tea.csv").write_text('''text,label
+    ... green tea,tea
+    ... black coffee,
+    ... ''')
+    >>> documents = read_documents("tea.csv", label="label")
+    >>> len(documents), documents.labels.tolist(), documents.ids
+    (2, ['tea', None], ['2', '3'])
     """
 
     origin: str

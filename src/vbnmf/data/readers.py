@@ -203,6 +203,17 @@ def iter_documents(
     Documents
         The next documents. Notes about columns are in the first chunk, and counts in each chunk.
         With `allow_empty`, a source without documents gives one empty chunk.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from vbnmf.data import iter_documents
+    >>> _ = Path("tea.csv").write_text('''text,label
+    ... green tea,tea
+    ... black coffee,coffee
+    ... ''')
+    >>> [part.texts for part in iter_documents("tea.csv", chunk=1)]
+    [['green tea'], ['black coffee']]
     """
     if chunk < 1:
         raise ValueError(f"`chunk` must be at least 1; got {chunk}.")

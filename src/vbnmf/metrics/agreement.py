@@ -176,6 +176,18 @@ def label_agreement(
         Number of a component that two or more labels share, but not all.
     agreement : ndarray of shape (n_labels, n_labels)
         Symmetric; one on the diagonal. NaN for labels that take no terms from the component.
+
+    Examples
+    --------
+    The first two labels use the same terms of the first component, but not of the second.
+
+    >>> one, other, third = [3, 3, 1, 1, 0, 0, 0], [3, 3, 0, 0, 1, 1, 0], [0, 0, 0, 0, 0, 0, 1]
+    >>> X = [one] * 20 + [other] * 20 + [third] * 20
+    >>> Y = np.repeat(np.eye(3), 20, axis=0)
+    >>> T = [[1, 1, 0, 0, 0, 0, 0], [0, 0, 1, 1, 1, 1, 0], [0, 0, 0, 0, 0, 0, 1]]
+    >>> scopes = [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
+    >>> {k: round(float(pairs[0, 1]), 2) for k, pairs in label_agreement(X, Y, T, scopes)}
+    {0: 1.0, 1: 0.0}
     """
     explained, _ = _explained(X, Y, components, scopes, max_docs, seed)
     for k in shared(explained.mask).tolist():

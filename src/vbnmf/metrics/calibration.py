@@ -25,6 +25,12 @@ def calibration_bins(
     ndarray of shape (n_bins_in_use, 3)
         Mean probability, share of correct predictions, and number of predictions of each bin that
         is not empty.
+
+    Examples
+    --------
+    >>> from vbnmf.metrics import calibration_bins
+    >>> calibration_bins([0.25, 0.25, 0.75, 0.75], [False, True, True, True], n_bins=2).tolist()
+    [[0.25, 0.5, 2.0], [0.75, 1.0, 2.0]]
     """
     return bin_means(bin_sums(probability, right, n_bins))
 

@@ -153,6 +153,13 @@ def component_fidelity(X: Any, Y: Any, terms: Sequence[ArrayLike]) -> Array:
     See Also
     --------
     share_that_holds : Compare it with the parts of components in labels.
+
+    Examples
+    --------
+    >>> X = [[1, 1, 0, 0], [1, 2, 1, 0], [1, 0, 1, 1], [0, 0, 1, 1]]
+    >>> Y = [[1, 0], [1, 0], [0, 1], [0, 1]]
+    >>> component_fidelity(X, Y, [[0, 1], [2, 3]]).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
     """
     return DescribedDocuments.count(X, Y, terms).inside
 
@@ -177,6 +184,11 @@ def share_that_holds(use: ArrayLike, fidelity: ArrayLike) -> tuple[float, int]:
         Share of such pairs of label and component for which it holds; NaN if there are none.
     n_said : int
         Number of such pairs.
+
+    Examples
+    --------
+    >>> share_that_holds([[0.9, 0.1], [0.3, 0.7]], [[0.8, 0.0], [0.2, 0.1]])
+    (0.5, 4)
     """
     use, fidelity = np.asarray(use), np.asarray(fidelity)
     said = (use >= SAID) & ~np.isnan(fidelity)

@@ -31,7 +31,15 @@ _LEAST = 2  # documents of the label that a characteristic term needs, if the la
 
 
 class LogOdds(NamedTuple):
-    """Log-odds of terms with intervals; arrays of one shape."""
+    """Log-odds of terms with intervals; arrays of one shape.
+
+    Examples
+    --------
+    >>> from vbnmf.metrics import log_odds
+    >>> found = log_odds([23], 25, [4], 1200)
+    >>> bool(found.low[0] < found.log_odds[0] < found.high[0])
+    True
+    """
 
     log_odds: Array
     z: Array
@@ -143,6 +151,12 @@ def characteristic_terms(
     -------
     ndarray of int of shape (at most n_terms,)
         Columns of the terms.
+
+    Examples
+    --------
+    >>> from vbnmf.metrics import characteristic_terms
+    >>> characteristic_terms([23, 2, 20], 25, [4, 90, 900], 1200, 2).tolist()
+    [0, 2]
     """
     n, m = np.asarray(label_documents), np.asarray(other_documents)
     enough = n >= max(min(_LEAST, n_label), 1)

@@ -69,6 +69,13 @@ class Passages:
         Number of documents that have at least half of the terms of each passage.
     examined : int
         Number of documents in which they were searched and counted.
+
+    Examples
+    --------
+    >>> from vbnmf.metrics import Passages
+    >>> found = Passages(terms=((3, 4, 5, 6),), documents=(12,), examined=100)
+    >>> len(found)
+    1
     """
 
     terms: tuple[tuple[int, ...], ...]

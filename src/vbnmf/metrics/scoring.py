@@ -59,6 +59,13 @@ class PredictionScores:
     confusion : ndarray of int of shape (n_labels, n_labels), or None
         Number of documents by label (rows) and predicted label (columns). None if documents may
         have several labels.
+
+    Examples
+    --------
+    >>> from vbnmf.metrics import score_predictions
+    >>> scores = score_predictions(["a", "a", "a", "b"], ["a", "a", "b", "b"])
+    >>> scores.confusion.tolist()
+    [[2, 1], [0, 1]]
     """
 
     multilabel: bool
@@ -98,6 +105,13 @@ class ProbabilityScores:
         Mean of -ln p over documents, where p is the probability of the true label. If documents may
         have several labels: mean over pairs of document and label. None if a document has a label
         without probability.
+
+    Examples
+    --------
+    >>> from vbnmf.metrics import score_probabilities
+    >>> scores = score_probabilities(np.array([0, 1]), np.array([[0.6, 0.4], [0.3, 0.7]]))
+    >>> scores.right.tolist(), scores.probability.tolist()
+    ([True, True], [0.6, 0.7])
     """
 
     probability: Array

@@ -57,7 +57,17 @@ _ALWAYS = [name for name in _TYPES if name.startswith(("rows", "columns"))]
 
 
 class ShardsError(ValueError):
-    """Error about a folder that cannot be used as a shard folder."""
+    """Error about a folder that cannot be used as a shard folder.
+
+    Examples
+    --------
+    >>> from vbnmf.shards import Shards, ShardsError
+    >>> try:
+    ...     Shards("nowhere")
+    ... except ShardsError:
+    ...     print("not a shard folder")
+    not a shard folder
+    """
 
 
 def damaged(path: Path, why: str) -> ShardsError:
@@ -270,7 +280,15 @@ class Shards:
 
 
 def is_shards(path: Any) -> bool:
-    """Return whether a path is a shard folder."""
+    """Return whether a path is a shard folder.
+
+    Examples
+    --------
+    >>> from vbnmf.shards import is_shards, write_shards
+    >>> write_shards("tea.shards", [[1.0, 2.0], [0.0, 3.0]])
+    >>> is_shards("tea.shards"), is_shards(".")
+    (True, False)
+    """
     return isinstance(path, str | os.PathLike) and (Path(path) / MANIFEST).is_file()
 
 

@@ -59,6 +59,17 @@ class ShardWriter:
     n_done : int
         Number of documents in complete shards on disk. To resume a run, add the documents after
         them.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> from vbnmf.shards import Shards, ShardWriter
+    >>> writer = ShardWriter("tea.shards", n_terms=2, labelled=True)
+    >>> writer.add(sparse.csr_array([[1.0, 2.0], [0.0, 3.0]]), ["tea", None])
+    >>> writer.add(sparse.csr_array([[4.0, 0.0]]), ["coffee"])
+    >>> writer.finish()
+    >>> Shards("tea.shards").shape
+    (3, 2)
     """
 
     def __init__(
@@ -220,6 +231,13 @@ def write_shards(
         Names of the columns.
     shard_nonzeros : int
         Maximum number of non-zeros in a shard.
+
+    Examples
+    --------
+    >>> from vbnmf.shards import Shards, write_shards
+    >>> write_shards("tea.shards", [[1.0, 2.0], [0.0, 3.0]], ["tea", "coffee"])
+    >>> Shards("tea.shards").labels
+    ['tea', 'coffee']
     """
     X = sparse.csr_array(X)
     labels = None if y is None else list(y)

@@ -46,7 +46,17 @@ _TELLING = re.compile(
 
 
 class MarkupWarning(UserWarning):
-    """Warning that many documents look like HTML, which was removed if they are most of them."""
+    """Warning that many documents look like HTML, which was removed if they are most of them.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from vbnmf.text import DocumentVectorizer
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     vectorizer = DocumentVectorizer().fit(["<b>green</b> tea", "<p>tea leaves</p>"])
+    >>> caught[0].category.__name__, sorted(vectorizer.vocabulary_)
+    ('MarkupWarning', ['green', 'leaves', 'tea'])
+    """
 
 
 def strip_html(document: str) -> str:

@@ -31,25 +31,83 @@ class EmptyDocumentWarning(UserWarning):
     ----------
     rows : sequence of int
         Rows of these documents, from 0.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from vbnmf.text import DocumentVectorizer
+    >>> vectorizer = DocumentVectorizer().fit(["green tea", "tea leaves", "black coffee"])
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     _ = vectorizer.transform(["green coffee", "?"])
+    >>> list(caught[0].message.rows)
+    [1]
     """
 
     rows: Sequence[int] = ()
 
 
 class StemmerChangedWarning(UserWarning):
-    """Warning that the installed stemmer gives other stems than in training."""
+    """Warning that the installed stemmer gives other stems than in training.
+
+    Examples
+    --------
+    Refuse a model whose stems have changed:
+
+    >>> import warnings
+    >>> from vbnmf import DocumentModel, load
+    >>> from vbnmf.text import DocumentVectorizer, StemmerChangedWarning
+    >>> texts = ["green tea", "tea leaves", "coffee beans"] * 3
+    >>> labels = ["tea", "tea", "coffee"] * 3
+    >>> model = DocumentModel(vectorizer=DocumentVectorizer(stem="english")).fit(texts, labels)
+    >>> model.save("tea.vbnmf")
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", StemmerChangedWarning)
+    ...     model = load("tea.vbnmf")
+    """
 
 
 class SuspiciousWordsWarning(UserWarning):
-    """Warning about documents that do not seem to be split into words."""
+    """Warning about documents that do not seem to be split into words.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from vbnmf.text import DocumentVectorizer
+    >>> identifiers = [f"a7f3b9e2c4d8{n}" for n in range(60)]
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     _ = DocumentVectorizer().fit(identifiers)
+    >>> caught[0].category.__name__
+    'SuspiciousWordsWarning'
+    """
 
 
 class LabelsOfMarksWarning(UserWarning):
-    """Warning that labels differ more in punctuation and other marks than in words."""
+    """Warning that labels differ more in punctuation and other marks than in words.
+
+    Examples
+    --------
+    >>> import random, warnings
+    >>> from vbnmf import DocumentModel
+    >>> rng, words = random.Random(0), ["tea", "cup", "leaf", "water", "hot", "green", "steep"]
+    >>> texts = [" ".join(rng.choices(words, k=6)) + " !…"[1 + i % 2] for i in range(200)]
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     model = DocumentModel().fit(texts, [i % 2 for i in range(200)])
+    >>> caught[0].category.__name__
+    'LabelsOfMarksWarning'
+    """
 
 
 class VocabularyCutWarning(UserWarning):
-    """Warning that terms were omitted, because there are more than the default `max_terms`."""
+    """Warning that terms were omitted, because there are more than the default `max_terms`.
+
+    Examples
+    --------
+    Ask for all terms, and there is no warning:
+
+    >>> from vbnmf.text import DocumentVectorizer
+    >>> len(DocumentVectorizer(max_terms=None).fit(["green tea", "tea leaves"]).vocabulary_)
+    3
+    """
 
 
 def report_empty(X: sp.csr_matrix, *, all_alike: bool = False) -> int:
