@@ -124,9 +124,12 @@ def report(rows: Sequence[Row], sizes: Sequence[int]) -> str:
                      | {"gain": f"{gain:+.3f}"})  # fmt: skip
         spent = _mean(rows, n, "seconds")
         ratio = float(np.exp(np.mean([np.log(spent(c, ALL) / spent(c, ALONE)) for c in corpora])))
-        parts.append(f"### {n} documents of each label\n\n{measure.markdown(lines)}\n\n"
-                     f"Seconds with all documents: {ratio:.1f} × those with the labelled ones "
-                     "(geometric mean). Gain: vbnmf, all documents, less the linear SVM.")  # fmt: skip
+        told = (
+            f"Seconds with all documents: {ratio:.1f} × those with the labelled ones (geometric "
+            "mean). Gain: vbnmf, all documents, less the linear SVM."
+        )
+        title = f"### {n} documents of each label"
+        parts.append("\n\n".join([title, measure.markdown(lines), told]))
     return "\n\n".join(parts)
 
 

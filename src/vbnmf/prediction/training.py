@@ -261,10 +261,8 @@ def _with_or_without_others(training: Training) -> Trained:
     alone = WordsHead.train(training.without_others(), "")
     found = WordsHead.train(training, "")
     accuracy, of_alone = (documents.quality(one.left_out) for one in (found, alone))
-    reason = compared(
-        "accuracy on held-out documents", accuracy,
-        f"{len(others.weight):,} documents of unknown label", of_alone, "documents of known label alone",
-    )  # fmt: skip
+    measure, too = "accuracy on held-out documents", f"{len(others.weight):,} unlabelled documents"
+    reason = compared(measure, accuracy, too, of_alone, "labelled documents alone")
     gain_at_most = documents.largest_loss(alone.left_out, found.left_out)
     return alone.because(reason, found) if gain_at_most < 0 else found.because(reason, alone)
 
