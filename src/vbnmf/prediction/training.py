@@ -42,7 +42,11 @@ HEADS: dict[str, type[Head]] = {
 """The kinds of prediction heads, by the names that ``classifier`` takes besides "auto"."""
 
 FEW = 25
-"""Number of documents per label below which "auto" also tries the generative head."""
+"""Number of documents per label below which "auto" also tries the generative head.
+
+It is used if it is better by more than one standard error of the difference: on nine corpora with
+ten documents per label, machines were better on new documents by two to 23 points.
+"""
 
 MOST_EVIDENCE = 100_000_000
 """Maximum of documents times components for which evidence is computed; a sample has less."""
@@ -197,7 +201,7 @@ def _choose(training: Training, *, all_known: bool) -> Trained:
     accuracy, other_accuracy = (judged.quality(one.left_out) for one in (generative, found))
     measure = "accuracy on held-out documents"
     reason = compared(measure, accuracy, "it", other_accuracy, found.head.name)
-    better = wrong or accuracy > other_accuracy
+    better = wrong or judged.largest_loss(generative.left_out, found.left_out) < 0
     return generative.because(reason, found) if better else found
 
 
