@@ -86,8 +86,8 @@ def test_only_few_test_documents_need_cross_validation(monkeypatch):
     y = np.repeat([0, 1], 20)
     counts = sp.csr_matrix(np.random.default_rng(0).poisson(1.0, (40, 30)).astype(float))
     texts = [" ".join(f"w{i}" for i in row.indices) for row in counts]
-    for few, crossed in ((9, True), (8, False)):
-        monkeypatch.setattr(accuracy, "FEW", few)
+    for fewest, crossed in ((9, True), (8, False)):
+        monkeypatch.setattr(accuracy, "FEW", fewest)
         row = accuracy.run(ours, 0, (counts, y, counts[::5], y[::5], texts, texts[::5]), 1)
         assert (row["calibration_crossed"] is not None) == crossed
 
