@@ -16,7 +16,7 @@ import csv
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +30,13 @@ from vbnmf.text import DocumentVectorizer
 
 COLUMNS = ("corpus", "labelled", "draw", "method", "accuracy", "seconds")
 ALONE, ALL = "vbnmf, labelled only", "vbnmf, all documents"
-PEERS = {key: name for key, name in ((m.key, m.name) for m in DEFAULTS) if key in
-         ("svm", "svm-pieces", "logistic")}  # fmt: skip
+PEERS = {m.key: m.name for m in DEFAULTS if m.key in ("svm", "svm-pieces", "logistic")}
+METHODS = (*PEERS.values(), ALONE, ALL)
 SCORED = 1_000  # documents
 LEAST = 1_000  # training documents of a corpus
 
 Row = dict[str, Any]
+Means = dict[tuple[str, str], float]
 Draw = tuple[list[str], Array, list[str], list[str], Array]
 
 
@@ -45,12 +46,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / "few.csv"
     rows = _read(path)
-    methods = [*PEERS.values(), ALONE, ALL]
     done = {(r["corpus"], int(r["labelled"]), int(r["draw"]), r["method"]) for r in rows}
     cells = [(c, n, d) for n in options.labelled for d in range(options.draws)
              for c in options.corpora]  # fmt: skip
     for cell in cells:
-        todo = [method for method in methods if (*cell, method) not in done]
+        todo = [method for method in METHODS if (*cell, method) not in done]
         if not todo or (drawn := draw(*cell, options)) is None:
             continue
         for method in todo:
@@ -110,20 +110,19 @@ def report(rows: Sequence[Row], sizes: Sequence[int]) -> str:
     """Return Markdown tables: accuracy by corpus, and the mean, for each number of documents."""
     parts = []
     for n in sizes:
-        cell = _mean(rows, n, "accuracy")
+        cell = _means(rows, n, "accuracy")
         corpora = _complete(cell)
         if not corpora:
             continue
-        methods = [*PEERS.values(), ALONE, ALL]
-        lines = [{"corpus": name} | {m: f"{cell(name, m):.3f}" for m in methods}
-                 | {"gain": f"{cell(name, ALL) - cell(name, PEERS['svm']):+.3f}"}
+        lines = [{"corpus": name} | {m: f"{cell[name, m]:.3f}" for m in METHODS}
+                 | {"gain": f"{cell[name, ALL] - cell[name, PEERS['svm']]:+.3f}"}
                  for name in corpora]  # fmt: skip
-        means = {m: float(np.mean([cell(name, m) for name in corpora])) for m in methods}
+        means = {m: float(np.mean([cell[name, m] for name in corpora])) for m in METHODS}
         gain = means[ALL] - means[PEERS["svm"]]
-        lines.append({"corpus": "mean"} | {m: f"{means[m]:.3f}" for m in methods}
+        lines.append({"corpus": "mean"} | {m: f"{means[m]:.3f}" for m in METHODS}
                      | {"gain": f"{gain:+.3f}"})  # fmt: skip
-        spent = _mean(rows, n, "seconds")
-        ratio = float(np.exp(np.mean([np.log(spent(c, ALL) / spent(c, ALONE)) for c in corpora])))
+        spent = _means(rows, n, "seconds")
+        ratio = float(np.exp(np.mean([np.log(spent[c, ALL] / spent[c, ALONE]) for c in corpora])))
         told = (
             f"Seconds with all documents: {ratio:.1f} × those with the labelled ones (geometric "
             "mean). Gain: vbnmf, all documents, less the linear SVM."
@@ -139,15 +138,15 @@ def plot(rows: Sequence[Row], sizes: Sequence[int], path: Path) -> None:
 
     from vbnmf.report.drawing import COLOURS, MARKERS
 
-    cells = {n: _mean(rows, n, "accuracy") for n in sizes}
+    cells = {n: _means(rows, n, "accuracy") for n in sizes}
     shown = [n for n in sizes if _complete(cells[n])]
     corpora = [
         c for c in _complete(cells[shown[0]]) if all(c in _complete(cells[n]) for n in shown)
     ]
     figure = Figure(figsize=(6.5, 4.0), layout="constrained")
     axis = figure.subplots()
-    for place, method in enumerate([*PEERS.values(), ALONE, ALL]):
-        values = [100 * np.mean([cells[n](c, method) for c in corpora]) for n in shown]
+    for place, method in enumerate(METHODS):
+        values = [100 * np.mean([cells[n][c, method] for c in corpora]) for n in shown]
         colour = "#B00000" if method == ALL else COLOURS[place % len(COLOURS)]
         axis.plot(shown, values, marker=MARKERS[place % len(MARKERS)], color=colour, label=method)
     axis.set_xticks(shown)
@@ -157,26 +156,19 @@ def plot(rows: Sequence[Row], sizes: Sequence[int], path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
-def _mean(rows: Sequence[Row], n: int, number: str) -> Callable[[str, str], float]:
-    """Return a function from corpus and method to the mean over draws; NaN without rows."""
+def _means(rows: Sequence[Row], n: int, number: str) -> Means:
+    """Return the means over draws, by corpus and method."""
     found: dict[tuple[str, str], list[float]] = {}
     for row in rows:
         if int(row["labelled"]) == n:
             found.setdefault((row["corpus"], row["method"]), []).append(float(row[number]))
-    means = {key: float(np.mean(values)) for key, values in found.items()}
-
-    def mean(corpus: str, method: str) -> float:
-        return means.get((corpus, method), np.nan)
-
-    mean.corpora = list(dict.fromkeys(corpus for corpus, _ in means))  # type: ignore[attr-defined]
-    return mean
+    return {key: float(np.mean(values)) for key, values in found.items()}
 
 
-def _complete(cell: Callable[[str, str], float]) -> list[str]:
+def _complete(means: Means) -> list[str]:
     """Return the corpora that have rows of all methods."""
-    methods = [*PEERS.values(), ALONE, ALL]
-    names: list[str] = cell.corpora  # type: ignore[attr-defined]
-    return [name for name in names if not any(np.isnan(cell(name, m)) for m in methods)]
+    corpora = dict.fromkeys(corpus for corpus, _ in means)
+    return [name for name in corpora if all((name, method) in means for method in METHODS)]
 
 
 def _read(path: Path) -> list[Row]:
