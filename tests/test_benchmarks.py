@@ -252,6 +252,7 @@ def test_all_are_listed(capsys):
         "choices",
         "heads",
         "missing",
+        "few",
         "accuracy",
         "sweep",
         "words",

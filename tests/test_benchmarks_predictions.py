@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from benchmarks import (
     accuracy,
     classifiers,
+    few,
     inputs,
     models,
     one,
@@ -85,8 +86,8 @@ def test_only_few_test_documents_need_cross_validation(monkeypatch):
     y = np.repeat([0, 1], 20)
     counts = sp.csr_matrix(np.random.default_rng(0).poisson(1.0, (40, 30)).astype(float))
     texts = [" ".join(f"w{i}" for i in row.indices) for row in counts]
-    for few, crossed in ((9, True), (8, False)):
-        monkeypatch.setattr(accuracy, "FEW", few)
+    for fewest, crossed in ((9, True), (8, False)):
+        monkeypatch.setattr(accuracy, "FEW", fewest)
         row = accuracy.run(ours, 0, (counts, y, counts[::5], y[::5], texts, texts[::5]), 1)
         assert (row["calibration_crossed"] is not None) == crossed
 
@@ -261,3 +262,39 @@ def test_labelled_topics_of_an_empty_document():
     words = [["2"] * 9, ["0"] * 9]
     assert topics.classes_[topics.predict_proba(words).argmax(axis=1)].tolist() == [1, 3]
     assert topics.components_[:, 2].argmax() != topics.components_[:, 0].argmax()
+
+
+def test_few(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(few, "LEAST", 100)
+    rng = np.random.default_rng(0)
+    topics = {"tea": "leaf pot steep cup green", "coffee": "bean roast dark grind mocha",
+              "bread": "flour yeast oven dough crust"}  # fmt: skip
+    for part in ("train", "test"):
+        with gzip.open(tmp_path / f"tiny-{part}.csv.gz", "wt", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["text", "label"])
+            for label, words in topics.items():
+                for _ in range(50):
+                    writer.writerow([" ".join(rng.choice(words.split(), 8)), label])
+    options = ["--folder", str(tmp_path), "--corpora", "tiny", "--labelled", "5", "20"]
+    few.main([*options, "--out", str(tmp_path / "out")])
+    printed = capsys.readouterr()
+    assert "### 5 documents of each label" in printed.out
+    assert re.search(r"\| mean \| 1.000 .* \| 1.000 \| \+0.000 \|", printed.out)
+    assert (tmp_path / "out" / "few.png").exists()
+    few.main([*options, "--out", str(tmp_path / "out")])
+    again = capsys.readouterr()
+    assert again.out == printed.out
+    assert not again.err  # nothing is run again
+
+
+def test_few_labelled_documents_are_neither_unlabelled_nor_scored(tmp_path, monkeypatch):
+    monkeypatch.setattr(few, "LEAST", 100)
+    monkeypatch.setattr(few, "SCORED", 30)
+    with gzip.open(tmp_path / "tiny-train.csv.gz", "wt", newline="") as file:
+        csv.writer(file).writerows([("text", "label"), *((f"{i}", f"{i % 4}") for i in range(200))])
+    options = few._options(["--folder", str(tmp_path), "--validation", "--documents", "100"])
+    texts, y, rest, new, _ = few.draw("tiny", 6, 0, options)
+    assert sorted(y.tolist()) == sorted("0123" * 6)
+    assert len(rest) == 76
+    assert len(set(texts) | set(rest) | set(new)) == 24 + 76 + 30

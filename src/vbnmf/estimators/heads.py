@@ -25,6 +25,7 @@ from vbnmf.estimators.posterior import Components, LabelPosterior, TrainedHead, 
 from vbnmf.estimators.running import Reporter
 from vbnmf.estimators.validation import check_choice
 from vbnmf.metrics.agreement import fitted_agreement
+from vbnmf.prediction import selftraining
 from vbnmf.prediction.crossfit import LEAST_DOCUMENTS, CrossFit
 from vbnmf.prediction.dividing import held_out
 from vbnmf.prediction.evidence import mean_occurrence
@@ -35,6 +36,9 @@ from vbnmf.shards.shard import SHARD_NONZEROS, ShardSource
 
 HEAD_NONZEROS = SHARD_NONZEROS
 """Approximate maximum number of non-zeros in the sample that a head is first trained on."""
+
+ENOUGH_KNOWN = 0.5
+"""Part of the documents with known labels from which the others do not train machines."""
 
 HEAD_DOCUMENTS = 200_000
 """Maximum number of documents in this sample."""
@@ -154,11 +158,28 @@ class HeadTrainer:
             posterior,
             self.classifier,
             all_known=bool(targets.known.all()),
+            others=None if targets.multilabel else self._others(X, V, terms, targets, weight),
             n_threads=self.n_threads,
             report=partial(self.reporter.stage, HEAD),
             without=without,
         )
         return Begun(found, posterior, agreement)
+
+    def _others(
+        self,
+        X: sparse.csr_array,
+        V: Array,
+        terms: sparse.csr_array,
+        targets: Targets,
+        weight: Array,
+    ) -> TrainingDocuments | None:
+        """Return documents with unknown labels for machines, if they are most documents."""
+        if targets.known.mean() >= ENOUGH_KNOWN:
+            return None
+        rows = selftraining.chosen(terms, weight, targets.known)
+        labels = sparse.csr_array((len(rows), len(targets.classes)), dtype=np.int8)
+        found = TrainingDocuments(X[rows], V[rows], labels, weight[rows], multilabel=False)
+        return found if len(rows) else None
 
     def record(
         self, begun: Begun, X: sparse.csr_array, rows: Array, documents: Array | None = None

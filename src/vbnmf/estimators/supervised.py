@@ -149,7 +149,8 @@ class SupervisedVBNMF(LabelClassifier):
           components" if it is clearly better or makes no mistake, and its log loss averaged over
           labels is as low. The
           generative head is compared too if there are fewer than 25 documents per label. It is used
-          without a comparison if there are fewer than 50 documents.
+          without a comparison if there are fewer than 50 documents. If most labels are unknown,
+          machines are also trained on documents with predicted labels.
     threshold : {"micro", "macro", "samples"} or float, default="micro"
         Which labels ``predict`` gives, if documents may have several: those for the best micro F1,
         the best mean F1 of labels (rare labels then count as much as common ones), or the best mean

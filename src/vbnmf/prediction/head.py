@@ -219,6 +219,8 @@ class Training:
         Called with the progress of the machines.
     without : callable or None
         Returns the models without each fold.
+    others : TrainingDocuments or None
+        Documents with unknown labels that machines are trained on too (``selftraining``).
     """
 
     def __init__(
@@ -228,18 +230,29 @@ class Training:
         n_threads: int = 1,
         report: Report | None = None,
         without: Without | None = None,
+        others: TrainingDocuments | None = None,
     ) -> None:
-        self.documents, self.posterior = documents, posterior
+        self.documents, self.posterior, self.others = documents, posterior, others
+        self.most_known = others is None
         self.n_threads, self.report, self.without = n_threads, report, without
 
     @cached_property
     def evidence(self) -> Array:
         """Evidence of the documents, as if each had been left out of the fit, (n_docs, K)."""
-        of, model = self.documents, self.posterior
         if self.without is not None:
-            return self.by_folds(Posterior.term_evidence, of.V.shape[1])
+            return self.by_folds(Posterior.term_evidence, self.documents.V.shape[1])
+        return self._evidence(self.documents)
+
+    @property
+    def evidence_of_others(self) -> Array:
+        """The same of the documents with unknown labels that take part."""
+        assert self.others is not None
+        return self._evidence(self.others)
+
+    def _evidence(self, of: TrainingDocuments) -> Array:
+        model, terms = self.posterior, leading(of.X, self.posterior.n_terms)
         return evidence_left_out(
-            self.terms, of.V, model.shapes, model.scales, model.smoothing, of.weight, self.n_threads
+            terms, of.V, model.shapes, model.scales, model.smoothing, of.weight, self.n_threads
         )
 
     @cached_property
@@ -293,8 +306,14 @@ class Training:
         """Free the evidence, which is large. It is computed again on use."""
         self.__dict__.pop("evidence", None)
 
+    def without_others(self) -> "Training":
+        """Return the training on documents with known labels alone, without reports."""
+        some = self.every(1)
+        some.most_known = self.most_known
+        return some
+
     def every(self, n: int) -> "Training":
-        """Return the training on every n-th document, without reports of progress."""
+        """Return the training on every n-th document of known label, without reports."""
         some = Training(self.documents.every(n), self.posterior, self.n_threads)
         some.evidence, some.fold = self.evidence[::n], self.fold[::n]
         some.n_effective_terms, some.known = self.n_effective_terms[::n], self.known[::n]

@@ -20,7 +20,7 @@ from vbnmf.core.filled import FilledRows
 from vbnmf.core.model import Array
 from vbnmf.core.products import product_with_rows
 from vbnmf.core.rows import leading, of_unit_length, without_unused_terms
-from vbnmf.prediction import machines, manylabels
+from vbnmf.prediction import machines, manylabels, selftraining
 from vbnmf.prediction.calibration import Calibration, calibrate
 from vbnmf.prediction.evidence import mean_over_terms
 from vbnmf.prediction.head import (
@@ -36,6 +36,7 @@ from vbnmf.prediction.head import (
 )
 from vbnmf.prediction.novelty import Novelty
 from vbnmf.prediction.scaling import Scaling, standardise, whiten
+from vbnmf.prediction.selftraining import Features
 from vbnmf.prediction.thresholds import Thresholds
 from vbnmf.store import (
     LARGEST_WEIGHT,
@@ -50,6 +51,14 @@ EVIDENCE_SIZE = 0.1
 """Mean squared length of the evidence, relative to words of length one.
 
 Chosen on held-out training documents (docs/explanation/deviations.md).
+"""
+
+EVIDENCE_SIZE_FEW = 0.01
+"""The same if most labels are unknown.
+
+Known labels then decide the components of many other documents, and the evidence of a document
+depends on its label even if the document itself is left out. With larger evidence, scores of
+held-out documents would be too good (docs/explanation/deviations.md).
 """
 
 EVIDENCE_SIZE_ALONE = 4.0
@@ -108,15 +117,21 @@ class LinearHead(Head):
         of, n_docs = training.documents, len(training.fold)
         X = of_unit_length(of.X, np.float32) if cls.with_words else sparse.csr_array((n_docs, 0))
         with threadpool_limits(1):  # the same bits on any machine's BLAS
-            scaling = cls.scaled(training.evidence, of.weight)
+            scaling = cls.scaled(training.evidence, of.weight, most_known=training.most_known)
             dense = scaling.features(training.evidence)
+            others = cls._others(training, scaling)
         many = partial(manylabels.train, most_weights=MOST_WEIGHTS)
         solve = many if has_many_labels(of) else machines.train
-        found = solve(
-            X, dense, of.labels, of.weight, training.fold,
-            n_threads=training.n_threads, report=training.report, known=training.known,
-        )  # fmt: skip
-        del X, dense  # large
+        how: dict[str, Any] = {"n_threads": training.n_threads, "report": training.report}
+        if others is None:
+            found = solve(
+                X, dense, of.labels, of.weight, training.fold, known=training.known, **how
+            )
+        else:
+            labelled = Features(X, dense, of.weight)
+            found = selftraining.train(labelled, of.labels, training.fold, others, **how)
+            del labelled
+        del X, dense, others  # large
         machine = Linear(found.words, found.dense, found.intercepts, scaling)
         rows = slice(None) if found.held is None else found.held
         held = HeldOut(
@@ -134,10 +149,22 @@ class LinearHead(Head):
         )  # fmt: skip
 
     @classmethod
-    def scaled(cls, evidence: Array, weight: Array) -> Scaling:
+    def _others(cls, training: Training, scaling: Scaling) -> Features | None:
+        """Return the features of documents with unknown labels, if they take part."""
+        of = training.others
+        if of is None or has_many_labels(training.documents):
+            return None
+        X = sparse.csr_array((len(of.weight), 0), dtype=np.float32)
+        if cls.with_words:
+            X = of_unit_length(of.X, np.float32)
+        return Features(X, scaling.features(training.evidence_of_others), of.weight)
+
+    @classmethod
+    def scaled(cls, evidence: Array, weight: Array, *, most_known: bool = True) -> Scaling:
         """Return the scaling of evidence, which sets how much of the score comes from it."""
         if cls.with_words:
-            return standardise(evidence, weight, EVIDENCE_SIZE)
+            size = EVIDENCE_SIZE if most_known else EVIDENCE_SIZE_FEW
+            return standardise(evidence, weight, size)
         return whiten(evidence, weight, EVIDENCE_SIZE_ALONE)
 
     @property

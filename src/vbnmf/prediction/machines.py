@@ -254,6 +254,22 @@ def solve_together(
     return weights, bool(gap <= tol)
 
 
+def solve(
+    X: sparse.csr_array, dense: Array, labels: sparse.csr_array, weight: Array, n_threads: int
+) -> tuple[Array, bool]:
+    """Train the machines of all labels on all documents, as ``solve_together`` does for some."""
+    by_label = sparse.csc_array(labels)
+    tiles = [by_label[:, at : at + TOGETHER] for at in range(0, labels.shape[1], TOGETHER)]
+    threads = n_threads if kernel_name() == "native" else 1  # liblinear: one after another
+
+    def run(some: sparse.csc_array) -> tuple[Array, bool]:
+        return solve_together(X, dense, sparse.csr_array(some), weight)
+
+    with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
+        solved = list(pool.map(run, tiles))
+    return np.concatenate([found for found, _ in solved]), all(ended for _, ended in solved)
+
+
 def _stacked(X: sparse.csr_array, dense: Array) -> sparse.csr_matrix:
     """Return all features in one matrix, with the integers that scikit-learn needs."""
     A = sparse.csr_matrix(sparse.hstack([X, sparse.csr_array(dense)]), dtype=np.float64)

@@ -24,7 +24,12 @@ from vbnmf.prediction.head import (
     TrainingDocuments,
     Without,
 )
-from vbnmf.prediction.linear import LEAST_DOCUMENTS, ComponentsHead, WordsHead
+from vbnmf.prediction.linear import (
+    LEAST_DOCUMENTS,
+    ComponentsHead,
+    WordsHead,
+    has_many_labels,
+)
 from vbnmf.prediction.novelty import Novelty
 from vbnmf.prediction.thresholds import Thresholds
 from vbnmf.store import LARGEST, ModelFileError, check_number
@@ -37,7 +42,11 @@ HEADS: dict[str, type[Head]] = {
 """The kinds of prediction heads, by the names that ``classifier`` takes besides "auto"."""
 
 FEW = 25
-"""Number of documents per label below which "auto" also tries the generative head."""
+"""Number of documents per label below which "auto" also tries the generative head.
+
+It is used if it is better by more than one standard error of the difference: on nine corpora with
+ten documents per label, machines were better on new documents by two to 23 points.
+"""
 
 MOST_EVIDENCE = 100_000_000
 """Maximum of documents times components for which evidence is computed; a sample has less."""
@@ -62,6 +71,7 @@ def train(
     classifier: str,
     *,
     all_known: bool,
+    others: TrainingDocuments | None = None,
     n_threads: int = 1,
     report: Report | None = None,
     without: Without | None = None,
@@ -78,6 +88,8 @@ def train(
         "auto" or a name in ``HEADS``.
     all_known : bool
         Whether the labels of all training documents are known.
+    others : TrainingDocuments or None
+        Documents with unknown labels that machines are trained on too (``selftraining``).
     n_threads : int
         Number of threads.
     report : callable or None
@@ -94,7 +106,11 @@ def train(
         return ComponentsHead.only_label(documents, len(posterior.scales))
     sample = even_sample(documents, -(-documents.V.size // MOST_EVIDENCE))
     some = documents if sample is None else documents.at(sample)
-    training = Training(some, posterior, n_threads, report, without if sample is None else None)
+    if classifier not in ("auto", WordsHead.name):
+        others = None
+    if sample is not None or others is not None:  # machines without a fold see the others' words
+        without = None
+    training = Training(some, posterior, n_threads, report, without, others)
     if classifier == "auto":
         found = _choose(training, all_known=all_known)
     else:
@@ -185,7 +201,7 @@ def _choose(training: Training, *, all_known: bool) -> Trained:
     accuracy, other_accuracy = (judged.quality(one.left_out) for one in (generative, found))
     measure = "accuracy on held-out documents"
     reason = compared(measure, accuracy, "it", other_accuracy, found.head.name)
-    better = wrong or accuracy > other_accuracy
+    better = wrong or judged.largest_loss(generative.left_out, found.left_out) < 0
     return generative.because(reason, found) if better else found
 
 
@@ -203,6 +219,8 @@ def _with_or_without_words(training: Training) -> Trained:
     documents = training.documents
     if no_room := WordsHead.no_room(documents):
         return ComponentsHead.train(training, no_room)
+    if training.others is not None and not has_many_labels(documents):
+        return _with_or_without_others(training)
     found = WordsHead.train(training, "")
     if found.rows is not None:
         n = documents.n_labels
@@ -234,6 +252,23 @@ def _with_or_without_words(training: Training) -> Trained:
             reason = compared(measure, loss, only, less, both)
             return found.because(reason, alone)
     return alone.because(reason, found)
+
+
+def _with_or_without_others(training: Training) -> Trained:
+    """Train on documents with unknown labels too, unless that is worse with some certainty.
+
+    Components alone are not tried: if most labels are unknown, known labels decide the components,
+    and scores by components are too good on documents that are held out.
+    """
+    documents, others = training.documents, training.others
+    assert others is not None
+    alone = WordsHead.train(training.without_others(), "")
+    found = WordsHead.train(training, "")
+    accuracy, of_alone = (documents.quality(one.left_out) for one in (found, alone))
+    measure, too = "accuracy on held-out documents", f"{len(others.weight):,} unlabelled documents"
+    reason = compared(measure, accuracy, too, of_alone, "labelled documents alone")
+    gain_at_most = documents.largest_loss(alone.left_out, found.left_out)
+    return alone.because(reason, found) if gain_at_most < 0 else found.because(reason, alone)
 
 
 def _is_worse_than_none(found: Trained, documents: TrainingDocuments, posterior: Posterior) -> bool:
