@@ -9,6 +9,8 @@ import pytest
 from scipy import sparse
 
 from vbnmf import Checkpoint, SupervisedVBNMF, store
+from vbnmf.estimators.checkpoints import CheckpointWarning
+from vbnmf.files import only_user
 
 PARAMETERS = {"max_iter": 6, "tol": 0, "random_state": 0, "n_jobs": 1, "bound_every": 2}
 
@@ -44,7 +46,8 @@ def model(folder, **more):
 def copy(made, tmp_path):
     X, labels, folder = made
     shutil.copytree(folder, tmp_path / "kept")
-    (last,) = (tmp_path / "kept").iterdir()
+    before, last = sorted((tmp_path / "kept").iterdir())
+    shutil.rmtree(before)
     return X, labels, tmp_path / "kept", last
 
 
@@ -83,6 +86,50 @@ def test_a_flipped_bit_is_found(copy, name, part):
     raw[at] ^= 4
     (last / name).write_bytes(raw)
     assert_refused(X, labels, folder)
+
+
+@pytest.mark.parametrize("name", ["state.vbnmf", "00000.local", "checksums.json"])
+@pytest.mark.parametrize("damage", ["flipped", "cut", "missing"])
+def test_the_one_before_a_damaged_one_is_used(made, tmp_path, name, damage):
+    X, labels, folder = made
+    shutil.copytree(folder, tmp_path / "kept")
+    _before, last = sorted((tmp_path / "kept").iterdir())
+    raw = bytearray((last / name).read_bytes())
+    raw[len(raw) // 2] ^= 4
+    (last / name).unlink()
+    if damage != "missing":
+        (last / name).write_bytes(raw if damage == "flipped" else raw[: len(raw) // 2])
+    with pytest.warns(CheckpointWarning, match="000004: .* the one before it, 000003, is used"):
+        resumed = model(tmp_path / "kept").fit(X, labels)
+    whole = model(tmp_path / "other").fit(X, labels)
+    np.testing.assert_array_equal(resumed.components_, whole.components_)
+    assert resumed.bound_ == whole.bound_
+
+
+def test_what_a_killed_run_began_is_removed(copy):
+    X, labels, folder, _last = copy
+    (folder / ".000005.part").mkdir()
+    (folder / ".000005.part" / "00000.local").write_bytes(b"x")
+    model(folder).fit(X, labels)
+    assert sorted(path.name for path in folder.iterdir()) == ["000005", "000006"]
+
+
+def test_an_interrupted_checkpoint_leaves_nothing(copy, monkeypatch):
+    X, labels, folder, _last = copy
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("vbnmf.estimators.checkpoints.store.write", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model(folder).fit(X, labels)
+    assert [path.name for path in folder.iterdir()] == ["000004"]
+
+
+def test_one_fit_at_a_time_uses_a_folder(copy):
+    X, labels, folder, _last = copy
+    with only_user(folder), pytest.raises(BlockingIOError, match="another run is using the folder"):
+        model(folder).fit(X, labels)
 
 
 def test_missing_checksums_are_refused(copy):

@@ -142,8 +142,10 @@ def check_resume(checkpoint: str | None, resume: bool) -> None:
     folder = Path(checkpoint)
     if folder.exists() and not folder.is_dir():
         raise common.Refusal(f"{folder} is not a folder; --checkpoint takes the name of one.")
+    from vbnmf.estimators.checkpoints import has_checkpoint, is_unused
+
     if not resume:
-        if folder.is_dir() and any(folder.iterdir()):
+        if folder.is_dir() and not is_unused(folder):
             raise common.Refusal(
                 f"{folder} is not empty. Add --resume to resume the fit, or remove the folder."
             )
@@ -153,8 +155,6 @@ def check_resume(checkpoint: str | None, resume: bool) -> None:
             f"there is no folder {folder}, so there is nothing to resume. Check the name after "
             "--checkpoint, or leave out --resume to fit from the beginning."
         )
-    from vbnmf.estimators.checkpoints import has_checkpoint
-
     if not has_checkpoint(folder):
         raise common.Refusal(
             f"{folder} has no checkpoint, so there is nothing to resume. The first one is written "
