@@ -170,6 +170,17 @@ def terabyte(folder):
         file.write(header.ljust(117) + b"\n")
 
 
+def header(text):
+    """Put a header of this text, with the length of the old one, into a file."""
+
+    def damage(folder):
+        with open(folder / "00000" / "rows.data.npy", "r+b") as file:
+            file.seek(10)
+            file.write(text.ljust(117) + b"\n")
+
+    return damage
+
+
 def linked(folder):
     path = folder / "00000"
     shutil.move(path, folder.parent / "elsewhere")
@@ -202,6 +213,15 @@ DAMAGE = {
     "link": (linked, "outside the folder"),
     "flipped": (flipped, "checksum"),
     "terabyte": (terabyte, "not a plain array"),
+    "open header": (header(b"{'descr': '<f4', 'shape': (3,"), "not a plain array"),
+    "no header": (header(b"{'descr': '<f4', 'shape': 3 3}"), "not a plain array"),
+    "long header": (header(b"{'descr': '<f9999999999', 'shape': (3,)}"), "not a plain array"),
+    "no labels": (of_manifest(lambda m: m.pop("labels")), "'labels' is missing"),
+    "no terms": (of_manifest(lambda m: m.pop("terms")), "'terms' is missing"),
+    "infinite": (
+        of_manifest(lambda m: m["shards"][0]["files"].update(weight=[float("inf"), 1])),
+        "not as expected",
+    ),
     "pickle": (pickled, "not a plain array"),
     "index": (replaced("rows.indices", lambda a: a + 20), "outside 0 to 19"),
     "negative index": (replaced("columns.indices", lambda a: -a - 1), "outside 0 to"),

@@ -30,9 +30,20 @@ def load_array(file: Any, *, mapped: bool = False) -> Array:
 
     Without a lock, Python 3.11 sometimes fails if threads parse headers at the same time (CPython
     issue 106905).
+
+    Raises
+    ------
+    ValueError
+        The file is not one of a plain array. NumPy parses headers as Python, so that a damaged one
+        can end in any error of its tokenizer and parser.
     """
-    with _ONE_AT_A_TIME:
-        return np.load(file, mmap_mode="r" if mapped else None, allow_pickle=False)
+    try:
+        with _ONE_AT_A_TIME:
+            return np.load(file, mmap_mode="r" if mapped else None, allow_pickle=False)
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:
+        raise ValueError(str(error)) from None
 
 
 def write_local(path: Path, local: Local, spare: Path | None = None) -> None:
