@@ -287,6 +287,13 @@ def ids(documents: "Documents") -> list[str]:
     return [printable(name).encode("utf-8", "backslashreplace").decode("utf-8") for name in names]
 
 
+def safe_cell(cell: Any) -> Any:
+    """Return a cell of a CSV file that no spreadsheet takes as a formula."""
+    from vbnmf.data.spreadsheets import guarded
+
+    return guarded(cell) if isinstance(cell, str) else cell
+
+
 class Refusal(click.ClickException):
     """An error that the user can fix."""
 

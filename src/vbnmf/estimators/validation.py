@@ -101,7 +101,8 @@ def _check_kind(name: str, values: Any) -> None:
     masked = isinstance(values, np.ma.MaskedArray) and int(np.ma.getmaskarray(values).sum())
     if masked:
         raise ValueError(
-            f"{name} is a masked array, and {masked:,} of its values are masked. Pass numbers: {name}.filled(0) if missing values are zeros."
+            f"{name} is a masked array, and {masked:,} of its values are masked. Pass "
+            f"numbers: {name}.filled(0) if missing values are zeros."
         )
     if getattr(getattr(values, "dtype", None), "kind", "") in ("m", "M"):
         raise ValueError(f"{name} must hold numbers; got times ({values.dtype}).")
