@@ -61,8 +61,8 @@ def test_masked_values_and_times_are_no_weights(model):
 def test_more_components_than_any_machine_can_hold(model, monkeypatch):
     assert_refuses("at most 1000000; got 1000000000", quick(model, n_components=10**9).fit, X, Y)
     monkeypatch.setenv("VBNMF_MEMORY", "1K")
-    parts = "n_components=200 with 9 terms needs", "Use fewer components"
-    assert_refuses(parts, quick(model, n_components=200).fit, X, Y, error=MemoryError)
+    parts = "n_components=1,000,000 with 9 terms needs", "Use fewer components"
+    assert_refuses(parts, quick(model, n_components=10**6).fit, X, Y, error=MemoryError)
 
 
 FORMS = [np.asarray, sparse.csr_array, sparse.csc_matrix, sparse.coo_array]

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from vbnmf.pipeline import DocumentModel
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and line feeds
+INTERRUPTED = 130
+"""Exit code after Ctrl-C: 128 and the number of the signal, as is usual."""
 FREE_COLUMNS = 2**20
 """Number of columns that a matrix may have beyond its number of entries, as with hashing."""
 PART = 4000

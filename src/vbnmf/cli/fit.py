@@ -1,7 +1,6 @@
 """vbnmf fit: fit a model to a file of documents and save it."""
 
 import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -298,19 +297,20 @@ def fit_beyond_memory(
     end, also after an error.
     """
     from vbnmf.cli.vectorize import write_shards
+    from vbnmf.files import OwnedFolder
 
     n_labels = None if reading["label"] is None else 1  # how many there are is not known yet
     vectorizer = build(n_labels, **settings).vectorizer
     of_text = {name.replace("-", "_") for name in TEXT_OPTIONS}
     others = {name: value for name, value in settings.items() if name not in of_text}
     place = os.environ.get("TMPDIR") or target.resolve().parent
-    with tempfile.TemporaryDirectory(".shards", f".{target.name}.", place) as temporary:
-        folder = Path(temporary)
+    with OwnedFolder(f".{target.name}.", ".shards", place) as temporary:
+        folder = Path(temporary, "shards")
         write_shards(
             [file], folder, vectorizer, quiet=quiet, n_jobs=settings["n_jobs"],
             **reading | {"text": common.column_names(reading["text"])},
         )  # fmt: skip
-        fit_shards(temporary, target, {}, others, force=force, quiet=quiet, as_json=as_json)
+        fit_shards(str(folder), target, {}, others, force=force, quiet=quiet, as_json=as_json)
 
 
 def _size(number: int) -> str:

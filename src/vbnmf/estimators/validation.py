@@ -36,6 +36,7 @@ LABEL_SHAPES = (1e-8, 1e12)
 _SCALES = (1e-30, 1e30)
 USUAL_SHAPES = (0.1, 0.2)  # of the priors of terms and of coefficients, for "auto"
 _MOST_COMPONENTS = 1_000_000  # far more than any corpus has
+_SMALL = 100_000_000  # bytes that any machine has
 _FEWEST, _MOST = 20, 300  # limits of the number that "auto" starts from
 
 
@@ -266,7 +267,7 @@ def check_memory(K: int, shape: tuple[int, ...], size: int) -> None:
         Bytes of a number.
     """
     needed, available = 2 * K * shape[1] * size, memory.available()
-    if available is not None and needed > available:
+    if available is not None and needed > max(available, _SMALL):
         raise MemoryError(
             f"n_components={K:,} with {shape[1]:,} terms needs at least {needed / 1e9:,.1f} GB of "
             f"memory, and {available / 1e9:,.1f} GB are available. Use fewer components, or fewer "
