@@ -65,8 +65,10 @@ def changed(last, header=None, **arrays):
 
 
 def assert_refused(X, labels, folder):
-    with pytest.raises(ValueError, match=r"the checkpoint in .* is damaged .*Remove the folder"):
+    message = r"the checkpoint in .* is damaged .*Remove the folder"
+    with pytest.raises(ValueError, match=message) as error:
         model(folder).fit(X, labels)
+    assert len(str(error.value)) < 600
 
 
 def test_a_sound_one_goes_on_to_the_same_bits(copy, tmp_path):
@@ -149,6 +151,24 @@ def test_a_short_local_state_is_refused(copy, cut):
     assert_refused(X, labels, folder)
 
 
+@pytest.mark.parametrize("at", [6, 60, 61])
+def test_a_damaged_header_of_a_local_state_is_refused(copy, at):
+    X, labels, folder, last = copy
+    raw = (last / "00000.local").read_bytes()
+    (last / "00000.local").write_bytes(raw[:at] + b"\xff'(" + raw[at + 3 :])
+    signed(last)
+    assert_refused(X, labels, folder)
+
+
+def test_results_out_of_range_are_not_kept(copy, monkeypatch):
+    """The fit says so, instead of a library that cannot write them."""
+    X, labels, folder, _last = copy
+    monkeypatch.setattr("vbnmf.core.fit.lower_bound", lambda *_: float("inf"))
+    with pytest.raises(ValueError, match="too large or too small for floating-point numbers"):
+        model(folder).fit(X, labels)
+    assert [path.name for path in folder.iterdir()] == ["000004"]
+
+
 CASES = {
     "terms": lambda a: {name: a[name][:-1] for name in ("terms.shape", "terms.L", "terms.offset")},
     "more terms": lambda a: {
@@ -161,6 +181,8 @@ CASES = {
     "not finite": lambda a: {"terms.L": a["terms.L"] * np.nan},
     "empty scopes": lambda a: {"scopes.mask": np.zeros_like(a["scopes.mask"])},
     "other scopes": lambda a: {"scopes.mask": a["scopes.mask"][:, :1]},
+    "too small": lambda a: {"rates.scale": np.full_like(a["rates.scale"], 1e-300)},
+    "too large": lambda a: {"terms.scale": np.full_like(a["terms.scale"], 1e300)},
     "other labels": lambda a: {name: a[name][:2] for name in ("rates.shape", "rates.scale")},
 }
 
@@ -179,6 +201,11 @@ def test_arrays_that_do_not_fit_the_documents_are_refused(copy, case):
         {"loop": {"iteration": 4, "history": ["x"], "rise": None, "converged": False}},
         {"loop": {}},
         {"prior": [0.1, -1.0, 0.2, 1.0, 1.0, 1.0]},
+        {"loop": {"iteration": 4, "history": [], "rise": None, "converged": False}},
+        {"loop": {"iteration": 4, "history": [1.0], "rise": 1e200, "converged": False}},
+        {"found": {"background": None, "asked": {}}},
+        {"prior": [1e-200, 1.0, 0.2, 1.0, 1.0, 1.0]},
+        {"terms": ["x" * 3000, None]},
         {"prior": [0.1]},
         {"found": {"background": 77, "asked": 5}},
         {"inverse_temperature": 1e9},

@@ -37,6 +37,7 @@ from vbnmf.core.model import Array, Labels, Prior, Rates, Scopes, State, Terms
 from vbnmf.discovery.componentsearch import Found
 from vbnmf.discovery.drafts import Draft
 from vbnmf.engines.mapping import ShardEngine
+from vbnmf.estimators.validation import check_finite
 from vbnmf.files import replacing
 from vbnmf.kernels import describe
 from vbnmf.shards.folder import checksum
@@ -49,6 +50,8 @@ _CHECKSUMS = "checksums.json"
 _UNFINISHED = ".part"  # ending of the hidden folder of a checkpoint that is being written
 _INVALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, EOFError,
             MemoryError)  # fmt: skip
+
+_RANGE = {"least": 1e-150, "most": 1e150}  # of positive values, whose products stay finite
 
 _WITHOUT_EFFECT = ("n_jobs", "verbose", "callback", "checkpoint", "engine",
                    "batches", "classifier")  # fmt: skip
@@ -146,6 +149,7 @@ class Keeper:
         if self.header is not None:
             try:
                 self.loop = _checked_loop(self.header["loop"], max_iter)
+                _check_found(self.header["found"], _number(self._arrays))
             except _INVALID as error:
                 raise self._damaged(str(error)) from None
 
@@ -191,7 +195,6 @@ class Keeper:
             n_labels = 0
             if state.labels is not None:
                 in_scope, n_labels = state.labels.in_scope, state.labels.known.shape[1]
-            _check_found(header["found"], K)
             before = _checked_before(arrays, state, engine.kernel.zeros(n_terms, K, dtype))
             _check_locals(self._found_in, K, n_labels, extrapolates=before is not None)
             engine.restore(self._found_in, K, in_scope)
@@ -204,7 +207,7 @@ class Keeper:
 
     def _damaged(self, why: str) -> ValueError:
         return ValueError(
-            f"the checkpoint in {self._folder} is damaged ({why}). Remove the folder, and the fit "
+            f"the checkpoint in {self._folder} is damaged ({why:.200}). Remove the folder, and the fit "
             "starts from the beginning."
         )
 
@@ -230,6 +233,8 @@ class Keeper:
             hidden.mkdir()
             engine.snapshot(hidden)
             header, arrays = _state(state)
+            numbers = (*loop.history, *header["terms"], *header["prior"])
+            check_finite(*(x for x in numbers if x is not None))
             arrays |= _before(loop.before)
             header |= {"loop": _loop(loop), "found": _found(found), "belongs_to": self._belongs_to}
             store.write(hidden / "state.vbnmf", header, arrays)
@@ -397,17 +402,15 @@ def _number(arrays: dict[str, Array]) -> int:
 
 def _checked_loop(at: Any, max_iter: int) -> Loop:
     iteration, history, converged = at["iteration"], at["history"], at["converged"]
-    rise, best = (math.nan if at[name] is None else at[name] for name in ("rise", "best"))
+    rise, best = (math.nan if at[name] is None else _finite(at[name]) for name in ("rise", "best"))
     momentum = Momentum(*at["momentum"])
     sound = (
         type(iteration) is int
         and 0 <= iteration <= max_iter
         and isinstance(history, list)
-        and len(history) <= iteration
+        and min(iteration, 1) <= len(history) <= iteration
         and all(type(bound) is float and math.isfinite(bound) for bound in history)
-        and type(rise) is float
         and isinstance(converged, bool)
-        and type(best) is float
         and all(type(x) is float and 0 < x <= 1 for x in astuple(momentum))
     )
     if not sound:
@@ -453,15 +456,16 @@ def _checked_state(
     K, n_terms = _number(arrays), len(shape)
     for name, into in (("terms.shape", shape), ("terms.L", L)):
         into[:] = _checked(arrays, name, into.shape, into.dtype)
-    if (shape[:, :K] <= 0).any() or (L[:, :K] < 0).any():
-        raise ModelFileError("the components are not positive")
+    low, high = _RANGE["least"], _RANGE["most"]
+    if not ((shape[:, :K] >= low) & (shape[:, :K] <= high) & (L[:, :K] >= 0)).all():
+        raise ModelFileError("the components are not positive, or out of range")
     psi, entropy = (math.nan if x is None else _finite(x) for x in header["terms"])
     terms = Terms(
         shape,
-        check_array(arrays, "terms.scale", (K,), positive=True),
+        check_array(arrays, "terms.scale", (K,), **_RANGE),
         L,
         check_array(arrays, "terms.offset", (n_terms,)),
-        check_array(arrays, "terms.shape_sums", (K,), positive=True),
+        check_array(arrays, "terms.shape_sums", (K,), **_RANGE),
         psi,
         entropy,
     )
@@ -471,8 +475,8 @@ def _checked_state(
         flat = arrays["rates.shape"].ndim == 1
         of_shape = (n_labels,) if flat else (n_labels, K)
         rates = Rates(
-            check_array(arrays, "rates.shape", of_shape, positive=True),
-            check_array(arrays, "rates.scale", (n_labels, K), positive=True),
+            check_array(arrays, "rates.shape", of_shape, **_RANGE),
+            check_array(arrays, "rates.scale", (n_labels, K), **_RANGE),
         )
     if labels is not None and "scopes.mask" in arrays:
         mask = check_mask(arrays, "scopes.mask", (n_labels, K))
@@ -493,7 +497,7 @@ def _checked_prior(stored: Any, arrays: dict[str, Array], n_labels: int) -> Prio
         if not n_labels:
             values.append(None)
         elif f"prior.{i}" in arrays:
-            values.append(check_array(arrays, f"prior.{i}", (n_labels,), positive=True))
+            values.append(check_array(arrays, f"prior.{i}", (n_labels,), **_RANGE))
         else:
             values.append(_finite(value, positive=True))
     return Prior(*values)
@@ -509,8 +513,9 @@ def _checked(
 
 
 def _finite(value: Any, *, positive: bool = False) -> float:
-    if type(value) not in (int, float) or not math.isfinite(value) or (positive and value <= 0):
-        raise ModelFileError(f"{value!r} is not a number that it can have")
+    low = _RANGE["least"] if positive else -_RANGE["most"]
+    if type(value) not in (int, float) or not low <= value <= _RANGE["most"]:
+        raise ModelFileError(f"{value!r:.60} is not a number that it can have")
     return float(value)
 
 

@@ -43,7 +43,7 @@ def load_array(file: Any, *, mapped: bool = False) -> Array:
     except (OSError, MemoryError):
         raise
     except Exception as error:
-        raise ValueError(str(error)) from None
+        raise ValueError(str(error)[:120]) from None
 
 
 def write_local(path: Path, local: Local, spare: Path | None = None) -> None:
@@ -88,7 +88,7 @@ def read_local(path: Path, Sigma_v: Array, memory: Callable[[], Array] | None = 
         small = read_small(file)
         size = file.tell() + len(small) * Sigma_v.nbytes
         if os.fstat(file.fileno()).st_size != size:
-            raise OSError(f"{path} is truncated, or belongs to other documents.")
+            raise ValueError(f"{path} is truncated, or belongs to other documents.")
         file.readinto(Sigma_v.data.cast("B"))
         local = Local(Sigma_v, *small[0])
         if len(small) == 1 or memory is None:
