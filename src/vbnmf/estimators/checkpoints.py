@@ -207,8 +207,8 @@ class Keeper:
 
     def _damaged(self, why: str) -> ValueError:
         return ValueError(
-            f"the checkpoint in {self._folder} is damaged ({why:.200}). Remove the folder, and the fit "
-            "starts from the beginning."
+            f"the checkpoint in {self._folder} is damaged ({why:.200}). Remove the folder, and "
+            "the fit starts from the beginning."
         )
 
     def keep(self, engine: ShardEngine, loop: Loop, state: State, found: Found | None) -> None:
