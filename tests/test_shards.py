@@ -197,6 +197,8 @@ DAMAGE = {
     "no JSON": (lambda f: (f / "manifest.json").write_text("{"), "not JSON"),
     "deep JSON": (lambda f: (f / "manifest.json").write_text("[" * 10**5), "not JSON"),
     "other JSON": (lambda f: (f / "manifest.json").write_text("[]"), "not the manifest"),
+    "long version": (of_manifest(lambda m: m.update(version="x" * 3000)), "reads version 1"),
+    "long name": (of_manifest(lambda m: m["shards"][0].update(name="x" * 3000)), "not the name"),
     "newer": (of_manifest(lambda m: m.update(version=2)), "reads version 1"),
     "terms": (of_manifest(lambda m: m["terms"].pop()), "a name for each term"),
     "dtype": (of_manifest(lambda m: m.update(dtype="O")), "float32 or float64"),

@@ -145,6 +145,11 @@ def replacing(path: str | os.PathLike[str], *, overwrite: bool = True) -> Iterat
     _sync_folder(path.parent)
 
 
+def is_unfinished(path: Path) -> bool:
+    """Return whether a killed process left this, instead of the file that it was writing."""
+    return re.fullmatch(rf"\..+\.{_RANDOM}\.part", path.name) is not None
+
+
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise an ``OSError`` if a file cannot be created in the folder of ``path``."""
     path = Path(os.path.realpath(path))

@@ -293,8 +293,8 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         raise ShardsError(f"{path} is not the manifest of a shard folder.")
     if manifest.get("version") != VERSION:
         raise ShardsError(
-            f"{path} has version {manifest.get('version')!r}; this vbnmf reads version {VERSION}. "
-            "Update vbnmf, or vectorize the documents again."
+            f"{path} has version {manifest.get('version')!r:.40}; this vbnmf reads version "
+            f"{VERSION}. Update vbnmf, or vectorize the documents again."
         )
     _check_manifest(path, manifest)
     return manifest
@@ -350,7 +350,7 @@ def _entries(folder: Path, manifest: dict[str, Any]) -> list[Entry]:
         except (TypeError, LookupError, ValueError, AttributeError, OverflowError):
             raise damaged(path, "the entry of a shard is not as expected") from None
         if not isinstance(entry.name, str) or not _NAME.fullmatch(entry.name):
-            raise damaged(path, f"{entry.name!r} is not the name of a shard (digits only)")
+            raise damaged(path, f"{entry.name!r:.40} is not the name of a shard (digits only)")
         if type(entry.n_docs) is not int or type(entry.nnz) is not int:
             raise damaged(path, f"the counts of shard {entry.name} are not numbers")
         if not (0 < entry.n_docs < 2**31 and 0 <= entry.nnz < 2**31):
