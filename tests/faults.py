@@ -87,6 +87,7 @@ def _become(home, said, arguments, fault, at, scale):
     try:
         for stream in (1, 2):
             os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored here
         os.chdir(home)
         os.environ["TMPDIR"] = str(home.parent / "tmp")
         tempfile.tempdir = None
@@ -101,7 +102,7 @@ def _become(home, said, arguments, fault, at, scale):
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
         if fault == "memory":
             held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-            limit = held + int(at * at * 40e6)
+            limit = held + int(at**3 * 15e6)
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         if fault == "clock":
             for name in ("time", "monotonic"):

@@ -245,7 +245,7 @@ def test_files_of_killed_runs_are_swept(tmp_path):
 
 def test_files_of_killed_runs_without_locks(tmp_path, monkeypatch):
     """As on Windows: those that are old."""
-    monkeypatch.setattr(files, "fcntl", None)
+    monkeypatch.setattr(files, "locks", None)
     old, young = tmp_path / ".a.csv.0123abcd.part", tmp_path / ".a.csv.89abcdef.part"
     for path in (old, young):
         path.mkdir()

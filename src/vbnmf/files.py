@@ -18,11 +18,13 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
-try:
+locks: Any = None  # Windows has none
+with suppress(ImportError):
     import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+
+    locks = fcntl
 
 # Age in seconds after which a temporary folder is taken to be left by a killed run, on systems and
 # file systems without locks.
@@ -81,17 +83,17 @@ def _remove_if_abandoned(entry: "os.DirEntry[str]") -> None:
     if descriptor is not None:
         shutil.rmtree(entry.path, ignore_errors=True)
         os.close(descriptor)
-    elif fcntl is None and time.time() - entry.stat().st_mtime > _ABANDONED:
+    elif locks is None and time.time() - entry.stat().st_mtime > _ABANDONED:
         shutil.rmtree(entry.path, ignore_errors=True)
 
 
 def _locked(folder: str, *, wait: bool) -> int | None:
     """Open and lock a folder; None if another process has locked it, or without locks."""
-    if fcntl is None:
+    if locks is None:
         return None
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        locks.flock(descriptor, locks.LOCK_EX | (0 if wait else locks.LOCK_NB))
     except OSError:  # it is locked, or the file system has no locks
         os.close(descriptor)
         return None
@@ -167,13 +169,13 @@ def only_user(folder: str | os.PathLike[str]) -> Iterator[None]:
     The system releases the lock when the process ends. On systems without such locks (Windows), the
     folder is not locked.
     """
-    if fcntl is None:
+    if locks is None:
         yield
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locks.flock(descriptor, locks.LOCK_EX | locks.LOCK_NB)
         except BlockingIOError:
             raise BlockingIOError(
                 f"another run is using the folder {os.fspath(folder)}. Wait for it to end, or "

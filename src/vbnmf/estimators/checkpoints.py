@@ -51,7 +51,7 @@ _UNFINISHED = ".part"  # ending of the hidden folder of a checkpoint that is bei
 _INVALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, EOFError,
             MemoryError)  # fmt: skip
 
-_RANGE = {"least": 1e-150, "most": 1e150}  # of positive values, whose products stay finite
+_LEAST, _MOST = 1e-150, 1e150  # of positive values, whose products stay finite
 
 _WITHOUT_EFFECT = ("n_jobs", "verbose", "callback", "checkpoint", "engine",
                    "batches", "classifier")  # fmt: skip
@@ -456,16 +456,15 @@ def _checked_state(
     K, n_terms = _number(arrays), len(shape)
     for name, into in (("terms.shape", shape), ("terms.L", L)):
         into[:] = _checked(arrays, name, into.shape, into.dtype)
-    low, high = _RANGE["least"], _RANGE["most"]
-    if not ((shape[:, :K] >= low) & (shape[:, :K] <= high) & (L[:, :K] >= 0)).all():
+    if not ((shape[:, :K] >= _LEAST) & (shape[:, :K] <= _MOST) & (L[:, :K] >= 0)).all():
         raise ModelFileError("the components are not positive, or out of range")
     psi, entropy = (math.nan if x is None else _finite(x) for x in header["terms"])
     terms = Terms(
         shape,
-        check_array(arrays, "terms.scale", (K,), **_RANGE),
+        _positive(arrays, "terms.scale", (K,)),
         L,
         check_array(arrays, "terms.offset", (n_terms,)),
-        check_array(arrays, "terms.shape_sums", (K,), **_RANGE),
+        _positive(arrays, "terms.shape_sums", (K,)),
         psi,
         entropy,
     )
@@ -475,8 +474,8 @@ def _checked_state(
         flat = arrays["rates.shape"].ndim == 1
         of_shape = (n_labels,) if flat else (n_labels, K)
         rates = Rates(
-            check_array(arrays, "rates.shape", of_shape, **_RANGE),
-            check_array(arrays, "rates.scale", (n_labels, K), **_RANGE),
+            _positive(arrays, "rates.shape", of_shape),
+            _positive(arrays, "rates.scale", (n_labels, K)),
         )
     if labels is not None and "scopes.mask" in arrays:
         mask = check_mask(arrays, "scopes.mask", (n_labels, K))
@@ -497,7 +496,7 @@ def _checked_prior(stored: Any, arrays: dict[str, Array], n_labels: int) -> Prio
         if not n_labels:
             values.append(None)
         elif f"prior.{i}" in arrays:
-            values.append(check_array(arrays, f"prior.{i}", (n_labels,), **_RANGE))
+            values.append(_positive(arrays, f"prior.{i}", (n_labels,)))
         else:
             values.append(_finite(value, positive=True))
     return Prior(*values)
@@ -512,9 +511,13 @@ def _checked(
     return array
 
 
+def _positive(arrays: dict[str, Array], name: str, shape: tuple[int, ...]) -> Array:
+    return check_array(arrays, name, shape, least=_LEAST, most=_MOST)
+
+
 def _finite(value: Any, *, positive: bool = False) -> float:
-    low = _RANGE["least"] if positive else -_RANGE["most"]
-    if type(value) not in (int, float) or not low <= value <= _RANGE["most"]:
+    low = _LEAST if positive else -_MOST
+    if type(value) not in (int, float) or not low <= value <= _MOST:
         raise ModelFileError(f"{value!r:.60} is not a number that it can have")
     return float(value)
 
