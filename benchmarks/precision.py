@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def compare(file: Path, most: int) -> tuple[np.ndarray, float]:
     """Return which held-out documents get the same label, and the largest difference."""
-    read = read_documents(file, label="auto", skip_empty=True)
+    read = read_documents(file, label="auto", bad_rows="skip")
     labels = np.array([str(label) for label in read.labels])
     rows = np.random.default_rng(0).permutation(len(labels))[:most]
     rows, held = train_test_split(rows, test_size=0.5, random_state=0)

@@ -293,7 +293,7 @@ class Readers:
         if rng.random() < 0.2:
             options["encoding"] = rng.choice(["latin-1", "utf-16", "utf-7", "idna", "shift_jis"])
         if rng.random() < 0.3:
-            options["skip_empty"] = True
+            options["bad_rows"] = "skip"
         found = self.of.read(self.folder / f"some{suffix}", content, **options)
         return REFUSED if found is None else WORKS
 

@@ -265,7 +265,9 @@ def test_states_of_killed_fits_are_swept(tmp_path):
     code = (
         "import os, signal\n"
         "from vbnmf import Shards, SupervisedVBNMF\n"
-        "kill = lambda progress: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "def kill(progress):\n"
+        "    if progress.stage == 'fitting':\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
         f"SupervisedVBNMF(3, callback=kill).fit(Shards({str(tmp_path / 's')!r}))\n"
     )
     environment = os.environ | {"TMPDIR": str(temporary)}
