@@ -424,13 +424,13 @@ def _checked_before(arrays: dict[str, Array], state: State, shape: Array) -> Bef
         return None
     K = len(state.terms.scale)
     shape[:] = _checked(arrays, "before.shape", shape.shape, shape.dtype)
-    if (shape[:, :K] <= 0).any():
-        raise ModelFileError("the components before are not positive")
+    if not ((shape[:, :K] >= _LEAST) & (shape[:, :K] <= _MOST)).all():
+        raise ModelFileError("the components before are not positive, or out of range")
     rate_scale = None
     if state.rates is not None:
         of_rates = state.rates.scale.shape
-        rate_scale = check_array(arrays, "before.rate_scale", of_rates, positive=True)
-    scale = check_array(arrays, "before.scale", (K,), positive=True)
+        rate_scale = _positive(arrays, "before.rate_scale", of_rates)
+    scale = _positive(arrays, "before.scale", (K,))
     return Before(shape, scale, rate_scale)
 
 
