@@ -33,6 +33,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 FAULTS = ("kill", "terminate", "interrupt", "disk", "memory", "clock")
 SIGNALS = {"kill": signal.SIGKILL, "terminate": signal.SIGTERM, "interrupt": signal.SIGINT}
+WAITING = (signal.SIGINT, signal.SIGTERM)
+LONGEST = 40.0  # seconds, after which a command hangs; it takes about one
 FIT = ("-k", "4", "--max-iter", "12", "--n-jobs", "1")
 COMMANDS = {  # what each writes, and its arguments; {} is the output
     "fit": ("m.vbnmf", ("fit", "a.csv", "--label", "label", *FIT, "--out", "{}")),
@@ -71,14 +73,32 @@ def prepare(home):
 def run(home, arguments, *, fault=None, at=0.0, scale=1.0):
     """Run a command in a child process, with a fault; return its status and what it said."""
     said = home.parent / "said.txt"
+    signal.pthread_sigmask(signal.SIG_BLOCK, WAITING)  # until the command begins
     child = os.fork()
     if child == 0:
         _become(home, said, arguments, fault, at, scale)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, WAITING)
     if fault in SIGNALS:
         time.sleep(at)
         os.kill(child, SIGNALS[fault])
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status), said.read_text(encoding="utf-8", errors="replace")
+    status = _awaited(child)
+    told = said.read_text(encoding="utf-8", errors="replace")
+    if status is None:
+        raise Wrong(f"did not end: {arguments}, {fault} at {at:.3f}: {told[-300:]}")
+    return os.waitstatus_to_exitcode(status), told
+
+
+def _awaited(child):
+    """Wait for a child process; end it and return None if it hangs."""
+    end = time.monotonic() + LONGEST
+    while time.monotonic() < end:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return status
+        time.sleep(0.005)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return None
 
 
 def _become(home, said, arguments, fault, at, scale):
@@ -102,12 +122,14 @@ def _become(home, said, arguments, fault, at, scale):
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
         if fault == "memory":
             held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-            limit = held + int(at**3 * 15e6)
+            # with less, Python itself can wait for ever for a thread that could not begin
+            limit = held + int(2e6 + at**3 * 15e6)
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         if fault == "clock":
             for name in ("time", "monotonic"):
                 real = getattr(time, name)
                 setattr(time, name, lambda real=real: real() - 7200 * random.random())  # noqa: S311
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, WAITING)
         main()
         code = 0
     except SystemExit as end:
@@ -218,7 +240,7 @@ def preload():
     import vbnmf.cli
     import vbnmf.estimators.checkpoints
     import vbnmf.report.explorer
-    import vbnmf.review
+    import vbnmf.reviewing
     import vbnmf.selection
     import vbnmf.vectorizing  # noqa: F401
 
