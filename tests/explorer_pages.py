@@ -28,6 +28,8 @@ HOSTILE = [
     "{{script}} {braces} ${x} %s",
     "中文 ünïcödé ﬁ \u2028 \u2029",
     "#view=quality&k=1",
+    "constructor",
+    "__proto__",
 ]
 
 

@@ -44,6 +44,27 @@ def spoiled(value, row=3, column=4):
     return given
 
 
+@pytest.mark.parametrize("model", MODELS)
+def test_masked_values_and_times_are_no_weights(model):
+    masked = np.ma.masked_array(DENSE, mask=DENSE > 2)
+    fitted = quick(model).fit(np.ma.masked_array(DENSE, mask=False), Y)
+    for use in (fitted.fit, fitted.transform):
+        arguments = (Y,) if use == fitted.fit else ()
+        assert_refuses(("X is a masked array", "X.filled(0)"), use, masked, *arguments)
+        for unit in ("m8[s]", "M8[D]"):
+            assert_refuses("got times", use, DENSE.astype(unit), *arguments)
+    weight = np.ma.masked_array(np.ones(12), mask=[True] + [False] * 11)
+    assert_refuses("sample_weight is a masked array", fitted.fit, X, Y, weight)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_more_components_than_any_machine_can_hold(model, monkeypatch):
+    assert_refuses("at most 1000000; got 1000000000", quick(model, n_components=10**9).fit, X, Y)
+    monkeypatch.setenv("VBNMF_MEMORY", "1K")
+    parts = "n_components=1,000,000 with 9 terms needs", "Use fewer components"
+    assert_refuses(parts, quick(model, n_components=10**6).fit, X, Y, error=MemoryError)
+
+
 FORMS = [np.asarray, sparse.csr_array, sparse.csc_matrix, sparse.coo_array]
 
 

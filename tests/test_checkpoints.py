@@ -72,7 +72,8 @@ def test_a_stopped_fit_goes_on_to_the_same_bits(case, stop, where, tmp_path):
     model = make(**parameters, checkpoint=checkpoint, callback=stop_at(stop))
     with pytest.raises(Stopped):
         model.fit(X, y)
-    assert os.listdir(tmp_path / "kept") == [f"{stop:06d}"]
+    kept = [f"{number:06d}" for number in range(max(stop - 1, 1), stop + 1)]
+    assert sorted(os.listdir(tmp_path / "kept")) == kept
     seen = []
     resumed = make(**parameters, checkpoint=checkpoint, callback=seen.append).fit(X, y)
     assert {p.iteration for p in seen if p.stage == FITTING} == set(range(stop + 1, 15))
@@ -106,8 +107,19 @@ def test_a_full_disk_leaves_the_last_one_whole(tmp_path, monkeypatch):
     model = VBNMF(3, max_iter=6, tol=0, random_state=0, checkpoint=Checkpoint(tmp_path, seconds=0))
     with pytest.raises(OSError, match=r"No space left on device.* last one is whole"):
         model.fit(X)
-    assert os.listdir(tmp_path) == ["000002"]
+    assert sorted(os.listdir(tmp_path)) == ["000001", "000002"]
     same(model.fit(X), whole)
+
+
+def test_a_disk_that_is_full_from_the_beginning(tmp_path, monkeypatch):
+    def full(self, folder):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(ShardEngine, "snapshot", full)
+    model = VBNMF(3, max_iter=6, tol=0, random_state=0, checkpoint=Checkpoint(tmp_path, seconds=0))
+    with pytest.raises(OSError, match=r"No space left on device\. There is no earlier one\."):
+        model.fit(drawn()[0])
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("value", [3, True, object()])
@@ -141,7 +153,9 @@ def test_several_starts(restart, where, tmp_path):
     steps = [(p.restart, p.iteration) for p in seen if p.stage == FITTING]
     assert min(steps) == (restart, 5)
     kept = [list(f.iterdir()) for f in sorted((tmp_path / "kept").iterdir())]
-    assert sorted(f.name for folder in kept for f in folder) == ["000006", "lost", "lost"]
+    assert sorted(f.name for folder in kept for f in folder) == [
+        "000005", "000006", "lost", "lost",
+    ]  # fmt: skip
     seen.clear()
     same(resumed.fit(X, y), whole)  # once more: nothing is left to do
     assert not [p for p in seen if p.stage == FITTING]
@@ -237,5 +251,8 @@ def test_the_command_line(tmp_path):
     result = run(*fit, "--checkpoint", kept, "--out", tmp_path / "n")
     assert (result.code, "Add --resume" in result.err) == (2, True)
     shutil.rmtree(kept)
-    result = run(*fit, "--resume", "--out", tmp_path / "n")
+    # a kill before the first checkpoint, with several starts
+    (kept / "start-01" / ".000001.part").mkdir(parents=True)
+    ok(*fit, "--checkpoint", kept, "--out", tmp_path / "n")
+    result = run(*fit, "--resume", "--out", tmp_path / "o")
     assert (result.code, "--resume needs --checkpoint" in result.err) == (2, True)

@@ -44,6 +44,21 @@ def read(path):
     return path.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("name", ["p.csv", "p.tsv"])
+def test_tables_hold_no_formulas(tmp_path, name):
+    labels = [{"sport": "=cmd|x", "food": "+1+1"}.get(label, label) for label in LABELS]
+    write_csv(tmp_path / "a.csv", TEXTS, labels)
+    model, out = tmp_path / "m.vbnmf", tmp_path / name
+    ok("fit", tmp_path / "a.csv", "--label", "label", *FIT, "--out", model)
+    ok("predict", model, tmp_path / "a.csv", "--keep", "label", "--out", out)
+    found = out.read_text(encoding="utf-8")
+    cells = {cell for line in found.splitlines() for cell in re.split(r"[,\t]", line)}
+    assert {f"'{label}" if label[:1] in "=+" else label for label in labels} <= cells
+    assert not any(cell.startswith(("=", "+", "@")) for cell in cells)
+    ok("transform", model, tmp_path / "a.csv", "--keep", "label", "--out", tmp_path / f"c{name}")
+    assert not re.search(r"(^|[,\t])[=+@]", (tmp_path / f"c{name}").read_text("utf-8"))
+
+
 @pytest.mark.parametrize(("command", "name"), WRITERS)
 @pytest.mark.parametrize("source", ["csv", "npz"])
 def test_any_number_of_parts_gives_the_same(home, tmp_path, monkeypatch, command, name, source):

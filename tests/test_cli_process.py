@@ -138,7 +138,7 @@ def test_interrupted_fit_leaves_nothing(tmp_path):
         stdout, stderr = fit.communicate(timeout=60)
     finally:
         fit.kill()
-    assert fit.returncode == 1
+    assert fit.returncode == 130
     assert "Traceback" not in stderr
     assert stdout == ""
     assert out.read_text() == "the model of yesterday"

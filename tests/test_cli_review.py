@@ -7,7 +7,7 @@ import json
 import pytest
 from cliruns import make_corpus, ok, run
 
-from vbnmf.reviewing.corrections import guarded, unguarded
+from vbnmf.data.spreadsheets import guarded, unguarded
 
 NAMES = ["bike", "coffee", "tea"]
 
@@ -63,8 +63,8 @@ def test_suspects_are_a_file_for_spreadsheets(folder, tmp_path):
     listed = ok("review", folder / "a.vbnmf", folder / "a.csv", "--id", "nr", "--json").json
     assert [unguarded(row["id"]) for row in rows] == [row["id"] for row in listed["suspects"]]
     assert len(rows) == listed["found"]
-    assert {"'=cmd|5", "'-25"} <= {row["id"] for row in rows}
-    assert not any(cell[:1] in "=+-@" for row in rows for cell in row.values() if cell)
+    assert {"'=cmd|5", "-25"} <= {row["id"] for row in rows}
+    assert not any(cell[:1] in "=+@" for row in rows for cell in row.values() if cell)
     assert {row["decision"] for row in rows} == {""}
     assert rows[0]["words_suggested"] == listed["suspects"][0]["words_suggested"]
 
@@ -181,11 +181,16 @@ def test_labels_are_added_and_removed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "cell", ["=1+1", "'=1", "''@x", "-3", "+a", "@b", "\tx", "plain", "'x", ""]
+    "cell", ["=1+1", "'=1", "''@x", "-3+1", "+a", "@b", "\tx", "plain", "'x", "", "-1\n"]
 )
 def test_cells_for_spreadsheets(cell):
     assert guarded(cell)[:1] not in tuple("=+-@\t\r")
     assert unguarded(guarded(cell)) == cell
+
+
+@pytest.mark.parametrize("cell", ["-3", "+1", "-1.5e-7", "-.5"])
+def test_numbers_for_spreadsheets(cell):
+    assert guarded(cell) == cell == unguarded(cell)
 
 
 def test_copies_and_spellings_are_listed(folder, tmp_path):

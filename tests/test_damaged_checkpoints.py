@@ -9,6 +9,8 @@ import pytest
 from scipy import sparse
 
 from vbnmf import Checkpoint, SupervisedVBNMF, store
+from vbnmf.estimators.checkpoints import CheckpointWarning
+from vbnmf.files import only_user
 
 PARAMETERS = {"max_iter": 6, "tol": 0, "random_state": 0, "n_jobs": 1, "bound_every": 2}
 
@@ -44,7 +46,8 @@ def model(folder, **more):
 def copy(made, tmp_path):
     X, labels, folder = made
     shutil.copytree(folder, tmp_path / "kept")
-    (last,) = (tmp_path / "kept").iterdir()
+    before, last = sorted((tmp_path / "kept").iterdir())
+    shutil.rmtree(before)
     return X, labels, tmp_path / "kept", last
 
 
@@ -62,8 +65,10 @@ def changed(last, header=None, **arrays):
 
 
 def assert_refused(X, labels, folder):
-    with pytest.raises(ValueError, match=r"the checkpoint in .* is damaged .*Remove the folder"):
+    message = r"the checkpoint in .* is damaged .*Remove the folder"
+    with pytest.raises(ValueError, match=message) as error:
         model(folder).fit(X, labels)
+    assert len(str(error.value)) < 600
 
 
 def test_a_sound_one_goes_on_to_the_same_bits(copy, tmp_path):
@@ -85,6 +90,50 @@ def test_a_flipped_bit_is_found(copy, name, part):
     assert_refused(X, labels, folder)
 
 
+@pytest.mark.parametrize("name", ["state.vbnmf", "00000.local", "checksums.json"])
+@pytest.mark.parametrize("damage", ["flipped", "cut", "missing"])
+def test_the_one_before_a_damaged_one_is_used(made, tmp_path, name, damage):
+    X, labels, folder = made
+    shutil.copytree(folder, tmp_path / "kept")
+    _before, last = sorted((tmp_path / "kept").iterdir())
+    raw = bytearray((last / name).read_bytes())
+    raw[len(raw) // 2] ^= 4
+    (last / name).unlink()
+    if damage != "missing":
+        (last / name).write_bytes(raw if damage == "flipped" else raw[: len(raw) // 2])
+    with pytest.warns(CheckpointWarning, match="000004: .* the one before it, 000003, is used"):
+        resumed = model(tmp_path / "kept").fit(X, labels)
+    whole = model(tmp_path / "other").fit(X, labels)
+    np.testing.assert_array_equal(resumed.components_, whole.components_)
+    assert resumed.bound_ == whole.bound_
+
+
+def test_what_a_killed_run_began_is_removed(copy):
+    X, labels, folder, _last = copy
+    (folder / ".000005.part").mkdir()
+    (folder / ".000005.part" / "00000.local").write_bytes(b"x")
+    model(folder).fit(X, labels)
+    assert sorted(path.name for path in folder.iterdir()) == ["000005", "000006"]
+
+
+def test_an_interrupted_checkpoint_leaves_nothing(copy, monkeypatch):
+    X, labels, folder, _last = copy
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("vbnmf.estimators.checkpoints.store.write", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model(folder).fit(X, labels)
+    assert [path.name for path in folder.iterdir()] == ["000004"]
+
+
+def test_one_fit_at_a_time_uses_a_folder(copy):
+    X, labels, folder, _last = copy
+    with only_user(folder), pytest.raises(BlockingIOError, match="another run is using the folder"):
+        model(folder).fit(X, labels)
+
+
 def test_missing_checksums_are_refused(copy):
     X, labels, folder, last = copy
     (last / "checksums.json").unlink()
@@ -102,6 +151,24 @@ def test_a_short_local_state_is_refused(copy, cut):
     assert_refused(X, labels, folder)
 
 
+@pytest.mark.parametrize("at", [6, 60, 61])
+def test_a_damaged_header_of_a_local_state_is_refused(copy, at):
+    X, labels, folder, last = copy
+    raw = (last / "00000.local").read_bytes()
+    (last / "00000.local").write_bytes(raw[:at] + b"\xff'(" + raw[at + 3 :])
+    signed(last)
+    assert_refused(X, labels, folder)
+
+
+def test_results_out_of_range_are_not_kept(copy, monkeypatch):
+    """The fit says so, instead of a library that cannot write them."""
+    X, labels, folder, _last = copy
+    monkeypatch.setattr("vbnmf.core.fit.lower_bound", lambda *_: float("inf"))
+    with pytest.raises(ValueError, match="too large or too small for floating-point numbers"):
+        model(folder).fit(X, labels)
+    assert [path.name for path in folder.iterdir()] == ["000004"]
+
+
 CASES = {
     "terms": lambda a: {name: a[name][:-1] for name in ("terms.shape", "terms.L", "terms.offset")},
     "more terms": lambda a: {
@@ -114,6 +181,8 @@ CASES = {
     "not finite": lambda a: {"terms.L": a["terms.L"] * np.nan},
     "empty scopes": lambda a: {"scopes.mask": np.zeros_like(a["scopes.mask"])},
     "other scopes": lambda a: {"scopes.mask": a["scopes.mask"][:, :1]},
+    "too small": lambda a: {"rates.scale": np.full_like(a["rates.scale"], 1e-300)},
+    "too large": lambda a: {"terms.scale": np.full_like(a["terms.scale"], 1e300)},
     "other labels": lambda a: {name: a[name][:2] for name in ("rates.shape", "rates.scale")},
 }
 
@@ -132,6 +201,11 @@ def test_arrays_that_do_not_fit_the_documents_are_refused(copy, case):
         {"loop": {"iteration": 4, "history": ["x"], "rise": None, "converged": False}},
         {"loop": {}},
         {"prior": [0.1, -1.0, 0.2, 1.0, 1.0, 1.0]},
+        {"loop": {"iteration": 4, "history": [], "rise": None, "converged": False}},
+        {"loop": {"iteration": 4, "history": [1.0], "rise": 1e200, "converged": False}},
+        {"found": {"background": None, "asked": {}}},
+        {"prior": [1e-200, 1.0, 0.2, 1.0, 1.0, 1.0]},
+        {"terms": ["x" * 3000, None]},
         {"prior": [0.1]},
         {"found": {"background": 77, "asked": 5}},
         {"inverse_temperature": 1e9},

@@ -1,5 +1,7 @@
 """The explorer in a real browser: Debian's Chromium, driven by Playwright, with the network off."""
 
+import csv
+import io
 import re
 
 import numpy as np
@@ -66,6 +68,27 @@ def test_every_view_of_every_kind(visit, kind):
         assert heading(tab)
         assert "NaN" not in tab.inner_text("main")
         assert "undefined" not in tab.inner_text("main")
+
+
+def test_addresses_that_mean_nothing(visit):
+    """Names that every object of JavaScript has are no views and no settings."""
+    tab = visit(page("usual"))
+    names = ["measure", "order", "rows", "columns", "kind", "only", "shade", "rank", "which", "k"]
+    names += ["l", "d", "w", "a", "b", "label", "truth", "given", "pins", "sense", "find", "word"]
+    for wrong in ("constructor", "__proto__", "toString"):
+        settings = "&".join(f"{name}={wrong}" for name in names)
+        for view in (wrong, "map", *VIEWS):
+            jump(tab, f"view={view}&{settings}")
+            assert heading(tab)
+
+
+def test_downloads_hold_no_formulas(visit):
+    tab = visit(page("hostile"), "view=labels")
+    with tab.expect_download() as found:
+        tab.locator("button[aria-label$='as CSV']").first.click()
+    rows = list(csv.reader(io.StringIO(found.value.path().read_text(encoding="utf-8"))))
+    assert "'=cmd()|' /C calc'!A0" in {cell for row in rows for cell in row}
+    assert not any(cell.startswith(("=", "+", "@")) for row in rows for cell in row)
 
 
 class TestReached:

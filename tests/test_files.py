@@ -230,16 +230,53 @@ def test_the_umask_of_the_process_is_not_touched(tmp_path, monkeypatch):
         assert stat.S_IMODE(temporary.stat().st_mode) == 0o600
 
 
+@posix
 def test_files_of_killed_runs_are_swept(tmp_path):
-    old, young = tmp_path / ".a[1].csv.0123abcd.part", tmp_path / ".a[1].csv.89abcdef.part"
+    """At once, and not those of living ones."""
+    left, living = tmp_path / ".a[1].csv.0123abcd.part", tmp_path / ".a[1].csv.89abcdef.part"
     other = tmp_path / ".b.csv.0123abcd.part"
-    for path in (old, young, other):
-        path.touch()
-    for path in (old, other):
-        os.utime(path, (0, time.time() - 7200))
-    with replacing(tmp_path / "a[1].csv") as temporary:
+    for path in (left, living, other):
+        path.mkdir()
+        (path / "a[1].csv").touch()
+    with only_user(living), replacing(tmp_path / "a[1].csv") as temporary:
         temporary.write_text("x")
-    assert listed(tmp_path) == sorted([young.name, other.name, "a[1].csv"])
+    assert listed(tmp_path) == sorted([living.name, other.name, "a[1].csv"])
+
+
+def test_files_of_killed_runs_without_locks(tmp_path, monkeypatch):
+    """As on Windows: those that are old."""
+    monkeypatch.setattr(files, "locks", None)
+    old, young = tmp_path / ".a.csv.0123abcd.part", tmp_path / ".a.csv.89abcdef.part"
+    for path in (old, young):
+        path.mkdir()
+    os.utime(old, (0, time.time() - 7200))
+    with replacing(tmp_path / "a.csv") as temporary:
+        temporary.write_text("x")
+    assert listed(tmp_path) == sorted([young.name, "a.csv"])
+
+
+@posix
+def test_states_of_killed_fits_are_swept(tmp_path):
+    """A fit from shards keeps documents × K numbers in the folder of temporary files."""
+    write_csv(tmp_path / "a.csv")
+    ok("vectorize", tmp_path / "a.csv", "--label", "auto", "--out", tmp_path / "s", "--quiet")
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    code = (
+        "import os, signal\n"
+        "from vbnmf import Shards, SupervisedVBNMF\n"
+        "def kill(progress):\n"
+        "    if progress.stage == 'fitting':\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        f"SupervisedVBNMF(3, callback=kill).fit(Shards({str(tmp_path / 's')!r}))\n"
+    )
+    environment = os.environ | {"TMPDIR": str(temporary)}
+    args = [sys.executable, "-c", code]
+    assert subprocess.run(args, env=environment, check=False).returncode < 0  # noqa: S603
+    assert len(listed(temporary)) == 1
+    args[2] = code.replace("SIGKILL", "SIGCONT")
+    assert subprocess.run(args, env=environment, check=False).returncode == 0  # noqa: S603
+    assert listed(temporary) == []
 
 
 @posix

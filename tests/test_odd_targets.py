@@ -20,11 +20,22 @@ pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
         ([[1.0], [np.inf], [1.0]], "infinite"),
         (pd.DataFrame([[1, 0], [0, 1], [1, 1]], columns=["z", "z"]), "columns with the same name"),
         (sparse.coo_array(np.ones(3)), "indicator matrix"),
+        (["a\0", "a", "a"], r"the label 'a\\x00' ends with a NUL character"),
+        (np.array(["a\0", "a", "a"], dtype=object), "ends with a NUL character"),
+        ([["a\0", "a"], ["a"], []], "ends with a NUL character"),
+        (pd.DataFrame([[1, 0], [0, 1], [1, 1]], columns=["a", "a\0"]), "NUL character"),
     ],
 )
 def test_what_makes_no_sense_is_refused(y, message):
     with pytest.raises(ValueError, match=message):
         check_targets(SupervisedVBNMF(), y, 3)
+
+
+def test_masked_labels_are_unknown():
+    y = np.ma.masked_array(["a", "b", "a"], mask=[False, False, True])
+    targets = check_targets(SupervisedVBNMF(), y, 3)
+    assert targets.known.tolist() == [True, True, False]
+    assert targets.classes.tolist() == ["a", "b"]
 
 
 @pytest.mark.parametrize(

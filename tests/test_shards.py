@@ -170,6 +170,17 @@ def terabyte(folder):
         file.write(header.ljust(117) + b"\n")
 
 
+def header(text):
+    """Put a header of this text, with the length of the old one, into a file."""
+
+    def damage(folder):
+        with open(folder / "00000" / "rows.data.npy", "r+b") as file:
+            file.seek(10)
+            file.write(text.ljust(117) + b"\n")
+
+    return damage
+
+
 def linked(folder):
     path = folder / "00000"
     shutil.move(path, folder.parent / "elsewhere")
@@ -186,6 +197,8 @@ DAMAGE = {
     "no JSON": (lambda f: (f / "manifest.json").write_text("{"), "not JSON"),
     "deep JSON": (lambda f: (f / "manifest.json").write_text("[" * 10**5), "not JSON"),
     "other JSON": (lambda f: (f / "manifest.json").write_text("[]"), "not the manifest"),
+    "long version": (of_manifest(lambda m: m.update(version="x" * 3000)), "reads version 1"),
+    "long name": (of_manifest(lambda m: m["shards"][0].update(name="x" * 3000)), "not the name"),
     "newer": (of_manifest(lambda m: m.update(version=2)), "reads version 1"),
     "terms": (of_manifest(lambda m: m["terms"].pop()), "a name for each term"),
     "dtype": (of_manifest(lambda m: m.update(dtype="O")), "float32 or float64"),
@@ -202,6 +215,15 @@ DAMAGE = {
     "link": (linked, "outside the folder"),
     "flipped": (flipped, "checksum"),
     "terabyte": (terabyte, "not a plain array"),
+    "open header": (header(b"{'descr': '<f4', 'shape': (3,"), "not a plain array"),
+    "no header": (header(b"{'descr': '<f4', 'shape': 3 3}"), "not a plain array"),
+    "long header": (header(b"{'descr': '<f9999999999', 'shape': (3,)}"), "not a plain array"),
+    "no labels": (of_manifest(lambda m: m.pop("labels")), "'labels' is missing"),
+    "no terms": (of_manifest(lambda m: m.pop("terms")), "'terms' is missing"),
+    "infinite": (
+        of_manifest(lambda m: m["shards"][0]["files"].update(weight=[float("inf"), 1])),
+        "not as expected",
+    ),
     "pickle": (pickled, "not a plain array"),
     "index": (replaced("rows.indices", lambda a: a + 20), "outside 0 to 19"),
     "negative index": (replaced("columns.indices", lambda a: -a - 1), "outside 0 to"),

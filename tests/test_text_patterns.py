@@ -62,3 +62,17 @@ def test_the_command_line_is_told_to_trust(command, path, tmp_path):
     assert refused.code == 2
     assert "--trusted" in refused.err
     ok(*args, "--trusted")
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"(a+)+!", r"(\w+\s?)*!", r"(a|a)+$", r"\w+\w+\w+!", r"(x+x+)+y"]
+)
+def test_the_users_own_pattern_that_takes_very_long_is_refused(pattern):
+    with pytest.raises(ValueError, match="could take very long: more than 50 ms"):
+        DocumentVectorizer(token_pattern=pattern).fit(["aaaa bbbb"])
+
+
+@pytest.mark.parametrize("pattern", [r"\w+(?:-\w+)*", r"\b[a-z]{2,}(?:'[a-z]+)?\b"])
+def test_the_users_own_pattern_need_not_be_simple(pattern):
+    assert not is_simple(pattern)
+    assert DocumentVectorizer(token_pattern=pattern).fit(["tea-time is over"]).vocabulary_

@@ -327,3 +327,11 @@ def test_a_file_that_does_not_exist(tmp_path):
     assert "none.csv: no such file or folder." in said.err
     assert "Errno" not in said.err
     assert not (tmp_path / "s").exists()
+
+
+def test_a_run_that_was_killed_before_it_began(tmp_path):
+    """What it left does not make the folder one of other files."""
+    write_csv(tmp_path / "a.csv")
+    (tmp_path / "s" / ".recipe.json.0123abcd.part").mkdir(parents=True)
+    ok("vectorize", tmp_path / "a.csv", "--label", "label", "--out", tmp_path / "s")
+    assert not list((tmp_path / "s").glob(".*"))

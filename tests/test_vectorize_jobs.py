@@ -58,7 +58,11 @@ def test_a_fitted_vectorizer(table, tmp_path):
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs the processes of Linux")
 @pytest.mark.parametrize(
     ("number", "code"),
-    [(signal.SIGINT, 1), (signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)],
+    [
+        (signal.SIGINT, 130),
+        (signal.SIGTERM, 128 + signal.SIGTERM),
+        (signal.SIGKILL, -signal.SIGKILL),
+    ],
 )
 def test_a_signal_leaves_a_run_that_continues_and_no_process(table, whole, tmp_path, number, code):
     folder = tmp_path / "s"

@@ -1,21 +1,103 @@
-"""Write files atomically, and lock folders for one process at a time.
+"""Write files atomically, and own folders: temporary ones, or those that one run may use at a time.
 
-A file is written under a hidden name in the same folder, synced, and renamed. A reader sees either
-the old file or the complete new one. Failures raise an :class:`OSError` that names the requested
-file, not the hidden file.
+A file is written in a hidden folder beside it, synced, and renamed. A reader sees either the old
+file or the complete new one. Failures raise an :class:`OSError` that names the requested file, not
+the hidden file.
+
+A process locks the temporary folders that it makes, and the system releases the locks when the
+process ends, however it ends. So what a killed process left is known from what a living one needs,
+and the next run that makes a folder of the same name removes it.
 """
 
 import os
 import re
-import secrets
+import shutil
+import tempfile
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
-# Age in seconds after which a hidden file is taken to be left by a killed run.
+locks: Any = None  # Windows has none
+with suppress(ImportError):
+    import fcntl
+
+    locks = fcntl
+
+# Age in seconds after which a temporary folder is taken to be left by a killed run, on systems and
+# file systems without locks.
 _ABANDONED = 3600.0
-_HIDDEN = re.compile(r"\.(?P<name>.+)\.[0-9a-z_]{8}\.part")
+_RANDOM = r"[0-9a-z_]{8}"  # of tempfile
+
+
+class OwnedFolder(tempfile.TemporaryDirectory[str]):
+    """A temporary folder that is removed at the latest by the next run, also after ``kill -9``.
+
+    Parameters
+    ----------
+    prefix, suffix : str
+        Beginning and end of its name. Folders of killed processes with both are removed first.
+    folder : path or None
+        Where to make it; None for the system's folder of temporary files.
+    """
+
+    def __init__(
+        self, prefix: str, suffix: str = "", folder: str | os.PathLike[str] | None = None
+    ) -> None:
+        parent = os.fspath(folder) if folder is not None else tempfile.gettempdir()
+        _remove_abandoned(parent, re.compile(re.escape(prefix) + _RANDOM + re.escape(suffix)))
+        while True:
+            super().__init__(suffix, prefix, parent, ignore_cleanup_errors=True)
+            try:
+                descriptor = _locked(self.name, wait=True)
+            except BaseException:
+                os.rmdir(self.name)
+                super().cleanup()
+                raise
+            if descriptor is None or os.path.isdir(self.name):
+                break
+            os.close(descriptor)  # another process took it for abandoned before it was locked
+            super().cleanup()
+        self._release = None if descriptor is None else weakref.finalize(self, os.close, descriptor)
+
+    def cleanup(self) -> None:
+        """Remove the folder."""
+        super().cleanup()
+        if self._release is not None:
+            self._release()
+
+
+def _remove_abandoned(parent: str, name: re.Pattern[str]) -> None:
+    """Remove the folders of this name that no living process owns."""
+    with suppress(OSError):
+        for entry in os.scandir(parent):
+            if name.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
+                with suppress(OSError):
+                    _remove_if_abandoned(entry)
+
+
+def _remove_if_abandoned(entry: "os.DirEntry[str]") -> None:
+    descriptor = _locked(entry.path, wait=False)
+    if descriptor is not None:
+        shutil.rmtree(entry.path, ignore_errors=True)
+        os.close(descriptor)
+    elif locks is None and time.time() - entry.stat().st_mtime > _ABANDONED:
+        shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def _locked(folder: str, *, wait: bool) -> int | None:
+    """Open and lock a folder; None if another process has locked it, or without locks."""
+    if locks is None:
+        return None
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        locks.flock(descriptor, locks.LOCK_EX | (0 if wait else locks.LOCK_NB))
+    except OSError:  # it is locked, or the file system has no locks
+        os.close(descriptor)
+        return None
+    return descriptor
 
 
 @contextmanager
@@ -33,8 +115,8 @@ def replacing(path: str | os.PathLike[str], *, overwrite: bool = True) -> Iterat
     Yields
     ------
     Path
-        The temporary file, which exists and is empty. If the block fails, it is removed, and
-        ``path`` stays as it was.
+        The temporary file, which exists, is empty, and has the same name in another folder. If the
+        block fails, it is removed, and ``path`` stays as it was.
 
     Raises
     ------
@@ -46,46 +128,38 @@ def replacing(path: str | os.PathLike[str], *, overwrite: bool = True) -> Iterat
         raise FileNotFoundError(
             f"cannot write {path}: there is no folder {path.parent}. Create it first."
         )
-    sweep(path)
-    temporary = _hidden_name(path)
     try:
-        mode = _create(temporary, path)
-        yield temporary
-        os.chmod(temporary, mode)  # the writer may have replaced the file
-        with open(temporary, "rb+") as written:
-            os.fsync(written.fileno())
-        if overwrite:
-            os.replace(temporary, path)
-        else:
-            _move_to_free_name(temporary, path)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and not isinstance(error, FileExistsError):
-            raise _explained(error, path) from error
+        with _hidden_folder(path) as folder:
+            temporary = Path(folder, path.name)
+            mode = _create(temporary, path)
+            yield temporary
+            os.chmod(temporary, mode)  # the writer may have replaced the file
+            with open(temporary, "rb+") as written:
+                os.fsync(written.fileno())
+            if overwrite:
+                os.replace(temporary, path)
+            else:
+                _move_to_free_name(temporary, path)
+    except FileExistsError:
         raise
+    except OSError as error:
+        raise _explained(error, path) from error
     _sync_folder(path.parent)
+
+
+def is_unfinished(path: Path) -> bool:
+    """Return whether a killed process left this, instead of the file that it was writing."""
+    return re.fullmatch(rf"\..+\.{_RANDOM}\.part", path.name) is not None
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise an ``OSError`` if a file cannot be created in the folder of ``path``."""
     path = Path(os.path.realpath(path))
-    temporary = _hidden_name(path)
     try:
-        _create(temporary, path)
-        temporary.unlink()
+        with _hidden_folder(path) as folder:
+            _create(Path(folder, path.name), path)
     except OSError as error:
         raise _explained(error, path) from error
-
-
-def sweep(path: Path) -> None:
-    """Remove temporary files of ``path`` that were left by killed runs."""
-    with suppress(OSError):
-        for entry in os.scandir(path.parent):
-            match = _HIDDEN.fullmatch(entry.name)
-            if match and match["name"] == path.name:
-                with suppress(OSError):
-                    if time.time() - entry.stat().st_mtime > _ABANDONED:
-                        os.unlink(entry.path)
 
 
 @contextmanager
@@ -95,15 +169,13 @@ def only_user(folder: str | os.PathLike[str]) -> Iterator[None]:
     The system releases the lock when the process ends. On systems without such locks (Windows), the
     folder is not locked.
     """
-    try:
-        import fcntl
-    except ImportError:
+    if locks is None:
         yield
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locks.flock(descriptor, locks.LOCK_EX | locks.LOCK_NB)
         except BlockingIOError:
             raise BlockingIOError(
                 f"another run is using the folder {os.fspath(folder)}. Wait for it to end, or "
@@ -116,8 +188,8 @@ def only_user(folder: str | os.PathLike[str]) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _hidden_name(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+def _hidden_folder(path: Path) -> OwnedFolder:
+    return OwnedFolder(f".{path.name}.", ".part", path.parent)
 
 
 def _create(temporary: Path, path: Path) -> int:

@@ -302,7 +302,7 @@ def _begin(folder: Path, recipe: str) -> bool:
     for name in (MANIFEST, PARTIAL, VECTORIZER):
         (folder / name).unlink(missing_ok=True)
     for old in folder.iterdir():
-        if old.is_dir() and (old.name == COUNTS or old.name.isdigit()):
+        if old.is_dir() and (old.name == COUNTS or old.name.lstrip(".")[:5].isdigit()):
             shutil.rmtree(old)
     with replacing(path) as temporary:
         temporary.write_text(recipe, encoding="ascii")

@@ -34,7 +34,7 @@ from vbnmf.cli.vectorize import vectorize
 
 
 class _Commands(click.Group):
-    """Group of commands that escapes control characters in messages about wrong options."""
+    """Group of commands, with the exit code of Ctrl-C and messages that control no terminal."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
@@ -43,6 +43,9 @@ class _Commands(click.Group):
         except click.ClickException as error:
             error.message = common.printable(error.message)  # type: ignore[misc]
             raise
+        except KeyboardInterrupt:
+            common.message("\nStopped.")
+            sys.exit(common.INTERRUPTED)
 
 
 @click.group(

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from vbnmf.pipeline import DocumentModel
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and line feeds
+INTERRUPTED = 130
+"""Exit code after Ctrl-C: 128 and the number of the signal, as is usual."""
 FREE_COLUMNS = 2**20
 """Number of columns that a matrix may have beyond its number of entries, as with hashing."""
 PART = 4000
@@ -285,6 +287,13 @@ def ids(documents: "Documents") -> list[str]:
     names = documents.ids or []
     # file names may contain bytes that are not valid text and cannot be written
     return [printable(name).encode("utf-8", "backslashreplace").decode("utf-8") for name in names]
+
+
+def safe_cell(cell: Any) -> Any:
+    """Return a cell of a CSV file that no spreadsheet takes as a formula."""
+    from vbnmf.data.spreadsheets import guarded
+
+    return guarded(cell) if isinstance(cell, str) else cell
 
 
 class Refusal(click.ClickException):

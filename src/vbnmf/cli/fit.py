@@ -1,7 +1,6 @@
 """vbnmf fit: fit a model to a file of documents and save it."""
 
 import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -142,8 +141,10 @@ def check_resume(checkpoint: str | None, resume: bool) -> None:
     folder = Path(checkpoint)
     if folder.exists() and not folder.is_dir():
         raise common.Refusal(f"{folder} is not a folder; --checkpoint takes the name of one.")
+    from vbnmf.estimators.checkpoints import has_checkpoint, is_unused
+
     if not resume:
-        if folder.is_dir() and any(folder.iterdir()):
+        if folder.is_dir() and not is_unused(folder):
             raise common.Refusal(
                 f"{folder} is not empty. Add --resume to resume the fit, or remove the folder."
             )
@@ -153,8 +154,6 @@ def check_resume(checkpoint: str | None, resume: bool) -> None:
             f"there is no folder {folder}, so there is nothing to resume. Check the name after "
             "--checkpoint, or leave out --resume to fit from the beginning."
         )
-    from vbnmf.estimators.checkpoints import has_checkpoint
-
     if not has_checkpoint(folder):
         raise common.Refusal(
             f"{folder} has no checkpoint, so there is nothing to resume. The first one is written "
@@ -298,19 +297,20 @@ def fit_beyond_memory(
     end, also after an error.
     """
     from vbnmf.cli.vectorize import write_shards
+    from vbnmf.files import OwnedFolder
 
     n_labels = None if reading["label"] is None else 1  # how many there are is not known yet
     vectorizer = build(n_labels, **settings).vectorizer
     of_text = {name.replace("-", "_") for name in TEXT_OPTIONS}
     others = {name: value for name, value in settings.items() if name not in of_text}
     place = os.environ.get("TMPDIR") or target.resolve().parent
-    with tempfile.TemporaryDirectory(".shards", f".{target.name}.", place) as temporary:
-        folder = Path(temporary)
+    with OwnedFolder(f".{target.name}.", ".shards", place) as temporary:
+        folder = Path(temporary, "shards")
         write_shards(
             [file], folder, vectorizer, quiet=quiet, n_jobs=settings["n_jobs"],
             **reading | {"text": common.column_names(reading["text"])},
         )  # fmt: skip
-        fit_shards(temporary, target, {}, others, force=force, quiet=quiet, as_json=as_json)
+        fit_shards(str(folder), target, {}, others, force=force, quiet=quiet, as_json=as_json)
 
 
 def _size(number: int) -> str:

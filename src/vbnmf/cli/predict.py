@@ -337,11 +337,11 @@ def _write_table(
     stream: IO[str], rows: Rows, names: list[str], delimiter: str, separator: str
 ) -> int:
     writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(names)
+    writer.writerow(map(common.safe_cell, names))
     number = 0
     for number, row in enumerate(rows, 1):  # noqa: B007 - how many there were
         writer.writerow(
-            separator.join(map(str, cell)) if isinstance(cell, list) else cell
+            common.safe_cell(separator.join(map(str, cell)) if isinstance(cell, list) else cell)
             for cell in row.values()
         )
     return number

@@ -107,7 +107,7 @@ def reproduce(
         common.message(
             f"Stopped. Results so far are in {folder}. Repeat the command to resume.", quiet
         )
-        sys.exit(1)
+        sys.exit(common.INTERRUPTED)
     for claim in page.claims:
         click.echo(f"{claim.verdict}: {claim.text}\n  {claim.evidence}")
     for note in page.notes:

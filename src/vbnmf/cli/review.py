@@ -94,7 +94,7 @@ def reviewed(fitted: Any, documents: Any, most: int | None) -> Any:
 
 def _write(stream: IO[str], suspects: Any) -> None:
     """Write the table of suspects as CSV, with empty columns for decisions."""
-    from vbnmf.reviewing.corrections import guarded
+    from vbnmf.data.spreadsheets import guarded
 
     writer = csv.writer(stream, lineterminator="\n")
     columns = [*suspects.columns, *_DECISIONS]

@@ -84,11 +84,14 @@ def _writer(path: Path, ending: str, names: list[str], K: int) -> AbstractContex
 def _table_writer(path: Path, names: list[str], delimiter: str) -> Iterator[Write]:
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-        writer.writerow(names)
+        writer.writerow(map(common.safe_cell, names))
 
         def write(cells: Cells, V: Any) -> None:
             writer.writerows(
-                [*left, *("" if cell != cell else repr(cell) for cell in row)]
+                [
+                    *map(common.safe_cell, left),
+                    *("" if cell != cell else repr(cell) for cell in row),
+                ]
                 for left, row in zip(cells, V.tolist(), strict=True)
             )
 

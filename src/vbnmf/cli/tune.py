@@ -152,7 +152,7 @@ def tune(
         common.message(
             f"Stopped. Results so far are in {folder}. Repeat the command to resume.", quiet
         )
-        sys.exit(1)
+        sys.exit(common.INTERRUPTED)
     files = [target, *_picture(found, folder, quiet)]
     command = _next_command(file, found.recommended)
     if as_json:

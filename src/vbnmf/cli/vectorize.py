@@ -159,6 +159,7 @@ class VectorizeProgress(Display):
 
 def _check_folder(folder: Path, force: bool) -> None:
     """Check that the folder does not contain files of other programs."""
+    from vbnmf.files import is_unfinished
     from vbnmf.shards import is_shards
     from vbnmf.vectorizing import is_begun
 
@@ -167,5 +168,6 @@ def _check_folder(folder: Path, force: bool) -> None:
     if is_shards(folder) and not force:
         raise common.Refusal(f"{folder} exists. Add --force to replace it.")
     known = is_shards(folder) or is_begun(folder)
-    if folder.is_dir() and not known and any(folder.iterdir()):
+    left = folder.iterdir() if folder.is_dir() and not known else ()
+    if not all(is_unfinished(entry) for entry in left):
         raise common.Refusal(f"{folder} holds other files. Choose a new folder.")

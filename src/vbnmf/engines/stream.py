@@ -8,7 +8,6 @@ local state of each shard is a file, which is overwritten. Sums are added as for
 
 import itertools
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ import numpy as np
 
 from vbnmf.core.model import Array, Statistics
 from vbnmf.engines.mapping import ShardEngine, Work
+from vbnmf.files import OwnedFolder
 from vbnmf.shards.shard import Local, OpenShard, Shard, ShardSource
 from vbnmf.shards.states import local_path, read_local, write_local
 
@@ -63,7 +63,7 @@ class StreamEngine(ShardEngine):
     ) -> None:
         self._source, self._group, self._n_groups = source, group, n_groups
         self._weight, self._unknown = weight, unknown
-        self._temporary = tempfile.TemporaryDirectory(prefix="vbnmf-", dir=folder)
+        self._temporary = OwnedFolder("vbnmf-states-", folder=folder)
         self._folder = Path(self._temporary.name)
         self._parked = itertools.count()
         self._free: list[Array] = []  # memory of local states that have been written

@@ -44,6 +44,7 @@ from vbnmf.estimators.validation import (
     check_fitted,
     check_init,
     check_matrix,
+    check_memory,
     check_n_components,
     check_nonnegative,
     check_verbose,
@@ -395,7 +396,7 @@ class BaseVBNMF(
         labels = None if targets is None else targets.labels
         group = np.zeros(X.shape[0], np.uint8) if targets is None else targets.group
         corpus = FitData(X, group, 1 if targets is None else targets.n_groups, labels, weight)
-        settings = self._settings(targets, weight, X.shape[1])
+        settings = self._settings(targets, weight, X.shape, X.dtype.itemsize)
         best = best_of_starts(settings, corpus, coefficients=coefficients, hold=hold)
         result = best.fit
         components = Components.of(best.shapes, result.state, best.reason, best.background)
@@ -418,11 +419,14 @@ class BaseVBNMF(
             )
         return best, fitted
 
-    def _settings(self, targets: Targets | None, weight: Array | None, n_terms: int) -> RunSettings:
-        """Check the parameters of a fit."""
+    def _settings(
+        self, targets: Targets | None, weight: Array | None, shape: tuple[int, ...], size: int
+    ) -> RunSettings:
+        """Check the parameters of a fit to documents of a shape, whose numbers have this size."""
         n_labels = None if targets is None else len(targets.classes)
         K, why = check_n_components(self.n_components, self.init, n_labels)
-        init = check_init(self.init, self._named_starts, K, n_terms)
+        check_memory(K, shape, size)
+        init = check_init(self.init, self._named_starts, K, shape[1])
         start = self._start(init, K, targets)
         knobs = self._knobs(targets, weight)
         schedule = self._schedule(burn_in=start.burn_in)

@@ -1,14 +1,14 @@
 """Checkpoints: a fit that was stopped, even by ``kill -9``, is resumed and gives the same bits.
 
-    FOLDER/000120/state.vbnmf   what all documents share, and where the loop is
-    FOLDER/000120/00000.local   what the documents of each shard keep
-
+    FOLDER/000120/state.vbnmf     what all documents share, and where the loop is
+    FOLDER/000120/00000.local     what the documents of each shard keep
     FOLDER/000120/checksums.json  CRC-32 of the other files
 
-A checkpoint is written under a hidden name and renamed, and older ones are removed after that. So
-there is a whole one at any moment. It says which documents and parameters it belongs to. What is
-read is compared with its checksums and with the documents, labels and settings of the fit, before
-anything is computed with it.
+A checkpoint is written under a hidden name and renamed. After that, all are removed but the last
+two. So there is a whole one at any moment, and if a disk damages the last one, the one before it is
+used. It says which documents and parameters it belongs to. What is read is compared with its
+checksums and with the documents, labels and settings of the fit, before anything is computed with
+it.
 
 A start that had written a checkpoint writes a last one at its end, from which its result can be
 restored. With several starts (``n_init``), each has a folder of its own in FOLDER, such as
@@ -23,7 +23,6 @@ import os
 import shutil
 import time
 import warnings
-import zlib
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -38,17 +37,21 @@ from vbnmf.core.model import Array, Labels, Prior, Rates, Scopes, State, Terms
 from vbnmf.discovery.componentsearch import Found
 from vbnmf.discovery.drafts import Draft
 from vbnmf.engines.mapping import ShardEngine
+from vbnmf.estimators.validation import check_finite
+from vbnmf.files import replacing
 from vbnmf.kernels import describe
+from vbnmf.shards.folder import checksum
 from vbnmf.shards.shard import ShardSource
 from vbnmf.shards.states import read_small
 from vbnmf.store import ModelFileError, check_array, check_mask, check_number
 
 _LOST = "lost"  # the file of a start that ended and was not the best
 _CHECKSUMS = "checksums.json"
-_MOST_SUMMED = 1 << 32  # bytes of local states with checksums; more would take longer than a fit
-_AT_ONCE = 1 << 20  # bytes
+_UNFINISHED = ".part"  # ending of the hidden folder of a checkpoint that is being written
 _INVALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, EOFError,
             MemoryError)  # fmt: skip
+
+_LEAST, _MOST = 1e-150, 1e150  # of positive values, whose products stay finite
 
 _WITHOUT_EFFECT = ("n_jobs", "verbose", "callback", "checkpoint", "engine",
                    "batches", "classifier")  # fmt: skip
@@ -100,9 +103,17 @@ def has_checkpoint(path: str | os.PathLike[str]) -> bool:
     return any(_numbered(place) or (place / _LOST).exists() for place in places if place.is_dir())
 
 
+def is_unused(path: str | os.PathLike[str]) -> bool:
+    """Whether a folder holds nothing, or only what a fit left that wrote no whole checkpoint."""
+    left = [entry for entry in Path(path).iterdir() if not entry.name.endswith(_UNFINISHED)]
+    return not has_checkpoint(path) and all(
+        entry.name.startswith("start-") and entry.is_dir() and is_unused(entry) for entry in left
+    )
+
+
 def _numbered(folder: Path) -> list[Path]:
-    """Checkpoints in a folder, the last one first."""
-    found = (f for f in folder.iterdir() if f.name.isdigit())
+    """Return the checkpoints in a folder, the last one first."""
+    found = (f for f in folder.iterdir() if f.name.isdecimal())
     return sorted(found, key=lambda f: int(f.name), reverse=True)
 
 
@@ -130,12 +141,15 @@ class Keeper:
             self._folder /= f"start-{start + 1:02d}"
         self._one_of_several, self._max_iter = start is not None, max_iter
         self._folder.mkdir(parents=True, exist_ok=True)
+        self._remove_unfinished()
         self._last = (0, time.monotonic())
         self.header, self._arrays, self._found_in = self._find()
+        self._newest = self._found_in  # the last whole checkpoint of this fit
         self.loop: Loop | None = None  # where the earlier run was, if there was one
         if self.header is not None:
             try:
                 self.loop = _checked_loop(self.header["loop"], max_iter)
+                _check_found(self.header["found"], _number(self._arrays))
             except _INVALID as error:
                 raise self._damaged(str(error)) from None
 
@@ -143,13 +157,12 @@ class Keeper:
     def is_lost(self) -> bool:
         """Whether an earlier run ended this start, and another one was better."""
         path = self._folder / _LOST
-        return path.is_file() and path.read_text(encoding="ascii") == self._belongs_to
+        return path.is_file() and path.read_bytes() == self._belongs_to.encode("ascii")
 
     def lose(self) -> None:
         """Note that another start was better, and remove the checkpoints of this one."""
-        hidden = self._folder / f".{_LOST}"
-        hidden.write_text(self._belongs_to, encoding="ascii")
-        hidden.replace(self._folder / _LOST)
+        with replacing(self._folder / _LOST) as temporary:
+            temporary.write_text(self._belongs_to, encoding="ascii")
         for old in _numbered(self._folder):
             shutil.rmtree(old, ignore_errors=True)
 
@@ -182,7 +195,6 @@ class Keeper:
             n_labels = 0
             if state.labels is not None:
                 in_scope, n_labels = state.labels.in_scope, state.labels.known.shape[1]
-            _check_found(header["found"], K)
             before = _checked_before(arrays, state, engine.kernel.zeros(n_terms, K, dtype))
             _check_locals(self._found_in, K, n_labels, extrapolates=before is not None)
             engine.restore(self._found_in, K, in_scope)
@@ -195,8 +207,8 @@ class Keeper:
 
     def _damaged(self, why: str) -> ValueError:
         return ValueError(
-            f"the checkpoint in {self._folder} is damaged ({why}). Remove the folder, and the fit "
-            "starts from the beginning."
+            f"the checkpoint in {self._folder} is damaged ({why:.200}). Remove the folder, and "
+            "the fit starts from the beginning."
         )
 
     def keep(self, engine: ShardEngine, loop: Loop, state: State, found: Found | None) -> None:
@@ -213,7 +225,7 @@ class Keeper:
             or time.monotonic() - then < self._checkpoint.seconds
         ):
             return
-        hidden = self._folder / f".{loop.iteration:06d}.part"
+        hidden = self._folder / f".{loop.iteration:06d}{_UNFINISHED}"
         target = self._folder / f"{loop.iteration:06d}"
         try:
             for old in (hidden, target):
@@ -221,68 +233,79 @@ class Keeper:
             hidden.mkdir()
             engine.snapshot(hidden)
             header, arrays = _state(state)
+            numbers = (*loop.history, *header["terms"], *header["prior"])
+            check_finite(*(x for x in numbers if x is not None))
             arrays |= _before(loop.before)
             header |= {"loop": _loop(loop), "found": _found(found), "belongs_to": self._belongs_to}
             store.write(hidden / "state.vbnmf", header, arrays)
             sums = json.dumps(_checksums(hidden))
             (hidden / _CHECKSUMS).write_text(sums, encoding="ascii")
             hidden.rename(target)
-        except OSError as error:
+        except BaseException as error:
             shutil.rmtree(hidden, ignore_errors=True)
+            if not isinstance(error, OSError):
+                raise
             reason = error.strerror or str(error)
+            whole = "The last one is whole." if exists else "There is no earlier one."
             raise OSError(
-                f"cannot write a checkpoint to {self._folder}: {reason}. The last one is whole."
+                f"cannot write a checkpoint to {self._folder}: {reason}. {whole}"
             ) from error
         for old in _numbered(self._folder):
-            if old != target:
+            if old not in (target, self._newest):
                 shutil.rmtree(old, ignore_errors=True)
+        self._newest = target
         self._last = (loop.iteration, time.monotonic())
 
+    def _remove_unfinished(self) -> None:
+        """Remove what a killed run had begun to write."""
+        for old in self._folder.glob(f".*{_UNFINISHED}"):
+            if old.is_dir():
+                shutil.rmtree(old, ignore_errors=True)
+            else:
+                old.unlink(missing_ok=True)
+
     def _find(self) -> tuple[dict[str, Any] | None, dict[str, Array], Path | None]:
-        """The last checkpoint of the same fit."""
+        """Read the last whole checkpoint of the same fit, and say so if a later one is damaged."""
+        damage: ValueError | None = None
         folders = _numbered(self._folder)
         for folder in folders:
-            header, arrays = store.read(folder / "state.vbnmf")
-            if header.get("belongs_to") == self._belongs_to:
+            try:
+                header, arrays = store.read(folder / "state.vbnmf")
+                if header.get("belongs_to") != self._belongs_to:
+                    continue
                 self._check_sums(folder)
-                return header, arrays, folder
+            except (OSError, ValueError) as error:
+                damage = damage or self._damaged(f"{folder.name}: {error}")
+                continue
+            if damage is not None:
+                self._warn(f"{damage} Until then, the one before it, {folder.name}, is used.")
+            return header, arrays, folder
+        if damage is not None:
+            raise damage
         if folders:
-            warnings.warn(
+            self._warn(
                 f"the checkpoint in {self._folder} is of other documents, parameters or kernels. "
-                "The fit starts from the beginning, and will replace it.",
-                CheckpointWarning,
-                stacklevel=callers_level(),
+                "The fit starts from the beginning, and will replace it."
             )
         return None, {}, None
+
+    def _warn(self, message: str) -> None:
+        warnings.warn(message, CheckpointWarning, stacklevel=callers_level())
 
     def _check_sums(self, folder: Path) -> None:
         """Compare the files of a checkpoint with their checksums."""
         try:
             expected = json.loads((folder / _CHECKSUMS).read_text(encoding="ascii"))
         except (OSError, ValueError):
-            raise self._damaged("its checksums cannot be read") from None
+            raise ModelFileError("its checksums cannot be read") from None
         if _checksums(folder) != expected:
-            raise self._damaged("its files have other checksums")
+            raise ModelFileError("its files have other checksums")
 
 
-def _checksums(folder: Path) -> dict[str, int | None]:
-    """Compute the checksum of each file of a checkpoint; None where they are too large."""
-    found: dict[str, int | None] = {}
-    left = _MOST_SUMMED
-    for path in sorted(folder.iterdir()):
-        if path.name == _CHECKSUMS:
-            continue
-        left -= path.stat().st_size
-        found[path.name] = _checksum(path) if left >= 0 else None
-    return found
-
-
-def _checksum(path: Path) -> int:
-    value = 0
-    with open(path, "rb") as file:
-        while part := file.read(_AT_ONCE):
-            value = zlib.crc32(part, value)
-    return value
+def _checksums(folder: Path) -> dict[str, int]:
+    """Compute the checksum of each file of a checkpoint."""
+    paths = sorted(path for path in folder.iterdir() if path.name != _CHECKSUMS)
+    return {path.name: checksum(path) for path in paths}
 
 
 def fingerprint(parameters: dict[str, Any], X: Any, group: Array, weight: Array | None) -> str:
@@ -379,17 +402,15 @@ def _number(arrays: dict[str, Array]) -> int:
 
 def _checked_loop(at: Any, max_iter: int) -> Loop:
     iteration, history, converged = at["iteration"], at["history"], at["converged"]
-    rise, best = (math.nan if at[name] is None else at[name] for name in ("rise", "best"))
+    rise, best = (math.nan if at[name] is None else _finite(at[name]) for name in ("rise", "best"))
     momentum = Momentum(*at["momentum"])
     sound = (
         type(iteration) is int
         and 0 <= iteration <= max_iter
         and isinstance(history, list)
-        and len(history) <= iteration
+        and min(iteration, 1) <= len(history) <= iteration
         and all(type(bound) is float and math.isfinite(bound) for bound in history)
-        and type(rise) is float
         and isinstance(converged, bool)
-        and type(best) is float
         and all(type(x) is float and 0 < x <= 1 for x in astuple(momentum))
     )
     if not sound:
@@ -403,13 +424,13 @@ def _checked_before(arrays: dict[str, Array], state: State, shape: Array) -> Bef
         return None
     K = len(state.terms.scale)
     shape[:] = _checked(arrays, "before.shape", shape.shape, shape.dtype)
-    if (shape[:, :K] <= 0).any():
-        raise ModelFileError("the components before are not positive")
+    if not ((shape[:, :K] >= _LEAST) & (shape[:, :K] <= _MOST)).all():
+        raise ModelFileError("the components before are not positive, or out of range")
     rate_scale = None
     if state.rates is not None:
         of_rates = state.rates.scale.shape
-        rate_scale = check_array(arrays, "before.rate_scale", of_rates, positive=True)
-    scale = check_array(arrays, "before.scale", (K,), positive=True)
+        rate_scale = _positive(arrays, "before.rate_scale", of_rates)
+    scale = _positive(arrays, "before.scale", (K,))
     return Before(shape, scale, rate_scale)
 
 
@@ -435,15 +456,15 @@ def _checked_state(
     K, n_terms = _number(arrays), len(shape)
     for name, into in (("terms.shape", shape), ("terms.L", L)):
         into[:] = _checked(arrays, name, into.shape, into.dtype)
-    if (shape[:, :K] <= 0).any() or (L[:, :K] < 0).any():
-        raise ModelFileError("the components are not positive")
+    if not ((shape[:, :K] >= _LEAST) & (shape[:, :K] <= _MOST) & (L[:, :K] >= 0)).all():
+        raise ModelFileError("the components are not positive, or out of range")
     psi, entropy = (math.nan if x is None else _finite(x) for x in header["terms"])
     terms = Terms(
         shape,
-        check_array(arrays, "terms.scale", (K,), positive=True),
+        _positive(arrays, "terms.scale", (K,)),
         L,
         check_array(arrays, "terms.offset", (n_terms,)),
-        check_array(arrays, "terms.shape_sums", (K,), positive=True),
+        _positive(arrays, "terms.shape_sums", (K,)),
         psi,
         entropy,
     )
@@ -453,8 +474,8 @@ def _checked_state(
         flat = arrays["rates.shape"].ndim == 1
         of_shape = (n_labels,) if flat else (n_labels, K)
         rates = Rates(
-            check_array(arrays, "rates.shape", of_shape, positive=True),
-            check_array(arrays, "rates.scale", (n_labels, K), positive=True),
+            _positive(arrays, "rates.shape", of_shape),
+            _positive(arrays, "rates.scale", (n_labels, K)),
         )
     if labels is not None and "scopes.mask" in arrays:
         mask = check_mask(arrays, "scopes.mask", (n_labels, K))
@@ -475,7 +496,7 @@ def _checked_prior(stored: Any, arrays: dict[str, Array], n_labels: int) -> Prio
         if not n_labels:
             values.append(None)
         elif f"prior.{i}" in arrays:
-            values.append(check_array(arrays, f"prior.{i}", (n_labels,), positive=True))
+            values.append(_positive(arrays, f"prior.{i}", (n_labels,)))
         else:
             values.append(_finite(value, positive=True))
     return Prior(*values)
@@ -490,9 +511,14 @@ def _checked(
     return array
 
 
+def _positive(arrays: dict[str, Array], name: str, shape: tuple[int, ...]) -> Array:
+    return check_array(arrays, name, shape, least=_LEAST, most=_MOST)
+
+
 def _finite(value: Any, *, positive: bool = False) -> float:
-    if type(value) not in (int, float) or not math.isfinite(value) or (positive and value <= 0):
-        raise ModelFileError(f"{value!r} is not a number that it can have")
+    low = _LEAST if positive else -_MOST
+    if type(value) not in (int, float) or not low <= value <= _MOST:
+        raise ModelFileError(f"{value!r:.60} is not a number that it can have")
     return float(value)
 
 

@@ -2,7 +2,7 @@
 
 one label per document   a vector
 several labels           an indicator matrix (documents × labels, 0 or 1), or lists of labels
-unknown labels           None, NaN, the value of `unlabelled`, an empty list or a row of zeros
+unknown labels           None, NaN, a masked entry, the value of `unlabelled`, an empty list, zeros
 
 Documents with the same set of labels are a group. Documents with unknown labels are the last group.
 """
@@ -327,6 +327,9 @@ def read_labels(y: Any, unlabelled: Any) -> ReadLabels:
     ValueError
         y has none of the forms, or its labels cannot be sorted.
     """
+    if isinstance(y, np.ma.MaskedArray):
+        mask, y = np.ma.getmaskarray(y), y.data.astype(object)
+        y[mask] = None
     if type(y).__name__ == "Series":  # of pandas or polars; its entries may be lists
         y = list(y) if y.dtype == object or "List" in str(y.dtype) else y
     if is_indicator(y):
@@ -390,7 +393,18 @@ def _column_names(names: Any, n_labels: int) -> Array:
         listed = [str(name) for name in listed]
     if len(set(listed)) < len(listed):
         raise ValueError(f"y has columns with the same name: {listed}. Names must be unique.")
+    _check_endings(listed)
     return np.asarray(listed)
+
+
+def _check_endings(labels: Iterable[Any]) -> None:
+    """Refuse labels that end with a NUL character, which strings of NumPy lose."""
+    for label in labels:
+        if isinstance(label, str) and label.endswith("\0"):
+            raise ValueError(
+                f"the label {label[-80:]!r} ends with a NUL character, which NumPy would remove, "
+                "so that it could become another label. Remove NUL characters from the labels."
+            )
 
 
 def _is_sets(y: Any) -> bool:
@@ -418,6 +432,7 @@ def _from_sets(items: list[Any], unlabelled: Any) -> tuple[Array, sparse.csr_arr
             "y has nested lists of labels, which cannot be sorted. Pass one list of labels for "
             "each document."
         )
+    _check_endings(flat)
     vector = np.empty(len(flat), dtype=object)
     vector[:] = flat
     kinds = {type(label) for label in flat}
@@ -485,6 +500,8 @@ def is_unlabelled(label: Any, unlabelled: Any) -> bool:
 
 def _as_vector(y: Any) -> Array:
     """Convert labels to a one-dimensional array."""
+    if isinstance(y, (list, tuple)) or getattr(getattr(y, "dtype", None), "kind", "") == "O":
+        _check_endings(y)
     if isinstance(y, (list, tuple)) and any(isinstance(label, tuple) for label in y):
         vector = np.empty(len(y), dtype=object)
         vector[:] = y
@@ -524,6 +541,7 @@ def source_targets(estimator: object, X: Any, y: Any, unlabelled: Any) -> Target
             f"{X!r} has no label for any document. {type(estimator).__name__} needs some documents "
             "of known label; use VBNMF where there are none."
         )
+    _check_endings(X.labels)
     labels = np.array(X.labels)
     order = np.argsort(labels)  # labels are sorted, as those of a vector are
     place = np.empty(len(labels), np.int32)

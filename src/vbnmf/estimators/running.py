@@ -26,6 +26,7 @@ from vbnmf.engines.mapping import ShardEngine
 from vbnmf.estimators.checkpoints import Keeper, check_checkpoint, fingerprint
 from vbnmf.estimators.starting import FitData, Start
 from vbnmf.estimators.validation import check_finite
+from vbnmf.files import only_user
 from vbnmf.kernels import open_kernel
 from vbnmf.shards.shard import ShardSource
 
@@ -158,6 +159,9 @@ def best_of_starts(
     counts: sparse.csr_array | None = None
     with ExitStack() as own:
         outer = own if hold is None else hold
+        if checkpoint is not None:
+            Path(checkpoint.path).mkdir(parents=True, exist_ok=True)
+            outer.enter_context(only_user(checkpoint.path))
         kernel = outer.enter_context(open_kernel(settings.n_threads))
         kept = outer.enter_context(ExitStack())  # the engine of the best start, if it is held
         for restart in range(n_init):

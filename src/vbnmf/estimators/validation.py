@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from vbnmf import memory
 from vbnmf.core.hyper import LEAST_TERM_SHAPE
 from vbnmf.core.model import Array
 from vbnmf.engines.backends import PlacedSource, computed
@@ -34,6 +35,8 @@ _SHAPES = (1e-8, 1e6)  # range of shapes of terms and coefficients that float32 
 LABEL_SHAPES = (1e-8, 1e12)
 _SCALES = (1e-30, 1e30)
 USUAL_SHAPES = (0.1, 0.2)  # of the priors of terms and of coefficients, for "auto"
+_MOST_COMPONENTS = 1_000_000  # far more than any corpus has
+_SMALL = 100_000_000  # bytes that any machine has
 _FEWEST, _MOST = 20, 300  # limits of the number that "auto" starts from
 
 
@@ -45,6 +48,7 @@ def check_matrix(
     The caller's matrix is never modified. In a fit (``reset``), float32 data with large values is
     converted to float64. With ``only_terms``, X may lack the columns of ``head_features``.
     """
+    _check_kind("X", X)
     if sparse.issparse(X):
         _check_structure(X)
     if reset or not _is_as_fitted(estimator, X):
@@ -91,6 +95,18 @@ def check_fitted(estimator: Any, attribute: str = "fitted_") -> None:
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(estimator, attribute)
+
+
+def _check_kind(name: str, values: Any) -> None:
+    """Refuse masked values and times, of which a conversion to numbers would lose the meaning."""
+    masked = isinstance(values, np.ma.MaskedArray) and int(np.ma.getmaskarray(values).sum())
+    if masked:
+        raise ValueError(
+            f"{name} is a masked array, and {masked:,} of its values are masked. Pass "
+            f"numbers: {name}.filled(0) if missing values are zeros."
+        )
+    if getattr(getattr(values, "dtype", None), "kind", "") in ("m", "M"):
+        raise ValueError(f"{name} must hold numbers; got times ({values.dtype}).")
 
 
 def _check_structure(X: Any) -> None:
@@ -232,8 +248,31 @@ def check_n_components(value: Any, init: Any, n_labels: int | None) -> tuple[int
         return K, f"{K} components by default{rule}"
     if value is None or isinstance(value, str):
         raise ValueError(f'n_components must be an integer or "auto"; got {value!r}.')
-    K = check_count("n_components", value)
+    K = check_count("n_components", value, most=_MOST_COMPONENTS)
     return K, f"{K} components, as requested"
+
+
+def check_memory(K: int, shape: tuple[int, ...], size: int) -> None:
+    """Refuse a number of components whose arrays alone do not fit into memory.
+
+    There are two arrays of terms. That of documents may be on disk.
+
+    Parameters
+    ----------
+    K : int
+        Number of components.
+    shape : tuple of int
+        Numbers of documents and terms.
+    size : int
+        Bytes of a number.
+    """
+    needed, available = 2 * K * shape[1] * size, memory.available()
+    if available is not None and needed > max(available, _SMALL):
+        raise MemoryError(
+            f"n_components={K:,} with {shape[1]:,} terms needs at least {needed / 1e9:,.1f} GB of "
+            f"memory, and {available / 1e9:,.1f} GB are available. Use fewer components, or fewer "
+            "terms (max_terms or min_df of the vectorizer)."
+        )
 
 
 def check_scopes(scopes: Any, n_labels: int, n_components: int) -> Array | str:
@@ -304,6 +343,7 @@ def check_weights(sample_weight: Any, n_docs: int, name: str = "sample_weight") 
     """Check sample weights; return float64 of shape (n_docs,), or None if all are one."""
     if sample_weight is None:
         return None
+    _check_kind(name, sample_weight)
     try:
         weight = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError):

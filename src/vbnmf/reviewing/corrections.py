@@ -4,9 +4,8 @@ Decisions are a CSV file with a row for each: the suspects of ``vbnmf review --o
 that the page exports. Only the label cells of changed rows are written anew. All other bytes are
 copied. Of JSON lines, changed lines are written anew as a whole.
 
-**Cells for spreadsheets.** A spreadsheet takes a cell that begins with =, +, -, @, a tab or a
-carriage return as a formula, which may run commands. Such cells are written with an apostrophe
-before them (``guarded``), which is removed when decisions are read (``unguarded``).
+Cells that a spreadsheet would take as formulas have an apostrophe before them
+(``vbnmf.data.spreadsheets``), which is removed when decisions are read.
 """
 
 import csv
@@ -20,6 +19,7 @@ from pathlib import Path
 from vbnmf.data.documents import ReaderError
 from vbnmf.data.labels import label_name
 from vbnmf.data.readers import find_format
+from vbnmf.data.spreadsheets import unguarded
 from vbnmf.data.streams import open_bytes
 from vbnmf.data.tables import delimiter_of, open_text
 from vbnmf.reviewing.labelerrors import MISSING, SUPERFLUOUS, WRONG
@@ -27,19 +27,7 @@ from vbnmf.reviewing.labelerrors import MISSING, SUPERFLUOUS, WRONG
 CHANGE, KEEP, SKIP = "change", "keep", "skip"
 """Decisions."""
 
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")
-_GUARDED = re.compile(r"'+[=+\-@\t\r]")
 _LINE_END = re.compile(r"\r\n|\r|\n")
-
-
-def guarded(cell: str) -> str:
-    """Write an apostrophe before a cell that a spreadsheet would take as a formula."""
-    return f"'{cell}" if _FORMULA.match(cell) else cell
-
-
-def unguarded(cell: str) -> str:
-    """Remove the apostrophe of ``guarded``."""
-    return cell[1:] if _GUARDED.match(cell) else cell
 
 
 @dataclass

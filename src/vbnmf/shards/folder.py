@@ -262,7 +262,7 @@ class Shards:
         path = _path(self.path, entry.name, name)
         try:
             array = load_array(path, mapped=True)
-        except (OSError, ValueError, EOFError) as error:
+        except (OSError, ValueError, MemoryError) as error:
             raise damaged(path, f"it is not a plain array ({error})") from None
         dtype = np.dtype(_TYPES[name] or self.dtype)
         fits = array.dtype == dtype or (_TYPES[name] is None and array.dtype == np.float32)
@@ -311,8 +311,8 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         raise ShardsError(f"{path} is not the manifest of a shard folder.")
     if manifest.get("version") != VERSION:
         raise ShardsError(
-            f"{path} has version {manifest.get('version')!r}; this vbnmf reads version {VERSION}. "
-            "Update vbnmf, or vectorize the documents again."
+            f"{path} has version {manifest.get('version')!r:.40}; this vbnmf reads version "
+            f"{VERSION}. Update vbnmf, or vectorize the documents again."
         )
     _check_manifest(path, manifest)
     return manifest
@@ -323,8 +323,11 @@ def _check_manifest(path: Path, manifest: dict[str, Any]) -> None:
     n_terms = manifest.get("n_terms")
     kinds = {type(label) for label in labels} if isinstance(labels, list) else set()
     flags = [manifest.get(name) for name in ("multilabel", "weights")]
+    missing = [name for name in ("labels", "terms") if name not in manifest]
     problem = (
-        "'n_terms' is not a number of terms"
+        f"{missing[0]!r} is missing"
+        if missing
+        else "'n_terms' is not a number of terms"
         if type(n_terms) is not int or not 0 < n_terms < 2**31
         else "'dtype' must be float32 or float64"
         if manifest.get("dtype") not in ("float32", "float64")
@@ -362,10 +365,10 @@ def _entries(folder: Path, manifest: dict[str, Any]) -> list[Entry]:
             listed_files = item["files"].items()
             files = {str(name): (int(size), int(crc)) for name, (size, crc) in listed_files}
             entry = Entry(item["name"], item["n_docs"], item["nnz"], files)
-        except (TypeError, KeyError, ValueError, AttributeError):
+        except (TypeError, LookupError, ValueError, AttributeError, OverflowError):
             raise damaged(path, "the entry of a shard is not as expected") from None
         if not isinstance(entry.name, str) or not _NAME.fullmatch(entry.name):
-            raise damaged(path, f"{entry.name!r} is not the name of a shard (digits only)")
+            raise damaged(path, f"{entry.name!r:.40} is not the name of a shard (digits only)")
         if type(entry.n_docs) is not int or type(entry.nnz) is not int:
             raise damaged(path, f"the counts of shard {entry.name} are not numbers")
         if not (0 < entry.n_docs < 2**31 and 0 <= entry.nnz < 2**31):

@@ -30,9 +30,20 @@ def load_array(file: Any, *, mapped: bool = False) -> Array:
 
     Without a lock, Python 3.11 sometimes fails if threads parse headers at the same time (CPython
     issue 106905).
+
+    Raises
+    ------
+    ValueError
+        The file is not one of a plain array. NumPy parses headers as Python, so that a damaged one
+        can end in any error of its tokenizer and parser.
     """
-    with _ONE_AT_A_TIME:
-        return np.load(file, mmap_mode="r" if mapped else None, allow_pickle=False)
+    try:
+        with _ONE_AT_A_TIME:
+            return np.load(file, mmap_mode="r" if mapped else None, allow_pickle=False)
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:
+        raise ValueError(str(error)[:120]) from None
 
 
 def write_local(path: Path, local: Local, spare: Path | None = None) -> None:
@@ -77,7 +88,7 @@ def read_local(path: Path, Sigma_v: Array, memory: Callable[[], Array] | None = 
         small = read_small(file)
         size = file.tell() + len(small) * Sigma_v.nbytes
         if os.fstat(file.fileno()).st_size != size:
-            raise OSError(f"{path} is truncated, or belongs to other documents.")
+            raise ValueError(f"{path} is truncated, or belongs to other documents.")
         file.readinto(Sigma_v.data.cast("B"))
         local = Local(Sigma_v, *small[0])
         if len(small) == 1 or memory is None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vbnmf.text.markup import STRIPS
+from vbnmf.text.patterns import check_time
 from vbnmf.text.weighting import WEIGHTINGS
 from vbnmf.text.words import check_stemmer
 
@@ -60,8 +61,11 @@ _LONGEST_DOCUMENT = 1e12  # maximum Euclidean length that documents are scaled t
 _MOST_DOCUMENTS = 2**53  # maximum integer that a float represents exactly
 
 
-def check_parameters(given: Mapping[str, Any]) -> None:
-    """Raise ValueError for invalid parameters of a vectorizer."""
+def check_parameters(given: Mapping[str, Any], *, of_file: bool = False) -> None:
+    """Raise ValueError for invalid parameters of a vectorizer.
+
+    Patterns of model files are not tried out: they are simple, or the user trusts the file.
+    """
     if given["weighting"] not in WEIGHTINGS:
         raise ValueError(f"weighting must be one of {WEIGHTINGS}; got {given['weighting']!r}.")
     max_terms = given["max_terms"]
@@ -94,6 +98,8 @@ def check_parameters(given: Mapping[str, Any]) -> None:
         raise ValueError(
             f"token_pattern={pattern!r} is not a regular expression: {error}."
         ) from error
+    if not of_file:
+        check_time(pattern)
     try:
         dtype = np.dtype(given["dtype"])
     except TypeError:

@@ -6,11 +6,19 @@ letters. A pattern is *simple* if at most one part of it may match a varying num
 groups and no assertions other than ``\b``, ``\B``, ``^`` and ``$``. At each position of a text, a
 simple pattern tries every length of one run at most once. Its time is therefore at most quadratic
 in the length of the longest run.
+
+A pattern that the user gives need not be simple. It is tried on short texts of repeated characters,
+on which the patterns that take very long already take long.
 """
 
 import re
+import time
+from functools import cache
 
 _LONGEST = 1000  # characters
+_TRIED = "aA0_-.' é"  # characters of the texts on which a pattern is tried, with those it names
+_LENGTHS = (*range(2, 32, 2), 300)
+_MOST_SECONDS = 0.05  # of the processor for one of these texts; a usual pattern takes microseconds
 
 # Pieces begin with different characters, so that there is one way to cut a pattern into them.
 _PIECE = re.compile(
@@ -60,3 +68,22 @@ def check_simple(pattern: str) -> None:
             f"token_pattern is {pattern[:80]!r}, which could take very long, because it is not a "
             "simple pattern with at most one repetition."
         )
+
+
+@cache
+def check_time(pattern: str) -> None:
+    """Raise ``UnsafePatternError`` if a pattern takes very long for short texts."""
+    if is_simple(pattern):
+        return
+    compiled = re.compile(pattern)
+    named = "".join(dict.fromkeys(re.sub(r"\W", "", pattern)))[:12]
+    for unit in dict.fromkeys([*_TRIED, *named, named]):
+        for length in _LENGTHS if unit else ():
+            begin = time.thread_time()
+            compiled.findall(unit * length + "\0")
+            if time.thread_time() - begin > _MOST_SECONDS:
+                raise UnsafePatternError(
+                    f"token_pattern={pattern[:80]!r} could take very long: more than "
+                    f"{1000 * _MOST_SECONDS:.0f} ms for {length} times {unit[:20]!r}. Do not "
+                    "repeat a group that contains a repetition of the same characters."
+                )

@@ -59,7 +59,7 @@ def from_state(
     vectorizer = kind(**{name: meta[name] for name in PARAMETERS})
     vectorizer.ngram_range = tuple(meta["ngram_range"])
     vectorizer.stop_words = meta["stop_words"] or None
-    check_parameters({name: getattr(vectorizer, name) for name in PARAMETERS})
+    check_parameters({name: getattr(vectorizer, name) for name in PARAMETERS}, of_file=True)
     if not trusted:
         check_simple(meta["token_pattern"])
     vectorizer._stop_words = meta["stop_words"]

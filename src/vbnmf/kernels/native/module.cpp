@@ -1,7 +1,8 @@
 // The Python interface of the passes.
 //
 // Several Python threads call the same function with the same queue. Each releases the GIL and takes blocks from the
-// queue until none is left. kernels/compiled.py, the only caller, checks shapes and types.
+// queue until none is left. kernels/compiled.py is the only caller. Arrays that do not fit together are refused here,
+// before anything is read or written; indices inside of them are checked where documents come in.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
@@ -60,6 +61,15 @@ AddHingeSums hinge_sums() {
   return baseline::add_hinge_sums;
 }
 
+void must(bool holds, const char* what) {
+  if (!holds) throw std::invalid_argument(std::string("the arrays of a kernel do not fit together: ") + what);
+}
+
+// Whether an array has two dimensions, of n rows (any number if negative) and this stride.
+template <class A> bool has_rows(const A& array, int64_t n, int64_t stride) {
+  return array.ndim() == 2 && (n < 0 || (int64_t)array.shape(0) == n) && (int64_t)array.shape(1) == stride;
+}
+
 struct Queue {
   std::atomic<int64_t> next{0};
 };
@@ -81,6 +91,12 @@ template <class T> struct Matrix { // compressed rows, divided into blocks
   Array<const T> data;
   Array<const int64_t> blocks;
   Sparse<T> view() const { return {indptr.data(), indices.data(), data.data()}; }
+  int64_t rows() const { return (int64_t)indptr.size() - 1; }
+  void check() const {
+    must(indptr.size() > 0 && blocks.size() > 0, "no rows");
+    must(indices.size() == data.size() && indptr.data()[rows()] == (int64_t)data.size(), "indptr, indices and data");
+    must(blocks.data()[blocks.size() - 1] == rows(), "blocks");
+  }
 };
 
 struct Scopes { // the lines of each group; empty: all lines
@@ -110,6 +126,11 @@ template <class T> struct Documents { // arguments of the passes over documents
   Array<double> offset;
   bool update, bound;
   DocumentPass<T> of(const Matrix<T>& X) const {
+    const int64_t n = X.rows();
+    for (const size_t size : {order.size(), group.size(), weight.size(), offset.size()})
+      must((int64_t)size == n, "numbers of documents");
+    must(Sigma_v.ndim() == 2 && has_rows(Sigma_v, n, Sigma_v.shape(1)), "Sigma_v");
+    must(has_rows(L_t, -1, Sigma_v.shape(1)) && has_rows(scale, -1, Sigma_v.shape(1)), "L_t, scale and Sigma_v");
     return {X.view(),     order.data(),   group.data(),  weight.data(), L_t.data(),
             scale.data(), scopes.view(),  a_v,           near,           Sigma_v.data(),
             next.data(),  beta,           offset.data(), (int64_t)Sigma_v.shape(1),     update, bound};
@@ -138,7 +159,10 @@ template <class T> void bind(nb::module_& m, const char* name, const char* docum
       .def(
           "__init__",
           [](M* self, Array<const int64_t> indptr, Array<const int32_t> indices, Array<const T> data,
-             Array<const int64_t> blocks) { new (self) M{indptr, indices, data, blocks}; },
+             Array<const int64_t> blocks) {
+            M{indptr, indices, data, blocks}.check();
+            new (self) M{indptr, indices, data, blocks};
+          },
           exact("indptr"), exact("indices"), exact("data"), exact("blocks"))
       .def("complete",
            [](const M& X, Queue& queue, Array<const int64_t> blocks, const Documents<T>& documents,
@@ -166,6 +190,9 @@ template <class T> void bind(nb::module_& m, const char* name, const char* docum
            [](const M& X, Queue& queue, Array<const T> L, Array<const T> other, Array<T> R,
               Array<int64_t> at, int32_t until, bool first, Array<const int32_t> group,
               const Scopes& scopes) {
+             must(R.ndim() == 2 && has_rows(R, X.rows(), R.shape(1)) && has_rows(L, X.rows(), R.shape(1)), "R and L");
+             must(has_rows(other, (int64_t)group.size(), R.shape(1)), "the other factor");
+             must((int64_t)at.size() == X.rows(), "places of rows");
              const GatherPass<T> pass{X.view(), L.data(), other.data(), R.data(), (int64_t)R.shape(1),
                                       at.data(), until, first, group.data(), scopes.view()};
              drain(queue, X.blocks,
@@ -176,6 +203,10 @@ template <class T> void bind(nb::module_& m, const char* name, const char* docum
       .def("project", [](const M& X, Queue& queue, Array<const T> L_t, Array<const T> scale,
                          Array<const T> a_v, bool mode, int64_t K, int64_t max_iter, double tol,
                          Array<T> E_v, Array<int32_t> n_iter) {
+        must(E_v.ndim() == 2 && has_rows(E_v, X.rows(), E_v.shape(1)) && K <= (int64_t)E_v.shape(1), "E_v");
+        must(has_rows(L_t, -1, E_v.shape(1)) && has_rows(scale, 1, E_v.shape(1)), "L_t and scale");
+        must(has_rows(a_v, -1, E_v.shape(1)) && (a_v.shape(0) == 1 || (int64_t)a_v.shape(0) == X.rows()), "a_v");
+        must((int64_t)n_iter.size() == X.rows(), "n_iter");
         const int64_t stride = (int64_t)E_v.shape(1), next_a = a_v.shape(0) > 1 ? stride : 0;
         const ProjectPass<T> pass{X.view(), L_t.data(), scale.data(), a_v.data(), next_a, mode,
                                   E_v.data(), n_iter.data(), K, stride, max_iter, tol};
@@ -188,6 +219,11 @@ template <class T> void bind(nb::module_& m, const char* name, const char* docum
                          Array<T> L, Array<const T> scale, T prior, const std::vector<double>& near,
                          bool shapes_only, bool extrapolates, bool bound,
                          Array<double> offset, Array<double> shape_sums, Array<double> tallies) {
+    must(R.ndim() == 2 && has_rows(L, R.shape(0), R.shape(1)) && has_rows(scale, 1, R.shape(1)), "R, L and scale");
+    must(offset.size() == R.shape(0) && blocks.size() > 0, "offset");
+    must(blocks.data()[blocks.size() - 1] <= (int64_t)R.shape(0), "blocks");
+    must(has_rows(shape_sums, (int64_t)blocks.size() - 1, R.shape(1)), "sums");
+    must(has_rows(base, R.shape(0), R.shape(1)), "the base of an extrapolation");
     const int64_t stride = (int64_t)R.shape(1);
     const GammaPass<T> pass{R.data(), extrapolates ? base.data() : nullptr, beta,   L.data(),
                             scale.data(), prior, near_prior(near), offset.data(), stride,

@@ -7,6 +7,7 @@ not executed. No character of base64 can end an element.
 
 import re
 from base64 import b64encode
+from functools import cache
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -33,13 +34,7 @@ def bundle(title: str, payload: dict[str, Any], packed: str | None) -> str:
     packed : str or None
         Documents, packed by ``pack``.
     """
-    static = files(__package__) / "static"
-    script = "\n".join(
-        (static / f"{name}.js").read_text(encoding="utf-8").strip() for name in SCRIPTS
-    )
-    script = f'"use strict";\n(async () => {{\n{script}\n}})();\n'
-    style = (static / "style.css").read_text(encoding="utf-8")
-    page = (static / "page.html").read_text(encoding="utf-8")
+    page, script, style = _sources()
     parts = {
         "policy": policy(script, style),
         "title": escape(mended(title)),
@@ -50,6 +45,18 @@ def bundle(title: str, payload: dict[str, Any], packed: str | None) -> str:
     }
     # in one pass, so that placeholders inside inserted text are not replaced
     return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], page)
+
+
+@cache
+def _sources() -> tuple[str, str, str]:
+    """Return the frame of the page, the script and the style sheet."""
+    static = files(__package__) / "static"
+    script = "\n".join(
+        (static / f"{name}.js").read_text(encoding="utf-8").strip() for name in SCRIPTS
+    )
+    script = f'"use strict";\n(async () => {{\n{script}\n}})();\n'
+    style = (static / "style.css").read_text(encoding="utf-8")
+    return (static / "page.html").read_text(encoding="utf-8"), script, style
 
 
 def policy(script: str, style: str) -> str:

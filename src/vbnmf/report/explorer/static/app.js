@@ -15,8 +15,8 @@ const TABS = [
 const RENAMED = { quality: "trust" }; // views that links of older pages name
 const tabs = TABS.map(([title, names]) => [title, names.filter((name) => views[name])]).filter(([, names]) => names.length);
 const current = () => {
-  const name = RENAMED[param("view")] ?? param("view");
-  return views[name] ? name : tabs[0][1][0];
+  const name = own(RENAMED, param("view")) ?? param("view");
+  return own(views, name) ? name : tabs[0][1][0];
 };
 
 // The title, the search and the theme stay; the tabs and the pins are drawn again with each view.

@@ -66,6 +66,9 @@ const range = (n) => Array.from({ length: n }, (_, i) => i);
 const largest = (values, least = 1e-12) => values.reduce((most, value) => Math.max(most, value), least);
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 
+// What a record has under a name that comes from the address or from the documents, such as "constructor"
+const own = (record, name) => (Object.hasOwn(record, name) ? record[name] : undefined);
+
 // ---- state
 
 const KEPT = ["pins"]; // parameters that are kept in all views

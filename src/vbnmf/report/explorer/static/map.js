@@ -117,7 +117,7 @@ function drawMap() {
       text: (v) => (v > 0 ? number(v, 2) : ""),
     },
   };
-  const measure = measures[param("measure", "part")] ?? measures.part;
+  const measure = own(measures, param("measure", "part")) ?? measures.part;
   const values = measure.values;
   const most = largest(values.flat(), measure.least); // the full colour
   const matters = range(data.components.length).filter((k) => data.use.some((row) => row[k] >= MATTERS));

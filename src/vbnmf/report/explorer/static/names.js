@@ -17,8 +17,8 @@ function loadNames() {
 
 // Names are set in the data, so that all views, pictures and tables have them.
 function applyNames() {
-  for (const label of data.labels) label.name = given.labels[label.original] || label.original;
-  for (const component of data.components) component.name = given.components[component.original] || component.original;
+  for (const label of data.labels) label.name = own(given.labels, label.original) || label.original;
+  for (const component of data.components) component.name = own(given.components, component.original) || component.original;
   data.labels.forEach((label, l) => {
     if (data.documents && data.documents.names.length) data.documents.names[l] = label.name;
     lowerNames.label[l] = label.name.toLowerCase();
@@ -48,7 +48,7 @@ const without = (record, key) => Object.fromEntries(Object.entries(record).filte
 
 // Buttons to rename something, to note something about it, and to copy a link to it. kind: "labels" or "components"
 function naming(kind, one) {
-  const note = given.notes[`${kind}: ${one.original}`] ?? "";
+  const note = own(given.notes, `${kind}: ${one.original}`) ?? "";
   const input = el("input", { id: "new-name", value: one.name, "aria-label": "New name", maxlength: 200 });
   const form = el(
     "form",
@@ -116,7 +116,7 @@ function copyLink(view, name) {
 // Find what a link by name means. Returns a message if it is gone.
 function resolveName() {
   const name = state.get("name");
-  const [list, at] = { label: [data.labels, "l"], component: [data.components, "k"] }[state.get("view")] ?? [];
+  const [list, at] = own({ label: [data.labels, "l"], component: [data.components, "k"] }, state.get("view")) ?? [];
   if (name === null || !list) return null;
   const found = list.findIndex((one) => one.original === name);
   const place = found >= 0 ? found : list.findIndex((one) => one.name === name);

@@ -1,7 +1,10 @@
 // Downloads: each section offers its numbers as CSV and its picture as SVG and PNG.
 
+// A spreadsheet would take such a cell as a formula, which may run commands. An apostrophe before it prevents that.
+const guarded = (text) => (/^'*[=+\-@\t\r]/.test(text) && !/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text) ? `'${text}` : text);
+
 const csvCell = (value) => {
-  const text = value === null || value === undefined ? "" : String(value);
+  const text = value === null || value === undefined ? "" : guarded(String(value));
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
 const csv = (rows) => rows.map((row) => `${row.map(csvCell).join(",")}\r\n`).join("");
