@@ -73,6 +73,7 @@ def prepare(home):
 def run(home, arguments, *, fault=None, at=0.0, scale=1.0):
     """Run a command in a child process, with a fault; return its status and what it said."""
     said = home.parent / "said.txt"
+    said.write_text("")
     signal.pthread_sigmask(signal.SIG_BLOCK, WAITING)  # until the command begins
     child = os.fork()
     if child == 0:
@@ -106,7 +107,8 @@ def _become(home, said, arguments, fault, at, scale):
     code = 70
     try:
         for stream in (1, 2):
-            os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
+            os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
+        sys.stdout, sys.stderr = (os.fdopen(stream, "w", encoding="utf-8") for stream in (1, 2))
         signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored here
         os.chdir(home)
         os.environ["TMPDIR"] = str(home.parent / "tmp")
@@ -129,14 +131,16 @@ def _become(home, said, arguments, fault, at, scale):
             for name in ("time", "monotonic"):
                 real = getattr(time, name)
                 setattr(time, name, lambda real=real: real() - 7200 * random.random())  # noqa: S311
+        code = 130  # of a signal that came before the command began
         signal.pthread_sigmask(signal.SIG_UNBLOCK, WAITING)
+        code = 1
         main()
         code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:
-        traceback.print_exc()
-        code = 1
+        if code != 130:
+            traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -79,6 +79,16 @@ def test_a_sound_one_goes_on_to_the_same_bits(copy, tmp_path):
     np.testing.assert_array_equal(resumed.predict_proba(X), whole.predict_proba(X))
 
 
+def test_single_precision_goes_on_without_a_warning(made, tmp_path):
+    X, labels, _folder = made
+    X = X.astype(np.float32)
+    with pytest.raises(Stopped):
+        model(tmp_path, callback=stop).fit(X, labels)
+    whole = model(tmp_path / "other").fit(X, labels)
+    resumed = model(tmp_path).fit(X, labels)
+    np.testing.assert_array_equal(resumed.components_, whole.components_)
+
+
 @pytest.mark.parametrize("part", [0.1, 0.4, 0.6, 0.9])
 @pytest.mark.parametrize("name", ["state.vbnmf", "00000.local"])
 def test_a_flipped_bit_is_found(copy, name, part):

@@ -424,7 +424,7 @@ def _checked_before(arrays: dict[str, Array], state: State, shape: Array) -> Bef
         return None
     K = len(state.terms.scale)
     shape[:] = _checked(arrays, "before.shape", shape.shape, shape.dtype)
-    if not ((shape[:, :K] >= _LEAST) & (shape[:, :K] <= _MOST)).all():
+    if not _in_range(shape[:, :K]):
         raise ModelFileError("the components before are not positive, or out of range")
     rate_scale = None
     if state.rates is not None:
@@ -456,7 +456,7 @@ def _checked_state(
     K, n_terms = _number(arrays), len(shape)
     for name, into in (("terms.shape", shape), ("terms.L", L)):
         into[:] = _checked(arrays, name, into.shape, into.dtype)
-    if not ((shape[:, :K] >= _LEAST) & (shape[:, :K] <= _MOST) & (L[:, :K] >= 0)).all():
+    if not _in_range(shape[:, :K]) or (L[:, :K] < 0).any():
         raise ModelFileError("the components are not positive, or out of range")
     psi, entropy = (math.nan if x is None else _finite(x) for x in header["terms"])
     terms = Terms(
@@ -512,7 +512,15 @@ def _checked(
 
 
 def _positive(arrays: dict[str, Array], name: str, shape: tuple[int, ...]) -> Array:
-    return check_array(arrays, name, shape, least=_LEAST, most=_MOST)
+    array = check_array(arrays, name, shape, positive=True)
+    if not _in_range(array):
+        raise ModelFileError(f"array {name!r} has values out of range")
+    return array
+
+
+def _in_range(array: Array) -> bool:
+    """Return whether all values are positive and in range; single precision cannot hold it."""
+    return not array.size or _LEAST <= float(array.min()) <= float(array.max()) <= _MOST
 
 
 def _finite(value: Any, *, positive: bool = False) -> float:
