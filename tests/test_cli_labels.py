@@ -15,6 +15,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from vbnmf import DocumentModel, SupervisedVBNMF, load
 from vbnmf.cli.terminal import rounded
 from vbnmf.data import read_documents
+from vbnmf.estimators.labelpredictor import PredictsLabels
 from vbnmf.text import DocumentVectorizer
 
 SEPARATED = ("--label", "tags", "--label-separator", ";")
@@ -199,7 +200,7 @@ def test_documents_without_a_label_to_give(model, tmp_path, monkeypatch):
     assert sorted(nothing["label"].split(";")) == (given or [""])
     assert (something["label"], something["note"]) == ("bike", "")
     nobody = {"id": "3", "note": "no probable label"}
-    monkeypatch.setattr(SupervisedVBNMF, "labels_from", lambda _, P: np.zeros(P.shape, int))
+    monkeypatch.setattr(PredictsLabels, "labels_from", lambda _, P: np.zeros(P.shape, int))
     shy = ok("predict", model, tmp_path / "new.csv", "--quiet").rows[1]
     assert shy == {**nobody, "label": "", "score": ""}
     line = ok("predict", model, tmp_path / "new.csv", "--json").out.splitlines()[1]

@@ -75,8 +75,17 @@ def test_no_import_by_name_goes_past_the_linter():
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "vbnmf":
                 of_package.add((room, node.attr))
-    assert by_name == {"__init__.py", "data/docstrings.py"}  # the latter reads other packages
+    # the second reads other packages, and the third imports names of a room for this room
+    assert by_name == {"__init__.py", "data/docstrings.py", "lazily.py"}
     assert {name for _, name in of_package} <= {"__version__"}
+
+
+def test_a_room_imports_only_its_own_names_on_first_use():
+    for path in (ROOT / "src" / "vbnmf").glob("*/__init__.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "on_first_use":
+                homes = ast.literal_eval(node.args[1]).values()
+                assert all(home.startswith(f"vbnmf.{path.parent.name}.") for home in homes)
 
 
 def test_the_import_rules_have_no_exceptions():

@@ -7,7 +7,7 @@ from typing import Any
 
 from vbnmf import store
 from vbnmf.core.model import Array
-from vbnmf.estimators.predicting import LabelPredictor
+from vbnmf.estimators.labelpredictor import LabelPredictor
 from vbnmf.estimators.records import (
     NOT_FOR_PREDICTIONS,
     names,
@@ -160,9 +160,9 @@ def _predictor(
     if not of_labels:
         raise ModelFileError(
             "the model was fitted without labels, so it cannot predict labels."
-            if name in (NAME, "VBNMF")
-            else f"it holds a {str(name)[:40]} without terms and without a vectorizer. Predictions "
-            "of documents need a model that was saved by `vbnmf fit` or DocumentModel.save."
+            if name == NAME
+            else f"the file holds a {str(name)[:40]} without terms and without a vectorizer. A "
+            "prediction needs a model that was saved by `vbnmf fit` or DocumentModel.save."
         )
     predictor, stored = DocumentPredictor(), header["estimator"]
     parameters = stored["parameters"]

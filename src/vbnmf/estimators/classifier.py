@@ -11,9 +11,9 @@ from sklearn.base import ClassifierMixin
 from vbnmf.core.model import Array
 from vbnmf.description.showing import ShowsLabels
 from vbnmf.estimators.base import BaseVBNMF
+from vbnmf.estimators.labelpredictor import PredictsLabels
 from vbnmf.estimators.labels import check_targets
 from vbnmf.estimators.posterior import FittedLabels
-from vbnmf.estimators.predicting import PredictsLabels
 from vbnmf.estimators.validation import check_fitted, check_weights
 from vbnmf.prediction.projection import CoefficientPrior, LabelPrior, mean_weight
 

@@ -1,6 +1,7 @@
 """Methods of ``DocumentModel`` that predict, score and explain the labels of documents.
 
-``DocumentPredictor`` has the same methods. Neither needs scikit-learn (``estimators.predicting``).
+``DocumentPredictor`` has the same methods. Neither needs scikit-learn
+(``estimators.labelpredictor``).
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from vbnmf.description.components import component_titles
 from vbnmf.description.explanations import Explanations
 from vbnmf.distributed import is_texts
 from vbnmf.engines.backends import matrix_of
-from vbnmf.estimators.predicting import PredictsLabels
+from vbnmf.estimators.labelpredictor import PredictsLabels
 from vbnmf.estimators.validation import check_count, check_fitted
 from vbnmf.pipeline.explaining import FeatureKinds, TermFinder
 from vbnmf.pipeline.inputs import is_matrix
