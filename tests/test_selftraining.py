@@ -6,7 +6,7 @@ from scipy import sparse
 
 from vbnmf import SupervisedVBNMF, load
 from vbnmf.prediction import selftraining
-from vbnmf.prediction.selftraining import Features
+from vbnmf.prediction.selftraining import Featured
 
 N_LABELS, N_TERMS = 8, 600
 
@@ -95,8 +95,8 @@ def test_left_out_scores_are_those_of_machines_without_the_fold() -> None:
     X = sparse.csr_array(X / np.sqrt((X**2).sum(axis=1))[:, None]).astype(np.float32)
     none = np.zeros((120, 0), np.float32)
     labels = sparse.csr_array(np.eye(N_LABELS, dtype=np.int8)[y[:60]])
-    documents = Features(X[:60], none[:60], np.ones(60))
-    others = Features(X[60:], none[60:], np.ones(60))
+    documents = Featured(X[:60], none[:60], np.ones(60))
+    others = Featured(X[60:], none[60:], np.ones(60))
     fold = (np.arange(60) // 12).astype(np.int32)
     found = selftraining.train(documents, labels, fold, others)
     kept = np.flatnonzero(fold != 2)

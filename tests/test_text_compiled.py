@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from properties import examples
 
 from vbnmf.text import DocumentVectorizer, counting
-from vbnmf.text.analyzers import ByScript, WithoutMarkup, Words, build_analyzer
-from vbnmf.text.counting import KnownTerms, Split, count_documents, count_known
+from vbnmf.text.analyzers import ByScript, SplitWords, WithoutMarkup, build_analyzer
+from vbnmf.text.counting import KnownTerms, Splitter, count_documents, count_known
 from vbnmf.text.features import KINDS, Parts, Pieces, Tokens, TrainingTexts
 
 pytestmark = pytest.mark.skipif(counting._native is None, reason="installed without a compiler")
@@ -86,12 +86,12 @@ texts = st.lists(
 ).map("".join)
 
 SPLITS = {
-    "words": Words(True, ()),
-    "words as written": Words(False, ()),
-    "no stop words": Words(True, ("ab", "abba", "ß", "a_long_word_of_letters")),
+    "words": SplitWords(True, ()),
+    "words as written": SplitWords(False, ()),
+    "no stop words": SplitWords(True, ("ab", "abba", "ß", "a_long_word_of_letters")),
     "by script": build_analyzer("auto", r"(?u)\b\w\w+\b", True, (1, 1), ("ab", "北")),
     "of two": build_analyzer("auto", r"(?u)\b\w\w+\b", True, (1, 2), ()),
-    "without markup": WithoutMarkup(ByScript(Words(True, ()), str.split)),
+    "without markup": WithoutMarkup(ByScript(SplitWords(True, ()), str.split)),
     "marks and pairs": Tokens(KINDS, frozenset("ai茶")),
     "marks": Tokens(("marks",), frozenset()),
     "parts": Parts(),
@@ -125,7 +125,7 @@ def assert_same(split, documents):
 
 @pytest.mark.parametrize("name", SPLITS)
 def test_splits_are_compiled(name):
-    assert isinstance(SPLITS[name], Split)
+    assert isinstance(SPLITS[name], Splitter)
 
 
 @examples(500)

@@ -36,7 +36,7 @@ from vbnmf.prediction.head import (
 )
 from vbnmf.prediction.novelty import Novelty
 from vbnmf.prediction.scaling import Scaling, standardise, whiten
-from vbnmf.prediction.selftraining import Features
+from vbnmf.prediction.selftraining import Featured
 from vbnmf.prediction.thresholds import Thresholds
 from vbnmf.store import (
     LARGEST_WEIGHT,
@@ -128,7 +128,7 @@ class LinearHead(Head):
                 X, dense, of.labels, of.weight, training.fold, known=training.known, **how
             )
         else:
-            labelled = Features(X, dense, of.weight)
+            labelled = Featured(X, dense, of.weight)
             found = selftraining.train(labelled, of.labels, training.fold, others, **how)
             del labelled
         del X, dense, others  # large
@@ -149,7 +149,7 @@ class LinearHead(Head):
         )  # fmt: skip
 
     @classmethod
-    def _others(cls, training: Training, scaling: Scaling) -> Features | None:
+    def _others(cls, training: Training, scaling: Scaling) -> Featured | None:
         """Return the features of documents with unknown labels, if they take part."""
         of = training.others
         if of is None or has_many_labels(training.documents):
@@ -157,7 +157,7 @@ class LinearHead(Head):
         X = sparse.csr_array((len(of.weight), 0), dtype=np.float32)
         if cls.with_words:
             X = of_unit_length(of.X, np.float32)
-        return Features(X, scaling.features(training.evidence_of_others), of.weight)
+        return Featured(X, scaling.features(training.evidence_of_others), of.weight)
 
     @classmethod
     def scaled(cls, evidence: Array, weight: Array, *, most_known: bool = True) -> Scaling:

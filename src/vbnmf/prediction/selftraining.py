@@ -39,16 +39,16 @@ MOST_DOCUMENTS = 10_000
 """Maximum number of documents with unknown labels that take part, evenly spaced."""
 
 
-class Features(NamedTuple):
+class Featured(NamedTuple):
     """Features of documents: sparse ones, dense ones, and sample weights."""
 
     X: sparse.csr_array
     dense: Array
     weight: Array
 
-    def at(self, rows: Array) -> "Features":
+    def at(self, rows: Array) -> "Featured":
         """Return the features of some of the documents."""
-        return Features(self.X[rows], self.dense[rows], self.weight[rows])
+        return Featured(self.X[rows], self.dense[rows], self.weight[rows])
 
 
 def chosen(terms: sparse.csr_array, weight: Array, known: Array) -> Array:
@@ -76,10 +76,10 @@ def chosen(terms: sparse.csr_array, weight: Array, known: Array) -> Array:
 
 
 def train(
-    documents: Features,
+    documents: Featured,
     labels: sparse.csr_array,
     fold: Array,
-    others: Features,
+    others: Featured,
     *,
     n_threads: int = 1,
     report: Report | None = None,
@@ -88,13 +88,13 @@ def train(
 
     Parameters
     ----------
-    documents : Features
+    documents : Featured
         Documents with known labels.
     labels : csr_array of shape (n_docs, n_labels)
         Indicators of these labels, one for each document.
     fold : array of shape (n_docs,)
         Fold of each of these documents.
-    others : Features
+    others : Featured
         Documents with unknown labels.
     n_threads : int
         Does not change the result.
@@ -132,7 +132,7 @@ def train(
 
 
 def _rounds(
-    documents: Features, labels: sparse.csr_array, others: Features, n_threads: int
+    documents: Featured, labels: sparse.csr_array, others: Featured, n_threads: int
 ) -> tuple[Array, bool]:
     """Train on documents with known labels, then also on others with predicted labels."""
     n_docs = np.asarray(documents.weight @ labels)
@@ -170,7 +170,7 @@ def _most_certain(scores: Array, part: float) -> tuple[Array, Array]:
     return rows, predicted[rows]
 
 
-def _scores(weights: Array, documents: Features) -> Array:
+def _scores(weights: Array, documents: Featured) -> Array:
     """Compute the scores of documents, (n_docs, n_labels)."""
     n_terms = documents.X.shape[1]
     by_words = documents.X @ np.ascontiguousarray(weights[:, :n_terms].T)

@@ -1,7 +1,7 @@
 """Build the function that splits a document into terms, from the parameters of the vectorizer.
 
 scikit-learn's ``CountVectorizer`` splits texts in scripts with spaces. With the default pattern and
-without n-grams, ``Words`` finds the same words faster. ``splitting`` splits texts in all other
+without n-grams, ``SplitWords`` finds the same words faster. ``splitting`` splits texts in all other
 scripts.
 """
 
@@ -11,7 +11,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from vbnmf.text import splitting
-from vbnmf.text.counting import Analyzer, Split, compiled, count_with
+from vbnmf.text.counting import Analyzer, Splitter, compiled, count_with
 from vbnmf.text.markup import strip_html
 
 TOKEN_PATTERN = r"(?u)\b\w\w+\b"  # noqa: S105 - scikit-learn's default: words of two letters or more
@@ -41,7 +41,7 @@ def build_analyzer(
     """
     by_words = analyzer in (None, "auto", "word")
     if by_words and token_pattern == TOKEN_PATTERN and tuple(ngram_range) == (1, 1):
-        analyze: Analyzer = Words(lowercase, stop_words)
+        analyze: Analyzer = SplitWords(lowercase, stop_words)
     else:
         analyze = _of_sklearn(analyzer, token_pattern, lowercase, ngram_range, stop_words)
     if not splits_by_script(analyzer, token_pattern):
@@ -52,7 +52,7 @@ def build_analyzer(
     )
 
 
-class Words(Split):
+class SplitWords(Splitter):
     """Split texts into the words of ``TOKEN_PATTERN``.
 
     In texts of ASCII characters, all characters outside of words are replaced by spaces. In others,
@@ -84,7 +84,7 @@ class Words(Split):
         counts.words(text, self._lowercase, self._stop)
 
 
-class ByScript(Split):
+class ByScript(Splitter):
     """Split texts of ordinary letters in one way, and texts in other scripts in another."""
 
     def __init__(self, plain: Analyzer, other: Analyzer) -> None:
@@ -99,7 +99,7 @@ class ByScript(Split):
         count_with(self._plain if splitting.is_plain(text) else self._other, text, counts)
 
 
-class WithoutMarkup(Split):
+class WithoutMarkup(Splitter):
     """Remove HTML from texts before they are split."""
 
     def __init__(self, analyze: Analyzer) -> None:

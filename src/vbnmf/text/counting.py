@@ -1,9 +1,9 @@
 """Count the terms of documents, and select terms by the number of documents that have them.
 
-A ``Split`` is a way to split texts into terms. Its Python code is the specification. Compiled code
-(``native/``) does the same for most texts, if it is installed. Other analyzers are any functions
-from a text to its terms. Counts of words with the same stem are added by a product with a 0/1
-matrix, so that only distinct words are stemmed. ``weighting`` converts counts to weights.
+A ``Splitter`` is a way to split texts into terms. Its Python code is the specification. Compiled
+code (``native/``) does the same for most texts, if it is installed. Other analyzers are any
+functions from a text to its terms. Counts of words with the same stem are added by a product with a
+0/1 matrix, so that only distinct words are stemmed. ``weighting`` converts counts to weights.
 """
 
 import os
@@ -34,7 +34,7 @@ def compiled() -> Any:
     return None if os.environ.get("VBNMF_KERNEL") == "scipy" else _native
 
 
-class Split(ABC):
+class Splitter(ABC):
     """A way to split texts into terms, of which compiled code can do a part."""
 
     @abstractmethod
@@ -48,7 +48,7 @@ class Split(ABC):
 
 def count_with(analyze: Analyzer, text: str, counts: Any) -> None:
     """Count the terms of a text with compiled code, as far as it can split the text."""
-    if isinstance(analyze, Split):
+    if isinstance(analyze, Splitter):
         analyze.count(text, counts)
     else:
         counts.terms(analyze(text))
@@ -104,7 +104,7 @@ def count_documents(documents: Iterable[str], analyze: Analyzer) -> tuple[sp.csr
         Terms in the order of their first occurrence.
     """
     native = compiled()
-    if isinstance(analyze, Split) and native is not None:
+    if isinstance(analyze, Splitter) and native is not None:
         table = native.Terms([])
         counts = _counted(documents, analyze, native.Counts(table, adds=True))
         return sp.csr_matrix(counts, shape=(len(counts[2]) - 1, len(table))), table.names()
@@ -132,7 +132,7 @@ def count_documents(documents: Iterable[str], analyze: Analyzer) -> tuple[sp.csr
 def count_known(documents: Iterable[str], analyze: Analyzer, known: KnownTerms) -> sp.csr_matrix:
     """Count only known terms, (n_documents, len(known)) of int32, with sorted indices."""
     native = compiled()
-    if isinstance(analyze, Split) and native is not None:
+    if isinstance(analyze, Splitter) and native is not None:
         counts = _counted(documents, analyze, native.Counts(known.table, adds=False))
         return sp.csr_matrix(counts, shape=(len(counts[2]) - 1, len(known)))
     counts, terms = count_documents(documents, analyze)
@@ -151,7 +151,7 @@ def _checked(documents: Iterable[str]) -> Iterator[str]:
 
 
 def _counted(
-    documents: Iterable[str], analyze: Split, counts: Any
+    documents: Iterable[str], analyze: Splitter, counts: Any
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[Any]]:
     """Count documents with compiled code; return the data, columns and ends of compressed rows."""
     for document in _checked(documents):

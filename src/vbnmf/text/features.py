@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from vbnmf.core.rows import lengths
 from vbnmf.text.counting import (
     KnownTerms,
-    Split,
+    Splitter,
     compiled,
     count_documents,
     count_known,
@@ -315,7 +315,7 @@ def split_pieces(part: str) -> list[str]:
     ]
 
 
-class Tokens(Split):
+class Tokens(Splitter):
     """Split texts into marks and pairs of words, as ``split_tokens`` does."""
 
     def __init__(self, kinds: tuple[str, ...], terms: frozenset[str]) -> None:
@@ -342,7 +342,7 @@ class Tokens(Split):
             super().count(text, counts)
 
 
-class Parts(Split):
+class Parts(Splitter):
     """Split texts at spaces."""
 
     def __call__(self, text: str) -> list[str]:
@@ -354,7 +354,7 @@ class Parts(Split):
         counts.parts(_composed(text))
 
 
-class Pieces(Split):
+class Pieces(Splitter):
     """Split the parts of texts into pieces."""
 
     def __call__(self, text: str) -> list[str]:
