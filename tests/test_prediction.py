@@ -357,7 +357,7 @@ def test_the_words_of_a_label_speak_for_it(classifier):
             assert best.label == label
             assert second.label != label
             strays += {t.term // 6 for t in best.terms} - others != {label}
-        assert strays <= 1
+        assert strays <= 2
 
 
 @both
