@@ -10,7 +10,7 @@ from cliruns import run
 from vbnmf import load
 from vbnmf.cli.terminal import rounded
 from vbnmf.description.components import component_titles
-from vbnmf.estimators import applying, predicting
+from vbnmf.estimators import applying, labelpredictor
 
 TICKETS = """text,team
 printer out of paper and ink,hardware
@@ -113,9 +113,9 @@ def test_the_matrix_is_checked_once(folder, monkeypatch, options):
 
         return counted
 
-    for module in (predicting, applying):
+    for module in (labelpredictor, applying):
         monkeypatch.setattr(module, "check_matrix", count("check", module.check_matrix))
-    owner = predicting.PredictsLabels
+    owner = labelpredictor.PredictsLabels
     monkeypatch.setattr(owner, "_proba", count("probabilities", owner._proba))
     result = run("predict", "tickets.vbnmf", "later.csv", *options, "--quiet")
     assert result.code == 0

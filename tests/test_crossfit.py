@@ -16,6 +16,12 @@ from vbnmf.prediction.dividing import FOLDS, in_several_folds
 pytestmark = pytest.mark.kernel
 
 
+@pytest.fixture(autouse=True)
+def few_documents_are_enough(monkeypatch):
+    """Small corpora keep the tests fast."""
+    monkeypatch.setattr(heads, "LEAST_DOCUMENTS", 50)
+
+
 def fitted(monkeypatch, X, y, **parameters):
     """A model, and the cross-fit of its head with the arguments that it was asked with."""
     made, asked = [], []
@@ -83,7 +89,7 @@ def test_several_labels_are_left_out(monkeypatch):
 
 
 def test_few_documents_are_subtracted_one_by_one(monkeypatch):
-    X, y = drawn(n_docs=crossfit.LEAST_DOCUMENTS - 1)
+    X, y = drawn(n_docs=49)
     monkeypatch.setattr(heads, "CrossFit", None)  # would fail if it were used
     assert SupervisedVBNMF(random_state=0).fit(X, y).left_out_proba_.shape == (len(y), 3)
 

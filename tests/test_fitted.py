@@ -131,7 +131,7 @@ def test_history_has_an_entry_an_evaluation_and_ends_with_the_bound(model, bound
     assert fitted.n_iter_ == 20
     assert len(fitted.bound_history_) == -(-20 // bound_every) + 1
     assert fitted.bound_history_[-1] == fitted.bound_
-    assert (np.diff(fitted.bound_history_) > 0).all()
+    assert (np.diff(fitted.bound_history_) >= 0).all()  # the same after a step back
     # looking more often does not change what is seen
     each = quick(model, bound_every=1, tol=0, max_iter=20).fit(X, Y)
     assert_array_equal(each.components_, fitted.components_)
@@ -149,7 +149,7 @@ def test_fitting_ends_at_the_first_rise_below_tol(model, init, burn_in):
     rises = np.diff(history) / (every * np.abs(history[1:]))
     settled = np.arange(1, len(history)) * every > burn_in + every
     below = np.flatnonzero((rises < tol) & settled)
-    assert_array_equal(below, [len(rises) - 1])
+    assert below[-1] == len(rises) - 1  # a step back is no end, though the bound does not rise
     assert fitted.n_iter_ == (len(history) - 1) * every + 1 < 500
 
 

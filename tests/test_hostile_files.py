@@ -128,14 +128,16 @@ def test_another_safetensors_file(path, labelled):
     assert_refused(path, labelled.with_tensors(labelled.tensors, metadata=metadata), message)
 
 
-@pytest.mark.parametrize("version", [0, 2, 9, 1.0, True, None, "1", "x" * 50])
+@pytest.mark.parametrize("version", [0, 3, 9, 1.0, True, None, "1", "x" * 50])
 def test_unknown_versions(version, path, labelled):
     content = labelled.with_header(format_version=version)
-    assert_refused(path, content, f"format version {version!r}", "reads version 1.", "Update")
+    assert_refused(
+        path, content, f"format version {version!r}", "reads version 1 to version 2.", "Update"
+    )
 
 
 @pytest.mark.parametrize("place", ["vbnmf.store.safe_open", "vbnmf.store._unpack",
-                                   "vbnmf.estimators.posterior.component_means"])  # fmt: skip
+                                   "vbnmf.estimators.saving.from_state"])  # fmt: skip
 def test_too_little_memory_is_no_damage(place, path, labelled, monkeypatch):
     path.write_bytes(labelled.raw)
 

@@ -152,7 +152,7 @@ def coverage(data, label_shape, init):
 @pytest.mark.parametrize(
     ("drawn", "label_shape", "init", "terms", "activations"),
     [
-        (draw, 1, "label", (0.73, 0.85), (0.75, 0.95)),
+        (draw, 1, "label", (0.73, 0.85), (0.75, 0.96)),
         (draw, 100, "label", (0.73, 0.85), (0.75, 0.95)),
         (draw_mixed, 2, "random", (0.45, 0.62), (0.70, 0.92)),
     ],

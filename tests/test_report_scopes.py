@@ -320,7 +320,7 @@ class TestPage:
         cells = tab.locator(".map tbody tr").first.locator("td").all()
         thick = [i for i, cell in enumerate(cells) if cell.evaluate(line) == "2px"]
         assert thick == [spans[0], spans[0] + spans[1]]
-        assert "% comes from components common to all labels" in tab.inner_text(".lead")
+        assert "that the model expects the component to explain" in tab.inner_text(".lead")
         with tab.expect_download() as found:
             tab.click("button[aria-label='Download map as SVG']")
         picture = found.value.path().read_text(encoding="utf-8")

@@ -1,5 +1,6 @@
 """DocumentVectorizer.set_output: sparse weights in a data frame."""
 
+import re
 import sys
 
 import numpy as np
@@ -49,8 +50,12 @@ def test_a_pipeline_of_data_frames():
     def pipe():
         return make_pipeline(DocumentVectorizer(), SupervisedVBNMF(3, max_iter=5, random_state=0))
 
-    V = pipe().set_output(transform="pandas").fit(TEXTS, LABELS).transform(TEXTS)
-    assert list(V.columns) == [f"supervisedvbnmf{k}" for k in range(3)]
+    fitted = pipe().set_output(transform="pandas").fit(TEXTS, LABELS)
+    V = fitted.transform(TEXTS)
+    names = [re.fullmatch(r"component_(\d)_(\w+)", name).groups() for name in V.columns]
+    assert [number for number, _ in names] == ["0", "1", "2"]
+    terms = set(fitted[0].get_feature_names_out())
+    assert all(set(words.split("_")) <= terms for _, words in names)
     # scikit-learn reads sparse columns of single precision as doubles
     assert_allclose(V, pipe().fit(TEXTS, LABELS).transform(TEXTS), rtol=1e-5)
 

@@ -53,7 +53,7 @@ def test_a_pipeline_trains_on_what_it_predicts_from():
     """Labels without any meaning cannot be learned from coefficients that do not know them."""
     rng = np.random.default_rng(0)
     noise, labels = rng.poisson(1.0, (300, 40)), rng.integers(0, 2, 300)
-    leaky = quick(SupervisedVBNMF, max_iter=50)
+    leaky = quick(SupervisedVBNMF, max_iter=8)
     V = leaky.fit_coefficients(noise, labels)
     assert LogisticRegression().fit(V, labels).score(V, labels) > 0.95
     pipe = make_pipeline(clone(leaky), LogisticRegression()).fit(noise, labels)

@@ -253,13 +253,13 @@ def test_a_label_of_5_documents_beside_25_000_is_found():
     assert (predicted == y)[y != "rare"].mean() > 0.98
 
 
-def test_weights_that_grew_are_divided_by_the_root_of_their_growth():
+def test_a_part_of_the_growth_of_weights_is_taken_back():
     """Machines of all documents have longer weights than those that calibrate the head."""
     rng = np.random.default_rng(0)
     codes = np.arange(60) % 3
     Y = np.eye(3, dtype=bool)[codes]
     scores = 2 * Y + rng.normal(size=(60, 3))
-    held = linear.HeldOut(scores, Y, np.ones(60), np.ones(60))
+    held = linear.HeldOut(scores, Y, np.ones(60), np.ones(60), np.ones(60))
     scaling = standardise(rng.normal(size=(60, 4)), np.ones(60), 1.0)
     words = rng.normal(size=(3, 5)).astype(np.float32)
     machine = linear.Linear(words, rng.normal(size=(3, 4)), np.arange(3.0), scaling)
@@ -270,7 +270,8 @@ def test_weights_that_grew_are_divided_by_the_root_of_their_growth():
             linear.WordsHead, machine, held, growth, occurs, multilabel=False
         ).head
 
-    as_long, longer = head(1.0), head(4.0)
+    as_long, longer = head(1.0), head(16.0)
+    assert linear.TOO_CERTAIN == 0.25
     assert_allclose(longer.weights, as_long.weights / 2)
     assert_allclose(longer.words, as_long.words / 2, rtol=1e-6)
     assert_array_equal(longer.calibration.biases, as_long.calibration.biases)
