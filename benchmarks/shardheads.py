@@ -118,7 +118,7 @@ def _calibrated_on_folds(trained: Any, found: Any, on_sample: list[Any]) -> Any:
         (args, got) for args, got in on_sample if np.array_equal(got.words, found.machine.words)
     )
     Y = labels.toarray() > 0
-    held = HeldOut(of_sample.left_out, Y, effective_terms(X), weight)
+    held = HeldOut(of_sample.left_out, Y, effective_terms(X), weight, np.ones(len(Y)))
     growth = of_sample.growth * trained.machine.length / found.machine.length
     occurs, kind = Y.any(axis=0), type(trained.head)
     made = assemble(kind, trained.machine, held, growth, occurs, multilabel=False)

@@ -112,7 +112,7 @@ def test_a_stopped_run_goes_on_to_the_same_table(whole, tmp_path):
         _, said = stopped.communicate(timeout=600)
     finally:
         stopped.kill()
-    assert stopped.returncode == 1, said
+    assert stopped.returncode == 130, said
     assert "Repeat the command to resume" in said
     assert "Traceback" not in said
     assert not list(folder.rglob("*.part"))

@@ -167,7 +167,7 @@ def test_goes_on_and_begins_anew(file, here, monkeypatch):
     ok("tune", file, *FEW, "--out", "whole", "--quiet")
     with monkeypatch.context() as patch:
         patch.setattr(_TuneProgress, "__call__", stop_after_two)
-        assert run("tune", file, *FEW, "--quiet").code == 1
+        assert run("tune", file, *FEW, "--quiet").code == 130
     assert len(rows_of(table)) == 2
     ok("tune", file, *FEW, "--quiet")
     whole, resumed = (rows_of(path) for path in (here / "whole" / "tune.csv", table))
