@@ -185,9 +185,9 @@ class ComponentTermsDisplay:
     >>> texts = ["green tea", "steep tea", "roast coffee", "grind coffee"] * 5
     >>> labels = ["tea", "tea", "coffee", "coffee"] * 5
     >>> model = DocumentModel(SupervisedVBNMF(2, random_state=0)).fit(texts, labels)
-    >>> display = ComponentTermsDisplay.from_estimator(model, components=[0, 1], n_terms=1)
-    >>> sorted(terms[0] for terms in display.terms)
-    ['coffee', 'tea']
+    >>> display = ComponentTermsDisplay.from_estimator(model, components=[0, 1], n_terms=3)
+    >>> sorted("tea" in terms for terms in display.terms)
+    [False, True]
     """
 
     terms: Sequence[Sequence[str]]
