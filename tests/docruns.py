@@ -7,7 +7,8 @@ A page is Markdown. Its blocks are run in order, in an empty folder, and share t
   which vary with versions);
 - ``python`` is a doctest if it begins with ``>>>``, whose numbers may differ by a tenth; other
   Python runs as it is;
-- a block after ``<!-- not run: REASON -->`` is not run.
+- a block after ``<!-- not run: REASON -->`` is not run;
+- a block after ``<!-- run with: MODULE -->`` is run if the module is installed.
 
 Blocks of other languages are text. To write what the code prints now into pages:
 
@@ -15,6 +16,7 @@ Blocks of other languages are text. To write what the code prints now into pages
 """
 
 import doctest
+import importlib.util
 import io
 import math
 import os
@@ -42,6 +44,7 @@ _NUMBER = re.compile(r"-?\d+\.?\d*(?:e[-+]\d+)?")
 _PROGRESS = re.compile(r"^.*(?: left| of at most \d+.*|: iteration \d+ of .*)\n", re.MULTILINE)
 _FILE = re.compile(r"^`([\w.-]+)`:\s*\Z", re.MULTILINE)
 _NOT_RUN = re.compile(r"<!-- not run: .+? -->\s*\Z", re.DOTALL)
+_RUN_WITH = re.compile(r"<!-- run with: (\w+) -->\s*\Z")
 
 
 @dataclass
@@ -54,10 +57,16 @@ class Block:
     end: int
     file: str | None
     skipped: bool
+    needs: str | None
 
     @property
     def is_run(self):
-        return not self.file and not self.skipped and self.language in _RUNNERS
+        return not (self.file or self.skipped or self.lacks) and self.language in _RUNNERS
+
+    @property
+    def lacks(self):
+        """The module that the block needs, if it is not installed."""
+        return self.needs if self.needs and not importlib.util.find_spec(self.needs) else None
 
 
 @dataclass
@@ -68,6 +77,7 @@ class Outcome:
     commands: list[list[str]] = field(default_factory=list)
     differences: list[str] = field(default_factory=list)
     examples: int = 0
+    lacking: set[str] = field(default_factory=set)
 
 
 def blocks_of(text):
@@ -75,7 +85,7 @@ def blocks_of(text):
     found = []
     for match in _FENCE.finditer(text):
         before = text[: match.start()]
-        file = _FILE.search(before)
+        file, needs = _FILE.search(before), _RUN_WITH.search(before)
         found.append(
             Block(
                 match["language"],
@@ -84,6 +94,7 @@ def blocks_of(text):
                 match.end("body"),
                 file[1] if file else None,
                 bool(_NOT_RUN.search(before)),
+                needs[1] if needs else None,
             )
         )
     return found
@@ -106,6 +117,7 @@ def sandbox():
         "VBNMF_DATA": none,
         "SCIKIT_LEARN_DATA": none,
         "MPLBACKEND": "agg",
+        "MLFLOW_DISABLE_TELEMETRY": "true",
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     }
     # on a busy machine, commands would also print their progress
@@ -139,6 +151,7 @@ def run_page(page):
         for block in blocks:
             if block.file:
                 (folder / block.file).write_text(block.body, encoding="utf-8")
+        outcome.lacking = {block.lacks for block in blocks if block.lacks}
         for block in blocks:
             if block.is_run:
                 printed = _RUNNERS[block.language](block, outcome, variables)

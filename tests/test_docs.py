@@ -83,7 +83,10 @@ def runs_code(page):
     "page", sorted(str(page.relative_to(ROOT)) for page in PAGES if runs_code(page))
 )
 def test_code_on_a_page_prints_what_is_shown(page):
-    assert run_page(ROOT / page).differences == []
+    outcome = run_page(ROOT / page)
+    assert outcome.differences == []
+    if outcome.lacking:
+        pytest.skip(f"ran, but for code that needs {', '.join(outcome.lacking)}")
 
 
 def test_every_public_name_is_there():
