@@ -16,4 +16,4 @@ from vbnmf import ComponentTermsDisplay, DocumentModel
 rows = month("05", 3000, 1, random.Random(1))
 model = DocumentModel().fit([row[2] for row in rows], [row[3] for row in rows])
 heaviest = model.estimator_.component_mass_.argsort()[::-1][1:5]  # after the background
-ComponentTermsDisplay.from_estimator(model, components=heaviest, n_terms=6)
+ComponentTermsDisplay.from_estimator(model, components=heaviest, n_terms=6, n_columns=2)

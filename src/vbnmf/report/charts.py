@@ -121,10 +121,8 @@ def reliability(
     _in_percent(ax)
     ax.set_xlabel("predicted probability")
     ax.set_ylabel("share that is right (95 % intervals)")
-    ax.annotate(
-        f"{display.number.sum():,} predictions\ncalibration error {display.error:.3f}",
-        (0.03, 0.97), xycoords="axes fraction", va="top", ha="left",
-    )  # fmt: skip
+    said = f"{display.number.sum():,} predictions, calibration error {display.error:.3f}"
+    ax.set_title(said, loc="left", fontsize="medium")  # points may be anywhere inside
     return ax, points, bars
 
 
