@@ -9,6 +9,7 @@ import inspect
 import json
 import pkgutil
 import re
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -194,6 +195,32 @@ def test_every_public_name_has_an_example(name):
     assert ">>>" in inspect.getdoc(getattr(importlib.import_module(room), last))
 
 
+RESULTS = [  # of public functions and methods
+    "vbnmf.description.explanations.Explanations",
+    "vbnmf.pipeline.predicting.DocumentPredictor",
+    "vbnmf.report.explorer.Report",
+]
+
+
+def public_methods():
+    """Methods that are defined here, of public classes and of what public functions return."""
+    for name in [*listed_names(), *RESULTS]:
+        room, _, last = name.rpartition(".")
+        found = getattr(importlib.import_module(room), last)
+        for key, member in inspect.getmembers_static(found) if inspect.isclass(found) else []:
+            member = getattr(member, "fn", getattr(member, "__func__", member))
+            if key.startswith("_") or not inspect.isfunction(member):
+                continue
+            if inspect.unwrap(member).__module__.startswith("vbnmf"):
+                yield f"{name}.{key}", member
+
+
+def test_every_public_method_has_an_example():
+    found = dict(public_methods())
+    assert len(found) > 90
+    assert [name for name, member in found.items() if ">>>" not in (member.__doc__ or "")] == []
+
+
 MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(vbnmf.__path__, "vbnmf.")
@@ -208,3 +235,5 @@ def test_examples_of_docstrings(name, tmp_path, monkeypatch):
     module = importlib.import_module(name)
     assert "doctest: +SKIP" not in inspect.getsource(module)
     assert doctest.testmod(module, optionflags=FLAGS).failed == 0
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")

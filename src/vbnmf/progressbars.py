@@ -171,7 +171,13 @@ class ProgressBar(Bar):
         self._show(self._done, text, left)
 
     def close(self) -> None:
-        """End the bar; models call it when a fit ends."""
+        """End the bar; models call it when a fit ends.
+
+        Examples
+        --------
+        >>> from vbnmf import ProgressBar
+        >>> ProgressBar().close()  # nothing to end
+        """
         if self._notebook is not None:
             self._draw(f"{_bar(1.0)} fitted")
             self._notebook = None

@@ -82,6 +82,15 @@ class Explanations(list[list[Explanation]]):
         Table
             ``document``, ``label``, ``kind`` ("component", "word", "phrase", "mark" or "piece"),
             ``name``, ``contribution`` to the score of the label, and ``probability`` of the label.
+
+        Examples
+        --------
+        >>> from vbnmf import DocumentModel
+        >>> texts, labels = ["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5
+        >>> model = DocumentModel().fit(texts, labels)
+        >>> rows = model.explain(["green tea"]).to_table()
+        >>> rows[0]["document"], rows[0]["label"]
+        (0, 'tea')
         """
         names = range(len(self)) if ids is None else ids
         if len(names) != len(self):
@@ -109,6 +118,14 @@ class Explanations(list[list[Explanation]]):
             The package; see ``Table.to_frame``.
         ids : sequence or None, default=None
             Name of each document; None numbers them from 0.
+
+        Examples
+        --------
+        >>> from vbnmf import DocumentModel
+        >>> texts, labels = ["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5
+        >>> model = DocumentModel().fit(texts, labels)
+        >>> model.explain(["green tea"]).to_frame("pandas").columns.tolist()
+        ['document', 'label', 'kind', 'name', 'contribution', 'probability']
         """
         return self.to_table(ids).to_frame(kind)
 

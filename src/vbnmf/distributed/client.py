@@ -37,7 +37,17 @@ class Dask:
     folder: str | os.PathLike[str] | None = None
 
     def place(self, X: Any) -> PlacedSource:
-        """Return documents, as Shards or as a Dask array, as shards that workers read."""
+        """Return documents, as Shards or as a Dask array, as shards that workers read.
+
+        Examples
+        --------
+        >>> from distributed import Client
+        >>> from vbnmf.shards import Shards, write_shards
+        >>> write_shards("place.shards", [[5.0, 4, 0], [0, 0, 6]])
+        >>> with Client(processes=False, dashboard_address=None):
+        ...     Dask().place(Shards("place.shards")).shape
+        (2, 3)
+        """
         client = current_client()
         from vbnmf.distributed.cluster import ClusterSource, of_blocks
 

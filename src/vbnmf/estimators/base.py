@@ -129,6 +129,14 @@ class BaseVBNMF(
         -------
         ndarray of shape (n_docs, n_components)
             Expected coefficients.
+
+        Examples
+        --------
+        >>> from vbnmf import VBNMF
+        >>> X = [[5, 4, 0, 0], [0, 0, 6, 5]] * 5
+        >>> model = VBNMF(2, random_state=0)
+        >>> model.fit_transform(X).shape
+        (10, 2)
         """
         return self.fit(X, y, sample_weight).transform(X)
 
@@ -151,6 +159,14 @@ class BaseVBNMF(
             Expected coefficients, computed later if X is on a cluster. For a document without any
             known term they depend only on the prior. Without scopes they are
             ``coef_shape / (1 / coef_scale + component_sums_)``.
+
+        Examples
+        --------
+        >>> from vbnmf import VBNMF
+        >>> X = [[5, 4, 0, 0], [0, 0, 6, 5]] * 5
+        >>> model = VBNMF(2, random_state=0).fit(X)
+        >>> model.transform([[1, 1, 0, 0]]).shape
+        (1, 2)
         """
         check_fitted(self)
         return self._apply(X, self._project, only_terms=True)
@@ -167,6 +183,14 @@ class BaseVBNMF(
         -------
         ndarray of shape (n_docs, n_terms)
             ``V @ components_``. The array is dense; process many documents in parts.
+
+        Examples
+        --------
+        >>> from vbnmf import VBNMF
+        >>> X = [[5, 4, 0, 0], [0, 0, 6, 5]] * 5
+        >>> model = VBNMF(2, random_state=0).fit(X)
+        >>> model.inverse_transform(model.transform(X)).shape
+        (10, 4)
         """
         check_fitted(self)
         V = check_array(V, dtype=[np.float64, np.float32], input_name="V")
@@ -233,6 +257,14 @@ class BaseVBNMF(
             A new model; this model is not changed. Its attribute ``pruning_`` has the components
             that were ``removed``, ``bound_before`` and ``bound_after``. Model files do not store
             it.
+
+        Examples
+        --------
+        >>> from vbnmf import VBNMF
+        >>> X = [[5, 4, 0, 0], [0, 0, 6, 5]] * 5
+        >>> model = VBNMF(4, random_state=0).fit(X)
+        >>> model.prune(X, least=0.05).n_components_ <= 4
+        True
         """
         check_fitted(self)
         check_matrix(self, X, reset=False)
@@ -299,6 +331,15 @@ class BaseVBNMF(
         -------
         low, high : ndarrays of shape (n_components, n_terms)
             Ends of the intervals, in the units of ``components_``.
+
+        Examples
+        --------
+        >>> from vbnmf import VBNMF
+        >>> X = [[5, 4, 0, 0], [0, 0, 6, 5]] * 5
+        >>> model = VBNMF(2, random_state=0).fit(X)
+        >>> low, high = model.component_interval(0.9)
+        >>> bool((low < model.components_).all() and (model.components_ < high).all())
+        True
         """
         check_fitted(self)
         return self.fitted_.components.interval(level, components)
@@ -317,6 +358,15 @@ class BaseVBNMF(
         ----------
         path : str or path
             File to write.
+
+        Examples
+        --------
+        >>> from vbnmf import VBNMF, load
+        >>> X = [[5, 4, 0, 0], [0, 0, 6, 5]] * 5
+        >>> model = VBNMF(2, random_state=0).fit(X)
+        >>> model.save("two.vbnmf")
+        >>> load("two.vbnmf").n_components_
+        2
         """
         from vbnmf.estimators.saving import save
 

@@ -43,6 +43,14 @@ class LabelClassifier(PredictsLabels, ShowsLabels, ClassifierMixin, BaseVBNMF): 
         -------
         float
             Accuracy between 0 and 1.
+
+        Examples
+        --------
+        >>> from vbnmf import SupervisedVBNMF
+        >>> X, y = [[5, 4, 0, 0], [0, 0, 6, 5]] * 5, ["tea", "coffee"] * 5
+        >>> model = SupervisedVBNMF(2, random_state=0).fit(X, y)
+        >>> model.score([[1, 1, 0, 0], [0, 0, 1, 1]], ["tea", "coffee"])
+        1.0
         """
         P = self.predict_proba(X)
         targets = check_targets(self, y, len(P), self.unlabelled)
@@ -80,6 +88,15 @@ class LabelClassifier(PredictsLabels, ShowsLabels, ClassifierMixin, BaseVBNMF): 
         low, high : ndarrays of shape (n_labels, n_components)
             Ends of the intervals, in the units of ``label_activations_``. They are zero and
             infinity for a label without documents.
+
+        Examples
+        --------
+        >>> from vbnmf import SupervisedVBNMF
+        >>> X, y = [[5, 4, 0, 0], [0, 0, 6, 5]] * 5, ["tea", "coffee"] * 5
+        >>> model = SupervisedVBNMF(2, random_state=0).fit(X, y)
+        >>> low, high = model.label_interval(0.9)
+        >>> low.shape, bool((low <= high).all())
+        ((2, 2), True)
         """
         check_fitted(self)
         of = self.fitted_

@@ -68,6 +68,14 @@ class PredictsLabels(AppliesToDocuments):
         ndarray of shape (n_docs,), or (n_docs, n_labels) of zeros and ones
             The most probable label. If documents may have several labels: an indicator matrix of
             the labels that the parameter ``threshold`` asks for.
+
+        Examples
+        --------
+        >>> from vbnmf import SupervisedVBNMF
+        >>> X, y = [[5, 4, 0, 0], [0, 0, 6, 5]] * 5, ["tea", "coffee"] * 5
+        >>> model = SupervisedVBNMF(2, random_state=0).fit(X, y)
+        >>> model.predict([[1, 1, 0, 0]]).tolist()
+        ['tea']
         """
         return self.labels_from(self.predict_proba(X))
 
@@ -86,6 +94,14 @@ class PredictsLabels(AppliesToDocuments):
             Probabilities in the order of ``classes_``. Rows sum to one unless documents may have
             several labels. A document without any known term gets the frequencies of the labels in
             training.
+
+        Examples
+        --------
+        >>> from vbnmf import SupervisedVBNMF
+        >>> X, y = [[5, 4, 0, 0], [0, 0, 6, 5]] * 5, ["tea", "coffee"] * 5
+        >>> model = SupervisedVBNMF(2, random_state=0).fit(X, y)
+        >>> model.predict_proba([[1, 1, 0, 0]]).argmax(axis=1).tolist()  # of coffee, tea
+        [1]
         """
         check_fitted(self)
         count_threads(self.n_jobs)  # one thread is used here, but a wrong n_jobs is an error
@@ -108,6 +124,15 @@ class PredictsLabels(AppliesToDocuments):
         -------
         labels, probabilities : ndarrays of shape (n_docs, n)
             Labels and their probabilities, the most probable first.
+
+        Examples
+        --------
+        >>> from vbnmf import SupervisedVBNMF
+        >>> X, y = [[5, 4, 0, 0], [0, 0, 6, 5]] * 5, ["tea", "coffee"] * 5
+        >>> model = SupervisedVBNMF(2, random_state=0).fit(X, y)
+        >>> best, probabilities = model.ranked([[1, 1, 0, 0]], n=2)
+        >>> best.tolist()
+        [['tea', 'coffee']]
         """
         n = check_count("n", n)
         P = self.predict_proba(X)
@@ -126,12 +151,29 @@ class PredictsLabels(AppliesToDocuments):
         -------
         ndarray of shape (n_docs, n_labels)
             Logarithms of ``predict_proba``.
+
+        Examples
+        --------
+        >>> from vbnmf import SupervisedVBNMF
+        >>> X, y = [[5, 4, 0, 0], [0, 0, 6, 5]] * 5, ["tea", "coffee"] * 5
+        >>> model = SupervisedVBNMF(2, random_state=0).fit(X, y)
+        >>> model.predict_log_proba([[1, 1, 0, 0]]).argmax(axis=1).tolist()  # of coffee, tea
+        [1]
         """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
     def labels_from(self, probabilities: Array) -> Array:
-        """Convert the result of ``predict_proba`` to that of ``predict``, also on a cluster."""
+        """Convert the result of ``predict_proba`` to that of ``predict``, also on a cluster.
+
+        Examples
+        --------
+        >>> from vbnmf import SupervisedVBNMF
+        >>> X, y = [[5, 4, 0, 0], [0, 0, 6, 5]] * 5, ["tea", "coffee"] * 5
+        >>> model = SupervisedVBNMF(2, random_state=0).fit(X, y)
+        >>> model.labels_from(model.predict_proba([[1, 1, 0, 0]])).tolist()
+        ['tea']
+        """
         lazy = matrix_of(probabilities)
         if lazy is not None:
             even = np.full((1, len(self.classes_)), 1.0 / len(self.classes_))
@@ -142,7 +184,16 @@ class PredictsLabels(AppliesToDocuments):
         return np.asarray(self.classes_[probabilities.argmax(axis=1)])
 
     def indicators_from(self, probabilities: Array) -> Array:
-        """Convert the result of ``predict_proba`` to an indicator matrix (n_docs, n_labels)."""
+        """Convert the result of ``predict_proba`` to an indicator matrix (n_docs, n_labels).
+
+        Examples
+        --------
+        >>> from vbnmf import SupervisedVBNMF
+        >>> X, y = [[5, 4, 0, 0], [0, 0, 6, 5]] * 5, ["tea", "coffee"] * 5
+        >>> model = SupervisedVBNMF(2, random_state=0).fit(X, y)
+        >>> model.indicators_from(model.predict_proba([[1, 1, 0, 0]])).tolist()  # coffee, tea
+        [[0, 1]]
+        """
         return self.fitted_.head.head.predicted(probabilities, check_threshold(self.threshold))
 
     def explain(
@@ -290,6 +341,14 @@ class PredictsLabels(AppliesToDocuments):
         -------
         ndarray of shape (n_docs,)
             Shares between 0 and 1.
+
+        Examples
+        --------
+        >>> from vbnmf import SupervisedVBNMF
+        >>> X, y = [[5, 4, 0, 0], [0, 0, 6, 5]] * 5, ["tea", "coffee"] * 5
+        >>> model = SupervisedVBNMF(2, random_state=0).fit(X, y)
+        >>> model.component_share([[1, 1, 0, 0]]).tolist()  # all, as this head does not use words
+        [1.0]
         """
         check_fitted(self)
         X = check_matrix(self, X, reset=False)

@@ -95,7 +95,16 @@ class Batches:
     head_samples: int = 20_000
 
     def next(self, seen: Seen, n_docs: float) -> tuple[BatchStep, float]:
-        """Return the step for a batch of so many documents, and the size of the corpus."""
+        """Return the step for a batch of so many documents, and the size of the corpus.
+
+        Examples
+        --------
+        >>> from vbnmf import Batches
+        >>> from vbnmf.estimators.posterior import Seen
+        >>> step, total = Batches().next(Seen(n_docs=1000, total=1000), 500)
+        >>> total
+        1500
+        """
         rho = stochastic.step_size(seen.n_docs, n_docs, self.learning_offset, self.learning_decay)
         D = self.total_samples or seen.n_docs + n_docs
         return BatchStep(rho, D / seen.total, D / n_docs), D

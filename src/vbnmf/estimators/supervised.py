@@ -390,6 +390,14 @@ class SupervisedVBNMF(LabelClassifier):
         -------
         SupervisedVBNMF
             The fitted model.
+
+        Examples
+        --------
+        >>> from vbnmf import SupervisedVBNMF
+        >>> X, y = [[5, 4, 0, 0], [0, 0, 6, 5]] * 5, ["tea", "coffee"] * 5
+        >>> model = SupervisedVBNMF(2, random_state=0).fit(X, y)
+        >>> model.components_.shape
+        (2, 4)
         """
         self.fitted_, _ = self._learned(X, y, sample_weight)
         return self
@@ -410,6 +418,14 @@ class SupervisedVBNMF(LabelClassifier):
         -------
         ndarray of shape (n_docs, n_components)
             Expected coefficients at the end of training.
+
+        Examples
+        --------
+        >>> from vbnmf import SupervisedVBNMF
+        >>> X, y = [[5, 4, 0, 0], [0, 0, 6, 5]] * 5, ["tea", "coffee"] * 5
+        >>> model = SupervisedVBNMF(2, random_state=0)
+        >>> model.fit_coefficients(X, y).shape
+        (10, 2)
         """
         check_in_memory(X)
         self.fitted_, V = self._learned(X, y, sample_weight, coefficients=True)
@@ -452,6 +468,15 @@ class SupervisedVBNMF(LabelClassifier):
         -------
         SupervisedVBNMF
             The model itself.
+
+        Examples
+        --------
+        >>> from vbnmf import SupervisedVBNMF
+        >>> X, y = [[5, 4, 0, 0], [0, 0, 6, 5]] * 5, ["tea", "coffee"] * 5
+        >>> model = SupervisedVBNMF(2, random_state=0).fit(X, y)
+        >>> model = model.partial_fit([[4, 6, 0, 0], [0, 0, 1, 2]], ["tea", "coffee"])
+        >>> print(model.fitted_.seen.n_docs)
+        12.0
         """
         fitted = self._after_batches(X, y, sample_weight, classes)
         assert isinstance(fitted, FittedLabels)

@@ -213,6 +213,14 @@ class VBNMF(BaseVBNMF):
         -------
         VBNMF
             The fitted model.
+
+        Examples
+        --------
+        >>> from vbnmf import VBNMF
+        >>> X = [[5, 4, 0, 0], [0, 0, 6, 5]] * 5
+        >>> model = VBNMF(2, random_state=0).fit(X)
+        >>> model.components_.shape
+        (2, 4)
         """
         self.fitted_, _ = self._learned(X, y, sample_weight)
         return self
@@ -232,6 +240,14 @@ class VBNMF(BaseVBNMF):
         -------
         ndarray of shape (n_docs, n_components)
             Expected coefficients at the end of training.
+
+        Examples
+        --------
+        >>> from vbnmf import VBNMF
+        >>> X = [[5, 4, 0, 0], [0, 0, 6, 5]] * 5
+        >>> model = VBNMF(2, random_state=0)
+        >>> model.fit_coefficients(X).shape
+        (10, 2)
         """
         check_in_memory(X)
         self.fitted_, V = self._learned(X, y, sample_weight, coefficients=True)
@@ -295,6 +311,14 @@ class VBNMF(BaseVBNMF):
         -------
         VBNMF
             The model itself.
+
+        Examples
+        --------
+        >>> from vbnmf import VBNMF
+        >>> X = [[5, 4, 0, 0], [0, 0, 6, 5]] * 5
+        >>> model = VBNMF(2, random_state=0).fit(X)
+        >>> print(model.partial_fit([[4, 6, 0, 0], [0, 0, 1, 2]]).fitted_.seen.n_docs)
+        12.0
         """
         self.fitted_ = self._after_batches(X, y, sample_weight)
         return self

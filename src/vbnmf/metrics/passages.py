@@ -87,7 +87,14 @@ class Passages:
         return len(self.terms)
 
     def of_terms(self, n_terms: int) -> Array:
-        """Return the number of each term's passage, (n_terms,) of int; -1 for all other terms."""
+        """Return the number of each term's passage, (n_terms,) of int; -1 for all other terms.
+
+        Examples
+        --------
+        >>> from vbnmf.metrics import Passages
+        >>> Passages(terms=((1, 2),), documents=(12,), examined=100).of_terms(4).tolist()
+        [-1, 0, 0, -1]
+        """
         found = np.full(n_terms, -1)
         for number, columns in enumerate(self.terms):
             found[list(columns)] = number

@@ -39,6 +39,15 @@ class LearnsDocuments(TransformerMixin):  # type: ignore[misc]
         -------
         DocumentModel
             The model itself.
+
+        Examples
+        --------
+        >>> from vbnmf import DocumentModel
+        >>> texts, labels = ["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5
+        >>> model = DocumentModel().fit(texts, labels)
+        >>> model = model.partial_fit(["black tea", "green cocoa"], ["tea", "cocoa"])
+        >>> model.classes_.tolist(), model.unknown_share_
+        (['cocoa', 'coffee', 'tea'], 0.5)
         """
         if is_texts(X):
             raise ValueError(

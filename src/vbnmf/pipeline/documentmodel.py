@@ -153,6 +153,13 @@ class DocumentModel(
         -------
         DocumentModel
             The model itself.
+
+        Examples
+        --------
+        >>> from vbnmf import DocumentModel
+        >>> model = DocumentModel().set_params(estimator__n_components=30, vectorizer__min_df=2)
+        >>> model.estimator.n_components
+        30
         """
         parts = {key.partition("__")[0] for key in params if "__" in key} - set(params)
         if "estimator" in parts and self.estimator is None:
@@ -196,6 +203,13 @@ class DocumentModel(
         -------
         DocumentModel
             The fitted model.
+
+        Examples
+        --------
+        >>> from vbnmf import DocumentModel
+        >>> model = DocumentModel().fit(["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5)
+        >>> model.classes_.tolist()
+        ['coffee', 'tea']
         """
         self._fit(X, y, sample_weight, terms)
         self.columns_: dict[str, Any] = dict(columns or {})
@@ -218,6 +232,13 @@ class DocumentModel(
         -------
         ndarray of shape (n_docs, n_components)
             Expected coefficients.
+
+        Examples
+        --------
+        >>> from vbnmf import VBNMF, DocumentModel
+        >>> model = DocumentModel(VBNMF(2, random_state=0))
+        >>> model.fit_transform(["green tea", "roast coffee"] * 5).shape
+        (10, 2)
         """
         weights = self._fit(X, y, sample_weight, terms)
         return self.transform(X) if weights is None else self.estimator_.transform(weights)
@@ -330,6 +351,14 @@ class DocumentModel(
         -------
         ndarray of shape (n_docs, n_components)
             Expected coefficients.
+
+        Examples
+        --------
+        >>> from vbnmf import DocumentModel
+        >>> texts, labels = ["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5
+        >>> model = DocumentModel().fit(texts, labels)
+        >>> model.transform(["tea leaves"]).shape == (1, model.estimator_.n_components_)
+        True
         """
         X = self.vectorize(X)
         if X.shape[0] == 0:
@@ -364,6 +393,15 @@ class DocumentModel(
             Whether to overwrite an existing file. If False and the file exists, the model is saved
             under another name in the same folder, and the message of a ``FileExistsError`` contains
             that name.
+
+        Examples
+        --------
+        >>> from vbnmf import DocumentModel, load
+        >>> texts, labels = ["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5
+        >>> model = DocumentModel().fit(texts, labels)
+        >>> model.save("drinks.vbnmf")
+        >>> load("drinks.vbnmf").predict(["tea"]).tolist()
+        ['tea']
         """
         check_fitted(self, "estimator_")
         if self.vectorizer_ is not None and not isinstance(self.vectorizer_, DocumentVectorizer):

@@ -48,6 +48,14 @@ class PredictsDocuments:
         -------
         sparse or dense matrix of shape (n_docs, n_terms + n_features)
             Weights of terms, and behind them those of the features of the prediction head.
+
+        Examples
+        --------
+        >>> from vbnmf import DocumentModel
+        >>> texts, labels = ["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5
+        >>> model = DocumentModel().fit(texts, labels)
+        >>> model.vectorize(["tea", "coffee"]).shape[0]
+        2
         """
         check_fitted(self, "estimator_")
         lazy = is_texts(documents)
@@ -97,6 +105,14 @@ class PredictsDocuments:
         """Return for each text how its pieces are added to its words, for ``explain``.
 
         None if documents are a matrix, or if the model does not use pieces of words.
+
+        Examples
+        --------
+        >>> from vbnmf import DocumentModel
+        >>> texts, labels = ["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5
+        >>> model = DocumentModel().fit(texts, labels)
+        >>> model.pieces_in_words(["green tea"]) is None  # this model does without pieces
+        True
         """
         features = self.text_features_
         if features is None or "pieces" not in features.kinds or hasattr(documents, "shape"):
@@ -119,6 +135,14 @@ class PredictsDocuments:
             all labels above the probability threshold, the most probable first; a list may be
             empty. If it is "indicator": an indicator matrix of the same labels, in the order of
             ``classes_``.
+
+        Examples
+        --------
+        >>> from vbnmf import DocumentModel
+        >>> texts, labels = ["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5
+        >>> model = DocumentModel().fit(texts, labels)
+        >>> model.predict(["a cup of coffee", "tea"]).tolist()
+        ['coffee', 'tea']
         """
         P = self.predict_proba(X)
         if matrix_of(P) is not None:
@@ -142,6 +166,15 @@ class PredictsDocuments:
             One label per document. If documents may have several labels: lists of labels, even if
             ``fit`` got an indicator matrix. The probabilities of a document without any known term
             are the frequencies of labels in training.
+
+        Examples
+        --------
+        >>> from vbnmf import DocumentModel
+        >>> texts, labels = ["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5
+        >>> model = DocumentModel().fit(texts, labels)
+        >>> predicted, probabilities = model.predict_with_proba(["a cup of coffee"])
+        >>> predicted.tolist(), bool(probabilities[0] > 0.5)
+        (['coffee'], True)
         """
         if at_most is not None:
             at_most = check_count("at_most", at_most)
@@ -161,6 +194,15 @@ class PredictsDocuments:
         -------
         labels, probabilities : ndarrays of shape (n_docs, n)
             Labels and their probabilities, the most probable first.
+
+        Examples
+        --------
+        >>> from vbnmf import DocumentModel
+        >>> texts, labels = ["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5
+        >>> model = DocumentModel().fit(texts, labels)
+        >>> best, probabilities = model.ranked(["a cup of coffee"], n=2)
+        >>> best.tolist()
+        [['coffee', 'tea']]
         """
         self._check_labels()
         return self.estimator_.ranked(self.vectorize(X), n)
@@ -168,7 +210,17 @@ class PredictsDocuments:
     def labels_with_proba(
         self, probabilities: Array, at_most: int | None = None
     ) -> tuple[Any, Any]:
-        """Convert the result of ``predict_proba`` to that of ``predict_with_proba``."""
+        """Convert the result of ``predict_proba`` to that of ``predict_with_proba``.
+
+        Examples
+        --------
+        >>> from vbnmf import DocumentModel
+        >>> texts, labels = ["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5
+        >>> model = DocumentModel().fit(texts, labels)
+        >>> predicted, probabilities = model.labels_with_proba(model.predict_proba(["tea"]))
+        >>> predicted.tolist()
+        ['tea']
+        """
         if matrix_of(probabilities) is not None:
             if at_most is not None:
                 raise ValueError("at_most is for documents in memory; on a cluster, omit it.")
@@ -191,6 +243,15 @@ class PredictsDocuments:
         -------
         ndarray of shape (n_docs, n_labels)
             Probabilities in the order of ``classes_``.
+
+        Examples
+        --------
+        >>> from vbnmf import DocumentModel
+        >>> texts, labels = ["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5
+        >>> model = DocumentModel().fit(texts, labels)
+        >>> P = model.predict_proba(["a cup of coffee", "tea"])
+        >>> model.classes_[P.argmax(axis=1)].tolist()
+        ['coffee', 'tea']
         """
         self._check_labels()
         X = self.vectorize(X)
@@ -213,6 +274,14 @@ class PredictsDocuments:
         ndarray of shape (n_docs,)
             Numbers from 0 to 1; see ``SupervisedVBNMF.novelty``. 5 % of documents like those in
             training exceed 0.95.
+
+        Examples
+        --------
+        >>> from vbnmf import DocumentModel
+        >>> texts, labels = ["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5
+        >>> model = DocumentModel().fit(texts, labels)
+        >>> model.novelty(["green tea", "tea with cold water"]).shape
+        (2,)
         """
         self._check_labels()
         if is_texts(X):
@@ -230,6 +299,15 @@ class PredictsDocuments:
         """Compute the part of the length of each text that its known terms have, (n_docs,).
 
         None if the vectorizer cannot tell, because it is not a ``DocumentVectorizer``.
+
+        Examples
+        --------
+        >>> from vbnmf import DocumentModel
+        >>> texts, labels = ["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5
+        >>> model = DocumentModel().fit(texts, labels)
+        >>> all_known, some_known = model.known_parts(["green tea", "tea and water"])
+        >>> print(all_known, bool(some_known < 1))
+        1.0 True
         """
         if not isinstance(self.vectorizer_, TransformsTexts):
             return None
@@ -252,6 +330,14 @@ class PredictsDocuments:
         -------
         float
             Accuracy, or mean log-probability.
+
+        Examples
+        --------
+        >>> from vbnmf import DocumentModel
+        >>> texts, labels = ["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5
+        >>> model = DocumentModel().fit(texts, labels)
+        >>> model.score(["a cup of coffee", "hot tea"], ["coffee", "tea"])
+        1.0
         """
         check_fitted(self, "estimator_")
         if not self.has_labels and y is None and sample_weight is None:

@@ -88,6 +88,14 @@ class LabelMapDisplay:
         ax : matplotlib Axes or None, default=None
             Axes to draw on; None makes a figure.
         **kwargs : passed to ``plot``, such as order, cmap, include_values
+
+        Examples
+        --------
+        >>> from vbnmf import DocumentModel, LabelMapDisplay
+        >>> texts, labels = ["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5
+        >>> model = DocumentModel().fit(texts, labels)
+        >>> LabelMapDisplay.from_estimator(model, n_terms=2).labels
+        ['coffee', 'tea']
         """
         model, terms = _model_and_terms(estimator, names)
         if not hasattr(model, "label_activations_"):
@@ -142,6 +150,14 @@ class LabelMapDisplay:
         im_kw, text_kw : dict or None, default=None
             Passed to ``imshow`` and to the text in cells. By default colours follow the square root
             of the values.
+
+        Examples
+        --------
+        >>> from vbnmf import DocumentModel, LabelMapDisplay
+        >>> texts, labels = ["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5
+        >>> model = DocumentModel().fit(texts, labels)
+        >>> display = LabelMapDisplay.from_estimator(model)
+        >>> display = display.plot(cmap="Greens", include_values=False)
         """
         canvas = _canvas("LabelMapDisplay.plot")
         self.label_order_, self.component_order_ = canvas.places(self, order)
@@ -224,6 +240,15 @@ class ComponentTermsDisplay:
         ax : matplotlib Axes, array of them, or None, default=None
             One for each component, one that is divided, or None for a new figure.
         **kwargs : passed to ``plot``
+
+        Examples
+        --------
+        >>> from vbnmf import ComponentTermsDisplay, DocumentModel
+        >>> texts, labels = ["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5
+        >>> model = DocumentModel().fit(texts, labels)
+        >>> display = ComponentTermsDisplay.from_estimator(model, components=[0], n_terms=1)
+        >>> len(display.terms[0])
+        1
         """
         model, known = _model_and_terms(estimator, names)
         numbers = _numbers(model, components)
@@ -262,6 +287,14 @@ class ComponentTermsDisplay:
             One for each component, one that is divided, or None for a new figure.
         bar_kw, error_kw : dict or None, default=None
             Passed to ``barh`` and ``errorbar``.
+
+        Examples
+        --------
+        >>> from vbnmf import ComponentTermsDisplay, DocumentModel
+        >>> texts, labels = ["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5
+        >>> model = DocumentModel().fit(texts, labels)
+        >>> display = ComponentTermsDisplay.from_estimator(model, components=[0, 1])
+        >>> display = display.plot(n_columns=1)
         """
         canvas = _canvas("ComponentTermsDisplay.plot")
         n_columns = check_count("n_columns", n_columns)
@@ -327,6 +360,14 @@ class BoundDisplay:
         ax : matplotlib Axes or None, default=None
             Axes to draw on, possibly those of another BoundDisplay; None makes a figure.
         **kwargs : passed to ``plot``
+
+        Examples
+        --------
+        >>> from vbnmf import BoundDisplay, DocumentModel
+        >>> texts, labels = ["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5
+        >>> model = DocumentModel().fit(texts, labels)
+        >>> BoundDisplay.from_estimator({"drinks": model}).names
+        ['drinks']
         """
         if not isinstance(estimator, Mapping):
             estimator = {type(_model(estimator)).__name__: estimator}
@@ -348,6 +389,13 @@ class BoundDisplay:
             Axes to draw on; None makes a figure.
         line_kw : dict or None, default=None
             Passed to ``plot`` of the axes.
+
+        Examples
+        --------
+        >>> from vbnmf import BoundDisplay, DocumentModel
+        >>> texts, labels = ["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5
+        >>> model = DocumentModel().fit(texts, labels)
+        >>> display = BoundDisplay.from_estimator(model).plot(line_kw={"linewidth": 2})
         """
         canvas = _canvas("BoundDisplay.plot")
         with canvas.look_of(ax):

@@ -85,6 +85,13 @@ class ContrastDisplay:
         ax : matplotlib Axes or None, default=None
             Axes to draw on; None makes a figure.
         **kwargs : passed to ``plot``
+
+        Examples
+        --------
+        >>> from vbnmf import ContrastDisplay, DocumentModel
+        >>> texts, labels = ["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5
+        >>> model = DocumentModel().fit(texts, labels)
+        >>> display = ContrastDisplay.from_estimator(model, texts, labels, "tea", "coffee")
         """
         found = contrast(estimator, X, y, first, second, n_terms=check_count("n_terms", n_terms))
         return cls.from_findings(found, ax=ax, **kwargs)
@@ -100,6 +107,14 @@ class ContrastDisplay:
         ax : matplotlib Axes or None, default=None
             Axes to draw on; None makes a figure.
         **kwargs : passed to ``plot``
+
+        Examples
+        --------
+        >>> from vbnmf import ContrastDisplay, DocumentModel, contrast
+        >>> texts, labels = ["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5
+        >>> model = DocumentModel().fit(texts, labels)
+        >>> found = contrast(model, texts, labels, "tea", "coffee")
+        >>> display = ContrastDisplay.from_findings(found)
         """
         return cls(
             names=found["names"],
@@ -117,6 +132,14 @@ class ContrastDisplay:
             Axes to draw on; None makes a figure.
         error_kw : dict or None, default=None
             Passed to ``errorbar``.
+
+        Examples
+        --------
+        >>> from vbnmf import ContrastDisplay, DocumentModel
+        >>> texts, labels = ["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5
+        >>> model = DocumentModel().fit(texts, labels)
+        >>> display = ContrastDisplay.from_estimator(model, texts, labels, "tea", "coffee")
+        >>> display = display.plot(error_kw={"color": "black"})
         """
         if not (self.first or self.second):
             raise ValueError(
@@ -191,6 +214,15 @@ class ReliabilityDisplay:
         ax : matplotlib Axes or None, default=None
             Axes to draw on; None makes a figure.
         **kwargs : passed to ``plot``
+
+        Examples
+        --------
+        >>> from vbnmf import DocumentModel, ReliabilityDisplay
+        >>> texts, labels = ["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5
+        >>> model = DocumentModel().fit(texts, labels)
+        >>> new, given = ["hot tea", "a coffee"], ["tea", "coffee"]
+        >>> int(ReliabilityDisplay.from_estimator(model, new, given).number.sum())
+        2
         """
         part = read_part(estimator, X, y).labelled
         _check_labelled(part.n_docs)
@@ -214,6 +246,13 @@ class ReliabilityDisplay:
         ax : matplotlib Axes or None, default=None
             Axes to draw on; None makes a figure.
         **kwargs : passed to ``plot``
+
+        Examples
+        --------
+        >>> from vbnmf import ReliabilityDisplay
+        >>> display = ReliabilityDisplay.from_predictions([True, True, False], [0.9, 0.7, 0.6])
+        >>> display.number.tolist()
+        [1, 1, 1]
         """
         n_bins = check_count("n_bins", n_bins)
         right, probability = _checked(right, probability)
@@ -238,6 +277,12 @@ class ReliabilityDisplay:
             Axes to draw on; None makes a figure.
         error_kw : dict or None, default=None
             Passed to ``errorbar``.
+
+        Examples
+        --------
+        >>> from vbnmf import ReliabilityDisplay
+        >>> display = ReliabilityDisplay.from_predictions([True, True, False], [0.9, 0.7, 0.6])
+        >>> display = display.plot(error_kw={"color": "black"})
         """
         charts = _charts("ReliabilityDisplay.plot")
         with charts.look_of(ax):
@@ -306,6 +351,15 @@ class AcceptanceDisplay:
         ax : matplotlib Axes or None, default=None
             Axes to draw on; None makes a figure.
         **kwargs : passed to ``plot``
+
+        Examples
+        --------
+        >>> from vbnmf import AcceptanceDisplay, DocumentModel
+        >>> texts, labels = ["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5
+        >>> model = DocumentModel().fit(texts, labels)
+        >>> new, given = ["hot tea", "a coffee"], ["tea", "coffee"]
+        >>> AcceptanceDisplay.from_estimator(model, new, given, wanted=0.9).chosen.share
+        1.0
         """
         part = read_part(estimator, X, y)
         _check_labelled(part.labelled.n_docs)
@@ -330,6 +384,13 @@ class AcceptanceDisplay:
         ax : matplotlib Axes or None, default=None
             Axes to draw on; None makes a figure.
         **kwargs : passed to ``plot``
+
+        Examples
+        --------
+        >>> from vbnmf import AcceptanceDisplay
+        >>> right, probability = [True] * 30 + [False] * 10, [0.9] * 30 + [0.6] * 10
+        >>> AcceptanceDisplay.from_predictions(right, probability, wanted=0.95).chosen.share
+        0.75
         """
         right, probability = _checked(right, probability)
         labels = np.zeros(len(right), int)
@@ -362,6 +423,12 @@ class AcceptanceDisplay:
             Axes to draw on; None makes a figure.
         line_kw : dict or None, default=None
             Passed to ``plot`` of the axes.
+
+        Examples
+        --------
+        >>> from vbnmf import AcceptanceDisplay
+        >>> display = AcceptanceDisplay.from_predictions([True, True, False], [0.9, 0.8, 0.6])
+        >>> display = display.plot(line_kw={"color": "black"})
         """
         charts = _charts("AcceptanceDisplay.plot")
         with charts.look_of(ax):

@@ -160,7 +160,16 @@ class Shards:
         return path if path.is_file() else None
 
     def cast(self, dtype: Any) -> Self:
-        """Return the same documents with values of another type, cast when they are read."""
+        """Return the same documents with values of another type, cast when they are read.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from vbnmf.shards import Shards, write_shards
+        >>> write_shards("cast.shards", np.float32([[5, 4, 0], [0, 0, 6]]))
+        >>> Shards("cast.shards").cast("float64").rows(0).dtype
+        dtype('float64')
+        """
         if dtype == self.dtype:
             return self
         other = copy.copy(self)
@@ -168,15 +177,40 @@ class Shards:
         return other
 
     def rows(self, number: int) -> sparse.csr_array:
-        """Return the documents of a shard, (n_docs, n_terms), memory-mapped."""
+        """Return the documents of a shard, (n_docs, n_terms), memory-mapped.
+
+        Examples
+        --------
+        >>> from vbnmf.shards import Shards, write_shards
+        >>> write_shards("rows.shards", [[5.0, 4, 0], [0, 0, 6]], ["tea", None])
+        >>> Shards("rows.shards").rows(0).toarray().tolist()
+        [[5.0, 4.0, 0.0], [0.0, 0.0, 6.0]]
+        """
         return self._compressed(number, "rows", sparse.csr_array)
 
     def by_term(self, number: int) -> sparse.csc_array:
-        """Return the documents of a shard in CSC format, memory-mapped."""
+        """Return the documents of a shard in CSC format, memory-mapped.
+
+        Examples
+        --------
+        >>> from vbnmf.shards import Shards, write_shards
+        >>> write_shards("by-term.shards", [[5.0, 4, 0], [0, 0, 6]], ["tea", None])
+        >>> Shards("by-term.shards").by_term(0).toarray().tolist()
+        [[5.0, 4.0, 0.0], [0.0, 0.0, 6.0]]
+        """
         return self._compressed(number, "columns", sparse.csc_array)
 
     def take(self, rows: Array) -> sparse.csr_array:
-        """Read some documents into memory; ``rows`` must be ascending."""
+        """Read some documents into memory; ``rows`` must be ascending.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from vbnmf.shards import Shards, write_shards
+        >>> write_shards("take.shards", [[5.0, 4, 0], [0, 0, 6]], ["tea", None])
+        >>> Shards("take.shards").take(np.array([1])).toarray().tolist()
+        [[0.0, 0.0, 6.0]]
+        """
         ends = np.searchsorted(rows, self.starts)
         parts = [
             self.rows(i)[rows[ends[i] : ends[i + 1]] - self.starts[i]]
@@ -188,11 +222,27 @@ class Shards:
         return sparse.csr_array(sparse.vstack(parts, format="csr"))
 
     def indicators(self) -> sparse.csr_array:
-        """Return an indicator matrix, (n_docs, n_labels), in the order of ``labels``."""
+        """Return an indicator matrix, (n_docs, n_labels), in the order of ``labels``.
+
+        Examples
+        --------
+        >>> from vbnmf.shards import Shards, write_shards
+        >>> write_shards("indicators.shards", [[5.0, 4, 0], [0, 0, 6]], ["tea", None])
+        >>> Shards("indicators.shards").indicators().toarray().tolist()
+        [[1], [0]]
+        """
         return sparse.csr_array(sparse.vstack(list(self.label_parts()), format="csr"))
 
     def label_parts(self) -> Iterator[sparse.csr_array]:
-        """Yield ``indicators`` of the documents of each shard, (n_docs, n_labels)."""
+        """Yield ``indicators`` of the documents of each shard, (n_docs, n_labels).
+
+        Examples
+        --------
+        >>> from vbnmf.shards import Shards, write_shards
+        >>> write_shards("parts.shards", [[5.0, 4, 0], [0, 0, 6]], ["tea", None])
+        >>> [part.shape for part in Shards("parts.shards").label_parts()]
+        [(2, 1)]
+        """
         if self.labels is None:
             raise ShardsError(f"{self.path} holds no labels. Vectorize the documents with --label.")
         for number, entry in enumerate(self.entries):
@@ -205,7 +255,15 @@ class Shards:
             yield sparse.csr_array((ones, np.array(indices), np.array(indptr)), shape=shape)
 
     def weights(self) -> Array | None:
-        """Return the sample weights, (n_docs,), or None if all are one."""
+        """Return the sample weights, (n_docs,), or None if all are one.
+
+        Examples
+        --------
+        >>> from vbnmf.shards import Shards, write_shards
+        >>> write_shards("weights.shards", [[5.0, 4, 0], [0, 0, 6]], ["tea", None])
+        >>> Shards("weights.shards").weights() is None
+        True
+        """
         if not self.has_weights:
             return None
         parts = [self._array(i, "weight", e.n_docs) for i, e in enumerate(self.entries)]

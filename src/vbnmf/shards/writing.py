@@ -103,7 +103,14 @@ class ShardWriter:
         return sum(entry.n_docs for entry in self._entries)
 
     def add(self, X: Any, labels: Iterable[Any] | None = None, weight: Any = None) -> None:
-        """Add documents, (n_docs, n_terms), with their labels and weights."""
+        """Add documents, (n_docs, n_terms), with their labels and weights.
+
+        Examples
+        --------
+        >>> from vbnmf.shards import ShardWriter
+        >>> writer = ShardWriter("add.shards", n_terms=2, labelled=True)
+        >>> writer.add([[1.0, 2.0], [0.0, 3.0]], ["tea", None])
+        """
         X = values.as_rows(sparse.csr_array(X))
         self._found += values.summarize(X)
         values.check(self._found)
@@ -122,7 +129,17 @@ class ShardWriter:
             self._flush(whole=False)
 
     def finish(self) -> None:
-        """Write the last shard and the manifest. The folder can be used after that."""
+        """Write the last shard and the manifest. The folder can be used after that.
+
+        Examples
+        --------
+        >>> from vbnmf.shards import Shards, ShardWriter
+        >>> writer = ShardWriter("finish.shards", n_terms=2)
+        >>> writer.add([[1.0, 2.0]])
+        >>> writer.finish()
+        >>> Shards("finish.shards").shape
+        (1, 2)
+        """
         self._flush(whole=True)
         write_manifest(
             self.path,

@@ -61,6 +61,13 @@ class TransformsTexts:
         csr_matrix of shape (n_documents, n_terms)
             Weights of terms. A document without any known term has a row of zeros. An
             `EmptyDocumentWarning` says how many there are.
+
+        Examples
+        --------
+        >>> from vbnmf.text import DocumentVectorizer
+        >>> vectorizer = DocumentVectorizer(weighting="counts").fit(["red apples", "red cars"])
+        >>> vectorizer.transform(["red red cars"]).toarray().tolist()
+        [[0.0, 1.0, 2.0]]
         """
         check_fitted(self)
         analyze = self._build_analyzer()
@@ -86,17 +93,40 @@ class TransformsTexts:
         -------
         ndarray of str objects of shape (n_terms,)
             Names, which are unique.
+
+        Examples
+        --------
+        >>> from vbnmf.text import DocumentVectorizer
+        >>> vectorizer = DocumentVectorizer(stem="english").fit(["apples and apples", "an apple"])
+        >>> vectorizer.get_feature_names_out().tolist()
+        ['an', 'and', 'apples']
         """
         check_fitted(self)
         return np.array(self._forms, dtype=object)
 
     def without_markup(self, document: str) -> str:
-        """Return the text of a document as it is split into terms, after `strip`."""
+        """Return the text of a document as it is split into terms, after `strip`.
+
+        Examples
+        --------
+        >>> from vbnmf.text import DocumentVectorizer
+        >>> vectorizer = DocumentVectorizer(strip="html").fit(["<b>red</b> apples", "red cars"])
+        >>> vectorizer.without_markup("<b>red</b> cars").split()
+        ['red', 'cars']
+        """
         check_fitted(self)
         return document if self.strip_ is None else strip_html(document)
 
     def split_stems(self, text: str) -> list[str]:
-        """Return the terms of a text without markup in their order, stemmed, known or not."""
+        """Return the terms of a text without markup in their order, stemmed, known or not.
+
+        Examples
+        --------
+        >>> from vbnmf.text import DocumentVectorizer
+        >>> vectorizer = DocumentVectorizer(stem="english").fit(["red apples", "red cars"])
+        >>> vectorizer.split_stems("Blue cars, red apples")
+        ['blue', 'car', 'red', 'appl']
+        """
         check_fitted(self)
         return stem_terms(list(self._terms_of(self.ngram_range, self._stop_words)(text)), self.stem)
 
@@ -131,6 +161,14 @@ class TransformsTexts:
         -----
         StemmerChangedWarning
             If the installed stemmer gives other stems than in training.
+
+        Examples
+        --------
+        >>> from vbnmf.text import DocumentVectorizer
+        >>> vectorizer = DocumentVectorizer().fit(["red apples", "red cars"])
+        >>> again = DocumentVectorizer.from_state(*vectorizer.to_state())
+        >>> again.get_feature_names_out().tolist()
+        ['apples', 'cars', 'red']
         """
         return from_state(cls, meta, arrays, trusted=trusted)
 

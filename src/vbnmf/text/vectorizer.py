@@ -179,6 +179,12 @@ class DocumentVectorizer(
         -------
         DocumentVectorizer
             The fitted vectorizer.
+
+        Examples
+        --------
+        >>> from vbnmf.text import DocumentVectorizer
+        >>> DocumentVectorizer().fit(["red apples", "red cars"]).vocabulary_
+        {'apples': 0, 'cars': 1, 'red': 2}
         """
         self.fit_transform(documents)
         return self
@@ -197,6 +203,13 @@ class DocumentVectorizer(
         -------
         csr_matrix of shape (n_documents, n_terms)
             Weights of terms, identical to `fit` followed by `transform`.
+
+        Examples
+        --------
+        >>> from vbnmf.text import DocumentVectorizer
+        >>> vectorizer = DocumentVectorizer(weighting="counts")
+        >>> vectorizer.fit_transform(["red apples", "red red"]).toarray().tolist()
+        [[1.0, 1.0], [0.0, 2.0]]
         """
         check_parameters(self.get_params())
         self._prepare()
@@ -242,6 +255,13 @@ class DocumentVectorizer(
         -------
         self
             The vectorizer itself.
+
+        Examples
+        --------
+        >>> from vbnmf.text import DocumentVectorizer
+        >>> vectorizer = DocumentVectorizer().set_output(transform="pandas")
+        >>> vectorizer.fit_transform(["red apples", "red cars"]).columns.tolist()
+        ['apples', 'cars', 'red']
         """
         if transform not in ("default", "pandas", None):
             raise ValueError(
@@ -261,6 +281,13 @@ class DocumentVectorizer(
             Parameters and terms, in types of JSON. Stop words are saved as a list of words.
         arrays : dict of str to ndarray
             Document frequencies and columns of terms.
+
+        Examples
+        --------
+        >>> from vbnmf.text import DocumentVectorizer
+        >>> meta, arrays = DocumentVectorizer().fit(["red apples", "red cars"]).to_state()
+        >>> meta["terms"]
+        ['apples', 'cars', 'red']
         """
         check_fitted(self)
         return to_state(self)

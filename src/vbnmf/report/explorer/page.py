@@ -59,6 +59,14 @@ class Report:
         overwrite : bool, default=True
             Whether to replace an existing file. If False and the file exists, the page is written
             beside it under a free name, and a ``FileExistsError`` is raised with that name.
+
+        Examples
+        --------
+        >>> from vbnmf import DocumentModel, explore
+        >>> texts, labels = ["green tea", "roast coffee"] * 5, ["tea", "coffee"] * 5
+        >>> model = DocumentModel().fit(texts, labels)
+        >>> explore(model, ["green tea"], ["tea"]).save("drinks.html").name
+        'drinks.html'
         """
         with replacing(path, overwrite=overwrite) as temporary:
             temporary.write_text(self.html, encoding="utf-8", newline="\n")
