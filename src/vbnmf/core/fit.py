@@ -51,7 +51,7 @@ class Schedule:
 FITTING = "fitting"
 """The stage of the fit itself."""
 
-WITHOUT_FOLDS = "components without a fold of the documents"
+WITHOUT_FOLDS = "components without a fold"
 """The stage after the fit that finds what the labels of documents changed."""
 
 HEAD = "prediction head"
