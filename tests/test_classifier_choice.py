@@ -18,7 +18,7 @@ def few_documents(n_docs):
     return np.array([rng.multinomial(40, words[label]) for label in y], dtype=float), y
 
 
-@pytest.mark.parametrize(("n_docs", "expected"), [(4, "generative"), (60, "components")])
+@pytest.mark.parametrize(("n_docs", "expected"), [(4, "words and components"), (60, "components")])
 def test_with_few_documents_a_label_the_better_one_predicts(n_docs, expected):
     X, y = few_documents(n_docs + 4)
     train, new = slice(0, 20 * n_docs), slice(20 * n_docs, None)

@@ -1,5 +1,7 @@
 """Components without a fold: the sums of the others, labels that say nothing, unknown words."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -10,16 +12,14 @@ from smallfits import drawn, labels_of, pairs_of_documents
 from vbnmf import SupervisedVBNMF
 from vbnmf.core.rows import of_columns
 from vbnmf.estimators import heads
+from vbnmf.estimators.posterior import for_prediction
 from vbnmf.prediction import crossfit, machines
 from vbnmf.prediction.dividing import FOLDS, in_several_folds
+from vbnmf.prediction.evidence import mean_over_terms
+from vbnmf.prediction.head import Training, TrainingDocuments
+from vbnmf.prediction.training import train
 
 pytestmark = pytest.mark.kernel
-
-
-@pytest.fixture(autouse=True)
-def few_documents_are_enough(monkeypatch):
-    """Small corpora keep the tests fast."""
-    monkeypatch.setattr(heads, "LEAST_DOCUMENTS", 50)
 
 
 def fitted(monkeypatch, X, y, **parameters):
@@ -76,8 +76,34 @@ def test_labels_of_left_out_documents_help_less():
 
     crossed = right()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(heads, "LEAST_DOCUMENTS", 1000)
-        assert crossed < right() - 0.04
+        patch.setattr(heads, "train", lambda *args, **how: train(*args, **how | {"without": None}))
+        assert crossed < right() - 0.01
+
+
+def test_other_documents_have_the_same_mean_in_all_folds():
+    """Values of a fold are shifted until the mean of the others is that of the whole model."""
+    X, y = drawn(n_docs=60)
+    model = SupervisedVBNMF(random_state=0).fit(X, y)
+    rng, labels = np.random.default_rng(0), sparse.csr_array(np.eye(3, dtype=np.int8)[y])
+    full = for_prediction(model.fitted_.components, model.fitted_.labels, 1.0)
+    V = np.ones((60, len(full.scales)))
+    documents = TrainingDocuments(X, V, labels, np.ones(60), multilabel=False)
+    fold = np.arange(60) % 3
+    models = [replace(full, shapes=full.shapes * rng.gamma(2, 1, full.shapes.shape)) for _ in "123"]
+
+    def without(full, fold):
+        return ((np.flatnonzero(fold == i), one) for i, one in enumerate(models))
+
+    training = Training(documents, full, without=without)
+    training.fold, training.familiar = fold, np.ones(X.shape[1], bool)
+    found = training.evidence
+    for i, one in enumerate(models):
+        of_one, of_full = (mean_over_terms(X, m.term_evidence(slice(None))) for m in (one, full))
+        shift = found[fold == i] - of_one[fold == i]
+        assert_allclose(shift, np.broadcast_to(shift[0], shift.shape), atol=1e-9)
+        others = fold != i
+        assert_allclose(of_one[others].mean(axis=0) + shift[0], of_full[others].mean(axis=0))
+        assert abs(shift).max() > 0.01
 
 
 def test_several_labels_are_left_out(monkeypatch):
@@ -86,12 +112,6 @@ def test_several_labels_are_left_out(monkeypatch):
     assert len(fold) == X.shape[0]
     assert sum(len(held) for held, _ in cross.posteriors(full, fold)) == X.shape[0]
     assert np.isfinite(model.left_out_proba_).all()
-
-
-def test_few_documents_are_subtracted_one_by_one(monkeypatch):
-    X, y = drawn(n_docs=49)
-    monkeypatch.setattr(heads, "CrossFit", None)  # would fail if it were used
-    assert SupervisedVBNMF(random_state=0).fit(X, y).left_out_proba_.shape == (len(y), 3)
 
 
 def test_words_of_one_fold_are_unknown_there():

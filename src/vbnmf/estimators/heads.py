@@ -26,7 +26,7 @@ from vbnmf.estimators.running import Reporter
 from vbnmf.estimators.validation import check_choice
 from vbnmf.metrics.agreement import fitted_agreement
 from vbnmf.prediction import selftraining
-from vbnmf.prediction.crossfit import LEAST_DOCUMENTS, CrossFit
+from vbnmf.prediction.crossfit import CrossFit
 from vbnmf.prediction.dividing import held_out
 from vbnmf.prediction.evidence import mean_occurrence
 from vbnmf.prediction.head import Posterior, Trained, TrainingDocuments, Without
@@ -121,7 +121,7 @@ class HeadTrainer:
         release()
         rows = np.flatnonzero(targets.known & (weight > 0))
         without = None
-        if fitted is not None and weight[rows].sum() >= LEAST_DOCUMENTS:
+        if fitted is not None:
             shapes = np.asarray(self.components.shapes)
             without = CrossFit(
                 leading(X, len(shapes)), targets.group, targets.n_groups,

@@ -21,9 +21,11 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
+from vbnmf.core.products import product
 from vbnmf.core.rows import is_empty, mass
 
 _AT_ONCE = (1 << 16, 1 << 18)  # minimum and maximum size of a part of a matrix of non-zeros × K
+_TERMS_AT_ONCE = 1 << 12  # terms whose values are held in double precision
 _PART_AT_ONCE = 32  # between these limits, a part has 1/32 of the size of both factors
 _LEAST_LEFT = 1e-3  # of a component that is one document alone
 _TINY = np.finfo(float).tiny
@@ -73,6 +75,47 @@ def mean_over_terms(X: sparse.csr_array, of_terms: Array) -> Array:
         Zero for a document without any term.
     """
     return np.asarray((X @ of_terms) / np.maximum(mass(X), _TINY)[:, None])
+
+
+def mean_documents(X: sparse.csr_array, fold: Array) -> Array:
+    """Average the relative weights of terms over the documents without each fold.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_docs, n_terms)
+        The documents.
+    fold : array of int of shape (n_docs,)
+        Their folds.
+
+    Returns
+    -------
+    ndarray of shape (n_folds, n_terms)
+        A row for each fold that occurs, ascending.
+    """
+    of_fold = np.unique(fold)[:, None] == fold
+    parts = sparse.csr_array(of_fold / np.maximum(mass(X), _TINY))
+    sums = np.asarray((parts @ X).toarray())
+    n_others = len(fold) - of_fold.sum(axis=1)
+    return np.asarray((sums.sum(axis=0) - sums) / np.maximum(n_others, 1)[:, None])
+
+
+def mean_values(documents: Array, of_terms: Callable[[slice], Array], n: int) -> Array:
+    """Sum values of terms over dense documents, (n_docs, n).
+
+    Parameters
+    ----------
+    documents : array of shape (n_docs, n_terms)
+        Relative weights of terms.
+    of_terms : callable
+        Function from a range of terms to their values, (n_terms, n).
+    n : int
+        Number of values of a term.
+    """
+    out = np.zeros((len(documents), n))
+    for begin in range(0, documents.shape[1], _TERMS_AT_ONCE):
+        at = slice(begin, begin + _TERMS_AT_ONCE)
+        out += product(documents[:, at], of_terms(at))
+    return out
 
 
 def evidence_left_out(

@@ -15,7 +15,7 @@ the values of further features, which only heads use (marks, pairs of words, pie
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -32,7 +32,13 @@ from vbnmf.core.rows import (
 )
 from vbnmf.prediction.calibration import Calibration, best_threshold
 from vbnmf.prediction.dividing import folds, in_several_folds
-from vbnmf.prediction.evidence import evidence_left_out, mean_over_terms, term_evidence
+from vbnmf.prediction.evidence import (
+    evidence_left_out,
+    mean_documents,
+    mean_over_terms,
+    mean_values,
+    term_evidence,
+)
 from vbnmf.prediction.explanation import component_share
 from vbnmf.prediction.novelty import Novelty
 from vbnmf.prediction.thresholds import Thresholds
@@ -292,14 +298,20 @@ class Training:
     def by_folds(self, of_terms: Callable[[Posterior, Array | slice], Array], n: int) -> Array:
         """Average values of terms over the known terms of each document, (n_docs, n).
 
-        The values are those of the model that was fitted without the fold of the document.
+        The values are those of the model that was fitted without the fold of the document. What
+        all documents have in common differs a little between these models, and it depends on the
+        labels that the fold has: it would speak against these labels. So values are shifted until
+        the mean of the other documents is that of the model of all documents.
         """
         assert self.without is not None
-        X = self._known_terms
+        X, posterior = self._known_terms, self.posterior
+        means = mean_documents(X, self.fold)
+        expected = mean_values(means, partial(of_terms, posterior), n)
         out = np.zeros((X.shape[0], n))
-        for held, model in self.without(self.posterior, self.fold):
+        for i, (held, model) in enumerate(self.without(posterior, self.fold)):
             part, used = without_unused_terms(X[held])
-            out[held] = mean_over_terms(part, of_terms(model, used))
+            shift = expected[i] - mean_values(means[[i]], partial(of_terms, model), n)[0]
+            out[held] = mean_over_terms(part, of_terms(model, used)) + shift
         return out
 
     def release(self) -> None:
