@@ -397,6 +397,23 @@ def test_labels_that_differ_in_words_get_no_note():
         model_of().fit(same, y)  # words and marks tell as much
 
 
+@pytest.mark.parametrize(("accuracy", "said"), [(0.8, False), (0.95, True)])
+def test_marks_are_no_better_than_the_commonest_label(monkeypatch, accuracy, said):
+    """Words below chance, as those of random labels often are, do not make marks tell labels."""
+    texts, _ = of_marks()
+    y = [int(i < 150) for i in range(len(texts))]
+
+    def choose(candidates, *_, **__):
+        scores = [accuracy] if len(candidates) == 1 else [0.5, 0.9, 0.6]
+        return featurechoice.FeatureChoice(int(np.argmax(scores)), scores)
+
+    monkeypatch.setattr(featurechoice, "choose", choose)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model_of().fit(texts, y)
+    assert (LabelsOfMarksWarning in [one.category for one in caught]) == said
+
+
 @pytest.mark.parametrize(
     "marks", [("👨‍👩‍👧", "👨‍👩‍👧‍👦"), ("🇩🇪", "🇫🇷"), ("☝", "✌"), ("é!", "e\u0300?")]
 )

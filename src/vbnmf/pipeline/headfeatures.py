@@ -92,7 +92,9 @@ def add_features(
                 multilabel=targets.multilabel, n_threads=count_threads(model.n_jobs),
             )  # fmt: skip
             marks, words = alone.scores[0], choice.scores[0]
-            if featurechoice.is_clear(marks - words, len(rows)):
+            # F1 of a label that every document gets is not a share of documents
+            commonest = 0 if targets.multilabel else labels.sum(axis=0).max() / len(rows)
+            if featurechoice.is_clear(marks - max(words, commonest), len(rows)):
                 measure = "F1" if targets.multilabel else "accuracy"
                 reason += f"; {report_marks(measure, marks, words, len(rows))}"
         if "pieces" in asked and _too_large(some.fit(asked)[1], len(texts)):
