@@ -62,6 +62,16 @@ def test_a_name_shows_everywhere(visit):
     assert "Two-wheelers" not in decisions
 
 
+def test_a_name_inside_other_words(visit):
+    """The label "a" is renamed in "shared by a, b", and no other letter of it changes."""
+    tab = fresh(visit, page("scopes"), "view=label&l=0")
+    rename(tab, "first $& one")
+    jump(tab, "view=components")
+    said = tab.locator("main tbody td:nth-child(2)").all_inner_texts()
+    assert {"only first $& one", "only b"} <= set(said)
+    assert {"shared by first $& one, b", "shared by b, first $& one"} & set(said)
+
+
 def test_components_and_notes(visit):
     shown = explore(*scoped(), title="Scopes too")
     tab = fresh(visit, shown, "view=component&k=2")

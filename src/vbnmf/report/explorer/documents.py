@@ -23,7 +23,7 @@ from vbnmf.report.explorer.keptcolumns import column_details, column_payload, re
 from vbnmf.report.explorer.labelpages import confusions_of_labels, topics_of_labels
 from vbnmf.report.explorer.novel import NewDocuments
 from vbnmf.report.explorer.overview import Overview, suspect_rows
-from vbnmf.report.explorer.packing import sig, thousandths
+from vbnmf.report.explorer.packing import fine, sig, thousandths
 from vbnmf.report.explorer.similar import structure_payload
 from vbnmf.reviewing.columnshares import Column
 from vbnmf.reviewing.intrusion import document_questions
@@ -340,10 +340,10 @@ def _why(
                 [
                     place[str(why.label)],
                     sig(why.probability, 3),
-                    [n for c in why.components for n in (c.component, sig(c.part, 3))],
-                    [n for t in why.terms for n in (shown_as(t.term), sig(t.part, 3))],
+                    [n for c in why.components for n in (c.component, fine(c.part))],
+                    [n for t in why.terms for n in (shown_as(t.term), fine(t.part))],
                     sig(why.component_share, 3),
-                    [n for t in why.against for n in (shown_as(t.term), sig(t.part, 3))],
+                    [n for t in why.against for n in (shown_as(t.term), fine(t.part))],
                 ]
                 for why in both
             ]

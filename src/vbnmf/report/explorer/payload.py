@@ -10,7 +10,7 @@ rounded to a few significant digits, and lists are cut to what can be shown, so 
 small.
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import pairwise
 from typing import Any
 
@@ -41,7 +41,7 @@ from vbnmf.report.explorer.ordering import (
     order_map,
     order_rows,
 )
-from vbnmf.report.explorer.packing import hundredths, rounded, sig
+from vbnmf.report.explorer.packing import MARK, hundredths, rounded, sig
 from vbnmf.versions import versions
 
 STEPS = np.linspace(0, 2, 11)
@@ -351,7 +351,8 @@ def scope_payload(
     """Return the data about scopes for the page; None without scopes.
 
     The part of a block is a sum over its components: Σ p(k|l) in a label, Σ p(k|w) in a term, and
-    Σ p(k) in all documents.
+    Σ p(k) in all documents. ``words`` have numbers of labels between marks, because labels can be
+    renamed on the page.
 
     Parameters
     ----------
@@ -381,7 +382,9 @@ def scope_payload(
         "components": [
             {
                 "kind": scope.kind,
-                "words": scope.in_words(),
+                "words": replace(
+                    scope, names=[f"{MARK}{i}{MARK}" for i in scope.labels]
+                ).in_words(),
                 "agreement": scope.agreement_in_words(),
                 "labels": [] if scope.block == "common" else scope.labels,
                 "group": scope.group,

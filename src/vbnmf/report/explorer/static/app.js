@@ -37,7 +37,7 @@ function drawHead() {
       "ul",
       null,
       tabs.map(([title, names]) =>
-        el("li", null, el("a", { id: address(names[0]).slice(1), href: address(names[0]), "aria-current": names.includes(current()) && "page" }, title)),
+        el("li", { id: address(names[0]).slice(1) }, el("a", { href: address(names[0]), "aria-current": names.includes(current()) && "page" }, title)),
       ),
     ),
   );

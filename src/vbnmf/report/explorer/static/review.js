@@ -53,7 +53,7 @@ function reviewOf(docs) {
       el(
         "div",
         { class: "downloads" },
-        el("button", { type: "button", class: "small", "aria-label": "Download decisions as CSV", disabled: !total, onclick: () => download("decisions.csv", "text/csv", csv(decisionRows())) }, "Decisions, CSV"),
+        el("button", { type: "button", class: "small", "aria-label": "Download decisions as CSV", disabled: !total, onclick: () => download("decisions.csv", "text/csv", csv(decisionRows())) }, "Decisions as CSV"),
         el("button", { type: "button", class: "small", "aria-label": "Download decisions for Label Studio", disabled: !total, onclick: () => download("decisions-label-studio.json", "application/json", JSON.stringify(labelStudio(docs), null, 1)) }, "Label Studio"),
       ),
     ),
