@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from vbnmf import VBNMF, DocumentModel, explore
 from vbnmf.report.explorer import Report
 from vbnmf.report.explorer.bundle import SCRIPTS
-from vbnmf.report.explorer.packing import compact, fine, mended, pack
+from vbnmf.report.explorer.packing import compact, fine, mended, pack, sig_down
 
 
 class Elements(HTMLParser):
@@ -149,6 +149,22 @@ class TestPacking:
         assert found[3] == [1, 0.4, "!", 0.2, -1, 0.1, -2, 0.1]
         assert found[5] == [0, -0.2, -802, -0.1]
         assert restored(compact(details)) == details
+
+    @pytest.mark.parametrize(
+        ("value", "shown"),
+        [
+            (0.69996, 0.6999),
+            (0.7, 0.7),
+            (0.29, 0.29),
+            (0.0999996, 0.0999),
+            (0.99999999, 0.99999),
+            (1, 1),
+            (0, 0),
+        ],
+    )
+    def test_probabilities_reach_no_threshold_by_rounding(self, value, shown):
+        assert sig_down(value) == shown
+        assert all(sig_down(t / 100) == t / 100 for t in range(101))
 
     @pytest.mark.parametrize(
         ("value", "shown"),

@@ -21,7 +21,7 @@ from vbnmf.core.model import Array
 from vbnmf.evaluation.parts import Part
 from vbnmf.metrics import score_predictions
 from vbnmf.metrics.shares import share_interval
-from vbnmf.report.explorer.packing import rounded, sig
+from vbnmf.report.explorer.packing import rounded, sig_down
 from vbnmf.reviewing.acceptance import FEWEST, Acceptance
 from vbnmf.reviewing.labelerrors import MISSING, LabelErrors, Suspect, find_label_errors
 from vbnmf.reviewing.structure import confusions
@@ -133,7 +133,7 @@ def suspect_rows(
         return -1 if at is None else at
 
     def share(p: float | None) -> float | None:
-        return None if p is None else sig(p)
+        return None if p is None else sig_down(p)
 
     rows: list[list[float | None]] = [
         [

@@ -10,6 +10,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Iterable
+from math import floor, log10
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,17 @@ def sig(value: float, digits: int = 4) -> float | None:
     if value < 1 <= number:
         number = 1 - 10.0 ** -(digits + 1)
     return int(number) if number.is_integer() and abs(number) < 1e15 else number
+
+
+def sig_down(value: float, digits: int = 4) -> float | None:
+    """Round a probability down to significant digits.
+
+    It then reaches a threshold, such as 0.7, only if the probability does.
+    """
+    number = sig(value, digits)
+    if number is None or number <= value:
+        return number
+    return sig(number - 10.0 ** (floor(log10(number)) - digits + 1), digits)
 
 
 def thousandths(part: float) -> float:

@@ -41,11 +41,11 @@ const say = (text) => {
 
 // ---- numbers as text
 
-// Only nothing is 0 % and only all is 100 %.
-const percent = (part) => {
+// Only nothing is 0 % and only all is 100 %. fine: always with a decimal
+const percent = (part, fine = false) => {
   if (part === null || part === undefined) return "–";
   const value = 100 * part;
-  const decimal = value < 9.95 || (value >= 99.5 && value < 100);
+  const decimal = (fine && value < 100) || value < 9.95 || (value >= 99.5 && value < 100);
   const text = value <= 0 ? "0" : value < 0.1 ? "<0.1" : value >= 99.95 && value < 100 ? ">99.9" : value.toFixed(decimal ? 1 : 0);
   return `${text}\u00a0%`; // in one line
 };

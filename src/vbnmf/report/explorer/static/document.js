@@ -147,6 +147,12 @@ function tinted(docs, d, tints) {
   ];
 }
 
+// Whether texts are cut on this page, in words
+const cutInWords = (docs) => {
+  const cut = docs.lengths?.filter((n) => n > data.documents.longest).length ?? 0;
+  return cut > 0 ? ` ${plural(cut, "text is", "texts are")} cut after ${count(data.documents.longest)} characters.` : "";
+};
+
 function cutNotes(docs, d) {
   const shown = [...plainText(docs, d)].length; // characters, not UTF-16 units
   return docs.lengths[d] > shown ? [el("p", { class: "quiet" }, `Cut after ${count(shown)} of ${count(docs.lengths[d])} characters.`)] : [];

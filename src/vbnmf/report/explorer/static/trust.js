@@ -182,7 +182,7 @@ function accepting() {
   const fill = () => {
     const t = at();
     const { taken, right } = of(0, t);
-    said.textContent = `Accept above ${(t / 100).toFixed(2)}: ${percent(share(taken, predictions))} of the ${what} (${count(taken)} of ${count(predictions)}), ${percent(share(right, taken))} of them right.`;
+    said.textContent = `Accept from ${(t / 100).toFixed(2)} on: ${percent(share(taken, predictions), true)} of the ${what} (${count(taken)} of ${count(predictions)}), ${percent(share(right, taken), true)} of them right.`;
     place.replaceChildren(
       table({
         caption: "Accepted predictions by label",
@@ -222,7 +222,7 @@ function accepting() {
     [
       "Predictions with at least this probability are accepted without a look. Right: the label is a given one. ",
       best !== null
-        ? `From ${(best / 100).toFixed(2)} on, at least ${percent(goal)} are right.`
+        ? `With ${(best / 100).toFixed(2)}, the lowest such threshold, at least ${percent(goal)} of them are right.`
         : `No threshold accepts enough predictions with ${percent(goal)} right.`,
     ],
     downloads("accepted", () => [
