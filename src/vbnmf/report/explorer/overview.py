@@ -4,7 +4,8 @@
     right(t)    = those of them that are given labels
 
 Both are those of ``review.acceptance``. The page shows them at thresholds t in hundredths, for all
-labels and for each. Predictions of training documents are left-out ones.
+labels and for each. In these and in the accuracy, predictions of training documents are left-out
+ones.
 
 Documents *to check* are the most suspicious ones of ``review.labelerrors``: as many as the upper
 end of the interval of the estimated number of label errors.
@@ -65,13 +66,13 @@ class Overview:
 
     def payload(self) -> dict[str, Any]:
         """Return the numbers of the first screen."""
-        labelled, judged = self.part.labelled, self.errors.judged
+        judged = self.errors.judged
         acceptance = Acceptance.of(self.part, judged.probabilities)
         curves = accept_curves(acceptance)
         wrong = self.errors.estimates
         return {
             "predictions": len(acceptance.label),
-            "score": _score(labelled),
+            "score": _score(self.part.judged_by(judged.probabilities).labelled),
             "goal": GOAL,
             "accept": curves,
             "best": best_threshold(curves[0]),

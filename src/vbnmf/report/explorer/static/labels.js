@@ -19,7 +19,7 @@ function drawLabels() {
         "p",
         { class: "quiet" },
         "Shares of words are of the label's training documents. ",
-        data.overview ? "Recall, precision and confusions are of the documents of this page: given the label, predicted another." : "Recall and precision need labelled documents.",
+        data.overview ? `Recall, precision and confusions are of the documents of this page: given the label, predicted another.${data.overview.trained ? " They are too good, because documents were in training." : ""}` : "Recall and precision need labelled documents.",
         legend(),
       ),
       el(
@@ -58,7 +58,7 @@ function headNumbers() {
   if (found) {
     const [score, low, high] = found.score;
     const { labelled } = data.quality;
-    const trained = found.trained ? `; ${count(found.trained)} of them were in training` : "";
+    const trained = !found.trained ? "" : `; ${found.trained === data.documents.total ? "all" : count(found.trained)} were in training, judged by models that did not see them`;
     items.push(
       item(
         percent(score),
