@@ -247,3 +247,12 @@ class TestMended:
               return [map.scrollWidth - map.clientWidth, getComputedStyle(map).overflow] }"""
         )
         assert cut[1] == "visible"
+
+    def test_print_shrinks_a_wide_map(self, visit):
+        """Nothing of it is outside of a sheet, whose width is about 1,000 pixels."""
+        tab = visit(page("500 components"), "view=map&all=1", width=1100)
+        assert tab.evaluate("document.querySelector('.map table').offsetWidth") > 3000
+        tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+        tab.emulate_media(media="print")
+        box = tab.locator(".map table").bounding_box()
+        assert 300 < box["width"] <= 960

@@ -118,6 +118,12 @@ addEventListener("hashchange", () => {
   }
 });
 
+// On paper a map is as small as the page needs it to be. Letters are smaller there, so it is not wider than here.
+const PAPER = 960; // pixels of a sheet on its side, without margins
+addEventListener("beforeprint", () => {
+  for (const map of document.querySelectorAll(".map")) map.style.setProperty("--fit", Math.min(1, PAPER / map.firstElementChild.offsetWidth).toFixed(3));
+});
+
 document
   .getElementById("foot")
   .append(`Made by vbnmf ${data.fit.versions.vbnmf}. This page is a single file. It makes no network requests.`);
