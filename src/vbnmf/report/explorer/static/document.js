@@ -80,7 +80,12 @@ function drawDocument(docs, d) {
 }
 
 // The contributions of terms to a label: Map of term → contribution
-const contributions = ([, , , terms, , against]) => new Map([...pairs(terms), ...pairs(against)].filter(([w]) => typeof w === "string" || w >= 0));
+function contributions([, , , terms, , against]) {
+  const found = new Map();
+  for (const [w, part] of [...pairs(terms), ...pairs(against)])
+    if (typeof w === "string" || w >= 0) found.set(w, (found.get(w) ?? 0) + part);
+  return found;
+}
 
 // A text, shaded by what speaks for and against a label. Where terms overlap, the strongest counts.
 function shadedText(docs, d, why) {
