@@ -125,7 +125,7 @@ function drawCompare() {
   ];
 }
 
-const minus = (value) => value.toFixed(1).replace("-", "−");
+const minus = (value) => value.toFixed(1).replace(/^-(?!0\.0$)/, "−").replace("-", "");
 
 function comparedTable(title, caption, rows, A, B) {
   return el(

@@ -162,10 +162,8 @@ function confusions(matrix) {
 function trained() {
   const { trained: n, matched, judged } = data.overview;
   if (!n && matched) return null;
-  const much = n
-    ? `${count(n)} of the ${plural(data.documents.total, "document")} of this page were in training. Recall, precision and calibration below are too good for them. `
-    : "";
-  return el("p", { class: "notice", id: "trained" }, `${much}${judged} Use documents that the model was not fitted to.`);
+  const much = n ? `Recall, precision and calibration below are too good for ${n === 1 ? "this document" : "these documents"}. ` : "";
+  return el("p", { class: "notice", id: "trained" }, `${judged} ${much}Use documents that the model was not fitted to.`);
 }
 
 // Which predictions can be accepted: a threshold, what it accepts, and how much of that is right; for all and each label
@@ -222,7 +220,7 @@ function accepting() {
     [
       "Predictions with at least this probability are accepted without a look. Right: the label is a given one. ",
       best !== null
-        ? `With ${(best / 100).toFixed(2)}, the lowest such threshold, at least ${percent(goal)} of them are right.`
+        ? `${(best / 100).toFixed(2)} is the lowest threshold at which at least ${percent(goal)} of them are right.`
         : `No threshold accepts enough predictions with ${percent(goal)} right.`,
     ],
     downloads("accepted", () => [
