@@ -63,6 +63,9 @@ def restored(packed):
     found = {name: value for name, value in packed.items() if name not in ("marks", "owed")}
     pairs = zip(packed["terms"], packed["owed"], strict=True)
     found["terms"] = [[n for pair in zip(*both, strict=True) for n in pair] for both in pairs]
+    found["why"] = (
+        None if packed["why"] is None else list(map(evidence, packed["why"], packed["terms"]))
+    )
     found["spans"] = None
     if packed["marks"] is not None:
         found["spans"] = []
@@ -76,6 +79,24 @@ def restored(packed):
             found["spans"].append(flat)
         found["texts"] = [text.replace("\x7f", "") for text in packed["texts"]]
     return found
+
+
+def evidence(whys, terms):
+    """The evidence of a document, with terms instead of places in its list."""
+
+    def term(code):
+        return (
+            code if isinstance(code, str) or code == -1 else -2 - code if code < 0 else terms[code]
+        )
+
+    return [
+        [
+            [term(one) if at in (3, 5) and i % 2 == 0 else one for i, one in enumerate(part)]
+            if isinstance(part, list) else part
+            for at, part in enumerate(why)
+        ]
+        for why in whys
+    ]  # fmt: skip
 
 
 def counts(n_docs, n_terms, seed=0):

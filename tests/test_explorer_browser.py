@@ -91,6 +91,15 @@ def test_downloads_hold_no_formulas(visit):
     assert not any(cell.startswith(("=", "+", "@")) for row in rows for cell in row)
 
 
+def test_a_link_to_a_view_opens_at_the_top(visit):
+    """The title, the search and the numbers are visible, and no tab looks as if it were focused."""
+    tab = visit(page("usual"), "view=labels", height=300)
+    for place in ("", "view=compare", "view=labels"):
+        jump(tab, place)
+        assert tab.evaluate("scrollY") == 0
+        assert tab.evaluate("document.activeElement.tagName") != "A"
+
+
 class TestReached:
     def test_by_mouse(self, visit):
         tab = visit(page("usual"))

@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from vbnmf import VBNMF, DocumentModel, explore
 from vbnmf.report.explorer import Report
 from vbnmf.report.explorer.bundle import SCRIPTS
-from vbnmf.report.explorer.packing import compact, mended, pack
+from vbnmf.report.explorer.packing import compact, fine, mended, pack, sig_down
 
 
 class Elements(HTMLParser):
@@ -126,7 +126,7 @@ class TestPacking:
         ],
     )
     def test_marks_are_in_the_text(self, text, spans, shown, marks):
-        details = {"texts": [text], "spans": [spans], "terms": [[5, 7, 6, 8]]}
+        details = {"texts": [text], "spans": [spans], "terms": [[5, 7, 6, 8]], "why": None}
         found = compact(details)
         assert found["texts"] == [shown.replace("|", "\x7f")]
         assert found["marks"] == [marks]
@@ -135,9 +135,43 @@ class TestPacking:
 
     def test_texts_without_marks(self):
         for texts in (None, ["a"]):
-            details = {"texts": texts, "spans": None, "terms": [[5, 7]]}
+            details = {"texts": texts, "spans": None, "terms": [[5, 7]], "why": None}
             assert compact(details)["marks"] is None
             assert restored(compact(details)) == details
+
+    def test_evidence_names_terms_by_their_place_in_the_document(self):
+        """Small numbers compress better than those of 20,000 terms."""
+        why = [
+            [2, 0.9, [4, 0.5], [700, 0.4, "!", 0.2, -1, 0.1, 0, 0.1], 0.3, [900, -0.2, 800, -0.1]]
+        ]
+        details = {"texts": None, "spans": None, "terms": [[900, 1, 700, 3, -1, 5]], "why": [why]}
+        found = compact(details)["why"][0][0]
+        assert found[3] == [1, 0.4, "!", 0.2, -1, 0.1, -2, 0.1]
+        assert found[5] == [0, -0.2, -802, -0.1]
+        assert restored(compact(details)) == details
+
+    @pytest.mark.parametrize(
+        ("value", "shown"),
+        [
+            (0.69996, 0.6999),
+            (0.7, 0.7),
+            (0.29, 0.29),
+            (0.0999996, 0.0999),
+            (0.99999999, 0.99999),
+            (1, 1),
+            (0, 0),
+        ],
+    )
+    def test_probabilities_reach_no_threshold_by_rounding(self, value, shown):
+        assert sig_down(value) == shown
+        assert all(sig_down(t / 100) == t / 100 for t in range(101))
+
+    @pytest.mark.parametrize(
+        ("value", "shown"),
+        [(1.23456, 1.235), (-0.0456, -0.046), (0.00034, 0.0003), (-4e-9, -4e-9), (0, 0)],
+    )
+    def test_contributions(self, value, shown):
+        assert fine(value) == shown
 
 
 class TestReport:

@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 from explorer_browser import heading, jump, ready
 from explorer_pages import page, usual
+from scipy import sparse
 from scipy.stats import false_discovery_control, norm
 
 from vbnmf.metrics import log_odds
 from vbnmf.metrics.logodds import rank_scores
+from vbnmf.report.explorer.payload import noise_floor
+from vbnmf.reviewing.contrast import _floor
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -52,12 +55,33 @@ def test_counts_and_intervals(visit, other):
         np.testing.assert_allclose(written, values, rtol=1e-3, atol=1e-3)
     q = false_discovery_control(2 * norm.sf(np.abs(found.z)))
     np.testing.assert_allclose([float(row[6]) for row in rows], q, rtol=2e-3, atol=1e-6)
+    noise = [
+        noise_floor(counts[i], int(of.label_counts_[i]), of.term_documents_ / of.n_documents_)
+        for i in (0, 1)
+    ]
+    floor = max(noise) if other == "1" else noise[0]
+    chance = (q >= 0.05) | (np.abs(found.z) <= float(f"{floor:.3g}"))
+    assert [row[7] == "true" for row in rows] == chance.tolist()
     more, both, less = listed(tab)
     terms = [row[0] for row in rows]
+    marked = {terms[i] for i in np.flatnonzero(chance)}
+    for word in tab.locator(".three > section:first-child th").all_inner_texts():
+        assert word.endswith("?") is (word.split()[0] in marked)
     score = rank_scores(n / N, found.low)
     assert set(more) == {terms[i] for i in np.argsort(-score, kind="stable")[:15] if score[i] > 0}
     assert all(found.high[terms.index(word)] < 0 for word in less)
     assert not set(both) & {*more, *less}
+
+
+def test_the_noise_floor_is_that_of_halves_of_documents():
+    """Counts alone give about the same as documents that are divided, as ``contrast`` does."""
+    present = sparse.csr_array(np.random.default_rng(0).random((301, 900)) < 0.05, dtype=np.int64)
+    share = np.full(900, 0.05)
+    divided = _floor(present, np.arange(301), share)
+    counted = noise_floor(present.sum(axis=0), 301, share)
+    assert abs(divided - counted) < 0.3
+    assert 2.5 < counted < 4.5
+    assert noise_floor(np.array([1]), 1, np.array([0.5])) < 1  # one document has no halves
 
 
 def test_swapping_mirrors(visit):

@@ -15,7 +15,7 @@ from vbnmf.metrics import document_npmi
 from vbnmf.metrics.shares import share_interval
 from vbnmf.report.explorer import explore
 from vbnmf.report.explorer import page as page_module
-from vbnmf.report.explorer.documents import document_payload, shortened
+from vbnmf.report.explorer.documents import document_payload, shortened, summed
 from vbnmf.report.explorer.payload import model_payload
 from vbnmf.report.explorer.quality import calibration_points
 from vbnmf.text import DocumentVectorizer
@@ -420,3 +420,10 @@ def test_what_is_packed_is_what_was_found(all_of_it):
     html = explore(model, texts, labels).html
     details = restored(unpacked(html, "packed"))
     assert details == json.loads(json.dumps(all_of_it[3]))
+
+
+def test_evidence_of_equal_characters_is_one():
+    """A mark and a piece of a word that look the same would else be shaded by the weaker one."""
+    assert summed([("《", 0.73), (5, 0.6), ("《", 0.325)]) == ["《", 1.055, 5, 0.6]
+    assert summed([(3, 0.5), ("!", 0.4), ("!", 0.4)]) == ["!", 0.8, 3, 0.5]
+    assert summed([]) == []

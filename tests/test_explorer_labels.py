@@ -7,12 +7,14 @@ import io
 
 import numpy as np
 import pytest
+from cliruns import make_corpus
 from explorer_browser import heading, jump, ready
-from explorer_pages import page, several, usual
+from explorer_pages import analysed, page, several, unpacked, usual
 
 from vbnmf import DocumentModel, SupervisedVBNMF
 from vbnmf.metrics.shares import share_interval
 from vbnmf.report.explorer import explore
+from vbnmf.reviewing.labelerrors import judge
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -51,6 +53,19 @@ def test_rows_without_scrolling(visit, n_labels):
 
 
 class TestNumbers:
+    def test_accuracy_of_training_documents_is_of_models_that_did_not_see_them(self, visit):
+        model = usual()[0]
+        texts, labels = make_corpus(1, n_each=25, mixed=0.3)
+        labels[0], labels[30] = labels[30], labels[0]
+        left_out = judge(analysed(model, texts, labels).part).probabilities.argmax(axis=1)
+        right = np.mean(model.estimator_.classes_[left_out] == labels)
+        assert right < np.mean(model.predict(texts) == labels)
+        shown = explore(model, texts, labels)
+        assert unpacked(shown.html)["overview"]["score"][0] == pytest.approx(right, abs=1e-4)
+        tab = visit(shown)
+        assert "all of them were in training, judged by models" in tab.inner_text(".numbers")
+        assert "They are too good" in tab.inner_text(".slim")
+
     def test_counts(self, visit):
         """The table as CSV: each number recounted."""
         model, texts, labels = usual()
@@ -232,3 +247,12 @@ class TestMended:
               return [map.scrollWidth - map.clientWidth, getComputedStyle(map).overflow] }"""
         )
         assert cut[1] == "visible"
+
+    def test_print_shrinks_a_wide_map(self, visit):
+        """Nothing of it is outside of a sheet, whose width is about 1,000 pixels."""
+        tab = visit(page("500 components"), "view=map&all=1", width=1100)
+        assert tab.evaluate("document.querySelector('.map table').offsetWidth") > 3000
+        tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+        tab.emulate_media(media="print")
+        box = tab.locator(".map table").bounding_box()
+        assert 300 < box["width"] <= 960

@@ -9,6 +9,7 @@ from cliruns import ok, run
 from explorer_browser import heading, jump, ready
 from explorer_pages import page, scoped, usual
 
+from vbnmf.description.components import component_names
 from vbnmf.report.explorer import explore
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -62,6 +63,16 @@ def test_a_name_shows_everywhere(visit):
     assert "Two-wheelers" not in decisions
 
 
+def test_a_name_inside_other_words(visit):
+    """The label "a" is renamed in "shared by a, b", and no other letter of it changes."""
+    tab = fresh(visit, page("scopes"), "view=label&l=0")
+    rename(tab, "first $& one")
+    jump(tab, "view=components")
+    said = tab.locator("main tbody td:nth-child(2)").all_inner_texts()
+    assert {"only first $& one", "only b"} <= set(said)
+    assert {"shared by first $& one, b", "shared by b, first $& one"} & set(said)
+
+
 def test_components_and_notes(visit):
     shown = explore(*scoped(), title="Scopes too")
     tab = fresh(visit, shown, "view=component&k=2")
@@ -108,3 +119,53 @@ def test_names_of_a_file(tmp_path):
     done = run("report", tmp_path / "m.vbnmf", "--names", names, "--out", tmp_path / "p.html")
     assert done.code == 2
     assert "names must be" in done.err
+
+
+class TestCommands:
+    """``topics`` and ``predict`` read the names that a page saved."""
+
+    @pytest.fixture
+    def files(self, tmp_path):
+        model = usual()[0]
+        model.save(tmp_path / "m.vbnmf")
+        first = component_names(model, model.terms_)[0]
+        (tmp_path / "names.json").write_text(
+            json.dumps({"labels": {"tea": "Tee"}, "components": {first: "Nullte"}})
+        )
+        return tmp_path / "m.vbnmf", tmp_path / "names.json"
+
+    def test_topics(self, files):
+        model, names = files
+        before, after = ok("topics", model).out, ok("topics", model, "--names", names).out
+        assert "tea" in before
+        assert "Tee" not in before
+        assert "Tee" in after
+        assert f"Nullte: {component_names(usual()[0], usual()[0].terms_)[0]}" in after
+        of_label = ok("topics", model, "--names", names, "--label", "tea").out
+        assert "expected part of Tee" in of_label
+        rows = json.loads(ok("topics", model, "--names", names, "--json").out)
+        assert {row["name"] for row in rows if row["component"] == 0} == {"Nullte"}
+        assert "Tee" in {label for row in rows for label in row["labels"]}
+        assert "tea" not in {label for row in rows for label in row["labels"]}
+
+    def test_predict(self, files, tmp_path):
+        model, names = files
+        (tmp_path / "new.csv").write_text("text\nsteep the green tea leaves\n", encoding="utf-8")
+        done = ok("predict", model, tmp_path / "new.csv", "--names", names, "--explain", "--json")
+        row = json.loads(done.out)
+        assert row["label"] == "Tee"
+        assert row["explanation"][0]["label"] == "Tee"
+        called = {
+            c["component"]: c["name"] for why in row["explanation"] for c in why["components"]
+        }
+        assert all(name.startswith(f"#{k} ") for k, name in called.items())
+        assert called.get(0, "#0 Nullte") == "#0 Nullte"
+
+    def test_a_file_of_something_else(self, files):
+        model, names = files
+        names.write_text("[]")
+        for command in ("topics", "predict"):
+            rest = () if command == "topics" else (names,)
+            done = run(command, model, *rest, "--names", names)
+            assert done.code == 2
+            assert "names must be" in done.err

@@ -111,6 +111,29 @@ class TestReview:
         rows = list(csv.DictReader(io.StringIO(saved(tab, "Download decisions as CSV"))))
         assert rows[0]["label"] == third
 
+    def test_label_studio_has_all_labels_of_a_document(self, visit):
+        """Also those that no decision is about."""
+        model, texts, lists = several()
+        lists = [None if labels is None else [*labels] for labels in lists]
+        lists[1].remove("early")  # it is missing
+        lists[4].append("bike" if "bike" not in lists[4] else "tea")  # one too many
+        tab = fresh(visit, explore(model, texts, lists), "view=review&which=all")
+        queue = tab.inner_text("#decided").split(" of ")[1].split()[0]
+        for _ in range(int(queue)):
+            tab.keyboard.press("c")
+        rows = list(csv.DictReader(io.StringIO(saved(tab, "Download decisions as CSV"))))
+        assert {"missing", "superfluous"} <= {row["kind"] for row in rows}
+        expected = {row["id"]: set(lists[int(row["id"])]) for row in rows}
+        for row in rows:
+            expected[row["id"]] -= {row["given"]}
+            expected[row["id"]] |= {row["label"]} - {""}
+        tasks = json.loads(saved(tab, "Download decisions for Label Studio"))
+        found = {
+            task["data"]["id"]: set(task["annotations"][0]["result"][0]["value"]["choices"])
+            for task in tasks
+        }
+        assert found == expected
+
     def test_several_labels(self, visit):
         tab = ready(visit(page("several labels"), "view=review&which=all"))
         assert heading(tab) == "Review"
@@ -152,7 +175,9 @@ class TestTrust:
         model, texts, labels = usual()
         training = make_corpus(1, n_each=25, mixed=0.3)
         tab = ready(visit(explore(model, *training), "view=trust"))
-        assert "75 of the 75 documents of this page were in training" in tab.inner_text("#trained")
+        said = tab.inner_text("#trained")
+        assert said.startswith("All documents were in training")
+        assert "too good for these documents" in said
         tab = visit(explore(model, texts, labels), "view=trust")
         assert not tab.locator("#trained").count()
 

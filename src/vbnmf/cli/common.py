@@ -242,6 +242,18 @@ def load_predictor(path: str) -> Any:
     return load_predictor(path, trusted=click.get_current_context().meta.get(TRUSTED, False))
 
 
+def read_names(path: str | None) -> Any:
+    """Read a JSON file of names and notes; None without one."""
+    if path is None:
+        return None
+    from vbnmf.description.naming import check_names
+
+    try:
+        return check_names(json.loads(Path(path).read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise Refusal(f"--names {path}: {error}") from None
+
+
 def is_shard_folder(file: str) -> bool:
     """Return whether a source is a shard folder, without reading it."""
     return Path(file).joinpath("manifest.json").is_file() and Path(file).is_dir()

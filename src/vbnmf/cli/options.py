@@ -95,6 +95,8 @@ kept = click.option(
     "--keep", metavar="COL", multiple=True, help="Column to copy to the output. Can be repeated."
 )
 
+names = click.option("--names", metavar="FILE.json", help="Names of labels and components, and "
+                     "notes, as About on the page saves them.")  # fmt: skip
 label_names = options(
     click.option("--label-separator", metavar="SEP", help="Separator between several labels in one "
                  "cell."),

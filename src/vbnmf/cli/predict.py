@@ -42,10 +42,12 @@ Rows = Iterator[dict[str, Any]]
               "several labels: list the N most probable of them at most.")  # fmt: skip
 @click.option("--ranked", type=click.IntRange(1), metavar="N", help="List the N most probable "
               "labels of each document, whatever their probabilities.")  # fmt: skip
+@options.names
 @options.writing_rows
 @options.as_json
 def predict(
     model: str, file: str, out: str | None, label_separator: str | None, explain: bool,
+    names: str | None,
     novelty: bool, reject: float | None, threshold: str | None, at_most: int | None,
     ranked: int | None,
     n_jobs: int, force: bool, quiet: bool, as_json: bool, **reading: Any,
@@ -84,6 +86,7 @@ def predict(
         )
     from vbnmf.estimators.validation import check_threshold
 
+    called = common.read_names(names)
     fitted = common.load_predictor(model)
     fitted.estimator_.n_jobs = n_jobs
     if not fitted.has_several_labels and (threshold is not None or at_most is not None):
@@ -98,16 +101,17 @@ def predict(
     several = fitted.has_several_labels or ranked is not None
     separator = _separator(fitted, label_separator, quiet, several=several)
     unknown = common.UnknownDocuments()
-    names = [*_NAMES, *(["novelty"] if novelty else [])]
+    heads = [*_NAMES, *(["novelty"] if novelty else [])]
     kept = common.Kept(parts, (*_NAMES, "novelty", "explanation"))
     total = None if quiet else count_documents(file, reading["format"])
     binary = ending == _PARQUET
     with common.output(target, force, live=live, binary=binary) as stream:
         with DocumentProgress(quiet, "predicting", total) as progress:
-            titles = _titles(fitted) if explain else []
-            how = _How(explain, novelty, reject, at_most, ranked, titles)
+            titles = _titles(fitted, called) if explain else []
+            renamed = {} if called is None else called["labels"]
+            how = _How(explain, novelty, reject, at_most, ranked, titles, renamed)
             rows = _all_rows(fitted, kept, unknown, progress, how)
-            columns = [*names, *kept.names]
+            columns = [*heads, *kept.names]
             if explain and ending not in _JSON_LINES and target is not None:
                 rows = _one_row_each(rows, separator)
                 columns += _CONTRIBUTIONS
@@ -133,12 +137,22 @@ class _How(NamedTuple):
     at_most: int | None
     ranked: int | None
     titles: list[str]  # of components
+    renamed: dict[str, str]  # labels
+
+    def label(self, name: Any) -> Any:
+        """Return the name that a label was given, or its own."""
+        return self.renamed.get(str(name)) or name
 
 
-def _titles(fitted: Any) -> list[str]:
+def _titles(fitted: Any, names: Any) -> list[str]:
     from vbnmf.description.components import component_titles
+    from vbnmf.description.naming import given_names
 
-    return component_titles(fitted)
+    titles = component_titles(fitted)
+    if names is None:
+        return titles
+    pairs = enumerate(zip(given_names(fitted, names), titles, strict=True))
+    return [f"#{k} {given}" if given else title for k, (given, title) in pairs]
 
 
 def _all_rows(
@@ -198,14 +212,12 @@ def _rows(fitted: Any, documents: Any, kept: common.Kept, how: _How) -> Rows:
             label, score = ([], []) if several else ("", "")
         yield {
             "id": name,
-            "label": label,
+            "label": [how.label(one) for one in label] if several else how.label(label),
             "score": score,
             "note": note,
             **({"novelty": rounded(new)} if how.novelty else {}),
             **dict(zip(kept.names, cells, strict=True)),
-            **(
-                {} if why is None else {"explanation": [_as_dict(part, how.titles) for part in why]}
-            ),
+            **({} if why is None else {"explanation": [_as_dict(part, how) for part in why]}),
         }
 
 
@@ -217,15 +229,15 @@ def _number(threshold: str) -> str | float:
         return threshold
 
 
-def _as_dict(why: Any, titles: list[str]) -> dict[str, Any]:
+def _as_dict(why: Any, how: _How) -> dict[str, Any]:
     """Convert an explanation to a dict for JSON."""
     return {
-        "label": why.label,
+        "label": how.label(why.label),
         "score": rounded(why.probability),
         "components": [
             {
                 "component": component,
-                "name": titles[component],
+                "name": how.titles[component],
                 "part": round(part, 4),
                 "terms": {term: round(share, 4) for term, share in terms},
             }

@@ -1,6 +1,5 @@
 """vbnmf report: write the explorer, an HTML page that shows a model."""
 
-import json
 import shlex
 import sys
 from contextlib import nullcontext
@@ -22,8 +21,7 @@ from vbnmf.cli.progress import Display
               "repeated.")  # fmt: skip
 @click.option("--out", metavar="PAGE.html", help="Page to write.  [default: MODEL's name.html]")
 @click.option("--title", metavar="TEXT", help="Title of the page.  [default: MODEL's name]")
-@click.option("--names", metavar="FILE.json", help="Names and notes, as About on the page saves "
-              "them.")  # fmt: skip
+@options.names
 @options.labels_of_model
 @options.reading
 @options.identified
@@ -55,7 +53,7 @@ def report(
         raise click.UsageError("--keep names columns of the documents: add --documents FILE.")
     sources = [model] if documents is None else [model, documents]
     target = common.check_out(out or Path(model).with_suffix(".html").name, force, *sources)
-    called = _read_names(names)
+    called = common.read_names(names)
     fitted = common.load_model(model)
     fitted.estimator_.set_params(n_jobs=n_jobs)
     contents = labels = ids = columns = None
@@ -74,18 +72,6 @@ def report(
         page.save(target, overwrite=force)
     unknown.report(quiet)
     common.message(f"Wrote {target}.", quiet)
-
-
-def _read_names(path: str | None) -> Any:
-    """Read a JSON file of names and notes; None without one."""
-    if path is None:
-        return None
-    from vbnmf.report.explorer.page import check_names
-
-    try:
-        return check_names(json.loads(Path(path).read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
-        raise common.Refusal(f"--names {path}: {error}") from None
 
 
 class PageProgress(Display):

@@ -15,9 +15,10 @@ _MOST_ALIKE = 3  # components that are named as alike in the table
 @click.option("--n-terms", type=click.IntRange(1), metavar="N", default=10, show_default=True,
               help="Number of terms of each component.")  # fmt: skip
 @click.option("--label", metavar="LABEL", help="Show only the components of this label.")
+@options.names
 @options.trusted
 @options.as_json
-def topics(model: str, n_terms: int, label: str | None, as_json: bool) -> None:
+def topics(model: str, n_terms: int, label: str | None, names: str | None, as_json: bool) -> None:
     """Show the components of MODEL with their labels and characteristic terms.
 
     Components common to all labels come first, then those shared by several labels, then those of
@@ -34,10 +35,13 @@ def topics(model: str, n_terms: int, label: str | None, as_json: bool) -> None:
     Examples:
       vbnmf topics tickets.vbnmf
       vbnmf topics tickets.vbnmf --label billing --n-terms 20
+      vbnmf topics tickets.vbnmf --names names.json
     """  # noqa: D301
     from vbnmf.description.modeltables import topics_table
+    from vbnmf.description.naming import renamed
     from vbnmf.description.summary import summarise
 
+    called = common.read_names(names)
     loaded = common.load_model(model)
     summary = whole = summarise(loaded, n_terms=n_terms)
     if label is not None and label not in summary.labels:
@@ -45,6 +49,9 @@ def topics(model: str, n_terms: int, label: str | None, as_json: bool) -> None:
         raise click.BadParameter(f"{label!r} is not a label of this model. Its labels: {known}.")
     if label is not None:
         summary = _with_terms_there(summary, loaded, label, n_terms)
+    if called is not None:
+        summary, whole = (renamed(one, loaded, called) for one in (summary, whole))
+        label = called["labels"].get(label) or label if label is not None else None
     if as_json:
         rows = topics_table(whole, loaded.estimator_.n_samples_seen_)
         common.print_json(_plain(summary, label, rows))

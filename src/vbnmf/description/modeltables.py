@@ -49,7 +49,7 @@ def topics_table(summary: Summary, n_docs: float) -> Table:
         rows.append(
             {
                 "component": one.number,
-                "name": one.first_terms(),
+                "name": one.given_name or one.first_terms(),
                 "share": one.weight,
                 "documents_expected": one.weight * n_docs,
                 "scope": scope_in_words(summary, place),

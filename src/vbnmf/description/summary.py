@@ -55,6 +55,8 @@ class Component:
         Numbers of the components that are alike, and the cosines of their terms.
     passage : PassageOfComponent or None
         The passage that recurs, such as a signature, if the component is mostly that.
+    given_name : str
+        The name that a person gave it; empty without one.
     """
 
     number: int
@@ -66,11 +68,13 @@ class Component:
     faded: bool
     alike: list[tuple[int, float]]
     passage: PassageOfComponent | None = None
+    given_name: str = ""
 
     @property
     def name(self) -> str:
-        """The terms that describe it, or "(faded)"."""
-        return self.first_terms(len(self.terms))
+        """The terms that describe it, or "(faded)"; after the name that a person gave it."""
+        terms = self.first_terms(len(self.terms))
+        return f"{self.given_name}: {terms}" if self.given_name else terms
 
     def first_terms(self, n: int = NAME_TERMS) -> str:
         """Return the first terms that describe it, or "(faded)"."""

@@ -1,7 +1,7 @@
 """A model that is measured, and a part of the documents: what measures need, computed once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -116,6 +116,12 @@ class Part:
         if self.whole is not None:
             return np.asarray(self.whole.probabilities[self.rows])
         return np.asarray(self.subject.estimator.predict_proba(self.encoded))
+
+    def judged_by(self, probabilities: Array) -> "Part":
+        """Return the same documents with other probabilities, such as left-out ones."""
+        other = replace(self)
+        vars(other)["probabilities"] = probabilities
+        return other
 
     @cached_property
     def coefficients(self) -> Array:

@@ -4,7 +4,7 @@
 predictions of all documents, and ``marking`` locates terms in texts.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -23,7 +23,7 @@ from vbnmf.report.explorer.keptcolumns import column_details, column_payload, re
 from vbnmf.report.explorer.labelpages import confusions_of_labels, topics_of_labels
 from vbnmf.report.explorer.novel import NewDocuments
 from vbnmf.report.explorer.overview import Overview, suspect_rows
-from vbnmf.report.explorer.packing import sig, thousandths
+from vbnmf.report.explorer.packing import fine, sig, sig_down, thousandths
 from vbnmf.report.explorer.similar import structure_payload
 from vbnmf.reviewing.columnshares import Column
 from vbnmf.reviewing.intrusion import document_questions
@@ -218,7 +218,7 @@ def _probabilities(
     P = analysed.part.probabilities
 
     def of(d: int, label: int) -> float | None:
-        return sig(P[d, label]) if label < P.shape[1] else None
+        return sig_down(P[d, label]) if label < P.shape[1] else None
 
     return [
         None if labels[d] is None else [of(d, label) for label in labels[d]] for d in shown.tolist()
@@ -318,10 +318,15 @@ def _why(
         return [label for label in labels or [] if label < len(model.estimator_.classes_)]
 
     def shown_as(item: Any) -> Any:
-        """Return the place of a term, or the text of another item."""
+        """Return the place of a term, or the text of another item and of a term without place."""
         if isinstance(item, str):
             return item
-        return int(places[item]) if item < n_terms else features[item - n_terms]
+        if item >= n_terms:
+            return features[item - n_terms]
+        return int(places[item]) if places[item] >= 0 else str(model.terms_[item])
+
+    def listed(terms: list[Any]) -> list[Any]:
+        return summed((shown_as(term.term), term.part) for term in terms)
 
     texts = analysed.part.texts
     found: list[list[list[Any]]] = []
@@ -339,11 +344,11 @@ def _why(
             [
                 [
                     place[str(why.label)],
-                    sig(why.probability, 3),
-                    [n for c in why.components for n in (c.component, sig(c.part, 3))],
-                    [n for t in why.terms for n in (shown_as(t.term), sig(t.part, 3))],
+                    sig_down(why.probability),
+                    [n for c in why.components for n in (c.component, fine(c.part))],
+                    listed(why.terms),
                     sig(why.component_share, 3),
-                    [n for t in why.against for n in (shown_as(t.term), sig(t.part, 3))],
+                    listed(why.against),
                 ]
                 for why in both
             ]
@@ -351,6 +356,18 @@ def _why(
         ]
     progress(0.8, "marking terms in texts")
     return found
+
+
+def summed(items: Iterable[tuple[Any, float]]) -> list[Any]:
+    """Return [item, part, …], the largest first; the parts of equal items are added.
+
+    A mark and a piece of a word may look the same.
+    """
+    parts: dict[Any, float] = {}
+    for item, part in items:
+        parts[item] = parts.get(item, 0.0) + part
+    order = sorted(parts.items(), key=lambda pair: -abs(pair[1]))
+    return [n for item, part in order for n in (item, fine(part))]
 
 
 def _texts(

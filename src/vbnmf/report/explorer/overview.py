@@ -4,7 +4,8 @@
     right(t)    = those of them that are given labels
 
 Both are those of ``review.acceptance``. The page shows them at thresholds t in hundredths, for all
-labels and for each. Predictions of training documents are left-out ones.
+labels and for each. In these and in the accuracy, predictions of training documents are left-out
+ones.
 
 Documents *to check* are the most suspicious ones of ``review.labelerrors``: as many as the upper
 end of the interval of the estimated number of label errors.
@@ -21,7 +22,7 @@ from vbnmf.core.model import Array
 from vbnmf.evaluation.parts import Part
 from vbnmf.metrics import score_predictions
 from vbnmf.metrics.shares import share_interval
-from vbnmf.report.explorer.packing import rounded, sig
+from vbnmf.report.explorer.packing import rounded, sig_down
 from vbnmf.reviewing.acceptance import FEWEST, Acceptance
 from vbnmf.reviewing.labelerrors import MISSING, LabelErrors, Suspect, find_label_errors
 from vbnmf.reviewing.structure import confusions
@@ -65,13 +66,13 @@ class Overview:
 
     def payload(self) -> dict[str, Any]:
         """Return the numbers of the first screen."""
-        labelled, judged = self.part.labelled, self.errors.judged
+        judged = self.errors.judged
         acceptance = Acceptance.of(self.part, judged.probabilities)
         curves = accept_curves(acceptance)
         wrong = self.errors.estimates
         return {
             "predictions": len(acceptance.label),
-            "score": _score(labelled),
+            "score": _score(self.part.judged_by(judged.probabilities).labelled),
             "goal": GOAL,
             "accept": curves,
             "best": best_threshold(curves[0]),
@@ -133,7 +134,7 @@ def suspect_rows(
         return -1 if at is None else at
 
     def share(p: float | None) -> float | None:
-        return None if p is None else sig(p)
+        return None if p is None else sig_down(p)
 
     rows: list[list[float | None]] = [
         [

@@ -10,6 +10,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Iterable
+from math import floor, log10
 from typing import Any
 
 import numpy as np
@@ -37,9 +38,25 @@ def sig(value: float, digits: int = 4) -> float | None:
     return int(number) if number.is_integer() and abs(number) < 1e15 else number
 
 
+def sig_down(value: float, digits: int = 4) -> float | None:
+    """Round a probability down to significant digits.
+
+    It then reaches a threshold, such as 0.7, only if the probability does.
+    """
+    number = sig(value, digits)
+    if number is None or number <= value:
+        return number
+    return sig(number - 10.0 ** (floor(log10(number)) - digits + 1), digits)
+
+
 def thousandths(part: float) -> float:
     """Return a part as per mille, rounded; a part below one stays below 1000."""
     return 999.9 if 1000 * part >= 999.5 and part < 1 else round(1000 * float(part))
+
+
+def fine(value: float) -> float:
+    """Round a contribution to thousandths; a smaller one keeps its first digit, and so its sign."""
+    return round(float(value), 3) if abs(value) >= 0.001 else float(sig(value, 1) or 0)
 
 
 def hundredths(part: float) -> float:
@@ -69,7 +86,8 @@ def compact(details: dict[str, Any]) -> dict[str, Any]:
     text. The number is 0 in two cases: the same characters occurred before in this text and had the
     same term, or the characters are new and have the next new term. Otherwise it is the position of
     the term in ``terms`` plus one. ``terms`` and ``owed`` are the terms of each document and the
-    components to which they are assigned.
+    components to which they are assigned. Terms of the evidence, ``why``, become positions in the
+    terms of their document; a term w ≥ 0 that is not among them becomes −2 − w.
     """
     texts, spans = details["texts"], details["spans"]
     marks = None
@@ -79,12 +97,30 @@ def compact(details: dict[str, Any]) -> dict[str, Any]:
         marked = [_marked(text, flat) for text, flat in zip(texts, spans, strict=True)]
         texts, marks = [text for text, _ in marked], [codes for _, codes in marked]
     kept = {name: value for name, value in details.items() if name != "spans"}
+    terms = [flat[0::2] for flat in details["terms"]]
+    if details["why"] is not None:
+        kept["why"] = list(map(_placed, details["why"], terms))
     return kept | {
         "texts": texts,
         "marks": marks,
-        "terms": [flat[0::2] for flat in details["terms"]],
+        "terms": terms,
         "owed": [flat[1::2] for flat in details["terms"]],
     }
+
+
+def _placed(whys: list[list[Any]], terms: list[int]) -> list[list[Any]]:
+    """Return the evidence of a document with positions of terms in its list; see ``compact``."""
+    place = {term: at for at, term in reversed(list(enumerate(terms))) if term >= 0}
+
+    def code(term: Any) -> Any:
+        return term if isinstance(term, str) or term < 0 else place.get(term, -2 - term)
+
+    def coded(flat: list[Any]) -> list[Any]:
+        return [
+            n for term, part in zip(flat[0::2], flat[1::2], strict=True) for n in (code(term), part)
+        ]
+
+    return [[*why[:3], coded(why[3]), why[4], coded(why[5])] for why in whys]
 
 
 def _marked(text: str, flat: list[int]) -> tuple[str, list[int]]:

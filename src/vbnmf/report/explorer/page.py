@@ -9,6 +9,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from vbnmf.description.naming import check_names
 from vbnmf.evaluation import Evaluation
 from vbnmf.evaluation.measures import PAGE
 from vbnmf.evaluation.parts import Subject
@@ -164,7 +165,12 @@ def explore(
     title = title or "vbnmf"
     payload, places = model_payload(model)
     nothing = dict.fromkeys(("documents", "quality", "overview", "novel", "structure", "columns"))
-    payload |= {"title": title, "command": command, "names": check_names(names), **nothing}
+    payload |= {
+        "title": title,
+        "command": command,
+        "names": names and check_names(names),
+        **nothing,
+    }
     analysed = packed = None
     subject = Subject(model, model.classes_.tolist() if model.has_labels else ())
     if documents is not None:
@@ -203,23 +209,6 @@ def question_payload(
         ],
         "documents": [[one.component, one.items, one.intruder, one.source] for one in documents],
     }
-
-
-def check_names(names: Any) -> dict[str, dict[str, str]] | None:
-    """Check names and notes, as the page saves them; None stays None."""
-    if names is None:
-        return None
-    kinds = ("labels", "components", "notes")
-    found = {kind: names.get(kind, {}) for kind in kinds} if isinstance(names, dict) else {}
-    if not found or not all(
-        isinstance(of, dict) and all(isinstance(text, str) for pair in of.items() for text in pair)
-        for of in found.values()
-    ):
-        raise ValueError(
-            'names must be {"labels": {old: new}, "components": {old: new}, "notes": {of: note}}, '
-            "as About on the page saves them; got something else. Save them again."
-        )
-    return found
 
 
 def _packed(

@@ -10,7 +10,7 @@ rounded to a few significant digits, and lists are cut to what can be shown, so 
 small.
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import pairwise
 from typing import Any
 
@@ -32,6 +32,7 @@ from vbnmf.description.components import (
 from vbnmf.description.labels import LabelDescription, describe_labels, similarities
 from vbnmf.description.scopes import BLOCKS, Scope, by_block, scopes_of
 from vbnmf.estimators.posterior import gamma_interval
+from vbnmf.metrics.logodds import log_odds
 from vbnmf.metrics.relevance import BALANCE, TermParts
 from vbnmf.pipeline import DocumentModel
 from vbnmf.report.explorer.labelpages import near_labels
@@ -41,7 +42,8 @@ from vbnmf.report.explorer.ordering import (
     order_map,
     order_rows,
 )
-from vbnmf.report.explorer.packing import hundredths, rounded, sig
+from vbnmf.report.explorer.packing import MARK, hundredths, rounded, sig
+from vbnmf.reviewing.contrast import DRAWS
 from vbnmf.versions import versions
 
 STEPS = np.linspace(0, 2, 11)
@@ -307,16 +309,21 @@ def _contrasted(model: DocumentModel) -> Array:
 def _contrast(estimator: Any, terms: Array, places: Array) -> dict[str, Any] | None:
     """Return the numbers of documents by which labels are compared; None without counts.
 
-    ``labels`` has for each label [distance to the previous term, documents that have it, …], and
-    ``documents`` the numbers of all documents that have each term.
+    ``labels`` has for each label [distance to the previous term, documents that have it, …],
+    ``documents`` the numbers of all documents that have each term, and ``noise`` the noise floor of
+    each label.
     """
     if not len(terms):
         return None
     counts = sparse.csr_array(estimator.label_term_documents_)[:, terms].tocsr()
     counts.sort_indices()
-    rows = []
-    for begin, end in pairwise(counts.indptr):
-        at = np.diff(counts.indices[begin:end], prepend=0)
+    share = estimator.term_documents_[terms] / estimator.n_documents_
+    rows, noise = [], []
+    for label, (begin, end) in enumerate(pairwise(counts.indptr)):
+        columns = counts.indices[begin:end]
+        n_label = int(estimator.label_counts_[label])
+        noise.append(sig(noise_floor(counts.data[begin:end], n_label, share[columns]), 3))
+        at = np.diff(columns, prepend=0)
         flat = np.stack([at, counts.data[begin:end].astype(np.int64)], axis=1)
         rows.append(flat.ravel().tolist())
     return {
@@ -324,7 +331,32 @@ def _contrast(estimator: Any, terms: Array, places: Array) -> dict[str, Any] | N
         "documents": estimator.term_documents_[terms].astype(int).tolist(),
         "total": int(estimator.n_documents_),
         "labels": rows,
+        "noise": noise,
     }
+
+
+def noise_floor(counts: Array, n_label: int, share: Array) -> float:
+    """Return the largest |z| of any term between random halves of a label's documents.
+
+    It is a median over draws, as in ``reviewing.contrast``. The documents that have a term are
+    divided at random for each term, because only their number is known here.
+
+    Parameters
+    ----------
+    counts : array of int of shape (n_terms,)
+        Documents of the label that have each term.
+    n_label : int
+        Documents of the label.
+    share : array of shape (n_terms,)
+        Share of all training documents that have each term.
+    """
+    n, half = counts.astype(np.int64), n_label // 2
+    found = []
+    for draw in range(DRAWS):
+        first = np.random.default_rng(draw).hypergeometric(n, n_label - n, half)
+        z = log_odds(first, half, n - first, n_label - half, share=share).z
+        found.append(float(np.abs(z).max(initial=0)))
+    return float(np.median(found))
 
 
 def _activations(model: DocumentModel) -> list[list[float | None]]:
@@ -351,7 +383,8 @@ def scope_payload(
     """Return the data about scopes for the page; None without scopes.
 
     The part of a block is a sum over its components: Σ p(k|l) in a label, Σ p(k|w) in a term, and
-    Σ p(k) in all documents.
+    Σ p(k) in all documents. ``words`` have numbers of labels between marks, because labels can be
+    renamed on the page.
 
     Parameters
     ----------
@@ -381,7 +414,9 @@ def scope_payload(
         "components": [
             {
                 "kind": scope.kind,
-                "words": scope.in_words(),
+                "words": replace(
+                    scope, names=[f"{MARK}{i}{MARK}" for i in scope.labels]
+                ).in_words(),
                 "agreement": scope.agreement_in_words(),
                 "labels": [] if scope.block == "common" else scope.labels,
                 "group": scope.group,

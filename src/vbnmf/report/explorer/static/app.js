@@ -37,7 +37,7 @@ function drawHead() {
       "ul",
       null,
       tabs.map(([title, names]) =>
-        el("li", null, el("a", { id: address(names[0]).slice(1), href: address(names[0]), "aria-current": names.includes(current()) && "page" }, title)),
+        el("li", { id: address(names[0]).slice(1) }, el("a", { href: address(names[0]), "aria-current": names.includes(current()) && "page" }, title)),
       ),
     ),
   );
@@ -116,6 +116,12 @@ addEventListener("hashchange", () => {
     state = read();
     redraw();
   }
+});
+
+// On paper a map is as small as the page needs it to be. Letters are smaller there, so it is not wider than here.
+const PAPER = 960; // pixels of a sheet on its side, without margins
+addEventListener("beforeprint", () => {
+  for (const map of document.querySelectorAll(".map")) map.style.setProperty("--fit", Math.min(1, PAPER / map.firstElementChild.offsetWidth).toFixed(3));
 });
 
 document

@@ -7,7 +7,8 @@ const REST = "rest";
 const COMPARED = 15; // words in each list
 const Z95 = 1.959963984540054;
 
-// Training documents of a side that have each word: of a label, or of all documents that are not known to have it
+// Training documents of a side that have each word: of a label, or of all documents that are not known to have it. noise:
+// the largest |z| of any word between random halves of the label
 const countsOf = new Map();
 function labelCounts(l) {
   if (!countsOf.has(l)) {
@@ -23,8 +24,8 @@ function labelCounts(l) {
 }
 const sideOf = (side, other) =>
   side === REST
-    ? { name: `all but ${labelName(other)}`, n: data.labels[other].elsewhere, counts: labelCounts(other).map((n, i) => data.contrast.documents[i] - n) }
-    : { name: labelName(side), n: data.labels[side].documents, counts: labelCounts(side) };
+    ? { name: `all but ${labelName(other)}`, n: data.labels[other].elsewhere, counts: labelCounts(other).map((n, i) => data.contrast.documents[i] - n), noise: 0 }
+    : { name: labelName(side), n: data.labels[side].documents, counts: labelCounts(side), noise: data.contrast.noise[side] };
 
 // Log-odds of a word in A against B, with its 95 % interval and p-value; as vbnmf.metrics.log_odds. p: the share of all
 // training documents that have it, the prior
@@ -32,7 +33,7 @@ function logOdds(n, N, m, M, p) {
   const [alpha, beta] = [0.5 + p, 1.5 - p];
   const [a, b, c, d] = [n + alpha, N - n + beta, m + alpha, M - m + beta];
   const [delta, sigma] = [Math.log(a / b) - Math.log(c / d), Math.sqrt(1 / a + 1 / b + 1 / c + 1 / d)];
-  return { odds: delta, low: delta - Z95 * sigma, high: delta + Z95 * sigma, p: 2 * normalTail(Math.abs(delta / sigma)) };
+  return { odds: delta, low: delta - Z95 * sigma, high: delta + Z95 * sigma, z: delta / sigma, p: 2 * normalTail(Math.abs(delta / sigma)) };
 }
 
 // The share of a normal distribution above z (Abramowitz and Stegun, 26.2.17; off by less than 1e-7)
@@ -62,7 +63,7 @@ function comparedWords(A, B) {
     if (n + m > 1) rows.push({ w, n, m, ...logOdds(n, A.n, m, B.n, data.contrast.documents[i] / data.contrast.total) });
   });
   const q = corrected(rows.map(({ p }) => p));
-  return rows.map((row, i) => ({ ...row, q: q[i] }));
+  return rows.map((row, i) => ({ ...row, q: q[i], chance: q[i] >= 0.05 || Math.abs(row.z) <= Math.max(A.noise, B.noise) }));
 }
 
 // More in one side, the most characteristic first; as vbnmf.metrics.logodds.rank_scores
@@ -104,14 +105,14 @@ function drawCompare() {
       b !== REST && el("a", { class: "button", href: address("compare", { a: b, b: a }), "aria-label": "Swap A and B" }, "⇄"),
       pick("b", "B", b, [...near.slice(0, 1).map((m) => [m, `${labelName(m)} (nearest)`]), [REST, "all other documents"], ...others.filter((m) => m !== near[0]).map((m) => [m, labelName(m)])]),
       downloads(`compare-${a}-${b}`, () => [
-        ["word", `documents of ${A.name}`, `documents of ${B.name}`, "log-odds", "low", "high", "p corrected"],
-        ...rows.map(({ w, n, m, odds, low, high, q }) => [termName(w), n, m, ...[odds, low, high, q].map((v) => Number(v.toPrecision(4)))]),
+        ["word", `documents of ${A.name}`, `documents of ${B.name}`, "log-odds", "low", "high", "p corrected", "may be chance"],
+        ...rows.map(({ w, n, m, odds, low, high, q, chance }) => [termName(w), n, m, ...[odds, low, high, q].map((v) => Number(v.toPrecision(4))), chance]),
       ]),
     ),
     el(
       "p",
       { class: "lead" },
-      `Training documents that have each word are counted: of ${count(A.n)} and ${count(B.n)}. A word is listed under one side if the 95 % interval of its log-odds says so; “?” marks those that may be there only because ${plural(rows.length, "word")} were compared (false discovery rate above 5 %). The CSV has all words, with intervals.`,
+      `Training documents that have each word are counted: of ${count(A.n)} and ${count(B.n)}. A word is listed under one side if the 95 % interval of its log-odds says so. “?” marks those that may be there by chance: because ${plural(rows.length, "word")} were compared (false discovery rate above 5 %), or because some word differs as much between random halves of one label (|z| up to ${number(Math.max(A.noise, B.noise), 2)}). The CSV has all words.`,
     ),
     el(
       "div",
@@ -124,6 +125,8 @@ function drawCompare() {
   ];
 }
 
+const minus = (value) => value.toFixed(1).replace(/^-(?!0\.0$)/, "−").replace("-", "");
+
 function comparedTable(title, caption, rows, A, B) {
   return el(
     "section",
@@ -135,11 +138,11 @@ function comparedTable(title, caption, rows, A, B) {
           rows,
           className: "compared",
           columns: [
-            { name: "Word", heading: true, cell: ({ w, low, high, q }) => [termLink(w), (low > 0 || high < 0) && q >= 0.05 && el("span", { class: "chance", title: "It may be by chance, as one of many words" }, " ?")] },
+            { name: "Word", heading: true, cell: ({ w, low, high, chance }) => [termLink(w), (low > 0 || high < 0) && chance && el("span", { class: "chance", title: "It may be by chance" }, " ?")] },
             { name: "A", right: true, cell: ({ n }) => count(n) },
             { name: "B", right: true, cell: ({ m }) => count(m) },
             { name: "", wide: true, cell: ({ n, m }) => twoBars(n / A.n, m / Math.max(B.n, 1)) },
-            { name: "Log-odds", right: true, cell: ({ odds, low, high }) => el("span", { title: `${low.toFixed(2)} to ${high.toFixed(2)}` }, odds.toFixed(1).replace("-", "−")) },
+            { name: "Log-odds", right: true, cell: ({ odds, low, high }) => [minus(odds), el("span", { class: "interval" }, ` ${minus(low)} to ${minus(high)}`)] },
           ],
         })
       : el("p", { class: "quiet" }, "No word."),

@@ -90,7 +90,7 @@ function inContext(word, w) {
     const only = param("sense");
     const open = senses.filter(([k]) => !only || String(k) === only);
     const labels = grouped(all, "label").filter(([l]) => l !== null);
-    const cutTexts = data.documents.longest ? ` Texts are cut after ${count(data.documents.longest)} characters.` : "";
+    const cutTexts = cutInWords(docs);
     return section(
       "In context",
       all.length

@@ -3,7 +3,8 @@
 async function unpack(id) {
   if (typeof DecompressionStream === "undefined") throw new Error("this browser is too old. Use one of 2024 or later");
   const text = atob(document.getElementById(id).textContent);
-  const bytes = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i += 1) bytes[i] = text.charCodeAt(i); // a function for each would take seconds
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return JSON.parse(await new Response(stream).text());
 }
@@ -40,11 +41,11 @@ const say = (text) => {
 
 // ---- numbers as text
 
-// Only nothing is 0 % and only all is 100 %.
-const percent = (part) => {
+// Only nothing is 0 % and only all is 100 %. fine: always with a decimal
+const percent = (part, fine = false) => {
   if (part === null || part === undefined) return "–";
   const value = 100 * part;
-  const decimal = value < 9.95 || (value >= 99.5 && value < 100);
+  const decimal = (fine && value < 100) || value < 9.95 || (value >= 99.5 && value < 100);
   const text = value <= 0 ? "0" : value < 0.1 ? "<0.1" : value >= 99.95 && value < 100 ? ">99.9" : value.toFixed(decimal ? 1 : 0);
   return `${text}\u00a0%`; // in one line
 };
@@ -138,8 +139,17 @@ const termLink = (w) => (typeof w === "string" || w < 0 ? el("span", null, termN
 let unpacked = null;
 
 function documents() {
-  unpacked ??= unpack("packed");
+  unpacked ??= unpack("packed").then(withTerms);
   return unpacked;
+}
+
+// The evidence has terms as places in the list of their document, or as -2 - w if they are not in it; -1: not listed
+function withTerms(docs) {
+  docs.why?.forEach((whys, d) => {
+    const term = (code) => (typeof code === "string" || code === -1 ? code : code < 0 ? -2 - code : docs.terms[d][code]);
+    for (const why of whys) for (const at of [3, 5]) why[at] = why[at].map((one, i) => (i % 2 ? one : term(one)));
+  });
+  return docs;
 }
 
 // An element that is filled when the documents are unpacked; done is called after that.

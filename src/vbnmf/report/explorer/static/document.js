@@ -80,7 +80,12 @@ function drawDocument(docs, d) {
 }
 
 // The contributions of terms to a label: Map of term → contribution
-const contributions = ([, , , terms, , against]) => new Map([...pairs(terms), ...pairs(against)].filter(([w]) => typeof w === "string" || w >= 0));
+function contributions([, , , terms, , against]) {
+  const found = new Map();
+  for (const [w, part] of [...pairs(terms), ...pairs(against)])
+    if (typeof w === "string" || w >= 0) found.set(w, (found.get(w) ?? 0) + part);
+  return found;
+}
 
 // A text, shaded by what speaks for and against a label. Where terms overlap, the strongest counts.
 function shadedText(docs, d, why) {
@@ -146,6 +151,12 @@ function tinted(docs, d, tints) {
     !docs.marks && el("p", { class: "quiet" }, "The terms of this model are not words, so they cannot be marked."),
   ];
 }
+
+// Whether texts are cut on this page, in words
+const cutInWords = (docs) => {
+  const cut = docs.lengths?.filter((n) => n > data.documents.longest).length ?? 0;
+  return cut > 0 ? ` ${plural(cut, "text is", "texts are")} cut after ${count(data.documents.longest)} characters.` : "";
+};
 
 function cutNotes(docs, d) {
   const shown = [...plainText(docs, d)].length; // characters, not UTF-16 units

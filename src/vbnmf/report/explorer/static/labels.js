@@ -19,7 +19,7 @@ function drawLabels() {
         "p",
         { class: "quiet" },
         "Shares of words are of the label's training documents. ",
-        data.overview ? "Recall, precision and confusions are of the documents of this page: given the label, predicted another." : "Recall and precision need labelled documents.",
+        data.overview ? `Recall, precision and confusions are of the documents of this page: given the label, predicted another.${manyTrained() ? " They are too good for those that were in training." : ""}` : "Recall and precision need labelled documents.",
         legend(),
       ),
       el(
@@ -42,6 +42,9 @@ function drawLabels() {
   ];
 }
 
+// Whether so many documents were in training that scores are too good; Trust says also if it is a few
+const manyTrained = () => data.overview.trained > 0.01 * data.documents.total;
+
 // ---- the four numbers
 
 function headNumbers() {
@@ -58,7 +61,7 @@ function headNumbers() {
   if (found) {
     const [score, low, high] = found.score;
     const { labelled } = data.quality;
-    const trained = found.trained ? `; ${count(found.trained)} of them were in training` : "";
+    const trained = !manyTrained() ? "" : `; ${found.trained === data.documents.total ? "all" : count(found.trained)} of them were in training, judged by models that did not see them`;
     items.push(
       item(
         percent(score),

@@ -27,9 +27,8 @@ function applyNames() {
     lowerNames.component[k] = `${component.name} #${k}`.toLowerCase();
   });
   for (const scope of data.scopes?.components ?? []) {
-    scope.original ??= scope.words;
-    const renamed = scope.labels.map((l) => data.labels[l]).filter((label) => label.name !== label.original);
-    scope.words = renamed.reduce((words, label) => words.replaceAll(label.original, label.name), scope.original);
+    scope.pattern ??= scope.words; // numbers of labels stand between marks
+    scope.words = scope.pattern.replace(/\x7f(\d+)\x7f/g, (_, l) => data.labels[l].name);
   }
 }
 

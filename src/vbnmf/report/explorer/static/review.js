@@ -53,7 +53,7 @@ function reviewOf(docs) {
       el(
         "div",
         { class: "downloads" },
-        el("button", { type: "button", class: "small", "aria-label": "Download decisions as CSV", disabled: !total, onclick: () => download("decisions.csv", "text/csv", csv(decisionRows())) }, "Decisions, CSV"),
+        el("button", { type: "button", class: "small", "aria-label": "Download decisions as CSV", disabled: !total, onclick: () => download("decisions.csv", "text/csv", csv(decisionRows())) }, "Decisions as CSV"),
         el("button", { type: "button", class: "small", "aria-label": "Download decisions for Label Studio", disabled: !total, onclick: () => download("decisions-label-studio.json", "application/json", JSON.stringify(labelStudio(docs), null, 1)) }, "Label Studio"),
       ),
     ),
@@ -160,18 +160,23 @@ const decisionRows = () => [
   }),
 ];
 
-// Decisions as tasks of Label Studio, with the choice that was made
+// Decisions as tasks of Label Studio: a task for each document, with all labels that it has after them
 function labelStudio(docs) {
   const place = new Map(docs.ids.map((id, d) => [id, d]));
-  const choices = (label) => [{ from_name: "label", to_name: "text", type: "choices", value: { choices: label ? [label] : [] } }];
-  return Object.entries(decisions)
-    .filter(([, { decision }]) => decision !== "skip")
-    .map(([key, { decision, label }]) => {
-      const [id, given, suggested] = JSON.parse(key);
-      const d = place.get(id);
-      return {
-        data: { id, text: d === undefined ? "" : documentText(docs, d), given, suggested },
-        annotations: [{ result: choices(decision === "change" ? label : given) }],
-      };
-    });
+  const tasks = new Map();
+  for (const [key, { decision, label }] of Object.entries(decisions)) {
+    const [id, given, suggested] = JSON.parse(key);
+    if (decision === "skip") continue;
+    const d = place.get(id);
+    const before = d === undefined ? [given].filter(Boolean) : docs.truth[d].map(originalLabel);
+    const task = tasks.get(id) ?? { text: d === undefined ? "" : documentText(docs, d), before, labels: before, suggested: [] };
+    if (suggested) task.suggested.push(suggested);
+    if (decision === "change") task.labels = [...task.labels.filter((one) => one !== given && one !== label), ...(label ? [label] : [])];
+    tasks.set(id, task);
+  }
+  const choices = (labels) => [{ from_name: "label", to_name: "text", type: "choices", value: { choices: labels } }];
+  return [...tasks].map(([id, { text, before, labels, suggested }]) => ({
+    data: { id, text, given: before.join("; "), suggested: suggested.join("; ") },
+    annotations: [{ result: choices(labels) }],
+  }));
 }

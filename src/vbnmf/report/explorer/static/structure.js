@@ -28,7 +28,7 @@ function mergeSection(merges) {
           caption: "Pairs that could be one label",
           rows: merges,
           roving: true,
-          className: "dense",
+          className: "dense ofpairs",
           columns: [
             { name: "Labels", heading: true, cell: ([a, b]) => [labelLink(a), " and ", labelLink(b)] },
             { name: "Given first, predicted second", right: true, cell: ([a, b, , , there]) => (there ? countedLink({ truth: a, given: b, only: "confused" }, there) : (there ?? "–")) },

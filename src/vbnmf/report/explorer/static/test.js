@@ -60,7 +60,7 @@ function testOf(docs, task) {
       el(
         "div",
         { class: "downloads" },
-        el("button", { type: "button", class: "small", disabled: !testTasks.some((one) => answers[one].length), "aria-label": "Download answers as JSON", onclick: () => download("answers.json", "application/json", answersFile(docs)) }, "Answers, JSON"),
+        el("button", { type: "button", class: "small", disabled: !testTasks.some((one) => answers[one].length), "aria-label": "Download answers as JSON", onclick: () => download("answers.json", "application/json", answersFile(docs)) }, "Answers as JSON"),
         el(
           "button",
           {

@@ -162,10 +162,8 @@ function confusions(matrix) {
 function trained() {
   const { trained: n, matched, judged } = data.overview;
   if (!n && matched) return null;
-  const much = n
-    ? `${count(n)} of the ${plural(data.documents.total, "document")} of this page were in training. Recall, precision and calibration below are too good for them. `
-    : "";
-  return el("p", { class: "notice", id: "trained" }, `${much}${judged} Use documents that the model was not fitted to.`);
+  const much = n ? `Recall, precision and calibration below are too good for ${n === 1 ? "this document" : "these documents"}. ` : "";
+  return el("p", { class: "notice", id: "trained" }, `${judged} ${much}Use documents that the model was not fitted to.`);
 }
 
 // Which predictions can be accepted: a threshold, what it accepts, and how much of that is right; for all and each label
@@ -182,7 +180,7 @@ function accepting() {
   const fill = () => {
     const t = at();
     const { taken, right } = of(0, t);
-    said.textContent = `Accept above ${(t / 100).toFixed(2)}: ${percent(share(taken, predictions))} of the ${what} (${count(taken)} of ${count(predictions)}), ${percent(share(right, taken))} of them right.`;
+    said.textContent = `Accept from ${(t / 100).toFixed(2)} on: ${percent(share(taken, predictions), true)} of the ${what} (${count(taken)} of ${count(predictions)}), ${percent(share(right, taken), true)} of them right.`;
     place.replaceChildren(
       table({
         caption: "Accepted predictions by label",
@@ -222,7 +220,7 @@ function accepting() {
     [
       "Predictions with at least this probability are accepted without a look. Right: the label is a given one. ",
       best !== null
-        ? `From ${(best / 100).toFixed(2)} on, at least ${percent(goal)} are right.`
+        ? `${(best / 100).toFixed(2)} is the lowest threshold at which at least ${percent(goal)} of them are right.`
         : `No threshold accepts enough predictions with ${percent(goal)} right.`,
     ],
     downloads("accepted", () => [
