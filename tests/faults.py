@@ -8,6 +8,10 @@ A trial runs one writing command in a child process, with one fault at a random 
     disk                         files can grow to a random size only
     memory                       a random amount of memory can be had
     clock                        the clock goes backwards (the command must succeed)
+    write                        all writes to files fail from the n-th on, as on a full disk
+    allocation                   the n-th allocation of 4 KB or more fails
+
+The last two need a C compiler, and are left out without it (``faultshim.c``).
 
 After it, each output is whole (the bytes of an undisturbed run) or absent (as it was before), and
 the message is one line without a traceback. Then the command is repeated, or resumed. Its outputs
@@ -16,12 +20,15 @@ the folder of temporary files. A trial follows from its number: ``--first 123 --
 """
 
 import argparse
+import ctypes
 import json
+import mmap
 import os
 import random
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -32,6 +39,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 FAULTS = ("kill", "terminate", "interrupt", "disk", "memory", "clock")
+COUNTED = ("write", "allocation")  # the n-th fails, by ``faultshim.c``
+LARGE = 4096  # bytes of a large allocation; Python's own objects are smaller
+RUST = "memory allocation of 1048576 bytes failed"
 SIGNALS = {"kill": signal.SIGKILL, "terminate": signal.SIGTERM, "interrupt": signal.SIGINT}
 WAITING = (signal.SIGINT, signal.SIGTERM)
 LONGEST = 40.0  # seconds, after which a command hangs; it takes about one
@@ -53,6 +63,43 @@ COMMANDS = {  # what each writes, and its arguments; {} is the output
     "report": ("r.html", ("report", "given.vbnmf", "--documents", "a.csv", "--out", "{}")),
     "review": ("s.csv", ("review", "given.vbnmf", "a.csv", "--out", "{}")),
 }  # fmt: skip
+
+
+class Shim:
+    """The library that fails the n-th write or allocation, if it is loaded (``with_shim``)."""
+
+    def __init__(self):
+        self.fault = getattr(ctypes.CDLL(None), "vbnmf_fault", None)
+        if self.fault is not None:
+            self.fault.argtypes = [ctypes.c_int, ctypes.c_long, ctypes.c_size_t, ctypes.c_void_p]
+            self.counts = (ctypes.c_long * 2).from_buffer(mmap.mmap(-1, 16))
+
+    def begin(self, fault, number):
+        """Count writes and allocations from now on, and fail one of them if ``fault`` says so."""
+        if self.fault is not None:
+            self.counts[:] = 0, 0
+            which = COUNTED.index(fault) + 1 if fault in COUNTED else 0
+            self.fault(which, number, LARGE, ctypes.addressof(self.counts))
+
+    def counted(self):
+        """Return how many writes and allocations a child process made."""
+        return dict(zip(COUNTED, self.counts, strict=True)) if self.fault is not None else {}
+
+
+SHIM = Shim()
+
+
+def with_shim(command):
+    """Run a command with the library loaded before all others, and return its exit code."""
+    compiler = shutil.which("cc")
+    with tempfile.TemporaryDirectory(prefix="vbnmf-shim-") as folder:
+        library, source = Path(folder) / "shim.so", Path(__file__).with_name("faultshim.c")
+        more = {}
+        if compiler is not None:
+            options = ["-O2", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"]
+            subprocess.run([compiler, *options], check=True)  # noqa: S603
+            more = {"LD_PRELOAD": str(library)}
+        return subprocess.run(command, env=os.environ | more, check=False).returncode  # noqa: S603
 
 
 class Wrong(AssertionError):
@@ -127,6 +174,7 @@ def _become(home, said, arguments, fault, at, scale):
             # with less, Python itself can wait for ever for a thread that could not begin
             limit = held + int(2e6 + at**3 * 15e6)
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        SHIM.begin(fault, 1 + int(at * scale))
         if fault == "clock":
             for name in ("time", "monotonic"):
                 real = getattr(time, name)
@@ -161,7 +209,7 @@ class Trials:
         self.folder, self.given = folder, folder / "given"
         self.given.mkdir()
         prepare(self.given)
-        self.expected, self.seconds, self.largest = {}, {}, {}
+        self.expected, self.seconds, self.scales = {}, {}, {}
         for name, (out, arguments) in COMMANDS.items():
             home = self._home()
             begin = time.monotonic()
@@ -171,7 +219,7 @@ class Trials:
             self.seconds[name] = time.monotonic() - begin
             self.expected[name] = contents(home / out)
             files = [p.stat().st_size for p in home.rglob("*") if p.is_file()]
-            self.largest[name] = max(files)
+            self.scales[name] = {"disk": max(files), **SHIM.counted()}
 
     def _filled(self, arguments, out):
         return [part.format(out) for part in arguments]
@@ -187,17 +235,19 @@ class Trials:
         """Run a trial; return its fault and what became of the command."""
         rng = random.Random(f"fault {number}")  # noqa: S311
         name = rng.choice(list(COMMANDS))
-        fault = rng.choice(FAULTS)
+        faults = FAULTS if SHIM.fault is None else (*FAULTS, *COUNTED)
+        fault = faults[number % len(faults)]
         out, arguments = COMMANDS[name]
         home = self._home()
         at = rng.random() * (1.1 * self.seconds[name] if fault in SIGNALS else 1)
-        code, said = run(
-            home, self._filled(arguments, out), fault=fault, at=at, scale=self.largest[name]
-        )
+        scale = self.scales[name].get(fault, 1.0)
+        code, said = run(home, self._filled(arguments, out), fault=fault, at=at, scale=scale)
         told = f"{name}, {fault} at {at:.3f}, exit code {code}: {said[-400:]}"
         if "Traceback" in said:
             raise Wrong(f"a traceback: {told}")
-        if code not in self._codes(fault):
+        # safetensors ends the process if it gets no memory for its buffer, so there is no message
+        aborted = fault == "allocation" and code == -signal.SIGABRT and RUST in said
+        if code not in self._codes(fault) and not aborted:
             raise Wrong(f"an exit code: {told}")
         found = contents(home / out)
         if out != "b.shards" and found not in (None, self.expected[name]):
@@ -207,7 +257,7 @@ class Trials:
         if code == 2 and not [line for line in said.splitlines() if line.startswith("Error: ")]:
             raise Wrong(f"no message: {told}")
         self._again(home, name, out, arguments, told)
-        return fault, "ended" if code == 0 else "stopped"
+        return fault, "aborted" if aborted else "ended" if code == 0 else "stopped"
 
     def _codes(self, fault):
         if fault in SIGNALS:
@@ -258,6 +308,8 @@ def main(args=None):
     parser.add_argument("--trials", type=int, default=30, help="number of trials [default: 30]")
     parser.add_argument("--first", type=int, default=0, help="number of the first trial")
     given = parser.parse_args(args)
+    if args is None and "LD_PRELOAD" not in os.environ:
+        return with_shim([sys.executable, "-m", "tests.faults", *sys.argv[1:]])
     counts, wrong, begin = Counter(), 0, time.monotonic()
     preload()
     with tempfile.TemporaryDirectory(prefix="vbnmf-faults-") as folder:

@@ -137,6 +137,16 @@ def test_the_command_line_on_a_scheduler_that_is_lost(scheduler, shards, tmp_pat
     assert_array_equal(load(tmp_path / "c").estimator_.component_shapes_, a)
 
 
+def test_logs_of_dask_are_not_shown_beside_the_error():
+    """Dask sets the level of each of its loggers when it is imported."""
+    code = "from vbnmf.distributed import turn_off_logs; turn_off_logs(); import logging\n"
+    names = ("distributed.client", "distributed.core", "tornado.application", "asyncio")
+    code += "\n".join(f"logging.getLogger({name!r}).error('lost')" for name in names)
+    command = [sys.executable, "-c", f"{code}\nprint('end')"]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    assert (found.stdout, found.stderr) == ("end\n", "")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

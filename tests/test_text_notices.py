@@ -1,10 +1,13 @@
 """Corpora on which words look wrong, and vocabularies that are cut, are said aloud."""
 
+import re
 import warnings
 
 import numpy as np
 import pytest
+from cliruns import ok, write_csv
 
+from vbnmf.shards.folder import Shards
 from vbnmf.text import (
     DocumentVectorizer,
     SuspiciousWordsWarning,
@@ -52,6 +55,40 @@ def test_nothing_to_say(texts, options):
     with warnings.catch_warnings():
         warnings.simplefilter("error", SuspiciousWordsWarning)
         DocumentVectorizer(**options).fit(texts)
+
+
+LONG = ["green tea " + "ab" * 10_000, "black tea " + "x" * 255, "green " + "x" * 256]
+LEFT_OUT = r"Left out words of more than 255 characters, such as 'abab\w+…' of 20,000 characters"
+
+
+@pytest.mark.parametrize("stem", [None, "english"])
+def test_endless_words_are_left_out_and_it_is_said_once(stem):
+    with pytest.warns(SuspiciousWordsWarning, match=LEFT_OUT) as caught:
+        fitted = DocumentVectorizer(weighting="counts", stem=stem).fit(LONG)
+    assert len(caught) == 1
+    assert sorted(fitted.vocabulary_) == ["black", "green", "tea", "x" * 255]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert fitted.transform(LONG).sum() == 6
+
+
+def test_nothing_but_endless_words():
+    with (
+        pytest.warns(SuspiciousWordsWarning, match=LEFT_OUT),
+        pytest.raises(ValueError, match="No term in 2 documents"),
+    ):
+        DocumentVectorizer().fit(["ab" * 10_000, "x" * 256])
+
+
+def test_endless_words_are_left_out_of_shards(tmp_path):
+    """In parts, the vocabulary and the warning are the same."""
+    write_csv(tmp_path / "a.csv", LONG, "aab")
+    said = ok(
+        "vectorize", tmp_path / "a.csv", "--label", "label", "--out", tmp_path / "s",
+        "--n-jobs", 1, "--shard-nonzeros", 4,
+    ).err  # fmt: skip
+    assert len(re.findall(LEFT_OUT, said)) == 1
+    assert sorted(Shards(tmp_path / "s").terms) == ["black", "green", "tea", "x" * 255]
 
 
 def test_default_number_of_terms_is_not_enough(monkeypatch):

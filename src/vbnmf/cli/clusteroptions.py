@@ -1,6 +1,5 @@
 """The options of a fit or a search on a Dask cluster, and the connection to it."""
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -89,10 +88,9 @@ def connected(given: dict[str, Any], n_threads: int | None, quiet: bool) -> Iter
     if not is_wanted(given):
         yield "auto"
         return
-    from vbnmf.distributed import Dask, connect
+    from vbnmf.distributed import Dask, connect, turn_off_logs
 
-    for name in ("distributed", "tornado", "asyncio"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # errors are reported in one line
+    turn_off_logs()  # errors are reported in one line
     tls = (given["tls_ca"], given["tls_cert"], given["tls_key"]) if given["tls_ca"] else None
     with connect(given["scheduler"], given["workers"], n_threads, tls) as client:
         if not client.nthreads():

@@ -9,9 +9,9 @@ Estimators do not import this room. They ask ``vbnmf.engines.backends`` for the 
 """
 
 from vbnmf.distributed.arrays import collection, is_texts
-from vbnmf.distributed.client import Dask, connect
+from vbnmf.distributed.client import Dask, connect, turn_off_logs
 
-__all__ = ["Dask", "backend", "collection", "connect", "is_texts"]
+__all__ = ["Dask", "backend", "collection", "connect", "is_texts", "turn_off_logs"]
 
 
 def backend() -> Dask:

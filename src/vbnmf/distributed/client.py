@@ -130,6 +130,18 @@ def connect(
         yield client
 
 
+def turn_off_logs() -> None:
+    """Turn off the logs of Dask in this process.
+
+    Dask sets the levels of its loggers when it is imported, each one for itself. So it is imported
+    first, and the level of each is set.
+    """
+    _distributed()
+    for name in ("distributed", "tornado", "asyncio", *logging.root.manager.loggerDict):
+        if name.split(".")[0] in ("distributed", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
 def _without_profiles() -> Any:
     """Turn off Dask's profiler, which interrupts workers a hundred times a second."""
     import dask

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import compress
 from operator import ne
 from typing import Any
 
@@ -27,6 +28,8 @@ except ImportError:  # installed without a compiler
 
 Analyzer = Callable[[str], Iterable[str]]
 _BLOCK = 1 << 20  # tokens that are held as a list, which takes more memory than an array
+LONGEST_TERM = 255
+"""Number of characters of a term at most. Longer ones are data, such as files in Base64."""
 
 
 def compiled() -> Any:
@@ -169,6 +172,27 @@ def _added(numbers: list[int], ends: list[int]) -> sp.csr_matrix:
     counts = sp.csr_matrix((ones, indices, np.array(ends)), shape=(len(ends) - 1, n_terms))
     counts.sum_duplicates()
     return counts
+
+
+def without_long(
+    counts: sp.csr_matrix, terms: list[str]
+) -> tuple[sp.csr_matrix, list[str], str | None]:
+    """Leave out terms of more than ``LONGEST_TERM`` characters.
+
+    Returns
+    -------
+    counts : csr_matrix of int32 of shape (n_documents, n_kept)
+        Counts of the terms that are kept.
+    terms : list of str of length n_kept
+        These terms.
+    omitted : str or None
+        The first term that was left out; None if all are kept.
+    """
+    omitted = next((term for term in terms if len(term) > LONGEST_TERM), None)
+    if omitted is None:
+        return counts, terms, None
+    kept = np.fromiter((len(term) <= LONGEST_TERM for term in terms), np.bool_, len(terms))
+    return counts[:, kept], list(compress(terms, kept)), omitted
 
 
 def in_order(counts: sp.csr_matrix, terms: Sequence[str]) -> tuple[list[str], sp.csr_matrix]:

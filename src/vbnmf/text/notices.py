@@ -67,7 +67,7 @@ class StemmerChangedWarning(UserWarning):
 
 
 class SuspiciousWordsWarning(UserWarning):
-    """Warning about documents that do not seem to be split into words.
+    """Warning about documents that do not seem to be split into words, or about endless words.
 
     Examples
     --------
@@ -176,6 +176,25 @@ def report_suspicious(
         SuspiciousWordsWarning,
         stacklevel=callers_level(),
     )
+
+
+def report_long(omitted: str | None, most: int) -> None:
+    """Warn that terms of more than ``most`` characters were left out.
+
+    Parameters
+    ----------
+    omitted : str or None
+        One of them; None if there is none, of which nothing is said.
+    most : int
+        Number of characters of a term at most.
+    """
+    if omitted is not None:
+        warnings.warn(
+            f"Left out words of more than {most} characters, such as {_shortened(omitted)!r} of "
+            f"{len(omitted):,} characters. Check whether the texts have data in them.",
+            SuspiciousWordsWarning,
+            stacklevel=callers_level(),
+        )
 
 
 def report_cut(frequencies: NDArray[np.int64], columns: NDArray[np.intp]) -> None:

@@ -19,13 +19,15 @@ from numpy.typing import NDArray
 
 from vbnmf.files import replacing
 from vbnmf.text.counting import (
+    LONGEST_TERM,
     commonest_of,
     count_documents,
     document_frequencies,
     in_order,
     no_term,
+    without_long,
 )
-from vbnmf.text.notices import EmptyDocumentWarning, report_cut
+from vbnmf.text.notices import EmptyDocumentWarning, report_cut, report_long
 from vbnmf.text.termcounts import TermCounts
 from vbnmf.text.vectorizer import DEFAULT_MAX_TERMS, DocumentVectorizer
 from vbnmf.text.weighting import (
@@ -62,12 +64,15 @@ class PartsOfCounts:
         Number of documents with each term.
     forms : TermCounts
         Number of occurrences of each word, if words are stemmed.
+    omitted : str or None
+        The first term that was left out because it is too long.
     """
 
     def __init__(self, folder: Path, max_vocabulary: int = MAX_VOCABULARY) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder, self.max_vocabulary = folder, max_vocabulary
         self.n_parts = self.n_documents = 0
+        self.omitted: str | None = None
         self._generations: list[int] = []
         self.frequencies = TermCounts(folder / "terms", max_vocabulary)
         self.forms = TermCounts(folder / "forms", max_vocabulary)
@@ -95,6 +100,7 @@ class PartsOfCounts:
         self._generations.append(self.frequencies.generation)
         self.n_parts += 1
         self.n_documents += about["n_documents"]
+        self.omitted = self.omitted or about.get("omitted")
 
     def numbers(self) -> Iterator[NDArray[np.int32]]:
         """Yield the positions of the terms of each part among the selected ones, or -1."""
@@ -119,6 +125,7 @@ def count_part(
     if texts is None:
         return
     counts, forms = count_documents(texts, vectorizer._build_analyzer())
+    counts, forms, omitted = without_long(counts, forms)
     terms, merged = in_order(counts, stem_terms(forms, vectorizer.stem))
     is_stemmed = vectorizer.stem is not None
     totals = np.bincount(counts.indices, weights=counts.data, minlength=len(forms)).astype(int)
@@ -129,6 +136,7 @@ def count_part(
         "frequencies": document_frequencies(merged).tolist(),
         "forms": forms if is_stemmed else [],
         "totals": totals.tolist() if is_stemmed else [],
+        "omitted": omitted,
     }
     coded = np.frombuffer(json.dumps(about).encode("ascii"), np.uint8)
     arrays = {"data": merged.data, "indices": merged.indices, "indptr": merged.indptr}
@@ -178,6 +186,7 @@ def learn_parts(
 
     Parameters are those of :func:`fit_parts`.
     """
+    report_long(parts.omitted, LONGEST_TERM)
     terms, frequencies = _vocabulary(vectorizer, parts, note)
     idf = inverse_document_frequency(frequencies, parts.n_documents)
     largest, length = _largest_and_length(vectorizer, parts, idf, workers, tell)

@@ -23,6 +23,7 @@ from vbnmf.text.analyzers import (
 )
 from vbnmf.text.checks import check_parameters
 from vbnmf.text.counting import (
+    LONGEST_TERM,
     Analyzer,
     check_iterable,
     commonest_forms,
@@ -33,9 +34,10 @@ from vbnmf.text.counting import (
     none_passes,
     numbered,
     passes,
+    without_long,
 )
 from vbnmf.text.markup import DEFAULT_STRIP, Strip, decide
-from vbnmf.text.notices import report_cut, report_empty, report_suspicious
+from vbnmf.text.notices import report_cut, report_empty, report_long, report_suspicious
 from vbnmf.text.state import to_state
 from vbnmf.text.transforming import TransformsTexts, check_fitted
 from vbnmf.text.weighting import (
@@ -73,7 +75,8 @@ class DocumentVectorizer(
         Maximum number of terms. The terms in most training documents are kept, and ties are broken
         alphabetically. With ``weighting="paper"``, the terms with the largest weight in any
         training document are kept, as in the paper, and ties are broken by the number of documents.
-        The weights of the remaining terms do not depend on `max_terms`. None keeps all terms.
+        The weights of the remaining terms do not depend on `max_terms`. None keeps all terms, but
+        not those of more than 255 characters, which are never kept.
     lowercase : bool, default=True
         Whether to convert documents to lower case.
     token_pattern : str
@@ -219,6 +222,10 @@ class DocumentVectorizer(
         if not forms:
             raise no_term(n_documents, self.token_pattern)
         report_suspicious(counts, forms, document_frequencies(counts))
+        counts, forms, omitted = without_long(counts, forms)
+        report_long(omitted, LONGEST_TERM)
+        if not forms:
+            raise no_term(n_documents, self.token_pattern)
         stems = stem_terms(forms, self.stem)
         all_stems = sorted(set(stems))
         merged = merge_columns(counts, stems, numbered(all_stems))
