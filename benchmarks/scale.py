@@ -12,9 +12,9 @@ and the fastest of each counts, because other work only makes a fit slower. Memo
 the child process above its memory after all imports, without that of Dask workers. Linux only: the
 numbers come from /proc/self/status.
 
-With ``--whole``, the model is fitted from shards with all defaults but the number of components: the
-search, all iterations until it has converged, and the prediction head. The table has the seconds and
-the processor time of each stage, and the accuracy on new documents.
+With ``--whole``, the model is fitted from shards with all defaults but the number of components:
+the search, all iterations until it has converged, and the prediction head. The table has the
+seconds and the processor time of each stage, and the accuracy on new documents.
 """
 
 from __future__ import annotations
