@@ -11,6 +11,10 @@ that of all threads and workers. With ``--repeats``, all kinds of fits run in tu
 and the fastest of each counts, because other work only makes a fit slower. Memory is the peak of
 the child process above its memory after all imports, without that of Dask workers. Linux only: the
 numbers come from /proc/self/status.
+
+With ``--whole``, the model is fitted from shards with all defaults but the number of components:
+the search, all iterations until it has converged, and the prediction head. The table has the
+seconds and the processor time of each stage, and the accuracy on new documents.
 """
 
 from __future__ import annotations
@@ -37,7 +41,7 @@ from vbnmf.shards.shard import SHARD_NONZEROS
 N_TERMS = 50_000
 N_LABELS = 20
 TOKENS = 104  # about 100 different terms
-PART = 20_000  # documents that are drawn at a time
+PART = 20_000  # documents that are drawn at a time, and new documents of a whole fit
 KINDS = ("memory", "stream", "dask")
 
 
@@ -52,6 +56,8 @@ def main(argv: list[str]) -> None:
     parser.add_argument("--iterations", type=int, default=6, help="of each fit (default 6)")
     parser.add_argument("--repeats", type=int, default=1, help="of each fit (default 1)")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS, help="of fits")
+    parser.add_argument("--whole", action="store_true", help="from the search to the head")
+    parser.add_argument("--words", type=int, default=TOKENS, help=f"of a document ({TOKENS})")
     parser.add_argument(
         "--shard-nonzeros", type=int, metavar="N", help=f"of a shard ({SHARD_NONZEROS:,})"
     )
@@ -66,53 +72,62 @@ def main(argv: list[str]) -> None:
     sent: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as temporary:
         for n_docs in sizes:
-            folder = (options.folder or Path(temporary)) / str(n_docs)
-            nnz = _written(folder, n_docs, options.shard_nonzeros or SHARD_NONZEROS)
+            folder = (options.folder or Path(temporary)) / f"{n_docs}x{options.words}"
+            size = options.shard_nonzeros or SHARD_NONZEROS
+            nnz = _written(folder, n_docs, options.words, size)
             for K in components:
+                if options.whole:
+                    found = _in_child(folder, "whole", K, options)
+                    rows.append({"documents": f"{n_docs:,}", "non-zeros": f"{nnz:,}", **found})
+                    continue
                 found = _fastest(folder, K, options)
                 same_shards = options.shard_nonzeros is None  # memory is always cut like this
                 rows.append(_row(n_docs, nnz, K, found, same_shards))
                 if "dask" in found:
                     sent.append(_sent(folder, n_docs, K, options.threads, found["dask"]["sent"]))
                 print(rows[-1], file=sys.stderr, flush=True)
-    slopes = _slopes(rows)
+    slopes = [] if options.whole else _slopes(rows)
     text = f"drawn documents, {N_TERMS:,} terms, {N_LABELS} labels; {machine}\n\n"
     text += "\n\n".join(measure.markdown(table) for table in (rows, slopes, sent) if table)
     numbers = {"machine": machine, "rows": rows, "slopes": slopes, "sent": sent}
     measure.report(options, text, numbers)
 
 
-def draw(n_docs: int, seed: int = 0) -> Iterator[tuple[sp.csr_array, NDArray[np.int64]]]:
+def draw(
+    n_docs: int, words: int = TOKENS, new: bool = False
+) -> Iterator[tuple[sp.csr_array, NDArray[np.int64]]]:
     """Yield parts of documents with their labels; half of the words of a label are shifted."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     frequencies = (1.0 / (np.arange(N_TERMS) + 20.0)).cumsum()
     shift = rng.integers(N_TERMS, size=N_LABELS)
+    if new:  # other documents of the same labels
+        rng = np.random.default_rng(1)
     for first in range(0, n_docs, PART):
         n = min(PART, n_docs - first)
         y = rng.integers(N_LABELS, size=n)
-        ranks = np.searchsorted(frequencies, rng.uniform(0, frequencies[-1], n * TOKENS))
-        doc = np.repeat(np.arange(n), TOKENS)
-        own = rng.random(n * TOKENS) < 0.5
+        ranks = np.searchsorted(frequencies, rng.uniform(0, frequencies[-1], n * words))
+        doc = np.repeat(np.arange(n), words)
+        own = rng.random(n * words) < 0.5
         terms = np.where(own, (ranks + shift[y[doc]]) % N_TERMS, ranks)
         cells, counts = np.unique(doc * N_TERMS + terms, return_counts=True)
         where = np.divmod(cells, N_TERMS)
         yield sp.csr_array((counts.astype(np.float32), where), shape=(n, N_TERMS)), y
 
 
-def _written(folder: Path, n_docs: int, size: int) -> int:
+def _written(folder: Path, n_docs: int, words: int, size: int) -> int:
     """Write the shards, unless they exist, and return the number of non-zeros."""
     from vbnmf.shards import Shards, ShardWriter, is_shards
 
     if not is_shards(folder):
         writer = ShardWriter(folder, N_TERMS, labelled=True, shard_nonzeros=size)
-        for X, y in draw(n_docs):
+        for X, y in draw(n_docs, words):
             writer.add(X, y.tolist())
         writer.finish()
     return Shards(folder).nnz
 
 
 def _in_child(folder: Path, kind: str, K: int, options: argparse.Namespace) -> dict[str, float]:
-    numbers = [K, options.iterations, options.threads]
+    numbers = [K, options.iterations, options.threads, options.words]
     command = [sys.executable, "-m", "benchmarks.scale", str(folder), kind, *map(str, numbers)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603
     found: dict[str, float] = json.loads(done.stdout)
@@ -177,6 +192,46 @@ def _slopes(rows: list[dict[str, object]]) -> list[dict[str, object]]:
     return found
 
 
+def _whole(folder: str, K: int, threads: int, words: int) -> dict[str, object]:
+    """Fit the default model with K components, and return what its stages took."""
+    from vbnmf import Shards, SupervisedVBNMF
+    from vbnmf.core.fit import FITTING, HEAD, HEAD_ON_SHARDS, WITHOUT_FOLDS, Progress
+
+    at: dict[str, tuple[float, float]] = {}  # when each stage ended, so far
+    now = "start"
+
+    def note(progress: Progress) -> None:
+        after = (FITTING, WITHOUT_FOLDS, HEAD, HEAD_ON_SHARDS)
+        stage = progress.stage if progress.stage in after else "search"
+        at[stage] = time.perf_counter(), time.process_time()
+        if progress.iteration % 10 == 0:
+            print(*(f"{t:,.0f}" for t in at[stage]), progress, file=sys.stderr, flush=True)
+
+    model = SupervisedVBNMF(K, random_state=0, n_jobs=threads, callback=note)
+    small, y = next(draw(200))
+    model.fit(small, y)
+    at.clear()
+    before = _status("VmRSS")
+    at[now] = time.perf_counter(), time.process_time()
+    begin = at[now]
+    model.fit(Shards(folder))
+    end = time.perf_counter(), time.process_time()
+    peak = _status("VmHWM") - before
+    row: dict[str, object] = {"K": model.n_components_, "iterations": model.n_iter_}
+    last = begin
+    for stage, when in [*list(at.items())[1:], ("rest", end)]:
+        row[f"{stage}, s"], row[f"{stage}, processor s"] = when[0] - last[0], when[1] - last[1]
+        last = when
+    X_new, y_new = next(draw(PART, words, new=True))
+    return row | {
+        "all, s": end[0] - begin[0],
+        "all, processor s": end[1] - begin[1],
+        "peak MB": peak / 1e6,
+        "head": model.classifier_,
+        "accuracy": float((model.predict(X_new) == y_new).mean()),
+    }
+
+
 def _child(folder: str, kind: str, K: int, iterations: int, threads: int) -> dict[str, float]:
     from vbnmf import Shards, SupervisedVBNMF
     from vbnmf.core.fit import FITTING, Progress
@@ -233,4 +288,8 @@ def _status(field: str) -> int:
 
 if __name__ == "__main__":
     os.environ.setdefault("OMP_NUM_THREADS", sys.argv[5])
-    print(json.dumps(_child(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6]))))
+    K, iterations, threads, words = map(int, sys.argv[3:7])
+    if sys.argv[2] == "whole":
+        print(json.dumps(_whole(sys.argv[1], K, threads, words)))
+    else:
+        print(json.dumps(_child(sys.argv[1], sys.argv[2], K, iterations, threads)))

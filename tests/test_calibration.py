@@ -128,6 +128,20 @@ def test_the_threshold_is_the_best():
     assert best_threshold(P[:10], Y[:10], np.ones(10))[0] == 0.5
 
 
+def test_biases_of_more_labels_than_documents_are_left_out():
+    """They would raise the labels of these few documents above all others."""
+    rng = np.random.default_rng(0)
+    Y = np.eye(300, dtype=bool)[rng.permutation(300)[:100]]
+    s = rng.normal(size=Y.shape) + 2.5 * Y
+    n_terms, weight = np.ones(100), np.ones(100)
+    found = calibrate(s, Y, n_terms, weight, usual_slope=1.0)
+    assert np.ptp(found.biases) == 0
+    fitted = _Problem(s, Y, n_terms, weight, 1.0, np.zeros(300), multilabel=False, biased=True)
+    gain = [(c.logits(s, n_terms).argmax(axis=1) == Y.argmax(axis=1)).sum()
+            for c in (found, fitted.solved())]  # fmt: skip
+    assert gain[1] > gain[0] + 5  # they seem to pay on the documents that they were fitted to
+
+
 def test_biases_of_chance_are_left_out():
     """All labels are alike, so biases fit chance: a gain within the standard error is none."""
     kept = 0

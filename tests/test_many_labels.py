@@ -53,6 +53,37 @@ def test_machines_on_parts_predict_as_those_on_all_documents(corpus, parts_only)
     assert right[0] > right[1] - 0.02
 
 
+def test_log_odds_are_those_of_a_mixture_with_all_documents():
+    rng = np.random.default_rng(0)
+    X = rng.poisson(1.0, (30, 6)) * 1.0
+    Y, weight = rng.random((30, 4)) < 0.3, rng.random(30)
+    Y[:, 3] = False  # a label without documents
+    found = manylabels.log_odds(sp.csr_array(X), sp.csr_array(Y * 1.0), weight).toarray()
+    p = weight @ X / (weight @ X).sum()
+    for label in range(3):
+        q = (weight * Y[:, label]) @ X
+        np.testing.assert_allclose(found[label], np.log(1 + q / q.sum() / p), rtol=1e-5)
+    assert not found[3].any()
+
+
+def test_labels_of_very_few_documents_use_log_odds(parts_only):
+    """Machines of four documents each know less than naive Bayes, and folds show it."""
+    few = draw(N_LABELS * 5, n_docs=N_LABELS * 20, n_test=600, n_terms=N_LABELS * 5)
+    X, y = sp.csr_array(few.X, dtype=np.float32), few.y
+    n_docs = len(y)
+    labels = sp.csr_array((np.ones(n_docs), y, np.arange(n_docs + 1)), (n_docs, N_LABELS * 5))
+    dense, weight, fold = np.zeros((n_docs, 0), np.float32), np.ones(n_docs), folds(X)
+    alone, _ = machines.solve(X, dense, labels, weight, 1)
+    found = in_parts(X, dense, labels, weight, fold)
+    right = [
+        ((few.X_test @ words.T + intercepts).argmax(axis=1) == few.y_test).mean()
+        for words, intercepts in ((alone[:, :-1], alone[:, -1]), (found.words, found.intercepts))
+    ]
+    assert right[1] > right[0] + 0.03
+    held = (found.left_out.argmax(axis=1) == y[found.held]).mean()
+    assert 0.6 < held < right[1] + 0.02  # of machines and log-odds of three documents a label
+
+
 @pytest.mark.kernel
 def test_threads_do_not_change_the_bits(corpus, parts_only):
     one, two = (in_parts(*features(corpus), n_threads=n) for n in (1, 2))

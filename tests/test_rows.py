@@ -43,6 +43,29 @@ def test_sums_are_those_of_dense_arrays(X):
     np.testing.assert_allclose(rows.lengths(X), np.linalg.norm(dense, axis=1), rtol=1e-13)
 
 
+@pytest.mark.parametrize("at_once", [1, 10_000])
+def test_the_first_columns_are_the_same_for_few_and_many_documents(monkeypatch, X, at_once):
+    monkeypatch.setattr(rows, "_NONZEROS_AT_ONCE", at_once)
+    found = rows.leading(X, 13)
+    assert_array_equal(found.toarray(), X.toarray()[:, :13])
+    assert rows.leading(X, 40) is X
+
+
+@pytest.mark.parametrize("n_docs", [0, 1, 2, 90])
+def test_side_by_side(X, n_docs):
+    left, right = X[:n_docs], X[90 - n_docs :, :7]
+    found = rows.side_by_side(left, right)
+    assert_array_equal(found.toarray(), np.hstack([left.toarray(), right.toarray()]), strict=True)
+
+
+@pytest.mark.parametrize("of", [slice(1, 3), slice(7, 8), slice(None)])
+def test_terms_that_no_document_has_are_removed(X, of):
+    wide = sparse.csr_array(sparse.hstack([X[of], sparse.csr_array((X[of].shape[0], 500))]))
+    found, used = rows.without_unused_terms(wide)
+    assert_array_equal(found.toarray(), wide.toarray()[:, used])
+    assert_array_equal(used, np.flatnonzero(wide.toarray().any(axis=0)))
+
+
 def test_no_documents():
     assert not len(rows.mass(sparse.csr_array((0, 3))))
     assert_array_equal(rows.mass(sparse.csr_array((3, 0))), np.zeros(3))

@@ -88,12 +88,12 @@ class FilledRows:
         return np.asarray(self[:], dtype)
 
     def transposed(self) -> Array:
-        """Return the transposed matrix as a dense array, (n_columns, n_rows)."""
-        out = np.empty((self.width, len(self)), self.dtype)
+        """Return the transposed matrix as a dense array, (n_columns, n_rows), held by rows."""
+        out = np.empty((len(self), self.width), self.dtype)
         for begin in range(0, len(self), _ROWS_AT_ONCE):
             at = slice(begin, begin + _ROWS_AT_ONCE)
-            out[:, at] = self[at].T
-        return out
+            out[at] = self[at]
+        return out.T
 
 
 def column_type(width: int) -> Any:

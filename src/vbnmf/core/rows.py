@@ -18,6 +18,9 @@ _MIXING = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 
 def _ranges(X: sparse.csr_array) -> Iterator[tuple[int, int]]:
     """Yield ranges of documents with a limited number of non-zeros."""
+    if 0 < X.nnz <= _NONZEROS_AT_ONCE:
+        yield 0, X.shape[0]
+        return
     cuts = np.searchsorted(X.indptr, np.arange(0, X.nnz, _NONZEROS_AT_ONCE))
     yield from pairwise(np.unique(np.append(cuts, X.shape[0])).tolist())
 
@@ -36,7 +39,24 @@ def parts(X: sparse.csr_array) -> Iterator[tuple[slice, sparse.csr_array]]:
 
 def leading(X: sparse.csr_array, n_columns: int) -> sparse.csr_array:
     """Return the first columns of X; X itself if it has no others."""
-    return X if X.shape[1] == n_columns else sparse.csr_array(X[:, :n_columns])
+    if X.shape[1] == n_columns:
+        return X
+    if X.nnz > _NONZEROS_AT_ONCE:
+        return sparse.csr_array(X[:, :n_columns])
+    at = X.indices < n_columns  # faster for few documents
+    ends = np.append(0, np.cumsum(at))[X.indptr].astype(X.indptr.dtype)
+    return sparse.csr_array((X.data[at], X.indices[at], ends), shape=(X.shape[0], n_columns))
+
+
+def side_by_side(left: Any, right: Any) -> sparse.csr_array:
+    """Return the columns of two CSR matrices with the same documents, side by side."""
+    if left.shape[0] != 1:
+        return sparse.csr_array(sparse.hstack([left, right], format="csr"))
+    # faster for one document, as in a service
+    width = left.shape[1] + right.shape[1]
+    data = np.concatenate([left.data, right.data])
+    columns = np.concatenate([left.indices, right.indices + left.indices.dtype.type(left.shape[1])])
+    return sparse.csr_array((data, columns, [0, len(data)]), shape=(1, width))
 
 
 def of_columns(X: sparse.csr_array, kept: Array) -> sparse.csr_array:
@@ -55,16 +75,23 @@ def mass(X: sparse.csr_array) -> Array:
 
 def _sums(X: sparse.csr_array, of: Callable[[Array], Array]) -> Array:
     """Sum a function of the weights of each document, (n_docs,) in float64."""
+    return _sums_of(X, X.data, of)
+
+
+def _sums_of(X: sparse.csr_array, values: Array, of: Callable[[Array], Array]) -> Array:
+    """Sum a function of values in the places of X, (nnz,), as ``_sums``."""
     out = np.zeros(X.shape[0])
     for begin, end in _ranges(X):
         indptr = X.indptr[begin : end + 1]
         row = np.repeat(np.arange(end - begin), np.diff(indptr))
-        out[begin:end] = np.bincount(row, of(X.data[indptr[0] : indptr[-1]]), end - begin)
+        out[begin:end] = np.bincount(row, of(values[indptr[0] : indptr[-1]]), end - begin)
     return out
 
 
 def is_empty(X: Any) -> Array:
     """Return whether each document has no weight, (n_docs,) of bool."""
+    if sparse.issparse(X) and X.format == "csr":
+        return mass(X) == 0
     return np.asarray(X.sum(axis=1)).ravel() == 0
 
 
@@ -90,20 +117,29 @@ def content_keys(X: sparse.csr_array) -> Array:
     return out.view(np.int64)
 
 
-def lengths(X: sparse.csr_array) -> Array:
-    """Compute the Euclidean length of each document, (n_docs,) in float64."""
-    return np.sqrt(_sums(X, partial(np.square, dtype=np.float64)))
+def lengths(X: sparse.csr_array, values: Array | None = None) -> Array:
+    """Compute the Euclidean length of each document, (n_docs,) in float64.
+
+    ``values`` are used instead of the weights, in the same places, (nnz,).
+    """
+    values = X.data if values is None else values
+    return np.sqrt(_sums_of(X, values, partial(np.square, dtype=np.float64)))
 
 
 def of_unit_length(X: sparse.csr_array, dtype: Any = np.float64) -> sparse.csr_array:
     """Divide documents by their Euclidean length."""
+    return sparse.csr_array((unit_values(X, dtype), X.indices, X.indptr), shape=X.shape)
+
+
+def unit_values(X: sparse.csr_array, dtype: Any = np.float64) -> Array:
+    """Compute the weights of documents divided by their Euclidean length, (nnz,)."""
     values, length = np.empty(X.nnz, dtype), np.maximum(lengths(X), _TINY)
     for begin, end in _ranges(X):
         indptr = X.indptr[begin : end + 1]
         at = slice(indptr[0], indptr[-1])
         of_cell = np.repeat(length[begin:end], np.diff(indptr))
         np.divide(X.data[at], of_cell, out=values[at], casting="same_kind")
-    return sparse.csr_array((values, X.indices, X.indptr), shape=X.shape)
+    return values
 
 
 def effective_terms(X: sparse.csr_array) -> Array:
@@ -116,6 +152,10 @@ def effective_terms(X: sparse.csr_array) -> Array:
 
 def without_unused_terms(X: sparse.csr_array) -> tuple[sparse.csr_array, Array | slice]:
     """Remove the terms that no document has; return X, and the columns that were kept."""
+    if X.nnz < X.shape[1] // 8:  # few documents: all terms are not looked at
+        used, columns = np.unique(X.indices, return_inverse=True)
+        rows = (X.data, columns.astype(np.int32), X.indptr)
+        return sparse.csr_array(rows, shape=(X.shape[0], len(used))), used.astype(np.int64)
     occurs = np.zeros(X.shape[1], dtype=bool)
     occurs[X.indices] = True
     if occurs.all():

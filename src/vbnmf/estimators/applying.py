@@ -41,7 +41,7 @@ class AppliesToDocuments:
         With ``only_terms``, X in memory may lack the columns of ``head_features``.
         """
         n_terms = self.n_features_in_
-        if isinstance(X, ShardSource):
+        if not sparse.issparse(X) and isinstance(X, ShardSource):
             if X.shape[1] != n_terms:
                 raise ValueError(
                     f"{X!r} must have the {n_terms:,} terms that {type(self).__name__} was fitted "

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
+from vbnmf.core.rows import side_by_side
 from vbnmf.text.features import TextFeatures, split_parts, split_pieces
 from vbnmf.text.transforming import TransformsTexts
 
@@ -125,4 +126,4 @@ class _Parts:
 
 def beside(X: Any, F: sparse.csr_array) -> sparse.csr_matrix:
     """Return a matrix of terms with features behind them."""
-    return sparse.csr_matrix(sparse.hstack([X, F], format="csr"))
+    return sparse.csr_matrix(side_by_side(X, F))

@@ -10,8 +10,9 @@ the scores of all other labels towards −1, so small differences there are impo
 not change the order of labels. ε is the share of documents whose label is unrelated to the scores.
 It limits the certainty of predictions. π are the frequencies of the labels. Biases β can change the
 most probable label; they are used only if they increase the accuracy by more than one standard
-error. The parameters are the maximum a posteriori estimate from held-out scores, with normal priors
-for small corpora.
+error, and if labels have ``LEAST_OF_A_LABEL`` held-out documents on average. With fewer, each bias
+would fit single documents. The parameters are the maximum a posteriori estimate from held-out
+scores, with normal priors for small corpora.
 
 References
 ----------
@@ -30,6 +31,9 @@ from threadpoolctl import threadpool_limits
 from vbnmf.core.model import Array
 from vbnmf.core.pages import large_heaps
 from vbnmf.store import LARGEST, LARGEST_WEIGHT, check_doubles, check_number
+
+LEAST_OF_A_LABEL = 5
+"""Held-out documents for each label, on average, with which biases are tried."""
 
 _MOST_SCORES = 1_000_000  # that calibration looks at; of more, it takes every n-th document
 _THRESHOLDS = np.linspace(0.1, 0.9, 33)
@@ -185,10 +189,12 @@ def calibrate(
         bent=bent and not multilabel,
     )  # fmt: skip
     with large_heaps(), threadpool_limits(1):  # the same bits on any machine's BLAS
-        found = problem(biased=True).solved()
         if multilabel:
-            return found
+            return problem(biased=True).solved()
         plain = problem(biased=False).solved()
+        if weight.sum() < LEAST_OF_A_LABEL * scores.shape[1]:
+            return plain
+        found = problem(biased=True).solved()
     right, right_plain = (
         (c.logits(scores, n_terms).argmax(axis=1) == Y.argmax(axis=1)).astype(float)
         for c in (found, plain)

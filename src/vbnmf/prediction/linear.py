@@ -185,7 +185,7 @@ class LinearHead(Head):
         if not self.uses_words:
             return by_components, np.zeros(by_components.shape)
         X, used = without_unused_terms(X)
-        words = self.words[:, used].T.astype(np.float64)
+        words = self.words.T[used].astype(np.float64)  # fast if held by terms
         by_words = of_unit_length(X) @ words
         return by_components, by_words.toarray() if sparse.issparse(by_words) else by_words
 

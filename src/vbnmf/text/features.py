@@ -29,7 +29,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from vbnmf.core.rows import lengths
+from vbnmf.core.rows import lengths, side_by_side
 from vbnmf.text.counting import (
     KnownTerms,
     Splitter,
@@ -80,7 +80,7 @@ class Vocabulary:
     def weights(self, counts: sp.csr_matrix) -> sp.csr_array:
         """Return weights of these features from counts, (n_docs, n_features) both."""
         values = np.log1p(counts.data, dtype=np.float32)
-        values *= self.idf.astype(np.float32)[counts.indices]
+        values *= self.idf[counts.indices].astype(np.float32)
         return sp.csr_array((values, counts.indices, counts.indptr), shape=counts.shape)
 
 
@@ -142,38 +142,35 @@ class TextFeatures:
         csr_array of shape (n_docs, n_features)
             Weights of features, in the units of X and in its type.
         """
-        X = sp.csr_array(X)
+        X = X if sp.issparse(X) and X.format == "csr" else sp.csr_array(X)
+        if len(texts) <= _AT_ONCE:
+            return self._assemble(self._count(texts), X, idf)
         blocks = [
-            self._assemble(
-                self._count(texts[begin : begin + _AT_ONCE]), X[begin : begin + _AT_ONCE], idf
-            )
-            for begin in range(0, max(len(texts), 1), _AT_ONCE)
+            self.transform(texts[begin : begin + _AT_ONCE], X[begin : begin + _AT_ONCE], idf)
+            for begin in range(0, len(texts), _AT_ONCE)
         ]
-        return blocks[0] if len(blocks) == 1 else sp.csr_array(sp.vstack(blocks, format="csr"))
+        return sp.csr_array(sp.vstack(blocks, format="csr"))
 
     def _count(self, texts: Texts) -> "FeatureCounts":
         """Count the features of documents; what is no feature is not kept in memory."""
-        nothing, _ = _nothing(len(texts))
-        tokens, pieces = nothing, nothing
-        if self.tokens.names:
-            tokens = count_known(texts, self._tokens, self.tokens.known)
-        if self.pieces.names:
-            pieces = _count_pieces(texts, self.pieces.known)
-        return FeatureCounts(tokens, pieces)
+        n_docs = len(texts)
+        has_tokens, has_pieces = bool(self.tokens.names), bool(self.pieces.names)
+        return FeatureCounts(
+            count_known(texts, self._tokens, self.tokens.known) if has_tokens else _none(n_docs),
+            _count_pieces(texts, self.pieces.known) if has_pieces else _none(n_docs),
+        )
 
-    def _assemble(
-        self, counted: "FeatureCounts", X: sp.csr_array, idf: NDArray[np.float64]
-    ) -> sp.csr_array:
+    def _assemble(self, counted: "FeatureCounts", X: Any, idf: NDArray[np.float64]) -> sp.csr_array:
         """Join the weights of both vocabularies in the units of X."""
         T, P = self.tokens.weights(counted.tokens), self.pieces.weights(counted.pieces)
-        present = sp.csr_array((np.log(2) * idf[X.indices], X.indices, X.indptr), shape=X.shape)
-        of_words, of_tokens, of_pieces = lengths(present), lengths(T), lengths(P)
+        of_words = lengths(X, np.log(2) * idf[X.indices])
+        of_tokens, of_pieces = lengths(T), lengths(P)
         length = np.sqrt(of_words**2 + of_tokens**2)
         unit = np.where(of_words > 0, lengths(X) / np.where(of_words > 0, of_words, 1.0), 1.0)
         each = np.where(length > 0, length, 1.0) / np.where(of_pieces > 0, of_pieces, 1.0)
         _multiply_rows(T, unit)
         _multiply_rows(P, unit * each)
-        return sp.csr_array(sp.hstack([T, P], format="csr"), dtype=X.dtype)
+        return side_by_side(T, P).astype(X.dtype, copy=False)
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return entries of a header, in types of JSON, and arrays."""
@@ -273,7 +270,11 @@ class TrainingTexts:
 
 
 def _nothing(n_docs: int) -> tuple[sp.csr_matrix, list[str]]:
-    return sp.csr_matrix((n_docs, 0), dtype=np.int32), []
+    return _none(n_docs), []
+
+
+def _none(n_docs: int) -> sp.csr_matrix:
+    return sp.csr_matrix((n_docs, 0), dtype=np.int32)
 
 
 def split_tokens(text: str, kinds: tuple[str, ...], terms: frozenset[str]) -> list[str]:

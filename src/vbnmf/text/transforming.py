@@ -182,6 +182,7 @@ class TransformsTexts:
         self._known = KnownTerms(passed)
         self._idf = idf
         self._columns = columns.astype(np.int32)
+        self._omits_none = np.array_equal(columns, np.arange(len(passed)))
         terms = [passed[number] for number in columns]
         self.vocabulary_: dict[str, int] = numbered(terms)
         self._forms = terms
@@ -194,7 +195,7 @@ class TransformsTexts:
 
     def _finish(self, weights: sp.csr_matrix) -> sp.csr_matrix:
         """Remove terms without a column and explicit zeros, and cast to `dtype`."""
-        X = weights[:, self._columns].astype(self.dtype)
+        X = (weights if self._omits_none else weights[:, self._columns]).astype(self.dtype)
         X.eliminate_zeros()
         X.sort_indices()
         return X

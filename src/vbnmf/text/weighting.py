@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from vbnmf.core.rows import of_unit_length
+from vbnmf.core.rows import unit_values
 
 Weighting = Literal["paper", "counts", "log"]
 WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
@@ -72,7 +72,7 @@ def weigh(
     weights = sp.csr_matrix((data, counts.indices, counts.indptr), shape=counts.shape)
     if weighting != "log":
         return weights, 1.0
-    weights.data = of_unit_length(weights).data
+    weights.data = unit_values(weights)
     if length is None:
         length = length_of_documents(*summed(weights.data))
     weights.data *= length
