@@ -25,10 +25,10 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit, log_expit, softmax
-from threadpoolctl import threadpool_limits
 
 from vbnmf.core.model import Array
 from vbnmf.core.pages import large_heaps
+from vbnmf.core.products import dot, one_blas_thread
 from vbnmf.store import LARGEST, LARGEST_WEIGHT, check_doubles, check_number
 
 _MOST_SCORES = 1_000_000  # that calibration looks at; of more, it takes every n-th document
@@ -184,7 +184,7 @@ def calibrate(
         _Problem, scores, Y, n_terms, weight, usual_slope, prior, multilabel=multilabel,
         bent=bent and not multilabel,
     )  # fmt: skip
-    with large_heaps(), threadpool_limits(1):  # the same bits on any machine's BLAS
+    with large_heaps(), one_blas_thread():
         found = problem(biased=True).solved()
         if multilabel:
             return found
