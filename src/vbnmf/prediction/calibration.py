@@ -309,12 +309,12 @@ def best_threshold(P: Array, Y: Array, weight: Array) -> tuple[float, float]:
 
     If there are only few documents, the threshold is 0.5.
     """
-    from sklearn.metrics import f1_score  # slow to import, and not needed to predict
-
     tried = _THRESHOLDS if len(P) >= _ENOUGH_FOR_A_THRESHOLD else np.array([0.5])
-    scores = [
-        f1_score(Y, least <= P, average="micro", sample_weight=weight, zero_division=0)
-        for least in tried
-    ]
+    n_true = dot(weight, Y.sum(axis=1))
+    scores = []
+    for least in tried:
+        given = least <= P
+        size = n_true + dot(weight, given.sum(axis=1))
+        scores.append(2 * dot(weight, (given & Y).sum(axis=1)) / size if size > 0 else 0.0)
     best = int(np.argmax(scores))
     return float(tried[best]), float(scores[best])
