@@ -76,6 +76,14 @@ TOPICS = ("labelled LDA", "PLDA", "NMF-KL")
 ITERATIONS = 100  # of tomotopy
 LONGEST_PART = 14  # mean characters between spaces above which a script has no spaces
 GOALS = ((2.5, 5.0), (1.5, 3.0))  # geometric mean and worst: what must hold, and what is wanted
+_BEGIN = (
+    "import json, sys; from benchmarks.fit import _child; "
+    "print(json.dumps(_child(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:])))"
+)  # of a child process
+_WITHOUT_EDITABLE = (
+    "import sys; sys.meta_path[:] = "
+    "[one for one in sys.meta_path if not hasattr(one, 'known_source_files')]; "
+)  # before anything of vbnmf is imported
 Row = dict[str, Any]
 
 
@@ -195,7 +203,8 @@ def _row(name: str, texts: list[str], cells: list[str], options: argparse.Namesp
 def _in_child(root: Path | None, folder: str, threads: int, peers: Sequence[str]) -> Row:
     """Run ``_child`` with the installed package, or with that of a checkout."""
     source = "" if root is None else str((root / "src").resolve())
-    command = [sys.executable, "-m", "benchmarks.fit", folder, source, str(threads), *peers]
+    begin = _BEGIN if root is None else _WITHOUT_EDITABLE + _BEGIN
+    command = [sys.executable, "-c", begin, folder, source, str(threads), *peers]
     places = os.pathsep.join(filter(None, [source, str(ROOT), os.environ.get("PYTHONPATH")]))
     done = subprocess.run(  # noqa: S603
         command, env={**os.environ, "PYTHONPATH": places}, cwd=folder, stdout=subprocess.PIPE,
@@ -207,8 +216,6 @@ def _in_child(root: Path | None, folder: str, threads: int, peers: Sequence[str]
 
 def _child(folder: str, source: str, threads: int, peers: Sequence[str]) -> Row:
     """Fit the texts of a folder, and then the peers."""
-    if source:  # not the package of an editable installation
-        sys.meta_path[:] = [one for one in sys.meta_path if not hasattr(one, "known_source_files")]
     import vbnmf
 
     if not str(vbnmf.__file__).startswith(source):
@@ -368,7 +375,3 @@ def report(rows: Sequence[Row]) -> str:
         change = math.exp(sum(map(math.log, changes)) / len(changes))
         lines.append(f"now / before, geometric mean: {change:.2f}")
     return "\n\n".join(lines)
-
-
-if __name__ == "__main__":
-    print(json.dumps(_child(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:])))

@@ -125,6 +125,12 @@ def test_the_threshold_is_the_best():
     given = threshold <= P
     assert score == pytest.approx(2 * (given & Y).sum() / (given.sum() + Y.sum()))
     assert 0.3 < threshold < 0.75
+    times = rng.integers(1, 4, 4000)
+    repeated = best_threshold(
+        np.repeat(P, times, axis=0), np.repeat(Y, times, axis=0), np.ones(times.sum())
+    )
+    assert best_threshold(P, Y, times.astype(float)) == repeated
+    assert best_threshold(P, np.zeros_like(Y), np.ones(4000))[1] == 0
     assert best_threshold(P[:10], Y[:10], np.ones(10))[0] == 0.5
 
 

@@ -3,9 +3,11 @@
 A fit and a prediction must give the same bits with any number of threads. BLAS divides sums among
 its threads, so the last bits of its results depend on their number. Fits, projections and
 predictions therefore multiply dense arrays only with these functions. Products with a sparse matrix
-do not use BLAS. Functions of other libraries that use it are called in ``threadpool_limits(1)``.
+do not use BLAS. Functions of other libraries that use it are called in ``one_blas_thread()``.
 """
 
+from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -33,3 +35,18 @@ def row_products(A: Array, B: Array, dtype: Any = None) -> Array:
 def dot(a: Array, b: Array) -> float:
     """Compute the inner product of two arrays of the same shape."""
     return float((a * b).sum())
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Return a context in which BLAS uses one thread: the same bits on any machine."""
+    limited: AbstractContextManager[Any] = _libraries().limit(limits=1)
+    return limited
+
+
+@cache
+def _libraries() -> Any:
+    """Find the libraries with threads, once: the search takes as long as a small computation."""
+    import scipy.linalg  # noqa: F401 - loads the BLAS of SciPy, so that it is found
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

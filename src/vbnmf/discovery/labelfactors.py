@@ -22,10 +22,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from vbnmf.core.model import Array
-from vbnmf.core.products import dot, product
+from vbnmf.core.products import dot, one_blas_thread, product
 from vbnmf.core.rows import mass, of_unit_length, without_unused_terms
 from vbnmf.discovery.clusters import content_hashes
 
@@ -68,7 +67,7 @@ def factor_term_sums(
         return sparse.csr_array(sparse.csr_array(parts.T) @ documents)
 
     begins, ends = members.indptr[:-1].tolist(), members.indptr[1:].tolist()
-    with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:  # for LAPACK
+    with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:  # for LAPACK
         blocks = list(pool.map(of_label, range(len(counts)), begins, ends))
     return sparse.csr_array(sparse.vstack(blocks), dtype=np.float64)
 

@@ -88,7 +88,7 @@ def add_features(
         asked, reason = _CANDIDATES[choice.chosen], _reason(choice, len(rows), targets.multilabel)
         if "marks" in asked:
             alone = featurechoice.choose(
-                [lambda: some.fit(("marks",))[1]], sparse.csr_array(X[rows]), labels,
+                [some.marks], sparse.csr_array(X[rows]), labels,
                 multilabel=targets.multilabel, n_threads=count_threads(model.n_jobs),
             )  # fmt: skip
             marks, words = alone.scores[0], choice.scores[0]

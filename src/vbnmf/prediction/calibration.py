@@ -26,10 +26,10 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit, log_expit, softmax
-from threadpoolctl import threadpool_limits
 
 from vbnmf.core.model import Array
 from vbnmf.core.pages import large_heaps
+from vbnmf.core.products import dot, one_blas_thread
 from vbnmf.store import LARGEST, LARGEST_WEIGHT, check_doubles, check_number
 
 LEAST_OF_A_LABEL = 5
@@ -188,7 +188,7 @@ def calibrate(
         _Problem, scores, Y, n_terms, weight, usual_slope, prior, multilabel=multilabel,
         bent=bent and not multilabel,
     )  # fmt: skip
-    with large_heaps(), threadpool_limits(1):  # the same bits on any machine's BLAS
+    with large_heaps(), one_blas_thread():
         if multilabel:
             return problem(biased=True).solved()
         plain = problem(biased=False).solved()
@@ -315,12 +315,12 @@ def best_threshold(P: Array, Y: Array, weight: Array) -> tuple[float, float]:
 
     If there are only few documents, the threshold is 0.5.
     """
-    from sklearn.metrics import f1_score  # slow to import, and not needed to predict
-
     tried = _THRESHOLDS if len(P) >= _ENOUGH_FOR_A_THRESHOLD else np.array([0.5])
-    scores = [
-        f1_score(Y, least <= P, average="micro", sample_weight=weight, zero_division=0)
-        for least in tried
-    ]
+    n_true = dot(weight, Y.sum(axis=1))
+    scores = []
+    for least in tried:
+        given = least <= P
+        size = n_true + dot(weight, given.sum(axis=1))
+        scores.append(2 * dot(weight, (given & Y).sum(axis=1)) / size if size > 0 else 0.0)
     best = int(np.argmax(scores))
     return float(tried[best]), float(scores[best])

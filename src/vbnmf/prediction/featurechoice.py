@@ -95,7 +95,7 @@ def choose(
     for features in candidates:
         found = machines.train(
             of_unit_length(features(), np.float32), np.zeros((len(weight), 0)), labels, weight,
-            fold, n_threads=n_threads,
+            fold, n_threads=n_threads, rough=True,
         )  # fmt: skip
         if multilabel:
             P = 1 / (1 + np.exp(-_SLOPE * found.left_out.astype(np.float64)))

@@ -27,10 +27,9 @@ from typing import NamedTuple, Self
 import numpy as np
 from scipy import sparse
 from scipy.optimize import minimize
-from threadpoolctl import threadpool_limits
 
 from vbnmf.core.model import Array
-from vbnmf.core.products import dot
+from vbnmf.core.products import dot, one_blas_thread
 from vbnmf.kernels import kernel_name
 
 TOL = 2e-3
@@ -155,7 +154,7 @@ def hinge_sums(
     tiles = range(0, n, _TILE)
     with ExitStack() as stack:
         if not native:
-            stack.enter_context(threadpool_limits(1))  # the same bits on any machine's BLAS
+            stack.enter_context(one_blas_thread())
         if len(tiles) == 1:
             work(0)
         else:
@@ -223,7 +222,7 @@ def _scipy(batch: Features, first: int, n: int) -> Fill:
 def scores(batch: Features, weights: Array) -> Array:
     """Compute the scores of documents, (n_docs, n_labels) in float32, from all weights."""
     out = np.empty((len(batch.weight), weights.shape[1]), np.float32)
-    with threadpool_limits(1):
+    with one_blas_thread():
         for begin in range(0, weights.shape[1], _TILE):
             at = slice(begin, begin + _TILE)
             out[:, at] = _scores(batch, weights[:, at].astype(np.float32))
@@ -333,7 +332,7 @@ def _solve_block(
         done += 1
         report(done)
 
-    with threadpool_limits(1):  # the same bits on any machine's BLAS
+    with one_blas_thread():
         result = minimize(
             objective,
             (start / scale).ravel(),

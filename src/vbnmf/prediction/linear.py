@@ -14,11 +14,10 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from vbnmf.core.filled import FilledRows
 from vbnmf.core.model import Array
-from vbnmf.core.products import product_with_rows
+from vbnmf.core.products import one_blas_thread, product_with_rows
 from vbnmf.core.rows import leading, of_unit_length, without_unused_terms
 from vbnmf.prediction import machines, manylabels, selftraining
 from vbnmf.prediction.calibration import Calibration, calibrate
@@ -116,7 +115,7 @@ class LinearHead(Head):
         """Train machines and calibrate them."""
         of, n_docs = training.documents, len(training.fold)
         X = of_unit_length(of.X, np.float32) if cls.with_words else sparse.csr_array((n_docs, 0))
-        with threadpool_limits(1):  # the same bits on any machine's BLAS
+        with one_blas_thread():
             scaling = cls.scaled(training.evidence, of.weight, most_known=training.most_known)
             dense = scaling.features(training.evidence)
             others = cls._others(training, scaling)

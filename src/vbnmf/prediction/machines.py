@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from vbnmf.core.model import Array
+from vbnmf.core.products import one_blas_thread
 from vbnmf.kernels import kernel_name
 from vbnmf.prediction.dividing import FOLDS
 
@@ -93,6 +93,7 @@ def train(
     n_threads: int = 1,
     report: Report | None = None,
     known: Array | None = None,
+    rough: bool = False,
 ) -> Machines:
     """Train a machine for each label, and one for each label and fold left out.
 
@@ -116,10 +117,15 @@ def train(
         Part of the length of each document that other folds know. The sparse features of a new
         document have unit length without those that are unknown. So the sparse features of a
         left-out document are divided by this part. None means one.
+    rough : bool
+        Whether only ``left_out`` is needed. Then the machines of all documents are not more precise
+        than those without a fold.
     """
     solve = _native if kernel_name() == "native" else _scikit_learn
-    with threadpool_limits(1):
-        task = _Task(X, dense, labels, weight, fold, n_threads, report, stretch(known, len(fold)))
+    with one_blas_thread():
+        stretched = stretch(known, len(fold))
+        tol = _TOL_OF_FOLDS if rough else _TOL
+        task = _Task(X, dense, labels, weight, fold, n_threads, report, stretched, tol)
         weights, left_out, squares, converged = solve(task)
     if (fold == fold[:1]).all():  # no other fold to learn from: scores are rounding errors
         left_out[:], squares[1] = 0, 0
@@ -145,6 +151,7 @@ class _Task(NamedTuple):
     n_threads: int
     report: Report | None
     stretch: Array  # factor of the sparse features of each document, when it is left out
+    tol: float  # of the machines of all documents
 
 
 def stretch(known: Array | None, n_docs: int) -> Array:
@@ -160,7 +167,7 @@ Solved = tuple[Array, Array, Array, bool]
 
 
 def _native(task: _Task) -> Solved:
-    X, dense, labels, weight, fold, n_threads, report, stretched = task
+    X, dense, labels, weight, fold, n_threads, report, stretched, tol_of_all = task
     from vbnmf.kernels import _native as native  # type: ignore[attr-defined,unused-ignore]
 
     n_labels = labels.shape[1]
@@ -189,7 +196,7 @@ def _native(task: _Task) -> Solved:
         return bool(gap <= tol), np.array(by_kind)
 
     every, number = np.arange(n_labels), np.arange(FOLDS)
-    of_all = _tiles(every, np.full(n_labels, -1), _TOL, native.LANES)
+    of_all = _tiles(every, np.full(n_labels, -1), tol_of_all, native.LANES)
     # machines of one label together: they need the same documents, and skip the same
     of_folds = _tiles(
         np.repeat(every, FOLDS), np.tile(number, n_labels), _TOL_OF_FOLDS, native.LANES
@@ -265,7 +272,7 @@ def solve(
     def run(some: sparse.csc_array) -> tuple[Array, bool]:
         return solve_together(X, dense, sparse.csr_array(some), weight)
 
-    with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
         solved = list(pool.map(run, tiles))
     return np.concatenate([found for found, _ in solved]), all(ended for _, ended in solved)
 
@@ -288,7 +295,7 @@ def _tiles(label: Array, without: Array, tol: float, size: int) -> list[tuple[Ar
 
 
 def _scikit_learn(task: _Task) -> Solved:
-    X, dense, labels, weight, fold, _, report, stretched = task
+    X, dense, labels, weight, fold, _, report, stretched, tol = task
     # one after another: the random numbers of liblinear belong to the whole process
     A = _stacked(X, dense)
     weights = np.zeros((labels.shape[1], A.shape[1] + 1), np.float32)
@@ -297,7 +304,7 @@ def _scikit_learn(task: _Task) -> Solved:
     for label, boost in enumerate(boosts(labels, weight)):
         y = labels[:, [label]].toarray().ravel() > 0
         cost = np.where(y, boost * weight, weight)
-        weights[label], ended = _one_machine(A, y, cost, _TOL)
+        weights[label], ended = _one_machine(A, y, cost, tol)
         converged &= ended
         squares[0] += (weights[label, :-1] ** 2).sum()
         for number in range(FOLDS):

@@ -17,9 +17,9 @@ from functools import partial
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from vbnmf.core.model import Array, State
+from vbnmf.core.products import one_blas_thread
 from vbnmf.core.rows import effective_terms, of_unit_length
 from vbnmf.engines.mapping import ShardEngine, tree_sum
 from vbnmf.prediction import fullbatch
@@ -197,7 +197,7 @@ def _features(shard: OpenShard, local: Local, task: Task, scaling: Scaling) -> L
     evidence = evidence_left_out(
         shard.X, V, of.shapes, of.scales, of.smoothing, _weight(shard), task.n_threads
     )
-    with threadpool_limits(1):  # the same bits on any machine's BLAS
+    with one_blas_thread():
         local.Sigma_v[:, : V.shape[1]] = scaling.features(evidence)
     return replace(local)
 

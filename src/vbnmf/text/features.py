@@ -253,6 +253,11 @@ class TrainingTexts:
         found = TextFeatures(kinds, of_tokens, of_pieces, self.terms)
         return found, found._assemble(FeatureCounts(tokens, pieces), self.X, self.idf)
 
+    def marks(self) -> sp.csr_array:
+        """Return the marks among the marks and pairs of the documents, (n_docs, n_marks)."""
+        found, F = self.fit(("marks", "pairs"))
+        return F[:, np.array([len(name) == 1 for name in found.names], dtype=bool)]
+
     def _tokens(self, kinds: tuple[str, ...]) -> tuple[sp.csr_matrix, Vocabulary]:
         if kinds not in self._counted:
             split = Tokens(kinds, self.terms)
