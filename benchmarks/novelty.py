@@ -5,6 +5,10 @@ novelty than the test documents of the other labels. If the folder has NAME-out-
 model is fitted to all labels, and these documents are compared with all test documents. Also shown
 is the part of the test documents of known labels whose novelty exceeds 0.95, which should be 5 %.
 1 − the highest probability is shown beside the novelty.
+
+The last columns are of the view New of the page: the part of the new documents among the first 40,
+or among as many as there are; and how many of the first ten words that are said of groups are among
+the twenty most characteristic words of the new documents.
 """
 
 import argparse
@@ -18,9 +22,13 @@ from sklearn.metrics import roc_auc_score, roc_curve
 from benchmarks import labelled
 from benchmarks.measure import markdown
 from vbnmf import DocumentModel
+from vbnmf.evaluation.truth import read_part
+from vbnmf.metrics.logodds import characteristic_terms
+from vbnmf.report.explorer.novel import NewDocuments
 
 FALSE_ALARMS = 0.05
 ALARM = 0.95
+FIRST, FIRST_WORDS, ITS_WORDS = 40, 10, 20
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -31,7 +39,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     add("--folder", type=Path, help="with NAME-train.csv.gz and NAME-test.csv.gz")
     add("--corpora", nargs="+", default=["20newsgroups"])
     add("--documents", type=int, default=labelled.MOST_DOCUMENTS, help="of a part, at most")
-    add("--labels", type=int, help="of each corpus that are left out in turn; default: all")
+    add(
+        "--labels",
+        type=int,
+        help="of each corpus that are left out in turn, evenly spread; default: all",
+    )
     add("--components", type=int, help="default: chosen by the fit")
     options = parser.parse_args(argv)
     rows = []
@@ -58,7 +70,8 @@ def measured(
     if other is not None:
         yield compared("out of scope", _fit(texts, y, options), texts_new, other)
         return
-    for label in np.unique(y)[: options.labels]:
+    labels = np.unique(y)
+    for label in labels[np.linspace(0, len(labels) - 1, options.labels or len(labels)).astype(int)]:
         model = _fit([t for t, own in zip(texts, y, strict=True) if own != label],
                      y[y != label], options)  # fmt: skip
         known, new = (
@@ -80,6 +93,21 @@ def compared(name: str, model: DocumentModel, known: list[str], new: list[str]) 
         "recall at 5 % false alarms": float(np.interp(FALSE_ALARMS, false_alarms, recall)),
         "known above 0.95": float((novelty[is_new == 0] > ALARM).mean()),
         "AUROC of 1 − probability": float(roc_auc_score(is_new, doubt)),
+        **listed(model, [*known, *new], is_new > 0),
+    }
+
+
+def listed(model: DocumentModel, texts: list[str], is_new: Any) -> dict[str, Any]:
+    """Count new documents among the first of the page, and their words among those of groups."""
+    found = NewDocuments(model, read_part(model, texts, None))
+    first = found.newest[: min(FIRST, int(is_new.sum()))]
+    present, words = found.words_of_documents
+    here, elsewhere = is_new.astype(np.int64) @ present, (~is_new).astype(np.int64) @ present
+    best = characteristic_terms(here, is_new.sum(), elsewhere, (~is_new).sum(), ITS_WORDS)
+    said = [word for group, _ in found.groups() for word in group][:FIRST_WORDS]
+    return {
+        f"of the first {FIRST}": float(is_new[first].sum() / min(FIRST, is_new.sum())),
+        f"of the first {FIRST_WORDS} words": len({words[w] for w in best} & set(said)),
     }
 
 

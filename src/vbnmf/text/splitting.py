@@ -113,9 +113,10 @@ class _Patterns(NamedTuple):
 
 def is_plain(text: str) -> bool:
     """Return whether a text has only characters that the default pattern splits correctly."""
-    return text.isascii() or (
-        unicodedata.is_normalized("NFC", text) and _patterns().special.search(text) is None
-    )
+    if text.isascii() or not unicodedata.is_normalized("NFC", text):
+        return text.isascii()
+    # each character once, because the search is slow
+    return _patterns().special.search("".join(set(text))) is None
 
 
 def tokens(text: str, *, lowercase: bool = True) -> Iterator[Token]:
