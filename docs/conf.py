@@ -50,6 +50,7 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "min_reported_time": 1e9,
     "remove_config_comments": True,
+    "capture_repr": (),  # pictures, and what examples print
 }
 autodoc_typehints = "none"
 numpydoc_show_class_members = False

@@ -89,6 +89,15 @@ def test_code_on_a_page_prints_what_is_shown(page):
         pytest.skip(f"ran, but for code that needs {', '.join(outcome.lacking)}")
 
 
+def test_code_is_run_where_the_module_that_it_needs_is_installed(tmp_path):
+    code = "```python\nraise ValueError\n```\n"
+    (tmp_path / "page.md").write_text(
+        f"<!-- run with: nonsense -->\n{code}\n<!-- run with: numpy -->\n{code}"
+    )
+    outcome = run_page(tmp_path / "page.md")
+    assert (outcome.lacking, len(outcome.differences)) == ({"nonsense"}, 1)
+
+
 def test_every_public_name_is_there():
     for name in vbnmf.__all__:
         assert getattr(vbnmf, name) is not None
