@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from vbnmf import VBNMF, DocumentModel, explore
 from vbnmf.report.explorer import Report
 from vbnmf.report.explorer.bundle import SCRIPTS
-from vbnmf.report.explorer.packing import compact, fine, mended, pack, sig_down
+from vbnmf.report.explorer.packing import compact, fine, mended, pack, probability
 
 
 class Elements(HTMLParser):
@@ -157,14 +157,15 @@ class TestPacking:
             (0.7, 0.7),
             (0.29, 0.29),
             (0.0999996, 0.0999),
+            (0.69986, 0.6999),
             (0.99999999, 0.99999),
             (1, 1),
             (0, 0),
         ],
     )
     def test_probabilities_reach_no_threshold_by_rounding(self, value, shown):
-        assert sig_down(value) == shown
-        assert all(sig_down(t / 100) == t / 100 for t in range(101))
+        assert probability(value) == shown
+        assert all(probability(t / 100) == t / 100 for t in range(101))
 
     @pytest.mark.parametrize(
         ("value", "shown"),

@@ -4,6 +4,7 @@ what a list leaves out is said. Every number is computed again from the model's 
 
 import csv
 import io
+import re
 from functools import cache
 
 import numpy as np
@@ -306,3 +307,34 @@ def test_parts_in_documents_beside_expected_parts(visit):
     assert row[0] == name
     assert float(row[1]) == pytest.approx(100 * use[0, k], abs=0.5)
     assert float(row[-2]) == pytest.approx(100 * expected[0][k], abs=0.6)  # rounded twice
+
+
+NUMBER = re.compile(r"(?:Show all |All )?([\d,]+)(?: lines| here| on this page)*")
+LISTS = {"how-many": r"([\d,]+)", "lines": r"([\d,]+)", "decided": r"of ([\d,]+) decided"}
+
+
+@pytest.mark.parametrize("most", [5000, 20])
+@pytest.mark.parametrize("make", [usual, several])
+def test_every_number_that_is_a_link_is_the_length_of_its_list(visit, make, most):
+    model, texts, labels = make()
+    tab = visit(explore(model, texts, labels, max_documents=most), height=400)
+    links = {}
+    for place in (
+        *("view=labels", "view=label&l=0", "view=label&l=1", "view=compare&a=0&b=1"),
+        *("view=structure", "view=trust", "view=term&word=and", "view=document&d=0"),
+    ):
+        jump(tab, place)
+        tab.wait_for_function("!document.querySelector('main').textContent.includes('…,')")
+        for text, target in tab.locator("main a[href^='#']").evaluate_all(
+            "all => all.map(a => [a.textContent.trim(), a.getAttribute('href')])"
+        ):
+            found = NUMBER.fullmatch(text.replace("\xa0", " "))
+            if found and "&w=" not in target and "&d=" not in target:
+                links[target] = int(found[1].replace(",", ""))
+    assert len(links) > 3
+    for target, n in links.items():
+        jump(tab, target[1:])
+        said = {name: tab.locator(f"#{name}") for name in LISTS}
+        (name,) = (name for name in LISTS if said[name].count())
+        shown = re.search(LISTS[name], said[name].inner_text())
+        assert int(shown[1].replace(",", "")) == n, target

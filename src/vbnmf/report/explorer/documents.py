@@ -23,7 +23,7 @@ from vbnmf.report.explorer.keptcolumns import column_details, column_payload, re
 from vbnmf.report.explorer.labelpages import confusions_of_labels, topics_of_labels
 from vbnmf.report.explorer.novel import NewDocuments
 from vbnmf.report.explorer.overview import Overview, suspect_rows
-from vbnmf.report.explorer.packing import fine, sig, sig_down, thousandths
+from vbnmf.report.explorer.packing import fine, probability, sig, thousandths
 from vbnmf.report.explorer.similar import structure_payload
 from vbnmf.reviewing.columnshares import Column
 from vbnmf.reviewing.intrusion import document_questions
@@ -218,7 +218,7 @@ def _probabilities(
     P = analysed.part.probabilities
 
     def of(d: int, label: int) -> float | None:
-        return sig_down(P[d, label]) if label < P.shape[1] else None
+        return probability(P[d, label]) if label < P.shape[1] else None
 
     return [
         None if labels[d] is None else [of(d, label) for label in labels[d]] for d in shown.tolist()
@@ -344,7 +344,7 @@ def _why(
             [
                 [
                     place[str(why.label)],
-                    sig_down(why.probability),
+                    probability(why.probability),
                     [n for c in why.components for n in (c.component, fine(c.part))],
                     listed(why.terms),
                     sig(why.component_share, 3),

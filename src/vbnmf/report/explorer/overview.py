@@ -22,7 +22,7 @@ from vbnmf.core.model import Array
 from vbnmf.evaluation.parts import Part
 from vbnmf.metrics import score_predictions
 from vbnmf.metrics.shares import share_interval
-from vbnmf.report.explorer.packing import rounded, sig_down
+from vbnmf.report.explorer.packing import probability, rounded
 from vbnmf.reviewing.acceptance import FEWEST, Acceptance
 from vbnmf.reviewing.labelerrors import MISSING, LabelErrors, Suspect, find_label_errors
 from vbnmf.reviewing.structure import confusions
@@ -134,7 +134,7 @@ def suspect_rows(
         return -1 if at is None else at
 
     def share(p: float | None) -> float | None:
-        return None if p is None else sig_down(p)
+        return None if p is None else probability(p)
 
     rows: list[list[float | None]] = [
         [

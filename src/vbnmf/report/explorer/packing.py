@@ -38,15 +38,16 @@ def sig(value: float, digits: int = 4) -> float | None:
     return int(number) if number.is_integer() and abs(number) < 1e15 else number
 
 
-def sig_down(value: float, digits: int = 4) -> float | None:
-    """Round a probability down to significant digits.
+def probability(value: float) -> float | None:
+    """Round a probability to four significant digits.
 
-    It then reaches a threshold, such as 0.7, only if the probability does.
+    It is rounded down where it would else reach a hundredth: a threshold, such as 0.7, is reached
+    by the rounded number only if it is by the probability.
     """
-    number = sig(value, digits)
-    if number is None or number <= value:
+    number = sig(value)
+    if number is None or number <= value or round(100 * number, 9) % 1:
         return number
-    return sig(number - 10.0 ** (floor(log10(number)) - digits + 1), digits)
+    return sig(number - 10.0 ** (floor(log10(number)) - 3))
 
 
 def thousandths(part: float) -> float:

@@ -139,7 +139,7 @@ const termLink = (w) => (typeof w === "string" || w < 0 ? el("span", null, termN
 let unpacked = null;
 
 function documents() {
-  unpacked ??= unpack("packed").then(withTerms);
+  unpacked ??= unpack("packed").then(withTerms).then(readForSearch);
   return unpacked;
 }
 

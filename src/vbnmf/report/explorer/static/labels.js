@@ -74,7 +74,7 @@ function headNumbers() {
     const labelsToCheck = found.check.filter(Boolean).length;
     items.push(
       item(
-        n_check ? reviewLink(null, n_check) : "0",
+        n_check ? reviewLink(null, count(n_check)) : "0",
         `${data.several ? "label" : "document"}${n_check === 1 ? "" : "s"} to check`,
         n_check > 0 && (data.several ? ", missing or superfluous" : `, in ${plural(labelsToCheck, "label")}`),
       ),
@@ -145,8 +145,12 @@ function confusedLink(l) {
 }
 const toCheck = (l) => data.overview?.check[l] ?? 0;
 // The documents to check: in the view that decides on them, if the page has it
-const reviewLink = (l, n) => (views.review ? link("review", { l }, count(n)) : link("document", { only: "check", check: l }, count(n)));
-const checkLink = (l) => toCheck(l) > 0 && reviewLink(l, toCheck(l));
+const reviewLink = (l, text) => (views.review ? link("review", { l }, text) : link("document", { only: "check", check: l }, text));
+// The number is of all documents; if not all of them are on the page, the link beside it has the number of those that are.
+function checkLink(l) {
+  const [n, here] = [toCheck(l), suspects(l).length];
+  return n === here ? n > 0 && reviewLink(l, count(n)) : [`${count(n)}, `, reviewLink(l, `${count(here)} here`)];
+}
 const scoreOf = (l, i) => data.quality?.by_label?.[l]?.[i] ?? null;
 
 function labelTableOf(rows) {

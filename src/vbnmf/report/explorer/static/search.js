@@ -170,6 +170,17 @@ function lowerText(docs, d) {
   return lowerTexts.get(d);
 }
 
+// Make them in small steps when documents are unpacked, so that the first letter of a search need not wait
+function readForSearch(docs) {
+  let d = 0;
+  const some = () => {
+    for (const end = Math.min(d + 250, docs.ids.length); d < end; d += 1) lowerText(docs, d);
+    if (d < docs.ids.length) setTimeout(some);
+  };
+  setTimeout(some);
+  return docs;
+}
+
 const searchedWords = (typed) => typed.toLowerCase().split(/\s+/).filter(Boolean);
 
 function matchingDocuments(docs, typed) {
