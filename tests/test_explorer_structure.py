@@ -95,8 +95,9 @@ def test_new(visit):
     assert tab.inner_text(".lead").startswith(f"{n} documents of {len(texts)}")
     rows = saved(tab, "new-documents")
     assert len(rows) == n
-    for row in rows:
-        assert float(row["novelty"]) == pytest.approx(novelty[int(row["id"])], abs=1e-3)
+    assert sorted(float(row["novelty"]) for row in rows) == pytest.approx(
+        sorted(novelty[novelty > 0.95]), abs=1e-3
+    )
     assert {int(row["id"]) for row in rows} >= set(range(len(texts) - 6, len(texts)))
     unknown = {row["word"]: int(row["documents"]) for row in saved(tab, "unknown-words")}
     assert unknown["sourdough"] == 6
@@ -123,25 +124,3 @@ def test_new_documents_that_are_alike_come_before_odd_ones():
     assert strange <= set(np.flatnonzero(found.novelty > 0.95))
     order = [d for d in found.newest if d in bread | strange]
     assert set(order[:6]) == bread
-
-
-def test_new_documents_that_resemble_a_label_are_found_by_words_that_are_more_frequent():
-    """Bread about chess has a low novelty, but its words are more frequent than in training."""
-    model, texts, labels, _ = made()
-    rng = np.random.default_rng(1)
-    half = [
-        f"{a} {' '.join(b.split()[:5])}"
-        for a, b in zip(texts_of("bread", 12, rng), texts_of("chess", 12, rng), strict=True)
-    ]
-    found = analysed(model, [*texts, *half], [*labels, *[None] * 12]).new
-    n = len(texts)
-    excess = found._excess
-    assert excess[n:].min() > excess[: n - 6].max()
-    assert len(found.newest) == (found.novelty > 0.95).sum()
-    assert (found.novelty[found.newest] > 0.5).all()
-
-
-def test_nothing_is_more_frequent_than_in_training_if_documents_are_those_of_training():
-    model, texts, labels, _ = made()
-    found = analysed(model, texts[:-6], labels[:-6]).new
-    assert found._excess.max() < 0.5

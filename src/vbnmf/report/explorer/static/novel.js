@@ -41,7 +41,7 @@ function drawNew() {
           return section(
             "One by one",
             [
-              "As many as look new, those of a new topic first: similar documents look new too, or have words that have become more frequent. So some have a lower novelty, and documents that are only odd come later or not at all.",
+              "Those first that are like other documents that look new; a document that is only odd comes later.",
               filtered && ` ${count(listed.length)} of the ${count(found.length)} that are listed have these values.`,
             ],
             downloads("new-documents", () => {
