@@ -45,6 +45,7 @@ _ADDED = 0.5  # part of what is left unexplained that new components begin with
 _OFFERED = 0.5  # weight of the components that explain a label in its new portions
 _LARGEST_SHARE = 1 - 1e-6  # of a term that a component explains
 _REMAINS = 0.35  # α: part of the loss of a component that remains when others have taken over
+_DOCUMENTS_AT_ONCE = 1 << 11  # documents whose terms two components divide
 _TINY = np.finfo(float).tiny
 
 
@@ -157,31 +158,45 @@ def look_at(documents: Shard, draft: Draft, state: State, V: Array) -> Look:
         group = documents.group[rows][:, None]
         of_coefs = _divergence(v, scale[group, columns], rate[group, columns], state.prior.a_v)
         worth[columns] -= weight[rows] @ sparse.csr_array(of_coefs)
-        lengths = np.diff(X.indptr)[rows]
-        place = np.repeat(X.indptr[rows] - np.cumsum(lengths) + lengths, lengths)
-        place += np.arange(len(place))
-        row = np.repeat(np.arange(len(rows)), lengths)
+        del of_coefs
+        ends = np.cumsum(np.diff(X.indptr)[rows])
         # a copy of the columns pays if the documents have many terms
-        t = np.ascontiguousarray(T[:, columns]) if len(place) > len(T) else None
-        for begin in range(0, len(place), NONZEROS_AT_ONCE):
-            at = slice(begin, begin + NONZEROS_AT_ONCE)
-            x = X.data[place[at]].astype(np.float64)
-            terms = X.indices[place[at]]
-            parts = v[row[at]] * (T[terms[:, None], columns] if t is None else t[terms])
+        t = T if len(columns) == K else None
+        if t is None and ends[-1] > len(T):
+            t = np.ascontiguousarray(T[:, columns])
+        for begin in range(0, ends[-1], NONZEROS_AT_ONCE):
+            number = np.arange(begin, min(begin + NONZEROS_AT_ONCE, ends[-1]))
+            row = np.searchsorted(ends, number, side="right")
+            place = X.indptr[rows[row] + 1] - ends[row] + number
+            x = X.data[place].astype(np.float64)
+            terms = X.indices[place]
+            parts = v[row]
+            parts *= T[terms[:, None], columns] if t is None else t[terms]
             mean = np.maximum(parts.sum(axis=1), _TINY)
-            ratio[place[at]], left[place[at]] = x / mean, np.maximum(x - mean, 0.0)
+            ratio[place], left[place] = x / mean, np.maximum(x - mean, 0.0)
             parts /= mean[:, None]
             np.minimum(parts, _LARGEST_SHARE, out=parts)
             np.log(np.subtract(1.0, parts, out=parts), out=parts)  # faster than log1p
-            parts *= (_REMAINS * x * weight[rows[row[at]]])[:, None]
+            parts *= (_REMAINS * x * weight[rows[row]])[:, None]
             worth[columns] -= parts.sum(axis=0)
-    of_document = sparse.csr_array((left, X.indices, X.indptr), shape=X.shape)
+        del v, t
+    left *= np.repeat(weight, np.diff(X.indptr))
+    residual = sparse.csr_array(Y.T @ sparse.csr_array((left, X.indices, X.indptr), shape=X.shape))
+    del left
     explained = Explained(
         sparse.csr_array((ratio, X.indices, X.indptr), shape=X.shape),
-        sparse.csc_array(V * in_scope, dtype=np.float64), T, Y, draft.mask, weight,
+        _nonzero(V, in_scope), T, Y, draft.mask, weight,
     )  # fmt: skip
-    residual = sparse.csr_array(Y.T @ (sparse.diags_array(weight) @ of_document))
     return Look(draft, explained, residual, worth, Use.of(state, scale, rate, documents.group))
+
+
+def _nonzero(V: Array, in_scope: Array) -> sparse.csc_array:
+    """Return the coefficients in scope that are not zero, without copies of all of them."""
+    rows = [np.flatnonzero(in_scope[:, k] & (V[:, k] != 0)) for k in range(V.shape[1])]
+    ends = np.concatenate([[0], np.cumsum([len(some) for some in rows])])
+    indices = np.concatenate(rows, dtype=np.int32, casting="same_kind")
+    data = np.concatenate([V[some, k] for k, some in enumerate(rows)])
+    return sparse.csc_array((data, indices, ends), shape=V.shape)
 
 
 def widened(draft: Draft, label_sums: sparse.csr_array, n_kept: int, plan: Plan) -> Draft:
@@ -361,16 +376,22 @@ def gains_of_joint_use(look: Look, n_kept: int) -> dict[tuple[int, int], float]:
 def _gain_of_joint_use(look: Look, i: int, j: int) -> float:
     """Compute what documents that use components i and j gain if these are merged."""
     explained, use = look.explained, look.use
-    v = explained.V[:, [i, j]].toarray()
+    v = explained.V[:, [i, j]].toarray().astype(np.float64)
     rates = use.rate[:, [i, j]][use.group]
     rows = np.flatnonzero(((v > 0) & (rates > 0)).all(axis=1))
-    ratio, v, rates = explained.ratio[rows], v[rows], rates[rows].T
-    row = np.repeat(np.arange(len(rows)), np.diff(ratio.indptr))
-    parts = (ratio.data * v.T[:, row]) * explained.T[:, [i, j]].T[:, ratio.indices]
-    both = parts.sum(axis=0)
-    divided = both * np.log(np.maximum(both, _TINY))
-    divided -= (parts * np.log(np.maximum(parts, _TINY))).sum(axis=0)
-    s_i, s_j, H = (np.bincount(row, x, minlength=len(rows)) for x in (*parts, divided))
+    v, rates, T = v[rows], rates[rows].T, explained.T[:, [i, j]].T
+    s_i, s_j, H = np.empty((3, len(rows)))
+    for begin in range(0, len(rows), _DOCUMENTS_AT_ONCE):
+        at = slice(begin, begin + _DOCUMENTS_AT_ONCE)
+        ratio = explained.ratio[rows[at]]
+        row = np.repeat(np.arange(ratio.shape[0]), np.diff(ratio.indptr))
+        parts = (ratio.data * v[at].T[:, row]) * T[:, ratio.indices]
+        both = parts.sum(axis=0)
+        divided = both * np.log(np.maximum(both, _TINY))
+        divided -= (parts * np.log(np.maximum(parts, _TINY))).sum(axis=0)
+        s_i[at], s_j[at], H[at] = (
+            np.bincount(row, x, minlength=ratio.shape[0]) for x in (*parts, divided)
+        )
     after = use.marginal(s_i + s_j, 1 / (1 / rates[0] + 1 / rates[1]))
     before = use.marginal(s_i, rates[0]) + use.marginal(s_j, rates[1])
     return float(explained.weight[rows] @ (after - before - H))
