@@ -197,39 +197,35 @@ def _whole(folder: str, K: int, threads: int, words: int) -> dict[str, object]:
     from vbnmf import Shards, SupervisedVBNMF
     from vbnmf.core.fit import FITTING, HEAD, HEAD_ON_SHARDS, WITHOUT_FOLDS, Progress
 
-    at: dict[str, tuple[float, float]] = {}  # when each stage ended, so far
-    now = "start"
+    spent: dict[str, NDArray[np.float64]] = {}  # seconds and processor time of stages
+
+    def count(stage: str) -> None:
+        nonlocal last
+        now = np.array([time.perf_counter(), time.process_time()])
+        spent[stage] = spent.get(stage, 0.0) + now - last
+        last = now
 
     def note(progress: Progress) -> None:
         after = (FITTING, WITHOUT_FOLDS, HEAD, HEAD_ON_SHARDS)
-        stage = progress.stage if progress.stage in after else "search"
-        at[stage] = time.perf_counter(), time.process_time()
+        count(progress.stage if progress.stage in after else "search")
         if progress.iteration % 10 == 0:
-            print(*(f"{t:,.0f}" for t in at[stage]), progress, file=sys.stderr, flush=True)
+            print(progress, file=sys.stderr, flush=True)
 
     model = SupervisedVBNMF(K, random_state=0, n_jobs=threads, callback=note)
-    small, y = next(draw(200))
-    model.fit(small, y)
-    at.clear()
+    last = np.zeros(2)
+    model.fit(*next(draw(200)))
+    count("start")
+    spent.clear()
     before = _status("VmRSS")
-    at[now] = time.perf_counter(), time.process_time()
-    begin = at[now]
     model.fit(Shards(folder))
-    end = time.perf_counter(), time.process_time()
+    count("rest")
     peak = _status("VmHWM") - before
     row: dict[str, object] = {"K": model.n_components_, "iterations": model.n_iter_}
-    last = begin
-    for stage, when in [*list(at.items())[1:], ("rest", end)]:
-        row[f"{stage}, s"], row[f"{stage}, processor s"] = when[0] - last[0], when[1] - last[1]
-        last = when
+    for stage, of in [*spent.items(), ("all", sum(spent.values()))]:
+        row |= {f"{stage}, s": of[0], f"{stage}, processor s": of[1]}
     X_new, y_new = next(draw(PART, words, new=True))
-    return row | {
-        "all, s": end[0] - begin[0],
-        "all, processor s": end[1] - begin[1],
-        "peak MB": peak / 1e6,
-        "head": model.classifier_,
-        "accuracy": float((model.predict(X_new) == y_new).mean()),
-    }
+    accuracy = float((model.predict(X_new) == y_new).mean())
+    return row | {"peak MB": peak / 1e6, "head": model.classifier_, "accuracy": accuracy}
 
 
 def _child(folder: str, kind: str, K: int, iterations: int, threads: int) -> dict[str, float]:

@@ -108,6 +108,23 @@ def test_scale(capsys, tmp_path):
     assert_allclose(ratio, 1, rtol=0.2)  # bytes that Dask workers sent, over those predicted
 
 
+def test_a_whole_fit(capsys, tmp_path):
+    arguments = ["--documents", "300", "--components", "3", "--words", "30", "--threads", "1"]
+    scale.main(["--whole", *arguments, "--folder", str(tmp_path)])
+    lines = capsys.readouterr().out.splitlines()
+    head, row = (
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in (lines[-3], lines[-1])
+    )
+    found = dict(zip(head, row, strict=True))
+    stages = [name for name in head if name.endswith("processor s")]
+    assert {"search, processor s", "fitting, processor s"} < set(stages)
+    assert all(float(found[name]) >= 0 for name in stages)
+    assert_allclose(
+        sum(float(found[name]) for name in stages[:-1]), float(found[stages[-1]]), rtol=0.05
+    )
+    assert 0.05 < float(found["accuracy"]) <= 1
+
+
 def test_the_fastest_fit_of_each_kind_counts(monkeypatch):
     runs = {
         "memory": iter([(3.0, 5.0), (2.0, 4.0), (2.5, 9.0)]),
