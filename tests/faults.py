@@ -44,7 +44,7 @@ LARGE = 4096  # bytes of a large allocation; Python's own objects are smaller
 RUST = "memory allocation of 1048576 bytes failed"
 SIGNALS = {"kill": signal.SIGKILL, "terminate": signal.SIGTERM, "interrupt": signal.SIGINT}
 WAITING = (signal.SIGINT, signal.SIGTERM)
-LONGEST = 40.0  # seconds, after which a command hangs; it takes about one
+LONGEST = 300.0  # seconds, after which a command hangs; it takes about one if nothing else runs
 FIT = ("-k", "4", "--max-iter", "12", "--n-jobs", "1")
 COMMANDS = {  # what each writes, and its arguments; {} is the output
     "fit": ("m.vbnmf", ("fit", "a.csv", "--label", "label", *FIT, "--out", "{}")),
