@@ -41,10 +41,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 FAULTS = ("kill", "terminate", "interrupt", "disk", "memory", "clock")
 COUNTED = ("write", "allocation")  # the n-th fails, by ``faultshim.c``
 LARGE = 4096  # bytes of a large allocation; Python's own objects are smaller
-RUST = "memory allocation of 1048576 bytes failed"
+# Libraries that crash without memory: NumPy for buffers of ufuncs that convert types, safetensors.
+FRAGILE = ("_multiarray_umath.", "_safetensors_rust.")
 SIGNALS = {"kill": signal.SIGKILL, "terminate": signal.SIGTERM, "interrupt": signal.SIGINT}
 WAITING = (signal.SIGINT, signal.SIGTERM)
-LONGEST = 40.0  # seconds, after which a command hangs; it takes about one
+LONGEST = 300.0  # seconds, after which a command hangs; it takes about one if nothing else runs
 FIT = ("-k", "4", "--max-iter", "12", "--n-jobs", "1")
 COMMANDS = {  # what each writes, and its arguments; {} is the output
     "fit": ("m.vbnmf", ("fit", "a.csv", "--label", "label", *FIT, "--out", "{}")),
@@ -72,18 +73,24 @@ class Shim:
         self.fault = getattr(ctypes.CDLL(None), "vbnmf_fault", None)
         if self.fault is not None:
             self.fault.argtypes = [ctypes.c_int, ctypes.c_long, ctypes.c_size_t, ctypes.c_void_p]
-            self.counts = (ctypes.c_long * 2).from_buffer(mmap.mmap(-1, 16))
+            self._page = mmap.mmap(-1, mmap.PAGESIZE)
+            self.counts = (ctypes.c_long * 2).from_buffer(self._page)
 
     def begin(self, fault, number):
         """Count writes and allocations from now on, and fail one of them if ``fault`` says so."""
         if self.fault is not None:
-            self.counts[:] = 0, 0
+            self._page[:] = bytes(mmap.PAGESIZE)
             which = COUNTED.index(fault) + 1 if fault in COUNTED else 0
             self.fault(which, number, LARGE, ctypes.addressof(self.counts))
 
     def counted(self):
         """Return how many writes and allocations a child process made."""
         return dict(zip(COUNTED, self.counts, strict=True)) if self.fault is not None else {}
+
+    def library(self):
+        """Return the name of the library whose allocation failed in a child process."""
+        path = self._page[16:272].split(b"\0")[0].decode() if self.fault is not None else ""
+        return Path(path).name
 
 
 SHIM = Shim()
@@ -242,11 +249,12 @@ class Trials:
         at = rng.random() * (1.1 * self.seconds[name] if fault in SIGNALS else 1)
         scale = self.scales[name].get(fault, 1.0)
         code, said = run(home, self._filled(arguments, out), fault=fault, at=at, scale=scale)
-        told = f"{name}, {fault} at {at:.3f}, exit code {code}: {said[-400:]}"
+        told = f"{name}, {fault} at {at:.3f} {SHIM.library()}, exit code {code}: {said[-400:]}"
         if "Traceback" in said:
             raise Wrong(f"a traceback: {told}")
-        # safetensors ends the process if it gets no memory for its buffer, so there is no message
-        aborted = fault == "allocation" and code == -signal.SIGABRT and RUST in said
+        library = SHIM.library() if fault == "allocation" else ""
+        # such a library ends the process itself, so there is no message
+        aborted = code in (-signal.SIGABRT, -signal.SIGSEGV) and library.startswith(FRAGILE)
         if code not in self._codes(fault) and not aborted:
             raise Wrong(f"an exit code: {told}")
         found = contents(home / out)

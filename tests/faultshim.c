@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -20,9 +21,10 @@ static int kind = NOTHING;
 static long nth;
 static long *counts; /* of writes and of large allocations, in memory that the parent process reads */
 static size_t least; /* bytes of a large allocation */
+static char *library; /* 256 bytes: the path of the library whose allocation failed */
 
 void vbnmf_fault(int which, long number, size_t bytes, long *counters) {
-  kind = which, nth = number, least = bytes, counts = counters;
+  kind = which, nth = number, least = bytes, library = (char *)(counters + 2), counts = counters;
 }
 
 static int no_space(int fd) {
@@ -34,13 +36,17 @@ static int no_space(int fd) {
   return 1;
 }
 
-static int no_memory(size_t bytes) {
+static int no_memory_for(void *caller, size_t bytes) {
   if (!counts || bytes < least) return 0;
   long number = __atomic_add_fetch(&counts[1], 1, __ATOMIC_RELAXED);
   if (kind != ALLOCATION || number != nth) return 0;
+  Dl_info about;
+  if (dladdr(caller, &about) && about.dli_fname) strncpy(library, about.dli_fname, 255);
   errno = ENOMEM;
   return 1;
 }
+
+#define no_memory(bytes) no_memory_for(__builtin_return_address(0), bytes)
 
 ssize_t write(int fd, const void *data, size_t n) {
   return no_space(fd) ? -1 : syscall(SYS_write, fd, data, n);
@@ -77,7 +83,7 @@ void *realloc(void *old, size_t n) { return no_memory(n) ? NULL : __libc_realloc
 void *aligned_alloc(size_t to, size_t n) { return no_memory(n) ? NULL : __libc_memalign(to, n); }
 
 int posix_memalign(void **found, size_t to, size_t n) {
-  *found = aligned_alloc(to, n);
+  *found = no_memory(n) ? NULL : __libc_memalign(to, n);
   return *found ? 0 : ENOMEM;
 }
 

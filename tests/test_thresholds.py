@@ -53,6 +53,16 @@ def test_thresholds_of_calibrated_probabilities_are_half_of_the_f1():
     np.testing.assert_allclose(chosen.labels, F1 / 2, atol=0.04)
 
 
+def test_a_threshold_is_in_the_middle_of_two_probabilities():
+    Y = np.array([[1], [1], [0], [0]] * 20)
+    P = np.array([[0.9], [0.8], [0.1], [0.1]] * 20)
+    chosen = Thresholds.of(P, Y, np.ones(80))
+    np.testing.assert_allclose(chosen.labels, [0.45])
+    # the last probability is followed by 0
+    chosen = Thresholds.of(P, np.ones_like(Y), np.ones(80))
+    np.testing.assert_allclose(chosen.labels, [0.05])
+
+
 def test_rare_labels_follow_their_probabilities_and_not_chance():
     rng = np.random.default_rng(0)
     P = np.column_stack([rng.beta(0.2, 20, 3000), rng.beta(1, 3, 3000)])
