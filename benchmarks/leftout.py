@@ -26,9 +26,9 @@ from benchmarks.measure import markdown
 from vbnmf import DocumentModel, SupervisedVBNMF
 from vbnmf.estimators import heads
 from vbnmf.metrics import score_probabilities
+from vbnmf.prediction import training
 
-WAYS = {"without a fold": heads.LEAST_DOCUMENTS, "subtracted": 1 << 62}
-"""Ways, and the number of documents from which components are fitted without a fold."""
+WAYS = ("without a fold", "subtracted")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -54,8 +54,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def measured(texts: list[str], y: Any, new: list[str], y_new: Any) -> Iterator[dict[str, object]]:
     """Fit a model with its defaults in both ways, and score its probabilities."""
-    for way, least in WAYS.items():
-        with mock.patch.object(heads, "LEAST_DOCUMENTS", least), warnings.catch_warnings():
+    for way in WAYS:
+        train = heads.train if way == "without a fold" else subtracted
+        with mock.patch.object(heads, "train", train), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of empty documents, which are scored too
             begin = time.process_time()
             model = DocumentModel(SupervisedVBNMF(random_state=0, n_jobs=1)).fit(texts, y)
@@ -74,3 +75,8 @@ def measured(texts: list[str], y: Any, new: list[str], y_new: Any) -> Iterator[d
             "by chance": by_chance(scores.probability),
             "seconds": seconds,
         }
+
+
+def subtracted(*args: Any, without: Any, **how: Any) -> Any:
+    """Train a head as ``heads.train``, but subtract single documents from the components."""
+    return training.train(*args, **how)
