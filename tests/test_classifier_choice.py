@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from smallfits import drawn, model
 
+from vbnmf import DocumentModel, SupervisedVBNMF
 from vbnmf.prediction import training
 from vbnmf.prediction.head import TrainingDocuments
 
@@ -18,7 +19,7 @@ def few_documents(n_docs):
     return np.array([rng.multinomial(40, words[label]) for label in y], dtype=float), y
 
 
-@pytest.mark.parametrize(("n_docs", "expected"), [(4, "words and components"), (60, "components")])
+@pytest.mark.parametrize(("n_docs", "expected"), [(4, "generative"), (60, "components")])
 def test_with_few_documents_a_label_the_better_one_predicts(n_docs, expected):
     X, y = few_documents(n_docs + 4)
     train, new = slice(0, 20 * n_docs), slice(20 * n_docs, None)
@@ -95,3 +96,25 @@ def test_what_a_head_may_lose_is_paired_by_documents(several):
 )
 def test_scores_are_told_apart(one, other, words):
     assert training.compared("loss", one, "a", other, "b") == words
+
+
+def test_copies_of_few_documents_are_subtracted():
+    """All documents may be in one fold, without which there would be no model."""
+    texts = ["green tea leaves", "steep the tea leaves", "roast coffee beans", "grind coffee beans"]
+    fitted = DocumentModel().fit(texts * 6, [0, 0, 1, 1] * 6).estimator_
+    assert_array_equal(fitted.left_out_proba_.argmax(axis=1), [0, 0, 1, 1] * 6)
+
+
+def test_random_labels_are_not_found_by_components():
+    """Components were found with these labels, so scores by components seem good.
+
+    Labels alternate: a sample of every second document would have one label.
+    """
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(rng.poisson(rng.gamma(0.05, 2.0, (800, 1500))).astype(float))
+    y = np.arange(800) % 2
+    fitted = SupervisedVBNMF(random_state=0).fit(X, y)
+    assert fitted.classifier_ == "words and components"
+    assert (fitted.left_out_proba_.argmax(axis=1) == y).mean() < 0.55
+    alone = SupervisedVBNMF(random_state=0, classifier="components").fit(X, y)
+    assert (alone.left_out_proba_.argmax(axis=1) == y).mean() > 0.6

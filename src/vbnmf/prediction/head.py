@@ -267,6 +267,11 @@ class Training:
         return folds(self.terms, self.documents.weight)
 
     @property
+    def has_large_fold(self) -> bool:
+        """Whether most documents are copies of a few, so that a fold has more than half of them."""
+        return 2 * int(np.bincount(self.fold).max()) > len(self.fold)
+
+    @property
     def terms(self) -> sparse.csr_array:
         """Weights of the terms of the documents, (n_docs, n_terms)."""
         return leading(self.documents.X, self.posterior.n_terms)

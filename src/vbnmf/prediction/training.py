@@ -62,6 +62,7 @@ may be too high (docs/explanation/deviations.md).
 _DOCUMENTS_TO_COMPARE = 5_000  # documents on which two heads are compared
 _DOCUMENTS_TO_BEGIN = 1_000  # documents on which they are compared first, and at least FEW a label
 _FAR_BELOW = 0.1  # loss of quality on these with which the others are not needed
+_TINY = np.finfo(float).tiny
 _DOCUMENTS_TO_TRY = 500  # documents on which a head is compared with the commonest label
 
 
@@ -111,6 +112,8 @@ def train(
     if sample is not None or others is not None:  # machines without a fold see the others' words
         without = None
     training = Training(some, posterior, n_threads, report, without, others)
+    if training.has_large_fold:
+        training.without = None
     if classifier == "auto":
         found = _choose(training, all_known=all_known)
     else:
@@ -244,6 +247,10 @@ def _with_or_without_words(training: Training) -> Trained:
     reason = compared(measure, quality, only, with_words, both)
     if loss_at_most > AS_GOOD and quality < 1:
         return found.because(reason, trial)
+    if quality < 1 and not documents.multilabel and _above_chance(documents, found.left_out) < 4:
+        reason += ", which is hardly better than the commonest label; so that of "
+        reason += "components, which were found with all labels, is not trusted"
+        return found.because(reason, trial)
     alone = ComponentsHead.train(training, "")
     if not documents.multilabel:
         loss, less = (documents.log_loss_by_label(one.left_out) for one in (alone, found))
@@ -272,14 +279,26 @@ def _with_or_without_others(training: Training) -> Trained:
 
 
 def _is_worse_than_none(found: Trained, documents: TrainingDocuments, posterior: Posterior) -> bool:
-    """Return whether a head is less accurate than predicting the commonest label."""
+    """Return whether a head is clearly less accurate than predicting the commonest label.
+
+    Labels that nothing predicts are no reason for another head: whichever it is, it is right by
+    chance. So an accuracy up to two standard errors below the share of this label is not worse.
+    """
     judged = found.judged(documents)
-    if judged.quality(found.left_out) < judged.commonest():
+    if _above_chance(judged, found.left_out) < -2:
         return True
-    sample = documents.every(-(-len(documents.weight) // _DOCUMENTS_TO_TRY))
+    rows = even_sample(documents, -(-len(documents.weight) // _DOCUMENTS_TO_TRY))
+    sample = documents if rows is None else documents.at(rows)
     head = found.head
     P = head.calibration.probabilities(
         head.scores(sample.X, posterior),
         np.asarray(effective_terms(leading(sample.X, posterior.n_terms))),
     )
-    return sample.quality(P) < sample.commonest()
+    return _above_chance(sample, P) < -2
+
+
+def _above_chance(documents: TrainingDocuments, P: Array) -> float:
+    """Return how far probabilities are more right than the commonest label, in standard errors."""
+    share = documents.commonest()
+    error = np.sqrt(share * (1 - share) / len(documents.weight))
+    return float((documents.quality(P) - share) / max(error, _TINY))
