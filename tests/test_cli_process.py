@@ -6,8 +6,11 @@ import subprocess
 import sys
 import time
 
+import click
 import pytest
 from cliruns import FIT, TEXTS, command, make_corpus, ok, process, write_csv
+
+from vbnmf import cli
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and pipes of POSIX")
 
@@ -116,6 +119,17 @@ def test_reader_that_has_had_enough(home, tmp_path, lines, flags):
         os.close(write)
     assert run.stderr == b""
     assert run.returncode == 1
+
+
+def test_interrupt_before_the_command_begins(monkeypatch, capsys):
+    def interrupted(*args, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(click.Group, "parse_args", interrupted)
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 130
+    assert capsys.readouterr().err == "\nStopped.\n"
 
 
 @posix

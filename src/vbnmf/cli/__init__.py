@@ -36,16 +36,29 @@ from vbnmf.cli.vectorize import vectorize
 class _Commands(click.Group):
     """Group of commands, with the exit code of Ctrl-C and messages that control no terminal."""
 
+    def make_context(self, *args: Any, **more: Any) -> click.Context:
+        """Read the arguments before the name of the command."""
+        with _interruptible():
+            return super().make_context(*args, **more)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
         try:
-            return super().invoke(ctx)
+            with _interruptible():
+                return super().invoke(ctx)
         except click.ClickException as error:
             error.message = common.printable(error.message)  # type: ignore[misc]
             raise
-        except KeyboardInterrupt:
-            common.message("\nStopped.")
-            sys.exit(common.INTERRUPTED)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Exit with the code of Ctrl-C; click would exit with 1."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        common.message("\nStopped.")
+        sys.exit(common.INTERRUPTED)
 
 
 @click.group(
