@@ -26,13 +26,17 @@ Samples = list[float]
 def seconds_per_iteration(
     run: Callable[[int], object], few: int, many: int, repeats: int
 ) -> Samples:
-    """Sample (time of run(many) − time of run(few)) / (many − few), `repeats` times.
+    """Sample (processor time of run(many) − that of run(few)) / (many − few), `repeats` times.
 
     The difference does not include preparation, transposition and process pools. One run before is
     not timed, so that imports and caches do not count.
     """
     run(few)
-    return [(_seconds(run, many) - _seconds(run, few)) / (many - few) for _ in range(repeats)]
+    clock = time.process_time
+    return [
+        (_seconds(run, many, clock) - _seconds(run, few, clock)) / (many - few)
+        for _ in range(repeats)
+    ]
 
 
 def middle(samples: Samples | None) -> float | None:
@@ -134,10 +138,12 @@ def report(options: argparse.Namespace, text: str, results: Row) -> None:
         options.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
-def _seconds(run: Callable[[int], object], argument: int) -> float:
-    begin = time.perf_counter()
+def _seconds(
+    run: Callable[[int], object], argument: int, clock: Callable[[], float] = time.perf_counter
+) -> float:
+    begin = clock()
     run(argument)
-    return time.perf_counter() - begin
+    return clock() - begin
 
 
 def _cell(value: object) -> str:

@@ -16,7 +16,7 @@ Intelligence and Neuroscience.
 
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isqrt
 from typing import Any
 
@@ -31,8 +31,10 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 
-from vbnmf import VBNMF, SupervisedVBNMF, hoyer_sparsity, inter_label_sparsity
+from vbnmf import hoyer_sparsity, inter_label_sparsity
+from vbnmf.core.fit import Schedule
 from vbnmf.core.model import Array
+from vbnmf.estimators import VBNMF, SupervisedVBNMF
 from vbnmf.estimators.base import BaseVBNMF
 from vbnmf.paper.folds import Matrices
 from vbnmf.paper.specification import Cell
@@ -145,6 +147,21 @@ def _factorise(cell: Cell, matrices: Matrices, threads: int) -> Metrics:
     return metrics
 
 
+class _PlainSweeps(BaseVBNMF):
+    """A model that is fitted by the sweeps of the paper: none starts from an extrapolated state."""
+
+    def _schedule(self, burn_in: Any) -> Schedule:
+        return replace(super()._schedule(burn_in), extrapolate=False)
+
+
+class _Supervised(_PlainSweeps, SupervisedVBNMF):
+    """``SupervisedVBNMF``, fitted by the sweeps of the paper."""
+
+
+class _Unsupervised(_PlainSweeps, VBNMF):
+    """``VBNMF``, fitted by the sweeps of the paper."""
+
+
 def _fitted(
     cell: Cell, matrices: Matrices, threads: int
 ) -> tuple[BaseVBNMF, Array, Array, Metrics]:
@@ -156,6 +173,7 @@ def _fitted(
         start = drawn_components(matrices.X, cell.dimension, a_v, cell.seed or 0)
     common: dict[str, Any] = {
         "n_components": cell.dimension,
+        "coef_shape": a_v,
         "term_shape": cell.term_shape,
         "init": start,
         "max_iter": cell.iterations,
@@ -166,9 +184,9 @@ def _fitted(
     }
     model: BaseVBNMF
     if supervised:
-        model = SupervisedVBNMF(label_shape=cell.parameter, coef_shape=a_v, scopes="all", **common)
+        model = _Supervised(**common | {"label_shape": cell.parameter, "scopes": "all"})
     else:
-        model = VBNMF(coef_shape=cell.parameter, **common)
+        model = _Unsupervised(**common)
     begin = time.perf_counter()
     V = model.fit_coefficients(matrices.X, matrices.y)
     seconds = time.perf_counter() - begin
