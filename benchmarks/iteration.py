@@ -5,7 +5,8 @@ iterations, so that it does not include the preparation. vbnmf is timed before a
 libraries. The limit is the time to read X in both orders, and to read and write both factors, once,
 at the copy bandwidth measured in the same run. The share of the limit is this time divided by the
 measured time. Times are those of the processor, summed over threads, so that other programs hardly
-change them; compare libraries with ``--threads 1``. ``scaling`` measures how the time grows, ``memory`` measures memory.
+change them; compare libraries with ``--threads 1``. ``scaling`` measures how the time grows,
+``memory`` measures memory.
 """
 
 from __future__ import annotations
