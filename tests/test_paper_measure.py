@@ -30,3 +30,13 @@ def test_seeds_differ_and_repeat():
     one, again, other = (measure.drawn_components(X, 3, 1.0, seed) for seed in (0, 0, 1))
     assert_array_equal(one, again)
     assert abs(one - other).max() > 0.01
+
+
+@pytest.mark.parametrize("kind", [measure._Supervised, measure._Unsupervised])
+def test_sweeps_are_those_of_the_paper(kind, monkeypatch):
+    """No sweep of an experiment starts from an extrapolated state."""
+    X, y = make_corpus(20, 15, 2)
+    started = []
+    monkeypatch.setattr("vbnmf.core.fit.extrapolated", lambda *args: started.append(args))
+    kind(2, init="random", max_iter=30, tol=0, random_state=0).fit(X, y)
+    assert not started
