@@ -30,9 +30,9 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from vbnmf.core.model import Array
+from vbnmf.core.products import one_blas_thread
 from vbnmf.core.rows import of_unit_length, without_unused_terms
 from vbnmf.discovery.clusters import spherical_clusters
 from vbnmf.kernels import kernel_name
@@ -98,7 +98,7 @@ def train(
 
     if kernel_name() != "native":
         n_threads = 1  # the random numbers of liblinear belong to the whole process
-    with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
         tiles = list(alike(task.sums, np.asarray(weight @ labels)))
         converged, squares = True, np.zeros(2)
         for done, (ended, of_tile) in enumerate(pool.map(run, tiles), 1):
