@@ -71,7 +71,8 @@ def measured(
         yield compared("out of scope", _fit(texts, y, options), texts_new, other)
         return
     labels = np.unique(y)
-    for label in labels[np.linspace(0, len(labels) - 1, options.labels or len(labels)).astype(int)]:
+    n = min(options.labels or len(labels), len(labels))
+    for label in labels[np.linspace(0, len(labels) - 1, n).astype(int)]:
         model = _fit([t for t, own in zip(texts, y, strict=True) if own != label],
                      y[y != label], options)  # fmt: skip
         known, new = (

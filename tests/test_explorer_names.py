@@ -119,6 +119,8 @@ def test_names_of_a_file(tmp_path):
     done = run("report", tmp_path / "m.vbnmf", "--names", names, "--out", tmp_path / "p.html")
     assert done.code == 2
     assert "names must be" in done.err
+    with pytest.raises(ValueError, match="names must be"):
+        explore(model, names=[])
 
 
 class TestCommands:

@@ -78,7 +78,7 @@ def test_public_numbers_are_finite(extreme, model, dtype):
             assert np.isfinite(value).all(), name
 
 
-@pytest.mark.parametrize("n_docs", [200, 900])  # 900: components are found without each fold
+@pytest.mark.parametrize("n_docs", [200, 900])
 @pytest.mark.parametrize("classifier", ["components", "generative"])
 def test_frequent_common_terms_do_not_hide_the_labels(classifier, n_docs):
     """Terms that all documents have 10,000 times as often say nothing about labels."""

@@ -1,4 +1,4 @@
-"""Some thirty trials of ``python -m tests.faults``; docs/trust.md has the long run."""
+"""Some thirty trials of ``python -m tests.faults``; docs/explanation/trust.md has the long run."""
 
 import json
 import os

@@ -66,6 +66,21 @@ def test_log_odds_are_those_of_a_mixture_with_all_documents():
     assert not found[3].any()
 
 
+@pytest.mark.parametrize(("n_better", "found"), [(0, 0.0), (1, 0.0), (2, 0.3)])
+def test_log_odds_are_used_if_they_help_by_more_than_chance(monkeypatch, n_better, found):
+    """One more document that is right is one standard error, which is not enough."""
+    monkeypatch.setattr(manylabels, "_ROWS_AT_ONCE", 4)
+    truth, scores = np.arange(10) % 3, np.zeros((10, 3), np.float32)
+    scores[np.arange(10), truth] = 1
+    scores[:n_better] = 1 - scores[:n_better]  # wrong by one, which 0.3 · 4 outweighs
+    odds = 4 * np.eye(3, dtype=np.float32)[truth]
+    labels = sp.csr_array(np.eye(3)[truth])
+    chosen = manylabels._best_multiple(scores, sp.csr_array(odds), labels, np.ones(10))
+    assert chosen == found
+    manylabels._add(scores, sp.csr_array(odds), 0.5)
+    assert (scores.argmax(axis=1) == truth).all()
+
+
 def test_labels_of_very_few_documents_use_log_odds(parts_only):
     """Machines of four documents each know less than naive Bayes, and folds show it."""
     few = draw(N_LABELS * 5, n_docs=N_LABELS * 20, n_test=600, n_terms=N_LABELS * 5)

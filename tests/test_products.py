@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import vbnmf
 from vbnmf.core import products
@@ -35,6 +35,20 @@ def test_products(found, expected):
 def test_row_products_in_double_precision():
     x = np.full((1, 3), 0.1, np.float32)
     assert products.row_products(x, x, np.float64).dtype == np.float64
+
+
+def test_every_blas_uses_one_thread_inside():
+    def n_threads():
+        found = [one for one in threadpool_info() if one["user_api"] == "blas"]
+        return [one["num_threads"] for one in found]
+
+    with threadpool_limits(2):
+        before = n_threads()
+        with products.one_blas_thread():
+            with products.one_blas_thread():
+                assert set(n_threads()) == {1}
+            assert set(n_threads()) == {1}
+        assert n_threads() == before
 
 
 def test_einsum_is_used_in_one_room():

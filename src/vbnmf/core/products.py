@@ -38,14 +38,22 @@ def dot(a: Array, b: Array) -> float:
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Return a context in which BLAS uses one thread: the same bits on any machine."""
+    """Return a context in which BLAS uses one thread: the same bits on any machine.
+
+    Only fits need it. Most kinds of BLAS have one number of threads for the whole process. So if two
+    fits, or two tasks of Dask, run in threads of one process, the one that leaves first may restore
+    this number while the other computes. Predictions do not change it, and do not depend on it.
+    """
     limited: AbstractContextManager[Any] = _libraries().limit(limits=1)
     return limited
 
 
 @cache
 def _libraries() -> Any:
-    """Find the libraries with threads, once: the search takes as long as a small computation."""
+    """Find the libraries with threads, once: the search takes as long as a small computation.
+
+    Those of NumPy and SciPy are loaded by then. What is loaded later is not used in these contexts.
+    """
     import scipy.linalg  # noqa: F401 - loads the BLAS of SciPy, so that it is found
     from threadpoolctl import ThreadpoolController
 

@@ -77,8 +77,10 @@ def mean_over_terms(X: sparse.csr_array, of_terms: Array) -> Array:
     return np.asarray((X @ of_terms) / np.maximum(mass(X), _TINY)[:, None])
 
 
-def mean_documents(X: sparse.csr_array, fold: Array) -> Array:
+def mean_documents(X: sparse.csr_array, fold: Array, weight: Array) -> Array:
     """Average the relative weights of terms over the documents without each fold.
+
+    Documents without any term do not count.
 
     Parameters
     ----------
@@ -86,17 +88,20 @@ def mean_documents(X: sparse.csr_array, fold: Array) -> Array:
         The documents.
     fold : array of int of shape (n_docs,)
         Their folds.
+    weight : array of shape (n_docs,)
+        Their sample weights.
 
     Returns
     -------
     ndarray of shape (n_folds, n_terms)
         A row for each fold that occurs, ascending.
     """
-    of_fold = np.unique(fold)[:, None] == fold
-    parts = sparse.csr_array(of_fold / np.maximum(mass(X), _TINY))
-    sums = np.asarray((parts @ X).toarray())
-    n_others = len(fold) - of_fold.sum(axis=1)
-    return np.asarray((sums.sum(axis=0) - sums) / np.maximum(n_others, 1)[:, None])
+    size = mass(X)
+    of_fold = (np.unique(fold)[:, None] == fold) * np.where(size > 0, weight, 0.0)
+    sums = np.asarray((sparse.csr_array(of_fold / np.maximum(size, _TINY)) @ X).toarray())
+    n_docs = of_fold.sum(axis=1)
+    n_others = np.maximum(n_docs.sum() - n_docs, _TINY)
+    return np.asarray((sums.sum(axis=0) - sums) / n_others[:, None])
 
 
 def mean_values(documents: Array, of_terms: Callable[[slice], Array], n: int) -> Array:

@@ -306,17 +306,19 @@ class Training:
         The values are those of the model that was fitted without the fold of the document. What
         all documents have in common differs a little between these models, and it depends on the
         labels that the fold has: it would speak against these labels. So values are shifted until
-        the mean of the other documents is that of the model of all documents.
+        the mean of the other documents is that of the model of all documents. Those of a document
+        without any known term are zero, as in a prediction.
         """
         assert self.without is not None
         X, posterior = self._known_terms, self.posterior
-        means = mean_documents(X, self.fold)
+        means = mean_documents(X, self.fold, self.documents.weight)
         expected = mean_values(means, partial(of_terms, posterior), n)
         out = np.zeros((X.shape[0], n))
         for i, (held, model) in enumerate(self.without(posterior, self.fold)):
             part, used = without_unused_terms(X[held])
             shift = expected[i] - mean_values(means[[i]], partial(of_terms, model), n)[0]
-            out[held] = mean_over_terms(part, of_terms(model, used)) + shift
+            has_terms = ~is_empty(part)[:, None]
+            out[held] = mean_over_terms(part, of_terms(model, used)) + has_terms * shift
         return out
 
     def release(self) -> None:

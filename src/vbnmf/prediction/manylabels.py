@@ -30,9 +30,9 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from vbnmf.core.model import Array
+from vbnmf.core.products import one_blas_thread, row_products
 from vbnmf.core.rows import of_unit_length, without_unused_terms
 from vbnmf.discovery.clusters import spherical_clusters
 from vbnmf.kernels import kernel_name
@@ -53,7 +53,7 @@ MULTIPLES = (0.1, 0.3, 1.0, 3.0)
 HELD_OUT_SCORES = 40_000_000
 """Maximum number of held-out documents times labels."""
 
-_DOCUMENTS_AT_ONCE = 500  # whose scores of all labels are copied
+_ROWS_AT_ONCE = 500  # documents whose scores of all labels are copied, and labels whose weights are
 _FOLD = 0  # the fold that is held out
 _NEAR = -0.9  # score above which a document of the rest is mistaken for one of the label
 
@@ -98,7 +98,7 @@ def train(
 
     if kernel_name() != "native":
         n_threads = 1  # the random numbers of liblinear belong to the whole process
-    with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
         tiles = list(alike(task.sums, np.asarray(weight @ labels)))
         converged, squares = True, np.zeros(2)
         for done, (ended, of_tile) in enumerate(pool.map(run, tiles), 1):
@@ -153,22 +153,25 @@ def _best_multiple(
     """
     tried = np.array([0.0, *MULTIPLES])
     right = np.zeros((len(tried), len(scores)))
-    for begin in range(0, len(scores), _DOCUMENTS_AT_ONCE):
-        at = slice(begin, begin + _DOCUMENTS_AT_ONCE)
+    for begin in range(0, len(scores), _ROWS_AT_ONCE):
+        at = slice(begin, begin + _ROWS_AT_ONCE)
         truth = labels[at].toarray() > 0
         for place, multiple in enumerate(tried):
             found = scores[at].copy()
             _add(found, by_odds[at], multiple)
             right[place, at] = np.take_along_axis(truth, found.argmax(axis=1)[:, None], 1)[:, 0]
     gains = right - right[0]
-    clear = gains @ weight > np.sqrt(gains**2 @ weight)
-    return float(tried[np.argmax(np.where(clear, gains @ weight, 0.0))])
+    gain = row_products(gains, weight)
+    clear = gain > np.sqrt(row_products(gains**2, weight))
+    return float(tried[np.argmax(np.where(clear, gain, 0.0))])
 
 
 def _add(scores: Array, more: sparse.csr_array, multiple: float) -> None:
     """Add a multiple of a sparse array to scores, in place."""
-    rows = np.repeat(np.arange(len(scores)), np.diff(more.indptr))
-    scores[rows, more.indices] += np.float32(multiple) * more.data
+    for begin in range(0, len(scores), _ROWS_AT_ONCE):
+        part = more[begin : begin + _ROWS_AT_ONCE]
+        rows = np.repeat(np.arange(begin, begin + part.shape[0]), np.diff(part.indptr))
+        scores[rows, part.indices] += np.float32(multiple) * part.data
 
 
 def alike(sums: sparse.csr_array, n_docs: Array) -> Iterator[Array]:

@@ -248,8 +248,8 @@ def _with_or_without_words(training: Training) -> Trained:
     if loss_at_most > AS_GOOD and quality < 1:
         return found.because(reason, trial)
     if quality < 1 and not documents.multilabel and _above_chance(documents, found.left_out) < 4:
-        reason += ", which is hardly better than the commonest label; so that of "
-        reason += "components, which were found with all labels, is not trusted"
+        reason += "; words are hardly better than the commonest label, so components may only seem "
+        reason += "better: they were found with all labels"
         return found.because(reason, trial)
     alone = ComponentsHead.train(training, "")
     if not documents.multilabel:
@@ -281,8 +281,8 @@ def _with_or_without_others(training: Training) -> Trained:
 def _is_worse_than_none(found: Trained, documents: TrainingDocuments, posterior: Posterior) -> bool:
     """Return whether a head is clearly less accurate than predicting the commonest label.
 
-    Labels that nothing predicts are no reason for another head: whichever it is, it is right by
-    chance. So an accuracy up to two standard errors below the share of this label is not worse.
+    If nothing predicts the labels, every head is right by chance only, and another one is not
+    better. So an accuracy up to two standard errors below the share of this label is not worse.
     """
     judged = found.judged(documents)
     if _above_chance(judged, found.left_out) < -2:
@@ -298,7 +298,7 @@ def _is_worse_than_none(found: Trained, documents: TrainingDocuments, posterior:
 
 
 def _above_chance(documents: TrainingDocuments, P: Array) -> float:
-    """Return how far probabilities are more right than the commonest label, in standard errors."""
+    """Compare accuracy with that of the commonest label, in standard errors of its share."""
     share = documents.commonest()
     error = np.sqrt(share * (1 - share) / len(documents.weight))
     return float((documents.quality(P) - share) / max(error, _TINY))

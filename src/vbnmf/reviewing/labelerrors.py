@@ -16,11 +16,10 @@ or to the nearest label, and better than its equals for the latter. Self-confide
 random errors and much worse for errors towards a similar label; the margin is the reverse. ``python
 -m benchmarks review`` measures the score on one or more corpora.
 
-Tried again with cross-fitted left-out probabilities, on samples of 2,000 documents of eleven
-corpora: the mean average precision of 0.475 becomes 0.479 with other constants, 0.480 with the
-labels of the nearest documents as further evidence, at the cost of all their cosines, and 0.460
-with the frequency of s among sure disagreements with g, which gains 0.03 for errors towards a
-similar label and loses 0.06 for random ones.
+Other scores were tried again with left-out probabilities of folds. Other constants change little.
+So do the labels of the nearest documents as further evidence, at the cost of all their cosines. The
+frequency of s among sure disagreements with g helps for errors towards a similar label, and costs
+more for random ones.
 
 **Number of errors.** Of the documents that the model is surest of, those that disagree with their
 label are mostly errors. If errors are as frequent in other documents, the share of errors is the

@@ -168,7 +168,7 @@ def explore(
     payload |= {
         "title": title,
         "command": command,
-        "names": names and check_names(names),
+        "names": None if names is None else check_names(names),
         **nothing,
     }
     analysed = packed = None
