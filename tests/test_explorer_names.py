@@ -145,6 +145,7 @@ class TestCommands:
         assert f"Nullte: {component_names(usual()[0], usual()[0].terms_)[0]}" in after
         of_label = ok("topics", model, "--names", names, "--label", "tea").out
         assert "expected part of Tee" in of_label
+        assert ok("topics", model, "--names", names, "--label", "Tee").out == of_label
         rows = json.loads(ok("topics", model, "--names", names, "--json").out)
         assert {row["name"] for row in rows if row["component"] == 0} == {"Nullte"}
         assert "Tee" in {label for row in rows for label in row["labels"]}

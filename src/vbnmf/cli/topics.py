@@ -44,6 +44,8 @@ def topics(model: str, n_terms: int, label: str | None, names: str | None, as_js
     called = common.read_names(names)
     loaded = common.load_model(model)
     summary = whole = summarise(loaded, n_terms=n_terms)
+    if called is not None and label not in summary.labels:
+        label = next((old for old, new in called["labels"].items() if new == label), label)
     if label is not None and label not in summary.labels:
         known = ", ".join(summary.labels) or "none, as it was fitted without labels"
         raise click.BadParameter(f"{label!r} is not a label of this model. Its labels: {known}.")
