@@ -40,7 +40,7 @@ def dot(a: Array, b: Array) -> float:
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Return a context in which BLAS uses one thread: the same bits on any machine.
 
-    Only fits need it. Most kinds of BLAS have one number of threads for the whole process. So if two
+    Only fits need it. Most kinds of BLAS have one number of threads for the whole process. If two
     fits, or two tasks of Dask, run in threads of one process, the one that leaves first may restore
     this number while the other computes. Predictions do not change it, and do not depend on it.
     """
