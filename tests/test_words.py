@@ -182,6 +182,7 @@ def test_common_terms_do_not_turn_predictions_around(n_docs, classifier):
         X[:, 79] = 10_000
     model = SupervisedVBNMF(5, classifier=classifier).fit(X, y)
     assert model.score(X, y) > 0.7
+    assert (model.left_out_proba_.argmax(axis=1) == y).mean() > 0.7
 
 
 def test_why_a_classifier_was_chosen_is_told(fitted, tmp_path):
