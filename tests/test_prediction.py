@@ -169,7 +169,9 @@ def test_labels_that_differ_are_found(classifier):
 
 def test_calibration_is_on_documents_left_out(monkeypatch):
     """Without folds, the likelihoods are of components without the document's own share."""
-    monkeypatch.setattr(heads, "train", lambda *args, **how: train(*args, **how | {"without": None}))
+    monkeypatch.setattr(
+        heads, "train", lambda *args, **how: train(*args, **how | {"without": None})
+    )
     X, y = mixed(50)
     told = []
     plain = generative.calibrate
