@@ -80,7 +80,7 @@ class Progress:
     def __str__(self) -> str:
         restart = f"start {self.restart + 1} of {self.n_restarts}, " if self.n_restarts > 1 else ""
         if self.stage != FITTING:
-            unit = "part" if self.stage == HEAD else "iteration"
+            unit = "part" if self.stage in (WITHOUT_FOLDS, HEAD) else "iteration"
             return f"{restart}{self.stage}: {unit} {self.iteration} of {self.max_iter}"
         return (
             f"{restart}iteration {self.iteration} of {self.max_iter}: bound {self.bound:.6g}, "
