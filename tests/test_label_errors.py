@@ -8,6 +8,7 @@ from scipy import sparse
 from vbnmf import DocumentModel, SupervisedVBNMF, load
 from vbnmf.core.rows import content_keys
 from vbnmf.evaluation.truth import read_part
+from vbnmf.report.explorer.overview import Overview
 from vbnmf.reviewing.copies import copies_that_differ, spelt_alike
 from vbnmf.reviewing.labelerrors import (
     Estimated,
@@ -235,8 +236,11 @@ def test_labels_that_texts_say_nothing_about_are_not_judged(several):
     y = [[one, "more"] if i % 9 == 0 else [one] for i, one in enumerate(given)]
     y = y if several else given
     model = DocumentModel(SupervisedVBNMF(n_components=3, random_state=0)).fit(texts, y)
-    found = find_label_errors(read_part(model, texts, y))
+    part = read_part(model, texts, y)
+    found = find_label_errors(part)
     assert found.by_chance
+    assert found.suspects
+    assert not Overview(part).to_check  # on the page
     for one in found.estimates.values():
         assert one.at_most
         assert one.low == 0
