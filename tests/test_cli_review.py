@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import re
 
 import pytest
 from cliruns import make_corpus, ok, run
@@ -53,6 +54,31 @@ def test_planted_errors_are_listed_first(folder):
     assert text.startswith("Estimated number of wrong labels: ")
     assert "judged by left-out probabilities" in text
     assert "=cmd|5" in text
+
+
+def test_labels_by_chance_are_not_judged(tmp_path):
+    """Texts say nothing about these labels: no suspect is printed, and nothing is to check."""
+    texts, _ = make_corpus(3, n_each=20)
+    file, model = tmp_path / "a.csv", tmp_path / "a.vbnmf"
+    with open(file, "w", newline="", encoding="utf-8") as stream:
+        rows = [(text, "rare" if i % 10 == 0 else "common") for i, text in enumerate(texts)]
+        csv.writer(stream).writerows([("text", "label"), *rows])
+    ok("fit", file, "--label", "label", "-k", "3", "--quiet", "--out", model)
+    text = ok("review", model, file).out
+    assert re.search(r"^Estimated number of wrong labels: at most \d+ \(0 to \d+\), in 60", text)
+    assert "they cannot tell wrong labels from right ones" in text
+    assert "suggested" not in text
+    assert ok("review", model, file, "--json").json["by_chance"]
+
+
+def test_evaluate_tells_training_documents(folder, tmp_path):
+    note = "Note: 60 of 60 documents have the same words as a document in training"
+    assert note in ok("evaluate", folder / "a.vbnmf", folder / "a.csv").err
+    assert not ok("evaluate", folder / "a.vbnmf", folder / "a.csv", "--quiet").err
+    texts, labels = make_corpus(8, n_each=20)
+    with open(tmp_path / "b.csv", "w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream).writerows([("text", "label"), *zip(texts, labels, strict=True)])
+    assert "in training" not in ok("evaluate", folder / "a.vbnmf", tmp_path / "b.csv").err
 
 
 def test_suspects_are_a_file_for_spreadsheets(folder, tmp_path):
@@ -231,9 +257,11 @@ def test_several_labels(tmp_path):
                for kind in found["estimated"]}  # fmt: skip
     assert by_kind["missing"][0]["id"] == "3"
     assert by_kind["superfluous"][0]["id"] == "2"
-    text = ok("review", model, file).out
-    assert "missing label" in text
-    assert "superfluous label" in text
+    text = ok("review", model, file, "--most", 1).out
+    out = ok("review", model, file, "--most", 1, "--out", tmp_path / "all.csv").out
+    assert out.strip() == text.strip()  # the file has all, the terminal the first of each kind
+    assert re.search(r"^id +missing label +p .*\n─+\n3 ", text, re.M)
+    assert re.search(r"^id +superfluous label +p .*\n─+\n2 ", text, re.M)
 
 
 def test_refusals(folder, tmp_path):

@@ -110,7 +110,8 @@ def test_what_is_said_of_labels_is_recounted():
     out = score_table(scores)
     said = r"part of the components shared by some labels \(2\) whose"
     assert re.search(rf"^components that agree +0\.5000 +{said}", out, re.M)
-    assert f"of 10 % of a label or more ({scores['components_said']}) for which half" in out
+    n_said = scores["components_said"]
+    assert f"of 10 % of a label or more ({n_said} pairs of both) for which half" in out
     (of_terms,) = [one for one in measures.MEASURES if one.key == "fidelity"]
     assert of_terms.meaning.startswith("part of the components of 10 % of a label or more for")
     inside = f"{scores['label_fidelity']:.4f}"

@@ -8,12 +8,15 @@ from scipy import sparse
 from vbnmf import DocumentModel, SupervisedVBNMF, load
 from vbnmf.core.rows import content_keys
 from vbnmf.evaluation.truth import read_part
+from vbnmf.report.explorer.overview import Overview
 from vbnmf.reviewing.copies import copies_that_differ, spelt_alike
 from vbnmf.reviewing.labelerrors import (
     Estimated,
     error_rate,
     find_label_errors,
+    in_training,
     judge,
+    right_by_chance,
     suspicion,
 )
 
@@ -222,3 +225,45 @@ def test_an_unsure_model_gives_an_upper_limit(sure, limit):
     assert found.times(400) == Estimated(
         400 * found.number, 400 * found.low, 400 * found.high, limit
     )
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_labels_that_texts_say_nothing_about_are_not_judged(several):
+    """The commonest label is the most probable one everywhere, and no error is claimed."""
+    texts, _ = drawn(150)
+    rng = np.random.default_rng(1)
+    given = rng.choice(["common", "rare", "seldom"], len(texts), p=[0.8, 0.1, 0.1]).tolist()
+    y = [[one, "more"] if i % 9 == 0 else [one] for i, one in enumerate(given)]
+    y = y if several else given
+    model = DocumentModel(SupervisedVBNMF(n_components=3, random_state=0)).fit(texts, y)
+    part = read_part(model, texts, y)
+    found = find_label_errors(part)
+    assert found.by_chance
+    assert found.suspects
+    assert not Overview(part).to_check  # on the page
+    for one in found.estimates.values():
+        assert one.at_most
+        assert one.low == 0
+    assert found.in_words().endswith("they cannot tell wrong labels from right ones.")
+
+
+def test_predictions_by_chance():
+    frequencies = np.array([0.8, 0.2])
+    labels, right = np.zeros(100, int), np.arange(100) % 5 > 0  # as often as the label is given
+    assert right_by_chance(labels, right, frequencies)
+    assert not right_by_chance(labels, np.ones(100, bool), frequencies)
+    assert not right_by_chance(labels[:49], right[:49], frequencies)  # too few to say
+    assert right_by_chance(labels[:50], right[:50], frequencies)
+
+
+def test_errors_of_labels_that_are_known_are_judged(planted, saved):
+    _, texts, labels, _, _ = planted
+    found = find_label_errors(read_part(saved, texts, labels))
+    assert not found.by_chance
+    assert found.in_words() == found.judged.in_words()
+
+
+def test_training_documents_are_known_by_their_words(planted, saved):
+    _, texts, labels, _, _ = planted
+    part = read_part(saved, [texts[0], "leaf flour bean"], [labels[0], "tea"])
+    assert in_training(part).tolist() == [True, False]

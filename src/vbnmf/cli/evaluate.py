@@ -8,6 +8,8 @@ from vbnmf.cli import common, options
 from vbnmf.cli.progress import Waiting
 from vbnmf.cli.terminal import fraction, percent, table
 
+_RECUR = 0.1  # share of documents with the words of a training document that says nothing
+
 
 @click.command(cls=options.GroupedCommand, short_help="Score a model on labelled documents.")
 @click.argument("model", required=False)
@@ -64,12 +66,16 @@ def evaluate(
             raise click.UsageError("--accept needs a file of documents, not a shard folder.")
         scores = _score_shards(fitted, file, quiet)
     else:
+        from vbnmf.evaluation.truth import read_part
+
         columns = common.column_names(label)
         documents = common.read_for(fitted, file, quiet, label=columns, **reading)
         unknown = common.UnknownDocuments()
         with unknown.among(documents), Waiting(quiet, "evaluating"):
-            scores = score(fitted, common.content(fitted, documents), documents.labels, accept)
+            part = read_part(fitted, common.content(fitted, documents), documents.labels)
+            scores = _score_part(part, accept)
         unknown.report(quiet)
+        _warn_of_training(part, quiet)
     if answered:
         scores["human"] = answered
     if as_json:
@@ -130,18 +136,35 @@ def human_table(found: dict[str, Any]) -> str:
     return "\n\n".join(blocks)
 
 
-def score(fitted: Any, contents: Any, labels: Any, accept: float | None = None) -> Any:
+def score(fitted: Any, contents: Any, labels: Any) -> Any:
     """Score predictions, components and each label on documents in memory."""
-    from vbnmf.evaluation.evaluation import evaluate_part
     from vbnmf.evaluation.truth import read_part
 
-    part = read_part(fitted, contents, labels)
+    return _score_part(read_part(fitted, contents, labels))
+
+
+def _score_part(part: Any, accept: float | None = None) -> Any:
+    from vbnmf.evaluation.evaluation import evaluate_part
+
     scores = _checked(evaluate_part(part))
     if accept is not None:
         from vbnmf.reviewing.findings import accepted_of
 
         scores["accept"] = accepted_of(part, accept)
     return scores
+
+
+def _warn_of_training(part: Any, quiet: bool) -> None:
+    """Say that documents were in training, unless they are few: short texts recur."""
+    from vbnmf.reviewing.labelerrors import in_training
+
+    n, of = int(in_training(part).sum()), part.n_docs
+    if n > _RECUR * of:
+        common.message(
+            f"Note: {n:,} of {of:,} documents have the same words as a document in training, so "
+            "these scores are too good. Use documents that the model was not fitted to.",
+            quiet,
+        )
 
 
 def _score_shards(fitted: Any, file: str, quiet: bool) -> Any:

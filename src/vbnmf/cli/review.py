@@ -24,7 +24,7 @@ _COPIES = 10  # groups of copies in the terminal
 @click.option("--apply", metavar="DECISIONS", help="CSV file of decisions, to write the corrected "
               "file to --out.")  # fmt: skip
 @click.option("--most", type=click.IntRange(min=0), default=20, show_default=True, metavar="N",
-              help="Number of suspects to print.")  # fmt: skip
+              help="Number of suspects of each kind to print.")  # fmt: skip
 @options.reading
 @options.identified
 @options.n_jobs
@@ -77,7 +77,7 @@ def review(
             _write(stream, found["suspects"])
         common.message(f"Wrote {target}: {common.counted(len(found['suspects']), 'suspect')}.",
                        quiet)  # fmt: skip
-    found["suspects"] = found["suspects"][:most]
+        found["suspects"] = _first(found["suspects"], most)
     if as_json:
         common.print_json(found)
     elif target is None or not quiet:
@@ -90,6 +90,15 @@ def reviewed(fitted: Any, documents: Any, most: int | None) -> Any:
 
     contents, names = common.content(fitted, documents), common.ids(documents)
     return find(fitted, contents, documents.labels, ids=names, most=most)
+
+
+def _first(suspects: Any, most: int) -> Any:
+    """Return the table of the first ``most`` suspects of each kind."""
+    from vbnmf.reviewing.findings import first_of_each_kind
+
+    rows = list(suspects)
+    kept = first_of_each_kind([row["kind"] for row in rows], most)
+    return type(suspects)([rows[i] for i in kept], suspects.columns)
 
 
 def _write(stream: IO[str], suspects: Any) -> None:
@@ -110,13 +119,13 @@ def _text(found: dict[str, Any]) -> str:
     blocks = []
     for kind, estimate in found["estimated"].items():
         rows = [row for row in found["suspects"] if row["kind"] == kind]
-        numbers = f"{estimate['number']:.0f} ({estimate['low']:.0f} to {estimate['high']:.0f})"
+        numbers = f"{estimate['number']:,.0f} ({estimate['low']:,.0f} to {estimate['high']:,.0f})"
         what = {"wrong": "wrong labels", "missing": "missing labels",
                 "superfluous": "superfluous labels"}[kind]  # fmt: skip
         limit = "at most " if estimate["at_most"] else ""
         said = f"Estimated number of {what}: {limit}{numbers}, in {found['judged']:,} documents."
         blocks.append(said)
-        if rows:
+        if rows and not found["by_chance"]:
             blocks.append(_suspect_table(kind, rows))
     blocks.append(found["judged_by"])
     if found["copies"]:

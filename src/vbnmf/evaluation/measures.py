@@ -369,8 +369,8 @@ MEASURES: list[Measure] = [
     ),
     _measure(
         "component_share", "component share",
-        "part of the predicted label's score that comes from components; the rest is from single "
-        "words",
+        "part of the predicted label's score that comes from components; the rest is from words "
+        "themselves",
         _component_share, count=component_shares, applies=_labels,
     ),
     _measure(
@@ -434,7 +434,7 @@ MEASURES: list[Measure] = [
     ),
     _statement(
         "component_fidelity", "fidelity of components",
-        f"{_TENTH} ({{components_said}}) {_HALF} {COMPONENT_TERMS} terms there",
+        f"{_TENTH} ({{components_said}} pairs of both) {_HALF} {COMPONENT_TERMS} terms there",
         _component_fidelity, out_of="components_said",
     ),
 ]  # fmt: skip

@@ -61,9 +61,10 @@ def review(
     Findings
         ``suspects``, a table of labels that are probably wrong, with the suggested label, the
         probabilities of both, and words that speak for each; ``estimated``, the number of wrong
-        labels with an interval of 95 %; ``copies`` of documents with different labels; and
-        ``spellings`` of labels that differ in case or spelling only. The names are those of ``vbnmf
-        review --json``.
+        labels with an interval of 95 %; ``by_chance``, whether predictions are right no more often
+        than by chance, so that no label can be judged; ``copies`` of documents with different
+        labels; and ``spellings`` of labels that differ in case or spelling only. The names are
+        those of ``vbnmf review --json``.
 
     Examples
     --------
@@ -85,13 +86,14 @@ def review(
     names, called = part.subject.names, _ids(part, ids)
     suspects = errors.suspects
     if most is not None:
-        kinds = sorted({one.kind for one in suspects})
-        suspects = [s for kind in kinds for s in [s for s in suspects if s.kind == kind][:most]]
+        kinds = [one.kind for one in suspects]
+        suspects = [suspects[i] for i in first_of_each_kind(kinds, most)]
     counts = [int(n) for n in part.Y.sum(axis=0).ravel().tolist()]
     return Findings(
         documents=part.n_docs,
         judged=errors.n_judged,
-        judged_by=errors.judged.in_words(),
+        judged_by=errors.in_words(),
+        by_chance=errors.by_chance,
         in_training=int(errors.judged.left_out.sum()),
         estimated={
             kind: {"number": round(one.number, 1), "low": round(one.low, 1),
@@ -127,6 +129,12 @@ def review(
         ),
         labels=sum(n > 0 for n in counts),
     )  # fmt: skip
+
+
+def first_of_each_kind(kinds: Sequence[str], most: int) -> list[int]:
+    """Return the positions of the first ``most`` suspects of each kind, a kind at a time."""
+    places = ([i for i, k in enumerate(kinds) if k == kind] for kind in sorted(set(kinds)))
+    return [i for of_kind in places for i in of_kind[:most]]
 
 
 def _suspect(

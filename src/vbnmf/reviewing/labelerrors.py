@@ -26,6 +26,11 @@ label are mostly errors. If errors are as frequent in other documents, the share
 share of these. Of the surest 5, 10, 20 and 30 %, the most documents are used whose interval is not
 above that of fewer. If the model is not sure of them, the estimate is an upper limit.
 
+**Labels by chance.** Where texts say nothing about labels, the most probable label is the commonest
+one, and all others would be suspects. So the predicted labels are counted that are given, and those
+expected if labels were drawn by their frequencies in training. If they are not clearly more, labels
+cannot be judged: the estimate is an upper limit from zero on.
+
 Training documents are judged by the left-out probabilities that ``fit`` has computed and the model
 file holds. They are found by their content, so the file may be in another order and have more or
 fewer rows. All other documents are judged by predictions.
@@ -50,6 +55,7 @@ _WEIGHT, _LEAST = 4.0, 0.003  # of the score; see above
 _SURE_ENOUGH = 0.9  # mean probability of predictions below which an estimate is an upper limit
 _FEWEST_SURE = 50  # documents
 _FEWEST_PREDICTED = 5  # documents of which a median is taken
+_CLEARLY = 3.0  # standard errors by which predictions are right more often than by chance
 _TINY = np.finfo(np.float32).tiny
 
 
@@ -118,6 +124,17 @@ def judge(part: Part) -> Judged:
     return Judged(P, found, empty)
 
 
+def in_training(part: Part) -> Array:
+    """Find the documents that have the same words as a training document, (n_docs,) of bool.
+
+    It is False for all documents if the model does not hold what these are found by.
+    """
+    keys = getattr(part.subject.estimator, "head_document_keys_", None)
+    if keys is None:
+        return np.zeros(part.n_docs, bool)
+    return np.isin(content_keys(part.encoded), keys) & ~np.asarray(is_empty(part.X))
+
+
 def _places(known: Array, keys: Array) -> Array:
     """Find documents among known ones by their keys, (n_docs,) of int; -1 if there is none.
 
@@ -182,6 +199,8 @@ class LabelErrors:
         What documents are judged by.
     n_judged : int
         Documents that are judged: labelled, with a known term, and a label of the model.
+    by_chance : bool
+        Whether predictions are right no more often than by chance, so that no label can be judged.
     """
 
     suspects: list[Suspect]
@@ -189,6 +208,17 @@ class LabelErrors:
     scores: Array | None
     judged: Judged
     n_judged: int
+    by_chance: bool = False
+
+    def in_words(self) -> str:
+        """Say what documents are judged by, and whether they can be judged."""
+        said = self.judged.in_words()
+        if not self.by_chance:
+            return said
+        return (
+            f"{said} These are right no more often than by chance, so they cannot tell wrong "
+            "labels from right ones."
+        )
 
 
 @dataclass(frozen=True)
@@ -207,6 +237,10 @@ class Estimated:
     def times(self, n: int) -> "Estimated":
         """Convert a share to a number."""
         return Estimated(n * self.number, n * self.low, n * self.high, self.at_most)
+
+    def unknown(self) -> "Estimated":
+        """Return what remains if labels cannot be judged: an upper limit, from zero on."""
+        return Estimated(self.number, 0.0, self.high, at_most=True)
 
 
 def find_label_errors(part: Part, judged: Judged | None = None) -> LabelErrors:
@@ -251,8 +285,12 @@ def find_label_errors(part: Part, judged: Judged | None = None) -> LabelErrors:
         for i in np.argsort(-scores[rows], kind="stable").tolist()
         if p_suggested[i] > p_given[i]
     ]
-    rate = error_rate(P.max(axis=1), P.argmax(axis=1) != g)
-    return LabelErrors(suspects, {WRONG: rate.times(len(rows))}, scores, judged, len(rows))
+    predicted = P.argmax(axis=1)
+    frequencies = part.subject.estimator.label_frequencies_
+    by_chance = right_by_chance(predicted, predicted == g, frequencies)
+    rate = error_rate(P.max(axis=1), predicted != g).times(len(rows))
+    estimates = {WRONG: rate.unknown() if by_chance else rate}
+    return LabelErrors(suspects, estimates, scores, judged, len(rows), by_chance)
 
 
 def suspicion(P: Array, given: Array) -> tuple[Array, Array]:
@@ -324,6 +362,25 @@ def error_rate(sure: Array, differs: Array) -> Estimated:
     return next(one for one in reversed(found) if one.low <= least)
 
 
+def right_by_chance(labels: Array, right: Array, frequencies: Array) -> bool:
+    """Return whether predicted labels are given no more often than by chance.
+
+    With fewer than 50 predictions, nothing is said.
+
+    Parameters
+    ----------
+    labels : array of int of shape (n,)
+        Predicted labels.
+    right : array of bool of shape (n,)
+        Whether each of them is given.
+    frequencies : array of shape (n_labels,)
+        Share of the training documents that have each label.
+    """
+    p = np.asarray(frequencies, np.float64)[labels]
+    excess = right.sum() - p.sum()
+    return len(p) >= _FEWEST_SURE and bool(excess <= _CLEARLY * np.sqrt((p * (1 - p)).sum()))
+
+
 def _several(part: Part, judged: Judged) -> LabelErrors:
     """List missing and superfluous labels of documents that may have several."""
     rows = np.flatnonzero((np.diff(part.Y.indptr) > 0) & ~judged.empty)
@@ -331,6 +388,9 @@ def _several(part: Part, judged: Judged) -> LabelErrors:
     P = judged.probabilities[rows]
     given = part.Y[rows][:, :n_labels].toarray() > 0
     predicted = part.subject.estimator.indicators_from(P) > 0
+    pairs = np.nonzero(predicted)
+    frequencies = part.subject.estimator.label_frequencies_
+    by_chance = right_by_chance(pairs[1], given[pairs], frequencies)
     suspects, estimates = [], {}
     for kind, differs, among in (
         (MISSING, predicted & ~given, predicted),
@@ -354,6 +414,6 @@ def _several(part: Part, judged: Judged) -> LabelErrors:
                     left_out=bool(judged.left_out[row]),
                 )
             )
-        rate = error_rate(sure[among], differs[among])
-        estimates[kind] = rate.times(int(among.sum()))
-    return LabelErrors(suspects, estimates, None, judged, len(rows))
+        rate = error_rate(sure[among], differs[among]).times(int(among.sum()))
+        estimates[kind] = rate.unknown() if by_chance else rate
+    return LabelErrors(suspects, estimates, None, judged, len(rows), by_chance)

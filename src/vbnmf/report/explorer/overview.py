@@ -52,8 +52,13 @@ class Overview:
 
     @cached_property
     def to_check(self) -> list[Suspect]:
-        """The most suspicious documents, as many as there are probably errors of each kind."""
-        found = []
+        """The most suspicious documents, as many as there are probably errors of each kind.
+
+        There are none if predictions are right by chance, because they cannot tell errors.
+        """
+        found: list[Suspect] = []
+        if self.errors.by_chance:
+            return found
         for kind, estimate in self.errors.estimates.items():
             mine = [one for one in self.errors.suspects if one.kind == kind]
             found += mine[: ceil(estimate.high)]
@@ -85,7 +90,7 @@ class Overview:
             "at_most": [kind for kind, e in wrong.items() if e.at_most],
             "trained": int(judged.left_out.sum()),
             "matched": judged.matched,
-            "judged": judged.in_words(),
+            "judged": self.errors.in_words(),
         }
 
     def _most_confused(self, label: int) -> list[int] | None:

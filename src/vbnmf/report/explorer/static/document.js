@@ -246,7 +246,7 @@ function evidence(docs, d) {
     whys.map(([l, p, components, terms, share, against], i) => [
       el("h4", null, labelLink(l), ` ${percent(p)} `, el("span", { class: "tag" }, role(l, i))),
       share < 1 &&
-        el("p", { class: "quiet" }, `${percent(share)} of the score comes from components, the rest from single words (by absolute value).`),
+        el("p", { class: "quiet" }, `${percent(share)} of the score comes from components, the rest from words themselves (by absolute value).`),
       [
         ["Component", components, componentLink],
         ["Word for it", terms, termLink],

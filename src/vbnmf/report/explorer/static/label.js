@@ -27,7 +27,7 @@ function drawLabel() {
       score && score[0] > 0 && `recall ${percent(score[1])} on ${plural(score[0], "document")}`,
       score && (score[2] === null ? "never predicted" : `precision ${percent(score[2])}`),
       parts && `expected: ${partsInWords(parts)}`,
-      data.fit.component_shares && `components contribute ${percent(data.fit.component_shares[l])} of its score, single words the rest`,
+      data.fit.component_shares && `components contribute ${percent(data.fit.component_shares[l])} of its score, words themselves the rest`,
       fidelityOfLabel(l),
     ),
     el(
