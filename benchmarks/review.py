@@ -184,12 +184,14 @@ def svm_margins(texts: list[str], given: np.ndarray) -> tuple[np.ndarray, np.nda
     return margins, names[other]
 
 
-def margins_of_others(corpus: Labelled, texts: list[str], given: np.ndarray) -> np.ndarray:
-    """Return the margins of some documents by an SVM that is fitted to all others."""
+def margins_of_others(corpus: Labelled, texts: list[str], given: np.ndarray) -> np.ndarray | None:
+    """Return the margins of some documents by an SVM of all others; None if there are none."""
     from sklearn.svm import LinearSVC
 
     mine = set(texts)
     others = [i for i, text in enumerate(corpus.texts) if text not in mine]
+    if not others:
+        return None
     X = tfidf([*texts, *(corpus.texts[i] for i in others)])
     n, names = len(texts), np.unique(corpus.labels)
     svm = LinearSVC().fit(X[n:], np.searchsorted(names, corpus.labels[others]))
@@ -211,18 +213,17 @@ def found_first(corpus: Labelled, seed: int) -> dict[str, Any]:
     few = corpus.drawn(_FEW, seed)
     given, moved = planted(few, "random", _PLANTED, seed)
     first = [suspect.row for suspect in reviewed(few.texts, given)[0].suspects[:_FIRST]]
-    by_svm, by_others = (
-        np.argsort(-margins, kind="stable")[:_FIRST]
-        for margins in (
-            svm_margins(few.texts, given)[0],
-            margins_of_others(corpus, few.texts, given),
-        )
-    )
+
+    def found(margins: np.ndarray | None) -> int | None:
+        if margins is None:
+            return None
+        return int(moved[np.argsort(-margins, kind="stable")[:_FIRST]].sum())
+
     return {
         "corpus": f"{few.name}, {len(few.texts)} documents",
         f"of {_PLANTED} errors among the first {_FIRST}": int(moved[first].sum()),
-        "SVM": int(moved[by_svm].sum()),
-        "SVM of all other documents": int(moved[by_others].sum()),
+        "SVM": found(svm_margins(few.texts, given)[0]),
+        "SVM of all other documents": found(margins_of_others(corpus, few.texts, given)),
     }
 
 

@@ -105,6 +105,14 @@ def test_copies_of_few_documents_are_subtracted():
     assert_array_equal(fitted.left_out_proba_.argmax(axis=1), [0, 0, 1, 1] * 6)
 
 
+def test_several_labels_of_copies_are_not_turned_around():
+    """Each fold has all copies of a text, and no other text says as much about its labels."""
+    texts = ["green tea leaves", "steep the tea", "roast coffee beans", "grind the coffee"]
+    labels = [["tea", "hot"], ["tea"], ["coffee"], ["coffee", "hot"]]
+    fitted = DocumentModel(SupervisedVBNMF(4, random_state=0)).fit(texts * 6, labels * 6)
+    assert [sorted(found) for found in fitted.predict(texts)] == [sorted(one) for one in labels]
+
+
 def test_random_labels_are_not_found_by_components():
     """Components were found with these labels, so scores by components seem good.
 

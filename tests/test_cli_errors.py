@@ -11,6 +11,7 @@ from cliruns import FIT, LABELS, TEXTS, counts, ok, run, write_all, write_csv
 from sklearn.datasets import dump_svmlight_file
 
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, load
+from vbnmf.cli import main
 from vbnmf.text import DocumentVectorizer
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
@@ -270,3 +271,14 @@ def test_what_is_read_is_not_replaced(home, tmp_path):
         assert result.code == 2
         assert "is the input of this command; --out must be another file" in result.err
     assert source.read_bytes() == (home / "a.csv").read_bytes()
+
+
+def test_a_thread_that_cannot_be_started_is_an_error_in_one_line(monkeypatch, capsys):
+    def no_thread(**_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("vbnmf.cli.cli", no_thread)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("Error: no thread could be started")

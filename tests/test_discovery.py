@@ -243,7 +243,7 @@ def test_progress_tells_of_the_stages(capsys):
     model.fit(X, y)
     stages = list(dict.fromkeys(p.stage for p in seen))
     assert stages[0] == "components of single labels"
-    assert stages[-3:] == ["fitting", "components without a fold", "prediction head"]
+    assert stages[-2:] == ["fitting", "prediction head"]
     assert "a background" in stages
     assert str(seen[0]).startswith("components of single labels: iteration 1 of ")
 

@@ -97,6 +97,11 @@ def main() -> None:
         except (ValueError, OSError, ImportError, MemoryError) as error:
             common.message(f"Error: {str(error) or type(error).__name__}")
             sys.exit(2)
+        except RuntimeError as error:  # of Python: no memory for a thread, or a limit of the system
+            if "start new thread" not in str(error):
+                raise
+            common.message("Error: no thread could be started: memory or threads are limited.")
+            sys.exit(2)
 
 
 def _open_closed_streams() -> None:

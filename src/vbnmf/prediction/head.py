@@ -23,6 +23,7 @@ from scipy import sparse
 
 from vbnmf.core.model import Array
 from vbnmf.core.rows import (
+    content_keys,
     effective_terms,
     is_empty,
     leading,
@@ -42,6 +43,9 @@ from vbnmf.prediction.evidence import (
 from vbnmf.prediction.explanation import component_share
 from vbnmf.prediction.novelty import Novelty
 from vbnmf.prediction.thresholds import Thresholds
+
+LEAST_DIFFERENT = 50
+"""Minimum number of different documents for components without a fold."""
 
 CERTAIN = 20.0
 """Logit of a label that all documents have. Its negative is that of a label that none has."""
@@ -267,9 +271,14 @@ class Training:
         return folds(self.terms, self.documents.weight)
 
     @property
-    def has_large_fold(self) -> bool:
-        """Whether most documents are copies of a few, so that a fold has more than half of them."""
-        return 2 * int(np.bincount(self.fold).max()) > len(self.fold)
+    def can_be_divided(self) -> bool:
+        """Whether folds are of enough different documents to leave one out of the components.
+
+        If documents are copies of few, a fold may have most of them, or all that have a word.
+        """
+        largest = int(np.bincount(self.fold).max())
+        different = len(np.unique(content_keys(self.terms)))
+        return different >= LEAST_DIFFERENT and 2 * largest <= len(self.fold)
 
     @property
     def terms(self) -> sparse.csr_array:

@@ -112,7 +112,7 @@ def train(
     if sample is not None or others is not None:  # machines without a fold see the others' words
         without = None
     training = Training(some, posterior, n_threads, report, without, others)
-    if training.has_large_fold:
+    if without is not None and not training.can_be_divided:
         training.without = None
     if classifier == "auto":
         found = _choose(training, all_known=all_known)
