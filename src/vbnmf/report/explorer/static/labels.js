@@ -18,7 +18,7 @@ function drawLabels() {
       el(
         "p",
         { class: "quiet" },
-        "Shares of words are of the label's training documents. ",
+        "Documents, and shares of words, are of the label's training documents. ",
         data.overview ? `Recall, precision and confusions are of the documents of this page: given the label, predicted another.${manyTrained() ? " They are too good for those that were in training." : ""}` : "Recall and precision need labelled documents.",
         legend(),
       ),

@@ -220,7 +220,7 @@ function accepting() {
     [
       "Predictions with at least this probability are accepted without a look. Right: the label is a given one. ",
       best !== null
-        ? `${(best / 100).toFixed(2)} is the lowest threshold at which at least ${percent(goal)} of them are right.`
+        ? `Of thresholds in steps of 0.01, ${(best / 100).toFixed(2)} is the lowest at which at least ${percent(goal)} of them are right.`
         : `No threshold accepts enough predictions with ${percent(goal)} right.`,
     ],
     downloads("accepted", () => [
