@@ -9,6 +9,7 @@ from cliruns import ok, run
 from explorer_browser import heading, jump, ready
 from explorer_pages import page, scoped, usual
 
+from vbnmf.cli import common
 from vbnmf.description.components import component_names
 from vbnmf.report.explorer import explore
 
@@ -172,3 +173,8 @@ class TestCommands:
             done = run(command, model, *rest, "--names", names)
             assert done.code == 2
             assert "names must be" in done.err
+
+
+def test_names_that_do_not_exist_are_an_error_in_plain_words(tmp_path):
+    with pytest.raises(common.Refusal, match=r"--names .*none\.json: no such file\.$"):
+        common.read_names(str(tmp_path / "none.json"))

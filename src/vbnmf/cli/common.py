@@ -250,6 +250,8 @@ def read_names(path: str | None) -> Any:
 
     try:
         return check_names(json.loads(Path(path).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        raise Refusal(f"--names {path}: no such file.") from None
     except (OSError, ValueError) as error:
         raise Refusal(f"--names {path}: {error}") from None
 
