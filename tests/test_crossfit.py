@@ -43,7 +43,7 @@ def test_one_sweep_subtracts_the_fold(monkeypatch, scopes):
     monkeypatch.setattr(crossfit, "SWEEPS", 1)
     X, y = drawn(n_docs=120)
     _, cross, full, fold = fitted(monkeypatch, X, y, scopes=scopes, n_components=4)
-    X, prior, Sigma = X.toarray(), cross.state.prior, cross._Sigma_v()
+    X, prior, Sigma = X.toarray(), cross.state.prior, cross._Sigma_v(np.arange(len(cross.V)))
     L_t = np.exp(psi(cross.shapes)) * cross.state.terms.scale
     rates = np.where(np.isfinite(full.rates), cross.state.rates.E, np.inf)[y]
     L_v = np.exp(psi(prior.a_v + Sigma)) / (rates + cross.state.terms.E_sums)
@@ -60,7 +60,7 @@ def test_coefficients_say_what_components_explain(monkeypatch, kind):
     """Sigma_v, which sweeps begin with, is what the documents of the fit had."""
     X, y = drawn(n_docs=120)
     _, cross, *_ = fitted(monkeypatch, X, labels_of(y, kind))
-    found = cross._Sigma_v().sum(axis=1)
+    found = cross._Sigma_v(np.arange(len(cross.V))).sum(axis=1)
     assert_allclose(found, X.sum(axis=1), rtol=1e-3, atol=1e-3)
 
 

@@ -238,8 +238,8 @@ class _Explorer:
         del result, terms
         with np.errstate(all="ignore"):  # the caller refuses results that are not finite
             V = self.engine.coefficients(state)
+            self.engine.rest()
             look = look_at(self.engine.documents, settled, state, V)
-        self.engine.rest()
         return settled, look
 
     def _run(self, draft: Draft, stage: str, sweeps: int) -> Fit:

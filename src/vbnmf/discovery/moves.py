@@ -46,6 +46,7 @@ _OFFERED = 0.5  # weight of the components that explain a label in its new porti
 _LARGEST_SHARE = 1 - 1e-6  # of a term that a component explains
 _REMAINS = 0.35  # α: part of the loss of a component that remains when others have taken over
 _DOCUMENTS_AT_ONCE = 1 << 11  # documents whose terms two components divide
+_NUMBERS_AT_ONCE = 1 << 18  # coefficients that are held in double precision
 _TINY = np.finfo(float).tiny
 
 
@@ -151,48 +152,50 @@ def look_at(documents: Shard, draft: Draft, state: State, V: Array) -> Look:
     scale, rate = _scale_and_rate(state, documents.n_groups)
     worth = np.zeros(K)
     ratio, left = np.zeros(X.nnz), np.zeros(X.nnz)
-    in_scope = (Y @ draft.mask.astype(np.float64)) > 0
-    for rows in label_sets(Y):
-        columns = np.flatnonzero(in_scope[rows].any(axis=0))
-        v = V[rows[:, None], columns].astype(np.float64)
-        group = documents.group[rows][:, None]
-        of_coefs = _divergence(v, scale[group, columns], rate[group, columns], state.prior.a_v)
-        worth[columns] -= weight[rows] @ sparse.csr_array(of_coefs)
-        del of_coefs
-        ends = np.cumsum(np.diff(X.indptr)[rows])
+    in_scope = (sparse.csr_array(known) @ draft.mask.astype(np.float64)) > 0  # of each group
+    for alike in label_sets(Y):
+        columns = np.flatnonzero(in_scope[np.unique(documents.group[alike])].any(axis=0))
         # a copy of the columns pays if the documents have many terms
         t = T if len(columns) == K else None
-        if t is None and ends[-1] > len(T):
+        if t is None and np.diff(X.indptr)[alike].sum() > len(T):
             t = np.ascontiguousarray(T[:, columns])
-        for begin in range(0, ends[-1], NONZEROS_AT_ONCE):
-            number = np.arange(begin, min(begin + NONZEROS_AT_ONCE, ends[-1]))
-            row = np.searchsorted(ends, number, side="right")
-            place = X.indptr[rows[row] + 1] - ends[row] + number
-            x = X.data[place].astype(np.float64)
-            terms = X.indices[place]
-            parts = v[row]
-            parts *= T[terms[:, None], columns] if t is None else t[terms]
-            mean = np.maximum(parts.sum(axis=1), _TINY)
-            ratio[place], left[place] = x / mean, np.maximum(x - mean, 0.0)
-            parts /= mean[:, None]
-            np.minimum(parts, _LARGEST_SHARE, out=parts)
-            np.log(np.subtract(1.0, parts, out=parts), out=parts)  # faster than log1p
-            parts *= (_REMAINS * x * weight[rows[row]])[:, None]
-            worth[columns] -= parts.sum(axis=0)
+        at_once = max(_NUMBERS_AT_ONCE // max(len(columns), 1), 1)
+        for rows in np.split(alike, range(at_once, len(alike), at_once)):
+            v = V[rows[:, None], columns].astype(np.float64)
+            group = documents.group[rows][:, None]
+            of_coefs = _divergence(v, scale[group, columns], rate[group, columns], state.prior.a_v)
+            worth[columns] -= weight[rows] @ of_coefs
+            del of_coefs
+            ends = np.cumsum(np.diff(X.indptr)[rows])
+            for begin in range(0, ends[-1], NONZEROS_AT_ONCE):
+                number = np.arange(begin, min(begin + NONZEROS_AT_ONCE, ends[-1]))
+                row = np.searchsorted(ends, number, side="right")
+                place = X.indptr[rows[row] + 1] - ends[row] + number
+                x = X.data[place].astype(np.float64)
+                terms = X.indices[place]
+                parts = v[row]
+                parts *= T[terms[:, None], columns] if t is None else t[terms]
+                mean = np.maximum(parts.sum(axis=1), _TINY)
+                ratio[place], left[place] = x / mean, np.maximum(x - mean, 0.0)
+                parts /= mean[:, None]
+                np.minimum(parts, _LARGEST_SHARE, out=parts)
+                np.log(np.subtract(1.0, parts, out=parts), out=parts)  # faster than log1p
+                parts *= (_REMAINS * x * weight[rows[row]])[:, None]
+                worth[columns] -= parts.sum(axis=0)
         del v, t
     left *= np.repeat(weight, np.diff(X.indptr))
     residual = sparse.csr_array(Y.T @ sparse.csr_array((left, X.indices, X.indptr), shape=X.shape))
     del left
     explained = Explained(
         sparse.csr_array((ratio, X.indices, X.indptr), shape=X.shape),
-        _nonzero(V, in_scope), T, Y, draft.mask, weight,
+        _nonzero(V, in_scope, documents.group), T, Y, draft.mask, weight,
     )  # fmt: skip
     return Look(draft, explained, residual, worth, Use.of(state, scale, rate, documents.group))
 
 
-def _nonzero(V: Array, in_scope: Array) -> sparse.csc_array:
+def _nonzero(V: Array, in_scope: Array, group: Array) -> sparse.csc_array:
     """Return the coefficients in scope that are not zero, without copies of all of them."""
-    rows = [np.flatnonzero(in_scope[:, k] & (V[:, k] != 0)) for k in range(V.shape[1])]
+    rows = [np.flatnonzero(in_scope[group, k] & (V[:, k] != 0)) for k in range(V.shape[1])]
     ends = np.concatenate([[0], np.cumsum([len(some) for some in rows])])
     indices = np.concatenate(rows, dtype=np.int32, casting="same_kind")
     data = np.concatenate([V[some, k] for k, some in enumerate(rows)])

@@ -30,6 +30,7 @@ from scipy import sparse
 
 from vbnmf.core import starts, updates
 from vbnmf.core.model import Array, State
+from vbnmf.core.pages import release
 from vbnmf.engines.local import LocalEngine
 from vbnmf.kernels import open_kernel
 from vbnmf.prediction.head import Posterior
@@ -46,7 +47,7 @@ Chosen on held-out training documents (docs/explanation/deviations.md): more cha
 MANY_DOCUMENTS, SWEEPS_OF_MANY = 15_000, 2
 """Number of documents above which there are fewer sweeps, and how many."""
 
-_ROWS_AT_ONCE = 1 << 12  # documents whose Sigma_v is computed at a time
+_ROWS_AT_ONCE = 1 << 9  # documents whose Sigma_v is computed at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,20 +99,18 @@ class CrossFit:
         fold : array of int of shape (n,)
             Fold of each document in ``rows``.
         """
-        Sigma_v = self._Sigma_v()
         numbers = np.unique(fold)
         with open_kernel(self.n_threads) as kernel:
             for done, number in enumerate(numbers.tolist(), 1):
                 held = np.flatnonzero(fold == number)
                 left = np.ones(len(self.group), dtype=bool)
                 left[self.rows[held]] = False
-                yield held, self._without(kernel, np.flatnonzero(left), Sigma_v, full)
+                yield held, self._without(kernel, np.flatnonzero(left), full)
                 self.report(done, len(numbers))
 
-    def _without(
-        self, kernel: "AnyKernel", left: Array, Sigma_v: Array, full: Posterior
-    ) -> Posterior:
+    def _without(self, kernel: "AnyKernel", left: Array, full: Posterior) -> Posterior:
         """Return the model of the documents that are left."""
+        release()
         state, (n_terms, K) = self.state, self.shapes.shape
         assert state.labels is not None
         weight = None if self.weight is None else self.weight[left]
@@ -121,7 +120,7 @@ class CrossFit:
             unknown=bool(unknown.any()),
         )  # fmt: skip
         engine.begin(np.zeros((1, K)), state.labels.in_scope)
-        engine.place(Sigma_v[left], self.V[left[unknown[left]]])
+        engine.place(self._Sigma_v(left), self.V[left[unknown[left]]])
         shapes = engine.kernel.zeros(n_terms, K, self.shapes.dtype)
         shapes[:, :K] = self.shapes
         terms = starts.terms_of(engine.kernel, shapes, state.terms.scale, tally=False)
@@ -132,6 +131,7 @@ class CrossFit:
             rates = updates.rates(state.prior, stats.n_docs, stats.label_sums)
             state = replace(state, terms=terms, rates=rates)
         assert state.rates is not None
+        del engine  # large
         # to their original size, so that smoothing has the same effect
         everything = np.ones(len(self.group)) if self.weight is None else self.weight
         a_t = state.prior.a_t
@@ -155,8 +155,8 @@ class CrossFit:
         assert self.state.labels is not None
         return np.asarray(self.group >= self.state.labels.known.shape[0])
 
-    def _Sigma_v(self) -> Array:
-        """Compute Σ_w ⟨s⟩ of each document from its coefficients, (n_docs, K)."""
+    def _Sigma_v(self, rows: Array) -> Array:
+        """Compute Σ_w ⟨s⟩ of some documents from their coefficients, (n, K)."""
         state, labels, unknown = self.state, self.state.labels, self._unknown
         assert labels is not None
         assert state.rates is not None
@@ -168,8 +168,9 @@ class CrossFit:
             labels = replace(labels, latent=latent)
         scale = updates.coefs_scale(state, labels)
         inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-        out = np.empty_like(self.V)
-        for begin in range(0, len(out), _ROWS_AT_ONCE):
+        out = np.empty((len(rows), self.V.shape[1]), self.V.dtype)
+        for begin in range(0, len(rows), _ROWS_AT_ONCE):
             at = slice(begin, begin + _ROWS_AT_ONCE)
-            out[at] = np.maximum(self.V[at] * inverse[place[at]] - state.prior.a_v, 0)
+            some = rows[at]
+            out[at] = np.maximum(self.V[some] * inverse[place[some]] - state.prior.a_v, 0)
         return out

@@ -322,12 +322,13 @@ class Training:
         X, posterior = self._known_terms, self.posterior
         means = mean_documents(X, self.fold, self.documents.weight)
         expected = mean_values(means, partial(of_terms, posterior), n)
-        out = np.zeros((X.shape[0], n))
+        out = np.zeros((X.shape[0], n), posterior.shapes.dtype)
         for i, (held, model) in enumerate(self.without(posterior, self.fold)):
             part, used = without_unused_terms(X[held])
             shift = expected[i] - mean_values(means[[i]], partial(of_terms, model), n)[0]
             has_terms = ~is_empty(part)[:, None]
             out[held] = mean_over_terms(part, of_terms(model, used)) + has_terms * shift
+            del model, part  # before the next model is fitted
         return out
 
     def release(self) -> None:

@@ -114,11 +114,11 @@ class LinearHead(Head):
     def train(cls, training: Training, reason: str) -> Trained:
         """Train machines and calibrate them."""
         of, n_docs = training.documents, len(training.fold)
-        X = of_unit_length(of.X, np.float32) if cls.with_words else sparse.csr_array((n_docs, 0))
         with one_blas_thread():
             scaling = cls.scaled(training.evidence, of.weight, most_known=training.most_known)
             dense = scaling.features(training.evidence)
             others = cls._others(training, scaling)
+        X = of_unit_length(of.X, np.float32) if cls.with_words else sparse.csr_array((n_docs, 0))
         many = partial(manylabels.train, most_weights=MOST_WEIGHTS)
         solve = many if has_many_labels(of) else machines.train
         how: dict[str, Any] = {"n_threads": training.n_threads, "report": training.report}
