@@ -11,7 +11,8 @@ processor, of all threads, unless the table says "wall".
 with the Kullback-Leibler divergence, K as the fit found it and the tolerance of the fit. All three
 get counts of the words of the fit. They predict nothing, so they are compared with the seconds in
 which the fit finds its components ("components": search and final fit). They do not search either,
-so "final fit" shows the seconds from the components that the search found to the end.
+so "no search" is a fit of as many components that begins with documents of each label
+(``init="label"``), to the default tolerance.
 ``--against`` adds a fit of an older checkout, in turns.
 """
 
@@ -74,6 +75,7 @@ WHOLE = ("feature choice",)  # phases that also have what other phases do inside
 
 COMPONENTS = (*(name for name in PHASES if name.startswith("search")), "final fit")
 TOPICS = ("labelled LDA", "PLDA", "NMF-KL")
+NO_SEARCH = "no search"
 ITERATIONS = 100  # of tomotopy
 LONGEST_PART = 14  # mean characters between spaces above which a script has no spaces
 GOALS = ((2.5, 5.0), (1.5, 3.0))  # geometric mean and worst: what must hold, and what is wanted
@@ -189,12 +191,15 @@ def _row(name: str, texts: list[str], cells: list[str], options: argparse.Namesp
     row |= {"labels": found[0]["labels"], "K": found[0]["K"], "features": found[0]["features"]}
     best = min(found, key=lambda one: one["vbnmf"])
     row |= {"wall": best["wall"], "vbnmf": best["vbnmf"]}
-    row |= {key: value for key, value in found[0].items() if key in ("SVM", "SVM, words", *TOPICS)}
+    others = ("SVM", "SVM, words", *TOPICS, NO_SEARCH)
+    row |= {key: value for key, value in found[0].items() if key in others}
     row["ratio"] = row["vbnmf"] / row["SVM"]
     row["ratio, words"] = row["vbnmf"] / row["SVM, words"]
     row["components"] = sum(best["phases"].get(name, 0) for name in COMPONENTS)
-    row["final fit"] = best["phases"].get("final fit", 0.0)
-    row |= {f"{key} ratio": row[key] / row["components"] for key in TOPICS if key in row}
+    for key in TOPICS:
+        if key in row:
+            row[f"{key} ratio"] = row[key] / row["components"]
+            row[f"{key} / {NO_SEARCH}"] = row[key] / row[NO_SEARCH]
     row["phases"] = best["phases"]
     if before:
         row["before"] = min(one["vbnmf"] for one in before)
@@ -254,6 +259,7 @@ def _child(folder: str, source: str, threads: int, peers: Sequence[str]) -> Row:
     if topics:
         counts, terms = _counts(model, texts)
         firsts = [labels[0] for labels in y]
+        row[NO_SEARCH] = _without_search(counts, firsts, model.estimator_, threads)
         for name in topics:
             row[name] = _seconds(lambda name=name: _topics(  # type: ignore[misc]
                 name, counts, terms, firsts, model.estimator_, threads
@@ -316,6 +322,16 @@ def _counts(model: Any, texts: list[str]) -> tuple[Any, Any]:
     return counting.fit_transform(texts), counting.get_feature_names_out()
 
 
+def _without_search(counts: Any, y: list[str], model: Any, threads: int) -> float:
+    """Return the seconds of the iterations from documents of each label to the tolerance."""
+    from vbnmf import SupervisedVBNMF
+
+    kind = {"init": "label", "classifier": "generative", "n_jobs": threads}
+    with phases() as clock:
+        SupervisedVBNMF(model.n_components_, **kind).fit(counts, y)
+    return sum(clock.seconds.get(name, 0.0) for name in COMPONENTS)
+
+
 def _topics(name: str, counts: Any, terms: Any, y: list[str], model: Any, threads: int) -> object:
     """Fit another topic model."""
     if name == "NMF-KL":
@@ -371,6 +387,11 @@ def report(rows: Sequence[Row]) -> str:
                 f"{name} takes {math.exp(sum(map(math.log, times)) / len(times)):.1f} times as "
                 "long as the components of vbnmf in the geometric mean, and at least "
                 f"{min(times):.1f} times (must 3)"
+            )
+            times = [row[f"{name} / {NO_SEARCH}"] for row in rows if name in row]
+            lines.append(
+                f"{name} takes {math.exp(sum(map(math.log, times)) / len(times)):.1f} times as "
+                f"long as a fit without a search, and at least {min(times):.1f} times"
             )
     changes = [row["now / before"] for row in rows if "before" in row]
     if changes:
