@@ -40,6 +40,7 @@ def test_json(table):
         "components_reason",
         "components_glued",
         *("classifier", "classifier_reason", "component_share", "features", "features_reason"),
+        *("left_out_accuracy", "commonest_label", "left_out_by_chance"),
     }
     assert result["model"] == "tickets.vbnmf"
     assert result["documents"] == 42
@@ -60,6 +61,32 @@ def test_messages(table):
     assert "Note: the fit did not converge in max_iter=3 iterations" in run.err
     assert "Wrote tickets.vbnmf: 2 components of 25 terms" in run.err
     assert "vbnmf topics tickets.vbnmf" in run.err
+
+
+def test_accuracy_of_left_out_documents(tmp_path):
+    """Predictions without each document are counted, and labels drawn by lot are named as such."""
+    rng = np.random.default_rng(0)
+    said = {}
+    for name in ("topic", "lot"):
+        labels = rng.integers(2, size=120)
+        words = rng.integers(30, size=(120, 12)) + 30 * (labels[:, None] if name == "topic" else 0)
+        texts = [" ".join(f"w{word}" for word in row) for row in words]
+        file = tmp_path / f"{name}.csv"
+        write_csv(file, texts, [f"l{label}" for label in labels], names=("text", "team"))
+        target = tmp_path / f"{name}.vbnmf"
+        command = ("fit", file, *LABEL, "--out", target, "--force", "-k", "4", "--max-iter", "10")
+        result, said[name] = ok(*command, "--json").json, ok(*command).err
+        predicted = load(target).estimator_.left_out_proba_.argmax(axis=1)
+        assert result["left_out_accuracy"] == pytest.approx((predicted == labels).mean(), abs=1e-4)
+        share = np.bincount(labels).max() / 120
+        assert result["commonest_label"] == pytest.approx(share, abs=1e-4)
+        assert result["left_out_by_chance"] == (name == "lot")
+    assert (
+        "100.0 % of the training documents get their own label if they are left out"
+        in (said["topic"])
+    )
+    assert "better than chance" in said["lot"]
+    assert "better than chance" not in said["topic"]
 
 
 def test_quiet_is_silent(table):

@@ -129,7 +129,8 @@ def fit(
             model.fit(contents, y, terms=documents.terms, columns=given(columns_of_file))
     common.save_model(model, target, overwrite=force)
     n_unknown = 0 if y is None else sum(label is None for label in y)
-    report_result(model, target, n_docs, n_unknown, quiet=quiet, as_json=as_json)
+    of_left_out = {} if y is None else _left_out(model, y)
+    report_result(model, target, n_docs, n_unknown, of_left_out, quiet=quiet, as_json=as_json)
 
 
 def check_resume(checkpoint: str | None, resume: bool) -> None:
@@ -260,7 +261,7 @@ def fit_shards(
     n_unknown = 0
     if n_labels is not None:
         n_unknown = sum(int((np.diff(part.indptr) == 0).sum()) for part in shards.label_parts())
-    report_result(model, target, shards.shape[0], n_unknown, quiet=quiet, as_json=as_json)
+    report_result(model, target, shards.shape[0], n_unknown, {}, quiet=quiet, as_json=as_json)
 
 
 def is_beyond_memory(file: str, format: str | None, quiet: bool) -> bool:  # noqa: A002
@@ -322,7 +323,14 @@ def _size(number: int) -> str:
 
 
 def report_result(
-    model: "DocumentModel", target: Path, n_docs: int, n_unknown: int, *, quiet: bool, as_json: bool
+    model: "DocumentModel",
+    target: Path,
+    n_docs: int,
+    n_unknown: int,
+    of_left_out: dict[str, Any],
+    *,
+    quiet: bool,
+    as_json: bool,
 ) -> None:
     """Say what was fitted, in words or as JSON."""
     result = {
@@ -336,6 +344,7 @@ def report_result(
         "components_glued": _n_glued(model),
         "labels": len(model.estimator_.classes_) if model.has_labels else 0,
         **_of_prediction(model),
+        **of_left_out,
         "iterations": int(model.estimator_.n_iter_),
         "bound": model.estimator_.bound_,
         "hyperparameters": model.estimator_.hyperparameters_,
@@ -351,6 +360,8 @@ def report_result(
         if result["components_glued"]:
             common.message(_glued(model), quiet)
         common.message(f"Prediction head: {_head_in_words(result)}.", quiet)
+    if of_left_out:
+        common.message(_accuracy_in_words(of_left_out), quiet)
     if result["passages"]:
         common.message(_of_passages(result["passages"]), quiet)
     common.message(
@@ -360,6 +371,42 @@ def report_result(
         f"Show the components with: vbnmf topics {target}",
         quiet,
     )
+
+
+def _left_out(model: "DocumentModel", y: Any) -> dict[str, Any]:
+    """Compare the labels of documents with those predicted when the documents are left out."""
+    import numpy as np
+
+    from vbnmf.reviewing.labelerrors import right_by_chance
+
+    fitted = model.estimator_
+    P = fitted.left_out_proba_
+    rows = np.flatnonzero([label is not None for label in y])
+    if fitted.multilabel_ or len(P) != len(y) or len(rows) == 0:
+        return {}
+    given = np.asarray([y[row] for row in rows.tolist()])
+    right = fitted.labels_from(P[rows]) == given
+    by_chance = right_by_chance(P[rows].argmax(axis=1), right, fitted.label_frequencies_)
+    return {
+        "left_out_accuracy": rounded(right.mean()),
+        "commonest_label": rounded(np.unique(given, return_counts=True)[1].max() / len(rows)),
+        "left_out_by_chance": by_chance,
+    }
+
+
+def _accuracy_in_words(of_left_out: dict[str, Any]) -> str:
+    """Say how often left-out predictions are right, and what it means if that is chance."""
+    right, commonest = of_left_out["left_out_accuracy"], of_left_out["commonest_label"]
+    said = (
+        f"{100 * right:.1f} % of the training documents get their own label if they are left out; "
+        f"{100 * commonest:.1f} % have the commonest label."
+    )
+    if of_left_out["left_out_by_chance"]:
+        said += (
+            " So the texts do not predict the labels better than chance. Words and components of "
+            "labels may be chance, too."
+        )
+    return said
 
 
 def _n_glued(model: "DocumentModel") -> int:
