@@ -25,7 +25,7 @@ from typing import NamedTuple
 from vbnmf import __version__
 from vbnmf.files import replacing
 
-_COMMAND = re.compile(r" {4}python -m benchmarks (?P<arguments>.*)")
+_COMMAND = re.compile(r" {4}python -m benchmarks (?P<arguments>(?!pages ).*)")
 _SECTION = re.compile(r"#{1,3} ")
 _STAMP = re.compile(r"\*Printed on .*\*")
 
