@@ -307,3 +307,32 @@ def test_clusters_are_smoothed_by_the_terms_of_their_label():
         expected = 0.8 * np.array(own) + 0.2 * of_label * np.sum(own)
         assert_allclose(draft.counts[:, at], expected)
     assert_allclose(draft.counts[:, 2], [0, 0, 0, 0, 40, 40])
+
+
+@pytest.fixture
+def found_drafts(monkeypatch):
+    """The drafts that searches find, in a list."""
+    found, real = [], componentsearch.discover
+
+    def discover(*given):
+        result = real(*given)
+        found.append(result.draft)
+        return result
+
+    monkeypatch.setattr(componentsearch, "discover", discover)
+    return found
+
+
+def test_the_search_is_the_same_in_both_precisions(found_drafts):
+    X, y = make_corpus(60, 30, 3)
+    for dtype in (np.float32, np.float64):
+        SupervisedVBNMF(5, max_iter=1, classifier="generative").fit(X.astype(dtype), y)
+    single, double = found_drafts
+    for name in ("counts", "portions", "mask"):
+        assert_array_equal(getattr(single, name), getattr(double, name), err_msg=name)
+
+
+def test_the_search_computes_with_large_values_in_double_precision(found_drafts):
+    X, y = make_corpus(60, 30, 3)
+    SupervisedVBNMF(5, max_iter=1, classifier="generative").fit(X * 1e7, y)
+    assert found_drafts[0].counts.dtype == np.float64

@@ -111,3 +111,10 @@ def test_left_out_probabilities_do_not_know_copies():
     right = model.left_out_proba_.argmax(axis=1) == labels
     assert right.mean() < 0.65
     assert model.left_out_proba_.max(axis=1).mean() < 0.7
+
+
+def test_precision_changes_no_fold():
+    X = sparse.random_array((20_000, 50), density=0.2, rng=np.random.default_rng(0), format="csr")
+    single = X.astype(np.float32)
+    assert_array_equal(folds(single), folds(X))
+    assert_array_equal(held_out(single, 0.1), held_out(X, 0.1))

@@ -28,6 +28,7 @@ from vbnmf.engines.stream import StreamEngine
 from vbnmf.estimators.labels import Targets, sums_by_group
 from vbnmf.estimators.validation import check_scopes
 from vbnmf.shards.shard import ShardSource
+from vbnmf.shards.values import fit_type
 
 MOST_DOCUMENTS = 15_000
 """Maximum number of documents in the search for components. The fit uses all documents."""
@@ -129,6 +130,16 @@ class FitData:
         by_term = X.T @ weight
         return common if by_term[common].sum() >= LEAST_WEIGHT * by_term.sum() else every
 
+    def in_single_precision(self) -> "FitData":
+        """Return the documents in float32, if that holds their values (``values.fit_type``).
+
+        Rounding turns decisions of the search. So the search computes in the same precision for
+        documents of both types, and finds the same components.
+        """
+        assert not isinstance(self.X, ShardSource)
+        dtype = fit_type(np.float32, float(self.X.data.max(initial=0.0)))
+        return replace(self, X=self.X.astype(dtype, copy=False))
+
     def of_terms(self, kept: Array) -> "FitData":
         """Return the documents with some of the terms only."""
         assert not isinstance(self.X, ShardSource)
@@ -176,6 +187,7 @@ class Start:
         labels = looked_at.labels
         n_labels = 1 if labels is None else labels.known.shape[1]
         plan = Plan(K, self.groups, self._has_room(K, n_labels), self.scoped, self.soft)
+        looked_at = looked_at.in_single_precision()
         dtype, common = looked_at.X.dtype, looked_at.common_terms()
         if (
             common.all()

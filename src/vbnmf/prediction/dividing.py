@@ -85,9 +85,12 @@ def held_out(X: sparse.csr_array, share: float) -> Array:
 
 
 def _mixed(X: sparse.csr_array, spread: float) -> Array:
-    """Compute a hash of the content of each document, between 0 and 1."""
+    """Compute a hash of the content of each document, between 0 and 1.
+
+    Weights are taken in single precision, so that documents of both types have the same hash.
+    """
     mixed = np.modf(np.arange(1, X.shape[1] + 1) * _GOLDEN)[0]
-    return np.asarray(np.modf(X @ mixed * spread)[0])
+    return np.asarray(np.modf(X.astype(np.float32, copy=False) @ mixed * spread)[0])
 
 
 def near_duplicates(X: sparse.csr_array, weight: Array) -> Array:
