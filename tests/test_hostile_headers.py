@@ -92,6 +92,7 @@ def test_hyperparameters_that_no_model_has(name, path, labelled):
 @pytest.mark.parametrize(
     "parameters",
     [
+        {"threshold": 2147483648}, {"threshold": "x" * 3000},
         {"n_jobs": 0}, {"n_jobs": "x"}, {"n_jobs": 1.5}, {"n_jobs": True},
         {"batches": 3}, {"batches": "x"}, {"batches": []}, {"batches": {"x": 1}},
         {"batches": {"learning_decay": 2}}, {"batches": {"learning_offset": "x"}},

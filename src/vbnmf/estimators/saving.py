@@ -19,7 +19,12 @@ from vbnmf.estimators.online import Batches, check_batches
 from vbnmf.estimators.records import State, names
 from vbnmf.estimators.supervised import SupervisedVBNMF
 from vbnmf.estimators.unsupervised import VBNMF
-from vbnmf.estimators.validation import check_count, check_fitted, count_threads
+from vbnmf.estimators.validation import (
+    check_count,
+    check_fitted,
+    check_threshold,
+    count_threads,
+)
 from vbnmf.store import ModelFileError
 
 _MOST_COLUMNS = (1 << 31) - 1
@@ -108,4 +113,6 @@ def _checked_parameters(name: str, parameters: Any) -> dict[str, Any]:
             raise ModelFileError(f"{name} has no parameter {key!r}.")
         if not (value is None or isinstance(value, (bool, int, float, str))):
             raise ModelFileError(f"parameter {key!r} has the value {value!r}.")
+    if "threshold" in checked:  # predictions use it; fits check the others
+        check_threshold(checked["threshold"])
     return checked
