@@ -101,7 +101,7 @@ def test_hyperparameters_that_no_model_has(name, path, labelled):
         {"n_components": -1}, {"max_iter": "x"}, {"term_shape": "Auto"}, {"init": "other"},
         {"random_state": "x"}, {"verbose": "x"},
     ],
-    ids=str,
+    ids=lambda parameters: str(parameters)[:40],
 )  # fmt: skip
 def test_parameters_that_would_fail_later(parameters, path, labelled):
     known = labelled.header["parameters"]
