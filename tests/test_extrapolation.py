@@ -9,7 +9,7 @@ from conftest import make_corpus
 from numpy.testing import assert_allclose, assert_array_equal
 from test_fit import FIXED, LEARN_ALL, as_oracle, open_engine
 
-from vbnmf.core.extrapolation import FASTER, FIRST, SLOWER, Momentum
+from vbnmf.core.extrapolation import FASTER, FIRST, MORE, MOST, SLOWER, Momentum
 from vbnmf.core.fit import Loop, Schedule, fit
 
 pytestmark = pytest.mark.kernel
@@ -50,7 +50,7 @@ def oracle_loop(o, knobs, n, momentum):
             bounds.append(best)
             continue
         if before is not None:
-            most = min(1.0, most * 1.05)
+            most = min(MOST, most * MORE)
             beta, last = min(most, beta * FASTER), beta
         best = bound
         bounds.append(best)
@@ -142,6 +142,6 @@ def test_beta_grows_with_accepted_states_and_falls_with_rejected_ones():
     assert momentum.rejected().beta == FIRST * SLOWER
     for _ in range(50):
         momentum = momentum.accepted()
-    assert momentum.beta == 1.0
-    assert momentum.rejected().most == 1.0
-    assert momentum.accepted().rejected().accepted().beta <= 1.0
+    assert momentum.beta == MOST
+    assert momentum.rejected().most == MOST
+    assert momentum.accepted().rejected().accepted().beta <= MOST

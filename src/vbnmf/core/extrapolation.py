@@ -8,7 +8,9 @@ of the shapes and scales of q(T) and q(V) and of the scales of q(Λ). The sweep 
 y, and updates y to x_{n+1}. An update never lowers the bound, so the bound of x_{n+1} is at least
 that of y. If the bound of y is lower than that of the y before, then y is rejected: the fit goes
 back to x_n, whose bound is not lower, and the next sweep starts there. So the bounds of accepted
-states never fall. β grows with each accepted y, and becomes smaller with each rejected one.
+states never fall. β grows with each accepted y, and becomes smaller with each rejected one. It may
+become a little larger than one: then steps grow from sweep to sweep, which helps far from the
+optimum. Near the optimum such steps are too long, and are rejected.
 
 The scale of q(V) follows from T and Λ, and the shards extrapolate its shapes themselves. So a shard
 keeps two rows of K numbers for each document, and the global state two matrices of shapes.
@@ -26,8 +28,9 @@ import numpy as np
 from vbnmf.core.model import Array, Kernel, Rates, State
 
 FIRST = 0.5  # β of the first extrapolation
+MOST = 1.1  # largest β
 FASTER, SLOWER = 1.2, 0.75  # factors of β after an accepted and a rejected state
-MORE = 1.05  # factor of the largest β after an accepted state
+MORE = 1.05  # factor of the largest β after an accepted state, up to MOST
 
 
 @dataclass(frozen=True)
@@ -35,12 +38,12 @@ class Momentum:
     """β of the next sweep, and how it changes."""
 
     beta: float = FIRST
-    most: float = 1.0  # largest β
+    most: float = MOST  # largest β at present
     last: float = FIRST  # the last β that was accepted
 
     def accepted(self) -> "Momentum":
         """Return what follows an accepted state."""
-        most = min(1.0, self.most * MORE)
+        most = min(MOST, self.most * MORE)
         return Momentum(min(most, self.beta * FASTER), most, self.beta)
 
     def rejected(self) -> "Momentum":

@@ -25,6 +25,7 @@ from scipy.special import gammaln, psi
 from vbnmf.core import starts, updates
 from vbnmf.core.explained import NONZEROS_AT_ONCE
 from vbnmf.core.model import Array, Labels, State
+from vbnmf.core.products import product, row_products
 from vbnmf.core.rows import mass
 from vbnmf.discovery.drafts import Draft, Plan, families, merged, spread, top_groups
 from vbnmf.discovery.labelterms import Explained, LabelTerms, label_sets, shared
@@ -147,12 +148,13 @@ def look_at(documents: Shard, draft: Draft, state: State, V: Array) -> Look:
     T = draft.counts + dtype.type(state.prior.a_t)
     T *= state.terms.scale.astype(dtype)
     known = np.ones((documents.n_groups, 1)) if state.labels is None else state.labels.known
-    Y = sparse.csr_array(sparse.csr_array(known)[documents.group] > 0, dtype=np.float64)
+    has = sparse.csr_array(sparse.csr_array(known) > 0, dtype=np.float64)  # labels of each group
+    Y = has[documents.group]
     weight = documents.counts_as
     scale, rate = _scale_and_rate(state, documents.n_groups)
     worth = np.zeros(K)
     ratio, left = np.zeros(X.nnz), np.zeros(X.nnz)
-    in_scope = (sparse.csr_array(known) @ draft.mask.astype(np.float64)) > 0  # of each group
+    in_scope = (has @ draft.mask.astype(np.float64)) > 0  # of each group
     for alike in label_sets(Y):
         columns = np.flatnonzero(in_scope[np.unique(documents.group[alike])].any(axis=0))
         # a copy of the columns pays if the documents have many terms
@@ -164,7 +166,7 @@ def look_at(documents: Shard, draft: Draft, state: State, V: Array) -> Look:
             v = V[rows[:, None], columns].astype(np.float64)
             group = documents.group[rows][:, None]
             of_coefs = _divergence(v, scale[group, columns], rate[group, columns], state.prior.a_v)
-            worth[columns] -= weight[rows] @ of_coefs
+            worth[columns] -= product(weight[rows][None], of_coefs)[0]
             del of_coefs
             ends = np.cumsum(np.diff(X.indptr)[rows])
             for begin in range(0, ends[-1], NONZEROS_AT_ONCE):
@@ -416,13 +418,11 @@ def _mixtures(draft: Draft, label_sums: sparse.csr_array) -> Array:
         if not (len(x) and len(offered)):
             continue
         T = draft.counts[label_sums.indices[at]][:, offered] / totals[offered]
-        first = (T * (x / np.maximum(T.sum(axis=1), _TINY))[:, None]).sum(axis=0)
+        first = product((x / np.maximum(T.sum(axis=1), _TINY))[None], T)[0]
         best = np.sort(np.argsort(-first, kind="stable")[:_MOST_CANDIDATES])
-        T, p = np.ascontiguousarray(T[:, best]), np.full(len(best), 1 / len(best))
+        T, p = np.ascontiguousarray(T[:, best].T), np.full(len(best), 1 / len(best))
         for _ in range(_STEPS):
-            shares = T * p
-            shares *= (x / np.maximum(shares.sum(axis=1), _TINY))[:, None]
-            p = shares.sum(axis=0)
+            p *= row_products(T, x / np.maximum(product(p[None], T)[0], _TINY))
         parts[label, offered[best]] = p
     return parts
 

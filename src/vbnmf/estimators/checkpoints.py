@@ -31,7 +31,7 @@ import numpy as np
 
 from vbnmf import store
 from vbnmf.callers import callers_level
-from vbnmf.core.extrapolation import Before, Momentum
+from vbnmf.core.extrapolation import MOST, Before, Momentum
 from vbnmf.core.fit import Loop
 from vbnmf.core.model import Array, Labels, Prior, Rates, Scopes, State, Terms
 from vbnmf.discovery.componentsearch import Found
@@ -411,7 +411,7 @@ def _checked_loop(at: Any, max_iter: int) -> Loop:
         and min(iteration, 1) <= len(history) <= iteration
         and all(type(bound) is float and math.isfinite(bound) for bound in history)
         and isinstance(converged, bool)
-        and all(type(x) is float and 0 < x <= 1 for x in astuple(momentum))
+        and all(type(x) is float and 0 < x <= MOST for x in astuple(momentum))
     )
     if not sound:
         raise ModelFileError("the state of the loop is not one of this fit")

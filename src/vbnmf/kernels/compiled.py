@@ -18,7 +18,7 @@ from vbnmf.core import gamma
 from vbnmf.core.model import Array, DocumentSums, Terms
 from vbnmf.core.pages import zeros
 from vbnmf.kernels import _native  # type: ignore[attr-defined,unused-ignore]
-from vbnmf.kernels.layout import MOST_BLOCKS, cut_into_blocks
+from vbnmf.kernels.layout import MOST_BLOCKS, cut_evenly, cut_into_blocks
 
 CACHED = 10 << 20
 """Maximum bytes of coefficients that are gathered at a time. They should fit into the cache."""
@@ -94,7 +94,7 @@ class NativeKernel:
         extrapolates: bool,
     ) -> Terms:
         n, K = len(R), len(scale)
-        blocks = cut_into_blocks(np.full(n, K))
+        blocks = cut_evenly(n, K)
         sums = np.zeros((len(blocks) - 1, R.shape[1]))
         tallies = np.zeros((len(blocks) - 1, 3))
         offset = np.zeros(n)

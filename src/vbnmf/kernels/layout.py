@@ -1,5 +1,7 @@
 """Divide rows into blocks."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from vbnmf.core.model import Array
@@ -21,3 +23,9 @@ def cut_into_blocks(nonzeros: Array) -> Array:
     n_blocks = int(np.clip(work[-1] // BLOCK_WORK, 1, MOST_BLOCKS))
     cuts = np.searchsorted(work, np.linspace(0, work[-1], n_blocks + 1)[1:-1])
     return np.unique(np.concatenate([[0], cuts, [len(nonzeros)]])).astype(np.int64)
+
+
+@lru_cache(maxsize=16)
+def cut_evenly(n: int, nonzeros: int) -> Array:
+    """Divide ``n`` rows with the same number of non-zeros; the result must not be changed."""
+    return cut_into_blocks(np.full(n, nonzeros))

@@ -403,13 +403,14 @@ def _vocabulary(
     """Choose the commonest features, and return their counts too."""
     n_docs, frequencies = counts.shape[0], document_frequencies(counts)
     informative = (frequencies >= LEAST_DOCUMENTS) & (frequencies < n_docs)
-    passing = np.flatnonzero(informative).tolist()
-    chosen = sorted(passing, key=lambda i: (-frequencies[i], names[i]))[:most]
-    chosen.sort(key=names.__getitem__)
-    idf = np.log(n_docs / frequencies[chosen]) if chosen else np.zeros(0)
+    by_name = sorted(np.flatnonzero(informative).tolist(), key=names.__getitem__)
+    chosen = np.array(by_name, dtype=np.intp)
+    commonest = np.argsort(-frequencies[chosen], kind="stable")[:most]  # of equals, first by name
+    chosen = chosen[np.sort(commonest)]
     kept = counts[:, chosen]
     kept.sort_indices()
-    return kept, Vocabulary([names[i] for i in chosen], idf)
+    idf = np.log(n_docs / frequencies[chosen])
+    return kept, Vocabulary([names[i] for i in chosen.tolist()], idf)
 
 
 def _multiply_rows(weights: sp.csr_array, factor: NDArray[np.float64]) -> None:

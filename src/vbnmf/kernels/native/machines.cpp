@@ -119,11 +119,12 @@ Line signs(const Ints& has) { return has ? fill(1.0f) : fill(-1.0f); }
 void begin_without_folds(const MachineData& p, const MachineResults& from, const Ints& label, const Ints& left_out,
                          Tile& tile, Lines<Line>& alpha) {
   const int64_t n_features = tile.intercept + 1;
-  for (int lane = 0; lane < LANES; ++lane) {
-    if (label[lane] < 0 || left_out[lane] < 0) continue;
-    const float* row = from.weights + label[lane] * n_features;
-    for (int64_t f = 0; f < n_features; ++f) tile.W[f][lane] = row[f];
-  }
+  const float* rows[LANES] = {};
+  for (int lane = 0; lane < LANES; ++lane)
+    if (label[lane] >= 0 && left_out[lane] >= 0) rows[lane] = from.weights + label[lane] * n_features;
+  for (int64_t f = 0; f < n_features; ++f)
+    for (int lane = 0; lane < LANES; ++lane)
+      if (rows[lane]) tile.W[f][lane] = rows[lane][f];
   for (int64_t d = 0; d < p.n_docs; ++d) {
     Line a{};
     for (int lane = 0; lane < LANES; ++lane)
@@ -211,18 +212,20 @@ double train_machines(const MachineData& p, const MachineLanes& lanes, const Mac
     }
   }
 
-  for (int lane = 0; lane < LANES; ++lane) {
-    double sum = 0;
-    for (int64_t f = 0; f < tile.intercept; ++f) sum += (double)tile.W[f][lane] * tile.W[f][lane];
-    out.squares[lane] = sum;
+  Wide squares{};
+  for (int64_t f = 0; f < tile.intercept; ++f) {
+    const Wide weight = __builtin_convertvector(tile.W[f], Wide);
+    squares += weight * weight;
   }
+  std::memcpy(out.squares, &squares, sizeof squares);
   const int64_t n_features = tile.intercept + 1;
-  for (int lane = 0; lane < LANES; ++lane) {
-    if (label[lane] < 0 || left_out[lane] >= 0) continue;
-    float* row = out.weights + label[lane] * n_features;
-    for (int64_t f = 0; f < n_features; ++f) row[f] = tile.W[f][lane];
-    for (int64_t d = 0; d < p.n_docs; ++d) out.alpha[d * out.n_labels + label[lane]] = alpha[d][lane];
-  }
+  std::vector<int> of_all; // lanes whose machines learned from all documents
+  for (int lane = 0; lane < LANES; ++lane)
+    if (label[lane] >= 0 && left_out[lane] < 0) of_all.push_back(lane);
+  for (int64_t f = 0; f < n_features; ++f)
+    for (const int lane : of_all) out.weights[label[lane] * n_features + f] = tile.W[f][lane];
+  for (int64_t d = 0; d < p.n_docs; ++d)
+    for (const int lane : of_all) out.alpha[d * out.n_labels + label[lane]] = alpha[d][lane];
   if (any((label >= 0) & (left_out >= 0)))
     for (int64_t d = 0; d < p.n_docs; ++d) {
       const Ints mine = (label >= 0) & (left_out == p.fold[d]);
