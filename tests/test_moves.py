@@ -296,9 +296,13 @@ def test_labels_of_a_fit_agree_on_what_they_share(tmp_path):
 
 def test_with_fewer_components_than_labels_the_glue_is_measured():
     X, y, _ = corpus(6, np.eye(8)[:, :8], n_docs=30)
-    model = SupervisedVBNMF(3).fit(X, y)
+    told, told_of_enough = [], []
+    model = SupervisedVBNMF(3, callback=told.append).fit(X, y)
     assert model.n_components_ == 3
     assert np.nanmin(model.component_agreement_) < 0.5
-    enough = SupervisedVBNMF(8).fit(X, y)
+    enough = SupervisedVBNMF(8, callback=told_of_enough.append).fit(X, y)
     assert enough.n_components_ == 8
+    last_split = "components that labels agree on"  # only with enough components
+    assert last_split in {progress.stage for progress in told_of_enough}
+    assert last_split not in {progress.stage for progress in told}
     assert not (enough.component_agreement_ < 0.5).any()
