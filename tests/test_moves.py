@@ -221,6 +221,17 @@ def test_widening_and_narrowing_again_change_nothing(explorer):
     assert_array_equal(again(first).mask, first.mask)
 
 
+def test_narrowing_takes_labels_that_hardly_use_a_component():
+    use = np.array([[0.005, 0.7, 0.29, 0.005], [0.005, 0.005, 0.4, 0.59]])
+    draft = Draft(np.ones((5, 4)), use, np.ones((2, 4), dtype=bool), background=0)
+    plan = Plan(4, no_groups(2), background=True)
+    found = narrowed(draft, plan)
+    assert_array_equal(found.mask, [[1, 1, 1, 0], [1, 0, 1, 1]])  # the background keeps its labels
+    left = use * found.mask / (use * found.mask).sum(axis=1, keepdims=True)
+    assert_allclose(found.portions, 0.95 * left + 0.05 / 3 * found.mask)
+    assert narrowed(found, plan) is None
+
+
 def test_groups_that_agree():
     rng = np.random.default_rng(0)
     a, b = rng.dirichlet(np.ones(30), 2)
