@@ -6,8 +6,8 @@
 The sample is spread evenly over the rooms of ``mutants.toml``, which also names the tests of each
 module. It is the same for the same code, and a smaller sample is a part of a larger one. The
 package is copied, and the copy is changed: nothing in the work tree is. A mutant is killed if a
-test fails, or does not end. Only the tests that reach the changed line run, the quickest first. The
-last line has the counts.
+test fails, or does not end. Only the tests that reach the changed line run, the quickest first.
+Changes that cannot be compiled are not counted. The last line has the counts.
 """
 
 import argparse
@@ -35,7 +35,7 @@ import pytest
 
 TESTS = Path(__file__).resolve().parent
 PACKAGE = TESTS.parent / "src" / "vbnmf"
-LONGEST = 120  # CPU seconds, after which tests do not end
+LONGEST = 120  # CPU seconds beyond those of the sound code, after which tests do not end
 MOST_MEMORY = 8 << 30
 
 # The package is imported from the copy, also by processes that tests start.
@@ -62,6 +62,14 @@ class Mutant(NamedTuple):
 
         operator = get_operator(self.operator)()
         return mutate_code((PACKAGE / self.path).read_text(), operator, self.place)
+
+    def is_code(self):
+        """Say whether the change can be compiled: "*" of a signature is no multiplication."""
+        try:
+            compile(self.code(), self.path, "exec")
+        except SyntaxError:
+            return False
+        return True
 
     def diff(self):
         """Return the lines that change, and the number of the first one."""
@@ -163,13 +171,15 @@ class Runs:
         sound = path.read_text()
         path.write_text(mutant.code())
         try:
-            status = self._code(names, Watch(self.folder, self._reaching(mutant, line)))
+            code = self._code(names, Watch(self.folder, self._reaching(mutant, line)))
         finally:
             path.write_text(sound)
-        if status == 0:
+        if code == 0:
             return None
+        if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED):
+            raise RuntimeError(f"no test ran: {self.said.read_text()[-2000:]}")
         said = re.search(r"^(?:FAILED|ERROR) (\S+)", self.said.read_text(), re.MULTILINE)
-        return said[1] if said else f"status {status}"
+        return said[1] if said else f"exit code {code}"
 
     def _watch(self, name):
         """Run tests without a mutant; note their seconds and the lines that they reach."""
@@ -187,8 +197,8 @@ class Runs:
     def _reaching(self, mutant, line):
         """Return the tests that reach a line, the quickest ones first; without any, all tests."""
         files = tuple(f"tests/test_{name}.py::" for name in self.tests[mutant.module])
-        found = self.lines.get((mutant.module, line)) or self.seconds
-        found = [test for test in found if test.startswith(files)]
+        own = {test for test in self.seconds if test.startswith(files)}
+        found = own & self.lines.get((mutant.module, line), own) or own
         return sorted(found, key=lambda test: (self.seconds[test], test))
 
     def _code(self, names, watch, kept=None):
@@ -202,14 +212,16 @@ class Runs:
             finally:
                 os._exit(code)
         _, status = os.waitpid(child, 0)
-        return status
+        return os.waitstatus_to_exitcode(status)
 
     def _run(self, names, watch):
         """Be the tests, in a child process that has not imported the package."""
         said = os.open(self.said, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
         for stream in (0, 1, 2):
             os.dup2(said, stream)
-        resource.setrlimit(resource.RLIMIT_CPU, (LONGEST, LONGEST))
+        usual = sum(self.seconds[test] for test in watch.selected or ())
+        longest = LONGEST + int(2 * usual)
+        resource.setrlimit(resource.RLIMIT_CPU, (longest, longest))
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
         signal.signal(signal.SIGINT, signal.default_int_handler)
         sys.dont_write_bytecode = True
@@ -262,6 +274,9 @@ def main(args=None):
         runs = Runs(Path(folder), settings["tests"])
         for number, mutant in chosen:
             lines, at = mutant.diff()
+            if not mutant.is_code():
+                counts["no code"] += 1
+                continue
             killer = runs.killer(mutant, at)
             what = "killed" if killer else "survived"
             counts[what] += 1

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 
-import click
 import pytest
 from cliruns import FIT, TEXTS, command, make_corpus, ok, process, write_csv
 
@@ -121,11 +120,18 @@ def test_reader_that_has_had_enough(home, tmp_path, lines, flags):
     assert run.returncode == 1
 
 
-def test_interrupt_before_the_command_begins(monkeypatch, capsys):
+@pytest.mark.parametrize(
+    "where",
+    ["vbnmf.cli._open_closed_streams", "click.Group._main_shell_completion",
+     "click.Group.parse_args", "click.Group.invoke", "click.Context.close",
+     "vbnmf.cli.signal.signal"],
+)  # fmt: skip
+def test_interrupt_at_any_moment(monkeypatch, capsys, where):
     def interrupted(*args, **more):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(click.Group, "parse_args", interrupted)
+    monkeypatch.setattr(where, interrupted)
+    monkeypatch.setattr("sys.argv", ["vbnmf", "data", "--help"])
     with pytest.raises(SystemExit) as end:
         cli.main()
     assert end.value.code == 130

@@ -290,6 +290,12 @@ def test_threads_do_not_change_clusters():
     assert (one != many).nnz == 0
 
 
+def test_clusters_of_a_label_without_documents_are_empty():
+    members = sparse.csc_array(np.tile([1.0, 0.0], (300, 1)))
+    sums = cluster_term_sums(sparse.csr_array(np.ones((300, 2))), members, np.array([1, 2]), None)
+    assert sums.toarray().tolist() == [[300, 300], [0, 0], [0, 0]]
+
+
 def test_clusters_are_smoothed_by_the_terms_of_their_label():
     """A fifth of the weight of a cluster has the distribution of the label, and no other terms."""
     X = sparse.csr_array(np.kron(np.diag([6.0, 2.0, 5.0]), np.ones((8, 2))))  # three sharp clusters

@@ -19,7 +19,7 @@ from vbnmf.description.components import lasting
 from vbnmf.description.labels import describe_labels
 from vbnmf.evaluation import accuracy, evaluation, measures
 from vbnmf.evaluation.parts import Subject
-from vbnmf.evaluation.statements import statements_of_labels
+from vbnmf.evaluation.statements import Sharing, statements_of_labels
 from vbnmf.evaluation.truth import read_truth
 from vbnmf.report.explorer import explore
 from vbnmf.report.tuning import draw
@@ -81,6 +81,11 @@ def recounted(model, X, Y):
         "component_fidelity": np.mean(holds),
         "components_said": len(holds),
     }
+
+
+def test_components_are_counted_by_the_agreement_of_their_labels():
+    found = Sharing.of(np.array([np.nan, 0.9, 0.8, 0.79, 0.5, 0.49]))
+    assert found == Sharing(shared=5, agreeing=2, glued=1)
 
 
 def test_what_is_said_of_labels_is_recounted():

@@ -100,6 +100,14 @@ def test_a_label_that_no_document_has_speaks_against_all():
     assert found.left_out[:, -1].max() < -0.5
 
 
+def test_labels_of_all_documents_and_of_none_are_constants_without_compiled_kernels():
+    A = sparse.csr_array(np.eye(3))
+    for y, constant in ((np.ones(3, dtype=bool), 1), (np.zeros(3, dtype=bool), -1)):
+        found, converged = machines._one_machine(A, y, np.ones(3), 0.1)
+        assert_array_equal(found, [0, 0, 0, constant])
+        assert converged
+
+
 @pytest.mark.parametrize("kernel", ["native", "scipy"])
 def test_documents_that_share_one_fold_have_no_left_out_scores(kernel, monkeypatch):
     """As the copies of one document do: nothing is left to train on, and nothing may leak."""

@@ -53,6 +53,15 @@ def test_machines_on_parts_predict_as_those_on_all_documents(corpus, parts_only)
     assert right[0] > right[1] - 0.02
 
 
+def test_held_out_documents_are_a_sample_if_they_are_very_many(monkeypatch):
+    monkeypatch.setattr(manylabels, "HELD_OUT_SCORES", 12)
+    fold = np.arange(20) % 2
+    assert manylabels.held_out_documents(fold, 1).tolist() == list(range(0, 20, 2))
+    assert manylabels.held_out_documents(fold, 3).tolist() == [0, 6, 12, 18]
+    assert manylabels.held_out_documents(fold, 100).tolist() == [0]
+    assert len(manylabels.held_out_documents(np.ones(5, int), 3)) == 0
+
+
 def test_log_odds_are_those_of_a_mixture_with_all_documents():
     rng = np.random.default_rng(0)
     X = rng.poisson(1.0, (30, 6)) * 1.0

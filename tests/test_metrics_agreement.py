@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 from vbnmf.core.explained import coefficients, explained_terms
+from vbnmf.discovery import labelterms
 from vbnmf.discovery.labelterms import Explained, LabelTerms, sampled_agreement, shared
 from vbnmf.metrics import agreement, label_agreement
 from vbnmf.metrics.agreement import AGREES, GLUED, _most_each, _sample
@@ -251,6 +252,19 @@ def test_many_label_sets():
     Y[120:, 2:] |= rng.random((120, 2)) < 0.5
     found = agreement(X, Y, T, scopes)
     assert found[-1] == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.parametrize("n_labels", [1, 2])
+def test_label_sets_are_taken_together_until_they_have_enough_documents(monkeypatch, n_labels):
+    Y = np.eye(6, dtype=int)[np.arange(80) % 6]  # 13 or 14 documents of each set
+    Y |= (n_labels - 1) * np.roll(Y, 2, axis=1)  # the second label follows from the first
+    for least, n_sets in ((1, 1), (20, 2)):
+        monkeypatch.setattr(labelterms, "_LEAST_DOCS", least)
+        groups = list(labelterms.label_sets(sparse.csr_array(Y)))
+        sets = [set(map(tuple, Y[rows].tolist())) for rows in groups]
+        assert list(map(len, sets)) == [n_sets] * (6 // n_sets)
+        assert len(set.union(*sets)) == 6  # no set is in two groups
+        assert sorted(np.concatenate(groups)) == list(range(80))
 
 
 def test_shapes_that_do_not_match():

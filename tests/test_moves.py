@@ -1,5 +1,7 @@
 """Moves of the search: splitting by agreement, widening, adding, reducing."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -11,7 +13,7 @@ from vbnmf import SupervisedVBNMF, load
 from vbnmf.core.model import Labels
 from vbnmf.core.starts import Knobs
 from vbnmf.discovery import componentsearch, moves
-from vbnmf.discovery.drafts import Draft, Plan, narrowed
+from vbnmf.discovery.drafts import Draft, Plan, begin, narrowed, with_groups
 from vbnmf.discovery.labelterms import LabelTerms
 from vbnmf.discovery.merging import _Column, merge_order
 from vbnmf.engines.local import LocalEngine
@@ -221,6 +223,44 @@ def test_widening_and_narrowing_again_change_nothing(explorer):
     assert_array_equal(again(first).mask, first.mask)
 
 
+def test_narrowing_takes_labels_that_hardly_use_a_component():
+    use = np.array([[0.005, 0.7, 0.29, 0.005], [0.005, 0.005, 0.4, 0.59]])
+    draft = Draft(np.ones((5, 4)), use, np.ones((2, 4), dtype=bool), background=0)
+    plan = Plan(4, no_groups(2), background=True)
+    found = narrowed(draft, plan)
+    assert_array_equal(found.mask, [[1, 1, 1, 0], [1, 0, 1, 1]])  # the background keeps its labels
+    left = use * found.mask / (use * found.mask).sum(axis=1, keepdims=True)
+    assert_allclose(found.portions, 0.95 * left + 0.05 / 3 * found.mask)
+    assert narrowed(found, plan) is None
+
+
+def test_a_group_of_labels_gets_a_share_of_each():
+    """A quarter of each label, but half of a label at most for all its groups together."""
+    label_mass = np.array([40.0, 30, 20, 10])
+    draft = Draft(np.diag(label_mass), np.eye(4), np.eye(4, dtype=bool))
+    groups = np.array([[1, 1, 1, 1], [1, 1, 0, 0], [1, 0, 0, 0]], dtype=bool)
+    part = np.array([[1 / 6, 1 / 6, 1 / 6], [0.25, 0.25, 0], [0.25, 0, 0], [0.25, 0, 0]])
+    found = with_groups(draft, label_mass, groups, background=True)
+    assert found.background == 0
+    assert_array_equal(found.mask, np.hstack([groups.T, draft.mask]))
+    assert_allclose(found.portions[:, :3], part)
+    assert_allclose(found.portions.sum(axis=1), 1)
+    assert_allclose(found.counts, label_mass[:, None] * found.portions)
+    alone = with_groups(draft, label_mass, groups[:1])
+    assert alone.background is None
+    assert_allclose(alone.portions[:, 0], 0.25)
+
+
+@pytest.mark.parametrize("prior_in", [0.0, 0.1, 0.3])
+def test_the_prior_is_added_to_the_counts_of_a_draft_once(explorer, prior_in):
+    X, y, T = corpus(0, np.eye(3))
+    one, draft = explorer(X, y), draft_of(T, np.eye(3), X, y)
+    counts = draft.counts.copy()
+    draft = replace(draft, counts=counts + prior_in, prior_in=prior_in)
+    state = begin(one.engine, draft, KNOBS, one.labels, X.dtype)
+    assert_allclose(state.terms.shape[:, :3], counts + KNOBS.a_t)
+
+
 def test_groups_that_agree():
     rng = np.random.default_rng(0)
     a, b = rng.dirichlet(np.ones(30), 2)
@@ -296,9 +336,13 @@ def test_labels_of_a_fit_agree_on_what_they_share(tmp_path):
 
 def test_with_fewer_components_than_labels_the_glue_is_measured():
     X, y, _ = corpus(6, np.eye(8)[:, :8], n_docs=30)
-    model = SupervisedVBNMF(3).fit(X, y)
+    told, told_of_enough = [], []
+    model = SupervisedVBNMF(3, callback=told.append).fit(X, y)
     assert model.n_components_ == 3
     assert np.nanmin(model.component_agreement_) < 0.5
-    enough = SupervisedVBNMF(8).fit(X, y)
+    enough = SupervisedVBNMF(8, callback=told_of_enough.append).fit(X, y)
     assert enough.n_components_ == 8
+    last_split = "components that labels agree on"  # only with enough components
+    assert last_split in {progress.stage for progress in told_of_enough}
+    assert last_split not in {progress.stage for progress in told}
     assert not (enough.component_agreement_ < 0.5).any()

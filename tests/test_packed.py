@@ -78,6 +78,18 @@ def test_a_matrix_beyond_memory_is_refused(monkeypatch):
         check_packed(huge, "m", (None, 60_000))
 
 
+@pytest.mark.parametrize("columns", [[1, 2, 2, 0], [0, 0, 1, 2]], ids=["falling", "twice"])
+def test_columns_of_a_row_ascend(columns):
+    parts = {
+        "m.values": np.ones(4, np.float32), "m.columns": np.array(columns, np.uint8),
+        "m.ends": np.array([2, 4]), "m.fill": np.zeros(1, np.float32),
+    }  # fmt: skip
+    with pytest.raises(ModelFileError, match="not in order"):
+        check_packed(parts, "m", (2, 3))
+    parts["m.columns"] = np.array([1, 2, 0, 2], np.uint8)  # they begin again in the second row
+    np.testing.assert_array_equal(check_packed(parts, "m", (2, 3)), [[0, 1, 1], [1, 0, 1]])
+
+
 # Model files
 
 

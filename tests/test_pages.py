@@ -4,6 +4,7 @@ import mmap
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -41,6 +42,16 @@ def test_large_numbers_of_numpy_do_not_overflow(monkeypatch):
 
 def test_release():
     pages.release()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the C library of POSIX is asked")
+def test_options_have_the_numbers_of_the_c_library(monkeypatch):
+    """M_TRIM_THRESHOLD is -1 and M_MMAP_THRESHOLD is -3 in malloc.h."""
+    options = {}
+    library = SimpleNamespace(mallopt=options.__setitem__)
+    monkeypatch.setattr(pages.ctypes, "CDLL", lambda name: library)
+    pages.return_freed(array=5, heap_end=7)
+    assert options == {-1: 7, -3: 5}
 
 
 FILL_AND_FREE = """

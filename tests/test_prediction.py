@@ -334,6 +334,8 @@ def test_explanations_hold_the_largest_parts(classifier):
                 t.part for t in whole.terms
             ]
             assert brief.terms == whole.terms[:2]
+            alone = {w: p for w, p in zip(used.tolist(), parts[:, -1], strict=True) if p > 0}
+            assert {t.term: t.part for t in whole.words} == pytest.approx(alone)
             speak = np.flatnonzero((parts.sum(axis=0)[:-1] > 0) & uses)
             assert sorted(c.component for c in whole.components) == speak.tolist()
             for c in whole.components:

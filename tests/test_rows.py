@@ -43,6 +43,11 @@ def test_sums_are_those_of_dense_arrays(X):
     np.testing.assert_allclose(rows.lengths(X), np.linalg.norm(dense, axis=1), rtol=1e-13)
 
 
+def test_effective_terms_are_fewer_if_one_dominates():
+    X = sparse.csr_array(np.array([[2.0, 2, 2], [3, 1, 0], [0, 0, 0]]))
+    np.testing.assert_allclose(rows.effective_terms(X), [3, 16 / 10, 1])
+
+
 @pytest.mark.parametrize("at_once", [1, 10_000])
 def test_the_first_columns_are_the_same_for_few_and_many_documents(monkeypatch, X, at_once):
     monkeypatch.setattr(rows, "_NONZEROS_AT_ONCE", at_once)

@@ -82,6 +82,15 @@ def test_documents_without_terms_or_weight_take_no_part() -> None:
     np.testing.assert_array_equal(rows, [3])
 
 
+def test_of_very_many_documents_some_take_part(monkeypatch) -> None:
+    monkeypatch.setattr(selftraining, "MOST_DOCUMENTS", 4)
+    X = sparse.csr_array(np.kron(np.eye(9), np.ones(6)))
+    rows = selftraining.chosen(X, np.ones(9), np.arange(9) < 1)
+    np.testing.assert_array_equal(rows, [1, 3, 5, 7])
+    rows = selftraining.chosen(X, np.ones(9), np.arange(9) < 0)
+    np.testing.assert_array_equal(rows, [0, 3, 6])
+
+
 @pytest.mark.parametrize("part", [0.25, 1.0])
 def test_the_most_certain_of_each_label(part: float) -> None:
     scores = np.array([[3.0, 0.0], [1.0, 0.0], [2.0, 0.0], [2.5, 0.0], [0.0, 0.1]])

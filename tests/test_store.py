@@ -453,4 +453,6 @@ def test_rows_of_a_damaged_matrix(changed):
 def test_only_long_messages_are_cut():
     assert str(store.ModelFileError("short")) == "short"
     for length, cut in ((store._LONGEST_MESSAGE, False), (store._LONGEST_MESSAGE + 1, True)):
-        assert (" … " in str(store.ModelFileError("x" * length))) == cut
+        said = str(store.ModelFileError("x" * length))
+        assert (" … " in said) == cut
+        assert len(said) == store._LONGEST_MESSAGE

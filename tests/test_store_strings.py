@@ -37,6 +37,10 @@ def test_strings_come_back_as_they_were(tmp_path):
     assert stored["short"] == ["a"]
 
 
+def test_an_empty_list_outside_of_the_header_is_sound():
+    assert store._strings(np.zeros(0, np.uint8), np.zeros(0, np.int64), "terms") == []
+
+
 def test_the_header_does_not_grow_with_the_terms(tmp_path):
     """It did, to more than safetensors takes, and the trained model was lost."""
     rng = np.random.default_rng(0)

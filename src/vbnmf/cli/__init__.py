@@ -33,36 +33,7 @@ from vbnmf.cli.update import update
 from vbnmf.cli.vectorize import vectorize
 
 
-class _Commands(click.Group):
-    """Group of commands, with the exit code of Ctrl-C and messages that control no terminal."""
-
-    def make_context(self, *args: Any, **more: Any) -> click.Context:
-        """Read the arguments before the name of the command."""
-        with _interruptible():
-            return super().make_context(*args, **more)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run a command."""
-        try:
-            with _interruptible():
-                return super().invoke(ctx)
-        except click.ClickException as error:
-            error.message = common.printable(error.message)  # type: ignore[misc]
-            raise
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Exit with the code of Ctrl-C; click would exit with 1."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        common.message("\nStopped.")
-        sys.exit(common.INTERRUPTED)
-
-
 @click.group(
-    cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Start with `vbnmf demo`, then `vbnmf fit FILE --label COLUMN`.",
 )
@@ -81,27 +52,44 @@ for command in _COMMANDS:
 
 
 def main() -> None:
-    """Run the command line. An error that the user can fix prints one line and exits with 2."""
-    _open_closed_streams()
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper) and not stream.isatty():
-            # Windows code pages lack most letters, and file names may not be valid text
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    with _tidy_ending(), warnings.catch_warnings():
-        warnings.showwarning = _show_warning
-        warnings.simplefilter("default", UserWarning)
-        if os.environ.get("VBNMF_DEBUG"):
-            cli(prog_name="vbnmf")
-        try:
-            cli(prog_name="vbnmf")
-        except (ValueError, OSError, ImportError, MemoryError) as error:
-            common.message(f"Error: {str(error) or type(error).__name__}")
-            sys.exit(2)
-        except RuntimeError as error:  # of Python: no memory for a thread, or a limit of the system
-            if "start new thread" not in str(error):
-                raise
-            common.message("Error: no thread could be started: memory or threads are limited.")
-            sys.exit(2)
+    """Run the command line.
+
+    An error that the user can fix prints one line and exits with 2. Ctrl-C exits with 130 at any
+    moment; click would exit with 1, so its errors are handled here.
+    """
+    try:
+        _open_closed_streams()
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper) and not stream.isatty():
+                # Windows code pages lack most letters, and file names may not be valid text
+                stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+        with _tidy_ending(), warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            warnings.simplefilter("default", UserWarning)
+            sys.exit(cli(prog_name="vbnmf", standalone_mode=False))
+    except click.ClickException as error:
+        error.message = common.printable(error.message)  # type: ignore[misc]  # no control characters
+        error.show()
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort) as stop:
+        # click has ended the line on which the terminal shows ^C
+        common.message("Stopped." if isinstance(stop, click.Abort) else "\nStopped.")
+        sys.exit(common.INTERRUPTED)
+    except (ValueError, OSError, ImportError, MemoryError, RuntimeError) as error:
+        said = _error(error)
+        if said is None or os.environ.get("VBNMF_DEBUG"):
+            raise
+        common.message(f"Error: {said}")
+        sys.exit(2)
+
+
+def _error(error: Exception) -> str | None:
+    """Return what to say of an error that the user can fix; None for another one."""
+    if not isinstance(error, RuntimeError):
+        return str(error) or type(error).__name__
+    if "start new thread" in str(error):  # of Python: no memory for it, or a limit of the system
+        return "no thread could be started: memory or threads are limited."
+    return None
 
 
 def _open_closed_streams() -> None:
