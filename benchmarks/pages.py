@@ -53,6 +53,12 @@ def main(argv: list[str]) -> None:
     )
     parser.add_argument("--outputs", type=Path, required=True, help="folder of what was printed")
     options = parser.parse_args(argv)
+    for page in options.pages:
+        if not page.is_file():
+            parser.error(f"there is no page {page}")
+    for pair in options.given:
+        if "=" not in pair:
+            parser.error(f"--given takes WORD=PATH, such as CORPORA=folder; got {pair!r}")
     given = dict(pair.split("=", 1) for pair in options.given)
     options.outputs.mkdir(parents=True, exist_ok=True)
     for page in options.pages:
