@@ -4,16 +4,17 @@ A time is the difference between two fits of different length, or between callba
 iterations, so that it does not include the preparation. vbnmf is timed before and after the other
 libraries. The limit is the time to read X in both orders, and to read and write both factors, once,
 at the copy bandwidth measured in the same run. The share of the limit is this time divided by the
-measured time. Times are those of the processor, summed over threads, so that other programs hardly
-change them; compare libraries with ``--threads 1``. ``scaling`` measures how the time grows,
-``memory`` measures memory.
+measured time. With one thread, times are those of the processor, so that other programs hardly
+change them. With more threads they are those of the clock, so run it on a machine that does nothing
+else. ``scaling`` measures how the time grows, ``memory`` measures memory.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
-import warnings
+from itertools import pairwise
 
 import scipy.sparse as sp
 
@@ -49,21 +50,37 @@ def main(argv: list[str]) -> None:
     measure.report(options, text, results | {"missing": missing, "rows": rows})
 
 
+class _Timed(Exception):
+    """Ends a fit after the iterations that were timed."""
+
+
 def our_seconds(
-    model: str, data: inputs.BenchmarkMatrix, K: int, threads: int, quick: bool
+    model: str, data: inputs.BenchmarkMatrix, K: int, threads: int, quick: bool, **settings: object
 ) -> measure.Samples:
-    """Sample the seconds of an iteration of the estimator `model`."""
+    """Sample the seconds of an iteration of the estimator `model`, between callbacks of one fit.
+
+    The search before the fit and the first iterations are not timed.
+    """
     import vbnmf
+    from vbnmf.core.fit import FITTING
 
-    def run(n: int) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "did not converge" is what is asked for here
-            getattr(vbnmf, model)(
-                n_components=K, max_iter=n, tol=0, random_state=0, n_jobs=threads
-            ).fit(data.X, data.y)
+    first, runs, length = 5, 3 if quick else 9, 5  # each sample is the mean of `length` iterations
+    clock, stamps = measure.clock(threads), []
 
-    # Long enough that the difference is many times the jitter of one fit's set-up.
-    return measure.seconds_per_iteration(run, 10, 30 if quick else 60, 3 if quick else 5)
+    def stamp(progress: vbnmf.core.fit.Progress) -> None:
+        if progress.stage != FITTING or progress.iteration < first:
+            return
+        if (progress.iteration - first) % length == 0:
+            stamps.append(clock())
+        if len(stamps) > runs:
+            raise _Timed
+
+    with contextlib.suppress(_Timed):
+        getattr(vbnmf, model)(
+            n_components=K, max_iter=100, tol=0, random_state=0, n_jobs=threads, callback=stamp,
+            **settings,
+        ).fit(data.X, data.y)  # fmt: skip
+    return [(after - before) / length for before, after in pairwise(stamps)]
 
 
 def _rows(

@@ -23,16 +23,24 @@ Row = Mapping[str, object]
 Samples = list[float]
 
 
+def clock(threads: int) -> Callable[[], float]:
+    """Return the clock for a number of threads: of the processor for one, of the wall for more."""
+    return time.process_time if threads == 1 else time.perf_counter
+
+
 def seconds_per_iteration(
-    run: Callable[[int], object], few: int, many: int, repeats: int
+    run: Callable[[int], object],
+    few: int,
+    many: int,
+    repeats: int,
+    clock: Callable[[], float] = time.process_time,
 ) -> Samples:
-    """Sample (processor time of run(many) − that of run(few)) / (many − few), `repeats` times.
+    """Sample (time of run(many) − that of run(few)) / (many − few), `repeats` times.
 
     The difference does not include preparation, transposition and process pools. One run before is
     not timed, so that imports and caches do not count.
     """
     run(few)
-    clock = time.process_time
     return [
         (_seconds(run, many, clock) - _seconds(run, few, clock)) / (many - few)
         for _ in range(repeats)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.inputs import BenchmarkMatrix
-from benchmarks.measure import Samples, seconds_per_iteration
+from benchmarks.measure import Samples, clock, seconds_per_iteration
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ def sklearn_nmf(X: sp.csr_matrix, K: int, threads: int, quick: bool = False) -> 
         ).fit(X)  # fmt: skip
 
     with threadpool_limits(threads):
-        return seconds_per_iteration(run, 1, 6, 3 if quick else 5)
+        return seconds_per_iteration(run, 1, 6, 3 if quick else 5, clock(threads))
 
 
 def sklearn_nmf64(X: sp.csr_matrix, K: int, threads: int, quick: bool = False) -> Samples:
@@ -85,7 +84,7 @@ def sklearn_lda(X: sp.csr_matrix, K: int, threads: int, quick: bool = False) -> 
 
         def write(self, text: str) -> int:
             if text.startswith("iteration"):
-                stamps.append(time.perf_counter())
+                stamps.append(clock(threads)())
             return len(text)
 
     model = LatentDirichletAllocation(
@@ -110,7 +109,7 @@ def hpfrec_hpf(X: sp.csr_matrix, K: int, threads: int, quick: bool = False) -> S
             random_seed=1, verbose=False, keep_data=False, produce_dicts=False,
         ).fit(triplets.copy())  # fmt: skip
 
-    return seconds_per_iteration(run, 1, 3, 2 if quick else 3)
+    return seconds_per_iteration(run, 1, 3, 2 if quick else 3, clock(threads))
 
 
 def tomotopy_lda(X: sp.csr_matrix, K: int, threads: int, quick: bool = False) -> Samples:
@@ -118,15 +117,15 @@ def tomotopy_lda(X: sp.csr_matrix, K: int, threads: int, quick: bool = False) ->
     model = import_module("tomotopy").LDAModel(k=K, seed=1)
     tokens = np.repeat(X.indices, X.data).astype(str)
     ends = np.concatenate([[0], np.cumsum(X.data)])[X.indptr]
-    for begin, end in pairwise(ends):
-        if end > begin:
-            model.add_doc(tokens[begin:end].tolist())
+    for first, last in pairwise(ends):
+        if last > first:
+            model.add_doc(tokens[first:last].tolist())
     model.train(5, workers=threads)  # builds the tables of the model, once
     samples = []
     for _ in range(3):
-        begin_time = time.perf_counter()
+        begin = clock(threads)()
         model.train(10, workers=threads)
-        samples.append((time.perf_counter() - begin_time) / 10)
+        samples.append((clock(threads)() - begin) / 10)
     return samples
 
 
