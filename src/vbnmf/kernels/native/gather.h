@@ -21,6 +21,9 @@ template <class T> constexpr T TINY = sizeof(T) == 4 ? T(1e-36) : T(1e-300);
 constexpr int MAX_LINES = VBNMF_VECTOR_BYTES == 64 ? 14 : VBNMF_VECTOR_BYTES == 32 ? 3 : 1;
 // Rows of up to this many lines are short: sums over lanes take more time than products. They are computed in batches.
 constexpr int BATCHED_LINES = 2;
+// A term reads whole rows of documents, also where they use a part of their lines, if rows have up to this many lines:
+// loops over the lines of each document are slower than a few products with zeros.
+constexpr int WHOLE_LINES = MAX_LINES < 8 ? MAX_LINES : 8;
 // Rows are prefetched this many rows ahead.
 constexpr int AHEAD = 8;
 

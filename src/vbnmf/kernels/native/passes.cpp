@@ -208,7 +208,7 @@ template <class T> void gather(const GatherPass<T>& p, int64_t begin, int64_t en
     const T* row = p.L + i * p.stride;
     T* R = p.R + i * p.stride;
     T* out = p.first ? R : (T*)more;
-    if (p.lines.of)
+    if (p.lines.of && p.stride > WHOLE_LINES * PER_LINE<T>)
       gather_row_scoped<T>(p, from, to, row, s, out);
     else
       gather_row<T>(whole, p.X, from, to, row, p.M, p.stride, s, out);
