@@ -122,14 +122,14 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
     may_split = plan.scoped and plan.n_components - n_kept >= n_labels
     work = max(explorer.engine.nnz * plan.n_components, 1)
     n_rounds = int(np.clip(WORK_OF_ROUNDS // work, *ROUNDS))
-    look = explorer.look(replace(best), "agreement of labels")
+    adds = not plan.steady  # what is left unexplained; if that fails, a round adds nothing
+    look = explorer.look(replace(best), "agreement of labels", residual=adds)
     if not np.isfinite(look.worth).all():
         return best
     glued = look.glued(n_kept) if may_split else 0
-    adds = not plan.steady  # what is left unexplained; if that fails, a round adds nothing
     # of the best draft; a round begins with both, and so does the end
     split = split_by_agreement(look, n_kept) if may_split else look.draft
-    residual = look.residual if adds else None
+    residual = look.residual
     del look  # large
     for number in range(1, n_rounds + 1):
         stage = f"round {number} of at most {n_rounds}"
@@ -144,14 +144,16 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
         look = explorer.look(draft, f"{stage}: worth of components")
         draft = reduced(look, explorer.a_t, plan.n_components, n_kept, plan)
         del look
-        draft, look = explorer.settle_and_look(draft, f"{stage}: fewer components")
+        draft, look = explorer.settle_and_look(
+            draft, f"{stage}: fewer components", residual=not plan.steady
+        )
         now_glued = look.glued(n_kept) if may_split else 0
         rise = draft.bound - best.bound
         if now_glued < glued or rise > 0:
             fewer_glued = now_glued < glued
             best, glued, adds = draft, now_glued, not plan.steady
             split = split_by_agreement(look, n_kept) if may_split else look.draft
-            residual = look.residual if adds else None
+            residual = look.residual
             del look
             if not fewer_glued and rise < LEAST_RISE * abs(best.bound):
                 break
@@ -161,7 +163,9 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
             break
         adds = False
     if may_split:
-        best = explorer.settle(split, "components that labels agree on")
+        if split.K > best.K:  # otherwise the sweeps of the fit are enough
+            split = explorer.settle(split, "components that labels agree on")
+        best = split
         most = int(SOFT * plan.n_components) if plan.soft else plan.n_components
         if most < best.K:
             look = explorer.look(best, "worth of components")
@@ -170,7 +174,7 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
     if plan.soft:
         best = without_unused(best, float(explorer.engine.totals.n_docs.sum()), n_kept, plan)
     if plan.n_components > best.K and not plan.soft:
-        look = explorer.look(best, "what is left unexplained")
+        look = explorer.look(best, "what is left unexplained", residual=True)
         best = filled(look, plan.n_components, explorer.label_mass)
         best = explorer.settle(best, "as many components as requested")
     return best
@@ -220,15 +224,17 @@ class _Explorer:
         self.engine.rest()
         return settled
 
-    def look(self, draft: Draft, stage: str) -> Look:
+    def look(self, draft: Draft, stage: str, *, residual: bool = False) -> Look:
         """Run a few sweeps from a draft, and see what its components explain."""
-        return self._look(draft, self._run(draft, stage, SWEEPS_TO_LOOK))[1]
+        return self._look(draft, self._run(draft, stage, SWEEPS_TO_LOOK), residual)[1]
 
-    def settle_and_look(self, draft: Draft, stage: str) -> tuple[Draft, Look]:
+    def settle_and_look(
+        self, draft: Draft, stage: str, *, residual: bool = False
+    ) -> tuple[Draft, Look]:
         """Return what ``settle`` does, and see what the components of the result explain."""
-        return self._look(draft, self._run(draft, stage, SWEEPS))
+        return self._look(draft, self._run(draft, stage, SWEEPS), residual)
 
-    def _look(self, draft: Draft, result: Fit) -> tuple[Draft, Look]:
+    def _look(self, draft: Draft, result: Fit, residual: bool) -> tuple[Draft, Look]:
         """Return the draft after sweeps, and see what its components explain of the documents.
 
         The result gets no name in the caller, so that each large array is freed before the next.
@@ -239,7 +245,7 @@ class _Explorer:
         with np.errstate(all="ignore"):  # the caller refuses results that are not finite
             V = self.engine.coefficients(state)
             self.engine.rest()
-            look = look_at(self.engine.documents, settled, state, V)
+            look = look_at(self.engine.documents, settled, state, V, residual=residual)
         return settled, look
 
     def _run(self, draft: Draft, stage: str, sweeps: int) -> Fit:

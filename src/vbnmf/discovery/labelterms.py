@@ -210,7 +210,7 @@ class Explained:
             documents, some = X[rows], np.ascontiguousarray(T[:, columns])
             V = coefficients(documents, some, in_scope[:, columns])
             ratio, _ = ratios(documents, V, some)
-            data[_entries(X, rows)] = ratio.data
+            data[entries(X, rows)] = ratio.data
             d, k = np.nonzero(V)
             parts.append((V[d, k], rows[d], columns[k]))
         value, d, k = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -288,7 +288,7 @@ def _equal_rows(Y: sparse.csr_array) -> list[Array]:
     return [np.array(sets[labels]) for labels in sorted(sets)]
 
 
-def _entries(X: sparse.csr_array, rows: Array) -> Array:
+def entries(X: sparse.csr_array, rows: Array) -> Array:
     """Return the places in ``X.data`` of the entries of some rows, in their order."""
     lengths = X.indptr[rows + 1] - X.indptr[rows]
     before = np.concatenate(([0], np.cumsum(lengths)[:-1]))

@@ -28,7 +28,7 @@ from vbnmf.core.model import Array, Labels, State
 from vbnmf.core.products import product, row_products
 from vbnmf.core.rows import mass
 from vbnmf.discovery.drafts import Draft, Plan, families, merged, spread, top_groups
-from vbnmf.discovery.labelterms import Explained, LabelTerms, label_sets, shared
+from vbnmf.discovery.labelterms import Explained, LabelTerms, entries, label_sets, shared
 from vbnmf.discovery.merging import cosines, merge_order
 from vbnmf.shards.shard import Shard
 
@@ -92,8 +92,8 @@ class Look:
         After a few sweeps.
     explained : Explained
         What each component explains of each document.
-    residual : csr_array of shape (n_labels, n_terms)
-        Sums of what is left unexplained, max(x − Σ_k v t, 0), by label.
+    residual : csr_array of shape (n_labels, n_terms) or None
+        Sums of what is left unexplained, max(x − Σ_k v t, 0), by label; None if not asked for.
     worth : ndarray of shape (K,)
         What the documents lose without each component.
     use : Use
@@ -104,7 +104,7 @@ class Look:
 
     draft: Draft
     explained: Explained
-    residual: sparse.csr_array
+    residual: sparse.csr_array | None
     worth: Array
     use: Use
     known: dict[int, LabelTerms] = field(default_factory=dict)
@@ -129,7 +129,7 @@ def is_glued(terms: LabelTerms) -> bool:
     return bool(taken[main[1]] > 0 and terms.agreement(main)[0, 1] < GLUED)
 
 
-def look_at(documents: Shard, draft: Draft, state: State, V: Array) -> Look:
+def look_at(documents: Shard, draft: Draft, state: State, V: Array, *, residual: bool) -> Look:
     """Compute what the components of a draft explain of documents with known labels.
 
     Parameters
@@ -142,6 +142,8 @@ def look_at(documents: Shard, draft: Draft, state: State, V: Array) -> Look:
         State of the fit; its shapes are not used.
     V : array of shape (n_docs, K)
         Expected coefficients.
+    residual : bool
+        Whether to sum what is left unexplained.
     """
     K, X = draft.K, documents.X
     dtype = draft.counts.dtype
@@ -153,46 +155,53 @@ def look_at(documents: Shard, draft: Draft, state: State, V: Array) -> Look:
     weight = documents.counts_as
     scale, rate = _scale_and_rate(state, documents.n_groups)
     worth = np.zeros(K)
-    ratio, left = np.zeros(X.nnz), np.zeros(X.nnz)
+    ratio, left = np.zeros(X.nnz), np.zeros(X.nnz) if residual else None
     in_scope = (has @ draft.mask.astype(np.float64)) > 0  # of each group
     for alike in label_sets(Y):
         columns = np.flatnonzero(in_scope[np.unique(documents.group[alike])].any(axis=0))
         # a copy of the columns pays if the documents have many terms
-        t = T if len(columns) == K else None
-        if t is None and np.diff(X.indptr)[alike].sum() > len(T):
-            t = np.ascontiguousarray(T[:, columns])
+        t = None
+        if np.diff(X.indptr)[alike].sum() > len(T):
+            t = np.ascontiguousarray(T[:, columns].T)
         at_once = max(_NUMBERS_AT_ONCE // max(len(columns), 1), 1)
         for rows in np.split(alike, range(at_once, len(alike), at_once)):
-            v = V[rows[:, None], columns].astype(np.float64)
+            v = V[rows[:, None], columns].astype(dtype, copy=False)
             group = documents.group[rows][:, None]
-            of_coefs = _divergence(v, scale[group, columns], rate[group, columns], state.prior.a_v)
+            of_coefs = _divergence(
+                v.astype(np.float64), scale[group, columns], rate[group, columns], state.prior.a_v
+            )
             worth[columns] -= product(weight[rows][None], of_coefs)[0]
             del of_coefs
-            ends = np.cumsum(np.diff(X.indptr)[rows])
-            for begin in range(0, ends[-1], NONZEROS_AT_ONCE):
-                number = np.arange(begin, min(begin + NONZEROS_AT_ONCE, ends[-1]))
-                row = np.searchsorted(ends, number, side="right")
-                place = X.indptr[rows[row] + 1] - ends[row] + number
-                x = X.data[place].astype(np.float64)
-                terms = X.indices[place]
-                parts = v[row]
-                parts *= T[terms[:, None], columns] if t is None else t[terms]
-                mean = np.maximum(parts.sum(axis=1), _TINY)
-                ratio[place], left[place] = x / mean, np.maximum(x - mean, 0.0)
-                parts /= mean[:, None]
+            v = np.ascontiguousarray(v.T)  # (n, n_docs): sums over few components are fast
+            row = np.repeat(np.arange(len(rows)), np.diff(X.indptr)[rows])
+            places = entries(X, rows)
+            for begin in range(0, len(places), NONZEROS_AT_ONCE):
+                at = slice(begin, begin + NONZEROS_AT_ONCE)
+                place, document = places[at], row[at]
+                x, terms = X.data[place].astype(np.float64), X.indices[place]
+                parts = np.take(v, document, axis=1)
+                parts *= T[terms[:, None], columns].T if t is None else np.take(t, terms, axis=1)
+                mean = np.maximum(parts.sum(axis=0, dtype=np.float64), _TINY)
+                ratio[place] = x / mean
+                if left is not None:
+                    left[place] = np.maximum(x - mean, 0.0)
+                parts *= (1 / mean).astype(dtype)
                 np.minimum(parts, _LARGEST_SHARE, out=parts)
                 np.log(np.subtract(1.0, parts, out=parts), out=parts)  # faster than log1p
-                parts *= (_REMAINS * x * weight[rows[row]])[:, None]
-                worth[columns] -= parts.sum(axis=0)
+                lost = _REMAINS * x * weight[rows[document]]
+                worth[columns] -= row_products(parts, lost.astype(dtype))
         del v, t
-    left *= np.repeat(weight, np.diff(X.indptr))
-    residual = sparse.csr_array(Y.T @ sparse.csr_array((left, X.indices, X.indptr), shape=X.shape))
-    del left
+    sums = None
+    if left is not None:
+        left *= np.repeat(weight, np.diff(X.indptr))
+        unexplained = sparse.csr_array((left, X.indices, X.indptr), shape=X.shape)
+        sums = sparse.csr_array(Y.T @ unexplained)
+        del left, unexplained
     explained = Explained(
         sparse.csr_array((ratio, X.indices, X.indptr), shape=X.shape),
         _nonzero(V, in_scope, documents.group), T, Y, draft.mask, weight,
     )  # fmt: skip
-    return Look(draft, explained, residual, worth, Use.of(state, scale, rate, documents.group))
+    return Look(draft, explained, sums, worth, Use.of(state, scale, rate, documents.group))
 
 
 def _nonzero(V: Array, in_scope: Array, group: Array) -> sparse.csc_array:
@@ -311,6 +320,7 @@ def filled(look: Look, n: int, label_mass: Array) -> Draft:
     Labels with more left get more. The components of a label begin with different terms.
     """
     residual = look.residual
+    assert residual is not None
     counts = starts.allotted(mass(residual), n - look.draft.K + residual.shape[0]) - 1
     label = np.repeat(np.arange(len(counts)), counts)
     turn = np.arange(len(label)) - np.repeat(np.cumsum(counts) - counts, counts)
