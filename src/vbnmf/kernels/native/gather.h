@@ -19,8 +19,6 @@ constexpr int64_t FLUSH = 256;
 template <class T> constexpr T TINY = sizeof(T) == 4 ? T(1e-36) : T(1e-300);
 // A row of up to this many lines of ROW_BYTES stays in registers together with its sums.
 constexpr int MAX_LINES = VBNMF_VECTOR_BYTES == 64 ? 14 : VBNMF_VECTOR_BYTES == 32 ? 3 : 1;
-// Rows of up to this many lines are short: sums over lanes take more time than products. They are computed in batches.
-constexpr int BATCHED_LINES = 2;
 // A term reads whole rows of documents, also where they use a part of their lines, if rows have up to this many lines:
 // loops over the lines of each document are slower than a few products with zeros.
 constexpr int WHOLE_LINES = MAX_LINES < 8 ? MAX_LINES : 8;
@@ -87,24 +85,23 @@ double gather_held(const int32_t* indices, const T* x, int64_t n, const T* row, 
     for (int i = 0; i < VECTORS; i += PER_LINE) __builtin_prefetch(next + place[i]);
   };
   int64_t j = 0;
-  if constexpr (LINES <= BATCHED_LINES) // as many non-zeros at a time as a vector has lanes
-    for (; j + W <= n; j += W) {
-      Vec<T> part[W];
-      for (int b = 0; b < W; ++b) {
-        prefetch(j + b + W);
-        const T* other = M + indices[j + b] * stride;
-        part[b] = held_row[0] * load<T>(other + place[0]);
-        for (int i = 1; i < VECTORS; ++i) part[b] += held_row[i] * load<T>(other + place[i]);
-      }
-      const Vec<T> mean = max<T>(sums_of<T>(part), fill<T>(TINY<T>));
-      if constexpr (BOUND) store<T>(means + j, mean);
-      T ratios[W];
-      store<T>(ratios, load<T>(x + j) / mean);
-      for (int b = 0; b < W; ++b) {
-        const T* other = M + indices[j + b] * stride;
-        for (int i = 0; i < VECTORS; ++i) held_sums[i] += fill<T>(ratios[b]) * load<T>(other + place[i]);
-      }
+  for (; j + W <= n; j += W) { // as many non-zeros at a time as a vector has lanes: sums over lanes take long
+    Vec<T> part[W];
+    for (int b = 0; b < W; ++b) {
+      prefetch(j + b + W);
+      const T* other = M + indices[j + b] * stride;
+      part[b] = held_row[0] * load<T>(other + place[0]);
+      for (int i = 1; i < VECTORS; ++i) part[b] += held_row[i] * load<T>(other + place[i]);
     }
+    const Vec<T> mean = max<T>(sums_of<T>(part), fill<T>(TINY<T>));
+    if constexpr (BOUND) store<T>(means + j, mean);
+    T ratios[W];
+    store<T>(ratios, load<T>(x + j) / mean);
+    for (int b = 0; b < W; ++b) {
+      const T* other = M + indices[j + b] * stride;
+      for (int i = 0; i < VECTORS; ++i) held_sums[i] += fill<T>(ratios[b]) * load<T>(other + place[i]);
+    }
+  }
   for (; j < n; ++j) {
     prefetch(j + AHEAD);
     const T* other = M + indices[j] * stride;
