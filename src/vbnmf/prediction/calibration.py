@@ -25,7 +25,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, log_expit, softmax
+from scipy.special import expit, softmax
 
 from vbnmf.core.model import Array
 from vbnmf.core.pages import large_heaps
@@ -191,10 +191,11 @@ def calibrate(
     with large_heaps(), one_blas_thread():
         if multilabel:
             return problem(biased=True).solved()
-        plain = problem(biased=False).solved()
+        without = problem(biased=False)
+        plain = without.solved()
         if weight.sum() < LEAST_OF_A_LABEL * scores.shape[1]:
             return plain
-        found = problem(biased=True).solved()
+        found = problem(biased=True, guess=without.found).solved()
     right, right_plain = (
         (c.logits(scores, n_terms).argmax(axis=1) == Y.argmax(axis=1)).astype(float)
         for c in (found, plain)
@@ -204,7 +205,7 @@ def calibrate(
 
 
 Likelihood = tuple[float, Array, float]
-"""Negative log-likelihood, and its gradients by the logits and by the logit of the noise."""
+"""Negative log-likelihood, and its gradients by logits, (n_labels, n_docs), and by the noise."""
 
 
 class _Problem:
@@ -222,26 +223,30 @@ class _Problem:
         multilabel: bool,
         biased: bool,
         bent: bool = False,
+        guess: Array | None = None,
     ) -> None:
         n_labels = scores.shape[1]
-        self.squares = np.minimum(scores, 0) ** 2 if bent else None
+        # documents last, so that operations on a label are long
+        self.scores, self.Y = np.ascontiguousarray(scores.T), np.ascontiguousarray(Y.T)
+        self.squares = np.minimum(self.scores, 0) ** 2 if bent else None
+        self.weight, self.log_prior = weight, log_prior
         self.multilabel = multilabel
-        self.scores, self.Y, self.weight, self.log_prior = scores, Y, weight, log_prior
         self.n_slopes, self.biased = n_labels if self.multilabel else 1, biased
         log_n = np.log(n_terms)
         self.centre = float(np.average(log_n, weights=weight))
-        self.log_n = (log_n - self.centre)[:, None]  # makes slope and exponent independent
+        self.log_n = log_n - self.centre  # makes slope and exponent independent
         self.frequencies = weight @ Y / max((weight @ Y).sum(), _TINY)
-        self.of_label = (np.arange(len(Y)), Y.argmax(axis=1))
+        self.of_label = (Y.argmax(axis=1), np.arange(len(Y)))
         self.start = np.zeros(self.n_slopes + n_labels + 3)
         self.start[: self.n_slopes] = np.log(usual_slope)
         self.start[-2] = _USUAL_NOISE
+        self.found = self.start if guess is None else guess
 
     def solved(self) -> Calibration:
         """Minimise the loss."""
         from scipy.optimize import minimize  # slow to import, and not needed to predict
 
-        n_labels = self.scores.shape[1]
+        n_labels = len(self.scores)
         free, fixed = (None, None), (0.0, 0.0)
         noise = (_USUAL_NOISE,) * 2 if self.multilabel else (_LEAST_NOISE, 0.0)
         bias = free if self.biased else fixed
@@ -249,13 +254,13 @@ class _Problem:
         bounds = [*[free] * self.n_slopes, (0.0, None), *[bias] * n_labels, noise, bend]
         result = minimize(
             self.loss,
-            self.start,
+            self.found,
             jac=True,
             method="L-BFGS-B",
             bounds=bounds,
             options={"ftol": _FTOL},
         )
-        found = result.x
+        self.found = found = result.x
         exponent = float(found[self.n_slopes])
         slopes = np.exp(found[: self.n_slopes] - exponent * self.centre)
         return Calibration(
@@ -271,23 +276,26 @@ class _Problem:
 
     def loss(self, free: Array) -> tuple[float, Array]:
         """Compute the negative log-posterior and its gradient."""
-        log_slope = free[: self.n_slopes] + free[self.n_slopes] * self.log_n
+        log_slope = free[: self.n_slopes, None] + free[self.n_slopes] * self.log_n
         slope = np.exp(np.minimum(log_slope, _LARGEST_LOG_SLOPE))
         scaled = slope * self.scores
         if self.squares is not None:
-            scaled -= (slope * free[-1]) * self.squares
-        logits = scaled + (self.log_prior + free[self.n_slopes + 1 : -2])
+            squares = slope * self.squares
+            scaled -= free[-1] * squares
+        biases = self.log_prior + free[self.n_slopes + 1 : -2]
+        logits = scaled + biases[:, None]
         value, by_logit, by_noise = (
             self._several_labels(logits) if self.multilabel else self._one_label(logits, free[-2])
         )
         by_bend = 0.0
         if self.squares is not None:
-            by_bend = -float((slope * by_logit * self.squares).sum())
-        by_bias = by_logit.sum(axis=0)
+            squares *= by_logit
+            by_bend = -float(squares.sum())
+        by_bias = by_logit.sum(axis=1)
         by_slope = np.multiply(by_logit, scaled, out=scaled)
-        by_document = by_slope.sum(axis=1)
-        of_slopes = by_slope.sum(axis=0) if self.multilabel else by_document.sum()
-        by_exponent = (by_document * self.log_n[:, 0]).sum()
+        by_document = by_slope.sum(axis=0)
+        of_slopes = by_slope.sum(axis=1) if self.multilabel else by_document.sum()
+        by_exponent = (by_document * self.log_n).sum()
         gradient = np.concatenate(
             [np.append(of_slopes, by_exponent), by_bias, np.array([by_noise, by_bend])]
         )
@@ -295,19 +303,25 @@ class _Problem:
         return value + float(away @ away) / 2, gradient + away
 
     def _one_label(self, logits: Array, noise: float) -> Likelihood:
-        P, epsilon = softmax(logits, axis=1), expit(noise)
-        p, prior = P[self.of_label], self.frequencies[self.of_label[1]]
+        """The memory of the logits is used."""
+        logits -= logits.max(axis=0)
+        P = np.exp(logits, out=logits)
+        P /= P.sum(axis=0)
+        epsilon = expit(noise)
+        p, prior = P[self.of_label], self.frequencies[self.of_label[0]]
         total = np.maximum((1 - epsilon) * p + epsilon * prior, _TINY)
         explained = self.weight * (1 - epsilon) * p / total  # weight that the scores explain
         by_noise = -float((self.weight * (prior - p) / total).sum() * epsilon * (1 - epsilon))
         P[self.of_label] -= 1
-        P *= explained[:, None]
+        P *= explained
         return -float(self.weight @ np.log(total)), P, by_noise
 
     def _several_labels(self, logits: Array) -> Likelihood:
-        logs = np.where(self.Y, log_expit(logits), log_expit(-logits))
-        by_logit = self.weight[:, None] * (expit(logits) - self.Y)
-        return -float((self.weight @ logs).sum()), by_logit, 0.0
+        small = np.exp(-np.abs(logits))
+        logs = np.minimum(np.where(self.Y, logits, -logits), 0) - np.log1p(small)
+        P = np.where(logits < 0, small, 1.0) / (1 + small)
+        by_logit = self.weight * (P - self.Y)
+        return -float(self.weight @ logs.sum(axis=0)), by_logit, 0.0
 
 
 def best_threshold(P: Array, Y: Array, weight: Array) -> tuple[float, float]:
