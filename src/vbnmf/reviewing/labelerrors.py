@@ -131,7 +131,7 @@ def judge(part: Part) -> Judged:
     P[found] = estimator.left_out_proba_[places[found]]
     if not found.all():
         P[~found] = estimator.predict_proba(part.encoded[np.flatnonzero(~found)])
-    return Judged(P, found, empty, too_few=too_few_to_leave_out(keys))
+    return Judged(P, found, empty, too_few=keys is not None and too_few_to_leave_out(keys))
 
 
 def too_few_to_leave_out(keys: Array) -> bool:
