@@ -129,6 +129,18 @@ def test_compare_two_periods_and_without_a_model(folder):
     assert "on one side of '2030'" in one_side.err
 
 
+def test_labels_that_look_like_options(folder, tmp_path):
+    rows = rows_of(folder / "old.csv")
+    names = {name: str(i - 1) for i, name in enumerate(sorted({row["label"] for row in rows}))}
+    table = [(row["text"], names[row["label"]]) for row in rows]
+    file = write(tmp_path / "sent.csv", table, ("text", "label"))
+    model = tmp_path / "sent.vbnmf"
+    ok("fit", file, "--label", "label", "-k", "3", "--quiet", "--out", model)
+    text = ok("contrast", model, file, "-1", "1", "--n-terms", "2").out
+    assert text.startswith("-1: 30 documents; 1: 30 documents.")
+    assert "No such option '--nterms'" in run("contrast", model, file, "0", "--nterms", "2").err
+
+
 def test_periods_of_numbers_with_gaps_and_of_dates_that_are_no_order(folder, tmp_path):
     rows = rows_of(folder / "old.csv")
     columns = ("text", "label", "day", "date")
