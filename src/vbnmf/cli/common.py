@@ -249,7 +249,8 @@ def load_model(path: str) -> Any:
     from vbnmf.loading import load
     from vbnmf.pipeline import DocumentModel
 
-    model = load(path, trusted=click.get_current_context().meta.get(TRUSTED, False))
+    with _is_model(path):
+        model = load(path, trusted=click.get_current_context().meta.get(TRUSTED, False))
     if not isinstance(model, DocumentModel):
         raise ValueError(
             f"{path} holds a {type(model).__name__} without terms and without a vectorizer. The "
@@ -262,7 +263,24 @@ def load_predictor(path: str) -> Any:
     """Load a ``DocumentPredictor`` from a file, without importing scikit-learn."""
     from vbnmf.loading import load_predictor
 
-    return load_predictor(path, trusted=click.get_current_context().meta.get(TRUSTED, False))
+    with _is_model(path):
+        return load_predictor(path, trusted=click.get_current_context().meta.get(TRUSTED, False))
+
+
+@contextmanager
+def _is_model(path: str) -> Iterator[None]:
+    """Say what MODEL is if another file, such as that of the documents, is in its place."""
+    from vbnmf.store import ModelFileError
+
+    try:
+        yield
+    except ModelFileError as error:
+        if Path(path).suffix == ".vbnmf":
+            raise
+        raise ModelFileError(
+            f"{error} MODEL comes first, and is a file that `vbnmf fit` wrote, such as "
+            "tickets.vbnmf."
+        ) from None
 
 
 def read_names(path: str | None) -> Any:
