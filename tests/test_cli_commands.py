@@ -257,7 +257,10 @@ class TestEvaluate:
             "fidelity_elsewhere": None,
             "known": False,
         }
-        assert "wine (not in the model)" in ok("evaluate", home / "m.vbnmf", path).out
+        found = ok("evaluate", home / "m.vbnmf", path)
+        assert "wine (not in the model)" in found.out
+        assert "1 of the " in found.err
+        assert "is not in the model, which never predicts it: 'wine'." in found.err
 
     def test_rare_labels_count_as_much_in_macro(self, home, tmp_path):
         keep = [i for i, label in enumerate(HELD_OUT[1]) if label != "tea" or i == 23]

@@ -129,6 +129,36 @@ def test_compare_two_periods_and_without_a_model(folder):
     assert "on one side of '2030'" in one_side.err
 
 
+def test_labels_that_look_like_options(folder, tmp_path):
+    rows = rows_of(folder / "old.csv")
+    names = {name: str(i - 1) for i, name in enumerate(sorted({row["label"] for row in rows}))}
+    table = [(row["text"], names[row["label"]]) for row in rows]
+    file = write(tmp_path / "sent.csv", table, ("text", "label"))
+    model = tmp_path / "sent.vbnmf"
+    ok("fit", file, "--label", "label", "-k", "3", "--quiet", "--out", model)
+    text = ok("contrast", model, file, "-1", "1", "--n-terms", "2").out
+    assert text.startswith("-1: 30 documents; 1: 30 documents.")
+    assert "No such option '--nterms'" in run("contrast", model, file, "0", "--nterms", "2").err
+
+
+def test_periods_of_numbers_with_gaps_and_of_dates_that_are_no_order(folder, tmp_path):
+    rows = rows_of(folder / "old.csv")
+    columns = ("text", "label", "day", "date")
+    cells = [["" if i == 7 else str(i % 20), f"{1 + i % 28} May 2026"] for i in range(len(rows))]
+    table = [(row["text"], row["label"], *more) for row, more in zip(rows, cells, strict=True)]
+    file = write(tmp_path / "days.csv", table, columns)
+    by_number = ok("compare", folder / "m.vbnmf", file, "--by", "day", "--since", "10", "--json")
+    new = sum(day != "" and int(day) >= 10 for day, _ in cells)
+    assert by_number.json["documents"] == [len(rows) - 1 - new, new]
+    assert "1 of 90 documents have no value in 'day', and are in neither period" in by_number.err
+    assert "compared as texts" not in by_number.err
+    by_date = ok("compare", folder / "m.vbnmf", file, "--by", "date", "--since", "2026-05-10")
+    assert "'1 May 2026' does not begin like 2026-06-01" in by_date.err
+    months = ok("compare", folder / "m.vbnmf", folder / "old.csv", "--by", "month", "--since",
+                "2026-05")  # fmt: skip
+    assert "compared as texts" not in months.err
+
+
 @pytest.mark.parametrize("share", [0.8, 0.95])
 def test_accepted_predictions_equal_a_recount(folder, share):
     new = rows_of(folder / "new.csv")

@@ -150,6 +150,8 @@ def test_the_ways_out_work(tmp_path):
     [
         (("topics", "nowhere.vbnmf"), "there is no model file nowhere.vbnmf"),
         (("topics", "a.csv"), "a.csv is damaged or is not a vbnmf model"),
+        (("predict", "a.csv", "text.vbnmf"), "MODEL comes first, and is a file that `vbnmf fit`"),
+        (("review", "a.csv", "text.vbnmf"), "MODEL comes first, and is a file that `vbnmf fit`"),
         (("topics", "text.vbnmf", "--n-terms", "0"), "0 is not in the range x>=1"),
         (("report", "a.npz", "--out", "x.html"), "a.npz is damaged or is not a vbnmf model"),
         (("report", "text.vbnmf", "--out", "no/x.html"), "there is no folder no"),

@@ -89,6 +89,31 @@ def test_accuracy_of_left_out_documents(tmp_path):
     assert "better than chance" not in said["topic"]
 
 
+def test_few_documents_say_nothing_about_those_left_out(tmp_path):
+    """A label of one document cannot be right without it, so nothing is claimed."""
+    rng = np.random.default_rng(0)
+    texts = [" ".join(f"w{word}" for word in rng.integers(60, size=8)) for _ in range(30)]
+    file = tmp_path / "few.csv"
+    write_csv(file, texts, [f"l{i}" for i in range(30)], names=("text", "team"))
+    command = ("fit", file, *LABEL, "--out", tmp_path / "few.vbnmf", "--force", "-k", "4")
+    assert ok(*command, "--json").json["left_out_accuracy"] is None
+    err = ok(*command).err
+    assert "get their own label" not in err
+    assert "The documents are too few to say how often predictions are right" in err
+    reviewed = ok("review", tmp_path / "few.vbnmf", file).out
+    assert "fewer than 50 different documents" in reviewed
+
+
+def test_labels_of_one_document_are_never_right_without_it(tmp_path):
+    rng = np.random.default_rng(0)
+    texts = [" ".join(f"w{word}" for word in rng.integers(22, size=6)) for _ in range(200)]
+    names = [f"l{i}" for i in range(200)]
+    file = write_csv(tmp_path / "ids.csv", texts, names, names=("text", "team"))
+    found = ok("fit", file, *LABEL, "--out", tmp_path / "ids.vbnmf", "--json").json
+    assert found["left_out_accuracy"] == 0
+    assert found["left_out_by_chance"]
+
+
 def test_quiet_is_silent(table):
     (table.parent / "short.csv").write_text("text,team\nzzz,a\nred car,a\nred car,b\nblue car,b")
     for file in ("tickets.csv", "short.csv"):  # the latter with a document without known terms

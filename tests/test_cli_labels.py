@@ -367,3 +367,20 @@ def test_whole_numbers_are_the_same_labels_in_all_files(tmp_path, monkeypatch, t
     found = analysed(load("m.vbnmf"), documents.texts, documents.labels)
     assert found.names == ["0", "1", "2"]
     assert not any(found.wrong)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_ratings_with_fractions_are_names(tmp_path, monkeypatch, several):
+    """Half stars are labels in JSON as in CSV, where they are texts."""
+    monkeypatch.chdir(tmp_path)
+    words = {0.5: "cold weak", 3.0: "fine plain", 4.5: "great fresh"}
+    rows = [(f"tea {text} w{i % 3}", star) for i in range(8) for star, text in words.items()]
+    stars = [None if i == 5 else [star, 3.5] if several else star
+             for i, (_, star) in enumerate(rows)]  # fmt: skip
+    lines = [{"text": text, "stars": star} for (text, _), star in zip(rows, stars, strict=True)]
+    (tmp_path / "stars.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    err = ok("fit", "stars.jsonl", "--label", "stars", "-k", "4", "--max-iter", "9").err
+    assert "numbers with fractions are used as names" in err
+    known = load("stars.vbnmf").classes_.tolist()
+    assert known == (["0.5", "3", "3.5", "4.5"] if several else ["0.5", "3", "4.5"])
+    assert ok("evaluate", "stars.vbnmf", "stars.jsonl", "--json").json["labelled_documents"] == 23

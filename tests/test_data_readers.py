@@ -307,6 +307,8 @@ def test_labels_kept_apart(tmp_path: Path) -> None:
         ("a.jsonl", b'{"text": "a"}\n\n{"t": "b"}', "line 3: no text"),
         ("a.jsonl", b'{"text": 5}', "line 1: the text is of type int, expected a string"),
         ("a.jsonl", b"[" * 100_000, "line 1: not JSON"),
+        ("a.json", b'[\n{"text": "x"}\n]\n', "line 1: not JSON.*To write an array so: jq -c"),
+        ("a.json", b'[{"text": "x"}]', "line 1: a JSON list.*To write an array so: jq -c"),
         ("a.jsonl", b'{"a": 1' + b"0" * 5000 + b"}", "line 1: not JSON"),
         ("a.jsonl", b"{}", "columns: none"),
         ("a.csv.gz", b"\x1f\x8b\x08\0broken", "a.csv.gz: broken gzip"),

@@ -361,6 +361,16 @@ def test_results_do_not_control_the_terminal(tmp_path):
     assert r"New labels: \x1b[31mred." in told.out
 
 
+def test_many_new_labels_are_counted(tmp_path):
+    file = write_csv(tmp_path / "a.csv")
+    ok("fit", file, "--label", "auto", *FIT, "--out", tmp_path / "m.vbnmf")
+    write_csv(tmp_path / "new.csv", TEXTS[:12], [f"new{i:02}" for i in range(12)])
+    told = ok("update", tmp_path / "m.vbnmf", tmp_path / "new.csv", "--quiet")
+    assert "New labels: new00, " in told.out
+    assert "new09 and 2 more." in told.out
+    assert "new10" not in told.out.partition("new09")[2].splitlines()[0]
+
+
 def test_threads_write_at_the_same_time(tmp_path):
     def write():
         for _ in range(20):

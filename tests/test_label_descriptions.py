@@ -235,6 +235,16 @@ def test_table(tmp_path, monkeypatch):
     assert max(map(len, shown.splitlines())) <= 80
 
 
+def test_a_label_without_terms_says_what_holds(tmp_path):
+    """A term of one of two documents is more frequent there, and yet is not said of the label."""
+    texts = ["apple pear plum", "apple pear cherry"] * 10 + ["kiwi apple", "melon pear"]
+    labels = ["fruit", "garden"] * 10 + ["rare"] * 2
+    write_csv(tmp_path / "rare.csv", texts, labels, names=("text", "team"))
+    ok("fit", tmp_path / "rare.csv", "--label", "team", "-k", "3", "--out", tmp_path / "m.vbnmf")
+    text = ok("labels", tmp_path / "m.vbnmf", "--label", "rare").out
+    assert "terms: none is in 2 or more of these documents and more frequent there" in text
+
+
 def test_what_is_refused(tmp_path):
     texts, labels = make_corpus(0)
     write_csv(tmp_path / "a.csv", texts, labels)

@@ -9,6 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from shutil import rmtree
@@ -40,7 +41,29 @@ def read(source: str, quiet: bool, **options: Any) -> "Documents":
         documents = read_documents(source, **_columns(options))
     for note in documents.notes:
         message(note, quiet)
-    return documents
+    return _with_named_fractions(documents, quiet)
+
+
+def _with_named_fractions(documents: "Documents", quiet: bool) -> "Documents":
+    """Give labels such as 1.5 their names, as in a CSV file; estimators take them for measures."""
+    import numpy as np
+
+    from vbnmf.data.labels import label_name
+
+    def named(label: Any) -> Any:
+        if isinstance(label, list):
+            return [label_name(one) for one in label]
+        return None if label is None else label_name(label)
+
+    labels = [] if documents.labels is None else documents.labels.tolist()
+    every = chain.from_iterable(one if isinstance(one, list) else [one] for one in labels)
+    if not any(isinstance(label, float) for label in every):
+        return documents
+    message("Labels that are numbers with fractions are used as names, such as '1.5'.", quiet)
+    names = np.empty(len(labels), dtype=object)
+    for i, label in enumerate(labels):  # one by one: lists of one length would make a matrix
+        names[i] = named(label)
+    return replace(documents, labels=names)
 
 
 def column_names(names: tuple[str, ...]) -> str | list[str] | None:
@@ -226,7 +249,8 @@ def load_model(path: str) -> Any:
     from vbnmf.loading import load
     from vbnmf.pipeline import DocumentModel
 
-    model = load(path, trusted=click.get_current_context().meta.get(TRUSTED, False))
+    with _is_model(path):
+        model = load(path, trusted=click.get_current_context().meta.get(TRUSTED, False))
     if not isinstance(model, DocumentModel):
         raise ValueError(
             f"{path} holds a {type(model).__name__} without terms and without a vectorizer. The "
@@ -239,7 +263,24 @@ def load_predictor(path: str) -> Any:
     """Load a ``DocumentPredictor`` from a file, without importing scikit-learn."""
     from vbnmf.loading import load_predictor
 
-    return load_predictor(path, trusted=click.get_current_context().meta.get(TRUSTED, False))
+    with _is_model(path):
+        return load_predictor(path, trusted=click.get_current_context().meta.get(TRUSTED, False))
+
+
+@contextmanager
+def _is_model(path: str) -> Iterator[None]:
+    """Say what MODEL is if another file, such as that of the documents, is in its place."""
+    from vbnmf.store import ModelFileError
+
+    try:
+        yield
+    except ModelFileError as error:
+        if Path(path).suffix == ".vbnmf":
+            raise
+        raise ModelFileError(
+            f"{error} MODEL comes first, and is a file that `vbnmf fit` wrote, such as "
+            "tickets.vbnmf."
+        ) from None
 
 
 def read_names(path: str | None) -> Any:

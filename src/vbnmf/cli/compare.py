@@ -1,5 +1,6 @@
 """vbnmf compare: what has changed between two files, or two periods of one file."""
 
+import re
 from typing import Any
 
 import click
@@ -7,6 +8,9 @@ import click
 from vbnmf.cli import common, options
 from vbnmf.cli.progress import Waiting
 from vbnmf.cli.terminal import fraction, percent, table
+
+_IN_ORDER = re.compile(r"\d{4}(?!\d)(-\d\d(?!\d)|$)")
+"""How a date begins whose order is that of its characters."""
 
 
 @click.command(cls=options.GroupedCommand, short_help="Show what has changed between two files.",
@@ -55,7 +59,7 @@ def compare(
     keep = () if by is None else (by,)
     read = [_read(fitted, source, label, keep, quiet, reading) for source in sources]
     if by is not None:
-        read = _divided(read[0], str(since))
+        read = _divided(read[0], str(since), quiet)
     if fitted is None:
         fitted = _fitted(read[0], quiet)
     fitted.estimator_.set_params(n_jobs=n_jobs)
@@ -82,22 +86,40 @@ def _read(
     return common.read_for(fitted, source, quiet, label=columns, **options_)
 
 
-def _divided(documents: Any, since: str) -> list[Any]:
-    """Divide documents by the values of the kept column: below ``since``, and from it on."""
+def _divided(documents: Any, since: str, quiet: bool) -> list[Any]:
+    """Divide documents by the values of the kept column: below ``since``, and from it on.
+
+    Documents without a value are in neither period.
+    """
     from dataclasses import replace
 
     import numpy as np
 
+    from vbnmf.data.documents import is_missing
     from vbnmf.data.labels import label_name
 
-    (cells,) = documents.kept.values()
-    values = ["" if cell is None else label_name(cell) for cell in cells]
+    [(column, cells)] = documents.kept.items()
+    values = ["" if is_missing(cell) else label_name(cell).strip() for cell in cells]
+    has_value = np.array([value != "" for value in values], dtype=bool)
+    given = [value for value in values if value]
+    if len(given) < len(values):
+        common.message(
+            f"Note: {len(values) - len(given):,} of {common.counted(len(values), 'document')} "
+            f"have no value in {column!r}, and are in neither period.", quiet,
+        )  # fmt: skip
     try:
-        is_new = np.array([float(value) >= float(since) for value in values])
+        is_new = np.array([bool(value) and float(value) >= float(since) for value in values])
     except ValueError:  # dates and other texts
         is_new = np.array([value >= since for value in values])
+        unlike = next((one for one in [*given, since] if not _IN_ORDER.match(one)), None)
+        if unlike is not None:
+            common.message(
+                f"Note: the values of {column!r} are compared as texts, from the first character "
+                f"on, and {unlike!r} does not begin like 2026-06-01. If they are dates, write them "
+                "so, or the periods are wrong.", quiet,
+            )  # fmt: skip
     periods = []
-    for chosen in (~is_new, is_new):
+    for chosen in (has_value & ~is_new, has_value & is_new):
         rows = np.flatnonzero(chosen)
         if not len(rows):
             raise ValueError(f"all documents are on one side of {since!r}. Check --by and --since.")

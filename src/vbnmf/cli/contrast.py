@@ -1,5 +1,6 @@
 """vbnmf contrast: what makes a label different from another label, or from the rest."""
 
+import re
 from typing import Any
 
 import click
@@ -9,9 +10,18 @@ from vbnmf.cli.progress import Waiting
 from vbnmf.cli.terminal import one_line, percent, table
 
 _EXCERPT = 200  # characters of a text
+_NUMBER = re.compile(r"-\.?\d")
 
 
-@click.command(cls=options.GroupedCommand, short_help="Compare the words of two labels.",
+class _CommandOnLabels(options.GroupedCommand):
+    """A command that takes -1 for a label and not for an option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.ignore_unknown_options = any(_NUMBER.match(word) for word in args)
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=_CommandOnLabels, short_help="Compare the words of two labels.",
                main=("by", "n_terms"))  # fmt: skip
 @click.argument("model")
 @click.argument("file")

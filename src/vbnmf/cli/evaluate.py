@@ -6,7 +6,7 @@ import click
 
 from vbnmf.cli import common, options
 from vbnmf.cli.progress import Waiting
-from vbnmf.cli.terminal import fraction, percent, table
+from vbnmf.cli.terminal import fraction, one_line, percent, table
 
 _RECUR = 0.1  # share of documents with the words of a training document that says nothing
 
@@ -76,6 +76,7 @@ def evaluate(
             scores = _score_part(part, accept)
         unknown.report(quiet)
         _warn_of_training(part, quiet)
+    _warn_of_unknown_labels(scores["labels"], quiet)
     if answered:
         scores["human"] = answered
     if as_json:
@@ -165,6 +166,21 @@ def _warn_of_training(part: Any, quiet: bool) -> None:
             "these scores are too good. Use documents that the model was not fitted to.",
             quiet,
         )
+
+
+def _warn_of_unknown_labels(labels: list[dict[str, Any]], quiet: bool) -> None:
+    """Say how many labels of the documents the model cannot predict."""
+    of = [row for row in labels if row["documents"]]
+    unknown = [one_line(row["label"]) for row in of if not row["known"]]
+    if not unknown:
+        return
+    some = ", ".join(map(repr, unknown[:3])) + (", …" if len(unknown) > 3 else "")
+    all_of_them = " Check --label." if len(unknown) == len(of) else ""
+    are, them = ("is", "it") if len(unknown) == 1 else ("are", "them")
+    common.message(
+        f"Note: {len(unknown):,} of the {len(of):,} labels of these documents {are} not in the "
+        f"model, which never predicts {them}: {some}.{all_of_them}", quiet,
+    )  # fmt: skip
 
 
 def _score_shards(fitted: Any, file: str, quiet: bool) -> Any:

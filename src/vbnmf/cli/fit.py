@@ -377,13 +377,16 @@ def _left_out(model: "DocumentModel", y: Any) -> dict[str, Any]:
     """Compare the labels of documents with those predicted when the documents are left out."""
     import numpy as np
 
-    from vbnmf.reviewing.labelerrors import right_by_chance
+    from vbnmf.reviewing.labelerrors import right_by_chance, too_few_to_leave_out
 
     fitted = model.estimator_
     P = fitted.left_out_proba_
     rows = np.flatnonzero([label is not None for label in y])
     if fitted.multilabel_ or len(P) != len(y) or len(rows) == 0:
         return {}
+    keys = getattr(fitted, "head_document_keys_", None)
+    if keys is not None and too_few_to_leave_out(keys[rows]):
+        return {"left_out_accuracy": None, "commonest_label": None, "left_out_by_chance": None}
     given = np.asarray([y[row] for row in rows.tolist()])
     right = fitted.labels_from(P[rows]) == given
     by_chance = right_by_chance(P[rows].argmax(axis=1), right, fitted.label_frequencies_)
@@ -396,6 +399,11 @@ def _left_out(model: "DocumentModel", y: Any) -> dict[str, Any]:
 
 def _accuracy_in_words(of_left_out: dict[str, Any]) -> str:
     """Say how often left-out predictions are right, and what it means if that is chance."""
+    if of_left_out["left_out_accuracy"] is None:
+        return (
+            "The documents are too few to say how often predictions are right; `vbnmf evaluate` "
+            "says so of labelled documents that the model has not seen."
+        )
     right, commonest = of_left_out["left_out_accuracy"], of_left_out["commonest_label"]
     said = (
         f"{100 * right:.1f} % of the training documents get their own label if they are left out; "

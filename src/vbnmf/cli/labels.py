@@ -87,7 +87,7 @@ def _block(one: Any, n_terms: int) -> str:
     """Return the lines about a label, with the first terms of each component."""
     lines = [f"{one_line(str(one.label))}: {common.counted(one.documents, 'document')}"]
     said = [_counted(term, one) for term in one.terms]
-    lines.append(_wrapped("terms: ", said or ["none is more frequent here than elsewhere"]))
+    lines.append(_wrapped("terms: ", said or [_no_term(one)]))
     if one.components:
         rows = [
             [str(part.component), percent(part.share), part.scope or "", part.name(n_terms)]
@@ -101,6 +101,15 @@ def _block(one: Any, n_terms: int) -> str:
         near = [f"{one_line(str(label))} {fraction(part)}" for label, part in one.nearest]
         lines.append(_wrapped("nearest by terms (cosine): ", near))
     return "\n".join(lines)
+
+
+def _no_term(one: Any) -> str:
+    """Say why there are no terms: a term of a single document is not said of several."""
+    from vbnmf.description.labels import LEAST_DOCUMENTS
+
+    if one.documents < LEAST_DOCUMENTS:
+        return "none is more frequent here than elsewhere"
+    return f"none is in {LEAST_DOCUMENTS} or more of these documents and more frequent there"
 
 
 def _counted(term: Any, one: Any) -> str:

@@ -11,6 +11,7 @@ from vbnmf.cli.progress import DocumentProgress
 from vbnmf.cli.terminal import percent, table
 
 _SHOWN = 5  # labels and components in the tables
+_MOST_NAMES = 10  # new labels in the sentence about them
 _NAME_TERMS = 4  # terms that name a component
 
 
@@ -216,7 +217,9 @@ def described(result: dict[str, Any]) -> str:
         labels = result["new_labels"]
         added = result["new_components"]
         said = f" Components added for them: {added}." if added else ""
-        names = common.printable(", ".join(labels))
+        more = len(labels) - _MOST_NAMES
+        names = common.printable(", ".join(labels[:_MOST_NAMES]))
+        names += f" and {more:,} more" if more > 0 else ""
         lines.append(f"New labels: {names}.{said}" if labels else "No new labels.")
         lines.append(_head(result))
         rows = [

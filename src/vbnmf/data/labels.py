@@ -171,7 +171,7 @@ def label_array(
         )
     missing = sum(value is None for value in values)
     if missing:
-        notes.append(f"{missing} of {len(values)} documents have no label.")
+        notes.append(f"{missing:,} of {len(values):,} documents have no label.")
     several = any(isinstance(value, list) for value in values)
     lists = [value if isinstance(value, list) else [value] for value in values]
     kinds = {type(label) for labels in lists for label in labels if label is not None}

@@ -19,6 +19,7 @@ from vbnmf.data.streams import MAX_DOCUMENT, LinesAhead, origin_of, problem_of_l
 
 # Id of a document in its source, and the raw cells of the requested columns.
 Row = tuple[str, tuple[object, ...]]
+_OF_AN_ARRAY = "To write an array so: jq -c '.[]' FILE.json > FILE.jsonl."
 
 
 @dataclass(frozen=True)
@@ -231,6 +232,8 @@ def _objects(lines: _Lines) -> Iterator[tuple[str, dict[str, Any] | BadRow]]:
                 item = json.loads(line)
             except (ValueError, RecursionError) as error:
                 problem = f"not JSON: {error}. Expected one complete object per line."
+                if line.lstrip().startswith("["):
+                    problem = f"{problem} {_OF_AN_ARRAY}"
             else:
                 if isinstance(item, dict):
                     yield number, item
@@ -239,6 +242,8 @@ def _objects(lines: _Lines) -> Iterator[tuple[str, dict[str, Any] | BadRow]]:
                     f"a JSON {type(item).__name__}, expected an object such as "
                     '{"text": "...", "label": "..."} on every line.'
                 )
+                if isinstance(item, list):
+                    problem = f"{problem} {_OF_AN_ARRAY}"
         yield number, BadRow(number, problem)
 
 

@@ -54,6 +54,8 @@ class GenerativeHead(Head):
                 training.n_threads,
             )  # fmt: skip
         Y, n_terms = of.labels.toarray() > 0, training.n_effective_terms
+        group = fold if training.without is not None else np.arange(len(fold))
+        _without_other_documents(scores, Y, group)
         fit = partial(calibrate, usual_slope=USUAL_SLOPE, log_prior=model.log_prior)
         left_out = np.empty(Y.shape, np.float32)
         for number in np.unique(fold):
@@ -83,6 +85,22 @@ class GenerativeHead(Head):
     def bias_of_new_labels(self) -> float:
         """Return the least bias: a new label can be predicted at once, from its rates."""
         return float(self.calibration.biases.min())
+
+
+def _without_other_documents(scores: Array, Y: Array, group: Array) -> None:
+    """Give labels of which no other document is left the lowest score of each document.
+
+    Such a label has the rates of the prior, under which any document is rather likely. So documents
+    with a label of their own seemed to be predicted right: 42 % of 300 of them.
+    """
+    _, group = np.unique(group, return_inverse=True)
+    total, here = Y.sum(axis=0), np.zeros((group.max(initial=-1) + 1, Y.shape[1]), np.int64)
+    np.add.at(here, group, Y)
+    lowest = scores.min(axis=1, initial=np.inf)
+    for number in np.flatnonzero((here == total).any(axis=1) & (here > 0).any(axis=1)).tolist():
+        rows = np.flatnonzero(group == number)
+        empty = np.flatnonzero((here[number] == total) & (total > 0))
+        scores[np.ix_(rows, empty)] = lowest[rows, None]
 
 
 def _logs(terms: Array | slice, posterior: Posterior) -> Array:

@@ -7,8 +7,14 @@ says, if each document has one label.
 Two labels are spelt alike if they are equal after case, accents, punctuation, spaces and a plural s
 are removed ("Billing ", "billing", "Billings"), or if one letter is changed, added or lost inside
 a word of at least five letters, or two neighbouring letters change places ("Biling"). A label that
-differs by such a slip must be rare beside the other one. Digits are never ignored: "class 1" and
-"class 2" are two labels.
+differs by such a slip must be rare beside the other one. What tells labels apart is never ignored:
+
+- digits, a sign before them, and what stands between them: "class 1" and "class 2", "-1" and "1",
+  "<18" and ">18", "1.5" and "15";
+- signs after a word: "A", "A+" and "A-", "C", "C++" and "C#";
+- emoji and currencies;
+- marks that make another letter: vowels of Hindi and Thai, voice marks of Japanese, the bow of "й".
+  Accents of Latin and Greek letters, the dots of "ё", and points of Arabic and Hebrew are ignored.
 """
 
 import re
@@ -25,9 +31,18 @@ from vbnmf.core.model import Array
 from vbnmf.core.rows import content_keys, is_empty
 from vbnmf.evaluation.parts import Part
 from vbnmf.prediction.dividing import near_duplicates
+from vbnmf.tabular import width
 
-_SHORTEST_SLIP = 5  # letters of a label that may have a slip
+_SHORTEST_SLIP = 5  # letters of a word that may have a slip
 _RARE = 0.2  # documents of a label with a slip, relative to those of the other label
+_ACCENTED = ("LATIN", "GREEK", "ARABIC", "HEBREW")  # scripts whose letters may lose their marks
+_DIAERESIS = "\u0308"  # of the Cyrillic "ё", which is often written without it
+_WORD = re.compile(
+    r"((?<!\S)[-+](?=\w)|[<>=≤≥~±]\s*(?=\d))?"  # a sign before it
+    r"(?:[^\W_]|(?<=\d)[\W_]+(?=\d))+"  # letters and digits, with all between two digits
+    r"([+#]+|(?<=\b[^\W_])-(?!\S))?"  # signs after it
+)
+_SPACED = re.compile(r"\s*([^\w\s]+)\s*|(?<=\s)\s+")  # a sign with the spaces around it
 
 
 @dataclass(frozen=True)
@@ -120,11 +135,13 @@ def spelt_alike(labels: Sequence[str], documents: Sequence[int]) -> list[Spellin
     used.sort(key=lambda i: (-documents[i], labels[i]))
     groups: dict[str, list[int]] = {}
     for i in used:
-        groups.setdefault(_plain(labels[i]), []).append(i)
+        groups.setdefault("".join(_words(labels[i])), []).append(i)
     total = {key: sum(documents[i] for i in places) for key, places in groups.items()}
+    words = {key: _words(labels[places[0]]) for key, places in groups.items()}
     into = {key: key for key in groups}
     for one, other in combinations(sorted(groups, key=lambda key: (-total[key], key)), 2):
-        if total[other] <= _RARE * total[one] and into[other] == other and _is_slip(one, other):
+        is_rare = total[other] <= _RARE * total[one] and into[other] == other
+        if is_rare and _have_a_slip(words[one], words[other]):
             into[other] = into[one]
     joined: dict[str, list[int]] = {}
     for key, places in groups.items():
@@ -137,16 +154,42 @@ def spelt_alike(labels: Sequence[str], documents: Sequence[int]) -> list[Spellin
     ]
 
 
-def _plain(label: str) -> str:
-    """Remove case, accents, punctuation, spaces and a plural s; keep letters and digits."""
-    letters = unicodedata.normalize("NFKD", label.casefold())
-    words = re.findall(r"[^\W_]+", "".join(c for c in letters if not unicodedata.combining(c)))
+def _words(label: str) -> list[str]:
+    """Split into words without case, accents, punctuation and a plural s; see the file's head."""
+    letters = "".join(map(_as_letters, _without_accents(label.casefold())))
+    words = [_SPACED.sub(r"\1", found[0]) for found in _WORD.finditer(letters)]
     cut = [w[:-1] if len(w) > 3 and w.endswith("s") and not w.endswith("ss") else w for w in words]
-    return "".join(cut) or label
+    return cut or [label]
+
+
+def _without_accents(text: str) -> str:
+    """Remove the marks that do not make another letter, and invisible characters."""
+    kept, base = [], ""
+    for c in unicodedata.normalize("NFKD", text):
+        if unicodedata.category(c)[0] != "M":
+            base = c
+        elif unicodedata.name(base, "").startswith(_ACCENTED) or c == _DIAERESIS:
+            continue
+        if unicodedata.category(c) != "Cf" and not "\ufe00" <= c <= "\ufe0f":
+            kept.append("-" if c == "\u2212" else c)
+    return "".join(kept)
+
+
+def _as_letters(c: str) -> str:
+    """Write a mark, an emoji or a currency as its number between letters."""
+    return f"ˣ{ord(c)}ˣ" if unicodedata.category(c) in ("Mn", "Mc", "Me", "So", "Sc") else c
+
+
+def _have_a_slip(one: list[str], other: list[str]) -> bool:
+    """Return whether all words are the same but one, in which there is a slip."""
+    if len(one) != len(other):
+        return False
+    differ = [pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]]
+    return len(differ) == 1 and _is_slip(*differ[0])
 
 
 def _is_slip(one: str, other: str) -> bool:
-    """Return whether two plain labels differ by one letter, or by two that changed places."""
+    """Return whether two words differ by one letter, or by two that changed places."""
     if min(len(one), len(other)) < _SHORTEST_SLIP or abs(len(one) - len(other)) > 1:
         return False
     begin = 0
@@ -156,6 +199,6 @@ def _is_slip(one: str, other: str) -> bool:
     while end < min(len(one), len(other)) - begin and one[-1 - end] == other[-1 - end]:
         end += 1
     left, right = one[begin : len(one) - end], other[begin : len(other) - end]
-    if begin == 0 or any(c.isdigit() for c in left + right):
-        return False
+    if begin == 0 or not all(c.isalpha() and width(c) == 1 for c in left + right):
+        return False  # a digit, a sign, or a letter that is a word of its own
     return max(len(left), len(right)) <= 1 or (len(left) == 2 and left == right[::-1])

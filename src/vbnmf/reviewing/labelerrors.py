@@ -44,6 +44,7 @@ from vbnmf.core.model import Array
 from vbnmf.core.rows import content_keys, is_empty
 from vbnmf.evaluation.parts import Part
 from vbnmf.metrics.shares import share_interval
+from vbnmf.prediction.head import LEAST_DIFFERENT
 
 WRONG, MISSING, SUPERFLUOUS = "wrong", "missing", "superfluous"
 """Kinds of label errors. With one label a document, all are wrong labels."""
@@ -74,12 +75,15 @@ class Judged:
     matched : bool
         Whether the model holds what training documents are found by. If not, training documents are
         judged by predictions too, which know their labels.
+    too_few : bool
+        Whether the model has seen too few different documents (``too_few_to_leave_out``).
     """
 
     probabilities: Array
     left_out: Array
     empty: Array
     matched: bool = True
+    too_few: bool = False
 
     def in_words(self) -> str:
         """Say what documents are judged by, in one or two sentences."""
@@ -90,15 +94,21 @@ class Judged:
                 "documents are judged by predictions. Predictions of training documents agree too "
                 "often with their labels: fit the model again with this version."
             )
-        if n == of:
-            return "All documents were in training; they are judged by left-out probabilities."
         if n == 0:
             return "No document was in training; they are judged by predictions."
         are = "was in training and is" if n == 1 else "were in training and are"
-        return (
+        said = (
             f"{n:,} of {of:,} documents {are} judged by left-out probabilities, the others by "
             "predictions."
         )
+        if n == of:
+            said = "All documents were in training; they are judged by left-out probabilities."
+        if self.too_few:
+            said += (
+                f" These agree too often with the labels, because the model was fitted to fewer "
+                f"than {LEAST_DIFFERENT} different documents."
+            )
+        return said
 
 
 def judge(part: Part) -> Judged:
@@ -121,7 +131,22 @@ def judge(part: Part) -> Judged:
     P[found] = estimator.left_out_proba_[places[found]]
     if not found.all():
         P[~found] = estimator.predict_proba(part.encoded[np.flatnonzero(~found)])
-    return Judged(P, found, empty)
+    return Judged(P, found, empty, too_few=keys is not None and too_few_to_leave_out(keys))
+
+
+def too_few_to_leave_out(keys: Array) -> bool:
+    """Return whether training documents are too few for components without some of them.
+
+    Left-out probabilities then come from components that were fitted with the labels of all
+    documents, less the terms of one. They agree with the labels too often: of 30 drawn documents,
+    each with a label of its own and words by chance, 25 got their own label.
+
+    Parameters
+    ----------
+    keys : ndarray of int of shape (n_docs,)
+        Keys of the contents of the documents.
+    """
+    return len(np.unique(keys)) < LEAST_DIFFERENT
 
 
 def in_training(part: Part) -> Array:
