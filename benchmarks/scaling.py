@@ -1,7 +1,7 @@
 """Measure how the time of an iteration grows with non-zeros × components.
 
 Slices of the documents vary the non-zeros, and K varies too. Fits start at random, without scopes.
-The fit of a least-squares line shows how linear the times are. ``iteration`` compares with other packages.
+The fit of a least-squares line shows how linear the times are. ``iteration`` compares with others.
 """
 
 from __future__ import annotations
