@@ -149,6 +149,7 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
         rise = draft.bound - best.bound
         if now_glued < glued or rise > 0:
             fewer_glued = now_glued < glued
+            best.let_go()
             best, glued, adds = draft, now_glued, not plan.steady
             split = split_by_agreement(look, n_kept) if may_split else look.draft
             residual = look.residual if adds else None
@@ -161,6 +162,7 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
             break
         adds = False
     if may_split:
+        best.let_go()
         best = explorer.settle(split, "components that labels agree on")
         most = int(SOFT * plan.n_components) if plan.soft else plan.n_components
         if most < best.K:

@@ -26,7 +26,7 @@ from vbnmf.core import starts, updates
 from vbnmf.core.explained import NONZEROS_AT_ONCE
 from vbnmf.core.model import Array, Labels, State
 from vbnmf.core.products import product, row_products
-from vbnmf.core.rows import mass
+from vbnmf.core.rows import as_narrow, mass
 from vbnmf.discovery.drafts import Draft, Plan, families, merged, spread, top_groups
 from vbnmf.discovery.labelterms import Explained, LabelTerms, label_sets, shared
 from vbnmf.discovery.merging import cosines, merge_order
@@ -46,7 +46,7 @@ _ADDED = 0.5  # part of what is left unexplained that new components begin with
 _OFFERED = 0.5  # weight of the components that explain a label in its new portions
 _LARGEST_SHARE = 1 - 1e-6  # of a term that a component explains
 _REMAINS = 0.35  # α: part of the loss of a component that remains when others have taken over
-_DOCUMENTS_AT_ONCE = 1 << 11  # documents whose terms two components divide
+_DOCUMENTS_AT_ONCE = 1 << 9  # documents whose terms two components divide
 _NUMBERS_AT_ONCE = 1 << 18  # coefficients that are held in double precision
 _TINY = np.finfo(float).tiny
 
@@ -184,9 +184,13 @@ def look_at(documents: Shard, draft: Draft, state: State, V: Array) -> Look:
                 np.log(np.subtract(1.0, parts, out=parts), out=parts)  # faster than log1p
                 parts *= (_REMAINS * x * weight[rows[row]])[:, None]
                 worth[columns] -= parts.sum(axis=0)
+                del parts  # before the next are made
         del v, t
-    left *= np.repeat(weight, np.diff(X.indptr))
-    residual = sparse.csr_array(Y.T @ sparse.csr_array((left, X.indices, X.indptr), shape=X.shape))
+    if documents.weight is not None:
+        left *= np.repeat(weight, np.diff(X.indptr))
+    # of arrays by rows, which do not have to be copied by columns
+    residual = sparse.csr_array(Y.T) @ sparse.csr_array((left, X.indices, X.indptr), shape=X.shape)
+    residual.sort_indices()
     del left
     explained = Explained(
         sparse.csr_array((ratio, X.indices, X.indptr), shape=X.shape),
@@ -197,11 +201,13 @@ def look_at(documents: Shard, draft: Draft, state: State, V: Array) -> Look:
 
 def _nonzero(V: Array, in_scope: Array, group: Array) -> sparse.csc_array:
     """Return the coefficients in scope that are not zero, without copies of all of them."""
-    rows = [np.flatnonzero(in_scope[group, k] & (V[:, k] != 0)) for k in range(V.shape[1])]
-    ends = np.concatenate([[0], np.cumsum([len(some) for some in rows])])
-    indices = np.concatenate(rows, dtype=np.int32, casting="same_kind")
-    data = np.concatenate([V[some, k] for k, some in enumerate(rows)])
-    return sparse.csc_array((data, indices, ends), shape=V.shape)
+    used = (np.flatnonzero(in_scope[group, k] & (V[:, k] != 0)) for k in range(V.shape[1]))
+    rows = [some.astype(np.int32) for some in used]
+    ends = np.cumsum([0, *(len(some) for some in rows)])
+    indices, data = np.concatenate(rows), np.empty(ends[-1], V.dtype)
+    for k, some in enumerate(rows):
+        data[ends[k] : ends[k + 1]] = V[some, k]
+    return sparse.csc_array((data, indices, as_narrow(ends)), shape=V.shape)
 
 
 def widened(draft: Draft, label_sums: sparse.csr_array, n_kept: int, plan: Plan) -> Draft:
