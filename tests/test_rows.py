@@ -30,7 +30,7 @@ def test_parts_cover_all_documents_once(monkeypatch, X, at_once):
 
 @pytest.mark.parametrize("at_once", [1, 9, 50])
 @pytest.mark.parametrize(
-    "of", [rows.mass, rows.lengths, rows.effective_terms]
+    "of", [rows.mass, rows.mass_of_squares, rows.lengths, rows.effective_terms]
 )
 def test_parts_do_not_change_a_bit(monkeypatch, X, at_once, of):
     whole, unit = of(X), rows.of_unit_length(X, np.float32)

@@ -80,6 +80,11 @@ def mass(X: sparse.csr_array) -> Array:
     return _sums(X, lambda weights: weights)
 
 
+def mass_of_squares(X: sparse.csr_array) -> Array:
+    """Sum the squared weights of each document, (n_docs,) in float64."""
+    return _sums(X, partial(np.square, dtype=np.float64))
+
+
 def _sums(X: sparse.csr_array, of: Callable[[Array], Array]) -> Array:
     """Sum a function of the weights of each document, (n_docs,) in float64."""
     return _sums_of(X, X.data, of)
