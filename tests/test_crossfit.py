@@ -1,5 +1,6 @@
 """Components without a fold: the sums of the others, labels that say nothing, unknown words."""
 
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -108,6 +109,24 @@ def test_other_documents_have_the_same_mean_in_all_folds():
         assert_allclose(of_one[others].mean(axis=0) + shift[0], of_full[others].mean(axis=0))
         assert abs(shift).max() > 0.01
     assert not found[0].any()  # no word, no evidence
+
+
+def test_one_model_of_a_fold_is_held_at_a_time(monkeypatch):
+    """The model of a fold is free when the next one is fitted, and so are the means."""
+    alive, found = [], []
+
+    class Watched(crossfit.CrossFit):
+        def _without(self, kernel, left, full):
+            alive.append(sum(one() is not None for one in found))
+            model = super()._without(kernel, left, full)
+            found.append(weakref.ref(model.shapes))
+            return model
+
+    monkeypatch.setattr(heads, "CrossFit", Watched)
+    X, y = drawn(n_docs=120)
+    model = SupervisedVBNMF(random_state=0).fit(X, y)
+    assert alive == [0] * FOLDS
+    assert "means" not in vars(model.fitted_.components)  # computed again by components_
 
 
 def test_several_labels_are_left_out(monkeypatch):

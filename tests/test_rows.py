@@ -29,7 +29,9 @@ def test_parts_cover_all_documents_once(monkeypatch, X, at_once):
 
 
 @pytest.mark.parametrize("at_once", [1, 9, 50])
-@pytest.mark.parametrize("of", [rows.mass, rows.lengths, rows.effective_terms])
+@pytest.mark.parametrize(
+    "of", [rows.mass, rows.mass_of_squares, rows.lengths, rows.effective_terms]
+)
 def test_parts_do_not_change_a_bit(monkeypatch, X, at_once, of):
     whole, unit = of(X), rows.of_unit_length(X, np.float32)
     monkeypatch.setattr(rows, "_NONZEROS_AT_ONCE", at_once)
@@ -41,6 +43,14 @@ def test_sums_are_those_of_dense_arrays(X):
     dense = X.toarray().astype(np.float64)
     np.testing.assert_allclose(rows.mass(X), dense.sum(axis=1), rtol=1e-13)
     np.testing.assert_allclose(rows.lengths(X), np.linalg.norm(dense, axis=1), rtol=1e-13)
+
+
+def test_indices_are_not_widened(X):
+    kept = np.arange(40) % 3 > 0
+    found = rows.of_columns(X, kept)
+    assert_array_equal(found.toarray(), X.toarray() * kept)
+    assert found.indices.dtype == found.indptr.dtype == X.indices.dtype == np.int32
+    assert rows.as_narrow(np.array([0, 2**31])).dtype == np.int64
 
 
 def test_effective_terms_are_fewer_if_one_dominates():

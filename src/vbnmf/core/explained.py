@@ -47,12 +47,13 @@ def ratios(X: sparse.csr_array, V: Array, T: Array) -> tuple[sparse.csr_array, A
     mean : ndarray of shape (nnz,)
         The sums, in the order of ``X.data``.
     """
-    row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    row = np.repeat(np.arange(X.shape[0], dtype=np.int32), np.diff(X.indptr))
     mean = np.empty(X.nnz)
     for begin in range(0, X.nnz, NONZEROS_AT_ONCE):
         at = slice(begin, begin + NONZEROS_AT_ONCE)
         mean[at] = row_products(V[row[at]], T[X.indices[at]])
-    mean = np.maximum(mean, _LEAST_MEAN[X.dtype.itemsize])
+    del row  # large
+    np.maximum(mean, _LEAST_MEAN[X.dtype.itemsize], out=mean)
     return sparse.csr_array((X.data / mean, X.indices, X.indptr), shape=X.shape), mean
 
 

@@ -59,18 +59,30 @@ def side_by_side(left: Any, right: Any) -> sparse.csr_array:
     return sparse.csr_array((data, columns, [0, len(data)]), shape=(1, width))
 
 
+def as_narrow(ends: Array) -> Array:
+    """Return the ends of rows in 32 bits if they fit; wider ones would widen all indices."""
+    return ends.astype(np.int32) if ends[-1] <= np.iinfo(np.int32).max else ends
+
+
 def of_columns(X: sparse.csr_array, kept: Array) -> sparse.csr_array:
     """Return X without the values in other columns; X itself if all columns are kept."""
     if kept.all():
         return X
     at = kept[X.indices]
-    ends = np.append(0, np.cumsum(at))[X.indptr]
+    ends = np.append(0, np.cumsum(at))[X.indptr].astype(
+        X.indptr.dtype
+    )  # wider ones would widen all
     return sparse.csr_array((X.data[at], X.indices[at], ends), shape=X.shape)
 
 
 def mass(X: sparse.csr_array) -> Array:
     """Sum the weights of each document, (n_docs,) in float64."""
     return _sums(X, lambda weights: weights)
+
+
+def mass_of_squares(X: sparse.csr_array) -> Array:
+    """Sum the squared weights of each document, (n_docs,) in float64."""
+    return _sums(X, partial(np.square, dtype=np.float64))
 
 
 def _sums(X: sparse.csr_array, of: Callable[[Array], Array]) -> Array:

@@ -151,6 +151,7 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
         rise = draft.bound - best.bound
         if now_glued < glued or rise > 0:
             fewer_glued = now_glued < glued
+            best.let_go()
             best, glued, adds = draft, now_glued, not plan.steady
             split = split_by_agreement(look, n_kept) if may_split else look.draft
             residual = look.residual
@@ -164,6 +165,7 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
         adds = False
     if may_split:
         if split.K > best.K:  # otherwise the sweeps of the fit are enough
+            best.let_go()
             split = explorer.settle(split, "components that labels agree on")
         best = split
         most = int(SOFT * plan.n_components) if plan.soft else plan.n_components

@@ -23,7 +23,7 @@ from scipy import sparse
 
 from vbnmf.core.explained import coefficients, ratios
 from vbnmf.core.model import Array
-from vbnmf.core.rows import mass
+from vbnmf.core.rows import mass, mass_of_squares
 
 _LEAST_DOCS = 64  # documents that are fitted together, if label sets are rarer
 _LEAST = 1e-12  # cosine of halves, at least
@@ -69,11 +69,13 @@ class LabelTerms:
         """
         n = len(label)
         weight = np.ones(n) if weight is None else weight
-        members = sparse.csr_array((weight, (label, np.arange(n))), shape=(n_labels, n))
-        squared = sparse.csr_array((shares.data**2, shares.indices, shares.indptr), shares.shape)
+        # in 32 bits, so that the product does not copy the indices of the shares
+        where = (label.astype(np.int32), np.arange(n, dtype=np.int32))
+        members = sparse.csr_array((weight, where), shape=(n_labels, n))
+        squares = np.column_stack([mass_of_squares(shares), mass(shares) ** 2])
         return cls(
             sums=sparse.csr_array(members @ shares),
-            squares=members @ np.column_stack([mass(squared), mass(shares) ** 2]),
+            squares=members @ squares,
             n_docs=np.bincount(label, weight, minlength=n_labels),
         )
 

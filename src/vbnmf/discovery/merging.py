@@ -36,7 +36,7 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from vbnmf.core.model import Array
-from vbnmf.core.rows import mass, of_unit_length
+from vbnmf.core.rows import as_narrow, mass, of_unit_length
 
 ALIKE = 0.6
 """Cosine of expected counts from which on components of different scopes may be merged."""
@@ -46,6 +46,7 @@ _LEAST = 0.05  # smaller expected counts are left out of comparisons
 
 # Kinds of pairs, in the order in which they are merged.
 _FREE, _UNLIKE, _OTHER_FAMILY = range(3)
+_COMPONENTS_AT_ONCE = 16  # a cache line of single precision
 _TINY = np.finfo(float).tiny
 
 # kind, cost, negative sum of counts, and the pair; the second is -1 if the first is dropped. Costs
@@ -228,9 +229,17 @@ def cosines(counts: Array) -> Array:
 
 def _not_negligible(counts: Array) -> sparse.csr_array:
     """Return the expected counts by component, (K, n_terms), without the smallest."""
-    term, component = np.nonzero(counts > _LEAST)
-    values = counts[term, component].astype(np.float64)
-    return sparse.csr_array((values, (component, term)), counts.shape[::-1])
+    K = counts.shape[1]
+    blocks = [slice(k, k + _COMPONENTS_AT_ONCE) for k in range(0, K, _COMPONENTS_AT_ONCE)]
+    sizes = [np.count_nonzero(counts[:, at] > _LEAST, axis=0) for at in blocks]
+    ends = np.cumsum(np.concatenate([[0], *sizes]))
+    values, terms = np.empty(ends[-1]), np.empty(ends[-1], np.int32)
+    for at in blocks:  # the places of all at once would be larger than the result
+        some = np.ascontiguousarray(counts[:, at].T)
+        component, term = np.nonzero(some > _LEAST)
+        to = slice(ends[at.start], ends[min(at.stop, K)])
+        values[to], terms[to] = some[component, term], term
+    return sparse.csr_array((values, terms, as_narrow(ends)), counts.shape[::-1])
 
 
 def _gains(

@@ -26,7 +26,7 @@ from vbnmf.core import starts, updates
 from vbnmf.core.explained import NONZEROS_AT_ONCE
 from vbnmf.core.model import Array, Labels, State
 from vbnmf.core.products import product, row_products
-from vbnmf.core.rows import mass
+from vbnmf.core.rows import as_narrow, mass
 from vbnmf.discovery.drafts import Draft, Plan, families, merged, spread, top_groups
 from vbnmf.discovery.labelterms import Explained, LabelTerms, entries, label_sets, shared
 from vbnmf.discovery.merging import cosines, merge_order
@@ -46,8 +46,8 @@ _ADDED = 0.5  # part of what is left unexplained that new components begin with
 _OFFERED = 0.5  # weight of the components that explain a label in its new portions
 _LARGEST_SHARE = 1 - 1e-6  # of a term that a component explains
 _REMAINS = 0.35  # α: part of the loss of a component that remains when others have taken over
-_DOCUMENTS_AT_ONCE = 1 << 11  # documents whose terms two components divide
-_NUMBERS_AT_ONCE = 1 << 18  # coefficients that are held in double precision
+_DOCUMENTS_AT_ONCE = 1 << 9  # documents whose terms two components divide
+_NUMBERS_AT_ONCE = 1 << 18  # coefficients, and places of terms, that are held at a time
 _TINY = np.finfo(float).tiny
 
 
@@ -154,16 +154,16 @@ def look_at(documents: Shard, draft: Draft, state: State, V: Array, *, residual:
     Y = has[documents.group]
     weight = documents.counts_as
     scale, rate = _scale_and_rate(state, documents.n_groups)
-    worth = np.zeros(K)
+    worth, length = np.zeros(K), X.nnz // max(X.shape[0], 1) + 1  # mean number of terms
     ratio, left = np.zeros(X.nnz), np.zeros(X.nnz) if residual else None
     in_scope = (has @ draft.mask.astype(np.float64)) > 0  # of each group
     for alike in label_sets(Y):
         columns = np.flatnonzero(in_scope[np.unique(documents.group[alike])].any(axis=0))
-        # a copy of the columns pays if the documents have many terms
+        # a copy of some columns pays if the documents have many terms
         t = None
-        if np.diff(X.indptr)[alike].sum() > len(T):
+        if len(columns) < K and np.diff(X.indptr)[alike].sum() > len(T):
             t = np.ascontiguousarray(T[:, columns].T)
-        at_once = max(_NUMBERS_AT_ONCE // max(len(columns), 1), 1)
+        at_once = max(_NUMBERS_AT_ONCE // max(len(columns), length), 1)
         for rows in np.split(alike, range(at_once, len(alike), at_once)):
             v = V[rows[:, None], columns].astype(dtype, copy=False)
             group = documents.group[rows][:, None]
@@ -180,7 +180,7 @@ def look_at(documents: Shard, draft: Draft, state: State, V: Array, *, residual:
                 place, document = places[at], row[at]
                 x, terms = X.data[place].astype(np.float64), X.indices[place]
                 parts = np.take(v, document, axis=1)
-                parts *= T[terms[:, None], columns].T if t is None else np.take(t, terms, axis=1)
+                parts *= T[terms][:, columns].T if t is None else np.take(t, terms, axis=1)
                 mean = np.maximum(parts.sum(axis=0, dtype=np.float64), _TINY)
                 ratio[place] = x / mean
                 if left is not None:
@@ -190,12 +190,15 @@ def look_at(documents: Shard, draft: Draft, state: State, V: Array, *, residual:
                 np.log(np.subtract(1.0, parts, out=parts), out=parts)  # faster than log1p
                 lost = _REMAINS * x * weight[rows[document]]
                 worth[columns] -= row_products(parts, lost.astype(dtype))
+                del parts  # before the next are made
         del v, t
     sums = None
     if left is not None:
-        left *= np.repeat(weight, np.diff(X.indptr))
+        if documents.weight is not None:
+            left *= np.repeat(weight, np.diff(X.indptr))
         unexplained = sparse.csr_array((left, X.indices, X.indptr), shape=X.shape)
-        sums = sparse.csr_array(Y.T @ unexplained)
+        sums = sparse.csr_array(Y.T) @ unexplained  # of arrays by rows, which are not copied
+        sums.sort_indices()
         del left, unexplained
     explained = Explained(
         sparse.csr_array((ratio, X.indices, X.indptr), shape=X.shape),
@@ -206,11 +209,13 @@ def look_at(documents: Shard, draft: Draft, state: State, V: Array, *, residual:
 
 def _nonzero(V: Array, in_scope: Array, group: Array) -> sparse.csc_array:
     """Return the coefficients in scope that are not zero, without copies of all of them."""
-    rows = [np.flatnonzero(in_scope[group, k] & (V[:, k] != 0)) for k in range(V.shape[1])]
-    ends = np.concatenate([[0], np.cumsum([len(some) for some in rows])])
-    indices = np.concatenate(rows, dtype=np.int32, casting="same_kind")
-    data = np.concatenate([V[some, k] for k, some in enumerate(rows)])
-    return sparse.csc_array((data, indices, ends), shape=V.shape)
+    used = (np.flatnonzero(in_scope[group, k] & (V[:, k] != 0)) for k in range(V.shape[1]))
+    rows = [some.astype(np.int32) for some in used]
+    ends = np.cumsum([0, *(len(some) for some in rows)])
+    indices, data = np.concatenate(rows), np.empty(ends[-1], V.dtype)
+    for k, some in enumerate(rows):
+        data[ends[k] : ends[k + 1]] = V[some, k]
+    return sparse.csc_array((data, indices, as_narrow(ends)), shape=V.shape)
 
 
 def widened(draft: Draft, label_sums: sparse.csr_array, n_kept: int, plan: Plan) -> Draft:

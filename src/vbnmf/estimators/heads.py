@@ -147,6 +147,7 @@ class HeadTrainer:
             terms, sparse.csr_array(labels, dtype=np.float64), V, self.components.means,
             self.labels.scopes,
         )  # fmt: skip
+        self.components.release()
         if len(rows) < len(weight):
             documents = TrainingDocuments(
                 X[rows], V[rows], labels[rows], weight[rows], targets.multilabel

@@ -88,6 +88,10 @@ class Components:
         """Expected components, (K, n_terms), in the type of the shapes."""
         return component_means(self.by_component, self.scales)
 
+    def release(self) -> None:
+        """Free the expected components, which are large. They are computed again on use."""
+        self.__dict__.pop("means", None)
+
     @cached_property
     def by_component(self) -> Array:
         """Shapes of the gamma posteriors, (K, n_terms)."""

@@ -17,6 +17,7 @@ from scipy.special import polygamma
 from vbnmf.core import gamma
 from vbnmf.core.model import Array, DocumentSums, Terms
 from vbnmf.core.pages import zeros
+from vbnmf.core.rows import mass
 from vbnmf.kernels import _native  # type: ignore[attr-defined,unused-ignore]
 from vbnmf.kernels.layout import MOST_BLOCKS, cut_evenly, cut_into_blocks
 
@@ -310,8 +311,7 @@ class NativeDocuments:
     @cached_property
     def _group_mass(self) -> Array:
         """Sum the weight of the documents of each group, (n_groups,)."""
-        mass = self._weight * (self._X @ np.ones(self._X.shape[1]))
-        return np.bincount(self._group, mass, self._n_groups)
+        return np.bincount(self._group, self._weight * mass(self._X), self._n_groups)
 
     def close(self) -> None:
         """Free the memory that only sweeps need. ``Sigma_v`` is kept."""

@@ -136,10 +136,12 @@ def fitted_agreement(
     X, Y, V = sparse.csr_array(X[::step], dtype=dtype), sparse.csr_array(Y[::step]), V[::step]
     frequent = np.bincount(X.indices, minlength=X.shape[1]) >= _LEAST_DOCUMENTS
     X = sparse.csr_array(X[:, np.flatnonzero(frequent)])
-    T = np.ascontiguousarray(components[:, frequent].T)
+    T = np.ascontiguousarray(components.T[frequent])
     in_scope = V * ((Y @ scopes.astype(np.float64)) > 0)
-    ratio, _ = ratios(X, in_scope, T)
-    of_shared = sparse.csc_array(np.where(np.isin(np.arange(V.shape[1]), numbers), in_scope, 0.0))
+    ratio = ratios(X, in_scope, T)[0]
+    in_scope[:, ~np.isin(np.arange(V.shape[1]), numbers)] = 0.0
+    of_shared = sparse.csc_array(in_scope)
+    del in_scope  # large
     explained = Explained(ratio, of_shared, T, Y, scopes, np.ones(X.shape[0]))
     for k in numbers.tolist():
         terms = explained.label_terms(k)

@@ -32,6 +32,7 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
+from vbnmf.core.rows import parts
 
 LEAST_TERMS, LEAST_DOCUMENTS = 5, 3
 """Fewest terms and fewest different documents of a passage."""
@@ -161,11 +162,14 @@ def find_passages(X: Any, *, sample_weight: Array | None = None) -> Passages:
     columns = np.flatnonzero((n_docs >= LEAST_DOCUMENTS) & (n_docs <= most))
     if len(columns) < LEAST_TERMS:
         return Passages((), (), rows.shape[0])
-    by_term = sparse.csc_array(different)[:, columns]
+    by_term = sparse.csc_array(different)
+    del different  # large, as is each of the next
+    by_term = by_term[:, columns]
     sets = _candidates(by_term, hashes)
     sets = _settled(by_term, sets)
     sets = _constant(by_term, sets)
     sets = _joined(by_term, sets)
+    del by_term
     return _counted(rows, [columns[sets.terms[sets.group == g]] for g in range(sets.n_groups)])
 
 
@@ -202,9 +206,11 @@ def _mixed(values: Array) -> Array:
 
 def _different(X: sparse.csr_array) -> tuple[sparse.csr_array, Array]:
     """Return the different documents in an order of their content, and their hashes."""
-    of_term = _mixed(np.arange(X.shape[1]))
-    sums = np.concatenate([np.zeros(1, _U), np.cumsum(of_term[X.indices], dtype=_U)])
-    hashes, first = np.unique(sums[X.indptr[1:]] - sums[X.indptr[:-1]], return_index=True)
+    of_term, hashes = _mixed(np.arange(X.shape[1])), np.zeros(X.shape[0], _U)
+    for at, part in parts(X):
+        sums = np.append(_U(0), np.cumsum(of_term[part.indices], dtype=_U))
+        hashes[at] = np.diff(sums[part.indptr])
+    hashes, first = np.unique(hashes, return_index=True)
     return X[first], hashes
 
 
@@ -326,11 +332,11 @@ def _joined(by_term: sparse.csc_array, sets: _Sets) -> _Sets:
     n_docs, n_terms = by_term.shape
     cores = _Cores.of(by_term, sets)
     group, document = np.divmod(cores.pairs, max(n_docs, 1))
-    of_sets = sparse.csr_array((np.ones(len(group)), (group, document)), (sets.n_groups, n_docs))
-    has = sparse.csc_array((np.ones(by_term.nnz), by_term.indices, by_term.indptr), by_term.shape)
-    common = sparse.coo_array(of_sets @ has)
-    g, w = common.row, common.col
-    jaccard = common.data / (np.diff(by_term.indptr)[w] + cores.sizes[g] - common.data)
+    of_sets = sparse.csr_array(
+        (np.ones(len(group), np.int32), (document, group)), (n_docs, sets.n_groups)
+    )
+    w, g, common = _common(sparse.csr_array(by_term.T, copy=False), of_sets)
+    jaccard = common / (np.diff(by_term.indptr)[w] + cores.sizes[g] - common)
     of_term = np.full(n_terms, -1)
     near = np.flatnonzero(jaccard >= NEAR)
     near = near[np.lexsort((-g[near], jaccard[near]))]  # the last one counts: the nearest core
@@ -352,13 +358,28 @@ def _counted(X: sparse.csr_array, found: list[Array]) -> Passages:
         ),
         (X.shape[1], len(found)),
     )
-    has = sparse.csr_array((np.ones(X.nnz, np.int32), X.indices, X.indptr), X.shape)
-    both = sparse.coo_array(has @ member)
-    passage = both.col
-    half = 2 * both.data >= sizes[passage]
+    _, passage, common = _common(X, member)
+    half = 2 * common >= sizes[passage]
     documents = np.bincount(passage[half], minlength=len(found)).tolist()
     columns = [tuple(terms.tolist()) for terms in found]
     order = sorted(range(len(found)), key=lambda i: (-documents[i], columns[i]))
     return Passages(
         tuple(columns[i] for i in order), tuple(documents[i] for i in order), X.shape[0]
     )
+
+
+def _common(X: sparse.csr_array, member: sparse.csr_array) -> tuple[Array, Array, Array]:
+    """Count the columns that each row of X has in common with each set of them.
+
+    ``member``, (n_columns, n_sets) of int32, has ones. Returns the rows and sets with common
+    columns, and their numbers. Rows are visited in parts, because their ones are large.
+    """
+    found = [(np.zeros(0, np.int64),) * 3]
+    for at, part in parts(X):
+        has = sparse.csr_array(
+            (np.ones_like(part.indices, np.int32), part.indices, part.indptr), part.shape
+        )
+        common = sparse.coo_array(has @ member)
+        found.append((at.start + common.row, common.col, common.data))
+    row, group, number = (np.concatenate(columns) for columns in zip(*found, strict=True))
+    return row, group, number

@@ -130,23 +130,21 @@ class CrossFit:
             terms = updates.terms(engine.kernel, state, stats, tally=False)
             rates = updates.rates(state.prior, stats.n_docs, stats.label_sums)
             state = replace(state, terms=terms, rates=rates)
-        assert state.rates is not None
-        del engine  # large
+        found, scales, a_t = terms.shape, terms.scale, state.prior.a_t
+        del engine, stats, terms, state  # large
         # to their original size, so that smoothing has the same effect
         everything = np.ones(len(self.group)) if self.weight is None else self.weight
-        a_t = state.prior.a_t
-        shapes = np.ascontiguousarray(state.terms.shape[:, :K])
+        shapes = np.ascontiguousarray(found[:, :K])
         shapes -= shapes.dtype.type(a_t)
         if size := everything[left].sum():  # all documents may be copies, in one fold
             shapes *= shapes.dtype.type(everything.sum() / size)
         shapes += shapes.dtype.type(a_t)
-        scales = state.terms.scale
         return replace(
             full,
             shapes=shapes,
             scales=scales,
             sums=shapes.sum(axis=0, dtype=np.float64) * scales,
-            rates=np.where(np.isfinite(full.rates), state.rates.E, np.inf),
+            rates=np.where(np.isfinite(full.rates), rates.E, np.inf),
         )
 
     @property

@@ -319,12 +319,15 @@ class Training:
         without any known term are zero, as in a prediction.
         """
         assert self.without is not None
-        X, posterior = self._known_terms, self.posterior
-        means = mean_documents(X, self.fold, self.documents.weight)
+        X, posterior = self.terms, self.posterior
+        means = mean_documents(self._known_terms, self.fold, self.documents.weight)
         expected = mean_values(means, partial(of_terms, posterior), n)
         out = np.zeros((X.shape[0], n), posterior.shapes.dtype)
-        for i, (held, model) in enumerate(self.without(posterior, self.fold)):
-            part, used = without_unused_terms(X[held])
+        familiar = self.familiar[: posterior.n_terms]
+        models = self.without(posterior, self.fold)
+        for i in range(len(means)):
+            held, model = next(models)  # an iterator such as enumerate would hold the one before
+            part, used = without_unused_terms(of_columns(X[held], familiar))
             shift = expected[i] - mean_values(means[[i]], partial(of_terms, model), n)[0]
             has_terms = ~is_empty(part)[:, None]
             out[held] = mean_over_terms(part, of_terms(model, used)) + has_terms * shift
