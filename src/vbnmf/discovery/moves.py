@@ -155,7 +155,7 @@ def look_at(documents: Shard, draft: Draft, state: State, V: Array, *, residual:
     weight = documents.counts_as
     scale, rate = _scale_and_rate(state, documents.n_groups)
     worth, length = np.zeros(K), X.nnz // max(X.shape[0], 1) + 1  # mean number of terms
-    ratio, left = np.zeros(X.nnz), np.zeros(X.nnz) if residual else None
+    ratio, left = np.zeros(X.nnz, dtype), np.zeros(X.nnz) if residual else None
     in_scope = (has @ draft.mask.astype(np.float64)) > 0  # of each group
     for alike in label_sets(Y):
         columns = np.flatnonzero(in_scope[np.unique(documents.group[alike])].any(axis=0))
