@@ -23,7 +23,6 @@ from scipy import sparse
 from scipy.special import gammaln, psi
 
 from vbnmf.core import starts, updates
-from vbnmf.core.explained import NONZEROS_AT_ONCE
 from vbnmf.core.model import Array, Labels, State
 from vbnmf.core.products import product, row_products
 from vbnmf.core.rows import as_narrow, mass
@@ -47,7 +46,7 @@ _OFFERED = 0.5  # weight of the components that explain a label in its new porti
 _LARGEST_SHARE = 1 - 1e-6  # of a term that a component explains
 _REMAINS = 0.35  # α: part of the loss of a component that remains when others have taken over
 _DOCUMENTS_AT_ONCE = 1 << 9  # documents whose terms two components divide
-_NUMBERS_AT_ONCE = 1 << 18  # coefficients, and places of terms, that are held at a time
+_NUMBERS_AT_ONCE = 1 << 18  # coefficients, or parts of terms, that are held at a time
 _TINY = np.finfo(float).tiny
 
 
@@ -175,8 +174,9 @@ def look_at(documents: Shard, draft: Draft, state: State, V: Array, *, residual:
             v = np.ascontiguousarray(v.T)  # (n, n_docs): sums over few components are fast
             row = np.repeat(np.arange(len(rows)), np.diff(X.indptr)[rows])
             places = entries(X, rows)
-            for begin in range(0, len(places), NONZEROS_AT_ONCE):
-                at = slice(begin, begin + NONZEROS_AT_ONCE)
+            step = max(_NUMBERS_AT_ONCE // max(len(columns), 16), 1)
+            for begin in range(0, len(places), step):
+                at = slice(begin, begin + step)
                 place, document = places[at], row[at]
                 x, terms = X.data[place].astype(np.float64), X.indices[place]
                 parts = np.take(v, document, axis=1)
