@@ -145,7 +145,7 @@ def test_order_of_documents_of_some_unknown_and_several_labels_does_not_matter(K
         a = models[0].fit_coefficients(X, labels)
         b = models[1].fit_coefficients(X[order], [labels[d] for d in order])
         assert_array_equal(models[0].scopes_, models[1].scopes_)
-        assert_allclose(a[order], b, rtol=1e-6)
+        assert_allclose(a[order], b, rtol=1e-5)  # the search rounds to single precision
 
 
 @pytest.mark.parametrize("labels", [True, False])
