@@ -69,9 +69,7 @@ def of_columns(X: sparse.csr_array, kept: Array) -> sparse.csr_array:
     if kept.all():
         return X
     at = kept[X.indices]
-    ends = np.append(0, np.cumsum(at))[X.indptr].astype(
-        X.indptr.dtype
-    )  # wider ones would widen all
+    ends = np.append(0, np.cumsum(at))[X.indptr].astype(X.indptr.dtype)  # so indices stay narrow
     return sparse.csr_array((X.data[at], X.indices[at], ends), shape=X.shape)
 
 
