@@ -97,6 +97,7 @@ class Token(NamedTuple):
 
 
 _WORD, _RUN = 1, 2  # groups of the pattern of tokens
+_ORDINARY: set[str] = set()  # characters that are known not to be special: the search is slow
 
 
 class _Patterns(NamedTuple):
@@ -115,8 +116,11 @@ def is_plain(text: str) -> bool:
     """Return whether a text has only characters that the default pattern splits correctly."""
     if text.isascii() or not unicodedata.is_normalized("NFC", text):
         return text.isascii()
-    # each character once, because the search is slow
-    return _patterns().special.search("".join(set(text))) is None
+    unknown = set(text) - _ORDINARY
+    if unknown and _patterns().special.search("".join(unknown)):
+        return False
+    _ORDINARY.update(unknown)
+    return True
 
 
 def tokens(text: str, *, lowercase: bool = True) -> Iterator[Token]:
