@@ -63,7 +63,10 @@ PHASES = {
         "vbnmf.prediction.linear:machines.train",
         "vbnmf.prediction.linear:manylabels.train",
     ),
-    "evidence": ("vbnmf.prediction.head:evidence_left_out",),
+    "evidence": (
+        "vbnmf.prediction.head:evidence_left_out",
+        "vbnmf.prediction.head:Training.by_folds",
+    ),
     "folds": ("vbnmf.prediction.head:folds",),
     "calibration": ("vbnmf.prediction.linear:assemble",),
     "saving": ("vbnmf.pipeline:DocumentModel.save",),
